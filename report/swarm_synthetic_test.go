@@ -198,7 +198,7 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 			m["disk_"+key] = v
 		}
 	}
-	if (d.Faults == "" || d.Faults == "none") && (d.Join == "" || d.Join == "together") {
+	if d.Faults == nil && d.Join.Together() {
 		m["line"], m["line_median"], m["speed_line"] = line, halfLine, size/halfLine
 		if median, ok := m["time_median"]; ok {
 			m["line_median_share"] = halfLine / median

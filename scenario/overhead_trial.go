@@ -16,7 +16,7 @@ import (
 type overheadTrial struct {
 	*overheadRunner
 	cell experiment.Cell
-	o    *experiment.ResolvedOverhead
+	o    *experiment.Overhead
 	seed uint64 // of the content
 	sink Sink
 

@@ -90,7 +90,7 @@ func (r *uploadRunner) dataSeed(seed uint64) uint64 {
 }
 
 // slotDurable reports whether an object is under way until it is durable.
-func (r *uploadRunner) slotDurable(u *experiment.ResolvedUpload) bool {
+func (r *uploadRunner) slotDurable(u *experiment.Upload) bool {
 	return u.Slot != "accepted" && r.settler() != nil
 }
 

@@ -17,7 +17,7 @@ import (
 type uploadTrial struct {
 	*uploadRunner
 	cell experiment.Cell
-	u    *experiment.ResolvedUpload
+	u    *experiment.Upload
 	seed uint64
 	sink Sink
 	set  workload.Set
@@ -191,9 +191,6 @@ func (t *uploadTrial) workers(ctx context.Context, n int) error {
 // open makes the data set.
 func (t *uploadTrial) open() error {
 	set, err := t.data()
-	if err == nil && t.u.Attribution {
-		err = errors.New("this run varies files, bytes and idle time apart (upload.attribution), which this release no longer does: it can be reported, not resumed")
-	}
 	if err != nil {
 		return fmt.Errorf("%s: data set: %w", t.site.Use.Name, err)
 	}

@@ -11,7 +11,7 @@ import (
 // By these a report tells what limits: each scenario that measures a system's speed has
 // what the machine did, and says that it has it.
 func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
-	cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{}, Overhead: &experiment.ResolvedOverhead{}, Upload: &experiment.ResolvedUpload{}, Disseminate: &experiment.ResolvedDisseminate{}, Sync: &experiment.ResolvedSync{}}
+	cell := experiment.Cell{Retrieve: &experiment.Retrieve{}, Overhead: &experiment.Overhead{}, Upload: &experiment.Upload{}, Disseminate: &experiment.Disseminate{}, Sync: &experiment.Sync{}}
 	for _, s := range All() {
 		if s.Name() == (scenario.Collect{}).Name() {
 			continue // it offers nothing whose speed something could limit

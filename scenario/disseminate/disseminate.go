@@ -53,12 +53,7 @@ func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []sy
 	restarts := slices.Contains(can, "restart")
 	for _, c := range cells {
 		d := c.Disseminate
-		faults, err := experiment.ParseFaults(d.Faults)
-		if err != nil {
-			say("disseminate.faults: "+err.Error(), "see the file format's reference")
-			continue
-		}
-		crash := slices.ContainsFunc(faults, func(f experiment.Fault) bool { return f.Kind == experiment.FaultCrash })
+		crash := slices.ContainsFunc(d.Faults, func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
 		if crash && !restarts {
 			say(`its nodes cannot be killed and started again, which faults of the kind crash need (it has no ability "restart")`,
 				fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]", use.Name))

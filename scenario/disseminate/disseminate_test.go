@@ -87,7 +87,7 @@ func (l *memLinks) Traffic(context.Context) (all []scenario.Traffic) {
 func (l *memLinks) Emulated() (bool, string) { return l.none == "", l.none }
 
 // newSwarmTest starts nodes and prepares them for a cell, which set changes.
-func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.ResolvedDisseminate), opt system.Options) *swarmTest {
+func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Disseminate), opt system.Options) *swarmTest {
 	t.Helper()
 	all := system.Options{"nodes": fmt.Sprint(nodes), "up": fmt.Sprint(swarmUp)}
 	for k, v := range opt {
@@ -97,14 +97,14 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Resolve
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &experiment.ResolvedDisseminate{
-		Nodes: nodes, Seeders: seeders, Join: "together", Stay: "forever", Faults: "none", Cache: "warm", Poll: experiment.Duration(swarmPoll),
+	d := &experiment.Disseminate{
+		Nodes: nodes, Seeders: seeders, Stay: experiment.Stay{Forever: true}, Cache: "warm", Poll: experiment.Duration(swarmPoll),
 	}
 	if set != nil {
 		set(d)
 	}
 	s := &swarmTest{t: t, seed: 5, cell: experiment.Cell{
-		ID: "c001", System: "mem", Disseminate: d, Data: experiment.ResolvedData{Objects: 1, Size: swarmSize},
+		ID: "c001", System: "mem", Disseminate: d, Data: experiment.Data{Objects: 1, Size: swarmSize},
 	}}
 	for _, n := range c.Nodes() {
 		s.nodes = append(s.nodes, n.(*mem.Node))
@@ -281,7 +281,7 @@ func TestSwarmArrivals(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		// Two alone until 10 s have half of it, then four share: 0.5 each needs 20 s
 		// more; those of the second wave have half then, and need 10 s more.
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 2 every 10s" }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Join = joinOf("waves of 2 every 10s") }, nil)
 		s.run()
 		var took []float64
 		for _, op := range s.fetches() {
@@ -298,7 +298,7 @@ func TestSwarmArrivals(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		var first []int64
 		for range 2 {
-			s := newSwarmTest(t, 9, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "poisson 0.1/s" }, nil)
+			s := newSwarmTest(t, 9, 1, func(d *experiment.Disseminate) { d.Join = joinOf("poisson 0.1/s") }, nil)
 			s.run()
 			var at []int64
 			for _, op := range s.fetches() {
@@ -325,7 +325,7 @@ func TestSwarmArrivals(t *testing.T) {
 // trial ends.
 func TestSwarmDeadSeeder(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 50%" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 50%") }, nil)
 		for range 2 { // the second trial finds the seeder alive
 			s.run()
 			if s.outcomes() != "map[stalled:3]" {
@@ -358,7 +358,7 @@ func TestSwarmDeadSeeder(t *testing.T) {
 // TestSwarmStallPasses: the seeder comes back after two minutes.
 func TestSwarmStallPasses(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 10s for 2m" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 10s for 2m") }, nil)
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["stalls"] != 3 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
@@ -390,7 +390,7 @@ func TestSwarmCrash(t *testing.T) {
 		{"crash 1 leechers at 10s; cut 50% of nodes at 25%", "", [2]float64{}}, // only that it ends
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = c.faults }, nil)
+			s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf(c.faults) }, nil)
 			s.run()
 			if c.outcomes == "" {
 				return
@@ -422,8 +422,8 @@ func TestSwarmCrash(t *testing.T) {
 // nevertheless; one that was still to come never does.
 func TestSwarmCrashOfTheComplete(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Join, d.Faults = "waves of 2 every 30s", "crash 3 leechers at 25s"
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+			d.Join, d.Faults = joinOf("waves of 2 every 30s"), faultsOf("crash 3 leechers at 25s")
 		}, nil)
 		s.run()
 		if s.outcomes() != "map[cancelled crashed on purpose:1 ok:2]" {
@@ -436,14 +436,11 @@ func TestSwarmCrashOfTheComplete(t *testing.T) {
 // TestSwarmLostBeforeItCame: a leecher whose node is gone before its arrival ends
 // when it would have begun. In real time, in which a moment is never met exactly.
 func TestSwarmLostBeforeItCame(t *testing.T) {
-	s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
-		d.Join, d.Faults = "waves of 1 every 150ms", "crash 50% of leechers at 100ms"
+	s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) {
+		d.Join, d.Faults = joinOf("waves of 1 every 150ms"), faultsOf("crash 50% of leechers at 100ms")
 	}, system.Options{"up": fmt.Sprint(100 * swarmUp)})
 	s.runner.site.Limits.Stall = experiment.Duration(500 * time.Millisecond)
-	faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	faults := s.cell.Disseminate.Faults
 	for { // the second is lost, and the last comes
 		r := chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0)
 		if slices.Contains(r.victims[0], r.leechers[1]) && !slices.Contains(r.victims[0], r.leechers[3]) {
@@ -478,8 +475,8 @@ func TestSwarmStarts(t *testing.T) {
 		"crash leechers at 1s":        0,
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-				d.Join, d.Faults = "waves of 1 every 2s", faults
+			s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+				d.Join, d.Faults = joinOf("waves of 1 every 2s"), faultsOf(faults)
 			}, nil)
 			s.run()
 			if got := s.m["start_spread"]; math.Abs(got-want) > 1e-6 {
@@ -488,7 +485,7 @@ func TestSwarmStarts(t *testing.T) {
 		})
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "none" }, nil)
+		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("none") }, nil)
 		trial, err := s.runner.trial(s.cell, 1, scenario.Sink{})
 		if err != nil {
 			t.Fatal(err)
@@ -504,11 +501,8 @@ func TestSwarmStarts(t *testing.T) {
 // not recovered from it; those that have all by then had nothing to recover from.
 func TestSwarmNotRecovered(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 10s for 10s" }, nil)
-		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 10s for 10s") }, nil)
+		faults := s.cell.Disseminate.Faults
 		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
 		var n atomic.Int64
 		healthy := m.System.(system.Restarter)
@@ -520,7 +514,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut seeders at 10s for 2m" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 2m") }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(time.Minute)
 		s.run()
 		if s.outcomes() != "map[stalled:3]" && s.outcomes() != "map[deadline:3]" || s.m["recovered"] != 0 {
@@ -531,7 +525,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 2, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 1 seeders at 2s for 20s" }, nil)
+		s := newSwarmTest(t, 4, 2, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 1 seeders at 2s for 20s") }, nil)
 		s.run()
 		if v, has := s.m["recovered"]; has || s.outcomes() != "map[ok:2]" {
 			t.Errorf("outcomes %s, recovered %v of those that went on", s.outcomes(), v)
@@ -542,7 +536,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s for 1m" }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s for 1m") }, nil)
 		s.run()
 		// 5 MB each at 20 s; the two that are left have all at 30 s, the others
 		// from 80 s on likewise.
@@ -556,7 +550,7 @@ func TestSwarmCut(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 2 leechers at 20s" }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s") }, nil)
 		s.run()
 		if s.outcomes() != "map[cancelled cut away on purpose:2 ok:2]" {
 			t.Errorf("outcomes %s", s.outcomes())
@@ -572,7 +566,7 @@ func TestSwarmCut(t *testing.T) {
 func TestSwarmSeedersCut(t *testing.T) {
 	for _, faults := range []string{"cut seeders at 15s", "crash seeders at 15s"} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Join, d.Faults = "waves of 1 every 11s", faults }, nil)
+			s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Join, d.Faults = joinOf("waves of 1 every 11s"), faultsOf(faults) }, nil)
 			s.run()
 			if s.outcomes() != "map[ok:1 stalled:3]" || s.m["ok_rate"] != 0.25 {
 				t.Errorf("%s: outcomes %s, metrics %v", faults, s.outcomes(), s.m)
@@ -588,7 +582,7 @@ func TestSwarmSeedersCut(t *testing.T) {
 // at a time compose.
 func TestSwarmRate(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
+		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") }, nil)
 		s.run()
 		s.about("all", s.m["time_last"], 15)
 		if s.outcomes() != "map[ok:1]" {
@@ -596,8 +590,8 @@ func TestSwarmRate(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Faults = "rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s"
+		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s")
 		}, nil)
 		s.run()
 		// 2 MB; 1 MB in 2 s; nothing; 1 MB in 2 s; 0.5 MB in 2 s, twice (the later
@@ -611,10 +605,10 @@ func TestSwarmRate(t *testing.T) {
 
 // TestSwarmLeaves: with stay: leave the first to be done are gone, and verified.
 func TestSwarmLeaves(t *testing.T) {
-	for _, stay := range []string{"leave", "5s"} {
+	for _, stay := range []experiment.Stay{{}, {For: 5 * time.Second}} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) {
-				d.Stay, d.Join = stay, "waves of 1 every 20s"
+			s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) {
+				d.Stay, d.Join = stay, joinOf("waves of 1 every 20s")
 			}, system.Options{"pass": "true"})
 			s.run()
 			// Each is alone with those that are done: if they stayed, the later ones
@@ -711,7 +705,7 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 		})
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 1s" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 1s") }, nil)
 		s.run()
 		s.about("the one that was left alone", s.m["time_median"], s.m["time_last"])
 	})
@@ -724,7 +718,7 @@ func TestSwarmBlind(t *testing.T) {
 		4 * time.Second: {"was due at 50 % and came at 8", "gave no answer for 8"},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 2, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "rate 4Mbit at 50%" }, nil)
+			s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") }, nil)
 			for _, n := range s.nodes {
 				n.SetTrouble(mem.Trouble{Slow: slow})
 			}
@@ -745,7 +739,7 @@ func TestSwarmBlind(t *testing.T) {
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Join = "waves of 1 every 8s" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Join = joinOf("waves of 1 every 8s") }, nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
 		s.run()
 		if !strings.Contains(s.outcomes(), "deadline:") {
@@ -772,8 +766,8 @@ func TestSwarmDeadline(t *testing.T) {
 // nothing else is done for trials to come; one that comes nevertheless is sound.
 func TestSwarmInterrupted(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m")
 		}, nil)
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
@@ -787,7 +781,7 @@ func TestSwarmInterrupted(t *testing.T) {
 		if c := s.links().changes; s.took != 5*time.Second || n.Load() != 0 || len(c[len(c)-1].Apart) != 0 {
 			t.Errorf("after %v: %d nodes started, links %+v", s.took, n.Load(), c)
 		}
-		s.cell.Disseminate.Faults = "none"
+		s.cell.Disseminate.Faults = faultsOf("none")
 		s.run()
 		s.about("all", s.m["time_last"], 30)
 	})
@@ -797,8 +791,8 @@ func TestSwarmInterrupted(t *testing.T) {
 // worse.
 func TestSwarmCancelled(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Faults = "crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m")
 		}, nil)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, context.Canceled)
 		defer cancel()
@@ -808,7 +802,7 @@ func TestSwarmCancelled(t *testing.T) {
 		if s.took != 5*time.Second || s.outcomes() != "map[cancelled:3]" {
 			t.Errorf("after %v: outcomes %s", s.took, s.outcomes())
 		}
-		s.cell.Disseminate.Faults = "none"
+		s.cell.Disseminate.Faults = faultsOf("none")
 		s.run()
 		s.about("all", s.m["time_last"], 30)
 	})
@@ -841,7 +835,7 @@ func (r starts) Restart(ctx context.Context, keep bool) error {
 // was there is.
 func TestSwarmFresh(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Fresh = true }, nil)
+		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Fresh = true }, nil)
 		ref, err := s.nodes[0].Publish(t.Context(), "old", 3, strings.NewReader("old"))
 		if err != nil {
 			t.Fatal(err)
@@ -862,7 +856,7 @@ func TestSwarmFresh(t *testing.T) {
 
 // TestSwarmLinks: slow leechers are slow; what needs links is left out without.
 func TestSwarmLinks(t *testing.T) {
-	slow := func(d *experiment.ResolvedDisseminate) { d.Slow, d.SlowDown = 0.25, 2_000_000 }
+	slow := func(d *experiment.Disseminate) { d.Slow, d.SlowDown = 0.25, 2_000_000 }
 	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 8, 4, slow, nil)
 		s.cell.Link.Rate = 8_000_000
@@ -883,8 +877,8 @@ func TestSwarmLinks(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		for _, set := range []func(*experiment.ResolvedDisseminate){
-			slow, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 1 leechers at 1s" },
+		for _, set := range []func(*experiment.Disseminate){
+			slow, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 1 leechers at 1s") },
 		} {
 			s := newSwarmTest(t, 8, 4, set, nil)
 			s.links().none = "no root"
@@ -893,7 +887,7 @@ func TestSwarmLinks(t *testing.T) {
 				t.Errorf("without links: %v", err)
 			}
 		}
-		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 1 leechers at 1s" }, nil)
+		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 1 leechers at 1s") }, nil)
 		s.links().fail = errors.New("tc died")
 		if err := s.trial(t.Context()); err == nil || !strings.Contains(err.Error(), "tc died") {
 			t.Errorf("a link that cannot be changed: %v", err)
@@ -903,7 +897,7 @@ func TestSwarmLinks(t *testing.T) {
 
 // TestSwarmUsage: nodes of the deployment that take no part are not the cell's.
 func TestSwarmUsage(t *testing.T) {
-	cell := experiment.Cell{Disseminate: &experiment.ResolvedDisseminate{Nodes: 2}}
+	cell := experiment.Cell{Disseminate: &experiment.Disseminate{Nodes: 2}}
 	measure := func(nodes ...scenario.NodeUsage) map[string]float64 {
 		return Scenario{}.Measure(scenario.Measured{Cell: cell, Ops: slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
 			Usage: scenario.Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
@@ -922,8 +916,8 @@ func TestSwarmUsage(t *testing.T) {
 
 // TestSwarmRoles: the same choices for all systems; seeder sets repeat.
 func TestSwarmRoles(t *testing.T) {
-	d := &experiment.ResolvedDisseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5}
-	faults, err := experiment.ParseFaults("crash 2 seeders at 1s; crash 25% of leechers at 50%")
+	d := &experiment.Disseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5}
+	faults, err := experiment.FaultsOf("crash 2 seeders at 1s; crash 25% of leechers at 50%")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -953,7 +947,7 @@ func TestSwarmRoles(t *testing.T) {
 
 func TestSwarmProblems(t *testing.T) {
 	cell := func(faults string, fresh bool) []experiment.Cell {
-		return []experiment.Cell{{Disseminate: &experiment.ResolvedDisseminate{Nodes: 3, Seeders: 1, Faults: faults, Fresh: fresh}}}
+		return []experiment.Cell{{Disseminate: &experiment.Disseminate{Nodes: 3, Seeders: 1, Faults: faultsOf(faults), Fresh: fresh}}}
 	}
 	for _, c := range []struct {
 		mode, want string

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
@@ -190,9 +189,7 @@ func swarmPolls(in *scenario.Measured, put func(string, float64)) {
 // trial, which stands for all of them, and the shares of the times in them.
 func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, float64)) {
 	d := in.Cell.Disseminate
-	join, _ := experiment.ParseJoin(d.Join) // what cannot be read the format has refused
-	faults, _ := experiment.ParseFaults(d.Faults)
-	if in.LoadDetail(scenario.LoadEmulated) == 0 || !join.Together() || len(faults) > 0 {
+	if in.LoadDetail(scenario.LoadEmulated) == 0 || !d.Join.Together() || len(d.Faults) > 0 {
 		return
 	}
 	factor := 1.0

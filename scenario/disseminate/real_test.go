@@ -34,8 +34,8 @@ func TestSwarmOfProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.ResolvedData{Objects: 1, Size: size}, Disseminate: &experiment.ResolvedDisseminate{
-		Nodes: 4, Seeders: 1, Join: "together", Stay: "forever", Faults: "none", Cache: "warm", Poll: experiment.Duration(50 * time.Millisecond),
+	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.Data{Objects: 1, Size: size}, Disseminate: &experiment.Disseminate{
+		Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true}, Cache: "warm", Poll: experiment.Duration(50 * time.Millisecond),
 	}}
 	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: experiment.SystemUse{Name: "bittorrent", Mode: "start"}, Cluster: c, Seed: 1,

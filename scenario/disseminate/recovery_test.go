@@ -32,11 +32,8 @@ func (r *slowly) Restart(ctx context.Context, keep bool) error {
 // the leechers strikes those that stay behind.
 func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 6, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut 50% of nodes at 20s for 20s" }, nil)
-		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := newSwarmTest(t, 6, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 50% of nodes at 20s for 20s") }, nil)
+		faults := s.cell.Disseminate.Faults
 		with := func(seed uint64) bool { // the seeder is cut away with two leechers
 			who := chooseRoles(s.cell.Disseminate, faults, 1, seed, 0)
 			for _, v := range who.victims[0] {
@@ -67,7 +64,7 @@ func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 // is later than the fault says.
 func TestSwarmOutage(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 3, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash seeders at 5s for 4s" }, nil)
+		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 5s for 4s") }, nil)
 		for _, n := range s.runner.nodes {
 			restarting(n, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, takes: 6 * time.Second} })
 		}
@@ -84,11 +81,8 @@ func TestSwarmOutage(t *testing.T) {
 // TestSwarmNeverBack: one that cannot be started again has not recovered.
 func TestSwarmNeverBack(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "crash 2 leechers at 5s for 4s" }, nil)
-		faults, err := experiment.ParseFaults(s.cell.Disseminate.Faults)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 5s for 4s") }, nil)
+		faults := s.cell.Disseminate.Faults
 		bad := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
 		restarting(bad, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, fails: system.ErrAnswer} })
 		s.run()
@@ -101,8 +95,8 @@ func TestSwarmNeverBack(t *testing.T) {
 // TestSwarmNotUndone: the load is over before a fault is undone.
 func TestSwarmNotUndone(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) {
-			d.Faults = "rate 4Mbit of seeders at 50% for 1h"
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("rate 4Mbit of seeders at 50% for 1h")
 		}, nil)
 		s.run()
 		notes := strings.Join(s.load.Notes, "|")
@@ -133,7 +127,7 @@ func (l *tardy) Change(ctx context.Context, c scenario.NetworkChange) error {
 // limits.stall after it to find each other are not given up as they begin.
 func TestSwarmPatienceAfterHealing(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.ResolvedDisseminate) { d.Faults = "cut seeders at 10s for 1m" }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 1m") }, nil)
 		s.runner.site.Network = &tardy{s.links(), 45 * time.Second}
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["recovered"] != 1 {

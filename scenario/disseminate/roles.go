@@ -22,7 +22,7 @@ type roles struct {
 // and on the seeder set alone: the same for all sizes of content, so that trials
 // that differ in nothing else are pairs. The order of the leechers and the victims
 // depend on the trial's seed, too.
-func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, seed, trial uint64, number int) roles {
+func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, trial uint64, number int) roles {
 	set := number
 	if k := d.SeederSets; k > 0 {
 		set = ((number % k) + k) % k // warm-up is numbered from −1 down
@@ -34,7 +34,7 @@ func chooseRoles(d *experiment.ResolvedDisseminate, faults []experiment.Fault, s
 	r.leechers = nodes.Draw(rest, len(rest), scenario.MixSeed(trial, "order", 0))
 	for i, f := range faults {
 		var from []int
-		switch f.Who {
+		switch f.Who() {
 		case "seeders":
 			from = r.seeders
 		case "leechers":
@@ -53,11 +53,11 @@ func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
 	switch {
 	case j.Wave > 0:
 		for i := range at {
-			at[i] = time.Duration(i/j.Wave) * j.Every
+			at[i] = time.Duration(i/j.Wave) * j.Every.Std()
 		}
-	case j.Rate > 0:
+	case j.Poisson > 0:
 		// The first comes at once: before it there is nothing to see.
-		p := workload.Poisson{PerSecond: j.Rate, Seed: seed}
+		p := workload.Poisson{PerSecond: float64(j.Poisson), Seed: seed}
 		for i := 1; i < n; i++ {
 			gap, _ := p.Pace(at[i-1], uint64(i))
 			at[i] = at[i-1] + gap

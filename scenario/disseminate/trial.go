@@ -29,11 +29,10 @@ type trial struct {
 	*runner
 	*nodes.Trial
 	cell      experiment.Cell
-	d         *experiment.ResolvedDisseminate
+	d         *experiment.Disseminate
 	set       workload.Set // of one object
 	title     string       // of the content
 	ref       system.Ref
-	stay      experiment.Stay
 	seeders   []*nodes.Node
 	addresses []string                      // of the nodes, by place
 	checked   map[*nodes.Node]*contentCheck // of leechers that have all; under the lock
@@ -69,15 +68,7 @@ func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*
 	if d.Nodes > len(r.nodes) || d.Leechers() < 1 || d.Seeders < 1 {
 		return fail(fmt.Errorf("a swarm of %d nodes with %d seeders, of which %d are there", d.Nodes, d.Seeders, len(r.nodes)))
 	}
-	faults, err := experiment.ParseFaults(d.Faults)
-	if err != nil {
-		return fail(err)
-	}
-	join, err := experiment.ParseJoin(d.Join)
-	if err != nil {
-		return fail(err)
-	}
-	who := chooseRoles(d, faults, r.site.Seed, seed, sink.Number)
+	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
 	rates := map[int]scenario.Rates{}
 	if slowly := (scenario.Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}); slowly != (scenario.Rates{}) {
 		for _, i := range who.slow {
@@ -86,11 +77,9 @@ func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*
 	}
 	t := &trial{runner: r, cell: cell, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]*contentCheck{}}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
-	if t.stay, err = experiment.ParseStay(d.Stay); err != nil {
-		return fail(err)
-	}
 	data := cell.Data
 	data.Objects = 1
+	var err error
 	if t.set, err = scenario.DataSet(data, scenario.MixSeed(seed, "content", 0), r.site.Base); err != nil {
 		return fail(err)
 	}
@@ -101,16 +90,16 @@ func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*
 	for _, i := range who.seeders {
 		t.seeders = append(t.seeders, t.Nodes[i])
 	}
-	offsets := arrivals(join, len(who.leechers), scenario.MixSeed(seed, "arrivals", 0))
+	offsets := arrivals(d.Join, len(who.leechers), scenario.MixSeed(seed, "arrivals", 0))
 	for k, i := range who.leechers {
 		t.Time(t.Nodes[i], offsets[k])
 	}
-	for i, f := range faults {
+	for i, f := range d.Faults {
 		t.AddFault(f, who.victims[i])
 	}
 	t.Done = func(n *nodes.Node) {
-		if !t.stay.Forever {
-			t.Go(func() { t.leave(n, n.Ended+t.stay.For) })
+		if !d.Stay.Forever {
+			t.Go(func() { t.leave(n, n.Ended+d.Stay.For) })
 		}
 	}
 	return t, nil
@@ -322,7 +311,7 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 		}
 		return float64(t.op(n).Outcome)
 	})
-	if !t.stay.Forever {
+	if !t.d.Stay.Forever {
 		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay)
 	}
 	load.Notes = t.Notes

@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -38,13 +37,13 @@ func (t *Trial) AddFault(f experiment.Fault, places []int) {
 }
 
 // byShare reports whether it begins when the load has come to a share of all.
-func (f *Fault) byShare() bool { return !math.IsNaN(f.Part) }
+func (f *Fault) byShare() bool { return !f.At.Timed }
 
 // plan lets a fault happen at its moment, and be undone at its end. A trial waits
 // for a fault that has a moment; one that comes with progress may never come. With the
 // lock.
 func (t *Trial) plan(f *Fault) {
-	moment := t.Released + f.At
+	moment := t.Released + f.At.After.Std()
 	if !f.byShare() {
 		t.pending++
 	}
@@ -60,7 +59,7 @@ func (t *Trial) plan(f *Fault) {
 		}
 		began := t.Now()
 		t.begin(f)
-		if f.For > 0 && t.Until(began+f.For) {
+		if f.For > 0 && t.Until(began+f.For.Std()) {
 			t.undo(f)
 		}
 		t.Mu.Lock()
@@ -73,7 +72,7 @@ func (t *Trial) plan(f *Fault) {
 // reached begins faults whose share the load has. With the lock.
 func (t *Trial) reached() {
 	for _, f := range t.Faults {
-		if f.byShare() && !f.begun && t.share() >= f.Part {
+		if f.byShare() && !f.begun && t.share() >= float64(f.At.Share) {
 			f.begun = true
 			t.pending++
 			close(f.part)
@@ -88,7 +87,7 @@ func (t *Trial) begin(f *Fault) {
 	t.noteLate(f, at)
 	t.Mu.Unlock()
 	var err error
-	if f.Kind == experiment.FaultCrash {
+	if f.Kind() == experiment.FaultCrash {
 		err = t.crash(f)
 	} else {
 		err = t.Links.begin(t.Load, f)
@@ -108,7 +107,7 @@ func (t *Trial) begin(f *Fault) {
 func (t *Trial) undo(f *Fault) {
 	at := t.Now()
 	var err error
-	if f.Kind == experiment.FaultCrash {
+	if f.Kind() == experiment.FaultCrash {
 		t.revive(f)
 	} else {
 		err = t.Links.end(t.Load, f)
@@ -120,7 +119,7 @@ func (t *Trial) undo(f *Fault) {
 		return
 	}
 	if err == nil {
-		if f.Kind != experiment.FaultCrash {
+		if f.Kind() != experiment.FaultCrash {
 			t.awaitUndoing(f) // of those that came meanwhile, too
 			t.awaitRecovery(now, t.struck(f)...)
 		}
@@ -136,12 +135,12 @@ const coarse = 0.1
 // noteLate notes by how much a fault comes later than it was due, when that is more than
 // coarse. With the lock.
 func (t *Trial) noteLate(f *Fault, at time.Duration) {
-	share, by := t.share(), at-t.Released-f.At
+	share, by := t.share(), at-t.Released-f.At.After.Std()
 	switch {
-	case f.byShare() && share > f.Part+coarse:
-		t.Note("the fault %q was due at %.3g %% and came at %.3g %%: no answer in between", f.Fault, 100*f.Part, 100*share)
-	case !f.byShare() && by > t.every && by.Seconds() > coarse*f.At.Seconds():
-		t.Note("the fault %q came %.3g s after the start, %.3g s late", f.Fault, (f.At + by).Seconds(), by.Seconds())
+	case f.byShare() && share > float64(f.At.Share)+coarse:
+		t.Note("the fault %q was due at %.3g %% and came at %.3g %%: no answer in between", f.Fault, 100*float64(f.At.Share), 100*share)
+	case !f.byShare() && by > t.every && by.Seconds() > coarse*f.At.After.Seconds():
+		t.Note("the fault %q came %.3g s after the start, %.3g s late", f.Fault, (f.At.After.Std() + by).Seconds(), by.Seconds())
 	}
 }
 
@@ -160,7 +159,7 @@ func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duratio
 		return
 	}
 	t.hope = max(t.hope, t.Now()+patience)
-	t.Event("fault", string(f.Kind)+" "+what, f.String()+": "+Names(f.Victims), at, took)
+	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+Names(f.Victims), at, took)
 }
 
 // crash kills nodes, all at once: that is what a rack without power looks like. One that
@@ -204,7 +203,7 @@ func (t *Trial) crash(f *Fault) error {
 func (t *Trial) revive(f *Fault) {
 	_ = t.Each(t.Load, f.killed, "start it again", t.Starting+t.deadline, func(ctx context.Context, n *Node) error {
 		begun := t.Now()
-		err := t.actions.Restart(ctx, n, f.Empty)
+		err := t.actions.Restart(ctx, n, f.WithoutData)
 		if t.Load.Err() != nil {
 			return nil
 		}
@@ -224,7 +223,7 @@ func (t *Trial) revive(f *Fault) {
 		n.down, n.Stale = false, false
 		t.watchProcesses(n)
 		if n.timed {
-			n.again(f.Empty)
+			n.again(f.WithoutData)
 		}
 		task := n.Started > 0 && n.Ended == 0
 		t.awaitUndoing(f) // of those that came meanwhile, too

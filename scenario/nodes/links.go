@@ -77,7 +77,7 @@ func (l *Links) change(ctx context.Context) error {
 	maps.Copy(c.Rates, l.Rates)
 	for _, f := range l.faults {
 		for _, n := range f.Victims {
-			if f.Kind == experiment.FaultRate {
+			if f.Kind() == experiment.FaultRate {
 				c.Rates[n.Place] = scenario.Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
 			} else if !slices.Contains(apart, n) {
 				apart = append(apart, n)

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ func TestLostBeforeItCame(t *testing.T) {
 
 func TestLateFault(t *testing.T) {
 	trial := &Trial{Released: time.Minute, every: 50 * time.Millisecond}
-	f := &Fault{Fault: experiment.Fault{At: 10 * time.Second, Part: math.NaN()}}
+	f := &Fault{Fault: experiment.Fault{At: experiment.When{Timed: true, After: experiment.Duration(10 * time.Second)}}}
 	if trial.noteLate(f, 70*time.Second+500*time.Millisecond); len(trial.Notes) != 0 {
 		t.Errorf("a fault half a second late: %q", trial.Notes)
 	}

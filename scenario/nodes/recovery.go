@@ -25,7 +25,7 @@ func (t *Trial) struck(f *Fault) (all []*Node) {
 	hits := func(n *Node) bool {
 		return slices.Contains(f.killed, n) || slices.ContainsFunc(f.killed, func(k *Node) bool { return !k.timed })
 	}
-	switch f.Kind {
+	switch f.Kind() {
 	case experiment.FaultRate:
 		return nil
 	case experiment.FaultCut:
@@ -50,7 +50,7 @@ func (t *Trial) awaitUndoing(f *Fault) {
 		return
 	}
 	for _, n := range t.struck(f) {
-		loses := f.Empty && slices.Contains(f.killed, n) && n.Outcome == record.OK
+		loses := f.WithoutData && slices.Contains(f.killed, n) && n.Outcome == record.OK
 		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.node == n && (r.fault == f || r.after == 0) })
 		if n.Started == 0 || n.Ended > 0 && !loses || known {
 			continue

@@ -16,7 +16,7 @@ import (
 type peerPath struct {
 	block, place int
 	rate         experiment.BitRate
-	link         experiment.ResolvedLink
+	link         experiment.Link
 }
 
 // checkPeer measures the path of one of the peers whose rate is not the cell's:

@@ -54,7 +54,7 @@ func TestSyncCheck(t *testing.T) {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) {
 				cell.Link.Rate, cell.Link.Delay = c.rate, experiment.Duration(20*time.Millisecond)
-				cell.Sync.Speeds, cell.Sync.Trouble = c.speeds, c.trouble
+				cell.Sync.Speeds, cell.Sync.Trouble = speedsOf(c.speeds), troubleOf(c.trouble)
 				cell.Sync.Replay = false
 			})
 			n := &halved{fakeChains: w.c, fails: 1}
@@ -91,7 +91,7 @@ func TestSyncCheck(t *testing.T) {
 		})
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Speeds = "list 1Mbit" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Speeds = speedsOf("list 1Mbit") })
 		w.site.Network = &halved{fakeChains: w.c, fails: 2}
 		if err := w.trial(t.Context()); err == nil {
 			t.Error("a link that cannot be measured")

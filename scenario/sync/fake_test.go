@@ -330,8 +330,8 @@ type syncTest struct {
 // newSyncTest prepares a cell, which set changes, on a cluster with so many peers.
 func newSyncTest(t *testing.T, peers int, set func(*fakeChains, *experiment.Cell)) *syncTest {
 	t.Helper()
-	w := &syncTest{t: t, c: newFakeChains(peers + 1), cell: experiment.Cell{ID: "c001", System: "fake", Sync: &experiment.ResolvedSync{
-		Blocks: fakeBlocks, Transactions: 1, Form: "v2", Peers: peers, Speeds: "link", Trouble: "none", Storage: "disk", Faults: "none",
+	w := &syncTest{t: t, c: newFakeChains(peers + 1), cell: experiment.Cell{ID: "c001", System: "fake", Sync: &experiment.Sync{
+		Blocks: fakeBlocks, Transactions: 1, Form: "v2", Peers: peers, Storage: "disk",
 		Replay: true, Poll: experiment.Duration(fakePoll),
 	}}}
 	dir := func(on string) (scenario.StoreDir, error) {

@@ -155,7 +155,7 @@ func varied(plan *experiment.Plan) (factors []stats.FactorialFactor, levels func
 	slices.SortFunc(factors, func(a, b stats.FactorialFactor) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
 	for i, f := range factors {
 		for _, c := range plan.Cells { // in order, the default first
-			if v := c.Sync.Vary[f.Name]; !slices.Contains(factors[i].Levels, v) {
+			if v := c.Sync.Options[f.Name]; !slices.Contains(factors[i].Levels, v) {
 				factors[i].Levels = append(factors[i].Levels, v)
 			}
 		}
@@ -163,7 +163,7 @@ func varied(plan *experiment.Plan) (factors []stats.FactorialFactor, levels func
 	return factors, func(c experiment.Cell) []int {
 		at := make([]int, len(factors))
 		for i, f := range factors {
-			at[i] = slices.Index(f.Levels, c.Sync.Vary[f.Name])
+			at[i] = slices.Index(f.Levels, c.Sync.Options[f.Name])
 		}
 		return at
 	}
@@ -277,7 +277,7 @@ sync:
   blocks: 500
   transactions: 1
   peers: [1, 3]
-  speeds: [list 1Mbit, list 4Mbit 16Mbit]
+  speeds: [{list: [1Mbit]}, {list: [4Mbit, 16Mbit]}]
   vary: {f1: [low, high]}
 `)
 	scenariotest.Virtual(t, func(t *testing.T) {
@@ -287,7 +287,7 @@ sync:
 				m := trial(c, b)
 				// They are asked one after the other, so the fastest bounds them.
 				rate := 1e6
-				if c.Sync.Speeds != "list 1Mbit" {
+				if c.Sync.Speeds.String() != "list 1Mbit" {
 					rate = 4e6
 					if c.Sync.Peers > 1 {
 						rate = 16e6
@@ -312,7 +312,7 @@ sync:
   blocks: 300
   transactions: 1
   peers: 2
-  trouble: 1 silent
+  trouble: [{silent: 1}]
   replay: false
   poll: 50ms
   vary: {timeout: [2s, 50ms, 150ms, 400ms]}

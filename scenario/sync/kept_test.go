@@ -16,7 +16,7 @@ import (
 // says of the reason, and no more than a few of them.
 func TestSyncKept(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash node at 50% for 2s" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash node at 50% for 2s") })
 		w.c.nodes[0].follow = func(task system.FollowTask) error {
 			if _, err := os.ReadFile(filepath.Join(task.Dir, "blocks")); err == nil {
 				return errors.New("fake: the process has ended (exit status 2)")

@@ -20,28 +20,20 @@ type peerPlan struct {
 // planPeers draws what the peers of a trial are like, in their order, by the
 // experiment's seed and the number of the trial's block alone: all cells of a block
 // with as many peers, and the same words, see the same ones.
-func planPeers(s *experiment.ResolvedSync, seed uint64, block int) ([]peerPlan, error) {
-	speeds, err := experiment.ParseSpeeds(s.Speeds)
-	if err != nil {
-		return nil, err
-	}
-	trouble, err := experiment.ParseTrouble(s.Trouble)
-	if err != nil {
-		return nil, err
-	}
+func planPeers(s *experiment.Sync, seed uint64, block int) ([]peerPlan, error) {
 	peers := make([]peerPlan, s.Peers)
 	rng := rand.New(rand.NewPCG(scenario.MixSeed(seed, "speeds", int64(block)), 1))
-	for i, rate := range speeds.Draw(s.Peers, rng.Float64) {
+	for i, rate := range s.Speeds.Draw(s.Peers, rng.Float64) {
 		peers[i].rate = rate
 	}
 	order := nodes.Shuffled(s.Peers, scenario.MixSeed(seed, "trouble", int64(block)))
-	for _, t := range trouble {
+	for _, t := range s.Trouble {
 		n := t.Of(s.Peers)
 		if n > len(order) {
 			return nil, fmt.Errorf("sync.trouble: %q is about more than the %d peers that there are", s.Trouble, s.Peers)
 		}
 		for _, i := range order[:n] {
-			peers[i].manner, peers[i].rate = t.Manner, cmp.Or(t.Rate, peers[i].rate)
+			peers[i].manner, peers[i].rate = t.Manner(), cmp.Or(t.Rate, peers[i].rate)
 		}
 		order = order[n:]
 	}
@@ -53,7 +45,7 @@ func planPeers(s *experiment.ResolvedSync, seed uint64, block int) ([]peerPlan, 
 func victimsOf(faults []experiment.Fault, peers int, trial uint64) [][]int {
 	all := make([][]int, len(faults))
 	for i, f := range faults {
-		if f.Who == experiment.WhoNode {
+		if f.Who() == experiment.WhoNode {
 			all[i] = []int{0}
 			continue
 		}

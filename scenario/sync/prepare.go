@@ -94,10 +94,10 @@ func (r *runner) findNodes(cells []experiment.Cell) error {
 }
 
 // settingsOf are the options of a cell's nodes.
-func (r *runner) settingsOf(s *experiment.ResolvedSync) system.Options {
+func (r *runner) settingsOf(s *experiment.Sync) system.Options {
 	opt := system.Options{}
 	maps.Copy(opt, r.site.Use.With)
-	maps.Copy(opt, s.Vary)
+	maps.Copy(opt, s.Options)
 	return opt
 }
 
@@ -111,7 +111,7 @@ func settingsText(opt system.Options) string {
 }
 
 // makeChain makes the chain of a cell, unless it is there.
-func (r *runner) makeChain(ctx context.Context, s *experiment.ResolvedSync) error {
+func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 	spec := chainSpec(s, r.site.Seed)
 	if _, there := r.chains[spec]; there {
 		return nil

@@ -28,7 +28,7 @@ const (
 )
 
 // replayedWith are the options that decide about a cell's replay.
-func (r *runner) replayedWith(s *experiment.ResolvedSync) system.Options {
+func (r *runner) replayedWith(s *experiment.Sync) system.Options {
 	opt := r.settingsOf(s)
 	maps.DeleteFunc(opt, func(name, _ string) bool { return slices.Contains(s.Network, name) })
 	return opt
@@ -36,7 +36,7 @@ func (r *runner) replayedWith(s *experiment.ResolvedSync) system.Options {
 
 // replayKey is the same for cells that have the same replay, also in later sessions
 // if the system is what it was.
-func (r *runner) replayKey(s *experiment.ResolvedSync) string {
+func (r *runner) replayKey(s *experiment.Sync) string {
 	return fmt.Sprintf("%s: %s in %s with %s", settingsText(r.site.Cluster.Identity()), r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.replayedWith(s)))
 }
 
@@ -66,7 +66,7 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 	chain := r.chains[chainSpec(s, r.site.Seed)]
 	with := "in " + s.Storage
 	opt := r.replayedWith(s)
-	maps.DeleteFunc(opt, func(name, _ string) bool { _, varies := s.Vary[name]; return !varies })
+	maps.DeleteFunc(opt, func(name, _ string) bool { _, varies := s.Options[name]; return !varies })
 	if len(opt) > 0 {
 		with += " with " + settingsText(opt)
 	}
@@ -100,7 +100,7 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 }
 
 // replayOnce does it into a store that is removed at once.
-func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.ResolvedSync) (out system.Replayed, err error) {
+func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.Sync) (out system.Replayed, err error) {
 	store, err := r.store(ctx, chain, s.Storage)
 	if err != nil {
 		return out, err

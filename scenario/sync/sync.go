@@ -34,9 +34,8 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 func chainUnfit(limits system.ChainLimits, cells []experiment.Cell) (all []system.Problem) {
 	for _, c := range cells {
 		var manners []string
-		groups, _ := experiment.ParseTrouble(c.Sync.Trouble) // the plan has read it
-		for _, g := range groups {
-			manners = append(manners, g.Manner)
+		for _, g := range c.Sync.Trouble {
+			manners = append(manners, g.Manner())
 		}
 		for _, p := range limits.Problems(chainSpec(c.Sync, 0), manners) {
 			if !slices.Contains(all, p) {
@@ -75,11 +74,11 @@ func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []sy
 			has       bool
 			text, why string
 		}{
-			{"faults", s.Faults != "none", s.Faults, "nothing is done to it or to its peers"},
-			{"speeds", s.Speeds != "link", s.Speeds, "the links of its peers are not ours"},
-			{"trouble", s.Trouble != "none", s.Trouble, "its peers are not ours"},
+			{"faults", s.Faults != nil, s.Faults.String(), "nothing is done to it or to its peers"},
+			{"speeds", s.Speeds.Given(), s.Speeds.String(), "the links of its peers are not ours"},
+			{"trouble", s.Trouble != nil, s.Trouble.String(), "its peers are not ours"},
 			{"storage", s.Storage != "disk", s.Storage, "its store is where it is"},
-			{"vary", len(s.Vary) > 0, "…", "its settings are what they are"},
+			{"vary", len(s.Options) > 0, "…", "its settings are what they are"},
 		} {
 			if k.has {
 				problems = append(problems, system.Problem{What: fmt.Sprintf("%ssync.%s: %s has no meaning, as %s", watched, k.key, k.text, k.why), Hint: hint})
@@ -110,7 +109,7 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 }
 
 // chainSpec is the chain of a cell. All cells that ask for the same have the same.
-func chainSpec(s *experiment.ResolvedSync, seed uint64) system.ChainSpec {
+func chainSpec(s *experiment.Sync, seed uint64) system.ChainSpec {
 	return system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions, Form: s.Form, Seed: seed}
 }
 
@@ -134,7 +133,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 			put("overhead", wire/bytes)
 		}
 	}
-	if faults, err := experiment.ParseSyncFaults(in.Cell.Sync.Faults); err == nil && len(faults) == 0 {
+	if len(in.Cell.Sync.Faults) == 0 {
 		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.LoadDetail(scenario.LoadEmulated) > 0 {
 			put("link_line", line)
 			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))

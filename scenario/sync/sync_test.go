@@ -121,7 +121,7 @@ func TestSyncLine(t *testing.T) {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) {
 				cell.Link.Rate, cell.Link.Delay = c.rate, experiment.Duration(20*time.Millisecond)
-				cell.Sync.Speeds, cell.Sync.Trouble = c.speeds, c.trouble
+				cell.Sync.Speeds, cell.Sync.Trouble = speedsOf(c.speeds), troubleOf(c.trouble)
 				f.down = float64(c.rate) / 8
 			})
 			w.run()
@@ -155,7 +155,7 @@ func TestSyncLine(t *testing.T) {
 		if _, has := w.m["replay"]; has {
 			t.Error("a replay that nobody asked for")
 		}
-		w.cell.Sync.Faults = "rate 1Mbit of peers at 1s"
+		w.cell.Sync.Faults = faultsOf("rate 1Mbit of peers at 1s")
 		w.run()
 		if _, has := w.m["line"]; has {
 			t.Error("a load line with faults")
@@ -168,7 +168,7 @@ func TestSyncLine(t *testing.T) {
 func TestSyncDraws(t *testing.T) {
 	plan := func(peers int, speeds, trouble string, seed uint64, block int) []peerPlan {
 		t.Helper()
-		p, err := planPeers(&experiment.ResolvedSync{Peers: peers, Speeds: speeds, Trouble: trouble}, seed, block)
+		p, err := planPeers(&experiment.Sync{Peers: peers, Speeds: speedsOf(speeds), Trouble: troubleOf(trouble)}, seed, block)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestSyncDraws(t *testing.T) {
 			t.Errorf("peer %d is %q where speeds are not drawn, and else %q", i, p.manner, first[i].manner)
 		}
 	}
-	if _, err := planPeers(&experiment.ResolvedSync{Peers: 1, Speeds: "link", Trouble: "1 silent; 1 stranger"}, 1, 0); err == nil {
+	if _, err := planPeers(&experiment.Sync{Peers: 1, Trouble: troubleOf("1 silent; 1 stranger")}, 1, 0); err == nil {
 		t.Error("two of one peer are in trouble")
 	}
 }
@@ -217,7 +217,7 @@ func TestSyncDraws(t *testing.T) {
 // TestSyncSourceDies: of the only source at half height; with others it goes on.
 func TestSyncSourceDies(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash peers at 50%" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash peers at 50%") })
 		for range 2 { // the second trial finds the peer alive
 			w.run()
 			w.want("sync stalled ;serve stalled ;")
@@ -256,7 +256,7 @@ func TestSyncSourceDies(t *testing.T) {
 		"crash node at 50% for 2s without data": 3.7 + 2 + 1.2 + 5,
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faults })
+			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf(faults) })
 			w.run()
 			w.want(allOK)
 			// A fault by share comes a poll late at most.
@@ -279,14 +279,14 @@ func TestSyncSourceDies(t *testing.T) {
 // TestSyncTakenAway: what the experiment itself ends is no failure of the system.
 func TestSyncTakenAway(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "cut node at 50% for 1h" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("cut node at 50% for 1h") })
 		w.site.Limits.Deadline = experiment.Duration(20 * time.Second)
 		w.run()
 		w.want("sync cancelled cut away on purpose;serve cancelled cut away on purpose;")
 		if v, has := w.m["ok_rate"]; has {
 			t.Errorf("ok rate %v", v)
 		}
-		w.cell.Sync.Faults = "none"
+		w.cell.Sync.Faults = faultsOf("none")
 		w.run()
 		w.want(allOK)
 	})
@@ -300,7 +300,7 @@ func TestSyncUnhappened(t *testing.T) {
 		"crash 1 peer at 99.9%; crash peers at 50%": "never came: the nodes had 5",
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faults })
+			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf(faults) })
 			w.run()
 			if notes := strings.Join(w.load.Notes, "|"); !strings.Contains(notes, cmp.Or(want, "never came")) {
 				t.Errorf("%s: %q", faults, notes)
@@ -387,7 +387,7 @@ func TestSyncLies(t *testing.T) {
 		w.want(allOK)
 	})
 	scenariotest.Virtual(t, func(t *testing.T) { // synced is its word, and no proof
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash peers at 50%" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash peers at 50%") })
 		w.c.nodes[0].answer = func(f *system.Following) error {
 			f.Synced, f.Target, f.Trouble = true, f.Height, "no peers"
 			return nil
@@ -443,7 +443,7 @@ func TestSyncDeadline(t *testing.T) {
 // the store is kept; one that does not start at all leaves nothing to keep.
 func TestSyncDamaged(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash node at 50% for 2s" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash node at 50% for 2s") })
 		w.c.nodes[0].follow = func(task system.FollowTask) error {
 			if b, err := os.ReadFile(filepath.Join(task.Dir, "blocks")); err == nil {
 				return fmt.Errorf("fake: the store %s is damaged: %s", filepath.Join(task.Dir, "blocks"), b)
@@ -476,7 +476,7 @@ func TestSyncDamaged(t *testing.T) {
 // worse.
 func TestSyncCancelled(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "cut node at 1s for 1m" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("cut node at 1s for 1m") })
 		if err := w.prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -492,7 +492,7 @@ func TestSyncCancelled(t *testing.T) {
 			t.Errorf("after %v: links %+v", w.took, w.c.links)
 		}
 		w.want("sync cancelled ;serve cancelled ;")
-		w.cell.Sync.Faults = "none"
+		w.cell.Sync.Faults = faultsOf("none")
 		w.run()
 		w.want(allOK)
 	})
@@ -508,7 +508,7 @@ func TestSyncPeersGoOn(t *testing.T) {
 		one.Peers = 1
 		few.Sync = &one
 		vary := one
-		vary.Vary = map[string]string{"batch": "10"}
+		vary.Options = map[string]string{"batch": "10"}
 		other.Sync = &vary
 		longer, long := w.cell, one
 		long.Blocks++
@@ -540,7 +540,7 @@ func TestSyncPeersGoOn(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) { // one that comes back elsewhere is never found
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = "crash peers at 50% for 1s" })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash peers at 50% for 1s") })
 		time.AfterFunc(6500*time.Millisecond+3*time.Second, func() { w.c.nodes[1].connect = "0" })
 		w.run()
 		w.want("sync stalled ;serve stalled ;")
@@ -557,7 +557,7 @@ func TestSyncPrepare(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Network = []string{"interval"} })
 		cells := []experiment.Cell{w.cell}
-		add := func(set func(*experiment.ResolvedSync)) {
+		add := func(set func(*experiment.Sync)) {
 			s := *w.cell.Sync
 			set(&s)
 			c := w.cell
@@ -565,14 +565,14 @@ func TestSyncPrepare(t *testing.T) {
 			cells = append(cells, c)
 		}
 		vary := func(name, value string) {
-			add(func(s *experiment.ResolvedSync) { s.Vary = map[string]string{name: value} })
+			add(func(s *experiment.Sync) { s.Options = map[string]string{name: value} })
 		}
-		add(func(s *experiment.ResolvedSync) { s.Peers = 1 })
+		add(func(s *experiment.Sync) { s.Peers = 1 })
 		vary("interval", "1s")
-		add(func(s *experiment.ResolvedSync) { s.Storage = "ram" })
+		add(func(s *experiment.Sync) { s.Storage = "ram" })
 		vary("batch", "10")
-		add(func(s *experiment.ResolvedSync) { s.Blocks++ })
-		add(func(s *experiment.ResolvedSync) { s.Form = "v1"; s.Replay = false })
+		add(func(s *experiment.Sync) { s.Blocks++ })
+		add(func(s *experiment.Sync) { s.Form = "v1"; s.Replay = false })
 		if err := w.prepare(cells...); err != nil {
 			t.Fatal(err)
 		}
@@ -639,7 +639,7 @@ func TestSyncPrepare(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Vary = map[string]string{"refused": "1"} })
+		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Options = map[string]string{"refused": "1"} })
 		var unfit *scenario.UnfitError
 		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) || unfit.Hint() == "" {
 			t.Errorf("settings that are refused: %v", err)
@@ -710,7 +710,7 @@ func TestSyncAttached(t *testing.T) {
 func TestSyncProblemsOfChains(t *testing.T) {
 	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1, Without: []string{system.Stranger}}
 	cell := func(blocks, transactions int, form, trouble string) experiment.Cell {
-		return experiment.Cell{Sync: &experiment.ResolvedSync{Peers: 1, Speeds: "link", Trouble: trouble, Storage: "disk", Faults: "none", Blocks: blocks, Transactions: transactions, Form: form}}
+		return experiment.Cell{Sync: &experiment.Sync{Peers: 1, Trouble: troubleOf(trouble), Storage: "disk", Blocks: blocks, Transactions: transactions, Form: form}}
 	}
 	for _, c := range []struct {
 		cell experiment.Cell
@@ -743,8 +743,8 @@ func TestSyncProblemsOfChains(t *testing.T) {
 }
 
 func TestSyncProblems(t *testing.T) {
-	cells := func(set func(*experiment.ResolvedSync)) []experiment.Cell {
-		s := &experiment.ResolvedSync{Peers: 1, Speeds: "link", Trouble: "none", Storage: "disk", Faults: "none"}
+	cells := func(set func(*experiment.Sync)) []experiment.Cell {
+		s := &experiment.Sync{Peers: 1, Storage: "disk"}
 		if set != nil {
 			set(s)
 		}
@@ -758,9 +758,9 @@ func TestSyncProblems(t *testing.T) {
 		{"start", "", []string{"follow"}, cells(nil)},
 		{"start", "follow no chain", []string{"spread"}, cells(nil)},
 		{"attach", "", []string{"follow"}, cells(nil)},
-		{"attach", "sync.faults", []string{"follow"}, cells(func(s *experiment.ResolvedSync) { s.Faults = "crash node at 50%" })},
-		{"attach", "sync.storage", []string{"follow"}, cells(func(s *experiment.ResolvedSync) { s.Storage = "ram" })},
-		{"attach", "sync.vary", []string{"follow"}, cells(func(s *experiment.ResolvedSync) { s.Vary = map[string]string{"a": "b"} })},
+		{"attach", "sync.faults", []string{"follow"}, cells(func(s *experiment.Sync) { s.Faults = faultsOf("crash node at 50%") })},
+		{"attach", "sync.storage", []string{"follow"}, cells(func(s *experiment.Sync) { s.Storage = "ram" })},
+		{"attach", "sync.vary", []string{"follow"}, cells(func(s *experiment.Sync) { s.Options = map[string]string{"a": "b"} })},
 		{"attach", "2 cells", []string{"follow"}, append(cells(nil), cells(nil)...)},
 	} {
 		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)

@@ -21,7 +21,7 @@ type trial struct {
 	*runner
 	*nodes.Trial
 	cell     experiment.Cell
-	s        *experiment.ResolvedSync
+	s        *experiment.Sync
 	chain    system.Chain // zero: attached
 	replayed *system.Replayed
 	settings system.Options
@@ -95,12 +95,8 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error)
 			rates[n.Place] = scenario.Rates{Up: float64(p.rate)}
 		}
 	}
-	faults, err := experiment.ParseSyncFaults(s.Faults)
-	if err != nil {
-		return fail(err)
-	}
-	for i, places := range victimsOf(faults, s.Peers, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
-		t.AddFault(faults[i], places)
+	for i, places := range victimsOf(s.Faults, s.Peers, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
+		t.AddFault(s.Faults[i], places)
 	}
 	return t, nil
 }
