@@ -248,7 +248,7 @@ func coarse(r *Result) []Case {
 
 const (
 	driftFloor = 0.10 // smaller changes matter less than what differs between systems
-	driftAlpha = 0.01 // of runs without drift, fewer than this share are accused
+	driftAlpha = 0.01 // of runs without drift, fewer than this share have a finding
 )
 
 // drift looks for cells whose headline rises or falls from the first block to the last,

@@ -5,7 +5,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// FrameOf is a frame of trials that nobody executed.
+// FrameOf is a frame of trials that were not executed.
 func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []record.Trial) *Frame {
 	f := newFrame(p, view)
 	f.Metrics = metrics

@@ -120,7 +120,7 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 	return all, nil
 }
 
-// gateNames are what gates over this run may speak of.
+// gateNames are what gates over this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
 	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Levels: map[string][]string{}, Base: base}
 	for _, c := range r.Cells {

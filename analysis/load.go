@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -92,15 +91,15 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 		return nil, fmt.Errorf("plan of %s: plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)",
 			run.Dir(), got, sum)
 	}
-	var plan experiment.Plan
-	if err := json.Unmarshal(raw, &plan); err != nil {
+	plan, err := experiment.ReadPlan(raw)
+	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
 	if plan.Format > experiment.PlanFormat {
 		return nil, fmt.Errorf("plan of %s: format %d, this program reads up to %d; use the version of plimsoll that wrote it, or a newer one",
 			run.Dir(), plan.Format, experiment.PlanFormat)
 	}
-	return &plan, nil
+	return plan, nil
 }
 
 func newFrame(p *experiment.Plan, view *View) *Frame {

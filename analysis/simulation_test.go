@@ -178,7 +178,7 @@ func TestPlantedTruths(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			r := simulate(t, plan, 7, noises["normal"], 1, 0)
 			if r.Found(rule) {
-				t.Fatal("it speaks of a run without it")
+				t.Fatal("it fires in a run without it")
 			}
 			var trials []record.Trial
 			for _, x := range r.Frame.Trials {

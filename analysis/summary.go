@@ -169,19 +169,13 @@ func Supported(metric string, t record.Trial) bool {
 // overOperations reports whether percentiles of this name are over the operations of
 // a trial. Those of nodes are over all nodes there are, however few.
 func overOperations(name string) bool {
-	switch name {
-	case "ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable", "poll":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable", "poll"}, name)
 }
 
 // cutOff is the default of View.Censored: a percentile of times is missing because
 // operations were cut off before they finished.
 func cutOff(t record.Trial, metric string) bool {
-	switch strings.TrimRight(metric, "0123456789") {
-	case "ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p":
-	default:
+	if !slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p"}, strings.TrimRight(metric, "0123456789")) {
 		return false
 	}
 	for _, o := range record.Outcomes() {

@@ -17,7 +17,7 @@ type View struct {
 	Question string
 	// Operation names what is counted by outcomes: one, and several ("leecher", "leechers").
 	Operation [2]string
-	// Headline is the metric that verdict, ratios over all cells and drift speak of.
+	// Headline is the metric that verdict, ratios over all cells and drift are about.
 	Headline func(*experiment.Plan) string
 	// Rate is the metric that more concurrency should raise; empty: there is none.
 	Rate string

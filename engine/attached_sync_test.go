@@ -10,7 +10,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/sync"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -70,7 +70,7 @@ func TestAttachedSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, dir := &climbing{}, filepath.Join(t.TempDir(), "run")
-	res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{c}, Scenario: scenario.Sync{}, Dir: dir})
+	res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{c}, Scenario: sync.Scenario{}, Dir: dir})
 	if err != nil || res.Trials != 1 || res.Failed > 0 || !c.asked.Follow || len(c.asked.Hosts) > 0 {
 		t.Fatalf("%+v, %v; attached with %+v", res, err, c.asked)
 	}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -132,42 +130,6 @@ func (f *firstBlock) over(next int) *InvalidBlock {
 	return &f.InvalidBlock
 }
 
-// job is a trial that is to be executed: the n-th of at most total.
-type job struct {
-	n, total int
-	cell     experiment.Cell
-	block    int
-}
-
-// schedule is what is left to execute, in its order. What the run has done by then
-// can make a trial unnecessary.
-func (r *run) schedule() iter.Seq[job] {
-	return func(yield func(job) bool) {
-		total, n := len(r.plan.Cells)*(r.plan.Warmup+r.plan.Blocks), 0
-		for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
-			narrow := r.narrowGroups(block)
-			for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
-				cell := r.plan.Cells[i]
-				n++
-				if _, done := r.done[trialKey{cell.ID, block}]; done || narrow[cell.Group()] {
-					continue
-				}
-				if !yield(job{n, total, cell, block}) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// complete reports whether nothing of the plan is left to execute.
-func (r *run) complete() bool {
-	for range r.schedule() {
-		return false
-	}
-	return true
-}
-
 // failuresInARow trials that cannot be executed at all end the run: something
 // is broken that patience does not mend.
 const failuresInARow = 5
@@ -184,25 +146,4 @@ func (r *run) soFar(last record.Trial) progressSoFar {
 		}
 	}
 	return p
-}
-
-// cellValues returns the valid values of a metric that were measured before a
-// block, per cell. Before, and not until now: a resumed run must decide as the
-// interrupted one did.
-func (r *run) cellValues(metric string, before int) map[string][]float64 {
-	values := map[string][]float64{}
-	for key, t := range r.done {
-		if v, ok := t.Metrics[metric]; ok && t.Valid() && key.block < before {
-			values[key.cell] = append(values[key.cell], v)
-		}
-	}
-	return values
-}
-
-func cellsByGroup(cells []experiment.Cell) map[string][]experiment.Cell {
-	groups := map[string][]experiment.Cell{}
-	for _, c := range cells {
-		groups[c.Group()] = append(groups[c.Group()], c)
-	}
-	return groups
 }

@@ -266,16 +266,17 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s := r.plan.Experiment.Sync; s != nil && s.Search != nil {
-		return &PreconditionError{[]Problem{refuse("an older version began this run as a search for the best "+
-			"configuration, which was removed",
+	if key := r.plan.Removed; key != "" {
+		return &PreconditionError{[]Problem{refuse("an older version began this run with "+key+
+			", which was removed: it can be reported, not resumed",
 			"start a new run")}}
 	}
 	if r.cfg.Resume {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
-			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
+			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...),
+			"scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
 		}, r.cfg.Scenario.Metrics())
 	}
 	if err != nil {

@@ -183,6 +183,7 @@ func TestNaturalEnds(t *testing.T) {
 		{scenario.State{Objects: 3, Accepted: 3, Durable: 3}, "durable too"},
 		{scenario.State{Objects: 3, Accepted: 2, Refused: 1}, "all done (1 of 3 objects were given up)"},
 		{scenario.State{Objects: 3, Accepted: 1}, "before all was stored: 1 of 3 objects"},
+		{scenario.State{Objects: 10, Accepted: 9, Unreadable: 1}, "all done (the data of 1 of 10 objects could not be read)"},
 		{scenario.State{}, ""},
 	} {
 		if got := natural(c.s); got != c.want {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 func TestExitConditions(t *testing.T) {
@@ -76,21 +75,5 @@ func TestEarlierSessions(t *testing.T) {
 	}
 	if got, _ := earlierSeconds(nil, nil); got != 0 {
 		t.Errorf("no earlier session lasted %v s", got)
-	}
-}
-
-// What the end of a trial is called counts objects whose data could not be read.
-func TestNaturalEnd(t *testing.T) {
-	for _, c := range []struct {
-		s    scenario.State
-		want string
-	}{
-		{scenario.State{Objects: 10, Accepted: 9}, "before all was stored: 9 of 10 objects"},
-		{scenario.State{Objects: 10, Accepted: 9, Unreadable: 1}, "all done (the data of 1 of 10 objects could not be read)"},
-		{scenario.State{Objects: 10, Accepted: 8, Durable: 8, Failed: 1, Unreadable: 1}, "durable too (1 of 10 objects were given up) (the data of 1 of 10 objects could not be read)"},
-	} {
-		if got := natural(c.s); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.s, got, c.want)
-		}
 	}
 }

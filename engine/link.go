@@ -23,7 +23,7 @@ type linkState struct {
 
 // shape is what decides how links are shaped.
 type shape struct {
-	link experiment.ResolvedLink
+	link experiment.Link
 	// the system whose nodes have links of their own; empty: one link to the client for each system
 	nodes string
 	up    experiment.BitRate // of a swarm's nodes, where it differs

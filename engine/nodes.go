@@ -51,19 +51,17 @@ func hostNames(system string, cells []experiment.Cell) []string {
 // changesLinks reports whether a cell needs links that can be emulated, and cuts
 // whether it parts nodes from each other.
 func changesLinks(cell experiment.Cell) (changes, cuts bool) {
-	var faults []experiment.Fault
-	switch d, s := cell.Disseminate, cell.Sync; { // what cannot be read the format has refused
+	var faults experiment.Faults
+	switch d, s := cell.Disseminate, cell.Sync; {
 	case d != nil:
 		changes = d.Up > 0 || d.Slow > 0 && (d.SlowUp > 0 || d.SlowDown > 0)
-		faults, _ = experiment.ParseFaults(d.Faults)
+		faults = d.Faults
 	case s != nil:
-		speeds, _ := experiment.ParseSpeeds(s.Speeds)
-		trouble, _ := experiment.ParseTrouble(s.Trouble)
-		changes = speeds.Kind != "link" || slices.ContainsFunc(trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
-		faults, _ = experiment.ParseSyncFaults(s.Faults)
+		changes = s.Speeds.Given() || slices.ContainsFunc(s.Trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
+		faults = s.Faults
 	}
 	for _, f := range faults {
-		switch f.Kind {
+		switch f.Kind() {
 		case experiment.FaultCut:
 			changes, cuts = true, true
 		case experiment.FaultRate:

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
@@ -19,12 +18,12 @@ const unreadableNamed = 5
 // one that cannot be read should not be found out after a week.
 func checkData(ctx context.Context, cfg Config) []Problem {
 	var all []Problem
-	seen := map[experiment.ResolvedData]bool{}
+	seen := map[string]bool{}
 	for _, c := range cfg.Plan.Cells {
-		if c.Data.Known() || seen[c.Data] {
+		if c.Data.Known() || seen[c.Data.Key()] {
 			continue
 		}
-		seen[c.Data] = true
+		seen[c.Data.Key()] = true
 		hint := ""
 		set, err := scenario.ReadDataSet(ctx, c.Data, cfg.Plan.Experiment.Seed, cfg.Base)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 )
@@ -16,7 +16,7 @@ import (
 func swarmConfig(t *testing.T, n int, more string) Config {
 	t.Helper()
 	plan := swarmPlan(t, fmt.Sprintf(swarmExperiment, n, more))
-	return Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: scenario.Disseminate{}}
+	return Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: disseminate.Scenario{}}
 }
 
 // The nodes of all systems are there at the same time, each system as many as its
@@ -96,7 +96,7 @@ func TestTwoSwarmsOnOneMachine(t *testing.T) {
 	for i := range plan.Cells {
 		plan.Cells[i].Data.Size = 1 << 50
 	}
-	cfg := Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: scenario.Disseminate{}}
+	cfg := Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: disseminate.Scenario{}}
 	const bytes = 8 << 50
 	got := Blocking(checkDisk(t.Context(), cfg))
 	if len(got) != 1 || !strings.HasSuffix(got[0].What, "needs up to "+experiment.RoughBytes(bytes)) {

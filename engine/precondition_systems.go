@@ -90,7 +90,7 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 			all = append(all, refuse(use.Name+": "+p.What, p.Hint))
 		}
 		writable := sys.Info().Able("put") // else it has objects of its own
-		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size != nil &&
+		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size > 0 &&
 			!slices.Contains(cfg.Plan.Experiment.Allow, "write") {
 			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment does not "+
 				"allow",

@@ -111,7 +111,7 @@ func TestDataReadable(t *testing.T) {
 		}
 	}
 	check := func(directory string) []Problem {
-		plan := &experiment.Plan{Cells: []experiment.Cell{{Data: experiment.ResolvedData{Directory: directory, Copies: 3}}}}
+		plan := &experiment.Plan{Cells: []experiment.Cell{{Data: experiment.Data{Directory: directory, Copies: 3}}}}
 		return checkData(context.Background(), Config{Plan: plan, Base: base})
 	}
 	if p := check("set"); len(p) != 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -57,7 +58,7 @@ func planOfSwarm(src string) (*experiment.Plan, error) {
 
 // swarm is a scenario whose trials are the test's.
 type swarm struct {
-	scenario.Disseminate
+	disseminate.Scenario
 	site  scenario.Site
 	trial func(ctx context.Context, s *swarm, cell experiment.Cell, sink scenario.Sink) error
 	usage []scenario.Usage

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 )
@@ -88,7 +88,7 @@ func TestSwarmOfWrongBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	res, err := Run(ctx, Config{Plan: swarmPlan(t, fmt.Sprintf(swarmExperiment, 3, "")), Systems: []system.System{spoilt{}}, Scenario: scenario.Disseminate{}, Dir: dir})
+	res, err := Run(ctx, Config{Plan: swarmPlan(t, fmt.Sprintf(swarmExperiment, 3, "")), Systems: []system.System{spoilt{}}, Scenario: disseminate.Scenario{}, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -282,7 +282,7 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 // A run that an older version began as a search does not go on as something else.
 func TestSearchIsNotResumed(t *testing.T) {
 	cfg := syncConfig(t, &syncing{}, "", "1")
-	cfg.Plan.Experiment.Sync.Search, cfg.Resume = []byte(`{"budget": 60}`), true
+	cfg.Plan.Removed, cfg.Resume = "sync.search", true
 	var refused *PreconditionError
 	if _, err := Run(t.Context(), cfg); !errors.As(err, &refused) || !strings.Contains(err.Error(), "search") {
 		t.Errorf("resumed: %v", err)

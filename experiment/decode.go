@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +21,7 @@ type decoder struct {
 	at      map[string]*node // the value given for a path; list elements have [i]
 	bad     map[string]bool  // paths whose value could not be read
 	dropped []string         // systems that --set took out
+	factors map[string]json.RawMessage
 }
 
 func (d *decoder) fail(path string, n *node, hint, format string, args ...any) {
@@ -98,7 +101,11 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 			d.bad[p] = true
 			continue
 		}
-		d.value(e.value, e.key, v.Field(f.index), *f, p)
+		if f.axis {
+			d.axis(e.value, e.key, v.Field(f.index), *f, p)
+		} else {
+			d.value(e.value, e.key, v.Field(f.index), *f, p)
+		}
 	}
 	for _, f := range tab.fields {
 		if n.get(f.key) != nil {
@@ -179,10 +186,15 @@ func unknownKeyHint(key, path string, tab table) string {
 	return suggest.DidYouMean(key, tab.keys())
 }
 
+// checked is a value with conditions between its keys.
+type checked interface{ check() error }
+
 func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
+	failed := len(d.errs)
 	switch {
-	case f.axis:
-		d.axis(n, v, f, path)
+	case f.zero != "" && n.kind == scalarNode && n.text == f.zero:
+		v.SetZero()
+		return
 	case f.typ.Kind() == reflect.Map:
 		// Options of a system: read once the system is known.
 		for _, e := range n.entries {
@@ -192,22 +204,32 @@ func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
 			n.hide()
 			d.fail(path, n, "write `key: value` lines below it", "%s must be a mapping, not %s", called(path), n.kind)
 		}
-	case f.typ.Kind() == reflect.Pointer && f.onOff && n.kind == scalarNode && n.text == "false":
-	case f.typ.Kind() == reflect.Pointer:
-		if f.onOff && n.kind == scalarNode && n.text == "true" {
-			all := *n
-			all.kind = mappingNode
-			n = &all
-		}
-		v.Set(reflect.New(f.typ.Elem()))
-		d.section(n, key, v.Elem(), path)
-	case f.typ.Kind() == reflect.Struct:
-		d.section(n, key, v, path)
 	case f.list():
 		d.list(n, v, f, path)
-	default:
+	case f.section() == nil:
 		d.scalar(n, v, f, path)
+		return
+	case f.typ.Kind() == reflect.Pointer:
+		v.Set(reflect.New(f.typ.Elem()))
+		d.section(n, key, v.Elem(), path)
+	default:
+		d.section(n, key, v, path)
 	}
+	if c, is := v.Addr().Interface().(checked); is && len(d.errs) == failed {
+		d.unit(path, n, called(path), c.check())
+	}
+}
+
+// unit fails with what is wrong with a value, if anything is.
+func (d *decoder) unit(path string, n *node, name string, err error) {
+	if err == nil {
+		return
+	}
+	msg, hint := err.Error(), ""
+	if u, ok := err.(*unitError); ok {
+		msg, hint = u.msg, u.hint
+	}
+	d.fail(path, n, hint, "%s: %s", name, msg)
 }
 
 // elements is the list that n is: itself, or, where a single value stands for
@@ -230,8 +252,18 @@ func elements(n *node, f field) []*node {
 	return parts
 }
 
-func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
-	if n.kind == mappingNode {
+// levels are the values of a key that may be a factor: n itself where it is one value.
+// A value that is itself a list of mappings stands in a list of its own, unless there is
+// but one.
+func levels(n *node, f field) []*node {
+	if f.list() && n.kind == listNode && !slices.ContainsFunc(n.items, func(item *node) bool { return item.kind != mappingNode }) {
+		return []*node{n}
+	}
+	return elements(n, f)
+}
+
+func (d *decoder) axis(n, key *node, v reflect.Value, f field, path string) {
+	if n.kind == mappingNode && f.section() == nil {
 		d.wrongKind(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
 		return
 	}
@@ -239,31 +271,51 @@ func (d *decoder) axis(n *node, v reflect.Value, f field, path string) {
 		d.fail(path, n, "give at least one value, or take the key away", "%s is an empty list", called(path))
 		return
 	}
-	seen := map[string]*node{}
-	for i, item := range elements(n, f) {
+	seen := map[string]bool{}
+	values := reflect.MakeSlice(reflect.SliceOf(f.typ), 0, 1)
+	for i, item := range levels(n, f) {
 		p := fmt.Sprintf("%s[%d]", path, i)
 		d.at[p] = item
 		value := reflect.New(f.typ).Elem()
-		if !d.scalar(item, value, f, p) {
+		failed := len(d.errs)
+		if d.value(item, key, value, f, p); len(d.errs) > failed || d.bad[p] {
 			continue
 		}
 		text := f.text(value)
-		if first := seen[text]; first != nil {
+		if seen[text] {
 			d.fail(p, item, "a factor has each of its levels once", "%s has the value %s twice", called(path), text)
 			continue
 		}
-		seen[text] = item
-		v.Set(reflect.Append(v, value))
+		seen[text] = true
+		values = reflect.Append(values, value)
+	}
+	if values.Len() > 0 {
+		v.Set(values.Index(0))
+	}
+	if values.Len() > 1 {
+		d.factors[path] = encode(values)
 	}
 }
 
+func encode(v reflect.Value) json.RawMessage {
+	b, err := json.Marshal(v.Interface())
+	if err != nil {
+		panic(fmt.Sprintf("experiment: %v: %v", v.Type(), err)) // all types of the format are written
+	}
+	return b
+}
+
 func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
-	if n.kind == mappingNode {
+	if n.kind == mappingNode && !f.axis {
 		d.wrongKind(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
 		return
 	}
+	if n.kind == scalarNode && f.zero != "" {
+		d.fail(path, n, "", "%s must be a list, or `%s`", called(path), f.zero)
+		return
+	}
 	el := f
-	el.typ, el.element = f.typ.Elem(), true
+	el.typ, el.element, el.zero = f.typ.Elem(), true, ""
 	for i, item := range elements(n, f) {
 		p := fmt.Sprintf("%s[%d]", path, i)
 		d.at[p] = item
@@ -272,11 +324,7 @@ func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
 			d.bad[p] = true
 			continue
 		}
-		if el.typ.Kind() == reflect.Struct {
-			d.section(item, item, value, p)
-		} else {
-			d.scalar(item, value, el, p)
-		}
+		d.value(item, item, value, el, p)
 		v.Set(reflect.Append(v, value))
 	}
 }
@@ -289,7 +337,9 @@ func (d *decoder) scalar(n *node, v reflect.Value, f field, path string) bool {
 		name = called(n.shortOf)
 	case f.axis || f.element:
 		// The caret says which of the values it is.
-		name = "`" + path[:strings.LastIndex(path, "[")] + "`"
+		if i := strings.LastIndex(path, "["); i >= 0 {
+			name = "`" + path[:i] + "`"
+		}
 	}
 	if n.kind == badNode {
 		d.bad[path] = true
@@ -303,15 +353,9 @@ func (d *decoder) scalar(n *node, v reflect.Value, f field, path string) bool {
 		d.wrongKind(path, n, hint, "%s must be %s, not %s", name, f.noun(), n.kind)
 		return false
 	}
-	if err := f.parse(n.text, v); err != nil {
-		msg, hint := err.Error(), ""
-		if u, ok := err.(*unitError); ok {
-			msg, hint = u.msg, u.hint
-		}
-		d.fail(path, n, hint, "%s: %s", name, msg)
-		return false
-	}
-	return true
+	err := f.parse(n.text, v)
+	d.unit(path, n, name, err)
+	return err == nil
 }
 
 // noun says what f wants, for an error.
@@ -355,7 +399,7 @@ func (f *field) parse(text string, v reflect.Value) error {
 		text, word string
 		sign       float64
 	}{{f.min, "at least", 1}, {f.max, "at most", -1}} {
-		if limit.text == "" || isWord(v) {
+		if limit.text == "" || v.Kind() == reflect.String {
 			continue
 		}
 		bound := reflect.New(f.typ).Elem()
@@ -372,9 +416,6 @@ func (f *field) parse(text string, v reflect.Value) error {
 			}
 			return badUnit(hint, "%s is out of limits", text)
 		}
-	}
-	if f.zero != "" && isWord(v) && v.Kind() != reflect.String {
-		return badUnit("write `"+f.zero+"`, or a value with its unit", "`%s` is not allowed here", text)
 	}
 	if f.zero != "" && number(v) == 0 {
 		return badUnit("write `"+f.zero+"`, or a value above 0", "0 is not allowed here")
@@ -413,6 +454,12 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 			return numberError(text)
 		}
 		v.SetUint(n)
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(text, 64)
+		if _, _, unit, ok := splitNumber(text); err != nil || !ok || unit != "" {
+			return badUnit("", "%q is not a number", text)
+		}
+		v.SetFloat(n)
 	default:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || strings.HasPrefix(text, "+") {
@@ -440,17 +487,6 @@ func numberError(text string) error {
 
 func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-// isWord reports whether v holds a word instead of a number (unlimited, whole).
-func isWord(v reflect.Value) bool {
-	switch x := v.Interface().(type) {
-	case BitRate:
-		return x == 0
-	case RangeSize:
-		return x == Whole
-	}
-	return v.Kind() == reflect.String
 }
 
 // number is the value of v in its base unit; 0 for words.
@@ -485,12 +521,8 @@ func (d *decoder) setDefault(v reflect.Value, f field) {
 		if err := f.parse(f.def, one); err != nil {
 			panic(fmt.Sprintf("experiment: key %q: default %q: %v", f.key, f.def, err))
 		}
-		if f.axis {
-			v.Set(reflect.Append(reflect.MakeSlice(v.Type(), 0, 1), one))
-		} else {
-			v.Set(one)
-		}
-	case f.typ.Kind() == reflect.Struct:
+		v.Set(one)
+	case f.typ.Kind() == reflect.Struct && f.section() != nil && f.zero == "":
 		for _, sub := range tableOf(f.typ).fields {
 			d.setDefault(v.Field(sub.index), sub)
 		}

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -21,7 +20,7 @@ func (d *decoder) disseminate(e *Experiment) {
 	if n := d.at["disseminate.gate"]; n != nil && d.ok("disseminate.gate", "systems", "baseline") && e.Baseline == "none" && len(d.dropped) == 0 {
 		d.fail("disseminate.gate", n, "name one of the systems as `baseline`, or take the key away", "`disseminate.gate` compares with the baseline, and there is none")
 	}
-	d.slow(s)
+	d.slow(e)
 	d.emulated(e)
 }
 
@@ -54,11 +53,12 @@ func (d *decoder) swarmSystems(e *Experiment) {
 
 // slow wants slow leechers to be slower in something, and what says how slow
 // they are to be about some.
-func (d *decoder) slow(s *Disseminate) {
+func (d *decoder) slow(e *Experiment) {
+	s := e.Disseminate
 	if !d.ok("disseminate.slow", "disseminate.slow_up", "disseminate.slow_down") {
 		return
 	}
-	some := slices.ContainsFunc(s.Slow, func(f Fraction) bool { return f > 0 })
+	some := slices.ContainsFunc(levelsOf[Fraction](e, "disseminate.slow"), func(f Fraction) bool { return f > 0 })
 	switch given := d.first("disseminate.slow_up", "disseminate.slow_down"); {
 	case some && s.SlowUp == 0 && s.SlowDown == 0:
 		d.fail("disseminate.slow", d.at["disseminate.slow"], "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both", "slow leechers are not slower than the others in anything")
@@ -72,13 +72,10 @@ func (d *decoder) emulated(e *Experiment) {
 	if e.Link.Emulator != "none" || !d.ok("link", "disseminate") {
 		return
 	}
-	s := e.Disseminate
 	for key, needs := range map[string]bool{
-		"up":   slices.ContainsFunc(s.Up, func(r BitRate) bool { return r != 0 }),
-		"slow": slices.ContainsFunc(s.Slow, func(f Fraction) bool { return f > 0 }),
-		"faults": slices.ContainsFunc(s.Faults, func(text string) bool {
-			return slices.ContainsFunc(faultsOf(text), func(f Fault) bool { return f.Kind != FaultCrash })
-		}),
+		"up":     slices.ContainsFunc(levelsOf[BitRate](e, "disseminate.up"), func(r BitRate) bool { return r != 0 }),
+		"slow":   slices.ContainsFunc(levelsOf[Fraction](e, "disseminate.slow"), func(f Fraction) bool { return f > 0 }),
+		"faults": changesLinks(levelsOf[Faults](e, "disseminate.faults")),
 	} {
 		if needs {
 			d.fail("disseminate."+key, d.at["disseminate."+key], "take the key away, or let the emulator be auto", "`disseminate.%s` changes emulated links, but `link.emulator` is none", key)
@@ -86,22 +83,12 @@ func (d *decoder) emulated(e *Experiment) {
 	}
 }
 
-// faultsOf are the faults of a text that was read before.
-func faultsOf(text string) []Fault {
-	faults, err := ParseFaults(text)
-	if err != nil {
-		return nil
-	}
-	return faults
-}
-
 // checkDisseminate refuses swarms that cannot be had.
-func (c *combination) checkDisseminate(cell *Cell, s *ResolvedDisseminate) *cellError {
+func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 	impossible := func(key, hint, format string, args ...any) *cellError {
 		return c.fault("disseminate."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
 	}
 	const giveRate = "give `link` a rate, such as 100Mbit, or leave the cell out with `where`"
-	faults := faultsOf(s.Faults)
 	unlimited := cell.Link.Rate == 0
 	switch {
 	case s.Leechers() < 1:
@@ -117,18 +104,18 @@ func (c *combination) checkDisseminate(cell *Cell, s *ResolvedDisseminate) *cell
 		return impossible("slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, cell.up())
 	}
 	groups := map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes}
-	for _, f := range faults {
-		n := groups[f.Who]
+	for _, f := range s.Faults {
+		n := groups[f.Who()]
 		switch {
 		case f.Of(n) > n:
-			return impossible("faults", fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who),
-				"the fault `%s` needs %d of them, and there is only %s", f, f.Count, plural(n, strings.TrimSuffix(f.Who, "s")))
-		case f.Kind == FaultCut && f.Of(n) == s.Nodes:
+			return impossible("faults", fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who()),
+				"the fault `%s` needs %d of them, and there is only %s", f, f.Count.Count, plural(n, strings.TrimSuffix(f.Who(), "s")))
+		case f.Kind() == FaultCut && f.Of(n) == s.Nodes:
 			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts all %d nodes off from nobody", f, s.Nodes)
 		case c.e.afterDeadline(s, f):
 			return impossible("faults", "begin it earlier, or raise limits.deadline",
 				"the fault `%s` begins when the deadline of all leechers is over, which is %s after the release of each (limits.deadline)", f, c.e.Limits.Deadline)
-		case f.Kind == FaultRate && unlimited:
+		case f.Kind() == FaultRate && unlimited:
 			return impossible("faults", giveRate, "the fault `%s` changes a rate that is unlimited", f)
 		}
 	}
@@ -137,10 +124,9 @@ func (c *combination) checkDisseminate(cell *Cell, s *ResolvedDisseminate) *cell
 
 // afterDeadline reports whether the fault has a moment at which no trial is
 // running any more. Of random arrivals nobody knows when the last one is.
-func (e *Experiment) afterDeadline(s *ResolvedDisseminate, f Fault) bool {
-	j, err := ParseJoin(s.Join)
-	return err == nil && j.Rate == 0 && math.IsNaN(f.Part) && e.Limits.Deadline > 0 &&
-		f.At.Seconds() >= arriving(s)+e.Limits.Deadline.Seconds()
+func (e *Experiment) afterDeadline(s *Disseminate, f Fault) bool {
+	return s.Join.Poisson == 0 && f.At.Timed && e.Limits.Deadline > 0 &&
+		f.At.After.Seconds() >= arriving(s)+e.Limits.Deadline.Seconds()
 }
 
 // up is the rate at which the nodes of a swarm send, slow ones aside; 0 is

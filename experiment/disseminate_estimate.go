@@ -40,15 +40,15 @@ func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 		est.Operation, est.Limit = moved, "machine"
 	}
 	took := est.Operation
-	for _, f := range faultsOf(s.Faults) {
+	for _, f := range s.Faults {
 		switch {
 		case c.tooLate(f, est.Operation):
 		case f.For > 0:
 			took += f.For.Seconds()
-		case f.Kind == FaultRate:
+		case f.Kind() == FaultRate:
 			left := 1.0 // of the content
-			if !math.IsNaN(f.Part) {
-				left -= f.Part
+			if !f.At.Timed {
+				left -= float64(f.At.Share)
 			}
 			took += left * line * max(0, float64(c.Link.Rate/f.Rate)-1)
 		default:
@@ -96,19 +96,19 @@ func (c *Cell) tooLate(f Fault, seconds float64) bool {
 	if c.Disseminate != nil {
 		seconds += arriving(c.Disseminate)
 	}
-	return math.IsNaN(f.Part) && f.At.Seconds() >= seconds
+	return f.At.Timed && f.At.After.Seconds() >= seconds
 }
 
 // arriving is the time from the first leecher that may begin to the last one, in
 // seconds.
-func arriving(s *ResolvedDisseminate) float64 {
-	j, err := ParseJoin(s.Join)
+func arriving(s *Disseminate) float64 {
+	j := s.Join
 	leechers := float64(s.Leechers())
 	switch {
-	case err != nil || j.Together():
+	case j.Together():
 		return 0
-	case j.Rate > 0:
-		return leechers / j.Rate
+	case j.Poisson > 0:
+		return leechers / float64(j.Poisson)
 	}
 	return (math.Ceil(leechers/float64(j.Wave)) - 1) * j.Every.Seconds()
 }

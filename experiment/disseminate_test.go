@@ -43,23 +43,23 @@ func TestDisseminateEstimate(t *testing.T) {
 		t.Errorf("limited by %q", free.Limit)
 	}
 	for set, more := range map[string]float64{
-		"disseminate.join=waves of 3 every 5s":                                         10,
-		"disseminate.join=poisson 0.5/s":                                               14,
-		"disseminate.fresh=true":                                                       8,
-		"disseminate.faults=crash 2 leechers at 10% for 20s":                           20,
-		"disseminate.faults=crash seeders at 50%":                                      30, // the stall
-		"disseminate.faults=cut 2 nodes at 50% for 5s; crash 1 leecher at 60% for 10s": 15,
-		"disseminate.faults=rate 10Mbit at 50%":                                        0.5 * 9 * plain.Operation,
-		"disseminate.faults=rate 1Gbit at 50%":                                         0,
-		"disseminate.faults=crash seeders at 0%":                                       30,
-		"disseminate.faults=crash seeders at 1s":                                       30,
-		"disseminate.faults=crash seeders at 5m":                                       0, // all are done
-		"disseminate.faults=crash 1 leecher at 5m for 20s":                             0,
+		"disseminate.join={wave: 3, every: 5s}":                               10,
+		"disseminate.join={poisson: 0.5/s}":                                   14,
+		"disseminate.fresh=true":                                              8,
+		"disseminate.faults=[{crash: leechers, count: 2, at: 10%, for: 20s}]": 20,
+		"disseminate.faults=[{crash: seeders, at: 50%}]":                      30, // the stall
+		"disseminate.faults=[{cut: nodes, count: 2, at: 50%, for: 5s}, {crash: leechers, count: 1, at: 60%, for: 10s}]": 15,
+		"disseminate.faults=[{rate: 10Mbit, at: 50%}]":                                                                  0.5 * 9 * plain.Operation,
+		"disseminate.faults=[{rate: 1Gbit, at: 50%}]":                                                                   0,
+		"disseminate.faults=[{crash: seeders, at: 0%}]":                                                                 30,
+		"disseminate.faults=[{crash: seeders, at: 1s}]":                                                                 30,
+		"disseminate.faults=[{crash: seeders, at: 5m}]":                                                                 0, // all are done
+		"disseminate.faults=[{crash: leechers, count: 1, at: 5m, for: 20s}]":                                            0,
 	} {
 		near(set, cell(set).Seconds, plain.Seconds+more)
 	}
 	// Nobody is waited for beyond the deadline.
-	if got := cell("disseminate.faults=rate 1kbit at 1%", "limits.deadline=1m").Seconds; got > 61 {
+	if got := cell("disseminate.faults=[{rate: 1kbit, at: 1%}]", "limits.deadline=1m").Seconds; got > 61 {
 		t.Errorf("%g s beside a deadline of a minute", got)
 	}
 	// Nodes live through all trials: 8 s to start them, however many trials.
@@ -116,23 +116,23 @@ func TestDisseminateWarnings(t *testing.T) {
 		t.Errorf("two sets in five repetitions: %q", got)
 	}
 	for set, warned := range map[string]bool{
-		"disseminate.faults=crash seeders at 5m":                                  true,
-		"disseminate.faults=none,crash 1 leecher at 5s for 1s; cut 2 nodes at 0s": true,
-		"disseminate.faults=crash seeders at 1s":                                  false,
-		"disseminate.faults=crash seeders at 0%":                                  false,
-		"disseminate.faults=crash seeders at 99%":                                 false,
+		"disseminate.faults=[{crash: seeders, at: 5m}]":                                                             true,
+		"disseminate.faults=[none, [{crash: leechers, count: 1, at: 5s, for: 1s}, {cut: nodes, count: 2, at: 0s}]]": true,
+		"disseminate.faults=[{crash: seeders, at: 1s}]":                                                             false,
+		"disseminate.faults=[{crash: seeders, at: 0%}]":                                                             false,
+		"disseminate.faults=[{crash: seeders, at: 99%}]":                                                            false,
 	} {
 		if got := warnings(set); strings.Contains(got, "never happens") != warned {
 			t.Errorf("%s: %q", set, got)
 		}
 	}
-	if got := warnings("disseminate.join=waves of 1 every 10s", "disseminate.faults=crash seeders at 1m"); got != "" {
+	if got := warnings("disseminate.join={wave: 1, every: 10s}", "disseminate.faults=[{crash: seeders, at: 1m}]"); got != "" {
 		t.Errorf("the last leecher comes after a minute: %q", got)
 	}
-	if got := warnings("disseminate.join=waves of 3 every 1m,poisson 0.000001/s"); !strings.Contains(got, "in 1 cell (c002) leechers come further apart than their deadline of 10m") {
+	if got := warnings("disseminate.join=[{wave: 3, every: 1m}, {poisson: 0.000001/s}]"); !strings.Contains(got, "in 1 cell (c002) leechers come further apart than their deadline") {
 		t.Errorf("a leecher in eleven days: %q", got)
 	}
-	if got := warnings("data.size=10GB"); !strings.Contains(got, "deadline of 10m") {
+	if got := warnings("data.size=10GB"); !strings.Contains(got, "its deadline") {
 		t.Errorf("10 GB in ten minutes: %q", got)
 	}
 }
@@ -140,9 +140,9 @@ func TestDisseminateWarnings(t *testing.T) {
 // A value with a zero in it is not the zero that has a word of its own.
 func TestZeroHasItsWord(t *testing.T) {
 	for set, want := range map[string]string{
-		"link.queue=10B":            "queue 10B,",
-		"link.queue=auto,50B,200kB": "queue auto / 50B / 200kB,",
-		"disseminate.up=link,50bit": "up link / 50bit;",
+		"link.queue=10B":            "queue 10B",
+		"link.queue=auto,50B,200kB": "queue auto / 50B / 200kB",
+		"disseminate.up=link,50bit": "up link / 50bit",
 	} {
 		var text strings.Builder
 		if err := mustPlan(t, swarm, set).WriteText(&text); err != nil {
@@ -162,28 +162,9 @@ func TestSwarmsOfAPlan(t *testing.T) {
 	if err := p.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	const want = "12 nodes (8 of mesh, 4 of fanout) in memory at the same time, each a process behind a link of its own; 160 MB on disk when"
+	const want = "12 nodes at the same time (4 of fanout, 8 of mesh), stores of up to 160 MB"
 	if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, text.String())
-	}
-}
-
-// Whatever the faults are, the table says how long a trial takes, and which is
-// which.
-func TestLongFaultsInTheTable(t *testing.T) {
-	var text strings.Builder
-	p := mustPlan(t, swarm, "disseminate.faults=none,crash 25% of leechers at 10% for 10s without data; crash seeders at 50%,crash 25% of leechers at 10% for 10s without data; crash seeders at 60%")
-	if err := p.WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"c002  mesh    [1]     42 s", "c003  mesh    [2]     42 s",
-		"\n[1] crash 25% of leechers at 10% for 10s without data; crash seeders at 50%\n",
-		"\n[2] crash 25% of leechers at 10% for 10s without data; crash seeders at 60%\n",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
-		}
 	}
 }
 
@@ -207,12 +188,12 @@ disseminate: {nodes: 8, gate: 10%}
 
 // Ways of writing one swarm have one plan.
 func TestSwarmIsCanonical(t *testing.T) {
-	a := mustPlan(t, swarm, "disseminate.faults=crash 1 seeder at 50%; cut 2 nodes at 0s for 1m", "disseminate.join=poisson 0.5/s", "disseminate.stay=1m")
-	b := mustPlan(t, swarm, "disseminate.faults=crash  1 seeders at 50.0% ;cut 2 nodes at 0 for 60s", "disseminate.join=poisson 30/m", "disseminate.stay=60s")
+	a := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 50%}, {cut: nodes, count: 2, at: 0s, for: 1m}]", "disseminate.join={poisson: 0.5/s}", "disseminate.stay=1m")
+	b := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 50.0%}, {cut: nodes, count: 2, at: 0, for: 60s}]", "disseminate.join={poisson: 30/m}", "disseminate.stay=60s")
 	if a.Hash != b.Hash {
 		t.Errorf("two plans: %+v, %+v", a.Cells[0].Disseminate, b.Cells[0].Disseminate)
 	}
-	if c := mustPlan(t, swarm, "disseminate.faults=crash 1 seeder at 51%; cut 2 nodes at 0s for 1m", "disseminate.join=poisson 0.5/s", "disseminate.stay=1m"); c.Hash == a.Hash {
+	if c := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 51%}, {cut: nodes, count: 2, at: 0s, for: 1m}]", "disseminate.join={poisson: 0.5/s}", "disseminate.stay=1m"); c.Hash == a.Hash {
 		t.Error("another fault, the same plan")
 	}
 }
@@ -222,7 +203,7 @@ func TestImpatienceIsToldBeforeTheRun(t *testing.T) {
 		reconnect string
 		faults    string
 		want      bool
-	}{{"60s", "crash seeders at 50% for 10s", true}, {"20s", "crash seeders at 50% for 10s", false}, {"60s", "crash seeders at 50%", false}} {
+	}{{"60s", "{crash: seeders, at: 50%, for: 10s}", true}, {"20s", "{crash: seeders, at: 50%, for: 10s}", false}, {"60s", "{crash: seeders, at: 50%}", false}} {
 		p := mustPlan(t, swarm, "disseminate.faults="+c.faults)
 		p.Experiment.Systems[0].With = map[string]string{"reconnect": c.reconnect}
 		if got := strings.Contains(strings.Join(p.Warnings(), "|"), "tries a lost peer again after"); got != c.want {

@@ -64,7 +64,7 @@ func (p *Plan) estimate() {
 			if e.Scenario != "retrieve" {
 				continue // what they read is little beside what they write
 			}
-			for _, size := range e.Data.Size {
+			for _, size := range levelsOf[Bytes](e, dataSizePath) {
 				setup += float64(e.Data.Objects) * float64(size) / loadRate
 			}
 		}
@@ -202,7 +202,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 }
 
 // openLoop: requests come by themselves; the link may not carry them all.
-func openLoop(r *ResolvedRetrieve, n, goodput float64) CellEstimate {
+func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	a := r.Arrivals
 	rate, seconds := float64(a.Rate), r.Duration.Seconds()
 	switch a.Process {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -33,7 +34,7 @@ func (e *Experiment) axes() []axisRef {
 			fv := v.Field(f.index)
 			switch {
 			case f.axis:
-				refs = append(refs, axisRef{prefix + f.key, f, fv})
+				refs = append(refs, axisRef{prefix + f.key, f, e.levels(prefix+f.key, f, fv)})
 			case prefix+f.key == varyPath:
 				refs = append(refs, v.Addr().Interface().(*Sync).varied()...)
 			case f.typ.Kind() == reflect.Struct:
@@ -47,6 +48,31 @@ func (e *Experiment) axes() []axisRef {
 	return refs
 }
 
+// levels are the values of the key f at path, one of which is v; none where it was not
+// given and has no default.
+func (e *Experiment) levels(path string, f field, v reflect.Value) reflect.Value {
+	all := reflect.New(reflect.SliceOf(f.typ)).Elem()
+	if raw, is := e.Factors[path]; is {
+		if err := json.Unmarshal(raw, all.Addr().Interface()); err == nil { // else Plan says so
+			return all
+		}
+	}
+	if v.IsZero() && f.zero == "" && (f.def == "" || f.min != "" && f.min != "0") {
+		return all
+	}
+	return reflect.Append(all, v)
+}
+
+// levelsOf are the levels of the key at path, as values of its type.
+func levelsOf[T any](e *Experiment, path string) []T {
+	for _, a := range e.axes() {
+		if a.path == path {
+			return a.values.Interface().([]T)
+		}
+	}
+	return nil
+}
+
 // wherePaths are the paths that conditions may use.
 func (e *Experiment) wherePaths(dropped []string) (map[string]wherePath, []string) {
 	var names []string
@@ -56,10 +82,22 @@ func (e *Experiment) wherePaths(dropped []string) (map[string]wherePath, []strin
 	paths := map[string]wherePath{systemPath: {field{key: systemPath, typ: reflect.TypeFor[string]()}, append(names, dropped...)}}
 	order := []string{systemPath}
 	for _, a := range e.axes() {
-		paths[a.path] = wherePath{field: a.field}
+		paths[a.path] = wherePath{field: a.field, words: a.words()}
 		order = append(order, a.path)
 	}
 	return paths, order
+}
+
+// words are the only texts that a value may have in a condition; nil: any of its type.
+func (a axisRef) words() []string {
+	if !a.field.compound() {
+		return nil
+	}
+	texts := []string{a.field.zero}
+	for i := range a.values.Len() {
+		texts = append(texts, a.field.text(a.values.Index(i)))
+	}
+	return texts
 }
 
 // combination is one choice of levels, before `where`.
@@ -92,7 +130,7 @@ func (c *combination) level(path string) level {
 		return level{"", math.NaN()}
 	}
 	l := levelOf(*f, v)
-	if r, ok := v.Interface().(RangeSize); ok && r == Whole {
+	if path == rangePath && v.IsZero() {
 		l.number = c.level(dataSizePath).number
 	}
 	return l
@@ -266,7 +304,7 @@ func varying(combos []combination) []bool {
 
 func factorOf(a axisRef, v reflect.Value) Factor {
 	f := Factor{Path: a.path, Label: a.field.label, Value: a.field.text(v)}
-	if l := levelOf(a.field, v); !math.IsNaN(l.number) && !math.IsInf(l.number, 0) && !isWord(v) {
+	if l := levelOf(a.field, v); !math.IsNaN(l.number) && !math.IsInf(l.number, 0) {
 		f.Number, f.Unit = l.number, a.field.kind().unit
 	}
 	return f
@@ -275,88 +313,77 @@ func factorOf(a axisRef, v reflect.Value) Factor {
 // resolve fills in the cell's values, one for each field, and checks that they
 // can be had together.
 func (c *combination) resolve(cell *Cell) *cellError {
-	c.copy(reflect.ValueOf(&cell.Link).Elem(), reflect.ValueOf(c.e.Link), "link.")
+	cell.Link = c.e.Link
+	if c.e.Scenario != "sync" && (c.system.Mode == "start" || slices.Contains(c.e.Allow, "write")) {
+		// Else the system has its own objects, and their sizes are not known here.
+		cell.Data = c.e.Data
+	}
+	for _, f := range tableOf(reflect.TypeFor[Experiment]()).fields {
+		if from := reflect.ValueOf(c.e).Elem().Field(f.index); f.scenario == c.e.Scenario && f.scenario != "" && !from.IsNil() {
+			section := cellField(reflect.ValueOf(cell).Elem(), f.key)
+			section.Set(reflect.New(f.typ.Elem()))
+			section.Elem().Set(from.Elem())
+		}
+	}
+	if cell.Retrieve != nil && cell.Retrieve.Arrivals != nil {
+		arrivals := *cell.Retrieve.Arrivals
+		cell.Retrieve.Arrivals = &arrivals
+	}
+	for i, a := range c.axes {
+		if v := cellField(reflect.ValueOf(cell).Elem(), a.path); v.IsValid() && c.levels[i] >= 0 {
+			v.Set(a.values.Index(c.levels[i]))
+		} else if v.IsValid() {
+			v.SetZero()
+		}
+	}
 	if l := cell.Link; l.Jitter > l.Delay {
 		return c.fault("link.jitter", fmt.Sprintf("impossible cell (%s): a delay of %s cannot vary by %s to either side", c.name(), l.Delay, l.Jitter),
 			"make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`")
 	}
-	if c.e.Scenario == "sync" && c.e.Sync != nil {
-		s := &ResolvedSync{}
-		s.Vary, s.Network = c.options()
-		cell.Sync = s
-		c.copy(reflect.ValueOf(s).Elem(), reflect.ValueOf(*c.e.Sync), "sync.")
-		return c.checkSync(cell, s)
-	}
-	if c.system.Mode == "start" || slices.Contains(c.e.Allow, "write") {
-		// Else the system has its own objects, and their sizes are not known here.
-		c.copy(reflect.ValueOf(&cell.Data).Elem(), reflect.ValueOf(c.e.Data), "data.")
-	}
-	switch {
-	case c.e.Scenario == "overhead" && c.e.Overhead != nil:
-		o := &ResolvedOverhead{}
-		cell.Overhead = o
-		c.copy(reflect.ValueOf(o).Elem(), reflect.ValueOf(*c.e.Overhead), "overhead.")
-		if err := c.override(reflect.ValueOf(o).Elem(), reflect.TypeFor[Overhead]()); err != nil {
-			return err
-		}
-		return c.checkOverhead(cell, o)
-	case c.e.Scenario == "upload" && c.e.Upload != nil:
-		u := &ResolvedUpload{}
-		cell.Upload = u
-		c.copy(reflect.ValueOf(u).Elem(), reflect.ValueOf(*c.e.Upload), "upload.")
-		return c.override(reflect.ValueOf(u).Elem(), reflect.TypeFor[Upload]())
-	case c.e.Scenario == "collect" && c.e.Collect != nil:
-		collect := *c.e.Collect
-		cell.Collect = &collect
-		return nil
-	case c.e.Scenario == "disseminate" && c.e.Disseminate != nil:
-		d := &ResolvedDisseminate{}
-		cell.Disseminate = d
-		c.copy(reflect.ValueOf(d).Elem(), reflect.ValueOf(*c.e.Disseminate), "disseminate.")
-		return c.checkDisseminate(cell, d)
-	case c.e.Scenario != "retrieve" || c.e.Retrieve == nil:
-		return nil
-	}
-	r := &ResolvedRetrieve{}
-	cell.Retrieve = r
-	c.copy(reflect.ValueOf(r).Elem(), reflect.ValueOf(*c.e.Retrieve), "retrieve.")
-	if err := c.override(reflect.ValueOf(r).Elem(), reflect.TypeFor[Retrieve]()); err != nil {
+	if err := c.override(cell); err != nil {
 		return err
 	}
-	return c.checkRetrieve(cell, r)
+	switch {
+	case cell.Sync != nil:
+		cell.Sync.Vary = nil
+		cell.Sync.Options, cell.Sync.Network = c.options()
+		return c.checkSync(cell, cell.Sync)
+	case cell.Overhead != nil:
+		return c.checkOverhead(cell, cell.Overhead)
+	case cell.Disseminate != nil:
+		return c.checkDisseminate(cell, cell.Disseminate)
+	case cell.Retrieve != nil:
+		return c.checkRetrieve(cell, cell.Retrieve)
+	}
+	return nil
 }
 
-// copy fills dst, a struct of single values, from src, its struct of axes.
-func (c *combination) copy(dst, src reflect.Value, prefix string) {
-	for _, f := range tableOf(src.Type()).fields {
-		from, to := src.Field(f.index), dst.FieldByName(src.Type().Field(f.index).Name)
-		switch {
-		case !to.IsValid() || f.typ.Kind() == reflect.Map:
-			// It is the whole plan's, or the caller's.
-		case f.axis:
-			if v, ok := c.value(prefix + f.key); ok != nil {
-				to.Set(v)
-			}
-		case f.typ.Kind() == reflect.Pointer:
-			if !from.IsNil() {
-				to.Set(reflect.New(to.Type().Elem()))
-				c.copy(to.Elem(), from.Elem(), prefix+f.key+".")
-			}
-		default:
-			to.Set(from)
-		}
+// cellField is the field of a struct at a path of the format; invalid where there is none.
+func cellField(v reflect.Value, path string) reflect.Value {
+	key, rest, more := strings.Cut(path, ".")
+	v = reflect.Indirect(v)
+	if !v.IsValid() || v.Kind() != reflect.Struct {
+		return reflect.Value{}
 	}
+	f := tableOf(v.Type()).field(key)
+	switch {
+	case f == nil:
+		return reflect.Value{}
+	case more:
+		return cellField(v.Field(f.index), rest)
+	}
+	return v.Field(f.index)
 }
 
 // override applies the settings that are the system's own.
-func (c *combination) override(dst reflect.Value, section reflect.Type) *cellError {
-	tab := tableOf(section)
+func (c *combination) override(cell *Cell) *cellError {
 	for key, text := range c.system.Override {
-		f := tab.field(key)
+		section, _ := c.e.scenarioSection()
+		f := tableOf(section.Type()).field(key)
 		if f == nil || !f.axis {
 			return &cellError{msg: fmt.Sprintf("system %s: `%s` cannot be overridden", c.system.Name, key)}
 		}
-		if err := f.parse(text, dst.FieldByName(section.Field(f.index).Name)); err != nil {
+		if err := f.parse(text, cellField(reflect.ValueOf(cell).Elem(), c.e.Scenario+"."+key)); err != nil {
 			return &cellError{msg: fmt.Sprintf("system %s: override `%s`: %v", c.system.Name, key, err)}
 		}
 	}
@@ -365,7 +392,7 @@ func (c *combination) override(dst reflect.Value, section reflect.Type) *cellErr
 
 // checkRetrieve refuses cells that cannot be executed, and turns a bound in
 // bytes into one in requests where sizes are known.
-func (c *combination) checkRetrieve(cell *Cell, r *ResolvedRetrieve) *cellError {
+func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 	size := int64(cell.Data.Size)
 	if size > 0 && int64(r.Range) > size {
 		return c.fault(rangePath, fmt.Sprintf("impossible cell (%s): a range of %s does not fit into an object of %s", c.name(), r.Range, cell.Data.Size),
@@ -389,8 +416,8 @@ func (c *combination) checkRetrieve(cell *Cell, r *ResolvedRetrieve) *cellError 
 
 // requestBytes is the file bytes of one request, or 0 when the size of the
 // objects is not known.
-func requestBytes(d ResolvedData, r *ResolvedRetrieve) int64 {
-	if r.Range != Whole {
+func requestBytes(d Data, r *Retrieve) int64 {
+	if r.Range != 0 {
 		return int64(r.Range)
 	}
 	return int64(d.Size)

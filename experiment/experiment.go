@@ -1,5 +1,7 @@
 package experiment
 
+import "encoding/json"
+
 // Experiment is one experiment file, decoded, checked and with all defaults
 // filled in.
 type Experiment struct {
@@ -27,6 +29,8 @@ type Experiment struct {
 	Gates       []string     `json:"gates,omitempty" split:"no" doc:"Rules that the run is held to, such as p90(ttfb) < 200ms, success >= 99.9%, throughput within 20% of nginx: each passes, fails or cannot be told, which the report shows and the exit status says. Rules against BASE, such as no worse than BASE by 5%, are decided by plimsoll compare."`
 	Skip        []string     `json:"skip,omitempty" doc:"Preconditions not to be checked, by their names in plimsoll doctor."`
 
+	Factors map[string]json.RawMessage `json:"factors,omitempty" yaml:"-"` // the levels of each key that was given as a list
+
 	dropped []string // systems that --set took out; conditions may still name them
 }
 
@@ -44,28 +48,28 @@ type SystemUse struct {
 
 // Link is what the emulated link between generator and system is to be.
 type Link struct {
-	Rate       Axis[BitRate]  `json:"rate" default:"unlimited" max:"1Tbit" label:"rate" doc:"Rate on the wire, Ethernet framing included, in bits per second with decimal units."`
-	Delay      Axis[Duration] `json:"delay" default:"0s" max:"10s" label:"delay" doc:"Delay one way; the round trip takes twice as long."`
-	Jitter     Axis[Duration] `json:"jitter" default:"0s" max:"10s" label:"jitter" doc:"Variation of the delay, uniform and to either side; the order of packets is kept."`
-	Loss       Axis[Fraction] `json:"loss" default:"0%" max:"90%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
-	Queue      Axis[Bytes]    `json:"queue" default:"auto" zero:"auto" label:"queue" doc:"Size of the queue before the link. auto: the bandwidth-delay product of the round trip, at least 64 full segments. One segment always fits, however small the queue."`
-	Congestion string         `json:"congestion" default:"cubic" doc:"TCP congestion control at both ends; the kernel must have it."`
-	IPv6       bool           `json:"ipv6" default:"false" doc:"Use IPv6 addresses on the link instead of IPv4."`
-	Tolerance  Fraction       `json:"tolerance" default:"5%" doc:"How far the measured round trip and rate may be off before a trial counts as invalid. A round trip may always be off by 1 ms, which a busy machine needs, by the jitter asked for, and by what a ping itself takes on a slow link."`
-	Emulator   string         `json:"emulator" default:"auto" enum:"auto,netem,tun,none" doc:"What emulates the link: the kernel's netem, the user-space emulator tun, whichever there is (auto; a rate alone is then shaped by the kernel, tbf), or nothing."`
+	Rate       BitRate  `json:"rate" default:"unlimited" zero:"unlimited" max:"1Tbit" label:"rate" doc:"Rate on the wire, Ethernet framing included, in bits per second with decimal units."`
+	Delay      Duration `json:"delay" default:"0s" max:"10s" label:"delay" doc:"Delay one way; the round trip takes twice as long."`
+	Jitter     Duration `json:"jitter" default:"0s" max:"10s" label:"jitter" doc:"Variation of the delay, uniform and to either side; the order of packets is kept."`
+	Loss       Fraction `json:"loss" default:"0%" max:"90%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
+	Queue      Bytes    `json:"queue" default:"auto" zero:"auto" label:"queue" doc:"Size of the queue before the link. auto: the bandwidth-delay product of the round trip, at least 64 full segments. One segment always fits, however small the queue."`
+	Congestion string   `json:"congestion" default:"cubic" doc:"TCP congestion control at both ends; the kernel must have it."`
+	IPv6       bool     `json:"ipv6" default:"false" doc:"Use IPv6 addresses on the link instead of IPv4."`
+	Tolerance  Fraction `json:"tolerance" default:"5%" doc:"How far the measured round trip and rate may be off before a trial counts as invalid. A round trip may always be off by 1 ms, which a busy machine needs, by the jitter asked for, and by what a ping itself takes on a slow link."`
+	Emulator   string   `json:"emulator" default:"auto" enum:"auto,netem,tun,none" doc:"What emulates the link: the kernel's netem, the user-space emulator tun, whichever there is (auto; a rate alone is then shaped by the kernel, tbf), or nothing."`
 }
 
 // Data is what is stored in the systems, before they are measured or, by the
 // scenario upload, as what is measured.
 type Data struct {
-	Objects int         `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set; one in the scenario disseminate. Not of a directory or a trace, which have as many as they have."`
-	Size    Axis[Bytes] `json:"size,omitempty" min:"1B" max:"1PiB" label:"size" doc:"Size of each object. A list makes one data set per size."`
+	Objects int   `json:"objects" default:"1" min:"1" max:"1000000" doc:"Number of objects in a data set; one in the scenario disseminate. Not of a directory or a trace, which have as many as they have."`
+	Size    Bytes `json:"size,omitempty" min:"1B" max:"1PiB" label:"size" doc:"Size of each object. A list makes one data set per size."`
 
 	// What only the scenario upload takes; of the four, one at most, instead of size.
-	Mix       string `json:"mix,omitempty" form:"mix" doc:"Shares of the objects with sizes: 60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB. The shares hold exactly; within a range, sizes are log-uniform, one object in each equal part of the range. upload only."`
-	Spread    string `json:"spread,omitempty" form:"spread" doc:"Sizes log-uniform in a range: 1kB..1GB. As many objects have from 1 kB to 10 kB as from 100 MB to 1 GB. upload only."`
-	Directory string `json:"directory,omitempty" doc:"The files of a directory tree, in sorted order; a relative path begins at the experiment file. Symbolic links and special files are left out. upload only."`
-	Trace     string `json:"trace,omitempty" doc:"A file with one object per line: its size, and optionally a comma and its name. upload only."`
+	Mix       Mix       `json:"mix,omitempty" doc:"Shares of the objects with sizes. The shares hold exactly; within a range, sizes are log-uniform, one object in each equal part of the range. upload only."`
+	Spread    SizeRange `json:"spread,omitzero" doc:"Sizes log-uniform in a range: as many objects have from 1 kB to 10 kB as from 100 MB to 1 GB. upload only."`
+	Directory string    `json:"directory,omitempty" doc:"The files of a directory tree, in sorted order; a relative path begins at the experiment file. Symbolic links and special files are left out. upload only."`
+	Trace     string    `json:"trace,omitempty" doc:"A file with one object per line: its size, and optionally a comma and its name. upload only."`
 
 	Copies       int      `json:"copies" default:"1" min:"1" max:"100000000" doc:"How often the whole set is stored, each time under other names: photo.jpg becomes photo-00000000.jpg, photo-00000001.jpg. Copies of a directory have the same content, those of seeded content have their own. upload only."`
 	Compressible Fraction `json:"compressible" default:"0%" doc:"Share of each object that compresses to nearly nothing. upload only; not for a directory."`

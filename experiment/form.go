@@ -32,24 +32,6 @@ func formOf(name string) form {
 	case "price":
 		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern + `\s+[A-Za-z]+(\s+.*)?$`,
 			doc: "What one unit of the system's currency costs, the currency that this is in, and where the price comes from: `0.014 USD (2018-06-01)`."}, parsePriceText}
-	case "mix":
-		return form{scalarKind{name: "mix", noun: "shares of sizes such as 60% 2MiB..6MiB, 40% 20MiB", pattern: `^` + sharePattern + `(\s*,\s*` + sharePattern + `)*$`,
-			doc: "Shares with sizes or ranges of sizes, separated by commas, 100 % in all (a tenth of a percent off is taken for rounding): `60% 2MiB..6MiB, 30% 20MiB, 10% 700MiB`."}, parseMixText}
-	case "spread":
-		return form{scalarKind{name: "spread", noun: "a range of sizes such as 1kB..1GB", pattern: `^` + sizePattern + `\.\.` + sizePattern + `$`,
-			doc: "Two sizes with two dots between them: `1kB..1GB`."}, parseSpreadText}
-	case "join":
-		return joinForm()
-	case "stay":
-		return stayForm()
-	case "faults":
-		return faultsForm()
-	case "speeds":
-		return speedsForm()
-	case "trouble":
-		return troubleForm()
-	case "syncfaults":
-		return syncFaultsForm()
 	}
 	panic(fmt.Sprintf("experiment: no form is named %q", name))
 }
@@ -72,17 +54,16 @@ func parseMoney(s string) (string, error) {
 }
 
 func moneyHint(s string) string {
-	plain := strings.NewReplacer(",", "", "_", "", " ", "").Replace(s)
-	number, _, unit, ok := splitNumber(strings.ReplaceAll(s, " ", ""))
-	switch {
-	case signHint(s, nothing) != "" && strings.ContainsAny(s[:1], "+-"):
-		return signHint(s, nothing)
+	plain := strings.NewReplacer(",", "", "_", "", " ", "", "+", "").Replace(s)
+	switch number, _, unit, ok := splitNumber(plain); {
 	case plain != s && moneyRE.MatchString(plain):
 		return "write `" + plain + "`"
-	case ok && strings.ContainsAny(unit, "eE") && strings.Trim(unit, "eE+-0123456789") == "":
+	case ok && strings.Trim(unit, "eE+-0123456789") == "":
 		return "write all its digits, without an exponent"
-	case ok && unit != "" && number != nil:
+	case ok && number != nil:
 		return "leave the currency away: it is the system's own"
+	case strings.HasPrefix(s, "-"):
+		return "it cannot be negative"
 	}
 	return ""
 }
@@ -131,5 +112,3 @@ func parsePriceText(s string) (string, error) {
 	_, err := ParsePrice(s)
 	return strings.Join(strings.Fields(s), " "), err
 }
-
-func nothing(string) error { return nil }

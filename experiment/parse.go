@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -29,7 +30,7 @@ type Known struct {
 // ParseKnowing is Parse, and refuses names that are none of those known.
 func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Known) (*Experiment, error) {
 	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // a byte order mark
-	d := &decoder{cat: cat, known: known, at: map[string]*node{}, bad: map[string]bool{}}
+	d := &decoder{cat: cat, known: known, at: map[string]*node{}, bad: map[string]bool{}, factors: map[string]json.RawMessage{}}
 	file := &source{name: name, lines: sourceLines(src)}
 	root, errs := parseYAML(file, src)
 	d.errs = append(d.errs, errs...)
@@ -47,6 +48,9 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 	e := &Experiment{}
 	d.section(root, root, reflect.ValueOf(e).Elem(), "")
 	e.dropped = d.dropped
+	if len(d.factors) > 0 {
+		e.Factors = d.factors
+	}
 	d.check(e)
 	if len(d.errs) > 0 {
 		return nil, d.errs.sorted()
@@ -131,7 +135,7 @@ func (d *decoder) data(e *Experiment) {
 	if e.loads() || e.Scenario == "sync" {
 		return // upload has more ways to say it, the others store nothing
 	}
-	if len(e.Data.Size) > 0 || !d.ok("data") {
+	if e.Data.Size > 0 || !d.ok("data") {
 		return
 	}
 	for i, s := range e.Systems {
@@ -279,7 +283,7 @@ func (d *decoder) retrieve(r *Retrieve) {
 			d.fail(section+key, n, "take one of them away; `max_in_flight` bounds what is under way", "`retrieve.%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
 		}
 	}
-	r.Concurrency = nil
+	r.Concurrency = 0
 	if !d.ok(section + "arrivals.process") {
 		return
 	}

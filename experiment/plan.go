@@ -3,7 +3,7 @@ package experiment
 import "strings"
 
 // PlanFormat is the version of the plan's format.
-const PlanFormat = 1
+const PlanFormat = 2
 
 // Plan is an experiment in its canonical form: every default filled in, every
 // cell written out. Two files that mean the same have the same plan and hash.
@@ -20,23 +20,28 @@ type Plan struct {
 	Estimate Estimate      `json:"estimate"`
 	// Imported is set when the run was not executed by Plimsoll.
 	Imported *Imported `json:"imported,omitempty"`
+
+	// Removed is a key that an older release executed and this one can only report.
+	Removed string `json:"-"`
+
+	old []byte // as an older release wrote it
 }
 
 // Cell is one combination of the levels of all factors, for one system.
 type Cell struct {
-	ID          string               `json:"id"` // "c001"
-	System      string               `json:"system"`
-	Baseline    bool                 `json:"baseline,omitempty"`
-	Factors     []Factor             `json:"factors"` // the system, then what varies, in the order of the format's reference
-	Link        ResolvedLink         `json:"link"`
-	Data        ResolvedData         `json:"data"`
-	Retrieve    *ResolvedRetrieve    `json:"retrieve,omitempty"`
-	Overhead    *ResolvedOverhead    `json:"overhead,omitempty"`
-	Upload      *ResolvedUpload      `json:"upload,omitempty"`
-	Collect     *ResolvedCollect     `json:"collect,omitempty"`
-	Disseminate *ResolvedDisseminate `json:"disseminate,omitempty"`
-	Sync        *ResolvedSync        `json:"sync,omitempty"`
-	Estimate    CellEstimate         `json:"estimate"` // of one trial
+	ID          string       `json:"id"` // "c001"
+	System      string       `json:"system"`
+	Baseline    bool         `json:"baseline,omitempty"`
+	Factors     []Factor     `json:"factors"` // the system, then what varies, in the order of the format's reference
+	Link        Link         `json:"link"`
+	Data        Data         `json:"data"`
+	Retrieve    *Retrieve    `json:"retrieve,omitempty"`
+	Overhead    *Overhead    `json:"overhead,omitempty"`
+	Upload      *Upload      `json:"upload,omitempty"`
+	Collect     *Collect     `json:"collect,omitempty"`
+	Disseminate *Disseminate `json:"disseminate,omitempty"`
+	Sync        *Sync        `json:"sync,omitempty"`
+	Estimate    CellEstimate `json:"estimate"` // of one trial
 }
 
 // SkippedCell is a combination that is not executed, and why.
@@ -81,76 +86,9 @@ func (c Cell) Group() string {
 // systemPath is the path of the factor that every cell has.
 const systemPath = "system"
 
-// ResolvedLink is a [Link] with one value for each field. Zero means unlimited
-// (Rate) or chosen by the testbed (Queue).
-type ResolvedLink struct {
-	Rate       BitRate  `json:"rate"`
-	Delay      Duration `json:"delay"`
-	Jitter     Duration `json:"jitter"`
-	Loss       Fraction `json:"loss"`
-	Queue      Bytes    `json:"queue"`
-	Congestion string   `json:"congestion"`
-	IPv6       bool     `json:"ipv6"`
-	Tolerance  Fraction `json:"tolerance"`
-	Emulator   string   `json:"emulator"`
-}
-
 // Shaped reports whether the link is to be different from the bare machine.
-func (l ResolvedLink) Shaped() bool {
+func (l Link) Shaped() bool {
 	return l.Rate != 0 || l.Delay != 0 || l.Jitter != 0 || l.Loss != 0 || l.Queue != 0
-}
-
-// ResolvedData is a [Data] with one size. It is zero where the system is
-// attached to and may not be written to: it has its own objects. Objects is 0
-// for a directory and a trace: they have as many as they have.
-type ResolvedData struct {
-	Objects int   `json:"objects"`
-	Size    Bytes `json:"size"`
-
-	Mix          string   `json:"mix,omitempty"`
-	Spread       string   `json:"spread,omitempty"`
-	Directory    string   `json:"directory,omitempty"`
-	Trace        string   `json:"trace,omitempty"`
-	Copies       int      `json:"copies,omitempty"`
-	Compressible Fraction `json:"compressible,omitempty"`
-	Duplicate    Fraction `json:"duplicate,omitempty"`
-}
-
-// ResolvedRetrieve is a [Retrieve] with one value for each field. Zero means
-// "no such bound" for Requests, Bytes, Duration and PerWorker.
-type ResolvedRetrieve struct {
-	Concurrency int               `json:"concurrency"` // 0 with arrivals
-	Range       RangeSize         `json:"range"`
-	Order       string            `json:"order"`
-	Connections string            `json:"connections"`
-	Receive     string            `json:"receive"`
-	HTTP        string            `json:"http"`
-	Arrivals    *ResolvedArrivals `json:"arrivals,omitempty"`
-	Requests    int64             `json:"requests"` // where sizes are known, the bound in bytes is folded into it
-	Bytes       Bytes             `json:"bytes"`    // left only where sizes are not known
-	Duration    Duration          `json:"duration"`
-	PerWorker   int               `json:"per_worker"`
-}
-
-// ResolvedOverhead is an [Overhead] with one value for each field.
-type ResolvedOverhead struct {
-	Operation   string   `json:"operation"`
-	Connections string   `json:"connections"`
-	Concurrency int      `json:"concurrency"`
-	Count       int      `json:"count"`
-	Time        Duration `json:"time"`
-	Longest     Duration `json:"longest"`
-	RangeOf     Bytes    `json:"range_of"`
-	Objects     int      `json:"objects"`
-}
-
-// ResolvedArrivals is an [Arrivals] with one rate.
-type ResolvedArrivals struct {
-	Process     string `json:"process"`
-	Rate        OpRate `json:"rate"`
-	To          OpRate `json:"to"`
-	Steps       []Step `json:"steps,omitempty"`
-	MaxInFlight int    `json:"max_in_flight"`
 }
 
 // Estimate is what a run is expected to take, from the links, sizes and

@@ -10,8 +10,11 @@ import (
 
 // Marshal is the plan as it is stored: JSON with the fields in the order of
 // their types, maps sorted, indented for readers. The same plan always gives
-// the same bytes.
+// the same bytes. A plan of an older release stays as it was.
 func (p *Plan) Marshal() ([]byte, error) {
+	if p.old != nil {
+		return p.old, nil
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // conditions have < and & in them
@@ -22,56 +25,73 @@ func (p *Plan) Marshal() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// LoadPlan reads what Marshal wrote. It refuses another format and a plan whose
-// hash does not match its content.
+// LoadPlan reads what Marshal wrote, also that of older releases. It refuses another
+// format and a plan whose hash does not match its content.
 func LoadPlan(data []byte) (*Plan, error) {
-	p := &Plan{}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(p); err != nil {
-		var other struct {
-			Format int `json:"format"`
-		}
-		if json.Unmarshal(data, &other) == nil && other.Format != PlanFormat {
-			return nil, fmt.Errorf("plan: format %d, this version reads format %d", other.Format, PlanFormat)
-		}
+	var head struct {
+		Format int    `json:"format"`
+		Hash   string `json:"hash"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
-	if p.Format != PlanFormat {
-		return nil, fmt.Errorf("plan: format %d, this version reads format %d", p.Format, PlanFormat)
+	if head.Format != 1 && head.Format != PlanFormat {
+		return nil, fmt.Errorf("plan: format %d, this version reads formats 1 and %d", head.Format, PlanFormat)
 	}
-	sum, err := p.sum()
-	if err != nil {
+	if now := sum(data, head.Hash); now != head.Hash {
+		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", head.Hash, now)
+	}
+	return readPlan(data, head.Format, true)
+}
+
+// ReadPlan is LoadPlan for reports: whoever wrote the plan, and whatever else it has.
+func ReadPlan(data []byte) (*Plan, error) {
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
 	}
-	if sum != p.Hash {
-		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", p.Hash, sum)
+	return readPlan(data, head.Format, false)
+}
+
+func readPlan(data []byte, format int, strict bool) (*Plan, error) {
+	p := &Plan{}
+	if format == 1 {
+		p.old = bytes.Clone(data)
+		var err error
+		if data, p.Removed, err = upgrade(data); err != nil {
+			return nil, fmt.Errorf("plan: read format 1: %w", err)
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if strict {
+		dec.DisallowUnknownFields()
+	}
+	if err := dec.Decode(p); err != nil {
+		return nil, fmt.Errorf("plan: read: %w", err)
 	}
 	return p, nil
 }
 
-// sum is the plan's hash.
-func (p *Plan) sum() (string, error) {
-	unhashed := *p
-	unhashed.Hash = ""
-	b, err := unhashed.Marshal()
-	if err != nil {
-		return "", err
-	}
-	h := sha256.Sum256(b)
-	return hex.EncodeToString(h[:]), nil
+// sum is the hash of a plan's text, in which its hash is left out.
+func sum(text []byte, hash string) string {
+	text = append(bytes.TrimSpace(text), '\n')
+	text = bytes.Replace(text, []byte(`"hash": "`+hash+`"`), []byte(`"hash": ""`), 1)
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:])
 }
 
 // seal sets the hash and goes once through JSON, so that a plan just made and
 // a plan loaded are equal in every detail.
 func (p *Plan) seal() (*Plan, error) {
-	sum, err := p.sum()
+	p.Hash, p.old = "", nil
+	b, err := p.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	p.Hash = sum
-	b, err := p.Marshal()
-	if err != nil {
+	p.Hash = sum(b, "")
+	if b, err = p.Marshal(); err != nil {
 		return nil, err
 	}
 	return LoadPlan(b)

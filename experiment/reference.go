@@ -32,11 +32,9 @@ func Reference(cat Catalog) ([]byte, error) {
 // kinds are the scalar types of the format, in the order of the page.
 func kinds() []scalarKind {
 	return []scalarKind{
-		Bytes(0).describe(), RangeSize(0).describe(), BitRate(0).describe(), Duration(0).describe(),
+		Bytes(0).describe(), BitRate(0).describe(), Duration(0).describe(),
 		Fraction(0).describe(), OpRate(0).describe(),
-		formOf("mix").kind, formOf("spread").kind, formOf("money").kind, formOf("budget").kind, formOf("price").kind,
-		formOf("join").kind, formOf("stay").kind, formOf("faults").kind,
-		formOf("speeds").kind, formOf("trouble").kind, formOf("syncfaults").kind,
+		formOf("money").kind, formOf("budget").kind, formOf("price").kind, Part{}.describe(), When{}.describe(), Stay{}.describe(),
 	}
 }
 
@@ -86,8 +84,6 @@ func (f *field) valueText() string {
 		return "mapping"
 	case f.section() != nil && f.list():
 		return "list of mappings"
-	case f.onOff:
-		return "mapping, or `true`"
 	case f.section() != nil:
 		return "mapping"
 	case f.list():

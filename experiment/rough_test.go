@@ -29,8 +29,8 @@ func TestTooMuchData(t *testing.T) {
 	any := Catalog{{Name: "any", Modes: []string{"start"}}}
 	for _, set := range [][]string{
 		{"data.objects=16384", "data.size=1PiB"},
-		{"data.objects=1000000", "data.mix='100% 1PiB'"},
-		{"data.objects=1000", "data.spread=900TiB..1PiB", "data.copies=1000"},
+		{"data.objects=1000000", "data.mix=[{share: 100%, size: 1PiB}]"},
+		{"data.objects=1000", "data.spread={from: 900TiB, to: 1PiB}", "data.copies=1000"},
 	} {
 		if _, err := Parse("", []byte(file), set, any); err == nil || !strings.Contains(err.Error(), "PB is more than a data set can have") {
 			t.Errorf("%v: %v", set, err)

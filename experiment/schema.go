@@ -61,27 +61,11 @@ func (s *schemaMaker) field(f field) object {
 		if f.typ == reflect.TypeFor[map[string]Varied]() {
 			o["additionalProperties"] = variedSchema()
 		}
-	case f.list():
-		el := f
-		el.typ = f.typ.Elem()
-		item := s.element(el)
-		o = object{"type": "array", "items": item}
-		// A bare value is a list of one.
-		if t := f.section(); t == nil {
-			o = object{"anyOf": []any{item, o}}
-		} else if short := tableOf(t).short; short != nil {
-			o = object{"anyOf": []any{s.value(*tableOf(t).field(short[0])), o}}
-		}
-	case f.section() != nil:
-		o = s.section(f.section())
-		if f.onOff {
-			o = object{"anyOf": []any{object{"type": "boolean"}, o}}
-		}
 	case f.axis:
-		one := s.value(f)
+		one := s.one(f)
 		o = object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}
 	default:
-		o = s.value(f)
+		o = s.one(f)
 	}
 	o["description"] = f.describe()
 	if f.def != "" {
@@ -90,8 +74,29 @@ func (s *schemaMaker) field(f field) object {
 	return o
 }
 
-func (s *schemaMaker) element(f field) object {
-	if t := f.section(); t != nil {
+// one is the schema of one value of f, whatever it is made of.
+func (s *schemaMaker) one(f field) object {
+	switch t := f.section(); {
+	case f.list():
+		el := f
+		el.typ, el.zero = f.typ.Elem(), ""
+		item := s.one(el)
+		// A bare value is a list of one.
+		bare := item
+		if t != nil && tableOf(t).short != nil {
+			bare = s.value(*tableOf(t).field(tableOf(t).short[0]))
+		}
+		list := object{"type": "array", "items": item}
+		if f.zero != "" {
+			return object{"anyOf": []any{object{"const": f.zero}, bare, list}}
+		}
+		if t != nil && tableOf(t).short == nil {
+			return list
+		}
+		return object{"anyOf": []any{bare, list}}
+	case t != nil && f.zero != "":
+		return object{"anyOf": []any{object{"const": f.zero}, s.section(t)}}
+	case t != nil:
 		return s.section(t)
 	}
 	return s.value(f)
@@ -147,7 +152,7 @@ func scalarSchema(k scalarKind) object {
 	text := object{"type": "string", "pattern": k.pattern}
 	o := object{"description": k.doc}
 	switch k.name {
-	case "size", "range":
+	case "size", "part":
 		o["anyOf"] = []any{text, object{"type": "integer", "minimum": 0}}
 	case "money", "budget":
 		o["anyOf"] = []any{text, object{"type": "number", "minimum": 0}}

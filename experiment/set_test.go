@@ -25,13 +25,13 @@ func TestSet(t *testing.T) {
 	}{
 		{"seed=7", func(e *Experiment) bool { return e.Seed == 7 }},
 		{"title=one, two: three", func(e *Experiment) bool { return e.Title == "one, two: three" }},
-		{"retrieve.concurrency=1,8, 16", func(e *Experiment) bool { return len(e.Retrieve.Concurrency) == 3 && e.Retrieve.Concurrency[2] == 16 }},
-		{"retrieve.concurrency=[1, 8]", func(e *Experiment) bool { return len(e.Retrieve.Concurrency) == 2 }},
-		{"link.rate=1Gbit", func(e *Experiment) bool { return e.Link.Rate.One() == 1e9 }},
-		{"link={rate: 1Gbit, delay: 40ms}", func(e *Experiment) bool { return e.Link.Delay.One() == 40e6 }},
+		{"retrieve.concurrency=1,8, 16", func(e *Experiment) bool { return string(e.Factors["retrieve.concurrency"]) == "[1,8,16]" }},
+		{"retrieve.concurrency=[1, 8]", func(e *Experiment) bool { return string(e.Factors["retrieve.concurrency"]) == "[1,8]" }},
+		{"link.rate=1Gbit", func(e *Experiment) bool { return e.Link.Rate == 1e9 }},
+		{"link={rate: 1Gbit, delay: 40ms}", func(e *Experiment) bool { return e.Link.Delay == 40e6 }},
 		{"repetitions=9", func(e *Experiment) bool { return e.Repetitions.Min == 9 && e.Repetitions.Max == 9 }},
 		{"repetitions.max=3", func(e *Experiment) bool { return e.Repetitions.Min == 3 && e.Repetitions.Max == 3 }},
-		{"retrieve.concurrency=", func(e *Experiment) bool { return e.Retrieve.Concurrency.One() == 1 }},
+		{"retrieve.concurrency=", func(e *Experiment) bool { return e.Retrieve.Concurrency == 1 }},
 		{"systems.nginx.with.workers=4", func(e *Experiment) bool { return e.Systems[0].With["workers"] == "4" }},
 		{"systems.ipfs.with.chunk=1MiB", func(e *Experiment) bool { return e.Systems[1].With["chunk"] == "1048576" }},
 		{"systems.2.with.format=car", func(e *Experiment) bool { return e.Systems[1].With["format"] == "car" }},
@@ -84,7 +84,7 @@ func TestSetErrors(t *testing.T) {
 		{"data.size=[1MiB, 10M]", "--set data.size=[1MiB, 10M]: `data.size`: \"10M\" is not a size such as 10MiB\n" +
 			"--set | data.size=[1MiB, 10M]\n" +
 			"      |                  ^^^\n" +
-			"      hint: binary or decimal? write `10MiB` (× 1048576) or `10MB` (× 1000000)"},
+			"      hint: binary or decimal? write `10MiB` or `10MB`"},
 		{"systems=nginx,boksoo", "--set systems=nginx,boksoo: unknown system `boksoo`\n" +
 			"--set | systems=nginx,boksoo\n" +
 			"      |               ^^^^^^\n" +

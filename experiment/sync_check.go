@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -89,18 +88,13 @@ func (d *decoder) emulatedSync(e *Experiment) {
 	if e.Link.Emulator != "none" || !d.ok("link", "sync") {
 		return
 	}
-	s := e.Sync
 	for _, c := range []struct {
 		key   string
 		needs bool
 	}{
-		{"speeds", slices.ContainsFunc(s.Speeds, func(text string) bool { return text != "link" })},
-		{"trouble", slices.ContainsFunc(s.Trouble, func(text string) bool {
-			return slices.ContainsFunc(troubleOf(text), func(t Trouble) bool { return t.Rate != 0 })
-		})},
-		{"faults", slices.ContainsFunc(s.Faults, func(text string) bool {
-			return slices.ContainsFunc(syncFaultsOf(text), func(f Fault) bool { return f.Kind != FaultCrash })
-		})},
+		{"speeds", slices.ContainsFunc(levelsOf[Speeds](e, "sync.speeds"), Speeds.Given)},
+		{"trouble", slices.ContainsFunc(slices.Concat(levelsOf[Troubles](e, "sync.trouble")...), func(t Trouble) bool { return t.Rate != 0 })},
+		{"faults", changesLinks(levelsOf[Faults](e, "sync.faults"))},
 	} {
 		if path := "sync." + c.key; c.needs {
 			d.fail(path, d.at[path], "take the key away, or let the emulator be auto", "`%s` changes emulated links, but `link.emulator` is none", path)
@@ -108,50 +102,30 @@ func (d *decoder) emulatedSync(e *Experiment) {
 	}
 }
 
-// troubleOf and syncFaultsOf are those of a text that was read before.
-func troubleOf(text string) []Trouble {
-	trouble, err := ParseTrouble(text)
-	if err != nil {
-		return nil
-	}
-	return trouble
-}
-
-func syncFaultsOf(text string) []Fault {
-	faults, err := ParseSyncFaults(text)
-	if err != nil {
-		return nil
-	}
-	return faults
-}
-
-func speedsOf(text string) Speeds {
-	speeds, err := ParseSpeeds(text)
-	if err != nil {
-		return Speeds{Kind: "link"}
-	}
-	return speeds
+// changesLinks reports whether a fault of any level changes links.
+func changesLinks(levels []Faults) bool {
+	return slices.ContainsFunc(slices.Concat(levels...), func(f Fault) bool { return f.Kind() != FaultCrash })
 }
 
 // checkSync refuses cells that cannot be had.
-func (c *combination) checkSync(cell *Cell, s *ResolvedSync) *cellError {
+func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
 	impossible := func(key, hint, format string, args ...any) *cellError {
 		return c.fault("sync."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
 	}
 	if c.e.attached() {
 		// Nobody knows what the node follows, from whom, and where it keeps it.
-		*s = ResolvedSync{Storage: "disk", Speeds: "link", Trouble: "none", Faults: "none", Poll: s.Poll}
+		*s = Sync{Storage: "disk", Poll: s.Poll}
 		return nil
 	}
 	const leave = "add peers, or leave the cell out with `where`"
 	useless, all := 0, 0
-	for _, t := range troubleOf(s.Trouble) {
+	for _, t := range s.Trouble {
 		n := t.Of(s.Peers)
 		all += n
-		if t.Manner != "" {
+		if t.Manner() != "" {
 			useless += n
 		}
-		if t.Rate != 0 && s.Speeds == "link" && cell.Link.Rate != 0 && t.Rate >= cell.Link.Rate {
+		if t.Rate != 0 && !s.Speeds.Given() && cell.Link.Rate != 0 && t.Rate >= cell.Link.Rate {
 			return impossible("trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s", t, cell.Link.Rate)
 		}
 	}
@@ -161,12 +135,12 @@ func (c *combination) checkSync(cell *Cell, s *ResolvedSync) *cellError {
 	case useless >= s.Peers:
 		return impossible("trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
 	}
-	for _, f := range syncFaultsOf(s.Faults) {
+	for _, f := range s.Faults {
 		switch deadline := c.e.Limits.Deadline; {
-		case f.Who == WhoPeers && f.Of(s.Peers) > s.Peers:
+		case f.Who() == WhoPeers && f.Of(s.Peers) > s.Peers:
 			return impossible("faults", "name at most "+fmt.Sprint(s.Peers)+", or a share such as `50% of peers`, or leave the cell out with `where`",
-				"the fault `%s` needs %d peers, and there is only %s", f, f.Count, plural(s.Peers, "peer"))
-		case math.IsNaN(f.Part) && deadline > 0 && f.At >= deadline.Std():
+				"the fault `%s` needs %d peers, and there is only %s", f, f.Count.Count, plural(s.Peers, "peer"))
+		case f.At.Timed && deadline > 0 && f.At.After >= deadline:
 			return impossible("faults", "begin it earlier, or raise limits.deadline",
 				"the fault `%s` begins when the deadline of the node is over, which is %s after its start (limits.deadline)", f, deadline)
 		}

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -38,25 +37,25 @@ const (
 const intervalOption = "sync_interval"
 
 // chain names the chain of the cell: cells with the same one share it.
-func (s *ResolvedSync) chain() string {
+func (s *Sync) chain() string {
 	return fmt.Sprintf("%d × %d %s", s.Blocks, s.Transactions, s.Form)
 }
 
 // work is the time in which the chain is validated and stored, in seconds.
-func (s *ResolvedSync) work() float64 {
+func (s *Sync) work() float64 {
 	return float64(s.Blocks) * (blockWork + float64(s.Transactions)*transactionWork)
 }
 
 // bytes is the size of the chain on the wire.
-func (s *ResolvedSync) bytes() float64 {
+func (s *Sync) bytes() float64 {
 	return float64(s.Blocks) * (blockBytes + float64(s.Transactions)*transactionBytes)
 }
 
 // honest is how many peers have the chain.
-func (s *ResolvedSync) honest() int {
+func (s *Sync) honest() int {
 	n := s.Peers
-	for _, t := range troubleOf(s.Trouble) {
-		if t.Manner != "" {
+	for _, t := range s.Trouble {
+		if t.Manner() != "" {
 			n -= t.Of(s.Peers)
 		}
 	}
@@ -80,18 +79,18 @@ func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 	}
 	est.Operation = startFollow + e.interval(c) + moving
 	took := est.Operation
-	for _, f := range syncFaultsOf(s.Faults) {
+	for _, f := range s.Faults {
 		left := 1.0 // of the chain
-		if !math.IsNaN(f.Part) {
-			left -= f.Part
+		if !f.At.Timed {
+			left -= float64(f.At.Share)
 		}
 		switch {
 		case c.tooLate(f, est.Operation):
 		case f.For > 0:
 			took += f.For.Seconds()
-		case f.Kind == FaultRate && c.Link.Rate > 0:
+		case f.Kind() == FaultRate && c.Link.Rate > 0:
 			took += left * link * max(0, float64(c.Link.Rate/f.Rate)-1)
-		case f.Kind == FaultRate:
+		case f.Kind() == FaultRate:
 			took += left * max(0, s.bytes()*8/tcpPayload(float64(f.Rate))-moving)
 		case f.Of(s.Peers) >= s.honest():
 			took += e.Limits.Stall.Seconds()
@@ -103,7 +102,7 @@ func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 
 // interval is the option of that name, in seconds; 0 where the system has none.
 func (e *Experiment) interval(c *Cell) float64 {
-	text, is := c.Sync.Vary[intervalOption]
+	text, is := c.Sync.Options[intervalOption]
 	if !is {
 		i := slices.IndexFunc(e.Systems, func(u SystemUse) bool { return u.Name == c.System })
 		if i < 0 {
@@ -125,8 +124,8 @@ func (c *Cell) syncLine() float64 {
 	s := c.Sync
 	n, at := s.honest(), 0
 	evenly := func() float64 { at++; return (float64(at) - 0.5) / float64(n) }
-	rates := speedsOf(s.Speeds).Draw(n, evenly)
-	for _, t := range troubleOf(s.Trouble) {
+	rates := s.Speeds.Draw(n, evenly)
+	for _, t := range s.Trouble {
 		for i := range min(n, t.Of(s.Peers)) {
 			if t.Rate != 0 {
 				rates[i] = t.Rate
@@ -160,9 +159,9 @@ func (p *Plan) syncSetup(system string) float64 {
 			seconds += makeWork * s.work()
 		}
 		key := s.chain() + " " + s.Storage
-		for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
+		for _, name := range sortedKeys(s.Options) {
 			if !slices.Contains(s.Network, name) {
-				key += " " + name + "=" + s.Vary[name]
+				key += " " + name + "=" + s.Options[name]
 			}
 		}
 		if s.Replay && !replayed[key] {
@@ -180,12 +179,6 @@ func (p *Plan) howSync() string {
 	}
 	text := fmt.Sprintf("blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
 		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
-	for _, trouble := range p.Experiment.Sync.Trouble {
-		if slices.ContainsFunc(troubleOf(trouble), func(t Trouble) bool { return t.Manner == MannerSilent }) {
-			text += "; no wait for a peer that does not answer, which can be that of a timeout"
-			break
-		}
-	}
 	return text
 }
 
@@ -195,7 +188,7 @@ const (
 	longestSyncPoll = 500 * time.Millisecond
 )
 
-func (s *ResolvedSync) pollEvery(expected float64) time.Duration {
+func (s *Sync) pollEvery(expected float64) time.Duration {
 	if s.Poll != 0 {
 		return s.Poll.Std()
 	}

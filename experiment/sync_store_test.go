@@ -33,16 +33,7 @@ func TestStoreBytes(t *testing.T) {
 // The plan tells the same size that preconditions and RAM disks rest on.
 func TestPlanTellsTheStore(t *testing.T) {
 	p := mustPlan(t, following, "sync.storage=disk,ram")
-	if want := "a store of up to " + RoughBytes(StoreBytes(p.Cells[0].Estimate.Bytes)) + " for"; !strings.Contains(p.syncMachineText(), want) {
-		t.Errorf("%q does not say %q", p.syncMachineText(), want)
-	}
-}
-
-// The estimate says what it leaves out.
-func TestEstimateWaitsForNobody(t *testing.T) {
-	for trouble, want := range map[string]bool{"none": false, "1 stranger": false, "1 silent": true, "[none, 1 silent]": true} {
-		if got := mustPlan(t, following, "sync.trouble="+trouble).howSync(); strings.Contains(got, "no wait for a peer that does not answer") != want {
-			t.Errorf("trouble %s: %s", trouble, got)
-		}
+	if want := "stores of up to " + RoughBytes(StoreBytes(p.Cells[0].Estimate.Bytes)); !strings.Contains(p.machineText(), want) {
+		t.Errorf("%q does not say %q", p.machineText(), want)
 	}
 }

@@ -27,7 +27,7 @@ func TestOptionsAreFactors(t *testing.T) {
 		`where=["sync.vary.sync_interval <= 500ms || sync.vary.batch == 10", "2 * sync.vary.cache > 128MiB || sync.vary.fsync == true"]`)
 	kept := 0
 	for _, c := range p.Cells {
-		v := c.Sync.Vary
+		v := c.Sync.Options
 		f := func(name string) Factor {
 			f, ok := c.Factor("sync.vary." + name)
 			if !ok || f.Label != name {
@@ -59,10 +59,10 @@ func TestOptionsAreFactors(t *testing.T) {
 	if w := p.Experiment.Systems[0].With; w["sync_interval"] != "5s" || w["subscriber"] != "none" {
 		t.Errorf("%v", w)
 	}
-	if one := mustPlan(t, following, "sync.vary.sync_interval=500ms"); len(one.Cells) != 1 || len(one.Cells[0].Factors) != 1 || one.Cells[0].Sync.Vary["sync_interval"] != "500ms" {
+	if one := mustPlan(t, following, "sync.vary.sync_interval=500ms"); len(one.Cells) != 1 || len(one.Cells[0].Factors) != 1 || one.Cells[0].Sync.Options["sync_interval"] != "500ms" {
 		t.Errorf("one value: %+v", one.Cells)
 	}
-	if none := mustPlan(t, following, "sync.vary="); len(none.Cells) != 1 || none.Cells[0].Sync.Vary != nil {
+	if none := mustPlan(t, following, "sync.vary="); len(none.Cells) != 1 || none.Cells[0].Sync.Options != nil {
 		t.Errorf("no values: %+v", none.Cells)
 	}
 }
@@ -73,7 +73,7 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 		"where=[sync.vary.waits != short || sync.vary.subscriber == none]")
 	want := []string{"full default map[blocks_timeout:2m0s subscriber:full sync_interval:5s]", "none default map[blocks_timeout:2m0s subscriber:none sync_interval:5s]", "none short map[blocks_timeout:5s subscriber:none sync_interval:500ms]"}
 	for i, c := range p.Cells {
-		if got := fmt.Sprint(c.Factors[1].Value, " ", c.Factors[2].Value, " ", c.Sync.Vary); got != want[i] {
+		if got := fmt.Sprint(c.Factors[1].Value, " ", c.Factors[2].Value, " ", c.Sync.Options); got != want[i] {
 			t.Errorf("cell %d: %s, want %s", i, got, want[i])
 		}
 	}
@@ -82,26 +82,20 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 	}
 	// Names that are all durations are in order.
 	p = mustPlan(t, following, "sync.vary={waits: [{2m: {blocks_timeout: 2m}}, {500ms: {blocks_timeout: 500ms}}]}", "where=[sync.vary.waits < 1m]")
-	if len(p.Cells) != 1 || p.Cells[0].Sync.Vary["blocks_timeout"] != "500ms" {
+	if len(p.Cells) != 1 || p.Cells[0].Sync.Options["blocks_timeout"] != "500ms" {
 		t.Errorf("%+v", p.Cells)
 	}
 }
 
 // Files that mean the same have the same plan.
 func TestASyncIsCanonical(t *testing.T) {
-	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit")
-	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}", "sync.trouble=1  silent;25.0% at 100000bit")
+	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}", "sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]")
+	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}", "sync.trouble=[{silent: 1}, {slow: 25.0%, rate: 100000bit}]")
 	if a.Hash != b.Hash {
 		t.Errorf("two plans: %+v, %+v", a.Cells[0].Sync, b.Cells[0].Sync)
 	}
-	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}", "sync.trouble=1 silent; 25% at 100kbit"); c.Hash == a.Hash {
+	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}", "sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]"); c.Hash == a.Hash {
 		t.Error("another default, the same plan")
-	}
-	// Plans of older versions have keys that were removed, and stay what they are.
-	old := *a
-	old.Experiment.Sync.Design, old.Experiment.Sync.Search = "1/2", []byte(`{"budget": 1800}`)
-	if p, err := old.seal(); err != nil || p.Hash == a.Hash {
-		t.Errorf("an old plan: %v", err)
 	}
 }
 
@@ -133,25 +127,25 @@ func TestSyncEstimate(t *testing.T) {
 		return c.Estimate.Operation - startFollow - 5
 	}
 	near("the node's link", over("link.rate=1Mbit"), line)
-	near("the peers' links", over("sync.speeds=list 100kbit 400kbit"), line)
-	near("both", over("sync.speeds=list 1Gbit", "link.rate=1Mbit"), line)
-	near("a spread of one", over("sync.speeds=lognormal 250kbit x1"), line)
-	near("silent peers send nothing", over("sync.speeds=list 500kbit", "sync.trouble=1 silent; 1 stranger"), line)
-	near("slow peers send slowly", over("sync.speeds=list 400kbit", "sync.trouble=2 at 100kbit"), line)
+	near("the peers' links", over("sync.speeds={list: [100kbit, 400kbit]}"), line)
+	near("both", over("sync.speeds={list: [1Gbit]}", "link.rate=1Mbit"), line)
+	near("a spread of one", over("sync.speeds={lognormal: 250kbit, spread: 1}"), line)
+	near("silent peers send nothing", over("sync.speeds={list: [500kbit]}", "sync.trouble=[{silent: 1}, {stranger: 1}]"), line)
+	near("slow peers send slowly", over("sync.speeds={list: [400kbit]}", "sync.trouble=[{slow: 2, rate: 100kbit}]"), line)
 	for set, more := range map[string]float64{
-		"sync.faults=crash 1 peer at 50%":                              0,
-		"sync.faults=crash peers at 50%":                               30, // the stall
-		"sync.faults=crash peers at 50% for 20s":                       20,
-		"sync.faults=crash node at 10% for 5s; cut node at 50% for 7s": 12,
-		"sync.faults=crash peers at 5m":                                0, // it is in sync
+		"sync.faults=[{crash: peers, count: 1, at: 50%}]":                              0,
+		"sync.faults=[{crash: peers, at: 50%}]":                                        30, // the stall
+		"sync.faults=[{crash: peers, at: 50%, for: 20s}]":                              20,
+		"sync.faults=[{crash: node, at: 10%, for: 5s}, {cut: node, at: 50%, for: 7s}]": 12,
+		"sync.faults=[{crash: peers, at: 5m}]":                                         0, // it is in sync
 	} {
 		near(set, cell(set).Estimate.Seconds, plain.Estimate.Seconds+more)
 	}
-	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=rate 500kbit of node at 50%").Estimate.Seconds, startFollow+5+1.5*line+aroundSync)
+	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=[{rate: 500kbit, of: node, at: 50%}]").Estimate.Seconds, startFollow+5+1.5*line+aroundSync)
 	if got := cell("link.rate=1kbit").Estimate.Seconds; got != 600+aroundSync {
 		t.Errorf("%g s beside a deadline of ten minutes", got)
 	}
-	if w := strings.Join(mustPlan(t, following, "link.rate=1kbit").Warnings(), "|"); !strings.Contains(w, "deadline of 10m") {
+	if w := strings.Join(mustPlan(t, following, "link.rate=1kbit").Warnings(), "|"); !strings.Contains(w, "its deadline") {
 		t.Errorf("warnings: %s", w)
 	}
 }
@@ -216,7 +210,7 @@ func TestVariedOptionOfTwoSystems(t *testing.T) {
 	p := mustPlan(t, following, "systems=[ledger, {use: archive, mode: start, with: {binary: /opt/a}}]", "sync.vary={batch: [10, 50]}")
 	values := map[string]int{}
 	for _, c := range p.Cells {
-		values[c.System+" "+c.Sync.Vary["batch"]]++
+		values[c.System+" "+c.Sync.Options["batch"]]++
 	}
 	if want := map[string]int{"ledger 10": 1, "ledger 50": 1, "archive 10": 1, "archive 50": 1}; !maps.Equal(values, want) {
 		t.Errorf("%v", values)

@@ -281,7 +281,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}
-		if section.Field(f.index).Len() > 1 {
+		if e.Factors[name+"."+f.key] != nil {
 			d.fail(p, en.key, "give `"+name+"."+f.key+"` one value, or leave the override away", "`%s` is a factor of this experiment, so no system can have its own", f.key)
 			continue
 		}

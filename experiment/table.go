@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -18,11 +20,10 @@ type field struct {
 	enum     []string
 	required bool
 	noSplit  bool
-	onOff    bool // a mapping that true stands for, with all defaults, and false for none
 	scenario string
 	element  bool         // stands for one entry of a list
-	axis     bool         // may be a list, which makes it a factor
-	typ      reflect.Type // of one value: the element type of an axis
+	axis     bool         // may be a list of values, which makes it a factor
+	typ      reflect.Type // of one value
 	index    int
 }
 
@@ -48,14 +49,12 @@ func tableOf(t reflect.Type) table {
 		f := field{
 			key: key, doc: tag.Get("doc"), def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
 			zero: tag.Get("zero"), form: tag.Get("form"), label: tag.Get("label"), required: tag.Get("required") == "true",
-			noSplit: tag.Get("split") == "no", onOff: tag.Get("onoff") == "yes", scenario: tag.Get("scenario"), typ: sf.Type, index: i,
+			noSplit: tag.Get("split") == "no", scenario: tag.Get("scenario"), typ: sf.Type, index: i,
 		}
 		if e := tag.Get("enum"); e != "" {
 			f.enum = strings.Split(e, ",")
 		}
-		if sf.Type.Implements(reflect.TypeFor[axis]()) {
-			f.axis, f.typ = true, sf.Type.Elem()
-		}
+		f.axis = f.label != ""
 		tab.fields = append(tab.fields, f)
 	}
 	return tab
@@ -85,11 +84,16 @@ func (f *field) section() reflect.Type {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Struct {
+	if t.Kind() == reflect.Struct && !isScalar(t) {
 		return t
 	}
 	return nil
 }
+
+func isScalar(t reflect.Type) bool { return reflect.PointerTo(t).Implements(reflect.TypeFor[scalar]()) }
+
+// compound reports whether a value of f is more than one scalar.
+func (f *field) compound() bool { return f.section() != nil || f.list() }
 
 func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }
 
@@ -115,6 +119,9 @@ func (f *field) kind() scalarKind {
 	if f.form != "" {
 		return formOf(f.form).kind
 	}
+	if f.compound() {
+		return scalarKind{name: "mapping", noun: "a mapping"}
+	}
 	if s, ok := reflect.New(f.typ).Interface().(scalar); ok {
 		return s.describe()
 	}
@@ -123,8 +130,13 @@ func (f *field) kind() scalarKind {
 		return scalarKind{name: "text", noun: "a text"}
 	case reflect.Bool:
 		return scalarKind{name: "true or false", noun: "true or false"}
+	case reflect.Float64:
+		return scalarKind{name: "factor", noun: "a number such as 1.5", unit: "1", doc: "A number: `1.5`."}
 	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return scalarKind{name: "number", noun: "a whole number", unit: "1", doc: "A whole number in decimal digits: `16`."}
 	}
 	panic(fmt.Sprintf("experiment: key %q has a type that the format does not know: %v", f.key, f.typ))
 }
+
+// sortedKeys are the keys of a map, in their order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

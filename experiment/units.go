@@ -1,12 +1,14 @@
 package experiment
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // A scalar is a value written as one YAML scalar, with its unit.
@@ -43,7 +45,69 @@ func badUnit(hint, format string, args ...any) error {
 	return &unitError{msg: fmt.Sprintf(format, args...), hint: hint}
 }
 
-var numberRE = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(.*)$`)
+type unitSize struct {
+	name string
+	size int64
+}
+
+var binaryUnits = []unitSize{{"PiB", 1 << 50}, {"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+var decimalUnits = []unitSize{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}}
+
+// quantity is how values of one type are written.
+type quantity struct {
+	scalarKind
+	units []unitSize        // of the base unit or, where that is the smallest, of its per
+	per   int64             // parts that the base unit has; 0: 1
+	also  map[string]string // other spellings of units
+	meant map[string]string // units that people write, and a hint; % is the number
+	sums  bool              // several may stand one after the other: 1m30s
+	least string            // the smallest value above 0, and the largest
+	most  string
+}
+
+var (
+	bytesQuantity = &quantity{
+		scalarKind: scalarKind{name: "size", noun: "a size such as 10MiB", unit: "B", pattern: `^` + sizePattern + `$`,
+			doc: "A number of bytes with a unit that says whether it is binary (`KiB`, `MiB`, `GiB`, `TiB`, `PiB`: powers of 1024) or decimal (`kB`, `MB`, `GB`, `TB`, `PB`: powers of 1000): `10MiB`, `1.5GB`, `512B`, `512`. `10M` is refused, because it could be either."},
+		units: append(append([]unitSize{{"", 1}, {"B", 1}}, binaryUnits...), decimalUnits...), also: map[string]string{"KB": "kB"},
+		meant: map[string]string{
+			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`", "g": "binary or decimal? write `%GiB` or `%GB`",
+			"t": "binary or decimal? write `%TiB` or `%TB`", "p": "binary or decimal? write `%PiB` or `%PB`",
+		},
+	}
+	rateQuantity = &quantity{
+		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s", pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
+			doc: "Bits per second with decimal units: `1Gbit` (also `1Gbit/s`, `1Gbps`), `100Mbit`, `512kbit`. `100MB` is refused: that would be bytes."},
+		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}, also: map[string]string{"Kbit": "kbit"},
+		meant: map[string]string{"": "add a unit: `%Mbit` or `%bit`"},
+		least: "1bit", most: "1000Tbit",
+	}
+	durationQuantity = &quantity{
+		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s", pattern: `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
+			doc: "A length of time with units `ns`, `us`, `ms`, `s`, `m`, `h`: `40ms`, `1m30s`."},
+		units: []unitSize{{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}, per: 1e9, also: map[string]string{"µs": "us"},
+		meant: map[string]string{
+			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`", "days": "days are written in hours: `24h`", "day": "days are written in hours: `24h`",
+			"sec": "did you mean `%s`?", "secs": "did you mean `%s`?", "seconds": "did you mean `%s`?", "min": "did you mean `%m`?", "mins": "did you mean `%m`?",
+			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?", "millis": "did you mean `%ms`?",
+		},
+		sums: true, most: "2562047h",
+	}
+	shareQuantity = &quantity{
+		scalarKind: scalarKind{name: "share", noun: "a share such as 1% or 0.01", unit: "ratio", pattern: `^[0-9]+(\.[0-9]+)?%?$`,
+			doc: "A share of the whole: `1%` or `0.01`."},
+		units: []unitSize{{"", 100}, {"%", 1}}, per: 100, least: "0.0000001%", most: "100%",
+	}
+	opsQuantity = &quantity{
+		scalarKind: scalarKind{name: "arrival rate", noun: "a rate of operations such as 100/s", unit: "1/s", pattern: `^[0-9]+(\.[0-9]+)?/[smh]$`,
+			doc: "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
+		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, per: 3600,
+		meant: map[string]string{"": "write `%/s`, `%/m` or `%/h`", "rps": "write `%/s`", "qps": "write `%/s`"},
+		least: "0.000001/s", most: "1000000000/s",
+	}
+)
+
+var numberRE = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([^0-9]*)`)
 
 // splitNumber splits "1.5MiB" into 3/2 and "MiB".
 func splitNumber(s string) (num *big.Rat, text, unit string, ok bool) {
@@ -53,30 +117,308 @@ func splitNumber(s string) (num *big.Rat, text, unit string, ok bool) {
 		return nil, "", "", false
 	}
 	num, ok = new(big.Rat).SetString(m[1])
-	return num, m[1], m[2], ok
+	return num, m[1], s[len(m[1]):], ok
 }
 
-// signHint explains a leading sign or a space before the unit: two things that
-// people write and that no type here allows.
-func signHint(s string, parse func(string) error) (hint string) {
+// read is the value of s in the base unit.
+func (q *quantity) read(s string) (*big.Rat, error) {
+	v, err := q.sum(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, limit := range []struct {
+		text, word, wrong string
+		sign              int
+	}{{q.least, "at least ", "small", -1}, {q.most, "at most ", "large", 1}} {
+		if limit.text == "" || v.Sign() == 0 {
+			continue
+		}
+		if bound, _ := q.sum(limit.text); v.Cmp(bound) == limit.sign {
+			hint := limit.word + limit.text
+			if _, text, unit, _ := splitNumber(s); q == shareQuantity && unit == "" && v.Cmp(big.NewRat(100, 1)) <= 0 && limit.sign > 0 {
+				hint = "did you mean `" + text + "%`?"
+			}
+			return nil, badUnit(hint, "%q is too %s", s, limit.wrong)
+		}
+	}
+	return v, nil
+}
+
+func (q *quantity) sum(s string) (*big.Rat, error) {
+	total := new(big.Rat)
+	for rest := s; rest != "" || s == ""; {
+		num, text, unit, ok := splitNumber(rest)
+		if q.sums && ok {
+			unit = numberRE.FindStringSubmatch(rest)[2]
+		}
+		size := q.size(unit)
+		if q.sums && s == "0" {
+			size = 1
+		}
+		if !ok || size == 0 {
+			return nil, badUnit(q.hint(s, text, unit), "%q is not %s", s, q.noun)
+		}
+		total.Add(total, num.Mul(num, big.NewRat(size, max(1, q.per))))
+		rest = rest[len(text)+len(unit):]
+	}
+	return total, nil
+}
+
+// size is how many of the smallest unit a unit has; 0: there is no such unit.
+func (q *quantity) size(unit string) int64 {
+	if q == rateQuantity {
+		unit = strings.TrimSuffix(unit, "/s")
+		if prefix, is := strings.CutSuffix(unit, "bps"); is {
+			unit = prefix + "bit"
+		}
+	}
+	if name, is := q.also[unit]; is {
+		unit = name
+	}
+	for _, u := range q.units {
+		if u.name == unit {
+			return u.size
+		}
+	}
+	return 0
+}
+
+var spaced = regexp.MustCompile(`^[0-9.]+\s+\S+$`)
+
+// hint says what was probably meant by s, a number and an unknown unit.
+func (q *quantity) hint(s, num, unit string) string {
 	switch {
 	case strings.HasPrefix(s, "-"):
 		return "it cannot be negative"
 	case strings.HasPrefix(s, "+"):
 		return "leave the + away"
-	case regexp.MustCompile(`^[0-9.]+\s+\S+$`).MatchString(s):
+	case spaced.MatchString(s):
 		joined := strings.Join(strings.Fields(s), "")
 		var wrong *unitError
-		if errors.As(parse(joined), &wrong) {
+		if _, err := q.read(joined); errors.As(err, &wrong) {
 			return wrong.hint
 		}
 		return "write `" + joined + "`, without the space"
+	case num == "":
+		return ""
 	}
-	return ""
+	lower := strings.ToLower(unit)
+	if hint, is := q.meant[lower]; is {
+		return strings.ReplaceAll(hint, "%", num)
+	}
+	if q == rateQuantity && strings.HasSuffix(strings.TrimSuffix(unit, "/s"), "B") {
+		if b, err := ParseBytes(num + strings.TrimSuffix(unit, "/s")); err == nil && b > 0 && b < 1e14 {
+			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
+		}
+		return "rates are in bits per second, such as 100Mbit"
+	}
+	if q == bytesQuantity && (strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps") || strings.HasSuffix(lower, "/s")) {
+		return "that is a rate; a size is in bytes, such as 10MiB"
+	}
+	var names []string
+	for _, u := range q.units {
+		if name := strings.ToLower(u.name); name != "" && (lower == name || lower+"b" == name || len(lower) == 1 && q == rateQuantity && name[:1] == lower && u.size > 1) {
+			return "did you mean `" + num + u.name + "`?"
+		}
+		if u.name != "" {
+			names = append(names, u.name)
+		}
+	}
+	return "units are " + strings.Join(names, ", ")
 }
 
-// ratFloat is the nearest float64, refusing what float64 cannot hold.
-func ratFloat(r *big.Rat) (float64, bool) {
-	f, _ := r.Float64()
-	return f, !math.IsInf(f, 0)
+// Bytes is a size in bytes. It is written with a unit that says whether it is
+// binary (KiB, MiB: powers of 1024) or decimal (kB, MB: powers of 1000).
+type Bytes int64
+
+// ParseBytes reads a size such as 10MiB, 10MB, 512B or 512. A unit that could
+// be either binary or decimal (10M) is refused.
+func ParseBytes(s string) (Bytes, error) {
+	var b Bytes
+	err := b.parse(s)
+	return b, err
 }
+
+func (b *Bytes) parse(s string) error {
+	v, err := bytesQuantity.read(s)
+	if err != nil {
+		return err
+	}
+	if !v.IsInt() {
+		return badUnit("", "%q is not a whole number of bytes", s)
+	}
+	if !v.Num().IsInt64() {
+		return badUnit("at most 8191PiB", "%q is too large", s)
+	}
+	*b = Bytes(v.Num().Int64())
+	return nil
+}
+
+// String is the shortest exact way to write b, binary when both are as short;
+// it always says which of the two it is.
+func (b Bytes) String() string {
+	best := strconv.FormatInt(int64(b), 10) + "B"
+	bestDigits := len(best) - 1
+	for _, units := range [][]unitSize{binaryUnits, decimalUnits} {
+		for _, u := range units {
+			if b != 0 && int64(b)%u.size == 0 {
+				if n := strconv.FormatInt(int64(b)/u.size, 10); len(n) < bestDigits {
+					best, bestDigits = n+u.name, len(n)
+				}
+				break
+			}
+		}
+	}
+	return best
+}
+
+func (Bytes) describe() scalarKind { return bytesQuantity.scalarKind }
+
+// BitRate is a rate in bits per second; 0 is unlimited. Its units are decimal.
+type BitRate float64
+
+func (r *BitRate) parse(s string) error {
+	v, err := rateQuantity.read(s)
+	if err != nil {
+		return err
+	}
+	if v.Sign() == 0 {
+		return badUnit("", "a rate of 0 lets nothing through")
+	}
+	f, _ := v.Float64()
+	*r = BitRate(f)
+	return nil
+}
+
+// String is the rate with the largest unit in which it is at least 1.
+func (r BitRate) String() string {
+	if r == 0 {
+		return "unlimited"
+	}
+	for _, u := range rateQuantity.units {
+		text := strconv.FormatFloat(float64(r)/float64(u.size), 'f', -1, 64) + u.name
+		var back BitRate
+		// Dividing may round: then a smaller unit is exact.
+		if float64(r) >= float64(u.size) && back.parse(text) == nil && back == r {
+			return text
+		}
+	}
+	return strconv.FormatFloat(float64(r), 'f', -1, 64) + "bit"
+}
+
+func (BitRate) describe() scalarKind { return rateQuantity.scalarKind }
+
+// Duration is a length of time. In JSON it is a number of seconds.
+type Duration time.Duration
+
+// Std is d as the standard library's type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// Seconds is d in seconds.
+func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
+
+func (d *Duration) parse(s string) error {
+	v, err := durationQuantity.read(s)
+	if err != nil {
+		return err
+	}
+	return d.set(v, s)
+}
+
+// set takes v seconds.
+func (d *Duration) set(v *big.Rat, text string) error {
+	v.Mul(v, big.NewRat(int64(time.Second), 1))
+	if !v.IsInt() || !v.Num().IsInt64() {
+		return badUnit("", "%s is not a whole number of nanoseconds within 292 years", text)
+	}
+	*d = Duration(v.Num().Int64())
+	return nil
+}
+
+// String is like the standard library's, without parts that are zero: "1m",
+// not "1m0s".
+func (d Duration) String() string {
+	s := strings.Replace(time.Duration(d).String(), "µs", "us", 1)
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// MarshalJSON writes exact decimal seconds.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	s := new(big.Rat).SetFrac64(int64(d), int64(time.Second)).FloatString(9)
+	return []byte(strings.TrimSuffix(strings.TrimRight(s, "0"), ".")), nil
+}
+
+// UnmarshalJSON reads seconds, exactly to the nanosecond.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var n json.Number
+	if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
+	r, ok := new(big.Rat).SetString(n.String())
+	if len(n) > 40 || !ok {
+		return badUnit("", "%s is not a number of seconds", b)
+	}
+	return d.set(r, n.String())
+}
+
+func (Duration) describe() scalarKind { return durationQuantity.scalarKind }
+
+// Fraction is a share between 0 and 1.
+type Fraction float64
+
+func (f *Fraction) parse(s string) error {
+	v, err := shareQuantity.read(s)
+	if err == nil {
+		x, _ := v.Float64()
+		*f = Fraction(x)
+	}
+	return err
+}
+
+// String is the percentage where it is exact and short, else the plain number.
+func (f Fraction) String() string {
+	plain := strconv.FormatFloat(float64(f), 'f', -1, 64)
+	// The digits of the plain number, moved by two places: no rounding.
+	r, ok := new(big.Rat).SetString(plain)
+	if !ok || len(plain) > 30 {
+		return plain
+	}
+	text := r.Mul(r, big.NewRat(100, 1)).FloatString(max(0, len(plain)-4))
+	if strings.Contains(text, ".") {
+		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
+	var back Fraction
+	if back.parse(text+"%") != nil || back != f {
+		return plain
+	}
+	return text + "%"
+}
+
+func (Fraction) describe() scalarKind { return shareQuantity.scalarKind }
+
+// OpRate is a rate of operations per second.
+type OpRate float64
+
+func (r *OpRate) parse(s string) error {
+	v, err := opsQuantity.read(s)
+	if err != nil {
+		return err
+	}
+	if v.Sign() == 0 {
+		return badUnit("", "a rate of 0 never starts an operation")
+	}
+	f, _ := v.Float64()
+	*r = OpRate(f)
+	return nil
+}
+
+// String is the rate per second.
+func (r OpRate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
+
+func (OpRate) describe() scalarKind { return opsQuantity.scalarKind }

@@ -105,10 +105,6 @@ func (d *decoder) dataSource(e *Experiment) {
 			d.fail("data."+key, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", key)
 		}
 	}
-	if e.Upload != nil && e.Upload.Attribution {
-		d.fail("upload.attribution", d.first("upload.attribution", "upload"), "take it away: the report compares the last quarter of a load test with the first",
-			"`upload.attribution` is gone: files, bytes and idle time are no longer varied apart")
-	}
 	d.tooMuch(e, source)
 	if d.ok("data") && e.Data.Copies > maxCopied/max(1, e.Data.Objects) {
 		d.fail("data.copies", d.first("data.copies", "data"), fmt.Sprintf("at most %d in all", int64(maxCopied)), "%d copies of %d objects are too many", e.Data.Copies, e.Data.Objects)
@@ -120,12 +116,9 @@ func (d *decoder) tooMuch(e *Experiment, source string) {
 	if !d.ok("data") {
 		return
 	}
-	sizes := e.Data.Size
-	if len(sizes) == 0 {
-		sizes = Axis[Bytes]{0}
-	}
-	for _, size := range sizes {
-		r := ResolvedData{Objects: e.Data.Objects, Size: size, Mix: e.Data.Mix, Spread: e.Data.Spread, Copies: e.Data.Copies}
+	for _, size := range append(levelsOf[Bytes](e, dataSizePath), 0) {
+		r := e.Data
+		r.Size = size
 		if _, bytes := r.Total(); bytes > MaxTotal {
 			d.fail("data."+source, d.first("data."+source, "data"), "at most 4 EiB (4,611 PB) in all", "%s is more than a data set can have", RoughBytes(bytes))
 			return

@@ -271,7 +271,7 @@ func (p *whereParser) product(number, times whereToken) operand {
 	if o.path == nil {
 		p.fail(o.token, timesHint, "%q is not a factor: nothing else can be multiplied", o.token.text)
 	}
-	if o.path.field.typ.Kind() == reflect.String {
+	if o.path.field.kind().unit == "" {
 		p.fail(o.token, "", "`%s` has no number to multiply", o.token.text)
 	}
 	o.times = by
@@ -337,7 +337,7 @@ func (p *whereParser) compare(a operand, op whereToken, b operand) condition {
 			p.fail(b.token, "", "`%s` is %s, `%s` is %s: they do not compare", a.token.text, ka.noun, b.token.text, kb.noun)
 		}
 	}
-	isText := typed.path.field.typ.Kind() == reflect.String
+	isText := typed.path.field.kind().unit == ""
 	if isText && op.text != "==" && op.text != "!=" {
 		p.fail(op, "words only compare with == and !=", "`%s` has no order", typed.token.text)
 	}
@@ -382,6 +382,10 @@ func (p *whereParser) side(o, typed operand) func(env func(string) level) level 
 	if w.words != nil && !slices.Contains(w.words, o.token.text) {
 		p.fail(o.token, suggest.DidYouMean(o.token.text, w.words), "`%s` has no value %q", typed.token.text, o.token.text)
 	}
+	if w.field.compound() {
+		fixed := level{o.token.text, math.NaN()}
+		return func(func(string) level) level { return fixed }
+	}
 	v := reflect.New(w.field.typ).Elem()
 	f := w.field
 	f.min, f.max = "", ""
@@ -394,7 +398,7 @@ func (p *whereParser) side(o, typed operand) func(env func(string) level) level 
 		p.fail(o.token, hint, "`%s`: %s", typed.token.text, msg)
 	}
 	fixed := levelOf(f, v)
-	if r, ok := v.Interface().(RangeSize); ok && r == Whole {
+	if typed.token.text == rangePath && v.IsZero() {
 		return func(env func(string) level) level {
 			return level{text: fixed.text, number: env(dataSizePath).number}
 		}
@@ -412,13 +416,10 @@ const (
 func levelOf(f field, v reflect.Value) level {
 	l := level{text: f.text(v), number: number(v)}
 	switch {
-	case v.Kind() == reflect.String:
-		l.number = math.NaN()
-	case f.zero != "" && v.IsZero():
-		l.number = math.NaN()
-	}
-	if r, ok := v.Interface().(BitRate); ok && r == 0 && f.zero == "" {
+	case f.zero == "unlimited" && v.IsZero():
 		l.number = math.Inf(1)
+	case v.Kind() == reflect.String || f.kind().unit == "" || f.zero != "" && v.IsZero():
+		l.number = math.NaN()
 	}
 	return l
 }

@@ -119,7 +119,7 @@ func TestBoostRetrieval(t *testing.T) {
 	for _, s := range []string{"nginx", "boxo"} {
 		for _, rate := range []string{"1Gbit", "10Gbit"} {
 			for _, c := range []int{1, 8, 16, 32, 64} {
-				want[s+" "+rate+" whole "+strconv.Itoa(c)] = true
+				want[s+" "+rate+" 0B "+strconv.Itoa(c)] = true
 			}
 			for _, n := range []string{"1MiB", "10MiB", "100MiB"} {
 				for _, c := range []int{10, 100, 1000} {
@@ -265,7 +265,7 @@ func TestSiaScales(t *testing.T) {
 	}{
 		{"sia-worst-case", []string{"systems=tahoe", "data.objects=500", "data.size=56B"}, 500 * 56},
 		{"sia-worst-case", []string{"systems=s3", "data.objects=500"}, 500},
-		{"sia-real-data", []string{"systems=tahoe", "data.objects=50", "data.mix=50% 10kB..100kB, 40% 1MB..5MB, 10% 20MB"}, 200e6},
+		{"sia-real-data", []string{"systems=tahoe", "data.objects=50", "data.mix=[{share: 50%, from: 10kB, to: 100kB}, {share: 40%, from: 1MB, to: 5MB}, {share: 10%, size: 20MB}]"}, 200e6},
 		{"sia-best-case", []string{"systems=s3", "data.objects=25"}, 1.1e9},
 	} {
 		p := plan(t, c.name, append(c.set, small...)...)
@@ -277,7 +277,7 @@ func TestSiaScales(t *testing.T) {
 		}
 	}
 	p := plan(t, "sia-real-data", "data={directory: /srv/films, copies: 3}", "upload.need.allowance=all")
-	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != "" || p.Estimate.Bound != experiment.Unknown {
+	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != nil || p.Estimate.Bound != experiment.Unknown {
 		t.Errorf("%+v", d)
 	}
 	if p := plan(t, "sia-worst-case", "data.objects=250000"); p.Cells[0].Data.Objects != 250_000 {
@@ -292,7 +292,7 @@ func TestCodexDissemination(t *testing.T) {
 	for _, c := range p.Cells {
 		d := c.Disseminate
 		got[fmt.Sprintf("%s %s %d/%d", c.System, c.Data.Size, d.Seeders, d.Nodes)] = true
-		if d.Join != "together" || d.Stay != "forever" || d.Faults != "none" || d.SeederSets != 2 || d.Gate != 0.2 || c.Data.Objects != 1 {
+		if !d.Join.Together() || !d.Stay.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 || c.Data.Objects != 1 {
 			t.Errorf("%s: %+v", c.ID, d)
 		}
 		if least := c.Estimate.Operation; least > p.Experiment.Limits.Deadline.Seconds()/4 {
@@ -340,7 +340,7 @@ func TestCodexDisseminationScales(t *testing.T) {
 	if len(p.Cells) != 3*39+13 || p.Experiment.Systems[0].With["transport"] != "both" {
 		t.Errorf("%d cells, %+v", len(p.Cells), p.Experiment.Systems[0])
 	}
-	p = plan(t, "codex-dissemination", "disseminate.seeders=1", "disseminate.faults=none,crash seeders at 50% for 1m")
+	p = plan(t, "codex-dissemination", "disseminate.seeders=1", "disseminate.faults=[none, [{crash: seeders, at: 50%, for: 1m}]]")
 	if len(p.Cells) != 2*4*(4*3+1) {
 		t.Errorf("%d cells", len(p.Cells))
 	}
@@ -353,15 +353,15 @@ func TestSiaSync(t *testing.T) {
 	waits := 0.0
 	for _, c := range p.Cells {
 		s := c.Sync
-		got[s.Storage+" "+s.Vary["subscriber"]+" "+s.Vary["send_block_timeout"]+" "+s.Vary["send_blocks_timeout"]] = true
-		if s.Peers != 4 || s.Trouble != "1 silent" || s.Form != "v2" || !s.Replay {
+		got[s.Storage+" "+s.Options["subscriber"]+" "+s.Options["send_block_timeout"]+" "+s.Options["send_blocks_timeout"]] = true
+		if s.Peers != 4 || s.Trouble.String() != "1 silent" || s.Form != "v2" || !s.Replay {
 			t.Errorf("%s: %+v", c.ID, s)
 		}
 		if c.Estimate.Operation+60 > p.Experiment.Limits.Deadline.Seconds()/2 {
 			t.Errorf("%s: a sync takes %.0f s and a timeout, too near its deadline", c.ID, c.Estimate.Operation)
 		}
 		wait := 30.0 // for headers, a constant of the library
-		if s.Vary["send_block_timeout"] == "1m0s" {
+		if s.Options["send_block_timeout"] == "1m0s" {
 			wait = 60
 		}
 		waits += wait * float64(p.Blocks)
@@ -377,7 +377,7 @@ func TestSiaSync(t *testing.T) {
 	}
 	// The default, which all are compared with, is the first.
 	first := p.Cells[0]
-	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" || first.Sync.Vary["subscriber"] != "full" || first.Sync.Vary["send_block_timeout"] != "1m0s" || p.Blocks != 3 {
+	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" || first.Sync.Options["subscriber"] != "full" || first.Sync.Options["send_block_timeout"] != "1m0s" || p.Blocks != 3 {
 		t.Errorf("%d cells, %d different, first %+v, %d blocks", len(p.Cells), len(got), first.Sync, p.Blocks)
 	}
 	if minutes := (p.Estimate.Seconds + waits) / 60; minutes < 20 || minutes > 30 {
@@ -392,7 +392,7 @@ func TestSiaSync(t *testing.T) {
 func checkTimeoutsMatter(t *testing.T, p *experiment.Plan) {
 	t.Helper()
 	for _, c := range p.Cells {
-		if c.Sync.Blocks <= 10_000 || !strings.Contains(c.Sync.Trouble, "silent") {
+		if c.Sync.Blocks <= 10_000 || !strings.Contains(c.Sync.Trouble.String(), "silent") {
 			t.Errorf("%s: %d blocks, trouble %s: no timeout decides about anything", c.ID, c.Sync.Blocks, c.Sync.Trouble)
 		}
 	}
@@ -433,7 +433,7 @@ func TestSiaSyncScales(t *testing.T) {
 	if p := plan(t, "sia-sync", "sync.form=v1"); p.Cells[0].Sync.Form != "v1" {
 		t.Errorf("%+v", p.Cells[0].Sync)
 	}
-	if p := plan(t, "sia-sync", "sync.faults=none,crash node at 50% for 2s"); len(p.Cells) != 16 || len(p.Warnings()) > 0 {
+	if p := plan(t, "sia-sync", "sync.faults=[none, [{crash: node, at: 50%, for: 2s}]]"); len(p.Cells) != 16 || len(p.Warnings()) > 0 {
 		t.Errorf("%d cells, %s", len(p.Cells), p.Warnings())
 	}
 }
@@ -448,10 +448,10 @@ func TestSiaTimeouts(t *testing.T) {
 			t.Errorf("%s: %+v", c.ID, f)
 		}
 		last = f.Number
-		block, err := time.ParseDuration(c.Sync.Vary["send_block_timeout"])
-		blocks, err2 := time.ParseDuration(c.Sync.Vary["send_blocks_timeout"])
+		block, err := time.ParseDuration(c.Sync.Options["send_block_timeout"])
+		blocks, err2 := time.ParseDuration(c.Sync.Options["send_blocks_timeout"])
 		if err != nil || err2 != nil || block.Seconds() != f.Number || blocks != 2*block {
-			t.Errorf("%s is called %g s", c.Sync.Vary, f.Number)
+			t.Errorf("%s is called %g s", c.Sync.Options, f.Number)
 		}
 	}
 	if minutes := p.Estimate.Seconds / 60; len(p.Cells) != 4 || p.Blocks != 6 || minutes > 20 {
@@ -463,7 +463,7 @@ func TestSiaTimeouts(t *testing.T) {
 			t.Errorf("%s: %d cells", set, len(p.Cells))
 		}
 	}
-	if p = plan(t, "sia-timeouts", "sync.speeds=lognormal 500kbit x1.5,lognormal 500kbit x3,lognormal 500kbit x10"); len(p.Cells) != 12 {
+	if p = plan(t, "sia-timeouts", "sync.speeds=[{lognormal: 500kbit, spread: 1.5}, {lognormal: 500kbit, spread: 3}, {lognormal: 500kbit, spread: 10}]"); len(p.Cells) != 12 {
 		t.Errorf("%d cells", len(p.Cells))
 	}
 }

@@ -79,7 +79,7 @@ func checkAccess(t *testing.T, src []byte) {
 			}
 		case "svg":
 			if attr(n, "aria-hidden") != "true" {
-				t.Error("a decoration is told to screen readers")
+				t.Error("a decoration is read to screen readers")
 			}
 		}
 		if role := attr(n, "role"); (role == "img" || role == "region" || role == "group") && label == "" {

@@ -153,7 +153,7 @@ func TestIndexOfRuns(t *testing.T) {
 	}
 }
 
-// What gates say stands in the row of the run, whether it is read from summary.json
+// What gates say is in the row of the run, whether it is read from summary.json
 // or computed, and alone where there are gates.
 func TestIndexTellsGates(t *testing.T) {
 	root := t.TempDir()
@@ -219,7 +219,7 @@ func TestIndexDoesNotWait(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 
-	// What another viewer waits for holds nobody else.
+	// What another viewer waits for delays no other.
 	x = newIndexer(root)
 	hold := make(chan struct{})
 	x.reading.DoChan("row done", func() (any, error) { <-hold; return IndexRun{ID: "done", Title: "Held"}, nil })

@@ -126,7 +126,7 @@ func TestLiveOfNoRun(t *testing.T) {
 	}
 }
 
-// What a running trial has carried is told while it runs, long transfers and all.
+// What a running trial has carried is reported while it runs, long transfers and all.
 func TestLiveCountsTheRunningTrial(t *testing.T) {
 	dir, run, plan := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 1)}.Create(t)
 	defer run.Close()
@@ -151,7 +151,7 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 }
 
 // The longer a report takes, the more seldom it is computed, however often the run
-// is looked at and however much changes; but its end is shown at once.
+// is looked at and however much changes; but its end is visible at once.
 func TestLiveRestsBetweenReports(t *testing.T) {
 	for _, took := range []time.Duration{time.Millisecond, 3 * time.Second} {
 		l, now, built := &live{took: took}, time.Unix(1e9, 0), 0

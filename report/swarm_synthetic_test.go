@@ -12,7 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
@@ -89,7 +89,7 @@ func (s swarmTruth) write(t testing.TB) string {
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
 	meta := map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"cpu.count":"2"}`}
-	run, err := record.Create(dir, raw, meta, scenario.Disseminate{}.Metrics())
+	run, err := record.Create(dir, raw, meta, disseminate.Scenario{}.Metrics())
 	must(t, err)
 	begun := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).Add(s.later)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
@@ -127,7 +127,7 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 	d, size := c.Disseminate, float64(c.Data.Size)
 	l := d.Leechers()
 	payload := func(wire float64) float64 { return 0.949 * wire }
-	line, halfLine := c.LoadLine(payload), c.LoadLineOf(scenario.MedianLeecher(l), payload)
+	line, halfLine := c.LoadLine(payload), c.LoadLineOf(disseminate.MedianLeecher(l), payload)
 	poll := line / 100
 	all := make([]leech, l)
 	for i := range all {
@@ -198,7 +198,7 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 			m["disk_"+key] = v
 		}
 	}
-	if (d.Faults == "" || d.Faults == "none") && (d.Join == "" || d.Join == "together") {
+	if d.Faults == nil && d.Join.Together() {
 		m["line"], m["line_median"], m["speed_line"] = line, halfLine, size/halfLine
 		if median, ok := m["time_median"]; ok {
 			m["line_median_share"] = halfLine / median

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/sync"
 )
 
 var syncCatalog = experiment.Catalog{{Name: "ledger", Modes: []string{"start"}, Summary: "a chain", Follows: true, Options: []experiment.OptionSpec{
@@ -115,7 +115,7 @@ func (s syncTruth) write(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "run")
 	meta := map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"cpu.count":"2"}`,
 		"constants": `{"ledger":[{"name":"blocks per request","value":"100","what":"What a fresh node asks a peer for at a time."},{"name":"start of the workers","value":"1 s","what":"No block is requested before."}]}`}
-	run, err := record.Create(dir, raw, meta, scenario.Sync{}.Metrics())
+	run, err := record.Create(dir, raw, meta, sync.Scenario{}.Metrics())
 	must(t, err)
 	begun := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))

@@ -14,12 +14,12 @@ import (
 // DataSet builds the data set of a cell: the same from the same data and seed.
 // base is the directory that a relative directory or trace is looked up in. What
 // cannot be read is an error that names it.
-func DataSet(d experiment.ResolvedData, seed uint64, base string) (workload.Set, error) {
+func DataSet(d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	return ReadDataSet(context.Background(), d, seed, base)
 }
 
 // ReadDataSet is DataSet with an end: listing a large tree takes its time.
-func ReadDataSet(ctx context.Context, d experiment.ResolvedData, seed uint64, base string) (workload.Set, error) {
+func ReadDataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	set, err := dataSet(ctx, d, seed, base)
 	if err != nil {
 		return nil, err // not a set that is nil inside
@@ -37,7 +37,7 @@ func ReadDataSet(ctx context.Context, d experiment.ResolvedData, seed uint64, ba
 	return set, nil
 }
 
-func dataSet(ctx context.Context, d experiment.ResolvedData, seed uint64, base string) (workload.Set, error) {
+func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	copies := max(1, d.Copies)
 	opt := workload.Options{Seed: seed, Copies: copies, Compressible: float64(d.Compressible), Duplicate: float64(d.Duplicate)}
 	originals := workload.Originals(d.Objects, float64(d.Duplicate))
@@ -52,23 +52,18 @@ func dataSet(ctx context.Context, d experiment.ResolvedData, seed uint64, base s
 		}
 		return workload.NewSynthetic(trace.Len(), trace, trace, opt)
 	case "mix":
-		mix, err := experiment.ParseMix(d.Mix)
-		if err != nil {
-			return nil, fmt.Errorf("data.mix: %w", err)
+		buckets := make([]workload.Bucket, len(d.Mix))
+		for i, m := range d.Mix {
+			from, to := m.Range()
+			buckets[i] = workload.Bucket{Weight: float64(m.Share), From: int64(from), To: int64(to)}
 		}
-		buckets := make([]workload.Bucket, len(mix))
-		for i, m := range mix {
-			buckets[i] = workload.Bucket{Weight: float64(m.Share), From: int64(m.From), To: int64(m.To)}
-		}
+		var err error
 		if sizes, err = workload.NewSpread(originals, seed, buckets...); err != nil {
 			return nil, err
 		}
 	case "spread":
-		from, to, err := experiment.ParseSpread(d.Spread)
-		if err != nil {
-			return nil, fmt.Errorf("data.spread: %w", err)
-		}
-		if sizes, err = workload.NewSpread(originals, seed, workload.Bucket{Weight: 1, From: int64(from), To: int64(to)}); err != nil {
+		var err error
+		if sizes, err = workload.NewSpread(originals, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From), To: int64(d.Spread.To)}); err != nil {
 			return nil, err
 		}
 	case "size":

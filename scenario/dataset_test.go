@@ -29,19 +29,19 @@ func TestDataSet(t *testing.T) {
 	write("trace.csv", "1kB,first\n# a comment\n12\n")
 	for _, c := range []struct {
 		name    string
-		data    experiment.ResolvedData
+		data    experiment.Data
 		objects int
 		bytes   int64
 		first   string
 	}{
-		{"size", experiment.ResolvedData{Objects: 3, Size: 10}, 3, 30, "00000000.bin"},
-		{"copies", experiment.ResolvedData{Objects: 3, Size: 10, Copies: 4}, 12, 120, "00000000-00000000.bin"},
-		{"mix", experiment.ResolvedData{Objects: 10, Mix: "60% 5B, 40% 1kB"}, 10, 6*5 + 4*1000, "00000000.bin"},
-		{"spread", experiment.ResolvedData{Objects: 10, Spread: "7B..7B"}, 10, 70, "00000000.bin"},
-		{"directory", experiment.ResolvedData{Directory: "tree"}, 2, 5, "a/c.txt"},
-		{"copies of a directory", experiment.ResolvedData{Directory: "tree", Copies: 2}, 4, 10, "a/c-00000000.txt"},
-		{"trace", experiment.ResolvedData{Trace: "trace.csv"}, 2, 1012, "first"},
-		{"duplicates", experiment.ResolvedData{Objects: 10, Size: 10, Duplicate: 0.5, Compressible: 0.5}, 10, 100, "00000000.bin"},
+		{"size", experiment.Data{Objects: 3, Size: 10}, 3, 30, "00000000.bin"},
+		{"copies", experiment.Data{Objects: 3, Size: 10, Copies: 4}, 12, 120, "00000000-00000000.bin"},
+		{"mix", experiment.Data{Objects: 10, Mix: experiment.Mix{{Share: 0.6, Size: 5}, {Share: 0.4, Size: 1000}}}, 10, 6*5 + 4*1000, "00000000.bin"},
+		{"spread", experiment.Data{Objects: 10, Spread: experiment.SizeRange{From: 7, To: 7}}, 10, 70, "00000000.bin"},
+		{"directory", experiment.Data{Directory: "tree"}, 2, 5, "a/c.txt"},
+		{"copies of a directory", experiment.Data{Directory: "tree", Copies: 2}, 4, 10, "a/c-00000000.txt"},
+		{"trace", experiment.Data{Trace: "trace.csv"}, 2, 1012, "first"},
+		{"duplicates", experiment.Data{Objects: 10, Size: 10, Duplicate: 0.5, Compressible: 0.5}, 10, 100, "00000000.bin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, err := DataSet(c.data, 7, base)
@@ -90,14 +90,14 @@ func TestDataSetErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		data experiment.ResolvedData
+		data experiment.Data
 		want string
 	}{
-		{experiment.ResolvedData{}, "no data set"},
-		{experiment.ResolvedData{Directory: "nowhere"}, "nowhere"},
-		{experiment.ResolvedData{Directory: "trace.csv"}, "not a directory"},
-		{experiment.ResolvedData{Trace: "nowhere.csv"}, "nowhere.csv"},
-		{experiment.ResolvedData{Trace: "trace.csv"}, "trace.csv:2: "},
+		{experiment.Data{}, "no data set"},
+		{experiment.Data{Directory: "nowhere"}, "nowhere"},
+		{experiment.Data{Directory: "trace.csv"}, "not a directory"},
+		{experiment.Data{Trace: "nowhere.csv"}, "nowhere.csv"},
+		{experiment.Data{Trace: "trace.csv"}, "trace.csv:2: "},
 	} {
 		set, err := DataSet(c.data, 1, base)
 		if err == nil || set != nil || !strings.Contains(err.Error(), c.want) {

@@ -3,8 +3,7 @@ package scenario
 import (
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-func TestMain(m *testing.M) { systemtest.Main(m, bittorrent.System{}) }
+func TestMain(m *testing.M) { systemtest.Main(m) }

@@ -39,7 +39,7 @@ func TestBestWithoutRepetition(t *testing.T) {
 	}
 }
 
-// A combination of which one trial is left is not told from the best, however far
+// A combination of which one trial is left does not differ from the best, however far
 // it is: that trial may be the one that went wrong.
 func TestBestOfSingleTrials(t *testing.T) {
 	w := trio()

@@ -70,7 +70,7 @@ func TestFactorialIntervalsCover(t *testing.T) {
 }
 
 // TestFactorialAccusesNoInnocent: two effects are real, all others are not; in no
-// more than 5 % of the experiments one of these is told after Holm.
+// more than 5 % of the experiments one of these is significant after Holm.
 func TestFactorialAccusesNoInnocent(t *testing.T) {
 	for _, noise := range trialNoises {
 		t.Run(noise.name, func(t *testing.T) {

@@ -132,7 +132,7 @@ func TestFactorialRecoversExactly(t *testing.T) {
 		if want := w.expected(t, e); math.Abs(e.Ratio.Mid/want-1) > 1e-6 {
 			t.Errorf("%s %v %v: %v, want %v", e.Kind, e.Factors, e.Levels, e.Ratio, want)
 		}
-		if told := math.Abs(math.Log(e.Ratio.Mid)) > 1e-6; told != (e.PHolm < 0.01) {
+		if estimated := math.Abs(math.Log(e.Ratio.Mid)) > 1e-6; estimated != (e.PHolm < 0.01) {
 			t.Errorf("%s %v %v: ratio %v with p %v", e.Kind, e.Factors, e.Levels, e.Ratio.Mid, e.PHolm)
 		}
 	}
@@ -175,7 +175,7 @@ func lognormal(sd float64) func(*rand.Rand, []int) float64 {
 func TestFactorialLostTrials(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost    func(l []int, b int) bool
-		effects string // those not told, or told with others
+		effects string // those not estimated, or estimated with others
 		warn    string
 		blocked bool
 	}{
@@ -199,13 +199,13 @@ func TestFactorialLostTrials(t *testing.T) {
 			}
 			for _, e := range fit.Effects {
 				spoilt := strings.Contains(" "+c.effects+" ", fmt.Sprintf(" %v%v ", e.Factors, e.Levels))
-				told := e.Ratio.Bounded()
+				estimated := e.Ratio.Bounded()
 				if c.effects == "" || !strings.Contains(c.effects, fmt.Sprint(e.Factors)) {
-					if !told || name != "a level" && math.Abs(e.Ratio.Mid/w.expected(t, e)-1) > 1e-4 {
+					if !estimated || name != "a level" && math.Abs(e.Ratio.Mid/w.expected(t, e)-1) > 1e-4 {
 						t.Errorf("%v %v: %+v, want %v", e.Factors, e.Levels, e, w.expected(t, e))
 					}
-				} else if spoilt && told {
-					t.Errorf("%v %v is told: %+v", e.Factors, e.Levels, e)
+				} else if spoilt && estimated {
+					t.Errorf("%v %v is estimated: %+v", e.Factors, e.Levels, e)
 				}
 			}
 			if !strings.Contains(strings.Join(fit.Warnings, "; "), c.warn) {
@@ -271,7 +271,7 @@ func TestFactorialErrors(t *testing.T) {
 	}
 }
 
-// One trial of each combination: effects are told, their noise is not.
+// One trial of each combination: effects are estimated, their noise is not.
 func TestFactorialWithoutRepetition(t *testing.T) {
 	w := world{factors: factorsOf(2, 2), main: [][]float64{{1, 0.5}, {1, 2}}, blocks: 1}
 	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)

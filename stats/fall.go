@@ -16,9 +16,8 @@ type Load struct{ N, X float64 }
 
 // Level is what the trials of one N say.
 type Level struct {
-	N, X   float64 // X: geometric mean
-	P      float64 // one-sided, Welch, Holm over the levels: that X at the highest N is not below this
-	Trials int
+	N, X float64 // X: geometric mean
+	P    float64 // one-sided, Welch, Holm over the levels: that X at the highest N is not below this
 
 	logs []float64
 }
@@ -42,8 +41,8 @@ func Fall(trials []Load) ([]Level, float64, error) {
 	}
 	var levels []Level
 	for _, l := range byN {
-		l.Trials, l.X = len(l.logs), math.Exp(stat.Mean(l.logs, nil))
-		if l.Trials < 2 {
+		l.X = math.Exp(stat.Mean(l.logs, nil))
+		if len(l.logs) < 2 {
 			return nil, 1, fmt.Errorf("fall: a single trial at %g; at least 2 of each level are needed", l.N)
 		}
 		levels = append(levels, *l)

@@ -99,7 +99,7 @@ var pairNoises = map[string]func(*rand.Rand) float64{
 }
 
 // Blocks vary by 25 %: a system that is 10 % slower in each is found, identical ones
-// are seldom told apart, and the interval covers the truth.
+// seldom differ, and the interval covers the truth.
 func TestPairedRatioInBlocksThatVary(t *testing.T) {
 	const runs = 1000
 	for name, noise := range pairNoises {

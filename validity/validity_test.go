@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/validity"
 )
 
-var retrieve = experiment.Cell{ID: "a", Retrieve: &experiment.ResolvedRetrieve{}, Link: experiment.ResolvedLink{Tolerance: 0.05}}
+var retrieve = experiment.Cell{ID: "a", Retrieve: &experiment.Retrieve{}, Link: experiment.Link{Tolerance: 0.05}}
 
 func done(metrics map[string]float64, recorded ...string) record.Trial {
 	return record.Trial{Cell: "a", State: record.Done, Metrics: metrics, Invalid: recorded}
@@ -38,15 +38,15 @@ func TestReasons(t *testing.T) {
 		{"more than the machine has is an error of measurement", retrieve, usual, done(m{"others_busy": 3.79}), nil},
 		{"machine line at its limit", retrieve, usual, done(m{"box_cpu": 0.85}), []string{limited}},
 		{"one thread of the emulator", retrieve, usual, done(m{"box_cpu": 0.5, "emulator_thread": 0.9}), []string{limited}},
-		{"polls alone", experiment.Cell{Collect: &experiment.ResolvedCollect{}}, usual, done(m{"others_busy": 0.9, "box_cpu": 1}), nil},
+		{"polls alone", experiment.Cell{Collect: &experiment.Collect{}}, usual, done(m{"others_busy": 0.9, "box_cpu": 1}), nil},
 		{"what happened stays", retrieve, usual, done(m{"others_busy": 0.9}, died), []string{died, busy}},
 		{"within the link's tolerance", retrieve, usual, done(m{"load_line_share": 1.069}), nil},
 		{"159 % of the line", retrieve, usual, done(m{"load_line_share": 1.59}), []string{beyond}},
 		{"first byte before the line", retrieve, usual, done(m{"ttfb_line_share": 1.2}), []string{beyond}},
-		{"overhead", experiment.Cell{Overhead: &experiment.ResolvedOverhead{}}, usual, done(m{"line_share": 1.2}), []string{beyond}},
-		{"swarm", experiment.Cell{Disseminate: &experiment.ResolvedDisseminate{}}, usual, done(m{"line_share": 1.2}), []string{beyond}},
-		{"a replay is no physical limit", experiment.Cell{Sync: &experiment.ResolvedSync{}}, usual, record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1}, Metrics: m{"line_share": 1.2, "link_line": 5, "chain_time": 9}}, nil},
-		{"sync", experiment.Cell{Sync: &experiment.ResolvedSync{}}, usual, record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1}, Metrics: m{"link_line": 9, "chain_time": 5}}, []string{beyond}},
+		{"overhead", experiment.Cell{Overhead: &experiment.Overhead{}}, usual, done(m{"line_share": 1.2}), []string{beyond}},
+		{"swarm", experiment.Cell{Disseminate: &experiment.Disseminate{}}, usual, done(m{"line_share": 1.2}), []string{beyond}},
+		{"a replay is no physical limit", experiment.Cell{Sync: &experiment.Sync{}}, usual, record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1}, Metrics: m{"line_share": 1.2, "link_line": 5, "chain_time": 9}}, nil},
+		{"sync", experiment.Cell{Sync: &experiment.Sync{}}, usual, record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1}, Metrics: m{"link_line": 9, "chain_time": 5}}, []string{beyond}},
 	} {
 		got := validity.Reasons(c.cell, c.limits, c.trial)
 		slices.Sort(got)

@@ -52,7 +52,7 @@ func TestDocumentedGates(t *testing.T) {
 // examples name, can be planned with this gate.
 func acceptedBySome(rule string) (err error) {
 	for _, preset := range presets.List() {
-		for _, set := range [][]string{nil, {"retrieve.concurrency=1,8"}, {"disseminate.faults=none,crash seeders at 50% for 5s"}} {
+		for _, set := range [][]string{nil, {"retrieve.concurrency=1,8"}, {"disseminate.faults=[none, [{crash: seeders, at: 50%, for: 5s}]]"}} {
 			var e *experiment.Experiment
 			e, err = experiment.ParseKnowing(preset.Name, preset.Source, append(set, "gates="+rule), catalog(), known())
 			if err == nil {

@@ -125,7 +125,7 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 		p.ui.Emit(json.RawMessage(b.Bytes())) // on one line, like every message
 		return all, nil
 	}
-	if err := page.Text(ui.Plain(p.stdout), rep, p.ui.Width(), o.verbose); err != nil {
+	if err := page.Text(p.stdout, rep, p.ui.Width(), o.verbose); err != nil {
 		return nil, err
 	}
 	var b strings.Builder
@@ -168,7 +168,7 @@ func (p *program) export(dir, format, out string, sets []string) error {
 		return atomicfile.Write(out, write)
 	}
 	if f, ok := p.stdout.(*os.File); ok && binaryFormat(format) && isTerminal(f) {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not for a terminal", format), "name a file with --out"))
+		return usage(fmt.Errorf("%s is not for a terminal", format), "name a file with --out")
 	}
 	return write(p.stdout)
 }

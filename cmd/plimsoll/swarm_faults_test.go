@@ -41,7 +41,7 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 				after++
 			}
 			dead[sys] = false
-			if trial.cell.Disseminate.Faults == "none" {
+			if trial.cell.Disseminate.Faults == nil {
 				if trial.ok() != len(trial.fetches) {
 					t.Errorf("%s: outcomes %v %v, events %v", trial.name(), trial.Outcomes, trial.Classes, trial.events)
 				}
@@ -114,7 +114,7 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 			at := func(faults string) (trial swarmTrial) {
 				t.Helper()
 				trial = s.of(func(c experiment.Cell) bool {
-					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults, faults) && strings.Contains(c.Disseminate.Faults, "without") == strings.Contains(faults, "without")
+					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults.String(), faults) && strings.Contains(c.Disseminate.Faults.String(), "without") == strings.Contains(faults, "without")
 				})[0]
 				m := trial.Metrics
 				t.Logf("%s: last %.3f s, median %.3f s, recovery %.3f s, recovered %.2f", trial.name(), m["time_last"], m["time_median"], m["recovery"], m["recovered"])

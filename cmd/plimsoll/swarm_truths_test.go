@@ -357,7 +357,7 @@ func TestSwarmJoins(t *testing.T) {
 		if _, has := m["line"]; has {
 			t.Errorf("%s has a load line, and its leechers do not begin together", trial.name())
 		}
-		if strings.HasPrefix(trial.cell.Disseminate.Join, "waves") {
+		if trial.cell.Disseminate.Join.Wave > 0 {
 			for k, a := range at {
 				if want := time.Duration(k/2) * 700 * time.Millisecond; a != want {
 					t.Errorf("%s: leecher %d came after %v, want %v", trial.name(), k, a, want)

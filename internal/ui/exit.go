@@ -37,7 +37,7 @@ func Meanings() []struct {
 		{CodeOK, "all went as planned"},
 		{CodeInternal, "something failed that is not one of the below"},
 		{CodeUsage, "the command line or the experiment file is wrong; nothing was started"},
-		{CodePreconditions, "a precondition does not hold (plimsoll doctor tells more), or no system could be started"},
+		{CodePreconditions, "a precondition does not hold (plimsoll doctor says more), or no system could be started"},
 		{CodeGate, "a gate failed"},
 		{CodeInvalid, "no valid trial, a system of which no operation succeeded, or nothing that can be compared"},
 		{CodeCorruption, "bytes came back that are not the object's"},

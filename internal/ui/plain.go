@@ -7,7 +7,7 @@ import (
 
 // Plain writes text to w without what would command a terminal: control characters
 // other than line feeds and tabs become question marks. Titles, names and errors of
-// a run that somebody else made, or that a server answered with, may hold anything.
+// a run that others made, or that a server answered with, may hold anything.
 func Plain(w io.Writer) io.Writer { return &plain{w: w} }
 
 type plain struct {

@@ -25,7 +25,7 @@ import (
 	"golang.org/x/term"
 )
 
-// UI writes to one terminal, or to what stands in for it.
+// UI writes to one terminal, or to what replaces it.
 type UI struct {
 	Out, Err io.Writer
 	JSON     bool // one JSON object per line on Out instead of prose

@@ -10,12 +10,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// longest is how many seconds are told in larger units: a century. A recording that
-// says more is broken, or somebody's joke.
+// longest is how many seconds are written in larger units: a century. A recording that
+// says more is broken.
 const longest = 100 * 365.25 * 86400
 
 // Span is a length of time in words: that of [record.Span], with three digits below
-// ten seconds. What is no number of seconds, or beyond a century, is told as it is.
+// ten seconds. What is no number of seconds, or beyond a century, is written as it is.
 func Span(seconds float64) string {
 	if !(seconds >= 10 && seconds <= longest) {
 		return Show(seconds, "s")

@@ -41,13 +41,13 @@ func Quantity(v float64, unit string) (number, suffix string) {
 	return Digits(v, 3), unit
 }
 
-// Prefix is a unit's prefix and what it stands for.
+// Prefix is a unit's prefix and its factor.
 type Prefix struct {
 	Scale float64
 	Name  string
 }
 
-// Prefixes are those that values of a unit are shown with, the largest first.
+// Prefixes are those that values of a unit are written with, the largest first.
 func Prefixes(unit string) []Prefix {
 	if unit == "s" {
 		return timePrefixes
@@ -106,7 +106,7 @@ func Show(v float64, unit string) string {
 	return n + " " + s
 }
 
-// Conversion is the factor from the base unit to the one in which v is shown.
+// Conversion is the factor from the base unit to the one in which v is written.
 func Conversion(v float64, unit string) float64 {
 	switch unit {
 	case "ratio":

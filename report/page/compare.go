@@ -1,13 +1,11 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -24,33 +22,46 @@ type compareTable struct {
 	asked bool // it is of a metric that was asked for, and not folded
 }
 
-// CompareText writes a comparison for a terminal: the verdict, what differed, all cells
-// together, then cells by metric.
+// plain is the table for a terminal, where long words may be cut.
+func (t compareTable) plain() table {
+	var p table
+	for i, name := range t.rows[0] {
+		p.Head = append(p.Head, head{Name: name, Numeric: i > 1})
+	}
+	for _, row := range t.rows[1:] {
+		var line []entry
+		for _, s := range row {
+			line = append(line, entry{Text: s})
+		}
+		p.Rows = append(p.Rows, line)
+	}
+	return p
+}
+
+// CompareText writes a comparison for a terminal of a width, in which tables lose
+// columns until they fit; 0: it is none, and all are written. The verdict, what
+// differed, all cells together, then cells by metric.
 func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
+	terminal := width > 0
 	width = cmp.Or(width, plainWidth)
 	var b strings.Builder
 	writeWrapped(&b, "", "", c.Verdict.Text, width)
 	b.WriteString("\n")
 	for _, line := range runLines(c) {
-		b.WriteString(line + "\n")
+		writeWrapped(&b, "", "  ", line, width)
 	}
 	b.WriteString("\nWhat differed:\n")
 	for _, line := range differLines(c) {
 		writeWrapped(&b, "  ", "    ", line, width)
 	}
-	for _, t := range compareTables(c) {
-		b.WriteString("\n" + t.title + "\n")
-		var table bytes.Buffer
-		tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-		for _, row := range t.rows {
-			fmt.Fprintln(tw, "  "+strings.Join(row, "\t"))
-		}
-		tw.Flush()
-		for _, line := range strings.Split(strings.TrimRight(table.String(), "\n"), "\n") {
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
-		}
-	}
 	b.WriteString("\n")
+	tables := &text{width: width, verbose: !terminal}
+	for _, t := range compareTables(c) {
+		tables.table(t.plain(), t.title, 0)
+	}
+	for _, line := range tables.lines {
+		b.WriteString(line + "\n")
+	}
 	for _, note := range c.Notes {
 		writeWrapped(&b, "", "", note, width)
 	}

@@ -289,7 +289,7 @@ func (t *text) table(all table, title string, most int) int {
 }
 
 // mostWords is how many characters of words a column has where a table is too wide.
-const mostWords = 24
+const mostWords = 32
 
 // align lays columns of a table in lines, with the intervals of the first few that have
 // them and words of at most so many characters (0: any number), and returns how wide

@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
 		for _, f := range r.Findings {
 			for _, want := range append([]string{f.Title}, f.Evidence...) {
 				if !strings.Contains(long, strings.Join(strings.Fields(want), " ")) {
-					t.Errorf("not told with verbose: %s", want)
+					t.Errorf("missing with verbose: %s", want)
 				}
 			}
 		}

@@ -26,7 +26,7 @@ import (
 func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
 	for _, s := range []study{codexStudy, delugeStudy} {
 		r, res := imported(t, write2(t, "x.log", plainLog(s.logs()...)...))
-		all := tell(t, r)
+		all := factsOfTrials(t, r)
 		leechers := s.nodes - s.seeders
 		if len(all) != s.sets*s.repetition || res.Experiments != 1 || res.Trials != len(all) || res.Leechers != len(all)*leechers || res.Unfinished != 0 || res.Absent != 0 {
 			t.Fatalf("%s: %+v", s.system, res)
@@ -107,7 +107,7 @@ func toJSON(t *testing.T, v any) string {
 func TestFormsOfALog(t *testing.T) {
 	both := append(codexStudy.logs(), delugeStudy.logs()...)
 	want, _ := imported(t, write2(t, "x.log", plainLog(both...)...))
-	expected := tell(t, want)
+	expected := factsOfTrials(t, want)
 	if len(expected) != 8 {
 		t.Fatalf("%d trials", len(expected))
 	}
@@ -149,7 +149,7 @@ func TestFormsOfALog(t *testing.T) {
 		"archive of tables": {gzipped(t, "g1.tar.gz", archived(t, dir))},
 	} {
 		got, res := imported(t, files...)
-		if d := cmp.Diff(expected, tell(t, got)); d != "" {
+		if d := cmp.Diff(expected, factsOfTrials(t, got)); d != "" {
 			t.Errorf("%s (-want +got):\n%.2000s", name, d)
 		}
 		if res.Counts.Cut+res.Counts.Incomplete+res.Counts.Homeless+res.Counts.Duplicates != 0 || len(res.Left) > 0 {
@@ -199,7 +199,7 @@ func TestADamagedLog(t *testing.T) {
 		`>>{"entry_type":"download_metric","timestamp":"2025-02-20T10:00:00Z","node":"deluge-nodes-1"}`, `>>{"entry_type":"download_metric","timestamp":"yesterday","node":"n","value":1,"dataset_name":"dataset-0-0"}`,
 		`>>{"entry_type":"download_metric","timestamp":"2025-02-20T10:00:00Z","node":"stranger","value":1,"dataset_name":"dataset-0-0"}`)
 	got, res := imported(t, write2(t, "y.log", lines...))
-	if d := cmp.Diff(tell(t, whole), tell(t, got)); d != "" {
+	if d := cmp.Diff(factsOfTrials(t, whole), factsOfTrials(t, got)); d != "" {
 		t.Errorf("(-want +got):\n%.2000s", d)
 	}
 	c := res.Counts
@@ -254,7 +254,7 @@ func TestUnfinishedLeechers(t *testing.T) {
 		}), record.InFlight, classCut},
 	} {
 		r, res := imported(t, write2(t, "x.log", plainLog(c.logs...)...))
-		all := tell(t, r)
+		all := factsOfTrials(t, r)
 		if len(all) != 1 || res.Unfinished != 1 || res.Leechers != 3 {
 			t.Fatalf("%s: %+v", name, res)
 		}
@@ -287,7 +287,7 @@ func TestTrialsThatAreMissingOrWithoutRequests(t *testing.T) {
 		return strings.Contains(id+dataset, "dataset-1-1") || r["name"] == "leech" && strings.Contains(id, "dataset-0-1")
 	})
 	r, res := imported(t, write2(t, "x.log", plainLog(logs...)...))
-	all := tell(t, r)
+	all := factsOfTrials(t, r)
 	if len(all) != 3 || res.Absent != 1 || all[1].Trial.State != record.Failed || !strings.Contains(all[1].Trial.Error, "dataset-0-1") || !all[2].Trial.Valid() {
 		t.Errorf("%+v\n%+v", res, all)
 	}
@@ -308,7 +308,7 @@ func TestClocksThatDisagree(t *testing.T) {
 		}
 	}
 	r, _ := imported(t, write2(t, "x.log", plainLog(logs...)...))
-	got := tell(t, r)[0].Trial
+	got := factsOfTrials(t, r)[0].Trial
 	if !slices.Equal(got.Invalid, []string{record.ReasonClocks}) || !strings.Contains(strings.Join(got.Notes, " "), s.node(2)) {
 		t.Errorf("%+v", got)
 	}
@@ -320,7 +320,7 @@ func TestWhatTheAgentsLog(t *testing.T) {
 	s := codexStudy
 	s.size, s.sets, s.repetition = 1<<20+77, 1, 1
 	r, res := imported(t, write2(t, "x.log", plainLog(s.logs()...)...))
-	if one := tell(t, r)[0]; res.Unfinished != 0 || one.Ops[0].Bytes != s.size {
+	if one := factsOfTrials(t, r)[0]; res.Unfinished != 0 || one.Ops[0].Bytes != s.size {
 		t.Errorf("%+v %+v", res, one.Ops)
 	}
 	d := delugeStudy
@@ -338,7 +338,7 @@ func TestWhatTheAgentsLog(t *testing.T) {
 		}
 	}
 	r, res = imported(t, write2(t, "x.log", plainLog(logs...)...))
-	if one := tell(t, r)[0]; res.Unfinished != 0 || !strings.Contains(strings.Join(one.Trial.Notes, " "), "1 pieces were downloaded more than once") {
+	if one := factsOfTrials(t, r)[0]; res.Unfinished != 0 || !strings.Contains(strings.Join(one.Trial.Notes, " "), "1 pieces were downloaded more than once") {
 		t.Errorf("%+v %v", res, one.Trial.Notes)
 	}
 }
@@ -382,7 +382,7 @@ func TestNodesOfTheSameNames(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	slow := 0
-	for _, one := range tell(t, r) {
+	for _, one := range factsOfTrials(t, r) {
 		if one.Trial.Metrics["time_last"] > delugeStudy.took(0, 0, 0).Seconds()*2.1 {
 			slow++
 		}
@@ -478,7 +478,7 @@ func TestTrialsArePairedByTheirDataSet(t *testing.T) {
 		t.Fatalf("%+v", res)
 	}
 	blocks := map[string][]int{}
-	for _, one := range tell(t, r) {
+	for _, one := range factsOfTrials(t, r) {
 		system, _, _ := strings.Cut(one.Trial.Details[0].Name, "-")
 		blocks[system] = append(blocks[system], one.Trial.Block)
 	}

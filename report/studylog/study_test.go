@@ -252,22 +252,22 @@ func imported(t *testing.T, files ...string) (*record.Reader, *Result) {
 	return r, res
 }
 
-// told is all that a run says of its trials, comparable.
-type told struct {
+// trialFacts is all that a run says of its trials, comparable.
+type trialFacts struct {
 	Trial record.Trial
 	Ops   []record.Op
 	Marks []record.Mark
 }
 
-func tell(t *testing.T, r *record.Reader) []told {
+func factsOfTrials(t *testing.T, r *record.Reader) []trialFacts {
 	t.Helper()
 	trials, err := r.Trials()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []told
+	var all []trialFacts
 	for _, tr := range trials {
-		one := told{Trial: tr}
+		one := trialFacts{Trial: tr}
 		for op, err := range r.Ops(tr.ID) {
 			if err != nil {
 				t.Fatal(err)

@@ -18,8 +18,8 @@ func All() []scenario.Scenario {
 		overhead.Scenario{},
 		upload.Scenario{},
 		upload.Collect{},
-		scenario.Disseminate{},
-		scenario.Sync{},
+		disseminate.Scenario{},
+		sync.Scenario{},
 	}
 }
 

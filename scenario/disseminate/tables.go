@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -115,7 +114,7 @@ func (v *view) unfinished(r *analysis.Result) []analysis.Case {
 }
 
 func faulty(c *analysis.Cell) bool {
-	return c.Plan.Disseminate.Faults != "" && c.Plan.Disseminate.Faults != "none"
+	return len(c.Plan.Disseminate.Faults) > 0
 }
 
 // faultCount is in how many of a cell's valid trials a fault came, and was undone before
@@ -127,18 +126,14 @@ type faultCount struct {
 }
 
 func (v *view) faults(f *analysis.Frame, c *analysis.Cell) []faultCount {
-	faults, err := experiment.ParseFaults(c.Plan.Disseminate.Faults)
-	if !faulty(c) || err != nil { // of a version that knows others
-		return nil
-	}
 	_, swarms := v.of(f, c)
 	var all []faultCount
-	for _, fault := range faults {
+	for _, fault := range c.Plan.Disseminate.Faults {
 		q := faultCount{fault: fault.String(), trials: len(swarms), ends: fault.For > 0}
 		for _, s := range swarms {
 			has := func(what string) bool {
 				return slices.ContainsFunc(s.events, func(e record.Event) bool {
-					return e.Kind == "fault" && e.What == string(fault.Kind)+what && strings.HasPrefix(e.Detail, q.fault+": ")
+					return e.Kind == "fault" && e.What == string(fault.Kind())+what && strings.HasPrefix(e.Detail, q.fault+": ")
 				})
 			}
 			if has(" begins") {

@@ -153,8 +153,7 @@ func spreadStart(r *analysis.Result) []analysis.Case {
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		apart, took := c.Metrics["start_spread"], c.Metrics["time_median"]
 		x.Value, x.Limit = apart.Median, took.Median
-		join := c.Plan.Disseminate.Join
-		return (join == "" || join == "together") && apart.N > 0 && took.N > 0 && apart.Median > muchSpread*took.Median
+		return c.Plan.Disseminate.Join.Together() && apart.N > 0 && took.N > 0 && apart.Median > muchSpread*took.Median
 	})
 }
 

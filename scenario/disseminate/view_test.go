@@ -1,15 +1,17 @@
 package disseminate_test
 
 import (
+	"bytes"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/report/page"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
 
@@ -30,7 +32,7 @@ const size = 8 << 20
 // their time, and all after 1, 2, 3 and 4 seconds. With faults that takes twice as long,
 // and in the first block the second leecher is stalled at half and the last one is
 // cancelled; in the last block the fault does not come.
-func analysed(t *testing.T) *analysis.Result {
+func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -45,7 +47,7 @@ func analysed(t *testing.T) *analysis.Result {
 	raw, err := plan.Marshal()
 	must(err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, scenario.Disseminate{}.Metrics())
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, disseminate.Scenario{}.Metrics())
 	must(err)
 	epoch := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for block := range plan.Blocks {
@@ -53,7 +55,7 @@ func analysed(t *testing.T) *analysis.Result {
 			epoch = epoch.Add(time.Minute)
 			w, err := run.Begin(c.ID, block, false, epoch)
 			must(err)
-			faulty, pace := c.Disseminate.Faults != "none", 1.0
+			faulty, pace := c.Disseminate.Faults != nil, 1.0
 			if faulty {
 				pace = 2
 			}
@@ -91,7 +93,7 @@ func analysed(t *testing.T) *analysis.Result {
 			must(w.Ops(ops))
 			must(w.Marks(marks))
 			if faulty && block < 5 {
-				detail := c.Disseminate.Faults + ": boxo-3"
+				detail := c.Disseminate.Faults.String() + ": boxo-3"
 				must(w.Event(record.Event{At: epoch.Add(2 * time.Second), Kind: "fault", What: "crash begins", Detail: detail}))
 				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "fault", What: "crash ends", Detail: detail}))
 				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "node", What: "started again", Detail: "boxo-3"}))
@@ -111,9 +113,9 @@ func analysed(t *testing.T) *analysis.Result {
 }
 
 func TestSyntheticSwarm(t *testing.T) {
-	r := analysed(t)
+	r := analysed(t, file)
 	calm, faulty := r.Cells[0], r.Cells[1]
-	if faulty.Plan.Disseminate.Faults == "none" {
+	if faulty.Plan.Disseminate.Faults == nil {
 		calm, faulty = faulty, calm
 	}
 	if p := calm.Success; p.OK != 24 || p.Of != 24 {
@@ -159,10 +161,10 @@ func TestSyntheticSwarm(t *testing.T) {
 }
 
 func TestLeechersOfATrial(t *testing.T) {
-	r := analysed(t)
+	r := analysed(t, file)
 	var first *analysis.Trial // with faults
 	for _, x := range r.Frame.Trials {
-		if x.Block == 0 && x.Info.Plan.Disseminate.Faults != "none" {
+		if x.Block == 0 && x.Info.Plan.Disseminate.Faults != nil {
 			first = x
 		}
 	}
@@ -190,6 +192,20 @@ func TestLeechersOfATrial(t *testing.T) {
 	for kind, want := range map[string]int{"waiting": 4, "fetching": 2, "unfinished": 2, "end": 2, "node": 1} {
 		if kinds[kind] != want {
 			t.Errorf("%d spans of kind %s, want %d", kinds[kind], kind, want)
+		}
+	}
+}
+
+// Every figure over the cells has a panel for each level that is not on its axis.
+func TestFiguresKeepEveryFactor(t *testing.T) {
+	r := analysed(t, strings.Replace(file, "nodes: 5, seeders: 1, faults: [none, crash 1 leechers at 25% for 2s]", "nodes: [5, 9], seeders: [1, 2]", 1))
+	var b bytes.Buffer
+	if err := page.HTML(&b, r, page.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"seeders 1", "seeders 2", "nodes 9, seeders 2"} {
+		if !strings.Contains(b.String(), `"title":"`+want+`"`) {
+			t.Errorf("no panel %q", want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestOverheadSettlesBetween(t *testing.T) {
 	for operation, connections := range map[string]string{"put": "keep", "put-dir": "keep", "fill": "keep", "delete": "fresh"} {
 		t.Run(operation, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
-				what := cell(operation, 1000, func(o *experiment.ResolvedOverhead) {
+				what := cell(operation, 1000, func(o *experiment.Overhead) {
 					o.Connections, o.Objects, o.Count = connections, 10, 3
 				})
 				b, n := newScripted(t, nil, system.Options{"a": "10ms", "settle": "7s"}, testLimits, what)
@@ -163,7 +163,7 @@ func TestOverheadSettlesWhatItPrepares(t *testing.T) {
 func TestOverheadGivesUpSettling(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		put := cell("put", 1000)
-		fill := cell("fill", 1000, func(o *experiment.ResolvedOverhead) { o.Objects, o.Count = 10, 1 })
+		fill := cell("fill", 1000, func(o *experiment.Overhead) { o.Objects, o.Count = 10, 1 })
 		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, testLimits, put, fill)
 		n.settle = func(ctx context.Context, _ system.Ref) error { return hang(ctx) }
 		for i, c := range []experiment.Cell{put, put, fill, put, fill} {
@@ -218,7 +218,7 @@ func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
 	for _, operation := range []string{"get", "stat", "fill"} {
 		t.Run(operation, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
-				what := cell(operation, 1000, func(o *experiment.ResolvedOverhead) { o.Objects = 10 })
+				what := cell(operation, 1000, func(o *experiment.Overhead) { o.Objects = 10 })
 				b, n := newScripted(t, nil, system.Options{"cache": "true"}, testLimits, what)
 				b.must(what)
 				reads := map[string]int{}
@@ -257,7 +257,7 @@ func TestOverheadFillCensors(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		limits := testLimits
 		limits.Deadline = experiment.Duration(5500 * time.Millisecond)
-		what := cell("fill", 10, func(o *experiment.ResolvedOverhead) { o.Objects = 10 })
+		what := cell("fill", 10, func(o *experiment.Overhead) { o.Objects = 10 })
 		b, n := newScripted(t, nil, system.Options{"a": "0s"}, limits, what)
 		puts := 0
 		n.put = func(ctx context.Context) error {
@@ -324,7 +324,7 @@ func TestOverheadWireBytes(t *testing.T) {
 		want        float64 // 0: not told
 	}{{"get", 1, 1100}, {"get", 4, 0}, {"put", 1, 1200}, {"put", 4, 0}, {"put-durable", 1, 1207}, {"put-durable", 4, 1207}, {"delete", 4, 0}, {"fill", 1, 0}} {
 		virtual(t, func(t *testing.T) {
-			what := cell(c.operation, 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = c.concurrency })
+			what := cell(c.operation, 1000, func(o *experiment.Overhead) { o.Concurrency = c.concurrency })
 			wire := &counter{}
 			carry := func(n int64) error { wire.bytes.Add(n); return nil }
 			b, n := newScripted(t, wire, nil, testLimits, what)
@@ -369,7 +369,7 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		const each = 60 * time.Millisecond // virtual; CPU is real
-		what := cell("put", 1000, func(o *experiment.ResolvedOverhead) { o.Count = 3 })
+		what := cell("put", 1000, func(o *experiment.Overhead) { o.Count = 3 })
 		for _, busy := range []bool{true, false} {
 			b, n := newScripted(t, nil, nil, testLimits, what)
 			n.put = func(context.Context) error {

@@ -93,7 +93,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 }
 
 func TestCloseSaysWhatStays(t *testing.T) {
-	cells := []experiment.Cell{cell("get", 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 })}
+	cells := []experiment.Cell{cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })}
 	prepared := func(t *testing.T, n system.Node) scenario.Runner {
 		t.Helper()
 		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), cells)
@@ -168,7 +168,7 @@ func (n *fullNode) Seed(ctx context.Context, name string, size int64, r io.Reade
 
 // A preparation that fails leaves nothing in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
-	c := cell("get", 1000, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 })
+	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
 	virtual(t, func(t *testing.T) {
 		n := &fullNode{memNode(t, nil), 3}
 		_, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{c})

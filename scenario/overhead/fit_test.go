@@ -26,7 +26,7 @@ func TestOverheadIntervalsCover(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var cells []experiment.Cell
 		for _, size := range sizes {
-			cells = append(cells, cell("get", size, func(o *experiment.ResolvedOverhead) { o.Count = 1 }))
+			cells = append(cells, cell("get", size, func(o *experiment.Overhead) { o.Count = 1 }))
 		}
 		rng := rand.New(rand.NewPCG(4, 4))
 		for n := range experiments {

@@ -67,7 +67,7 @@ func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
 // Prepares says what Prepare then does.
 func TestPrepares(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		four := func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 }
+		four := func(o *experiment.Overhead) { o.Concurrency = 4 }
 		cells := []experiment.Cell{
 			cell("get", 1000), cell("stat", 1000, four), cell("get", 3000), cell("range", 10), cell("range", 20), cell("update", 500, four),
 			cell("put", 1<<30), cell("delete", 1<<30),

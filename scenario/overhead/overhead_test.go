@@ -61,18 +61,18 @@ func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.N
 }
 
 // cell of an operation; set changes it.
-func cell(operation string, size int64, set ...func(*experiment.ResolvedOverhead)) experiment.Cell {
-	o := &experiment.ResolvedOverhead{
+func cell(operation string, size int64, set ...func(*experiment.Overhead)) experiment.Cell {
+	o := &experiment.Overhead{
 		Operation: operation, Connections: "keep", Concurrency: 1, Count: 5, Time: experiment.Duration(time.Hour),
 		Longest: experiment.Duration(time.Hour), RangeOf: 1 << 20, Objects: 100,
 	}
 	for _, f := range set {
 		f(o)
 	}
-	return experiment.Cell{Data: experiment.ResolvedData{Objects: 1, Size: experiment.Bytes(size)}, Overhead: o}
+	return experiment.Cell{Data: experiment.Data{Objects: 1, Size: experiment.Bytes(size)}, Overhead: o}
 }
 
-func fresh(o *experiment.ResolvedOverhead) { o.Connections = "fresh" }
+func fresh(o *experiment.Overhead) { o.Connections = "fresh" }
 
 func (b *bench) trial(c experiment.Cell) (yield, error) {
 	b.t.Helper()
@@ -133,7 +133,7 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 		for _, connections := range []string{"keep", "fresh"} {
 			t.Run(c.operation+"/"+connections, func(t *testing.T) {
 				virtual(t, func(t *testing.T) {
-					what := cell(c.operation, size, func(o *experiment.ResolvedOverhead) { o.Connections = connections })
+					what := cell(c.operation, size, func(o *experiment.Overhead) { o.Connections = connections })
 					b := newBench(t, opt, testLimits, what)
 					y := b.must(what)
 					want := c.want
@@ -196,7 +196,7 @@ func TestOverheadOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
-				what := cell(c.operation, 20_000, func(o *experiment.ResolvedOverhead) { o.Count = 2 })
+				what := cell(c.operation, 20_000, func(o *experiment.Overhead) { o.Count = 2 })
 				b := newBench(t, nil, c.limits, what)
 				b.node.Change(c.fault)
 				y := b.must(what)
@@ -235,7 +235,7 @@ func TestOverheadColdOrNotAtAll(t *testing.T) {
 func TestOverheadBounds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		put := func(count int, time time.Duration) experiment.Cell {
-			return cell("put", 1, func(o *experiment.ResolvedOverhead) { o.Count, o.Time = count, experiment.Duration(time) })
+			return cell("put", 1, func(o *experiment.Overhead) { o.Count, o.Time = count, experiment.Duration(time) })
 		}
 		b := newBench(t, system.Options{"a": "1s"}, testLimits)
 		for _, c := range []struct {
@@ -247,7 +247,7 @@ func TestOverheadBounds(t *testing.T) {
 				t.Errorf("count %d, time %s: %d operations in %g s", c.count, c.time, len(y.ops), y.load.Seconds)
 			}
 		}
-		many := cell("put", 1, func(o *experiment.ResolvedOverhead) { o.Concurrency = 4 })
+		many := cell("put", 1, func(o *experiment.Overhead) { o.Concurrency = 4 })
 		if y := b.must(many); len(y.ops) != 20 || !near(y.load.Seconds, 5) || !near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
 			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics, y.load.Details)
 		}
@@ -261,7 +261,7 @@ func TestOverheadBounds(t *testing.T) {
 func TestOverheadSkipsWhatTookTooLong(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		at := func(operation string, size int64, delay time.Duration) experiment.Cell {
-			c := cell(operation, size, func(o *experiment.ResolvedOverhead) { o.Count, o.Longest = 1, experiment.Duration(10*time.Second) })
+			c := cell(operation, size, func(o *experiment.Overhead) { o.Count, o.Longest = 1, experiment.Duration(10*time.Second) })
 			c.Link.Delay = experiment.Duration(delay)
 			return c
 		}
@@ -290,7 +290,7 @@ func TestOverheadSkipsWhatTookTooLong(t *testing.T) {
 // Objects of fill stay; a deployment brought up anew begins at none.
 func TestOverheadFill(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		fill := cell("fill", 2000, func(o *experiment.ResolvedOverhead) { o.Objects, o.Count, o.Concurrency = 100, 7, 3 })
+		fill := cell("fill", 2000, func(o *experiment.Overhead) { o.Objects, o.Count, o.Concurrency = 100, 7, 3 })
 		opt := system.Options{"a": "10ms", "rate": "200000", "expansion": "3.3"}
 		b := newBench(t, opt, testLimits, fill)
 		for trial := range 3 {
@@ -326,7 +326,7 @@ func TestOverheadFill(t *testing.T) {
 // content again would have nothing to do.
 func TestOverheadContentIsFresh(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		fill := cell("fill", 64, func(o *experiment.ResolvedOverhead) { o.Concurrency, o.Count = 4, 1 })
+		fill := cell("fill", 64, func(o *experiment.Overhead) { o.Concurrency, o.Count = 4, 1 })
 		b := newBench(t, nil, testLimits, fill)
 		for range 5 {
 			b.must(fill)
@@ -500,7 +500,7 @@ func TestOverheadLines(t *testing.T) {
 		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6, LastByte: 2e9}}); err != nil {
 			t.Fatal(err)
 		}
-		return Scenario{}.Measure(scenario.Measured{Cell: experiment.Cell{Data: experiment.ResolvedData{Size: size}, Overhead: &experiment.ResolvedOverhead{Operation: op, Connections: connections, Concurrency: 1}},
+		return Scenario{}.Measure(scenario.Measured{Cell: experiment.Cell{Data: experiment.Data{Size: size}, Overhead: &experiment.Overhead{Operation: op, Connections: connections, Concurrency: 1}},
 			Summary: sum, Load: scenario.Load{Details: details}, Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
 			Link: &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
 	}

@@ -12,7 +12,7 @@ import (
 
 // slowKey is what cells have in common among which a larger size takes longer.
 type slowKey struct {
-	link        experiment.ResolvedLink
+	link        experiment.Link
 	operation   string
 	connections string
 	concurrency int

@@ -17,7 +17,7 @@ import (
 type trial struct {
 	*runner
 	cell experiment.Cell
-	o    *experiment.ResolvedOverhead
+	o    *experiment.Overhead
 	seed uint64 // of the content
 	sink scenario.Sink
 

@@ -30,7 +30,7 @@ type object struct {
 }
 
 // fits reports why ranges of a size cannot be fetched of the object.
-func (o object) fits(size experiment.RangeSize) error {
+func (o object) fits(size experiment.Bytes) error {
 	span := o.size
 	if o.payload > 0 {
 		span = o.payload
@@ -51,7 +51,7 @@ func (o object) fits(size experiment.RangeSize) error {
 // dataSet stores the objects of a data set in the system or, when the system
 // has objects of its own, finds them. verify says whether any cell compares
 // what it receives, largest is the largest range; 0: some cell fetches the whole.
-func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.ResolvedData, verify bool, largest int64) ([]object, error) {
+func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data, verify bool, largest int64) ([]object, error) {
 	if data.Size == 0 {
 		return r.ownObjects(ctx, node, verify, largest)
 	}

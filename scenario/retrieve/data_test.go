@@ -43,7 +43,7 @@ func (*served) Target(ref system.Ref) (system.HTTPTarget, error) {
 }
 
 func cellOf(objects int) experiment.Cell {
-	return experiment.Cell{Data: experiment.ResolvedData{Objects: objects, Size: 1000}, Retrieve: &experiment.ResolvedRetrieve{Concurrency: 1}}
+	return experiment.Cell{Data: experiment.Data{Objects: objects, Size: 1000}, Retrieve: &experiment.Retrieve{Concurrency: 1}}
 }
 
 // A preparation that fails leaves nothing in an attached system.

@@ -169,8 +169,8 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != (set[0].windows != nil) {
 				t.Errorf("%q, want %q", by, c.by)
 			}
-			cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{Concurrency: 2, Range: length, Order: "random", Requests: 300}}
-			r.sets = map[experiment.ResolvedData][]object{cell.Data: set}
+			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: "random", Requests: 300}}
+			r.sets = map[string][]object{cell.Data.Key(): set}
 			spec, err := r.spec(cell, 11)
 			if err != nil {
 				t.Fatal(err)

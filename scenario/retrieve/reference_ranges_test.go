@@ -116,10 +116,10 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 			}
 			trial.Store(true)
 			for _, order := range []string{"random", "aligned", "sequential"} {
-				cell := experiment.Cell{Retrieve: &experiment.ResolvedRetrieve{
+				cell := experiment.Cell{Retrieve: &experiment.Retrieve{
 					Concurrency: 2, Range: length, Order: order, Requests: 300,
 				}}
-				r.sets = map[experiment.ResolvedData][]object{cell.Data: set}
+				r.sets = map[string][]object{cell.Data.Key(): set}
 				spec, err := r.spec(cell, 11)
 				if err != nil {
 					t.Fatal(err)

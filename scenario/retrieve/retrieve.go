@@ -92,10 +92,10 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 
 // Prepares implements Scenario.
 func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
-	sets := map[experiment.ResolvedData]bool{}
+	sets := map[string]bool{}
 	for _, c := range cells {
-		if data := c.Data; data.Size > 0 && !sets[data] { // else it has its own objects
-			sets[data] = true
+		if data := c.Data; data.Size > 0 && !sets[data.Key()] { // else it has its own objects
+			sets[data.Key()] = true
 			objects += int64(data.Objects)
 			bytes += int64(data.Objects) * int64(data.Size)
 		}
@@ -113,7 +113,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
 	}
-	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), sets: map[experiment.ResolvedData][]object{}}
+	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), sets: map[string][]object{}}
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
@@ -122,13 +122,13 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		}
 	}()
 	for _, c := range cells {
-		set, done := r.sets[c.Data]
+		set, done := r.sets[c.Data.Key()]
 		if !done {
 			begun := time.Now()
 			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data), largestRange(cells, c.Data)); err != nil {
 				return nil, err
 			}
-			r.sets[c.Data] = set
+			r.sets[c.Data.Key()] = set
 			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size), time.Since(begun))
 		}
 		for _, o := range set {
@@ -141,18 +141,18 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 }
 
 // verifies reports whether any cell on a data set compares what it receives.
-func verifies(cells []experiment.Cell, data experiment.ResolvedData) bool {
+func verifies(cells []experiment.Cell, data experiment.Data) bool {
 	return slices.ContainsFunc(cells, func(c experiment.Cell) bool {
-		return c.Data == data && c.Retrieve.Receive != "drop"
+		return c.Data.Key() == data.Key() && c.Retrieve.Receive != "drop"
 	})
 }
 
 // largestRange of the cells on a data set; 0: some fetch whole objects.
-func largestRange(cells []experiment.Cell, data experiment.ResolvedData) (largest int64) {
+func largestRange(cells []experiment.Cell, data experiment.Data) (largest int64) {
 	for _, c := range cells {
-		if c.Data == data && c.Retrieve.Range == 0 {
+		if c.Data.Key() == data.Key() && c.Retrieve.Range == 0 {
 			return 0
-		} else if c.Data == data {
+		} else if c.Data.Key() == data.Key() {
 			largest = max(largest, int64(c.Retrieve.Range))
 		}
 	}

@@ -20,8 +20,8 @@ func measured(t *testing.T, ops []record.Op) scenario.Measured {
 	}
 	return scenario.Measured{
 		Cell: experiment.Cell{
-			Data:     experiment.ResolvedData{Objects: 1, Size: 1 << 20},
-			Retrieve: &experiment.ResolvedRetrieve{Concurrency: 2, Range: 100_000, Connections: "keep"},
+			Data:     experiment.Data{Objects: 1, Size: 1 << 20},
+			Retrieve: &experiment.Retrieve{Concurrency: 2, Range: 100_000, Connections: "keep"},
 		},
 		Summary: s, Load: scenario.Load{Seconds: 1, CPU: 0.002}, Usage: scenario.Usage{SystemCPU: 0.004, SystemRSSPeak: 5e6, OthersBusy: math.NaN()},
 	}
@@ -93,7 +93,7 @@ func TestMeasureAgainstTheLoadLine(t *testing.T) {
 			t.Errorf("one fresh TLS connection: %s is %g, want %g", key, m[key], want)
 		}
 	}
-	in.Cell.Retrieve.Arrivals = &experiment.ResolvedArrivals{Process: "constant", Rate: 1}
+	in.Cell.Retrieve.Arrivals = &experiment.Arrivals{Process: "constant", Rate: 1}
 	m = Scenario{}.Measure(in)
 	if v, ok := m["load_line"]; ok {
 		t.Errorf("an open loop has a load line of %g", v)

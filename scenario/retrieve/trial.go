@@ -24,7 +24,7 @@ type runner struct {
 	node   system.Node
 	server system.HTTPServer // the same
 	ours   *scenario.CreatedObjects
-	sets   map[experiment.ResolvedData][]object
+	sets   map[string][]object
 
 	references int   // copies made so far
 	copyMost   int64 // bytes of an object that are fetched for reference, unless cells fetch the whole
@@ -101,7 +101,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
-	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data], cell.Retrieve.Receive)...)
+	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data.Key()], cell.Retrieve.Receive)...)
 	return load, ctx.Err()
 }
 
@@ -151,7 +151,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 			}
 		}
 	}
-	set, ok := r.sets[cell.Data]
+	set, ok := r.sets[cell.Data.Key()]
 	if !ok {
 		return spec, errors.New("the cell's data was never prepared")
 	}
@@ -191,7 +191,7 @@ func burst(set []object, spec httpload.Spec) int64 {
 	return requests
 }
 
-func arrivalSpec(a experiment.ResolvedArrivals) *workload.ArrivalSpec {
+func arrivalSpec(a experiment.Arrivals) *workload.ArrivalSpec {
 	spec := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate), To: float64(a.To)}
 	for _, s := range a.Steps {
 		spec.Steps = append(spec.Steps, workload.StepSpec{Rate: float64(s.Rate), For: s.For.Std()})

@@ -32,7 +32,7 @@ func (n *refuser) Put(ctx context.Context, name string, size int64, r io.Reader)
 // between attempts are those of one session.
 func TestUploadBacksOffAcrossSessions(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(1, 100, func(u *experiment.ResolvedUpload) {
+		b := newUploadBench(t, nil, uploadCell(1, 100, func(u *experiment.Upload) {
 			u.Retries, u.Backoff = 6, experiment.Duration(time.Minute)
 		}))
 		node := &refuser{Node: b.mem, until: time.Now().Add(30 * time.Minute)}

@@ -205,7 +205,7 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 // crashTwice says whether the first, and the second session was over before it
 // was killed.
 func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver, secondOver bool, steps []string) {
-	cell := uploadCell(3, 100, func(u *experiment.ResolvedUpload) { u.Concurrency = 1; u.Verify = 1 })
+	cell := uploadCell(3, 100, func(u *experiment.Upload) { u.Concurrency = 1; u.Verify = 1 })
 	options, done := system.Options{"a": "1s"}, record.JobAccepted
 	if settles {
 		options["settle"], done = "5s", record.JobDurable

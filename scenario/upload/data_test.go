@@ -41,7 +41,7 @@ func TestUploadUnreadableData(t *testing.T) {
 		dir := tree(t, map[string]string{"a": "aaaa", "b": "bbbb", "c/d": "dddd"})
 		virtual(t, func(t *testing.T) {
 			cell := uploadCell(0, 0)
-			cell.Data = experiment.ResolvedData{Directory: dir, Copies: 1}
+			cell.Data = experiment.Data{Directory: dir, Copies: 1}
 			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
 			f := b.faulty(nil)
 			f.after = func(name string, _ int) error {
@@ -78,7 +78,7 @@ func TestUploadUnreadableData(t *testing.T) {
 // there once, and what was wrong is in the operations.
 func TestUploadThroughTrouble(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"}, uploadCell(60, 3000, func(u *experiment.ResolvedUpload) {
+		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"}, uploadCell(60, 3000, func(u *experiment.Upload) {
 			u.Concurrency, u.Retries = 4, 50
 		}))
 		b.mem.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0.2, 0.1 })
@@ -111,7 +111,7 @@ func TestUploadVerifies(t *testing.T) {
 		record.Error:      func(m *mem.Model) { m.Errors = 1 },
 	} {
 		virtual(t, func(t *testing.T) {
-			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(400, 1000, func(u *experiment.ResolvedUpload) { u.Verify = 0.5 }))
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(400, 1000, func(u *experiment.Upload) { u.Verify = 0.5 }))
 			f := b.faulty(nil)
 			f.after = func(string, int) error {
 				if len(f.puts) == 400 {
@@ -142,7 +142,7 @@ func TestUploadVerifies(t *testing.T) {
 // asked for, by the session that ends the trial; an interrupted one removes nothing.
 func TestUploadRemoves(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10, func(u *experiment.ResolvedUpload) { u.After = "remove" }))
+		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.After = "remove" }))
 		b.mode = "attach"
 		if _, err := b.mem.Seed(t.Context(), "someone's", 1, strings.NewReader("x")); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cell := experiment.Cell{ID: "c001", Collect: &experiment.ResolvedCollect{Every: experiment.Duration(time.Minute), For: experiment.Duration(10 * time.Minute)}}
+		cell := experiment.Cell{ID: "c001", Collect: &experiment.Collect{Every: experiment.Duration(time.Minute), For: experiment.Duration(10 * time.Minute)}}
 		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"}, Cluster: cluster, Limits: testLimits}, []experiment.Cell{cell})
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 		}
 	}
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10, func(u *experiment.ResolvedUpload) { u.Verify = 1 }))
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10, func(u *experiment.Upload) { u.Verify = 1 }))
 		y := b.must()
 		in := measuredFrom(b.ledger, b.cell, y.load)
 		in.Link = &record.LinkCheck{WantRate: 8e6, Rate: 7.9e6, WantRTT: 0.02, RTT: 0.021}
@@ -268,7 +268,7 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 func TestUploadProblems(t *testing.T) {
 	use := experiment.SystemUse{Name: "x", Mode: "attach"}
 	info := func(can ...string) system.Info { return system.Info{Can: can} }
-	durable := uploadCell(1, 1, func(u *experiment.ResolvedUpload) { u.Slot = "durable" })
+	durable := uploadCell(1, 1, func(u *experiment.Upload) { u.Slot = "durable" })
 	for want, problems := range map[string][]system.Problem{
 		"":                     Scenario{}.Problems(use, info("put"), []experiment.Cell{uploadCell(1, 1)}),
 		"cannot be stored":     Scenario{}.Problems(use, info("http"), []experiment.Cell{uploadCell(1, 1)}),

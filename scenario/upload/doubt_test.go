@@ -189,7 +189,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 // trial, too.
 func TestUploadRemovesAfterAStop(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.ResolvedUpload) { u.After = "remove" }))
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.Upload) { u.After = "remove" }))
 		b.mode = "attach"
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.state = func(s scenario.State) {
@@ -212,7 +212,7 @@ func TestUploadRemovesAfterAStop(t *testing.T) {
 func TestUploadManyNeverDurable(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		settle := 2 * time.Hour
-		b := newUploadBench(t, system.Options{"settle": "10000h"}, uploadCell(200, 10, func(u *experiment.ResolvedUpload) {
+		b := newUploadBench(t, system.Options{"settle": "10000h"}, uploadCell(200, 10, func(u *experiment.Upload) {
 			u.Slot, u.Concurrency, u.Settle = "accepted", 4, experiment.Duration(settle)
 		}))
 		begun := time.Now()
@@ -286,7 +286,7 @@ func TestUploadCountsGoOn(t *testing.T) {
 // then, and what had to be put again since, is fetched twice.
 func TestUploadVerificationGoesOn(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.ResolvedUpload) { u.Verify = 1 }))
+		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.Upload) { u.Verify = 1 }))
 		n := &moody{Node: b.mem}
 		b.node = n
 		fetches := 0

@@ -34,7 +34,7 @@ func TestUploadNamesChangedFiles(t *testing.T) {
 			write(name, name)
 		}
 		cell := uploadCell(0, 0)
-		cell.Data = experiment.ResolvedData{Directory: "films", Copies: 2}
+		cell.Data = experiment.Data{Directory: "films", Copies: 2}
 		b := newUploadBench(t, system.Options{"a": "1s"}, cell)
 		b.base, b.kept = base, filepath.Join(base, "run", "data")
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)

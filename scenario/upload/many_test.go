@@ -175,7 +175,7 @@ func TestUploadOfManyObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cell := uploadCell(many, 1, func(u *experiment.ResolvedUpload) { u.Concurrency = 50 })
+	cell := uploadCell(many, 1, func(u *experiment.Upload) { u.Concurrency = 50 })
 	b := newUploadBench(t, nil, cell)
 	set := b.set()
 	node := &thin{set: set, pre: (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(cell, 42), has: make([]bool, many)}
@@ -276,7 +276,7 @@ func fill(t *testing.T, n *thin, j *recorded, until int) (stored int64) {
 // What the queue, its journal and its polls cost beside the operation itself.
 func BenchmarkUpload(b *testing.B) {
 	run := func(b *testing.B, journal scenario.Journal) {
-		u := newUploadBench(b, system.Options{}, uploadCell(b.N, 1, func(u *experiment.ResolvedUpload) { u.Concurrency, u.Until = 1, "accepted" }))
+		u := newUploadBench(b, system.Options{}, uploadCell(b.N, 1, func(u *experiment.Upload) { u.Concurrency, u.Until = 1, "accepted" }))
 		if _, err := u.sessionWith(b.Context(), journal); err != nil {
 			b.Fatal(err)
 		}

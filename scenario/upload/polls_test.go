@@ -88,7 +88,7 @@ func TestPollLatency(t *testing.T) {
 // Both bandwidths of a test are of the same time: that in which it stored.
 func TestBandwidthsHaveOneWindow(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.ResolvedUpload) { u.Slot = "accepted" }))
+		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
 		m := b.must().metrics
 		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file || absolute > 3.1*file {
 			t.Errorf("absolute bytes are three times the file bytes, their bandwidths %v and %v", absolute, file)

@@ -22,7 +22,7 @@ type loadTest struct {
 	*readings
 	*objects
 	trial    *analysis.Trial
-	up       *experiment.ResolvedUpload // nil: collect
+	up       *experiment.Upload // nil: collect
 	coding   coding
 	currency string
 	price    experiment.Price

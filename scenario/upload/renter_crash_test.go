@@ -139,7 +139,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 		}
 	}()
 	if s.bench == nil {
-		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: testLimits, epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.ResolvedUpload) {
+		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: testLimits, epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.Upload) {
 			u.Concurrency, u.Slot, u.Verify = 1, "accepted", 1
 		})}
 	}

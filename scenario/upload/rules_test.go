@@ -174,7 +174,7 @@ func TestPointsStopAtGaps(t *testing.T) {
 
 // TestEveryRule executes the words of each rule on a load test that has all troubles.
 func TestEveryRule(t *testing.T) {
-	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.ResolvedUpload{}}}
+	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.Upload{}}}
 	trial := &analysis.Trial{Trial: record.Trial{ID: 1, State: record.Done}, Info: cell}
 	f := &analysis.Frame{View: View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1},
 		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metrics,

@@ -91,7 +91,7 @@ func (r *runner) dataSeed(seed uint64) uint64 {
 }
 
 // slotDurable reports whether an object is under way until it is durable.
-func (r *runner) slotDurable(u *experiment.ResolvedUpload) bool {
+func (r *runner) slotDurable(u *experiment.Upload) bool {
 	return u.Slot != "accepted" && r.settler() != nil
 }
 

@@ -26,10 +26,10 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 	systemtest.Need(t, "versitygw", sys.Check(t.Context(), nil))
 	hosts := systemtest.Hosts(t, 2)
 	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}
-	cell := uploadCell(300, 0, func(u *experiment.ResolvedUpload) {
+	cell := uploadCell(300, 0, func(u *experiment.Upload) {
 		u.Concurrency, u.Verify, u.Poll = 5, 1, experiment.Duration(200*time.Millisecond)
 	})
-	cell.Data.Spread = "1B..100kB"
+	cell.Data.Spread = experiment.SizeRange{From: 1, To: 100e3}
 	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: testLimits, mode: "start", epoch: time.Now()}
 	pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(cell, 42)
 	var err error

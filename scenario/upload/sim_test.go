@@ -30,7 +30,7 @@ const weeksPoll = 2 * time.Hour
 
 // newWeeks makes one of so many objects of a byte, which the uplink is just
 // fast enough for.
-func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experiment.ResolvedUpload)) *weeks {
+func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experiment.Upload)) *weeks {
 	t.Helper()
 	const each = 30 * 4 << 20
 	c.Rate = float64(objects) * each / (25 * day).Seconds()
@@ -50,7 +50,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 			t.Error(err)
 		}
 	})
-	cell := uploadCell(objects, 1, append([]func(*experiment.ResolvedUpload){func(u *experiment.ResolvedUpload) {
+	cell := uploadCell(objects, 1, append([]func(*experiment.Upload){func(u *experiment.Upload) {
 		u.Concurrency, u.Slot, u.Poll, u.Settle = 5, "accepted", experiment.Duration(weeksPoll), experiment.Duration(time.Second)
 	}}, set...)...)
 	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: testLimits, mode: "attach"}

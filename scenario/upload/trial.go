@@ -18,7 +18,7 @@ import (
 type trial struct {
 	*runner
 	cell experiment.Cell
-	u    *experiment.ResolvedUpload
+	u    *experiment.Upload
 	seed uint64
 	sink scenario.Sink
 	set  workload.Set
@@ -192,9 +192,6 @@ func (t *trial) workers(ctx context.Context, n int) error {
 // open makes the data set.
 func (t *trial) open() error {
 	set, err := t.data()
-	if err == nil && t.u.Attribution {
-		err = errors.New("this run varies files, bytes and idle time apart (upload.attribution), which this release no longer does: it can be reported, not resumed")
-	}
 	if err != nil {
 		return fmt.Errorf("%s: data set: %w", t.site.Use.Name, err)
 	}

@@ -171,15 +171,15 @@ type uploadBench struct {
 	paid    *record.Event
 }
 
-func uploadCell(objects int, size int64, set ...func(*experiment.ResolvedUpload)) experiment.Cell {
-	u := &experiment.ResolvedUpload{
+func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experiment.Cell {
+	u := &experiment.Upload{
 		Concurrency: 1, Slot: "auto", Until: "durable", Settle: experiment.Duration(time.Hour), Retries: 3,
 		Backoff: experiment.Duration(time.Second), Poll: experiment.Duration(time.Minute), After: "keep",
 	}
 	for _, f := range set {
 		f(u)
 	}
-	return experiment.Cell{ID: "c001", Data: experiment.ResolvedData{Objects: objects, Size: experiment.Bytes(size), Copies: 1}, Upload: u}
+	return experiment.Cell{ID: "c001", Data: experiment.Data{Objects: objects, Size: experiment.Bytes(size), Copies: 1}, Upload: u}
 }
 
 func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *uploadBench {
@@ -314,7 +314,7 @@ func puts(ops []record.Op) map[uint32]int {
 
 func TestUploadStoresAll(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"}, uploadCell(20, 1000, func(u *experiment.ResolvedUpload) { u.Concurrency, u.Verify = 4, 1 }))
+		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"}, uploadCell(20, 1000, func(u *experiment.Upload) { u.Concurrency, u.Verify = 4, 1 }))
 		y := b.must()
 		if err := b.holds(); err != nil {
 			t.Error(err)
@@ -407,7 +407,7 @@ func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
 
 func TestUploadRetriesWithBackOff(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(1, 10, func(u *experiment.ResolvedUpload) { u.Retries = 7 }))
+		b := newUploadBench(t, nil, uploadCell(1, 10, func(u *experiment.Upload) { u.Retries = 7 }))
 		f := b.faulty(func(_ string, n int) error {
 			if n < 8 {
 				return errors.New("mem: status 500")
@@ -437,7 +437,7 @@ func TestUploadRetriesWithBackOff(t *testing.T) {
 // the others are stored meanwhile.
 func TestUploadGivesUp(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(6, 10, func(u *experiment.ResolvedUpload) { u.Retries, u.Concurrency = 2, 2 }))
+		b := newUploadBench(t, nil, uploadCell(6, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
 		f := b.faulty(func(name string, n int) error {
 			switch {
 			case strings.HasPrefix(name, "00000001"):
@@ -490,7 +490,7 @@ func TestUploadGivesUp(t *testing.T) {
 // it takes an object.
 func TestUploadFull(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.ResolvedUpload) { u.Retries, u.Concurrency = 2, 2 }))
+		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
 		full := true
 		b.faulty(func(name string, n int) error {
 			if time.Sleep(time.Second); name >= "00000003" && full {
@@ -523,7 +523,7 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 	}{{0, false}, {3, false}, {0, true}} {
 		virtual(t, func(t *testing.T) {
 			retries := c.retries
-			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.ResolvedUpload) { u.Retries = retries }))
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Retries = retries }))
 			f := b.faulty(nil)
 			if c.listing {
 				b.node = struct {
@@ -556,7 +556,7 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 func TestUploadSlots(t *testing.T) {
 	for slot, want := range map[string]time.Duration{"accepted": 5 * time.Second, "auto": 55 * time.Second, "durable": 55 * time.Second} {
 		virtual(t, func(t *testing.T) {
-			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"}, uploadCell(10, 10, func(u *experiment.ResolvedUpload) { u.Slot, u.Concurrency = slot, 2 }))
+			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.Slot, u.Concurrency = slot, 2 }))
 			b.must()
 			last, durable := time.Duration(0), time.Duration(0)
 			for _, j := range b.ledger.jobs {
@@ -576,7 +576,7 @@ func TestUploadSlots(t *testing.T) {
 // asked about again at the end, and is counted.
 func TestUploadNeverDurable(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"settle": "1h50m"}, uploadCell(3, 10, func(u *experiment.ResolvedUpload) { u.Settle = experiment.Duration(30 * time.Minute) }))
+		b := newUploadBench(t, system.Options{"settle": "1h50m"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Settle = experiment.Duration(30 * time.Minute) }))
 		y := b.must()
 		// The first was accepted 90 minutes before the end came, and has half an
 		// hour more then.
@@ -593,7 +593,7 @@ func TestUploadNeverDurable(t *testing.T) {
 // is made, and there is a result.
 func TestUploadStops(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.ResolvedUpload) { u.Concurrency = 4 }))
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.Upload) { u.Concurrency = 4 }))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.state = func(s scenario.State) {
 			if s.Accepted >= 20 && s.At > 55*time.Second {

@@ -20,9 +20,8 @@ func TestConformance(t *testing.T) {
 
 func TestSwarm(t *testing.T) {
 	for name, opt := range map[string]system.Options{
-		"defaults":                 nil,
-		"uTP, metainfo from peers": {"transport": "utp", "metainfo": "peers"},
-		"encrypted, small pieces":  {"encryption": "true", "piece": "16384", "transport": "both"},
+		"defaults": nil,
+		"uTP, encrypted, small pieces, metainfo from peers": {"transport": "utp", "encryption": "true", "piece": "65536", "metainfo": "peers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if opt != nil && testing.Short() {

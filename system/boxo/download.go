@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/ipfs/boxo/blockservice"
 	"github.com/ipfs/boxo/ipld/merkledag"
@@ -15,15 +14,16 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // download is a content that a node has or fetches.
 type download struct {
-	member *node
-	root   cid.Cid
-	from   []string // guarded by member.mu
-	cancel context.CancelFunc
-	done   chan struct{}
+	member.Background
+	node *node
+	root cid.Cid
+	from []string // guarded by node.mu
+	done chan struct{}
 
 	mu             sync.Mutex
 	size, verified int64
@@ -35,34 +35,31 @@ type download struct {
 // begin walks the content's graph, in the node's store and then in the swarm,
 // until all of it is there.
 func (d *download) begin() {
-	ctx, cancel := context.WithCancel(d.member.ctx)
-	d.cancel, d.done = cancel, make(chan struct{})
-	d.received, d.sent = d.member.traffic()
-	d.member.wg.Go(func() {
-		defer close(d.done)
-		pause := time.NewTicker(redial)
-		defer pause.Stop()
-		walked := make(chan error, 1)
-		walk := func() { walked <- d.walk(ctx) }
-		go walk()
-		for {
-			select {
-			case err := <-walked:
-				d.note(err)
-				if err == nil || ctx.Err() != nil {
-					return
-				}
-				select { // again, after a pause: what keeps it may pass
-				case <-ctx.Done():
-					return
-				case <-pause.C:
-				}
-				go walk()
-			case <-pause.C:
-				d.redial()
-			}
+	d.done = make(chan struct{})
+	d.received, d.sent = d.node.traffic()
+	d.Begin(d.keepWalking, d.keepConnected)
+}
+
+func (d *download) keepWalking(ctx context.Context) {
+	defer close(d.done)
+	for {
+		err := d.walk(ctx)
+		d.note(err)
+		if err == nil || !member.Sleep(ctx, redial) { // what keeps it may pass
+			return
 		}
-	})
+	}
+}
+
+func (d *download) keepConnected(ctx context.Context) {
+	for member.Sleep(ctx, redial) {
+		select {
+		case <-d.done:
+			return
+		default:
+			d.redial()
+		}
+	}
 }
 
 func (d *download) note(err error) {
@@ -77,11 +74,11 @@ func (d *download) note(err error) {
 
 // redial keeps it connected to the peers that it knows.
 func (d *download) redial() {
-	d.member.mu.Lock()
-	peers := append(append([]string{}, d.from...), d.member.known...)
-	d.member.mu.Unlock()
+	d.node.mu.Lock()
+	peers := append(append([]string{}, d.from...), d.node.known...)
+	d.node.mu.Unlock()
 	for _, a := range peers {
-		d.member.wg.Go(func() { d.member.dial(a) }) // tried again
+		d.node.wg.Go(func() { d.node.dial(a) }) // tried again
 	}
 }
 
@@ -92,7 +89,7 @@ func (d *download) walk(ctx context.Context) error {
 	again := d.verified
 	d.mu.Unlock()
 	var now int64
-	dag := merkledag.NewSession(ctx, merkledag.NewDAGService(blockservice.New(d.member.store, d.member.exchange)))
+	dag := merkledag.NewSession(ctx, merkledag.NewDAGService(blockservice.New(d.node.store, d.node.exchange)))
 	seen := cid.NewSet()
 	links := func(ctx context.Context, c cid.Cid) ([]*ipld.Link, error) {
 		node, err := dag.Get(ctx, c)
@@ -141,15 +138,15 @@ func (m *node) traffic() (received, sent uint64) {
 }
 
 func (d *download) fetched() (system.Progress, error) {
-	received, sent := d.member.traffic()
+	received, sent := d.node.traffic()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := system.Progress{
 		Size: d.size, Verified: d.verified, Written: d.verified, Complete: d.complete,
 		Received: int64(received - d.received), Sent: int64(sent - d.sent), Trouble: d.trouble,
 	}
-	for _, p := range d.member.host.Network().Peers() {
-		if d.member.host.Network().Connectedness(p) == network.Connected {
+	for _, p := range d.node.host.Network().Peers() {
+		if d.node.host.Network().Connectedness(p) == network.Connected {
 			f.Peers++
 		}
 	}
@@ -157,10 +154,4 @@ func (d *download) fetched() (system.Progress, error) {
 		f.Trouble = "no peers"
 	}
 	return f, nil
-}
-
-// stop ends the download and waits for its end.
-func (d *download) stop() {
-	d.cancel()
-	<-d.done
 }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -36,7 +37,9 @@ func TestEndlessAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Attach(false, a)
+	if err := n.Attach(t.Context(), system.Options{"url": srv.URL}, false, func(context.Context, *url.URL) (*api, error) { return a, nil }); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := a.info(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("an endless answer: %v", err)
 	}

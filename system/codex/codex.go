@@ -8,7 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 )
 
 // System implements system.System.
@@ -29,25 +29,14 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	if opt["url"] == "" {
+	return pair.Check(ctx, s, opt, func() error {
 		bin, err := program(opt)
-		if err == nil {
-			_, err = speaks(ctx, bin)
-		}
 		if err != nil {
-			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+			return err
 		}
-		return nil
-	}
-	near, far, err := endpoints(opt)
-	if err != nil {
-		return system.WrongOptions("codex", err)
-	}
-	at := []string{web.HostPort(near)}
-	if far != nil {
-		at = append(at, web.HostPort(far))
-	}
-	return web.Unreachable(ctx, name, at)
+		_, err = speaks(ctx, bin)
+		return err
+	}, "url", "server_url")
 }
 
 // Attach implements system.System.
@@ -56,51 +45,30 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	nearURL, farURL, err := endpoints(opt)
-	if err != nil {
-		return nil, err
-	}
 	n, err := newNode(opt)
 	if err != nil {
 		return nil, err
 	}
-	near, i, err := connect(ctx, d.Client.Dial, nearURL)
-	if err != nil {
-		return nil, err
-	}
-	n.Attach(d.Write, near)
 	identity := map[string]string{
-		"version": i.version(), "dialect": near.dialect.String(), "endpoint": nearURL.Host,
 		"put": "import into the node at the endpoint", "get": "network/stream",
 		"requests": "one connection to the node at the endpoint for each; the nodes keep theirs among each other",
 	}
-	var one group.Node = n
-	if farURL != nil {
-		far, _, err := connect(ctx, d.Client.Dial, farURL)
-		if err != nil {
-			near.web.Close()
-			return nil, err
+	err = n.Attach(ctx, opt, d.Write, func(ctx context.Context, u *url.URL) (*api, error) {
+		a, i, err := connect(ctx, d.Client.Dial, u)
+		if err == nil && identity["version"] == "" {
+			identity["version"], identity["dialect"], identity["endpoint"] = i.version(), a.dialect.String(), u.Host
 		}
-		n.Attach(d.Write, near, far)
-		identity["seed"] = "import into the node at " + farURL.Host
+		return a, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var one group.Node = n
+	if n.Two() {
+		identity["seed"] = "import into the node at " + n.Far().base.Host
 		one = seeding{n}
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return one, nil })
-}
-
-// endpoints are the options url and server_url; far is nil when there is none.
-func endpoints(opt system.Options) (near, far *url.URL, err error) {
-	if near, err = endpoint(opt, "url"); err != nil {
-		return nil, nil, err
-	}
-	if opt["server_url"] != "" {
-		far, err = endpoint(opt, "server_url")
-	}
-	return near, far, err
-}
-
-func endpoint(opt system.Options, key string) (*url.URL, error) {
-	return web.Base(name, key, opt[key], "http://127.0.0.1:8080")
 }
 
 // program finds a node's program; others, too, are called storage.

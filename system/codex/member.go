@@ -235,7 +235,7 @@ func (p *peer) Forget(ctx context.Context, ref system.Ref) error {
 	if err := p.Alive(); err != nil {
 		return err
 	}
-	c.stop()
+	c.Stop()
 	if !c.complete() {
 		if err := p.Restart(ctx, true); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (p *peer) pause() {
 	}
 	p.mu.Unlock()
 	for _, c := range all {
-		c.stop()
+		c.Stop()
 	}
 }
 

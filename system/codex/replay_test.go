@@ -151,28 +151,51 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-func TestDownloadOverQuotaStalls(t *testing.T) {
-	rec := record(t, "11-quota", "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
-	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("block", 64<<10)))
-	n.StallAfter = brief
-	var got bytes.Buffer
-	err := n.Get(systemtest.Context(t), "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP", &got)
-	if got.Len() != 64<<10 || !errors.Is(err, system.ErrStalled) {
-		t.Errorf("%d bytes, %v", got.Len(), err)
-	}
-}
-
-// TestWindowStall: when the only seeder dies, its window of 64 MiB still
-// arrives, then nothing, and no error.
-func TestWindowStall(t *testing.T) {
-	const window = 64 << 20
-	rec := record(t, "12-seeder-killed", "stream on n2; the seeder gets SIGKILL once 8 MiB have arrived; client gives up after 30 s without a byte")
-	n := one(t, rec, replay.Instead(rec[0].Answer.Body.SHA256, systemtest.Bytes("window", window)))
-	n.StallAfter = brief
-	var got count
-	err := n.Get(systemtest.Context(t), "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", &got)
-	if got != window || !errors.Is(err, system.ErrStalled) || errors.Is(err, system.ErrNotFound) {
-		t.Errorf("%d bytes, %v", got, err)
+// TestReadsThatFail: answers that are no object, and what Get makes of them.
+func TestReadsThatFail(t *testing.T) {
+	full := record(t, "11-quota", "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
+	killed := record(t, "12-seeder-killed", "stream on n2; the seeder gets SIGKILL once 8 MiB have arrived; client gives up after 30 s without a byte")
+	part := systemtest.Bytes("part", 300_000)
+	short := record(t, "05-download-local", "local download 1MiB")
+	short[0].Path += "/network/stream"
+	short[0].Answer.Body, short[0].Answer.End = replay.Body{Opaque: true, Bytes: int64(len(part)), SHA256: replay.Sum(part)}, replay.Cut
+	lost := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up after 10 s without a byte")
+	lost[0].Path += "/network/stream"
+	nowhere := record(t, "10-cid-errors", "unknown CID, client deadline 15 s")
+	for name, c := range map[string]struct {
+		answers []replay.Exchange
+		ref     system.Ref
+		after   time.Duration // option not_found_after
+		closed  bool          // all nodes there are
+		bytes   int64         // what arrives; -1: not looked at
+		want    error
+		says    string
+	}{
+		"the quota of the node that reads is full": {full, "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP", time.Minute, false, 64 << 10, system.ErrStalled, ""},
+		// its window of 64 MiB still arrives, then nothing, and no error
+		"the only seeder dies": {killed, "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", time.Minute, false, 64 << 20, system.ErrStalled, ""},
+		"a short body":         {short, medium, time.Minute, false, -1, io.ErrUnexpectedEOF, ""},
+		// a node says that an object exists whose data it has lost
+		"the manifest only":                    {replay.Chain(lost, replay.Optional(record(t, "14-delete-shared-blocks", "exists b.bin"))), "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK", time.Minute, true, 0, system.ErrStalled, ""},
+		"unknown, no answer in the time given": {only(nowhere, "GET", "/network/stream"), unknown, brief, false, 0, system.ErrNotFound, "no answer for 3s"},
+		"unknown, no node has it":              {replay.Chain(only(nowhere, "GET", "/network/stream"), only(nowhere, "GET", "/exists")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt := []replay.Option{replay.Content(part)}
+			if c.bytes > 0 {
+				opt = []replay.Option{replay.Instead(c.answers[0].Answer.Body.SHA256, systemtest.Bytes(name, c.bytes))}
+			}
+			n := one(t, c.answers, opt...)
+			n.Closed, n.NotFoundAfter, n.StallAfter = c.closed, c.after, brief
+			var got count
+			err := n.Get(systemtest.Context(t), c.ref, &got)
+			if !errors.Is(err, c.want) || c.want != system.ErrNotFound && errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %v with %q", err, c.want, c.says)
+			}
+			if c.bytes >= 0 && int64(got) != c.bytes {
+				t.Errorf("%d bytes, want %d", got, c.bytes)
+			}
+		})
 	}
 }
 
@@ -181,47 +204,6 @@ type count int64
 func (c *count) Write(p []byte) (int, error) {
 	*c += count(len(p))
 	return len(p), nil
-}
-
-func TestShortBody(t *testing.T) {
-	get := record(t, "05-download-local", "local download 1MiB")
-	part := systemtest.Bytes("part", 300_000)
-	get[0].Path += "/network/stream"
-	get[0].Answer.Body, get[0].Answer.End = replay.Body{Opaque: true, Bytes: int64(len(part)), SHA256: replay.Sum(part)}, replay.Cut
-	n := one(t, get, replay.Content(part))
-	if err := n.Get(systemtest.Context(t), medium, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestUnknownCID(t *testing.T) {
-	rec := record(t, "10-cid-errors", "unknown CID, client deadline 15 s")
-	t.Run("attached: no answer in the time given", func(t *testing.T) {
-		n := one(t, replay.Chain(only(rec, "GET", "/network/stream"), only(rec, "GET", "/network/manifest")))
-		n.NotFoundAfter = brief
-		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 3s") {
-			t.Errorf("get: %v", err)
-		}
-		if _, err := n.Stat(systemtest.Context(t), unknown); !errors.Is(err, system.ErrNotFound) {
-			t.Errorf("stat: %v", err)
-		}
-	})
-	t.Run("started: no node has it", func(t *testing.T) {
-		n := one(t, replay.Chain(only(rec, "GET", "/network/stream"), only(rec, "GET", "/exists")))
-		n.Closed, n.NotFoundAfter = true, time.Minute // all nodes there are
-		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "none of the nodes") {
-			t.Errorf("get: %v", err)
-		}
-	})
-	t.Run("the operation's own deadline", func(t *testing.T) {
-		n := one(t, only(rec, "GET", "/network/stream"))
-		n.NotFoundAfter = time.Minute
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		if err := n.Get(ctx, unknown, io.Discard); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, system.ErrNotFound) {
-			t.Errorf("get: %v", err)
-		}
-	})
 }
 
 func TestMalformedCID(t *testing.T) {
@@ -237,22 +219,6 @@ func TestMalformedCID(t *testing.T) {
 		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
 			t.Errorf("%q: %v", ref, err)
 		}
-	}
-}
-
-// TestExistsMeansTheManifestOnly: a node says that an object exists whose data
-// it has lost. That must not pass for an object, nor for one that is missing.
-func TestExistsMeansTheManifestOnly(t *testing.T) {
-	get := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up after 10 s without a byte")
-	get[0].Path += "/network/stream"
-	n := one(t, replay.Chain(get, replay.Optional(record(t, "14-delete-shared-blocks", "exists b.bin"))))
-	n.Closed, n.StallAfter = true, brief
-	const b system.Ref = "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK"
-	if err := n.Get(systemtest.Context(t), b, io.Discard); !errors.Is(err, system.ErrStalled) || errors.Is(err, system.ErrNotFound) {
-		t.Errorf("%v", err)
-	}
-	if has, err := n.Near().Has(systemtest.Context(t), b); !has || err != nil {
-		t.Errorf("exists: %v, %v", has, err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,13 +27,12 @@ type content struct {
 	ref    system.Ref
 	before int64 // blocks in the store when it was not there
 
+	member.Background
 	mu       sync.Mutex
 	size     int64 // −1: not known yet
 	verified int64
 	trouble  string
 	from     []string
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup
 }
 
 func (c *content) complete() bool {
@@ -59,7 +57,10 @@ func (c *content) hold(blocks int64) {
 func (c *content) fetched() system.Progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := system.Progress{Size: c.size, Verified: c.verified, Written: c.verified, Complete: c.size >= 0 && c.verified == c.size, Received: -1, Sent: -1, Peers: -1}
+	f := system.Progress{
+		Size: c.size, Verified: c.verified, Written: c.verified, Complete: c.size >= 0 && c.verified == c.size,
+		Received: -1, Sent: -1, Peers: -1,
+	}
 	if !f.Complete {
 		f.Trouble = c.trouble
 	}
@@ -69,34 +70,20 @@ func (c *content) fetched() system.Progress {
 // begin fetches, from these nodes and those named before. What is under way is
 // begun anew.
 func (c *content) begin(from []string) {
-	c.stop()
+	work := []func(context.Context){c.ask}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, a := range from {
 		if a != c.peer.address {
 			c.from = member.Merge(c.from, []string{a})
 		}
 	}
-	from = slices.Clone(c.from)
-	var ctx context.Context
-	ctx, c.cancel = context.WithCancel(context.Background())
 	if c.peer.connects {
-		for _, a := range from {
-			c.wg.Go(func() { c.keepConnected(ctx, a) })
+		for _, a := range c.from {
+			work = append(work, func(ctx context.Context) { c.keepConnected(ctx, a) })
 		}
 	}
-	c.wg.Go(func() { c.ask(ctx) })
-}
-
-// stop ends the asking; what the node has begun goes on.
-func (c *content) stop() {
-	c.mu.Lock()
-	cancel := c.cancel
 	c.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-	c.wg.Wait()
+	c.Begin(work...) // what the node itself has begun goes on
 }
 
 func (c *content) keepConnected(ctx context.Context, address string) {
@@ -104,7 +91,7 @@ func (c *content) keepConnected(ctx context.Context, address string) {
 		if err := c.peer.Connect(ctx, address); err != nil && ctx.Err() == nil {
 			c.note(err)
 		}
-		if !sleep(ctx, redial) {
+		if !member.Sleep(ctx, redial) {
 			return
 		}
 	}
@@ -120,7 +107,7 @@ func (c *content) ask(ctx context.Context) {
 		}
 		if err != nil {
 			c.note(err)
-			if !sleep(ctx, retryEvery) {
+			if !member.Sleep(ctx, retryEvery) {
 				return
 			}
 			continue
@@ -132,7 +119,7 @@ func (c *content) ask(ctx context.Context) {
 				c.note(fmt.Errorf("codex: no block for %v; asked again", c.peer.quiet))
 				break
 			}
-			if !sleep(ctx, c.peer.quiet) {
+			if !member.Sleep(ctx, c.peer.quiet) {
 				return
 			}
 			if _, err := c.peer.Progress(ctx, c.ref); err != nil && ctx.Err() == nil {
@@ -174,16 +161,4 @@ func (c *content) note(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.trouble = err.Error()
-}
-
-// sleep waits, unless ctx ends before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -32,15 +32,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if err != nil {
 		return system.WrongOptions("deluge", err)
 	}
-	bin, err := program(full)
-	python := ""
-	if err == nil {
-		python, err = interpreter(bin)
-	}
-	if err == nil {
-		_, err = versions(ctx, python)
-	}
-	if err != nil {
+	if _, err := locate(ctx, full); err != nil {
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 	}
 	return nil
@@ -58,17 +50,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	bin, err := program(opt)
+	p, err := locate(ctx, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
-	}
-	python, err := interpreter(bin)
-	if err != nil {
-		return nil, err
-	}
-	found, err := versions(ctx, python)
-	if err != nil {
-		return nil, err
 	}
 	torrents := filepath.Join(d.Dir, "torrents")
 	if err := os.MkdirAll(torrents, 0o755); err != nil {
@@ -78,7 +62,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	var all errgroup.Group
 	for i := range nodes {
 		all.Go(func() (err error) {
-			if nodes[i], err = startNode(ctx, d, c, i, python, torrents); err != nil {
+			if nodes[i], err = startNode(ctx, d, c, i, p.python, torrents); err != nil {
 				return fmt.Errorf("deluge: %w", err)
 			}
 			return nil
@@ -93,8 +77,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	identity := map[string]string{
-		"version": "deluge " + found["deluge"], "libraries": "libtorrent " + found["libtorrent"] + ", Twisted " + found["Twisted"] + ", Python " + found["Python"],
-		"binary": bin, "peers": "named by us; no tracker, DHT, PEX or local discovery; private torrents",
+		"version": "deluge " + p.Deluge, "binary": p.bin,
+		"libraries":                      "libtorrent " + p.Libtorrent + ", Twisted " + p.Twisted + ", Python " + p.Python,
+		"peers":                          "named by us; no tracker, DHT, PEX or local discovery; private torrents",
 		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false", "max_failcount": "none",
 	}
 	for _, k := range []string{"transport", "piece", "upload", "download", "upload_slots", "encryption", "reconnect"} {

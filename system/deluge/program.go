@@ -13,30 +13,32 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/install"
 )
 
-// program finds deluged.
-func program(opt system.Options) (string, error) { return install.Locate(name, opt, "PLIMSOLL_DELUGE") }
-
-// interpreter is what the launcher runs under, so that it finds the same Deluge.
-func interpreter(bin string) (string, error) {
-	if python := install.Interpreter(bin); python != "" {
-		return python, nil
-	}
-	return "", fmt.Errorf("deluge: %s is not a Python script that names its interpreter in the first line, as deluged is", bin)
+// program is an installed Deluge.
+type program struct {
+	bin, python string // deluged, and the interpreter that finds the same Deluge
+	// Versions of what decides what is measured.
+	Deluge, Libtorrent, Twisted, Python string
 }
 
 // versionTime bounds asking for versions: a cold start of Python with these
 // libraries takes seconds on a busy machine.
 const versionTime = time.Minute
 
-// libraries whose versions decide what is measured.
-const askLibraries = `import json, platform, deluge.common, libtorrent, twisted
-print(json.dumps({"deluge": deluge.common.get_version(), "libtorrent": libtorrent.__version__, "Twisted": twisted.__version__, "Python": platform.python_version()}))`
+const askVersions = `import json, platform, deluge.common, libtorrent, twisted
+print(json.dumps({"deluge": deluge.common.get_version(), "libtorrent": libtorrent.__version__,
+    "twisted": twisted.__version__, "python": platform.python_version()}))`
 
-// versions asks the interpreter for the versions of what runs under it.
-func versions(ctx context.Context, python string) (map[string]string, error) {
+// locate finds deluged and asks its interpreter for the versions of what runs under it.
+func locate(ctx context.Context, opt system.Options) (p program, err error) {
+	if p.bin, err = install.Locate(name, opt, "PLIMSOLL_DELUGE"); err != nil {
+		return p, err
+	}
+	if p.python = install.Interpreter(p.bin); p.python == "" {
+		return p, fmt.Errorf("deluge: %s is not a Python script that names its interpreter in the first line, as deluged is", p.bin)
+	}
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, python, "-c", askLibraries)
+	cmd := exec.CommandContext(ctx, p.python, "-c", askVersions)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -44,16 +46,11 @@ func versions(ctx context.Context, python string) (map[string]string, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("deluge: ask %s for the version of Deluge: %w: %s", python, err, lastLine(said.String()))
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		return p, fmt.Errorf("deluge: ask %s for the version of Deluge: %w: %s", p.python, err, lines[len(lines)-1])
 	}
-	found := map[string]string{}
-	if err := json.Unmarshal(out, &found); err != nil || found["deluge"] == "" || found["libtorrent"] == "" {
-		return nil, fmt.Errorf("deluge: %s gives no version of Deluge: %q", python, out)
+	if err := json.Unmarshal(out, &p); err != nil || p.Deluge == "" || p.Libtorrent == "" {
+		return p, fmt.Errorf("deluge: %s gives no version of Deluge: %q", p.python, out)
 	}
-	return found, nil
-}
-
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
+	return p, nil
 }

@@ -81,8 +81,8 @@ func (n *node) has(ctx context.Context, ref system.Ref) (bool, error) {
 		case err != nil:
 			return false, err
 		case s.Checking: // after a restart
-			if err := sleep(ctx, 100*time.Millisecond); err != nil {
-				return false, err
+			if !member.Sleep(ctx, 100*time.Millisecond) {
+				return false, context.Cause(ctx)
 			}
 		case s.complete():
 			return true, nil
@@ -104,18 +104,9 @@ func (n *node) serves(ctx context.Context, ref system.Ref) error {
 		if s.complete() {
 			return nil
 		}
-		if err := sleep(ctx, pause); err != nil {
-			return fmt.Errorf("it does not serve (%s %s): %w", s.State, s.Message, err)
+		if !member.Sleep(ctx, pause) {
+			return fmt.Errorf("it does not serve (%s %s): %w", s.State, s.Message, context.Cause(ctx))
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
 	}
 }
 
@@ -130,7 +121,7 @@ func (n *node) assign(t torrent) *task {
 	defer n.mu.Unlock()
 	n.serial++
 	ref := t.ref
-	k := &task{torrent: t, dir: filepath.Join(n.dataDir(), fmt.Sprintf("%s-%d", ref, n.serial)), stop: func() {}}
+	k := &task{torrent: t, dir: filepath.Join(n.dataDir(), fmt.Sprintf("%s-%d", ref, n.serial))}
 	n.tasks[ref] = k
 	return k
 }
@@ -181,12 +172,7 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := n.introduce(ctx, ref, peers); err != nil {
 		return n.explain(doing, err)
 	}
-	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n.mu.Lock()
-	t.stop()
-	t.stop = stop
-	n.mu.Unlock()
-	go n.remind(alive, ref, peers)
+	t.Begin(func(ctx context.Context) { n.remind(ctx, ref, peers) })
 	return nil
 }
 
@@ -205,7 +191,7 @@ func (n *node) remind(ctx context.Context, ref system.Ref, peers []netip.AddrPor
 	if len(peers) == 0 {
 		return
 	}
-	for sleep(ctx, nudge) == nil && n.Alive() == nil {
+	for member.Sleep(ctx, nudge) && n.Alive() == nil {
 		ask, cancel := context.WithTimeout(ctx, patient)
 		s, err := n.status(ask, ref)
 		if err == nil && !s.complete() {
@@ -312,7 +298,7 @@ func (n *node) drop(ref system.Ref) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if t := n.tasks[ref]; t != nil {
-		t.stop()
+		t.Stop()
 		delete(n.tasks, ref)
 	}
 }

@@ -134,9 +134,8 @@ func TestInterpreter(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		got, err := interpreter(path)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", text, got, err)
+		if p, _ := locate(t.Context(), system.Options{"binary": path}); p.python != want {
+			t.Errorf("%q: %q", text, p.python)
 		}
 	}
 }

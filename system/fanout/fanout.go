@@ -28,7 +28,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if n, err := opt.Int("upload_limit"); err != nil || n < 0 || n > 0 && n < slice {
 		return nil, fmt.Errorf("fanout: option \"upload_limit\" is 0 or at least 64 KiB, not %q", opt["upload_limit"])
 	}
-	identity := map[string]string{"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1", "discovery": "none: seeders are named", "upload_limit": opt["upload_limit"]}
+	identity := map[string]string{
+		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
+		"discovery": "none: seeders are named", "upload_limit": opt["upload_limit"],
+	}
 	known := &registry{of: map[system.Ref]*published{}}
 	kind := member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {

@@ -36,7 +36,10 @@ func swarmKey() string {
 
 // newDaemon makes the repo of a node whose RPC is at port, and starts the node.
 func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label, bin, key string, port int) (*daemon, error) {
-	k := &daemon{Process: member.Process{System: name, Label: name + "/" + label, Host: h}, bin: bin, repo: filepath.Join(d.Dir, name+"-"+label), swarmKey: key}
+	k := &daemon{
+		Process: member.Process{System: name, Label: name + "/" + label, Host: h},
+		bin:     bin, repo: filepath.Join(d.Dir, name+"-"+label), swarmKey: key,
+	}
 	if err := k.initialize(ctx); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/pair"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // System implements system.System.
@@ -44,28 +43,13 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if err != nil {
 		return system.WrongOptions(name, err)
 	}
-	if opt["url"] == "" {
+	return pair.Check(ctx, s, opt, func() error {
 		bin, err := program(opt)
-		if err == nil {
-			err = system.Says(ctx, name, bin, "ipfs version", "version")
-		}
 		if err != nil {
-			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+			return err
 		}
-		return nil
-	}
-	var at []string
-	for _, key := range []string{"url", "server_url", "gateway"} {
-		if key != "url" && opt[key] == "" {
-			continue
-		}
-		u, err := endpoint(opt, key)
-		if err != nil {
-			return system.WrongOptions("kubo", err)
-		}
-		at = append(at, web.HostPort(u))
-	}
-	return web.Unreachable(ctx, name, at)
+		return system.Says(ctx, name, bin, "ipfs version", "version")
+	}, "url", "server_url", "gateway")
 }
 
 // Attach implements system.System.
@@ -80,57 +64,47 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	about := n.about(opt)
 	if opt["gateway"] != "" {
-		if n.gateway, err = endpoint(opt, "gateway"); err != nil {
+		all, err := pair.Endpoints(name, opt, "gateway")
+		if err != nil {
 			return nil, err
 		}
-		n.serves = n.gateway
+		n.gateway, n.serves = all[0], all[0]
 	} else if n.method == "gateway" || n.method == "car" {
 		return nil, fmt.Errorf("kubo: method %s needs option \"gateway\"", n.method)
 	}
-	near, err := attach(ctx, d.Client.Dial, opt, "url", about)
+	err = n.Attach(ctx, opt, d.Write, func(ctx context.Context, u *url.URL) (*rpc, error) {
+		r, err := newRPC(d.Client.Dial, u, layoutOf(opt))
+		if err != nil {
+			return nil, err
+		}
+		i, err := r.id(ctx)
+		if err != nil {
+			r.web.Close()
+			return nil, err
+		}
+		if about["version"] == "" {
+			about["version"], about["endpoint"] = i.AgentVersion, u.Host
+		}
+		return r, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	n.Attach(d.Write, near)
 	var one group.Node = n
-	if opt["server_url"] != "" {
-		far, err := attach(ctx, d.Client.Dial, opt, "server_url", map[string]string{})
-		if err == nil {
-			n.Attach(d.Write, near, far)
-			n.farAddr, err = far.Address(ctx)
-		}
-		if err == nil {
-			err = near.Connect(ctx, n.farAddr)
+	if n.Two() {
+		if n.farAddr, err = n.Far().Address(ctx); err == nil {
+			err = n.Connect(ctx, n.farAddr)
 		}
 		if err != nil {
 			return nil, errors.Join(err, n.Stop(ctx))
 		}
-		about["seed"] = "add on the node at " + far.base.Host
+		about["seed"] = "add on the node at " + n.Far().base.Host
 		one = seeding{n}
 		if opt.Bool("gc") {
 			one = private{seeding{n}}
 		}
 	}
 	return group.Start(ctx, 1, about, func(context.Context, int) (group.Node, error) { return one, nil })
-}
-
-// attach connects to the node that an option names and notes what it is.
-func attach(ctx context.Context, dial web.Dial, opt system.Options, key string, about map[string]string) (*rpc, error) {
-	u, err := endpoint(opt, key)
-	if err != nil {
-		return nil, err
-	}
-	r, err := newRPC(dial, u, layoutOf(opt))
-	if err != nil {
-		return nil, err
-	}
-	i, err := r.id(ctx)
-	if err != nil {
-		r.web.Close()
-		return nil, err
-	}
-	about["version"], about["endpoint"] = i.AgentVersion, u.Host
-	return r, nil
 }
 
 // newNode is a node with the settings of opt, not connected yet.
@@ -160,10 +134,6 @@ func (n *node) about(opt system.Options) map[string]string {
 		"cid_version": opt["cid_version"], "raw_leaves": opt["raw_leaves"], "chunk": opt["chunk"],
 		"durability": "flatfs does not sync: an add ends in the page cache",
 	}
-}
-
-func endpoint(opt system.Options, key string) (*url.URL, error) {
-	return web.Base(name, key, opt[key], "http://127.0.0.1:5001")
 }
 
 func program(opt system.Options) (string, error) {

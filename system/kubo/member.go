@@ -228,7 +228,7 @@ func (m *peerNode) Forget(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	t.stop()
+	t.Stop()
 	m.mu.Lock()
 	delete(m.tasks, ref)
 	last := len(m.tasks) == 0
@@ -299,7 +299,7 @@ func (m *peerNode) drop() map[system.Ref]*task {
 	m.tasks = map[system.Ref]*task{}
 	m.mu.Unlock()
 	for _, t := range tasks {
-		t.stop()
+		t.Stop()
 	}
 	return tasks
 }

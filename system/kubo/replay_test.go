@@ -2,6 +2,7 @@ package kubo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -122,82 +123,50 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestStreamErrorOn200: a cat that fails after its first byte ends as a
-// well-formed 200, the error in a trailer.
-func TestStreamErrorOn200(t *testing.T) {
-	n := one(t, "cat", []replay.Exchange{asked(t, "11-faults", "n2-cat-100MiB-provider-killed", arg(large))}, made("100MiB", 20<<20))
-	var got bytes.Buffer
-	err := n.Get(systemtest.Context(t), large, &got)
-	if got.Len() != 20<<20 || err == nil || !strings.Contains(err.Error(), "after status 200: context deadline exceeded") || errors.Is(err, system.ErrNotFound) {
-		t.Errorf("%d bytes, %v", got.Len(), err)
+// TestReadsThatFail: answers that are no object, and what Get makes of them.
+func TestReadsThatFail(t *testing.T) {
+	const arrived, stopped = 20 << 20, 23563264
+	killed := []replay.Exchange{asked(t, "11-faults", "n2-cat-100MiB-provider-killed", arg(large))}
+	changed := func(change func(*replay.Answer)) []replay.Exchange {
+		e := killed[0]
+		e.Answer.Header = e.Answer.Header.Clone()
+		change(&e.Answer)
+		return []replay.Exchange{e}
 	}
-}
-
-// TestBytesAreCounted: without a trailer only X-Content-Length shows that bytes
-// are missing, and without that nothing does.
-func TestBytesAreCounted(t *testing.T) {
-	for name, change := range map[string]func(*replay.Answer){
-		"fewer bytes than X-Content-Length": func(a *replay.Answer) { a.Trailer = nil },
-		"no X-Content-Length":               func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") },
+	silence := record(t, "06-errors", "cat-unknown-cid-client-deadline-15s")
+	for name, c := range map[string]struct {
+		method  string // cat by default
+		answers []replay.Exchange
+		ref     system.Ref
+		after   time.Duration // option not_found_after; 0: 30 s
+		closed  bool          // all nodes there are
+		bytes   int64         // what arrives
+		want    error         // nil: none of the kinds
+		says    string
+	}{
+		"an error in the trailer of a 200":        {"", killed, large, 0, false, arrived, nil, "after status 200: context deadline exceeded"},
+		"fewer bytes than X-Content-Length":       {"", changed(func(a *replay.Answer) { a.Trailer = nil }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
+		"no X-Content-Length":                     {"", changed(func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
+		"a gateway that lost its provider":        {"gateway", record(t, "11-faults", "n2-gateway-100MiB-provider-killed"), large, 0, false, stopped, io.ErrUnexpectedEOF, ""},
+		"an option it cannot parse: 200, nothing": {"", []replay.Exchange{asked(t, "06-errors", "bad-timeout-value", arg(small))}, small, 0, false, 0, io.ErrUnexpectedEOF, ""},
+		"unknown, no answer in the time given":    {"", silence, unknown, brief, false, 0, system.ErrNotFound, "no answer for 3s"},
+		"unknown, no node has it":                 {"", replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
+		"unknown to the gateway":                  {"gateway", record(t, "08-gateway-local", "unknown-cid-until-gateway-timeout"), unknown, 0, false, 0, system.ErrNotFound, ""},
+		"unknown, the gateway does not answer":    {"gateway", record(t, "08-gateway-local", "unknown-cid-client-deadline-15s"), unknown, brief, false, 0, system.ErrNotFound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := asked(t, "11-faults", "n2-cat-100MiB-provider-killed", arg(large))
-			change(&e.Answer)
-			n := one(t, "cat", []replay.Exchange{e}, made("100MiB", 20<<20))
-			if err := n.Get(systemtest.Context(t), large, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%v", err)
+			n := one(t, cmp.Or(c.method, "cat"), c.answers, made("100MiB", max(c.bytes, 1)))
+			n.Closed, n.NotFoundAfter = c.closed, cmp.Or(c.after, n.NotFoundAfter)
+			var got bytes.Buffer
+			err := n.Get(systemtest.Context(t), c.ref, &got)
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want != system.ErrNotFound && errors.Is(err, system.ErrNotFound) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if int64(got.Len()) != c.bytes || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%d bytes of %d, %v, want %q", got.Len(), c.bytes, err, c.says)
 			}
 		})
 	}
-}
-
-// TestEmpty200: an option that the daemon cannot parse gives 200 and nothing.
-func TestEmpty200(t *testing.T) {
-	bad := asked(t, "06-errors", "bad-timeout-value", arg(small))
-	n := one(t, "cat", []replay.Exchange{bad})
-	if err := n.Get(systemtest.Context(t), small, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("cat: %v", err)
-	}
-	bad.Path, bad.Query = "/api/v0/repo/stat", url.Values{"size-only": {"true"}}
-	n = one(t, "cat", []replay.Exchange{bad})
-	if h, err := n.Stats(systemtest.Context(t)); err == nil {
-		t.Errorf("stats: %+v", h)
-	}
-}
-
-func TestUnknownCID(t *testing.T) {
-	silence := record(t, "06-errors", "cat-unknown-cid-client-deadline-15s")
-	t.Run("attached: no answer in the time given", func(t *testing.T) {
-		n := one(t, "cat", silence)
-		n.NotFoundAfter = brief
-		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "no answer for 3s") {
-			t.Errorf("%v", err)
-		}
-	})
-	t.Run("started: no node has it", func(t *testing.T) {
-		n := one(t, "cat", replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")))
-		n.Closed, n.NotFoundAfter = true, time.Minute // all nodes there are
-		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), "none of the nodes") {
-			t.Errorf("%v", err)
-		}
-	})
-	t.Run("the daemon's own timeout", func(t *testing.T) {
-		e := asked(t, "06-errors", "cat-unknown-cid-server-timeout-2s", url.Values{"arg": {"/ipfs/" + string(unknown)}, "timeout": {"30s"}})
-		e.Path = "/api/v0/files/stat"
-		if _, err := one(t, "cat", []replay.Exchange{e}).Stat(systemtest.Context(t), unknown); !errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%v", err)
-		}
-	})
-	t.Run("gateway", func(t *testing.T) {
-		if err := one(t, "gateway", record(t, "08-gateway-local", "unknown-cid-until-gateway-timeout")).Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%v", err)
-		}
-		n := one(t, "gateway", record(t, "08-gateway-local", "unknown-cid-client-deadline-15s"))
-		n.NotFoundAfter = brief
-		if err := n.Get(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%v", err)
-		}
-	})
 }
 
 func TestMalformedCID(t *testing.T) {
@@ -237,17 +206,6 @@ func TestRanges(t *testing.T) {
 		if !bytes.Equal(got.Bytes(), c.want) || errors.Is(err, io.ErrUnexpectedEOF) != c.short || !c.short && err != nil {
 			t.Errorf("%d bytes at %d: %d bytes, %v", c.n, c.off, got.Len(), err)
 		}
-	}
-}
-
-// TestGatewayStopsShort: a gateway that loses its provider sends fewer bytes
-// than its Content-Length.
-func TestGatewayStopsShort(t *testing.T) {
-	const arrived = 23563264
-	n := one(t, "gateway", record(t, "11-faults", "n2-gateway-100MiB-provider-killed"), made("100MiB", arrived))
-	var got bytes.Buffer
-	if err := n.Get(systemtest.Context(t), large, &got); got.Len() != arrived || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%d bytes, %v", got.Len(), err)
 	}
 }
 

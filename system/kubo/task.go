@@ -23,10 +23,9 @@ type task struct {
 	ref    system.Ref
 	before traffic // of the node when it began
 
+	member.Background
 	mu             sync.Mutex
 	from           []string
-	cancel         context.CancelFunc // nil: nothing is under way
-	done           chan struct{}
 	size, verified int64
 	overhead       int64 // bytes of blocks that are not the content's
 	complete       bool
@@ -38,29 +37,22 @@ func (t *task) begin(from []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.from = member.Merge(t.from, from)
-	if t.complete {
-		return
+	if !t.complete && !t.Begun() { // else the next redial has them
+		t.Begin(t.keepConnected, t.keepPinning)
 	}
-	if t.cancel != nil {
-		return // the next redial has them
-	}
-	ctx, cancel := context.WithCancel(context.Background()) // until it is there, or stopped
-	t.cancel, t.done = cancel, make(chan struct{})
-	go t.run(ctx, t.done)
 }
 
-// run pins the content and keeps the node connected until all of it is there.
-func (t *task) run(ctx context.Context, done chan struct{}) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer close(done)
-	defer wg.Wait()
-	defer cancel()
-	wg.Go(func() {
-		for wait(ctx, 0); ctx.Err() == nil; wait(ctx, redial) {
-			t.dial(ctx)
+func (t *task) keepConnected(ctx context.Context) {
+	for !t.done() {
+		t.dial(ctx)
+		if !member.Sleep(ctx, redial) {
+			return
 		}
-	})
+	}
+}
+
+// keepPinning pins the content until all of it is there.
+func (t *task) keepPinning(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := t.pin(ctx)
 		t.mu.Lock()
@@ -70,18 +62,16 @@ func (t *task) run(ctx context.Context, done chan struct{}) {
 			t.trouble = err.Error()
 		}
 		t.mu.Unlock()
-		if err == nil {
+		if err == nil || !member.Sleep(ctx, redial) { // what keeps it may pass
 			return
 		}
-		wait(ctx, redial) // what keeps it may pass
 	}
 }
 
-func wait(ctx context.Context, pause time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(pause):
-	}
+func (t *task) done() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.complete
 }
 
 // dial connects the node to the peers that it knows. Who is not there is tried
@@ -177,7 +167,7 @@ func (t *task) measure(ctx context.Context) error {
 
 // published: the node has got all of it in another way.
 func (t *task) published(size int64) {
-	t.stop()
+	t.Stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.size, t.verified, t.complete, t.trouble = size, size, true, ""
@@ -195,16 +185,4 @@ func (t *task) fetched(now traffic) system.Progress {
 		f.Trouble = "no peers"
 	}
 	return f
-}
-
-// stop ends what is under way and waits for its end.
-func (t *task) stop() {
-	t.mu.Lock()
-	cancel, done := t.cancel, t.done
-	t.cancel = nil
-	t.mu.Unlock()
-	if cancel != nil {
-		cancel()
-		<-done
-	}
 }

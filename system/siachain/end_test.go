@@ -88,7 +88,7 @@ func (n *inside) following() (f system.Following) {
 // A node that is told to end while it syncs leaves a store that is whole, and goes
 // on with it.
 func TestEndsInTheMiddle(t *testing.T) {
-	c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), chain.Spec{Blocks: 1500, Transactions: 1, Form: "v1", Seed: 1}, nil)
+	c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), chain.Spec{Blocks: 900, Transactions: 1, Form: "v1", Seed: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +104,10 @@ func TestEndsInTheMiddle(t *testing.T) {
 		f = n.following()
 	}
 	n.stop()
-	if f.Height >= 1500 {
+	if f.Height >= 900 {
 		t.Fatal("it was not in the middle")
 	}
-	if f.Target != 1500 {
+	if f.Target != 900 {
 		t.Errorf("the headers are known, and the target is %d", f.Target)
 	}
 	// a process takes with it what is still under way; this one does not
@@ -123,12 +123,12 @@ func TestEndsInTheMiddle(t *testing.T) {
 	if again := n.following(); again.Height < f.Height || again.Indexed > again.Height {
 		t.Errorf("ended at %+v, went on at %+v", f, again)
 	}
-	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String() || f.Indexed < 1500; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String() || f.Indexed < 900; time.Sleep(20 * time.Millisecond) {
 		if f = n.following(); time.Now().After(end) {
 			t.Fatalf("not whole after a minute: %+v", f)
 		}
 	}
-	if f.Commits < 15 || f.Peers[0].Blocks < 1 || f.Peers[0].Requests < 1 || f.Peers[0].Busy <= 0 || f.TimedOut+f.Failed != 0 {
+	if f.Commits < 9 || f.Peers[0].Blocks < 1 || f.Peers[0].Requests < 1 || f.Peers[0].Busy <= 0 || f.TimedOut+f.Failed != 0 {
 		t.Errorf("whole, and %+v", f)
 	}
 	n.stop()
@@ -180,10 +180,10 @@ func TestPeersThatSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	listen := systemtest.FreeAddress(t)
-	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"peers_sync":"true"}`)
+	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"peers_sync":"true","sync_interval":"500ms"}`)
 	// it is asked for nothing for so long that the peer asks first
 	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+systemtest.FreeAddress(t), "--dir="+part, `--peers=["`+listen+`"]`,
-		`--settings={"sync_interval":"8s","peer_discovery_interval":"100ms","db_sync":"off"}`)
+		`--settings={"sync_interval":"3s","peer_discovery_interval":"100ms","db_sync":"off"}`)
 	var f system.Following
 	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String(); time.Sleep(20 * time.Millisecond) {
 		if f = n.following(); time.Now().After(end) {

@@ -63,72 +63,70 @@ func truthOf(t *testing.T, c *chain.Chain) (of map[types.Address]truth) {
 // TestIndexIsRight compares what walletd's code keeps, on SQLite in Go, with what
 // the chain's blocks say: balances, outputs and events of each watched address.
 func TestIndexIsRight(t *testing.T) {
-	for _, form := range []string{"v1", "v2"} {
+	for form, subscriber := range map[string]string{"v1": "personal", "v2": "full"} {
 		spec := chain.Spec{Blocks: 300, Transactions: 3, Form: form, Seed: 3}
 		c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := truthOf(t, c)
-		for _, subscriber := range []string{"personal", "full"} {
-			t.Run(form+" "+subscriber, func(t *testing.T) {
-				dir := t.TempDir()
-				// a batch that does not divide the chain, and a store that is opened twice
-				set, err := parse(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
+		t.Run(form+" "+subscriber, func(t *testing.T) {
+			dir := t.TempDir()
+			// a batch that does not divide the chain, and a store that is opened twice
+			set, err := parse(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2 {
+				var done system.Replayed
+				err := task{chain: c.Dir, dir: dir, settings: set}.replay(systemtest.Context(t), func(p progress) { done = *p.Replayed })
+				if err != nil || done.Blocks != int64(300*(1-i)) {
+					t.Fatalf("replay %d: %+v, %v", i, done, err)
+				}
+			}
+			s, err := sqlite.OpenDatabase(filepath.Join(dir, walletFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if at, err := s.LastCommittedIndex(); err != nil || at != c.Tip {
+				t.Errorf("indexed to %v of %v, %v", at, c.Tip, err)
+			}
+			events := 0
+			for _, a := range spec.Watched() {
+				b, err := s.AddressBalance(a)
+				if err != nil || b.Siacoins != want[a].matured {
+					t.Errorf("%v has %v, by the blocks %v (%v)", a, b.Siacoins, want[a].matured, err)
+				}
+				outputs, at, err := s.AddressSiacoinOutputs(a, nil, 0, 10_000)
+				if err != nil || at != c.Tip || len(outputs) > want[a].outputs {
+					t.Errorf("%v has %d outputs at %v, by the blocks %d (%v)", a, len(outputs), at, want[a].outputs, err)
+				}
+				all, err := s.AddressEvents(a, 0, 10_000)
+				if err != nil || len(all) == 0 && want[a].inputs+want[a].outputs > 0 {
+					t.Errorf("%v: %d events, by the blocks %d inputs, %d outputs (%v)", a, len(all), want[a].inputs, want[a].outputs, err)
+				}
+				for _, e := range all {
+					if e.Timestamp.Year() < 2000 || e.Index.Height > c.Tip.Height {
+						t.Errorf("an event at %v, %v", e.Index, e.Timestamp)
+					}
+				}
+				events += len(all)
+			}
+			if events < 50 {
+				t.Errorf("%d events of all watched addresses: the test shows little", events)
+			}
+			for a := range want { // one that is not watched
+				known, err := s.CheckAddresses([]types.Address{a})
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i := range 2 {
-					var done system.Replayed
-					err := task{chain: c.Dir, dir: dir, settings: set}.replay(systemtest.Context(t), func(p progress) { done = *p.Replayed })
-					if err != nil || done.Blocks != int64(300*(1-i)) {
-						t.Fatalf("replay %d: %+v, %v", i, done, err)
-					}
+				if subscriber == "full" && !known {
+					t.Errorf("the full index does not know %v", a)
+					break
 				}
-				s, err := sqlite.OpenDatabase(filepath.Join(dir, walletFile))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer s.Close()
-				if at, err := s.LastCommittedIndex(); err != nil || at != c.Tip {
-					t.Errorf("indexed to %v of %v, %v", at, c.Tip, err)
-				}
-				events := 0
-				for _, a := range spec.Watched() {
-					b, err := s.AddressBalance(a)
-					if err != nil || b.Siacoins != want[a].matured {
-						t.Errorf("%v has %v, by the blocks %v (%v)", a, b.Siacoins, want[a].matured, err)
-					}
-					outputs, at, err := s.AddressSiacoinOutputs(a, nil, 0, 10_000)
-					if err != nil || at != c.Tip || len(outputs) > want[a].outputs {
-						t.Errorf("%v has %d outputs at %v, by the blocks %d (%v)", a, len(outputs), at, want[a].outputs, err)
-					}
-					all, err := s.AddressEvents(a, 0, 10_000)
-					if err != nil || len(all) == 0 && want[a].inputs+want[a].outputs > 0 {
-						t.Errorf("%v: %d events, by the blocks %d inputs, %d outputs (%v)", a, len(all), want[a].inputs, want[a].outputs, err)
-					}
-					for _, e := range all {
-						if e.Timestamp.Year() < 2000 || e.Index.Height > c.Tip.Height {
-							t.Errorf("an event at %v, %v", e.Index, e.Timestamp)
-						}
-					}
-					events += len(all)
-				}
-				if events < 50 {
-					t.Errorf("%d events of all watched addresses: the test shows little", events)
-				}
-				for a := range want { // somebody whom nobody watches
-					known, err := s.CheckAddresses([]types.Address{a})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if subscriber == "full" && !known {
-						t.Errorf("the full index does not know %v", a)
-						break
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 

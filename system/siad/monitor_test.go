@@ -7,16 +7,11 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // asked makes one of a node's calls.
@@ -281,54 +276,4 @@ func TestMonitorFaults(t *testing.T) {
 			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}
-}
-
-// TestMonitorOfManyFiles: the list is never in memory as a whole.
-func TestMonitorOfManyFiles(t *testing.T) {
-	const many = 50_000
-	record := strings.Repeat("x", 400) // as long as real entries are
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `{"files":[`)
-		for i := range many {
-			if i > 0 {
-				io.WriteString(w, ",")
-			}
-			fmt.Fprintf(w, `{"siapath":"file-%d","localpath":%q,"filesize":1,"uploadedbytes":786432,"uploadprogress":100,"redundancy":3,"health":0}`, i, record)
-		}
-		io.WriteString(w, "]}\n")
-	}))
-	t.Cleanup(s.Close)
-	base, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := connect(base, "", systemtest.Hosts(t, 1)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(a.close)
-	n := newNode(a, system.Options{})
-	n.data, n.parity = 1, 2
-	seen := 0
-	var before, most uint64
-	err = n.api.list(t.Context(), "/renter/files", "files", func(d *json.Decoder) error {
-		if seen++; seen%(many/5) == 1 {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			if before == 0 {
-				before = m.HeapAlloc
-			}
-			most = max(most, m.HeapAlloc)
-		}
-		return d.Decode(&monitoredFile{})
-	})
-	if err != nil || seen != many || most > before+4<<20 {
-		t.Errorf("%d files, memory grew by %d KiB, %v", seen, int64(most-before)>>10, err)
-	}
-	got, err := asked(t, n, "/renter/files")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantValues(t, got, map[string]float64{"files": many, "file_bytes": many, "absolute_bytes": many * 786432})
 }

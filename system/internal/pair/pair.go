@@ -94,9 +94,60 @@ func New[A API](name string, opt system.Options) (*Node[A], error) {
 	return n, nil
 }
 
-// Attach uses running daemons: the client's and perhaps the server's.
-func (n *Node[A]) Attach(write bool, apis ...A) {
-	n.write, n.apis = write, apis
+// Endpoints are the URLs in these options, of which the first has to be set.
+func Endpoints(name string, opt system.Options, keys ...string) ([]*url.URL, error) {
+	var all []*url.URL
+	for i, key := range keys {
+		if i > 0 && opt[key] == "" {
+			continue
+		}
+		u, err := web.Base(name, key, opt[key], "http://127.0.0.1:8080")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// Check says what is missing: the program, unless an endpoint is named, or what does
+// not answer at one of these options.
+func Check(ctx context.Context, s system.System, opt system.Options, program func() error, keys ...string) []system.Problem {
+	info := s.Info()
+	if opt["url"] == "" {
+		if err := program(); err != nil {
+			return []system.Problem{{What: err.Error(), Hint: info.Install}}
+		}
+		return nil
+	}
+	urls, err := Endpoints(info.Name, opt, keys...)
+	if err != nil {
+		return system.WrongOptions(info.Name, err)
+	}
+	var at []string
+	for _, u := range urls {
+		at = append(at, web.HostPort(u))
+	}
+	return web.Unreachable(ctx, info.Name, at)
+}
+
+// Attach connects to the running daemons that options url and server_url name.
+func (n *Node[A]) Attach(
+	ctx context.Context, opt system.Options, write bool, connect func(context.Context, *url.URL) (A, error),
+) error {
+	urls, err := Endpoints(n.System, opt, "url", "server_url")
+	if err != nil {
+		return err
+	}
+	n.write = write
+	for _, u := range urls {
+		a, err := connect(ctx, u)
+		if err != nil {
+			return errors.Join(err, n.Stop(ctx))
+		}
+		n.apis = append(n.apis, a)
+	}
+	return nil
 }
 
 // Started is a daemon that was started.
@@ -106,9 +157,11 @@ type Started[A API] struct {
 	Dir  string // what it keeps
 }
 
-// Start starts a daemon on the first server host and one at the client, and connects
-// them. server is the API of the first, when the second is started.
-func (n *Node[A]) Start(ctx context.Context, d system.Deployment, start func(ctx context.Context, h testbed.Host, label string, port int, server A) (Started[A], error)) error {
+// Starter starts a daemon. server is the API of the first one, when the second is started.
+type Starter[A API] func(ctx context.Context, h testbed.Host, label string, port int, server A) (Started[A], error)
+
+// Start starts a daemon on the first server host and one at the client, and connects them.
+func (n *Node[A]) Start(ctx context.Context, d system.Deployment, start Starter[A]) error {
 	n.Closed = true
 	port, err := d.Port(ctx, d.Hosts[0])
 	if err != nil {
@@ -212,9 +265,14 @@ func (n *Node[A]) Twin(ref system.Ref) (system.Ref, bool) {
 	return "", false
 }
 
+// Request makes one.
+type Request func(context.Context) (*http.Response, error)
+
 // Search makes a request for which a node may search the network for ever. whole says
 // that it is answered when all of the object is there.
-func (n *Node[A]) Search(ctx context.Context, what string, ref system.Ref, whole bool, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
+func (n *Node[A]) Search(
+	ctx context.Context, what string, ref system.Ref, whole bool, do Request,
+) (*http.Response, error) {
 	w := patience.Wait{What: n.System + ": " + what, Head: n.NotFoundAfter, Body: n.StallAfter, Alive: n.alive}
 	if n.Closed {
 		w.Known = func(ctx context.Context) (bool, error) {

@@ -252,7 +252,7 @@ func TestFullBlocks(t *testing.T) {
 		t.Skip("signs thousands of transactions")
 	}
 	for _, form := range forms {
-		cached(t, Spec{Blocks: 2, Transactions: MaxTransactions, Form: form, Seed: 3})
+		cached(t, Spec{Blocks: 1, Transactions: MaxTransactions, Form: form, Seed: 3})
 	}
 }
 

@@ -1,0 +1,263 @@
+package experiment
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Part is a number of nodes, or a share of them.
+type Part struct {
+	Count int      // 0: see Share
+	Share Fraction // rounded up to a whole node; 0, too: all
+}
+
+// mostNodes is how many nodes an experiment may name.
+const mostNodes = 256
+
+func (p *Part) parse(s string) error {
+	if n, err := strconv.Atoi(s); err == nil && isDigits(s) {
+		if n < 1 || n > mostNodes {
+			return badUnit(fmt.Sprintf("from 1 to %d, or a share such as 25%%", mostNodes), "%s is out of limits", s)
+		}
+		*p = Part{Count: n}
+		return nil
+	}
+	var share Fraction
+	if err := share.parse(s); err != nil || !strings.HasSuffix(s, "%") {
+		return badUnit("write a number such as `2`, or a share such as `25%`", "%q is not %s", s, p.describe().noun)
+	}
+	if share == 0 {
+		return badUnit("take it away, or write a larger share", "a share of 0 is nobody")
+	}
+	*p = Part{Share: share}
+	return nil
+}
+
+func (p Part) String() string {
+	if p.Count > 0 {
+		return strconv.Itoa(p.Count)
+	}
+	return p.Share.String()
+}
+
+func (Part) describe() scalarKind {
+	return scalarKind{name: "part", noun: "a number such as 2, or a share such as 25%", pattern: `^([0-9]{1,3}|[0-9]+(\.[0-9]+)?%)$`,
+		doc: "A number of nodes, `2`, or a share of them, `25%`, rounded up to whole ones. The seed chooses which."}
+}
+
+// MarshalText writes what parse reads.
+func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads it.
+func (p *Part) UnmarshalText(b []byte) error { return p.parse(string(b)) }
+
+// Of is how many of n it is: as many as it names, which may be more, or its share.
+func (p Part) Of(n int) int {
+	switch {
+	case p.Count > 0:
+		return p.Count
+	case p == Part{}:
+		return n
+	}
+	return shareOf(n, float64(p.Share))
+}
+
+// When is a moment: a share of the way, or a time after the beginning.
+type When struct {
+	Timed bool
+	Share Fraction
+	After Duration // where Timed
+}
+
+func (w *When) parse(s string) error {
+	if strings.HasSuffix(s, "%") {
+		*w = When{}
+		if err := w.Share.parse(s); err != nil {
+			return err
+		}
+		if w.Share == 1 {
+			return badUnit("at most 99.9%", "at 100%% everything is over")
+		}
+		return nil
+	}
+	*w = When{Timed: true}
+	if err := w.After.parse(s); err != nil {
+		hint := err.(*unitError).hint
+		if _, number, unit, ok := splitNumber(s); ok && unit == "" {
+			hint = "write `" + number + "%` or `" + number + "s`"
+		}
+		return badUnit(hint, "%q is neither a share nor a duration", s)
+	}
+	return nil
+}
+
+func (w When) String() string {
+	if w.Timed {
+		return w.After.String()
+	}
+	return w.Share.String()
+}
+
+func (When) describe() scalarKind {
+	return scalarKind{name: "moment", noun: "a share such as 50%, or a duration such as 10s",
+		pattern: `^([0-9]+(\.[0-9]+)?%|0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
+		doc:     "A share of the way, `50%`, or so long after the beginning: `10s`."}
+}
+
+// MarshalText writes what parse reads.
+func (w When) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText reads it.
+func (w *When) UnmarshalText(b []byte) error { return w.parse(string(b)) }
+
+// FaultKind is what goes wrong.
+type FaultKind string
+
+const (
+	FaultCrash FaultKind = "crash" // SIGKILL to the nodes' processes
+	FaultCut   FaultKind = "cut"   // a partition: the nodes chosen on one side, all others on the other
+	FaultRate  FaultKind = "rate"  // the nodes' links get another rate
+)
+
+// Whom the faults of a sync are about. Those of a swarm are about seeders, leechers or
+// nodes.
+const (
+	WhoPeers = "peers"
+	WhoNode  = "node" // the fresh one
+)
+
+// Fault is one fault, with its end where it has one.
+type Fault struct {
+	Crash       string   `json:"crash,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Kill the processes of these nodes."`
+	Cut         string   `json:"cut,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Cut these nodes off from all others."`
+	Rate        BitRate  `json:"rate,omitempty" doc:"Give links another rate, in both directions."`
+	Whose       string   `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Whose links get the rate. Default, in a swarm: all nodes."`
+	Count       Part     `json:"count,omitzero" doc:"How many of them, or which share. Default: all."`
+	At          When     `json:"at" required:"true" doc:"When it begins: once the leechers have this share of all their content together, or the fresh node of the chain; or so long after the release."`
+	For         Duration `json:"for,omitempty" min:"1ns" doc:"After which it is undone: processes start again on what they had, a cut heals, a rate is what it was. Absent: never."`
+	WithoutData bool     `json:"without_data,omitempty" doc:"What was killed starts again without its data."`
+}
+
+// Kind is what goes wrong.
+func (f Fault) Kind() FaultKind {
+	switch {
+	case f.Crash != "":
+		return FaultCrash
+	case f.Cut != "":
+		return FaultCut
+	}
+	return FaultRate
+}
+
+// Who is the group of nodes that it is about.
+func (f Fault) Who() string {
+	switch {
+	case f.Crash != "":
+		return f.Crash
+	case f.Cut != "":
+		return f.Cut
+	case f.Whose != "":
+		return f.Whose
+	}
+	return "nodes"
+}
+
+// Of is how many of n nodes of its group it is about, which may be more than n.
+func (f Fault) Of(n int) int { return f.Count.Of(n) }
+
+func (f *Fault) check() error {
+	kinds := 0
+	for _, is := range []bool{f.Crash != "", f.Cut != "", f.Rate != 0} {
+		if is {
+			kinds++
+		}
+	}
+	if f.Count.Share == 1 { // written in one way
+		f.Count = Part{}
+	}
+	if f.Whose == "nodes" {
+		f.Whose = ""
+	}
+	who := f.Who()
+	switch {
+	case kinds != 1:
+		return badUnit("write it like `{crash: seeders, at: 50%}`", "a fault has one of crash, cut and rate")
+	case f.Whose != "" && f.Rate == 0:
+		return badUnit("name the nodes behind `"+string(f.Kind())+"`", "`of` belongs to `rate` only")
+	case who == WhoNode && f.Count != Part{}:
+		return badUnit("take `count` away", "there is one node")
+	case f.WithoutData && f.Crash == "":
+		return badUnit("only `crash` has it", "`without_data` has no meaning in this fault")
+	case f.WithoutData && f.For == 0:
+		return badUnit("add `for: 10s`, or take `without_data` away", "nothing is started again, with or without data")
+	case f.WithoutData && who != "leechers" && who != WhoNode:
+		return badUnit("crash leechers or the fresh node without data", "%s would come back without anything to give", who)
+	case f.Cut == "nodes" && f.Count == Part{}:
+		return badUnit("cut a part of them: `count: 50%`", "all nodes are cut off from nobody")
+	case who == WhoNode && f.Kind() != FaultRate && f.For == 0:
+		return badUnit("add `for: 2s`", "the fresh node never goes on")
+	}
+	return nil
+}
+
+// String is the fault in words, by which records and tables call it.
+func (f Fault) String() string {
+	who := f.Who()
+	switch {
+	case f.Count.Count == 1:
+		who = "1 " + strings.TrimSuffix(who, "s")
+	case f.Count.Count > 0:
+		who = fmt.Sprintf("%d %s", f.Count.Count, who)
+	case f.Count.Share > 0:
+		who = f.Count.String() + " of " + who
+	}
+	text := string(f.Kind())
+	switch {
+	case f.Kind() != FaultRate:
+		text += " " + who
+	case who == "nodes":
+		text += " " + f.Rate.String()
+	default:
+		text += " " + f.Rate.String() + " of " + who
+	}
+	text += " at " + f.At.String()
+	if f.For > 0 {
+		text += " for " + f.For.String()
+	}
+	if f.WithoutData {
+		text += " without data"
+	}
+	return text
+}
+
+// Faults are what goes wrong in a trial.
+type Faults []Fault
+
+func (fs Faults) String() string { return joined(fs) }
+
+// joined are several values in words.
+func joined[T fmt.Stringer](all []T) string {
+	texts := make([]string, len(all))
+	for i, x := range all {
+		texts[i] = x.String()
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (fs *Faults) check() error {
+	lasting := -1
+	for i, f := range *fs {
+		if f.Cut == "" {
+			continue
+		}
+		if lasting >= 0 && (f.For == 0 || (*fs)[lasting].For == 0) && f.Who() != WhoNode && f.Who() != WhoPeers {
+			return badUnit("let each heal before the next begins: add `for: 20s`", "the swarm is cut more than once, and one of the cuts never heals")
+		}
+		lasting = i
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// cellWarnings are what may be wrong with single cells: whether it is, and what to say
+// of all cells of which it is.
+var cellWarnings = []struct {
+	is   func(e *Experiment, c *Cell) bool
+	text string
+}{
+	{func(e *Experiment, c *Cell) bool { return c.Estimate.Operation > e.Limits.Deadline.Seconds() },
+		"an operation is expected to take longer than its deadline (limits.deadline): most would end as `deadline`, however healthy the server is"},
+	{func(e *Experiment, c *Cell) bool { return c.starves(e.Limits.Stall) },
+		"the link needs longer than limits.stall for one request of each client: some clients may get nothing for so long and end as `starved`; raise limits.stall or link.rate, or lower retrieve.concurrency"},
+	{func(_ *Experiment, c *Cell) bool {
+		return slices.ContainsFunc(c.faults(), func(f Fault) bool { return c.tooLate(f, c.Estimate.Operation) })
+	}, "a fault begins when the transfer is expected to be done: then the trial is over, and the fault never happens; let it begin earlier, or at a share such as 50%"},
+	{func(e *Experiment, c *Cell) bool { return c.oneByOne(e.Limits.Deadline) },
+		"leechers come further apart than their deadline (limits.deadline): each is done or given up before the next comes; let them come faster (disseminate.join)"},
+	{func(_ *Experiment, c *Cell) bool {
+		return c.Sync != nil && slices.ContainsFunc(c.faults(), func(f Fault) bool {
+			return f.Who() == WhoPeers && f.Kind() != FaultRate && f.For == 0 && f.Of(c.Sync.Peers) == c.Sync.Peers
+		})
+	}, "all peers are gone for good after a fault: no sync ends well"},
+}
+
+// Warnings are what a reader should think about before the run.
+func (p *Plan) Warnings() []string {
+	var warnings []string
+	for _, w := range cellWarnings {
+		var ids []string
+		for i := range p.Cells {
+			if w.is(&p.Experiment, &p.Cells[i]) {
+				ids = append(ids, p.Cells[i].ID)
+			}
+		}
+		if ids != nil {
+			warnings = append(warnings, fmt.Sprintf("in %s (%s) %s", plural(len(ids), "cell"), few(ids, 6), w.text))
+		}
+	}
+	s, r := p.Experiment.Disseminate, p.Experiment.Repetitions
+	if s != nil && s.SeederSets > 0 && r.Min == r.Max && r.Max%s.SeederSets != 0 {
+		warnings = append(warnings, fmt.Sprintf("%s do not divide into %d seeder sets: some sets count once more than others; repeat a multiple of %[2]d times, or change disseminate.seeder_sets",
+			plural(r.Max, "repetition"), s.SeederSets))
+	}
+	warnings = append(warnings, p.Unapplied()...)
+	warnings = append(warnings, p.gateWarnings()...)
+	warnings = append(warnings, p.syncWarnings()...)
+	return append(warnings, p.impatient()...)
+}
+
+// Unapplied says of each attached system what of the experiment does not apply to it.
+func (p *Plan) Unapplied() []string {
+	e := p.Experiment
+	var texts []string
+	for _, s := range e.Systems {
+		if s.Mode != "attach" || e.Sync != nil || e.Collect != nil {
+			continue
+		}
+		var parts []string
+		for _, section := range []string{"link", "data"} {
+			for _, a := range e.axes() {
+				if strings.HasPrefix(a.path, section+".") && a.set() && (section == "link" || !slices.Contains(e.Allow, "write")) {
+					parts = append(parts, section)
+					break
+				}
+			}
+		}
+		if parts != nil {
+			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects: %s applies to systems that are started", s.Name, strings.Join(parts, " and ")))
+		}
+	}
+	return texts
+}
+
+// set reports whether any level differs from the zero value.
+func (a axisRef) set() bool {
+	for i := range a.values.Len() {
+		if !a.values.Index(i).IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// starvingRate is the share of a link, in bytes per second, below which TCP can leave a
+// connection without a byte for long: four segments in its least retransmission timeout.
+const starvingRate = 4 * 1460 / 0.2
+
+// starves reports whether the clients of a cell share its link so thinly that some may
+// get nothing for the stall limit, and one request of each takes longer than that.
+func (c *Cell) starves(stall Duration) bool {
+	if c.Retrieve == nil || c.Retrieve.Concurrency < 2 || c.Link.Rate == 0 {
+		return false
+	}
+	fair := float64(c.Link.Rate) / 8 / float64(c.Retrieve.Concurrency)
+	return fair < starvingRate && float64(requestBytes(c.Data, c.Retrieve))/fair > stall.Seconds()
+}
+
+// oneByOne reports whether leechers come so seldom that no two are there at once.
+func (c *Cell) oneByOne(deadline Duration) bool {
+	if c.Disseminate == nil {
+		return false
+	}
+	j := c.Disseminate.Join
+	gap := j.Every.Seconds()
+	if j.Poisson > 0 {
+		gap = 1 / float64(j.Poisson)
+	}
+	return gap > deadline.Seconds()
+}
+
+// faults are those of the cell, whatever its scenario.
+func (c *Cell) faults() []Fault {
+	switch {
+	case c.Disseminate != nil:
+		return c.Disseminate.Faults
+	case c.Sync != nil:
+		return c.Sync.Faults
+	}
+	return nil
+}
+
+// impatient warns of systems that try a lost peer again later than limits.stall.
+func (p *Plan) impatient() (warnings []string) {
+	if !slices.ContainsFunc(p.Cells, func(c Cell) bool {
+		return c.Disseminate != nil && slices.ContainsFunc(c.faults(), func(f Fault) bool { return f.For > 0 })
+	}) {
+		return nil
+	}
+	stall := p.Experiment.Limits.Stall
+	for _, s := range p.Experiment.Systems {
+		if after, err := time.ParseDuration(s.With["reconnect"]); err == nil && after > stall.Std() {
+			warnings = append(warnings, fmt.Sprintf("%s tries a lost peer again after %s (its option reconnect), and limits.stall is %s: leechers may be called stalled, though they would go on after a fault; raise limits.stall", s.Name, Duration(after), stall))
+		}
+	}
+	return warnings
+}
+
+// syncWarnings are what a reader of the plan of a sync should think about.
+func (p *Plan) syncWarnings() (warnings []string) {
+	s := p.Experiment.Sync
+	if s == nil || p.Experiment.attached() {
+		return nil
+	}
+	for _, name := range sortedKeys(s.Vary) {
+		if len(s.Vary[name].Levels) == 1 {
+			warnings = append(warnings, fmt.Sprintf("sync.vary.%s has one value, which all nodes have: it is no factor; give it another, or write it in `with` of the systems", name))
+		}
+	}
+	for _, use := range p.Experiment.Systems {
+		if !slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.System == use.Name && s.isDefault(c.Sync) }) {
+			warnings = append(warnings, fmt.Sprintf("no cell of %s has the first value of all knobs (peers, storage, vary), which everything is compared with: the report has no gains; change `where`", use.Name))
+		}
+	}
+	return warnings
+}
+
+// isDefault reports whether a cell has the first value of each knob.
+func (s *Sync) isDefault(c *Sync) bool {
+	if c.Peers != s.Peers || c.Storage != s.Storage {
+		return false
+	}
+	for _, v := range s.Vary {
+		for name, value := range v.Levels[0].Options {
+			if c.Options[name] != value {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,137 @@
+package disseminate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Disseminate spreads content from the seeders of a swarm to its leechers. It
+// follows the study of Codex against Deluge of 2024 (all leechers start together,
+// all are timed at one place), and goes on to leechers that come and go, and to
+// faults.
+type Scenario struct{}
+
+var _ scenario.Scenario = Scenario{}
+
+func (Scenario) Name() string { return "disseminate" }
+
+// Problems implements Scenario.
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	return unfit(use, info.Can, cells)
+}
+
+// swarmUnfit says why cells cannot be executed on a system with these abilities.
+func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+	if use.Mode == string(system.Attach) {
+		return []system.Problem{{
+			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and kills some: it cannot attach to nodes that run",
+			Hint: "leave `attach` out, so that it is started",
+		}}
+	}
+	if !slices.Contains(can, "spread") {
+		return []system.Problem{{
+			What: fmt.Sprintf("its nodes do not get content from each other, which the scenario disseminate needs (it has no ability \"spread\"; it can: %s)", strings.Join(can, ", ")),
+			Hint: "take it out of the experiment, or choose the option of it that makes a swarm",
+		}}
+	}
+	var problems []system.Problem
+	said := map[string]bool{}
+	say := func(what, hint string) {
+		if !said[what] {
+			said[what] = true
+			problems = append(problems, system.Problem{What: what, Hint: hint})
+		}
+	}
+	restarts := slices.Contains(can, "restart")
+	for _, c := range cells {
+		d := c.Disseminate
+		crash := slices.ContainsFunc(d.Faults, func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
+		if crash && !restarts {
+			say(`its nodes cannot be killed and started again, which faults of the kind crash need (it has no ability "restart")`,
+				fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]", use.Name))
+		}
+		if d.Fresh && !restarts {
+			say(`its nodes cannot be started anew before each trial, which disseminate.fresh needs (it has no ability "restart")`,
+				"say fresh: false: only what the trial before has left is removed then")
+		}
+	}
+	return problems
+}
+
+// Prepares implements Scenario. Nothing is stored before the trials; what the
+// largest of them stores needs room: the content on each of its nodes.
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	for _, c := range cells {
+		n := int64(c.Disseminate.Nodes)
+		if all := n * int64(c.Data.Size); all > bytes {
+			objects, bytes = n, all
+		}
+	}
+	return objects, bytes
+}
+
+// Prepare implements Scenario: it looks whether the nodes are there and can do
+// what the cells ask.
+func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	r := &runner{site: site}
+	need := 0
+	for _, c := range cells {
+		need = max(need, c.Disseminate.Nodes)
+	}
+	all := site.Cluster.Nodes()
+	if len(all) < need || need == 0 {
+		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name, len(all), need)
+	}
+	for i, n := range all {
+		if problems := unfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
+			return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
+		}
+		name := fmt.Sprintf("%s-%02d", site.Use.Name, i+1)
+		r.nodes, r.names = append(r.nodes, &nodes.Node{Place: i, Name: name, System: n}), append(r.names, name)
+	}
+	return r, nil
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := scenario.Numbers(m)
+	ops := leecherOps(&in)
+	swarmTimes(ops, m, put)
+	swarmPolls(&in, put)
+	swarmTraffic(&in, ops, put)
+	swarmRecovery(&in, put)
+	swarmLines(&in, m, put)
+	cpu, peak := math.NaN(), math.NaN()
+	for i, n := range in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))] {
+		if i == 0 {
+			cpu, peak = 0, 0
+		}
+		cpu += n.CPU
+		peak = max(peak, n.RSSPeak)
+	}
+	put("system_cpu", cpu)
+	verified := 0.0
+	for _, o := range ops {
+		verified += float64(o.fetch.Bytes)
+	}
+	if verified > 0 {
+		put("system_cpu_per_gb", cpu/(verified/1e9))
+	}
+	put("node_rss_peak", peak)
+	put("harness_cpu", in.Usage.HarnessCPU)
+	put("emulator_cpu", in.Usage.EmulatorCPU)
+	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
+	put("others_busy", in.Usage.OthersBusy)
+	put("io_pressure", in.Usage.IOPressure)
+	return m
+}

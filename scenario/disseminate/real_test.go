@@ -1,0 +1,103 @@
+package disseminate
+
+import (
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/bittorrent"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// TestSwarmOfProcesses: three trials of four nodes of system bittorrent, without
+// links of their own. In the second the daemon of a leecher is killed by nobody
+// that the trial knows: that is an outcome of this leecher, and the third finds it
+// alive.
+func TestSwarmOfProcesses(t *testing.T) {
+	const size = 24 << 20
+	hosts := systemtest.Hosts(t, 5)
+	c, err := bittorrent.System{}.Start(systemtest.Context(t), system.Deployment{
+		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"upload_limit": "8388608"}, Swarm: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(systemtest.Context(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.Data{Objects: 1, Size: size}, Disseminate: &experiment.Disseminate{
+		Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true}, Cache: "warm", Poll: experiment.Duration(50 * time.Millisecond),
+	}}
+	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
+		Use: experiment.SystemUse{Name: "bittorrent", Mode: "start"}, Cluster: c, Seed: 1,
+		Limits: experiment.Limits{
+			Deadline: experiment.Duration(time.Minute), Stall: experiment.Duration(20 * time.Second), Start: experiment.Duration(30 * time.Second),
+		},
+	}, []experiment.Cell{cell})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := range 3 {
+		victim := chooseRoles(cell.Disseminate, nil, 1, uint64(number), number).leechers[0]
+		var ops []record.Op
+		var marks []record.Mark
+		var once sync.Once
+		load, err := r.Trial(systemtest.Context(t), cell, uint64(number), scenario.Sink{
+			Epoch: time.Now(), Number: number,
+			Block: func(b []byte) error {
+				all, err := record.DecodeBlock(b, nil)
+				ops = append(ops, all...)
+				return err
+			},
+			Marks: func(m []record.Mark) error { marks = append(marks, m...); return nil },
+			Event: func(e record.Event) error {
+				t.Logf("trial %d: %s %s: %s", number, e.Kind, e.What, e.Detail)
+				return nil
+			},
+			Progress: func(_, bytes int64) {
+				if number == 1 && bytes > size/4 {
+					once.Do(func() {
+						if err := syscall.Kill(c.Nodes()[victim].Processes()[0].PID(), syscall.SIGKILL); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := Scenario{}.Measure(scenario.Measured{Cell: cell, Load: load, Ops: slices.Values(ops)})
+		t.Logf("trial %d: %v", number, m)
+		if len(ops) != 3 || len(marks) < 30 {
+			t.Fatalf("trial %d: %d operations, %d marks", number, len(ops), len(marks))
+		}
+		for _, op := range ops {
+			want, class := record.OK, ""
+			if number == 1 && int(op.Worker) == victim {
+				want, class = record.Error, nodes.ClassDied
+			}
+			if op.Outcome != want || op.Class != class || want == record.OK && op.Bytes != size {
+				t.Errorf("trial %d: node %d: %s: %s %q, %d bytes", number, op.Worker, op.Kind, op.Outcome, op.Class, op.Bytes)
+			}
+		}
+		if d := m["duplicates"]; d < 1 || d > 1.5 {
+			t.Errorf("trial %d: payload received is %v of the content", number, d)
+		}
+		// Nothing is left behind.
+		for i, n := range c.Nodes() {
+			if err := n.(system.Healther).Health(t.Context()); err != nil {
+				t.Errorf("trial %d: node %d: %v", number, i, err)
+			}
+		}
+	}
+}

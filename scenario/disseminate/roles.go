@@ -1,0 +1,67 @@
+package disseminate
+
+import (
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// roles is who does what in a trial, by the nodes' places: chosen by seeds that
+// are the same for all systems.
+type roles struct {
+	seeders  []int
+	leechers []int // in the order in which they come
+	slow     []int
+	victims  [][]int // of each fault
+}
+
+// chooseRoles draws the roles of a trial. Seeders depend on the experiment's seed
+// and on the seeder set alone: the same for all sizes of content, so that trials
+// that differ in nothing else are pairs. The order of the leechers and the victims
+// depend on the trial's seed, too.
+func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, trial uint64, number int) roles {
+	set := number
+	if k := d.SeederSets; k > 0 {
+		set = ((number % k) + k) % k // warm-up is numbered from −1 down
+	}
+	all := nodes.Shuffled(d.Nodes, scenario.MixSeed(seed, "seeders", int64(set)))
+	r := roles{seeders: all[:d.Seeders]}
+	rest := all[d.Seeders:]
+	r.slow = nodes.Draw(rest, experiment.SlowLeechers(len(rest), d.Slow), scenario.MixSeed(seed, "slow", int64(set)))
+	r.leechers = nodes.Draw(rest, len(rest), scenario.MixSeed(trial, "order", 0))
+	for i, f := range faults {
+		var from []int
+		switch f.Who() {
+		case "seeders":
+			from = r.seeders
+		case "leechers":
+			from = rest
+		default:
+			from = all
+		}
+		r.victims = append(r.victims, nodes.Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i))))
+	}
+	return r
+}
+
+// arrivals are when n leechers begin, since the release, in their order.
+func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
+	at := make([]time.Duration, n)
+	switch {
+	case j.Wave > 0:
+		for i := range at {
+			at[i] = time.Duration(i/j.Wave) * j.Every.Std()
+		}
+	case j.Poisson > 0:
+		// The first comes at once: before it there is nothing to see.
+		p := workload.Poisson{PerSecond: float64(j.Poisson), Seed: seed}
+		for i := 1; i < n; i++ {
+			gap, _ := p.Pace(at[i-1], uint64(i))
+			at[i] = at[i-1] + gap
+		}
+	}
+	return at
+}

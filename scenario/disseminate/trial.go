@@ -1,0 +1,322 @@
+package disseminate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// swarmRunner is one prepared swarm. Its nodes live through all trials.
+type runner struct {
+	site  scenario.Site
+	nodes []*nodes.Node
+	names []string
+}
+
+// swarmTrial is one trial under way.
+type trial struct {
+	*runner
+	*nodes.Trial
+	cell      experiment.Cell
+	d         *experiment.Disseminate
+	set       workload.Set // of one object
+	title     string       // of the content
+	ref       system.Ref
+	seeders   []*nodes.Node
+	addresses []string                      // of the nodes, by place
+	checked   map[*nodes.Node]*contentCheck // of leechers that have all; under the lock
+}
+
+// contentCheck is what reading back a leecher's content has come to.
+type contentCheck struct {
+	wrong bool  // it is not the content
+	err   error // it could not be read
+}
+
+// Trial implements Runner.
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+	t, err := r.trial(cell, seed, sink)
+	if err != nil {
+		return scenario.Load{}, err
+	}
+	defer t.clean(ctx)
+	if err := t.ready(ctx); err != nil {
+		return scenario.Load{}, err
+	}
+	cpu, err := t.Run(ctx)
+	if err == nil {
+		err = t.verify(ctx)
+	}
+	return t.loaded(cpu), errors.Join(err, t.Record(t.ops()), ctx.Err())
+}
+
+// trial lays out a trial: who is what, and when what is to happen.
+func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*trial, error) {
+	d := cell.Disseminate
+	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
+	if d.Nodes > len(r.nodes) || d.Leechers() < 1 || d.Seeders < 1 {
+		return fail(fmt.Errorf("a swarm of %d nodes with %d seeders, of which %d are there", d.Nodes, d.Seeders, len(r.nodes)))
+	}
+	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
+	rates := map[int]scenario.Rates{}
+	if slowly := (scenario.Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}); slowly != (scenario.Rates{}) {
+		for _, i := range who.slow {
+			rates[i] = slowly
+		}
+	}
+	t := &trial{runner: r, cell: cell, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]*contentCheck{}}
+	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
+	data := cell.Data
+	data.Objects = 1
+	var err error
+	if t.set, err = scenario.DataSet(data, scenario.MixSeed(seed, "content", 0), r.site.Base); err != nil {
+		return fail(err)
+	}
+	t.title = fmt.Sprintf("plimsoll-%016x", scenario.MixSeed(seed, "name", 0))
+	t.Goal = t.set.Object(0).Size
+	t.Bytes = t.Goal * int64(len(who.leechers))
+	t.Add(r.nodes[:d.Nodes]...)
+	for _, i := range who.seeders {
+		t.seeders = append(t.seeders, t.Nodes[i])
+	}
+	offsets := arrivals(d.Join, len(who.leechers), scenario.MixSeed(seed, "arrivals", 0))
+	for k, i := range who.leechers {
+		t.Time(t.Nodes[i], offsets[k])
+	}
+	for i, f := range d.Faults {
+		t.AddFault(f, who.victims[i])
+	}
+	t.Done = func(n *nodes.Node) {
+		if !d.Stay.Forever {
+			t.Go(func() { t.leave(n, n.Ended+d.Stay.For) })
+		}
+	}
+	return t, nil
+}
+
+// ready brings the swarm to where the leechers can be released: all nodes run
+// and have nothing of the content, the links are what they are to be, the seeders
+// have published.
+func (t *trial) ready(ctx context.Context) error {
+	if err := t.NeedLinks("disseminate.slow"); err != nil {
+		return err
+	}
+	err := t.Each(ctx, t.Nodes, "start it anew", t.Starting, func(ctx context.Context, n *nodes.Node) error {
+		if !t.d.Fresh && !n.Stale && nodes.Ended(n.System.Processes()) == nil {
+			return nil
+		}
+		return restart(ctx, n, false)
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.Links.Apply(ctx); err != nil {
+		return t.Failed("shape the links", err)
+	}
+	err = t.Each(ctx, t.Nodes, "its address", t.Starting, func(ctx context.Context, n *nodes.Node) (err error) {
+		t.addresses[n.Place], err = member(n).Address(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := t.publish(ctx, t.seeders...); err != nil {
+		return err
+	}
+	t.Event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.Goal), nodes.Names(t.seeders)), begun.Sub(t.Sink.Epoch), time.Since(begun))
+	if t.d.Cache != "cold" {
+		return nil
+	}
+	if t.site.DropCaches == nil {
+		return t.Failed("cache: cold", errors.New("the page cache cannot be emptied here"))
+	}
+	if err := nodes.Within(ctx, t.Starting, t.site.DropCaches); err != nil {
+		return t.Failed("cache: cold", err)
+	}
+	return nil
+}
+
+// publish gives the content to seeders. They must agree on what it is called.
+func (t *trial) publish(ctx context.Context, seeders ...*nodes.Node) error {
+	var mu sync.Mutex
+	return t.Each(ctx, seeders, "publish the content", t.site.Limits.Deadline.Std(), func(ctx context.Context, n *nodes.Node) error {
+		content, err := t.set.Open(0)
+		if err != nil {
+			return err
+		}
+		defer content.Close()
+		ref, err := member(n).Publish(ctx, t.title, t.Goal, content)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if t.ref == "" {
+			t.ref = ref
+		}
+		if ref != t.ref {
+			return fmt.Errorf("it calls the content %s, and another seeder calls the same bytes %s: %w", ref, t.ref, system.ErrAnswer)
+		}
+		return nil
+	})
+}
+
+func member(n *nodes.Node) system.Member { return n.System.(system.Member) }
+
+// restart starts the node's daemon again.
+func restart(ctx context.Context, n *nodes.Node, keep bool) error {
+	r, ok := n.System.(system.Restarter)
+	if !ok {
+		return errors.New("its daemon does not run, and cannot be started again")
+	}
+	n.Stale = true
+	err := r.Restart(ctx, keep)
+	n.Stale = err != nil
+	return err
+}
+
+// Start tells a leecher of its task, and implements NodeActions.
+func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
+	return member(n).Fetch(ctx, t.ref, t.peers(n))
+}
+
+// peers are the addresses that a leecher is told: those of all seeders and of all
+// other leechers that have come, so that, as with a tracker, everyone knows
+// everyone; who comes later tells those who were there by connecting to them.
+// Seeders come first, turned by the leecher's place in the order, so that a node
+// that uses only the first is not the same one's guest as all others.
+func (t *trial) peers(n *nodes.Node) []string {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	at, now := slices.Index(t.Timed, n), t.Now()
+	var from []string
+	for i := range t.seeders {
+		from = append(from, t.addresses[t.seeders[(at+i)%len(t.seeders)].Place])
+	}
+	for i := range t.Timed {
+		if other := t.Timed[(at+i)%len(t.Timed)]; other != n && other.Released <= now && !other.Left {
+			from = append(from, t.addresses[other.Place])
+		}
+	}
+	return from
+}
+
+// Poll implements NodeActions.
+func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
+	f, err := member(n).Progress(ctx, t.ref)
+	if f.Complete && f.Verified < 0 {
+		f.Verified = t.Goal
+	}
+	f.Verified = max(0, f.Verified)
+	return nodes.Answer{
+		Mark: record.Mark{Verified: f.Verified, Written: f.Written, Received: f.Received, Sent: f.Sent, Peers: f.Peers,
+			Complete: f.Complete, Trouble: f.Trouble},
+		Goal: t.Goal, First: f.Verified > 0, All: f.Complete || f.Verified >= t.Goal,
+		Done: f.Complete && (f.Written < 0 || f.Written >= t.Goal),
+	}, err
+}
+
+// Kill implements NodeActions.
+func (t *trial) Kill(ctx context.Context, n *nodes.Node) error {
+	return n.System.(system.Restarter).Kill(ctx)
+}
+
+// Restart implements NodeActions. A seeder that kept its data publishes it again, as an
+// operator would.
+func (t *trial) Restart(ctx context.Context, n *nodes.Node, empty bool) error {
+	err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, !empty) })
+	if err == nil && !empty && slices.Contains(t.seeders, n) {
+		err = t.publish(ctx, n)
+	}
+	return err
+}
+
+// ops are the leechers' operations, each until all was verified: a leecher counts once.
+// Details say when all was on disk.
+func (t *trial) ops() (all []record.Op) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	for _, n := range t.Timed {
+		all = append(all, t.op(n))
+	}
+	return all
+}
+
+func (t *trial) op(n *nodes.Node) record.Op {
+	op := t.Op(n, record.OpFetch)
+	op.Length, op.Bytes = t.Goal, min(n.Verified, t.Goal)
+	if n.All > 0 {
+		op.LastByte, op.Bytes = scenario.Nanos(n.All), t.Goal
+		op.Outcome, op.Class = t.verdict(n)
+	}
+	return op
+}
+
+// loaded is what the trial says of itself. cpu is that of this process in the load.
+func (t *trial) loaded(cpu float64) scenario.Load {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	load := t.Loaded(cpu, t.names)
+	of := func(kind string, of func(n *nodes.Node) float64) {
+		load.Details = append(load.Details, nodes.Details(kind, t.names, func(i int) float64 {
+			if i < len(t.Nodes) && slices.Contains(t.Timed, t.Nodes[i]) {
+				return of(t.Nodes[i])
+			}
+			return math.NaN()
+		})...)
+	}
+	load.Details = append(load.Details, nodes.Details(record.DetailSeeder, t.names, func(i int) float64 {
+		switch {
+		case i >= len(t.Nodes):
+			return math.NaN()
+		case slices.Contains(t.seeders, t.Nodes[i]):
+			return 1
+		}
+		return 0
+	})...)
+	of(record.DetailPayload, func(n *nodes.Node) float64 {
+		if n.Killed() || n.Last.Received <= 0 {
+			return math.NaN()
+		}
+		return float64(n.Last.Received)
+	})
+	of(record.DetailCalled, func(n *nodes.Node) float64 {
+		if n.Called == 0 {
+			return math.NaN()
+		}
+		return (n.Called - n.Released).Seconds()
+	})
+	of(record.DetailGap, func(n *nodes.Node) float64 { return n.Gap.Seconds() })
+	of(record.DetailOnDisk, func(n *nodes.Node) float64 {
+		if n.All > 0 && n.DoneAt > 0 {
+			return n.DoneAt.Seconds()
+		}
+		return n.Ended.Seconds()
+	})
+	of(record.DetailDiskOutcome, func(n *nodes.Node) float64 {
+		if n.DoneAt == 0 {
+			return float64(n.Outcome)
+		}
+		return float64(t.op(n).Outcome)
+	})
+	if !t.d.Stay.Forever {
+		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay)
+	}
+	load.Notes = t.Notes
+	return load
+}
+
+// Close implements Runner: the deployment goes as a whole.
+func (r *runner) Close(context.Context) error { return nil }

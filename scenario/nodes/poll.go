@@ -1,0 +1,422 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+)
+
+// Answer is what a node says when it is asked how far it is. The mark lacks the node and
+// the times.
+type Answer struct {
+	record.Mark
+	Goal  int64 // that Verified is to come to; 0: not known
+	First bool  // it has got something
+	All   bool  // it has all
+	Done  bool  // and nothing is left to do with it
+	Wrong bool  // it has come to its end with something else
+	Own   any   // the answer of the system, for the scenario
+}
+
+// Progress is how far a node that is timed is. Times are since the trial's epoch; 0: not yet.
+type Progress struct {
+	Released time.Duration // when it is to begin
+	Started  time.Duration // it is to be given its task
+	Called   time.Duration // its first task began to be given
+
+	First, All, DoneAt time.Duration // ends of the polls that first told of them
+	Verified           int64
+	Opening            int64         // what was verified at the first answer, or at that which first told of something
+	Most               int64         // the most that was verified
+	MostPeers          int           // that it was connected to
+	Last               Answer        // the latest
+	Gap                time.Duration // longest time in which something could have happened unseen
+
+	Ended   time.Duration // it is decided what becomes of it
+	Outcome record.Outcome
+	Class   string
+
+	tasked  bool          // it has its task, in its daemon's present life
+	Polled  bool          // there was an answer
+	asked   time.Duration // start of the latest poll that was answered, or when it got its task
+	silent  error         // why the latest poll had no answer; nil: it had
+	percent int64         // of the goal, when it last left a mark
+	news    time.Duration // end of the latest poll that told of something new, or what else its patience counts from
+	stalled bool
+}
+
+// Classes of nodes that the experiment itself has ended, which are no failures of the
+// system, and of those that ended by themselves.
+const (
+	ClassCrashed = "crashed on purpose"
+	ClassCut     = "cut away on purpose"
+	ClassDied    = "daemon died"
+	classSilent  = "no answer"
+	ClassAgain   = "not started again"
+)
+
+// ClassError is an error of a start that has a class of its own.
+type ClassError struct {
+	Class string
+	Err   error
+}
+
+func (e *ClassError) Error() string { return e.Err.Error() }
+func (e *ClassError) Unwrap() error { return e.Err }
+
+// end decides what becomes of a node, once.
+func (p *Progress) end(at time.Duration, outcome record.Outcome, class string) {
+	if p.Ended == 0 {
+		p.Ended, p.Outcome, p.Class = at, outcome, class
+	}
+}
+
+// lost ends a node that is gone for good. One that was still to come has come to
+// nothing at the moment at which it would have.
+func (p *Progress) lost(at time.Duration, outcome record.Outcome, class string) {
+	if p.Started == 0 {
+		p.Started = p.Released
+	}
+	p.end(max(at, p.Released), outcome, class)
+}
+
+// again lets a node go on that was started again; empty: it has lost what it had.
+func (p *Progress) again(empty bool) {
+	p.Last = Answer{}
+	if empty {
+		p.Verified, p.percent = 0, 0
+		if p.Outcome == record.OK {
+			p.Ended = 0
+		}
+	}
+	if p.Ended == 0 {
+		p.All, p.DoneAt = 0, 0
+	}
+}
+
+// why is what a node that does not go on says of itself.
+func (p *Progress) why() string {
+	if p.silent != nil {
+		return classSilent
+	}
+	return p.Last.Trouble
+}
+
+// tells reports whether an answer leaves a mark.
+func (p *Progress) tells(a *Answer) bool {
+	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 || a.Done && p.DoneAt == 0 ||
+		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 || a.Trouble != "" && a.Trouble != p.Last.Trouble
+}
+
+func (a *Answer) percent() int64 {
+	if a.Goal <= 0 {
+		return 0
+	}
+	return 100 * min(a.Verified, a.Goal) / a.Goal
+}
+
+// accompany takes a node through the trial, from its arrival on. All nodes are polled at
+// the same interval, over which they are spread evenly, so that the polls of many do not
+// meet.
+func (t *Trial) accompany(i int, n *Node) {
+	if n.Offset > 0 && !t.Until(n.Released) {
+		return
+	}
+	t.Mu.Lock()
+	now := t.Now()
+	lost := n.Ended > 0 // before it came
+	if !lost {
+		n.Started, n.asked, n.news = now, now, now
+	}
+	serving := n.Serving()
+	t.Mu.Unlock()
+	if lost {
+		return
+	}
+	if serving { // else it gets its task when it is back
+		t.start(n)
+	}
+	t.polls(t.Released+t.every*time.Duration(i+1)/time.Duration(len(t.Timed)), func() (enough bool) {
+		t.Mu.Lock()
+		// One that has all may lose it and begin anew, while a fault is to come.
+		over := n.Ended > 0 && (n.Outcome != record.OK || len(t.Faults) == 0)
+		ask := n.Serving() && n.tasked && n.Ended == 0
+		starts := n.starts
+		t.Mu.Unlock()
+		if ask {
+			t.poll(n, starts)
+		}
+		return over
+	})
+}
+
+// start gives a node its task, and says whether it has it.
+func (t *Trial) start(n *Node) bool {
+	t.Mu.Lock()
+	starts, begun := n.starts, t.Now()
+	if n.Called == 0 {
+		n.Called = begun
+	}
+	t.Mu.Unlock()
+	err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Start(ctx, n) })
+	now := t.Now()
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	if n.starts != starts || !n.Serving() || err != nil && t.Load.Err() != nil { // it ended meanwhile, or the trial did
+		return false
+	}
+	if err != nil {
+		outcome, class, _ := scenario.OutcomeOf(err, nil)
+		what := "task refused"
+		var own *ClassError
+		if errors.As(err, &own) {
+			outcome, class, what = record.Error, own.Class, own.Class
+		}
+		n.end(now, outcome, class)
+		t.Event("node", what, n.Name+": "+scenario.ShortError(err), now, now-begun)
+	} else {
+		n.tasked, n.stalled, n.asked, n.news = true, false, now, now
+		t.watchProcesses(n)
+	}
+	t.wake()
+	return err == nil
+}
+
+// polls calls ask at moments of one absolute schedule, one at a time, until the
+// load is over or ask says that it is enough. Those that come while one is under
+// way drop out.
+func (t *Trial) polls(first time.Duration, ask func() (enough bool)) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now := t.Now()
+		next := first
+		if now >= first {
+			next += ((now-first)/t.every + 1) * t.every
+		}
+		timer.Reset(next - now)
+		select {
+		case <-t.Load.Done():
+			return
+		case <-timer.C:
+		}
+		if ask() {
+			return
+		}
+	}
+}
+
+// poll asks a node how far it is.
+func (t *Trial) poll(n *Node, starts int) {
+	ctx, cancel := context.WithTimeout(t.Load, t.patience)
+	defer cancel()
+	start := t.Now()
+	a, err := t.actions.Poll(ctx, n)
+	end := t.Now()
+	t.Mu.Lock()
+	measure := t.Measured && err == nil && n.tells(&a)
+	t.Mu.Unlock()
+	if measure { // after the poll, which it must not make longer
+		a.Received, a.Sent = t.moved(ctx, n.Place)
+	}
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	if err != nil && t.Load.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
+		return
+	}
+	if err == nil && !n.Polled && a.Verified > 0 { // it may have come while the node was given its task
+		n.asked = n.Started
+	}
+	n.Gap = max(n.Gap, end-n.asked)
+	if err != nil {
+		if n.silent == nil {
+			last := n.Last
+			last.Verified, last.Trouble = n.Verified, classSilent+": "+scenario.ShortError(err)
+			t.mark(n, start, end, last)
+		}
+		n.silent = err
+		return
+	}
+	t.saw(n, start, end, a)
+	t.reached()
+	t.wake()
+}
+
+// saw takes the answer of a poll. With the lock.
+func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
+	if n.tells(&a) {
+		t.mark(n, start, end, a)
+		n.percent = max(n.percent, a.percent())
+	}
+	news := a.Verified > n.Last.Verified || a.Written > n.Last.Written || a.Complete && !n.Last.Complete
+	first := a.First && n.First == 0
+	if first {
+		n.First = end
+	}
+	if first || !n.Polled {
+		n.Opening = a.Verified
+	}
+	if a.All && n.All == 0 {
+		n.All = end
+	}
+	if a.Done && n.DoneAt == 0 {
+		n.DoneAt = end
+	}
+	n.Verified, n.Most, n.MostPeers = a.Verified, max(n.Most, a.Verified), max(n.MostPeers, a.Peers)
+	n.silent, n.Last, n.Polled, n.asked = nil, a, true, start
+	t.most = max(t.most, t.share())
+	if news {
+		n.news = end
+		if n.stalled {
+			n.stalled = false
+			t.Event("node", "stall passed", n.Name, end, 0)
+		}
+		t.recover(n, end)
+	}
+	switch {
+	case a.Wrong:
+		n.end(end, record.WrongBytes, "")
+	case n.All > 0 && n.DoneAt > 0 && n.Ended == 0:
+		n.end(end, record.OK, "")
+		if t.Done != nil {
+			t.Done(n)
+		}
+	}
+}
+
+// mark keeps what a poll told. With the lock.
+func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
+	m := a.Mark
+	m.Node, m.Before, m.Start, m.End = n.Place, min(start, n.asked), start, end
+	t.marks = append(t.marks, m)
+}
+
+// moved is what has crossed a node's link since the load began; −1: not known.
+func (t *Trial) moved(ctx context.Context, place int) (received, sent int64) {
+	all := t.Links.traffic(ctx)
+	if place >= len(all) || place >= len(t.traffic) {
+		return -1, -1
+	}
+	since := func(now, then float64) int64 {
+		if math.IsNaN(now - then) {
+			return -1
+		}
+		return max(0, int64(now-then))
+	}
+	return since(all[place].Received, t.traffic[place].Received), since(all[place].Sent, t.traffic[place].Sent)
+}
+
+// judge decides about nodes by the clock, and says whether the load is over; if not,
+// when to judge again. With the lock.
+func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
+	next = now + time.Hour
+	at := func(moment time.Duration) { next = min(next, moment) }
+	unfinished, waiting := false, t.pending > 0
+	for _, n := range t.Timed {
+		deadline := n.Released + t.deadline
+		switch {
+		case n.Ended > 0:
+			continue
+		case n.Started == 0: // its arrival is to come
+			unfinished, waiting = true, true
+			continue
+		case now >= deadline:
+			t.decide(n, now)
+			continue
+		}
+		at(deadline)
+		unfinished = true
+		limit := n.news + t.stall
+		switch {
+		case n.down || !n.tasked: // its patience begins when it has its task
+			waiting = true
+		case !n.stalled && now < limit:
+			at(limit)
+			waiting = true
+		case !n.stalled:
+			n.stalled = true
+			t.stalls++
+			detail := n.Name
+			if why := n.why(); why != "" {
+				detail += ": " + why
+			}
+			t.Event("node", "stalled", detail, now, 0)
+		}
+		if n.stalled && now < t.hope {
+			at(t.hope)
+			waiting = true
+		}
+	}
+	return !unfinished || !waiting, next
+}
+
+// cutOff reports whether a fault has taken a node away from every node that has what it
+// is to get: one that serves is left on the other side, alone. Where those were taken
+// away from all that are timed, it is for the system to go on without them, as when they
+// are dead. With the lock.
+func (t *Trial) cutOff(n *Node) bool {
+	apart := t.Links.apart()
+	if !slices.Contains(apart, n) {
+		return false
+	}
+	beyond := false
+	for _, s := range t.Nodes {
+		switch {
+		case s.timed || !s.Serving():
+		case slices.Contains(apart, s):
+			return false
+		default:
+			beyond = true
+		}
+	}
+	return beyond
+}
+
+// decide ends a node that has come to a standstill, or to its deadline. With the lock.
+func (t *Trial) decide(n *Node, at time.Duration) {
+	switch {
+	case t.cutOff(n):
+		n.end(at, record.Cancelled, ClassCut)
+	case !n.stalled:
+		n.end(at, record.Deadline, "")
+	case n.silent != nil && !errors.Is(n.silent, context.DeadlineExceeded):
+		outcome, class, _ := scenario.OutcomeOf(n.silent, nil)
+		n.end(at, outcome, class)
+	default:
+		n.end(at, record.Stalled, n.why())
+	}
+}
+
+// conclude decides about the nodes that are left when the load is over. whole: it has
+// come to its end, and was not cut short.
+func (t *Trial) conclude(whole bool) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	for _, n := range t.Timed {
+		switch {
+		case n.Ended > 0:
+		case whole && n.Started > 0:
+			t.decide(n, t.Ended)
+		default:
+			if n.Started == 0 {
+				n.Started, n.Released = t.Ended, t.Ended
+			}
+			n.end(t.Ended, record.Cancelled, "")
+		}
+	}
+	for _, f := range t.Faults {
+		switch {
+		case !whole:
+		case !f.begun:
+			t.Note("the fault %q never came: the nodes had %.3g %% of all at most when the load was over, %.3g s after the start",
+				f.Fault, 100*t.most, (t.Ended - t.Released).Seconds())
+		case f.For > 0 && f.undone == 0:
+			t.Note("the fault %q was not undone before the load was over, %.3g s after the start", f.Fault, (t.Ended - t.Released).Seconds())
+		}
+	}
+}

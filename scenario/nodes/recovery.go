@@ -1,0 +1,122 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// recovery is a node that is timed and that a fault has struck which is to be undone.
+type recovery struct {
+	fault  *Fault
+	node   *Node
+	undone time.Duration // the fault, for this node; 0: not yet
+	beyond int64         // what it had verified then
+	after  time.Duration // from then until it had verified more; 0: it has not
+}
+
+// struck are the nodes that a fault stops: those that it kills, and those that
+// it keeps from one that has what they are to get, by killing that or by a cut that runs
+// between the two. A rate that changes stops nobody.
+func (t *Trial) struck(f *Fault) (all []*Node) {
+	hits := func(n *Node) bool {
+		return slices.Contains(f.killed, n) || slices.ContainsFunc(f.killed, func(k *Node) bool { return !k.timed })
+	}
+	switch f.Kind() {
+	case experiment.FaultRate:
+		return nil
+	case experiment.FaultCut:
+		hits = func(n *Node) bool {
+			return slices.ContainsFunc(t.Nodes, func(s *Node) bool {
+				return !s.timed && slices.Contains(f.Victims, s) != slices.Contains(f.Victims, n)
+			})
+		}
+	}
+	for _, n := range t.Timed {
+		if hits(n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// awaitUndoing notes whom a fault that is to be undone has struck before they had
+// all. With the lock.
+func (t *Trial) awaitUndoing(f *Fault) {
+	if f.For == 0 {
+		return
+	}
+	for _, n := range t.struck(f) {
+		loses := f.WithoutData && slices.Contains(f.killed, n) && n.Outcome == record.OK
+		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.node == n && (r.fault == f || r.after == 0) })
+		if n.Started == 0 || n.Ended > 0 && !loses || known {
+			continue
+		}
+		t.affected = append(t.affected, &recovery{fault: f, node: n})
+	}
+}
+
+// recovering is what is under way of a node's recovery: one that two faults
+// strike at a time recovers once, from the last that is undone.
+func (t *Trial) recovering(n *Node) *recovery {
+	for _, r := range t.affected {
+		if r.node == n && r.after == 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// awaitRecovery counts from now on for nodes: what kept them is undone. With the lock.
+func (t *Trial) awaitRecovery(now time.Duration, of ...*Node) {
+	for _, n := range of {
+		if r := t.recovering(n); r != nil && n.Ended == 0 && !n.down {
+			r.undone, r.beyond = now, n.Verified
+		}
+	}
+}
+
+// recover notes that a node has more than before. With the lock.
+func (t *Trial) recover(n *Node, at time.Duration) {
+	if r := t.recovering(n); r != nil && r.undone > 0 && n.Verified > r.beyond {
+		r.after = at - r.undone
+	}
+}
+
+// held reports whether a node was unfinished when a fault that had struck it
+// was undone, or failed before: one that got all from others meanwhile was not
+// held up, and one that another fault has taken away for good says nothing.
+func (r *recovery) held() bool {
+	switch r.node.Outcome {
+	case record.Cancelled:
+		return r.after > 0
+	case record.OK:
+		return r.undone > 0
+	}
+	return true
+}
+
+// faultDetails are how long faults lasted that were undone, and how long the nodes that
+// they had held up took to go on.
+func (t *Trial) faultDetails() (all []record.Detail) {
+	for i, f := range t.Faults {
+		fault := fmt.Sprintf("fault %d", i+1)
+		if f.undone > 0 {
+			all = append(all, record.Detail{Kind: record.DetailOutage, Name: fault, Value: (f.undone - f.start).Seconds()})
+		}
+		for _, r := range t.affected {
+			if r.fault != f || !r.held() {
+				continue
+			}
+			took := -time.Second // it did not
+			if r.after > 0 {
+				took = r.after
+			}
+			all = append(all, record.Detail{Kind: record.DetailRecovery, Name: fault + ", " + r.node.Name, Value: took.Seconds()})
+		}
+	}
+	return all
+}

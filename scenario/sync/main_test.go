@@ -1,0 +1,9 @@
+package sync
+
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m) }

@@ -1,0 +1,201 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// syncRunner is one prepared deployment: its chains are there. Peers live from
+// trial to trial.
+type runner struct {
+	site    scenario.Site
+	cluster system.Chains // nil: attached
+	nodes   []*nodes.Node
+	names   []string
+	chains  map[system.ChainSpec]system.Chain
+	replays replays
+	serving map[int]string // the chain that each host serves, by place
+	kept    int            // stores of nodes that failed
+	checked map[peerPath]record.LinkCheck
+}
+
+// Prepare implements Scenario: it makes the chains. They are replayed cell by cell,
+// see Ready.
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	r := &runner{
+		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
+		checked: map[peerPath]record.LinkCheck{},
+	}
+	if err := r.findNodes(cells); err != nil {
+		return nil, err
+	}
+	if r.attached() {
+		return r, nil
+	}
+	for _, c := range cells {
+		if err := r.makeChain(ctx, c.Sync); err != nil {
+			return nil, err
+		}
+	}
+	r.replays = r.earlierReplays()
+	return r, nil
+}
+
+// Close implements Runner: what was started goes as a whole, and to what was
+// attached to nothing was done.
+func (*runner) Close(context.Context) error { return nil }
+
+func (r *runner) attached() bool { return r.site.Use.Mode == string(system.Attach) }
+
+// findNodes takes the nodes of the deployment, and looks whether they are what the
+// cells ask for.
+func (r *runner) findNodes(cells []experiment.Cell) error {
+	name := r.site.Use.Name
+	need := 1
+	for _, c := range cells {
+		if !r.attached() {
+			need = max(need, 1+c.Sync.Peers)
+		}
+	}
+	all := r.site.Cluster.Nodes()
+	if len(all) < need {
+		return fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", name, len(all), need)
+	}
+	for i, n := range all {
+		_, ok := n.(system.Follower)
+		if problems := unfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
+			return &scenario.UnfitError{System: name, Problems: problems}
+		} else if !ok {
+			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)
+		}
+		own := fmt.Sprintf("%s-%02d", name, i+1)
+		r.nodes, r.names = append(r.nodes, &nodes.Node{Place: i, Name: own, System: n}), append(r.names, own)
+	}
+	if r.attached() {
+		return nil
+	}
+	var ok bool
+	if r.cluster, ok = r.site.Cluster.(system.Chains); !ok {
+		return fmt.Errorf("%s: the deployment is a %T, which makes no chains", name, r.site.Cluster)
+	}
+	return nil
+}
+
+// settingsOf are the options of a cell's nodes.
+func (r *runner) settingsOf(s *experiment.Sync) system.Options {
+	opt := system.Options{}
+	maps.Copy(opt, r.site.Use.With)
+	maps.Copy(opt, s.Options)
+	return opt
+}
+
+// settingsText names settings, the same ones the same.
+func settingsText(opt system.Options) string {
+	parts := make([]string, 0, len(opt))
+	for _, k := range slices.Sorted(maps.Keys(opt)) {
+		parts = append(parts, fmt.Sprintf("%s=%q", k, opt[k]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// makeChain makes the chain of a cell, unless it is there.
+func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
+	spec := chainSpec(s, r.site.Seed)
+	if _, there := r.chains[spec]; there {
+		return nil
+	}
+	begun := time.Now()
+	chain, err := r.cluster.Chain(ctx, spec, r.say)
+	if err != nil {
+		return r.unfit(fmt.Sprintf("make a chain of %d blocks", s.Blocks), err)
+	}
+	if chain.Height < 1 || chain.Bytes < 1 || chain.Tip == "" {
+		return fmt.Errorf("%s: it has made a chain of height %d with %d bytes and the tip %q: %w", r.site.Use.Name, chain.Height, chain.Bytes, chain.Tip, system.ErrAnswer)
+	}
+	r.chains[spec] = chain
+	what := "chain found"
+	if chain.Built {
+		what = "chain made"
+	}
+	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions, experiment.RoughBytes(float64(chain.Bytes)))
+	r.tell("phase", what, detail, time.Since(begun))
+	if chain.Note != "" {
+		r.tell("note", what, chain.Note, 0)
+		r.say(chain.Note)
+	}
+	return nil
+}
+
+func (r *runner) say(text string) {
+	if r.site.Say != nil {
+		r.site.Say(r.site.Use.Name + ": " + text)
+	}
+}
+
+func (r *runner) tell(kind, what, detail string, took time.Duration) {
+	if r.site.Event != nil {
+		r.site.Event(kind, what, r.site.Use.Name+": "+detail, took)
+	}
+}
+
+// unfit is why something that a cell asks for could not be done. Settings that the
+// system refuses make it unfit; all of them name the option (see system.Options).
+func (r *runner) unfit(what string, err error) error {
+	if strings.Contains(err.Error(), `option "`) {
+		return &scenario.UnfitError{System: r.site.Use.Name, Problems: []system.Problem{{
+			What: fmt.Sprintf("%s: %v", what, err), Hint: "change the option, or its values in sync.vary; `plimsoll systems " + r.site.Use.Name + "` lists what there is",
+		}}}
+	}
+	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
+}
+
+// storeSize is the size of a RAM disk for a node that has all of a chain.
+func storeSize(chain system.Chain) int64 {
+	disk := float64(chain.Disk)
+	if disk <= 0 {
+		disk = experiment.StoreBytes(float64(chain.Bytes))
+	}
+	return int64(experiment.RAMDiskBytes(disk))
+}
+
+// store makes the directory of a fresh node's store. Where there is no memory for
+// it the trial is left out.
+func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (scenario.StoreDir, error) {
+	make := r.site.Disk
+	if storage == "ram" {
+		make = func(ctx context.Context) (scenario.StoreDir, error) {
+			if r.site.RAM == nil {
+				return scenario.StoreDir{}, errors.New("there are no RAM disks here")
+			}
+			return r.site.RAM(ctx, storeSize(chain))
+		}
+	}
+	if make == nil {
+		make = func(context.Context) (scenario.StoreDir, error) {
+			dir, err := os.MkdirTemp(r.site.Dir, "store-")
+			return scenario.StoreDir{Path: dir, On: "the disk of " + r.site.Dir, Remove: func() error { return os.RemoveAll(dir) }}, err
+		}
+	}
+	dir, err := make(ctx)
+	switch {
+	case err == nil:
+		return dir, nil
+	case ctx.Err() != nil:
+		return dir, context.Cause(ctx)
+	case storage == "ram":
+		return dir, &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v", experiment.RoughBytes(float64(storeSize(chain))), err)}
+	}
+	return dir, fmt.Errorf("%s: make a directory for the store: %w", r.site.Use.Name, err)
+}

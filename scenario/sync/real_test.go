@@ -1,0 +1,57 @@
+package sync
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// TestSyncDeaths: a process that ends by itself is an outcome where it is the fresh
+// node's, and a note where it is a peer's. In real time, as processes are.
+func TestSyncDeaths(t *testing.T) {
+	for place, want := range map[int]string{
+		0: "sync error daemon died;serve error daemon died;",
+		1: "sync stalled ;serve stalled ;",
+	} {
+		w := newSyncTest(t, 1, func(f *fakeChains, cell *experiment.Cell) {
+			f.opens, f.waits = 10*time.Millisecond, 10*time.Millisecond
+			cell.Sync.Replay = false
+		})
+		w.site.Limits.Stall = experiment.Duration(300 * time.Millisecond)
+		host := systemtest.Hosts(t, 1)[0]
+		process, err := host.Start(systemtest.Context(t), testbed.Command{Name: filepath.Base(t.Name()), Role: "system", Args: []string{"sleep", "0.5"}, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.c.nodes[place].process = process
+		go func() {
+			<-process.Done()
+			_ = w.c.nodes[place].Kill(t.Context())
+		}()
+		w.run()
+		w.want(want)
+		e := w.happened(nodes.ClassDied)
+		if len(e) != 1 || !strings.HasPrefix(e[0].Detail, w.runner.names[place]+": ") {
+			t.Errorf("%+v", w.events)
+		}
+		if kept := len(w.happened("store kept")); (kept == 1) != (place == 0) {
+			t.Errorf("the store was kept %d times: %+v", kept, w.events)
+		}
+		if n := strings.Join(w.load.Notes, "|"); strings.Contains(n, "fake-02 died") != (place == 1) {
+			t.Errorf("notes %q", n)
+		}
+		if op := w.ops[1]; op.Bytes == 0 || op.Bytes > fakeBytes/2 {
+			t.Errorf("%+v", op)
+		}
+		if place == 0 { // the process of an earlier trial is no death in the next
+			w.run()
+			w.want(allOK)
+		}
+	}
+}

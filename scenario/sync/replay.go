@@ -1,0 +1,150 @@
+package sync
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// replays are those that were made of a system, by replayKey. A key without one was
+// tried in vain.
+type replays map[string]*system.Replayed
+
+// A replay that is over soon is done a few times, of which the median counts.
+const (
+	soon        = 2 * time.Second
+	soonReplays = 3
+)
+
+// replayedWith are the options that decide about a cell's replay.
+func (r *runner) replayedWith(s *experiment.Sync) system.Options {
+	opt := r.settingsOf(s)
+	maps.DeleteFunc(opt, func(name, _ string) bool { return slices.Contains(s.Network, name) })
+	return opt
+}
+
+// replayKey is the same for cells that have the same replay, also in later sessions
+// if the system is what it was.
+func (r *runner) replayKey(s *experiment.Sync) string {
+	return fmt.Sprintf("%s: %s in %s with %s", settingsText(r.site.Cluster.Identity()), r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.replayedWith(s)))
+}
+
+// Ready implements Readier: it validates the chain of a cell locally, unless that
+// was done for this cell or for one that differs in nothing that matters to it.
+func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
+	if r.attached() || !c.Sync.Replay {
+		return nil
+	}
+	key := r.replayKey(c.Sync)
+	if _, tried := r.replays[key]; tried {
+		return nil
+	}
+	one, err := r.replay(ctx, c)
+	if err != nil {
+		return err
+	}
+	r.replays[key] = one
+	return r.keepReplays()
+}
+
+// replay is the median of a few replays, where they are short. One that does not
+// fit into memory is left out, as the trials are that need it; so is that of a
+// system which has none.
+func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replayed, error) {
+	s := c.Sync
+	chain := r.chains[chainSpec(s, r.site.Seed)]
+	with := "in " + s.Storage
+	opt := r.replayedWith(s)
+	maps.DeleteFunc(opt, func(name, _ string) bool { _, varies := s.Options[name]; return !varies })
+	if len(opt) > 0 {
+		with += " with " + settingsText(opt)
+	}
+	r.say(fmt.Sprintf("replaying %d blocks from a local file (%s)", chain.Height, with))
+	var seconds, cpu []float64
+	for range soonReplays {
+		one, err := r.replayOnce(ctx, chain, s)
+		var skip *scenario.SkipError
+		switch {
+		case errors.As(err, &skip):
+			r.tell("note", "replay left out", skip.Why, 0)
+			return nil, nil
+		case errors.Is(err, system.ErrNoReplay):
+			r.tell("note", "replay left out", err.Error(), 0)
+			return nil, nil
+		case err != nil:
+			return nil, r.unfit("replay the chain", err)
+		case one.Blocks < chain.Height:
+			return nil, fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height, one.Blocks, system.ErrAnswer)
+		}
+		seconds, cpu = append(seconds, one.Seconds), append(cpu, one.CPU)
+		if one.Seconds >= soon.Seconds() {
+			break
+		}
+	}
+	median := &system.Replayed{Seconds: stats.Median(slices.Clone(seconds)), CPU: stats.Median(cpu), Blocks: chain.Height}
+	r.tell("phase", "chain replayed", fmt.Sprintf("%d blocks %s: %.4g s, %.4g s of CPU, median of %d (%.4g to %.4g s)",
+		chain.Height, with, median.Seconds, median.CPU, len(seconds), slices.Min(seconds), slices.Max(seconds)),
+		time.Duration(median.Seconds*float64(time.Second)))
+	return median, nil
+}
+
+// replayOnce does it into a store that is removed at once.
+func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.Sync) (out system.Replayed, err error) {
+	store, err := r.store(ctx, chain, s.Storage)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, store.Remove()) }()
+	return r.cluster.Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.replayedWith(s)})
+}
+
+// replaysFile is where a later session of the run finds what was replayed; empty:
+// there is none.
+func (r *runner) replaysFile() string {
+	if r.site.Kept == "" {
+		return ""
+	}
+	return filepath.Join(r.site.Kept, r.site.Use.Name+".replays.json")
+}
+
+// earlierReplays are those of the sessions before, so that all trials of a cell are
+// held to the same. What cannot be read is made again.
+func (r *runner) earlierReplays() replays {
+	all := replays{}
+	if file := r.replaysFile(); file != "" {
+		if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &all) != nil {
+			all = replays{}
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, one *system.Replayed) bool { return one == nil }) // there may be memory for it now
+	return all
+}
+
+func (r *runner) keepReplays() error {
+	file := r.replaysFile()
+	if file == "" {
+		return nil
+	}
+	b, err := json.Marshal(r.replays)
+	if err == nil {
+		err = os.MkdirAll(r.site.Kept, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(file, b, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: keep what was replayed for later sessions: %w", r.site.Use.Name, err)
+	}
+	return nil
+}

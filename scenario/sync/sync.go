@@ -1,0 +1,155 @@
+package sync
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Sync starts a fresh node and times it until it has the whole chain of its peers
+// and can serve. It follows the study of Sia's synchronization of 2018 (which of a
+// few settings buys how much), and goes on to peers of different speeds, peers of
+// no use, and faults.
+type Scenario struct{}
+
+var _ scenario.Scenario = Scenario{}
+
+func (Scenario) Name() string { return "sync" }
+
+// Problems implements Scenario.
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	if all := unfit(use, info.Can, cells); len(all) > 0 || use.Mode == string(system.Attach) {
+		return all
+	}
+	return chainUnfit(info.Chains, cells)
+}
+
+// chainUnfit says which of the cells' chains and peers a system cannot have.
+func chainUnfit(limits system.ChainLimits, cells []experiment.Cell) (all []system.Problem) {
+	for _, c := range cells {
+		var manners []string
+		for _, g := range c.Sync.Trouble {
+			manners = append(manners, g.Manner())
+		}
+		for _, p := range limits.Problems(chainSpec(c.Sync, 0), manners) {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// syncUnfit says why cells cannot be executed on a system with these abilities.
+func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+	if !slices.Contains(can, "follow") {
+		return []system.Problem{{
+			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(can, ", ")),
+			Hint: "take it out of the experiment",
+		}}
+	}
+	if use.Mode != string(system.Attach) {
+		return nil
+	}
+	// A node that runs is watched, and nothing else is done to it.
+	const watched = "a node that is attached to is only watched until it is in sync: "
+	const hint = "leave `attach` out, so that nodes are started, or leave this out of the experiment"
+	if len(cells) > 1 {
+		return []system.Problem{{
+			What: fmt.Sprintf("%snothing about it can be varied, and there are %d cells", watched, len(cells)),
+			Hint: "leave one value of each key",
+		}}
+	}
+	var problems []system.Problem
+	for _, c := range cells {
+		s := c.Sync
+		for _, k := range []struct {
+			key       string
+			has       bool
+			text, why string
+		}{
+			{"faults", s.Faults != nil, s.Faults.String(), "nothing is done to it or to its peers"},
+			{"speeds", s.Speeds.Given(), s.Speeds.String(), "the links of its peers are not ours"},
+			{"trouble", s.Trouble != nil, s.Trouble.String(), "its peers are not ours"},
+			{"storage", s.Storage != "disk", s.Storage, "its store is where it is"},
+			{"vary", len(s.Options) > 0, "…", "its settings are what they are"},
+		} {
+			if k.has {
+				problems = append(problems, system.Problem{What: fmt.Sprintf("%ssync.%s: %s has no meaning, as %s", watched, k.key, k.text, k.why), Hint: hint})
+			}
+		}
+	}
+	return problems
+}
+
+// Prepares implements Scenario. No objects are stored. The bytes are those of the
+// chains, by the estimate of their cells, each twice (what is served from, and what
+// is replayed), and of the largest store of a fresh node.
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	chains := map[system.ChainSpec]int64{}
+	var largest int64
+	for _, c := range cells {
+		if c.Sync == nil {
+			continue
+		}
+		size := int64(c.Estimate.Bytes)
+		chains[chainSpec(c.Sync, 0)] = 2 * size
+		largest = max(largest, int64(experiment.StoreBytes(c.Estimate.Bytes)))
+	}
+	for _, size := range chains {
+		bytes += size
+	}
+	return 0, bytes + largest
+}
+
+// chainSpec is the chain of a cell. All cells that ask for the same have the same.
+func chainSpec(s *experiment.Sync, seed uint64) system.ChainSpec {
+	return system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions, Form: s.Form, Seed: seed}
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := scenario.Numbers(m)
+	syncFacts(&in, put)
+	bytes, _ := in.Detail(record.DetailFollower, followerChainBytes)
+	cpu, peak, written := in.Usage.SystemCPU, in.Usage.SystemRSSPeak, math.NaN()
+	if len(in.Usage.Nodes) > 0 {
+		fresh := in.Usage.Nodes[0]
+		cpu, peak, written = fresh.CPU, fresh.RSSPeak, fresh.Written
+	}
+	put("system_cpu", cpu)
+	put("node_rss_peak", peak)
+	put("disk_written", written)
+	if bytes > 0 {
+		put("write_amplification", written/bytes)
+		if wire, told := m["wire_bytes"]; told {
+			put("overhead", wire/bytes)
+		}
+	}
+	if len(in.Cell.Sync.Faults) == 0 {
+		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.LoadDetail(scenario.LoadEmulated) > 0 {
+			put("link_line", line)
+			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))
+		}
+		if line := max(m["link_line"], m["replay"]); line > 0 {
+			put("line", line)
+			if took := m["sync_time"]; took > 0 {
+				put("line_share", line/took)
+			}
+		}
+	}
+	put("harness_cpu", in.Usage.HarnessCPU)
+	put("emulator_cpu", in.Usage.EmulatorCPU)
+	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
+	put("others_busy", in.Usage.OthersBusy)
+	put("io_pressure", in.Usage.IOPressure)
+	return m
+}

@@ -1,0 +1,420 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// syncTrial is one trial under way: a fresh node, at place 0, and its peers, at the
+// places that follow.
+type trial struct {
+	*runner
+	*nodes.Trial
+	cell     experiment.Cell
+	s        *experiment.Sync
+	chain    system.Chain // zero: attached
+	replayed *system.Replayed
+	settings system.Options
+	fresh    *nodes.Node
+	peers    []*peer
+	store    scenario.StoreDir
+	checks   []record.LinkCheck
+
+	opened int64 // height of the first answer; −1: there was none
+	strays int   // answers in turn that told another tip at the height of the chain's
+	// Of earlier lives of the fresh node; under the lock.
+	commits, timedOut, failed int64
+	shares                    map[string]system.PeerShare // by address
+}
+
+// syncPeer is a peer of a trial.
+type peer struct {
+	peerPlan
+	*nodes.Node
+	address string
+}
+
+// Trial implements Runner.
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
+	t, err := r.trial(cell, sink)
+	if err != nil {
+		return scenario.Load{}, err
+	}
+	defer t.clean(ctx)
+	if err := t.ready(ctx); err != nil {
+		return scenario.Load{}, err
+	}
+	cpu, err := t.Run(ctx)
+	chain, serve := t.ops()
+	return t.loaded(cpu), errors.Join(err, t.Record([]record.Op{chain, serve}), ctx.Err())
+}
+
+// trial lays out a trial: what its peers are like, and what is to go wrong.
+func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error) {
+	s := cell.Sync
+	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
+	rates := map[int]scenario.Rates{}
+	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], opened: -1, shares: map[string]system.PeerShare{}}
+	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
+	t.Add(t.fresh)
+	t.Time(t.fresh, 0)
+	if r.attached() {
+		return t, nil
+	}
+	if 1+s.Peers > len(r.nodes) || s.Peers < 1 {
+		return fail(fmt.Errorf("a fresh node with %d peers, and %d nodes are there", s.Peers, len(r.nodes)))
+	}
+	var there bool
+	if t.chain, there = r.chains[chainSpec(s, r.site.Seed)]; !there {
+		return fail(fmt.Errorf("the chain of cell %s was not prepared", cell.ID))
+	}
+	t.Goal, t.Bytes, t.Measured = t.chain.Height, t.chain.Bytes, true
+	if s.Replay {
+		t.replayed = r.replays[r.replayKey(s)]
+	}
+	t.settings = r.settingsOf(s)
+	plan, err := planPeers(s, r.site.Seed, sink.Number)
+	if err != nil {
+		return fail(err)
+	}
+	for i, p := range plan {
+		n := r.nodes[i+1]
+		t.Add(n)
+		t.peers = append(t.peers, &peer{peerPlan: p, Node: n})
+		if p.rate > 0 {
+			rates[n.Place] = scenario.Rates{Up: float64(p.rate)}
+		}
+	}
+	for i, places := range victimsOf(s.Faults, s.Peers, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
+		t.AddFault(s.Faults[i], places)
+	}
+	return t, nil
+}
+
+// ready brings everything to where the clock can start: the peers serve, the links
+// are what they are to be, and there is an empty directory for the store.
+func (t *trial) ready(ctx context.Context) error {
+	if t.attached() {
+		return nil
+	}
+	if err := t.NeedLinks("a speed of peers (sync.speeds, sync.trouble)"); err != nil {
+		return err
+	}
+	var err error
+	if t.store, err = t.runner.store(ctx, t.chain, t.s.Storage); err != nil {
+		return err
+	}
+	if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+		return t.Failed("halt the node of an earlier trial", err)
+	}
+	if err := t.serve(ctx); err != nil {
+		return err
+	}
+	if err := t.Links.Apply(ctx); err != nil {
+		return t.Failed("shape the links", err)
+	}
+	return t.checkPeer(ctx)
+}
+
+func follower(n *nodes.Node) system.Follower { return n.System.(system.Follower) }
+
+// serve makes the peers of the trial serve, a few at a time. Those that serve the
+// same already go on; whether a setting matters to them the system knows. Others,
+// of earlier trials, that serve another chain are halted: they would take memory
+// for nothing; those that serve this one wait for trials to come.
+func (t *trial) serve(ctx context.Context) error {
+	begun := t.Now()
+	var idle []*nodes.Node
+	for _, n := range t.nodes[1+len(t.peers):] {
+		if chain := t.serving[n.Place]; chain != "" && chain != t.chain.ID {
+			idle = append(idle, n)
+			delete(t.serving, n.Place)
+		}
+	}
+	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, func(ctx context.Context, n *nodes.Node) error { return follower(n).Halt(ctx) })
+	if err != nil {
+		return err
+	}
+	if err := t.Each(ctx, t.Nodes[1:], "serve the chain", t.Starting, t.serveOne); err != nil {
+		return err
+	}
+	for _, p := range t.peers {
+		t.serving[p.Place] = t.chain.ID
+	}
+	t.Event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun, t.Now()-begun)
+	return nil
+}
+
+// serveOne makes one peer serve, and learns its address.
+func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
+	p := t.peers[n.Place-1]
+	err := follower(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
+	if err != nil {
+		return err
+	}
+	address, err := follower(n).Address(ctx)
+	if err != nil {
+		return fmt.Errorf("its address: %w", err)
+	}
+	if p.address != "" && address != p.address {
+		return fmt.Errorf("it serves at %s now, and did at %s before: the fresh node cannot find it: %w", address, p.address, system.ErrAnswer)
+	}
+	p.address = address
+	return nil
+}
+
+// Start starts the fresh node, and implements NodeActions.
+func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
+	if t.attached() {
+		return nil
+	}
+	var from []string
+	for _, p := range t.peers {
+		from = append(from, p.address)
+	}
+	err := follower(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
+	if err == nil {
+		return nil
+	}
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	class := "not started"
+	switch {
+	case damaged(err, t.store.Path):
+		class = classDamaged
+	case n.Killed():
+		class = nodes.ClassAgain
+	}
+	return &nodes.ClassError{Class: class, Err: err}
+}
+
+// strays is how many answers in turn have to tell another tip at the height of the
+// chain's before the node is taken at its word: height and tip of one answer may be
+// from either side of a block.
+const strays = 3
+
+// Poll implements NodeActions. Of a node that is attached to, its own word counts.
+func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
+	f, err := follower(n).Following(ctx)
+	if err != nil {
+		return nodes.Answer{}, err
+	}
+	height := max(0, f.Height)
+	a := nodes.Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip, Own: f}
+	goal := t.chain.Height
+	if t.attached() {
+		if t.opened < 0 {
+			t.opened = height
+		}
+		goal, a.Goal, a.All = f.Height, f.Target, f.Synced
+		a.First = height > 0 && (height > t.opened || a.All)
+	}
+	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= goal)
+	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1, Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
+	if t.strays++; a.All || height < goal || t.attached() {
+		t.strays = 0
+	} else if t.strays >= strays {
+		a.Wrong = true
+		t.Event("violation", "wrong chain", fmt.Sprintf("%s: at height %d its tip is %q, that of the chain is %q at %d",
+			n.Name, f.Height, f.Tip, t.chain.Tip, t.chain.Height), t.Now(), 0)
+	}
+	return a, nil
+}
+
+// Kill implements NodeActions.
+func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return follower(n).Kill(ctx) }
+
+// Restart implements NodeActions: peers serve what they had, the fresh node is started
+// by its task.
+func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
+	if n != t.fresh {
+		return nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
+	}
+	t.Mu.Lock()
+	t.commits, t.timedOut, t.failed, t.shares = t.counted()
+	n.Last.Own = nil // what the next daemon counts it counts anew
+	t.Mu.Unlock()
+	if drop {
+		return empty(t.store.Path)
+	}
+	return nil
+}
+
+// counted is what the daemons of the fresh node have counted in all its lives. With the
+// lock.
+func (t *trial) counted() (commits, timedOut, failed int64, shares map[string]system.PeerShare) {
+	f, _ := t.fresh.Last.Own.(system.Following)
+	shares = maps.Clone(t.shares)
+	for _, s := range f.Peers {
+		if before, known := shares[s.Address]; known {
+			s.Blocks, s.Bytes = addTold(before.Blocks, s.Blocks), addTold(before.Bytes, s.Bytes)
+			s.TimedOut, s.Failed = addTold(before.TimedOut, s.TimedOut), addTold(before.Failed, s.Failed)
+			s.Busy = addTold(before.Busy, s.Busy)
+		}
+		shares[s.Address] = s
+	}
+	return addTold(t.commits, f.Commits), addTold(t.timedOut, f.TimedOut), addTold(t.failed, f.Failed), shares
+}
+
+// addTold adds two counts, of which a negative one is not known: nor is their sum then.
+func addTold[N int64 | time.Duration](a, b N) N {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return a + b
+}
+
+// ops are the node's operation until it had the chain, and the same until all that
+// subscribes to it had followed.
+func (t *trial) ops() (chain, serve record.Op) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	serve = t.Op(t.fresh, record.OpServe)
+	serve.Length = t.chain.Bytes
+	if t.chain.Height > 0 {
+		share := float64(min(t.fresh.Verified, t.chain.Height)) / float64(t.chain.Height)
+		serve.Bytes = int64(float64(t.chain.Bytes) * share)
+	}
+	chain = serve
+	chain.Kind = record.OpSync
+	if t.fresh.All > 0 {
+		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, scenario.Nanos(t.fresh.All), record.OK, ""
+	}
+	return chain, serve
+}
+
+// loaded is what the trial says of itself. cpu is that of this process in the load.
+func (t *trial) loaded(cpu float64) scenario.Load {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	load := t.Loaded(cpu, t.names)
+	load.Links = t.checks
+	_, _, _, shares := t.counted()
+	if !t.attached() {
+		load.Details = append(load.Details, t.peerDetails(shares)...)
+	}
+	load.Details = append(load.Details, t.followed(shares)...)
+	if n := t.fresh; t.attached() && n.All > 0 && n.All == n.First && n.Opening == n.Most {
+		t.Note("the node said at the first poll that it is in sync: there was nothing to time")
+	}
+	load.Notes = t.Notes
+	return load
+}
+
+// peerDetails are the numbers of the peers, in their order. With the lock.
+func (t *trial) peerDetails(shares map[string]system.PeerShare) (all []record.Detail) {
+	names := make([]string, len(t.peers))
+	for i, p := range t.peers {
+		names[i] = p.Name
+	}
+	add := func(kind string, of func(*peer) float64) {
+		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
+	}
+	share := func(kind string, of func(system.PeerShare) float64) {
+		add(kind, func(p *peer) float64 {
+			if s, known := shares[p.address]; known && of(s) >= 0 {
+				return of(s)
+			}
+			return math.NaN()
+		})
+	}
+	share(record.DetailPeerBlocks, func(s system.PeerShare) float64 { return float64(s.Blocks) })
+	share(record.DetailPeerBytes, func(s system.PeerShare) float64 { return float64(s.Bytes) })
+	share(record.DetailPeerBusy, func(s system.PeerShare) float64 { return s.Busy.Seconds() })
+	share(record.DetailPeerTimeout, func(s system.PeerShare) float64 { return float64(s.TimedOut) })
+	share(record.DetailPeerFailed, func(s system.PeerShare) float64 { return float64(s.Failed) })
+	add(record.DetailPeerRate, func(p *peer) float64 {
+		if p.rate > 0 {
+			return float64(p.rate)
+		}
+		return float64(t.cell.Link.Rate)
+	})
+	add(record.DetailPeerManner, func(p *peer) float64 { return mannerNumber(p.manner) })
+	return all
+}
+
+// followed are the facts about the fresh node that its operations do not tell. With the
+// lock.
+func (t *trial) followed(shares map[string]system.PeerShare) (all []record.Detail) {
+	n := t.fresh
+	add := func(name string, v float64) {
+		all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
+	}
+	count := func(name string, v int64) {
+		if n.Polled && v >= 0 {
+			add(name, float64(v))
+		}
+	}
+	if !t.attached() {
+		add(followerChainBytes, float64(t.chain.Bytes))
+		add(followerChain, float64(t.chain.Height))
+		if n.DoneAt > 0 && n.Last.Received >= 0 {
+			add(followerWire, float64(n.Last.Received))
+		}
+	}
+	commits, timedOut, failed, _ := t.counted()
+	count(followerOpening, n.Opening)
+	count(followerHighest, n.Most)
+	add(followerGap, n.Gap.Seconds())
+	count(followerConnected, int64(n.MostPeers))
+	count(followerCommits, commits)
+	count(followerTimedOut, timedOut)
+	count(followerFailed, failed)
+	var useful, blocks, most int64
+	known := len(shares) > 0
+	for _, s := range shares {
+		known = known && s.Blocks >= 0
+		if s.Blocks > 0 {
+			useful++
+			blocks += s.Blocks
+			most = max(most, s.Blocks)
+		}
+	}
+	if known {
+		add(followerUseful, float64(useful))
+		add(followerDelivered, float64(blocks))
+		add(followerMost, float64(most))
+	}
+	if t.replayed != nil {
+		add(followerReplay, t.replayed.Seconds)
+		add(followerReplayCPU, t.replayed.CPU)
+	}
+	return all
+}
+
+// clean takes back what the trial has done, whatever has become of it: the node is
+// ended and its store removed, also when the user has cancelled the run.
+func (t *trial) clean(ctx context.Context) {
+	if t.attached() {
+		return
+	}
+	t.Clean(ctx, func(ctx context.Context) {
+		for _, p := range t.peers {
+			if p.Stale {
+				delete(t.serving, p.Place)
+			}
+		}
+		if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+			t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
+			if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Kill); err != nil {
+				t.Event("error", "node not killed", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
+			}
+		}
+		if t.store.Remove == nil || t.keep() {
+			return
+		}
+		if err := t.store.Remove(); err != nil {
+			t.Event("error", "store not removed", t.store.Path+": "+scenario.ShortError(err), t.Now(), 0)
+		}
+	})
+}

@@ -1,0 +1,16 @@
+package sync
+
+import "github.com/plimsoll-project/plimsoll/experiment"
+
+// In tests, what goes wrong is written in the words of records.
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func faultsOf(text string) experiment.Faults    { return must(experiment.FaultsOf(text)) }
+func speedsOf(text string) experiment.Speeds    { return must(experiment.SpeedsOf(text)) }
+func troubleOf(text string) experiment.Troubles { return must(experiment.TroublesOf(text)) }

@@ -1,0 +1,339 @@
+package boxo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ipfs/boxo/bitswap"
+	"github.com/ipfs/boxo/bitswap/network/bsnet"
+	"github.com/ipfs/boxo/blockservice"
+	"github.com/ipfs/boxo/blockstore"
+	"github.com/ipfs/boxo/exchange/offline"
+	"github.com/ipfs/boxo/ipld/merkledag"
+	unixfsio "github.com/ipfs/boxo/ipld/unixfs/io"
+	"github.com/ipfs/go-cid"
+	"github.com/ipfs/go-datastore"
+	ipld "github.com/ipfs/go-ipld-format"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	libp2pswarm "github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/multiformats/go-multiaddr"
+	"golang.org/x/time/rate"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+)
+
+const (
+	// redial is how often the known peers of an incomplete content are
+	// dialled again when they are not connected.
+	redial = 2 * time.Second
+	// reconnect is how long a peer may take to answer.
+	reconnect = 5 * time.Second
+)
+
+// node is a member of a swarm, and what it has.
+type node struct {
+	kept     member.Tasks
+	store    store
+	imp      importer
+	host     host.Host
+	exchange *bitswap.Bitswap
+	ctx      context.Context
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	tasks map[cid.Cid]*download
+	known []string // peers for every content
+}
+
+var _ member.Streamer = (*node)(nil)
+
+// task is what a node is given to fetch.
+type task struct {
+	From []string // multiaddresses of peers, with their ids
+}
+
+func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit int64) (*node, func(), error) {
+	blocks := filepath.Join(dir, "blocks")
+	if err := os.MkdirAll(blocks, 0o755); err != nil {
+		return nil, nil, err
+	}
+	h, err := f.join()
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &node{kept: member.Tasks{Dir: filepath.Join(dir, "tasks")}, store: store{blocks}, imp: imp, host: h, tasks: map[cid.Cid]*download{}}
+	net := bsnet.NewFromIpfsHost(h)
+	if limit > 0 {
+		net = paced{net, rate.NewLimiter(rate.Limit(limit), burst)}
+	}
+	// Nothing is found but by connections: what is wanted is asked of all peers. To take
+	// silence for a No serves to ask another node; where there is none, a transfer on a
+	// busy machine has been seen to stop for a minute.
+	m.exchange = bitswap.New(ctx, net, nil, m.store, bitswap.SetSimulateDontHavesOnTimeout(false))
+	ctx, cancel := context.WithCancel(ctx)
+	m.ctx = ctx
+	end := func() {
+		for _, d := range m.tasks {
+			d.Stop()
+		}
+		cancel()
+		m.wg.Wait()
+		m.exchange.Close()
+		h.Close()
+	}
+	// What an earlier process left.
+	err = member.Resume(m.kept, func(ref string, t task) error {
+		root, err := cid.Decode(ref)
+		if err == nil {
+			_, err = m.take(root, t)
+		}
+		return err
+	})
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return m, end, nil
+}
+
+// of is a content that this node has or fetches.
+func (m *node) of(ref string) (*download, error) {
+	root, err := cid.Decode(ref)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, there := m.tasks[root]
+	if !there {
+		return nil, fmt.Errorf("%s: %w", ref, system.ErrNotFound)
+	}
+	return d, nil
+}
+
+// Publish implements member.Node: an import.
+func (m *node) Publish(ctx context.Context, _ string, _ int64, r io.Reader) (any, error) {
+	imp := m.imp
+	// Those who wait for a block are given it.
+	imp.blocks = blockservice.New(m.store, m.exchange, blockservice.WriteThrough(true))
+	root, err := imp.add(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.take(root, task{})
+	if err != nil {
+		return nil, err
+	}
+	select { // what was written is read and counted: not later, when others fetch
+	case <-d.done:
+		return root.String(), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Fetch implements member.Node.
+func (m *node) Fetch(ref string, raw json.RawMessage) error {
+	root, err := cid.Decode(ref)
+	if err != nil {
+		return err
+	}
+	var t task
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return err
+	}
+	_, err = m.take(root, t)
+	return err
+}
+
+// take begins a task, or adds peers to one that is there.
+func (m *node) take(root cid.Cid, t task) (*download, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, there := m.tasks[root]
+	if !there {
+		d = &download{node: m, root: root, size: -1}
+	}
+	d.from = member.Merge(d.from, t.From)
+	if err := m.kept.Save(root.String(), task{From: d.from}); err != nil {
+		return nil, err
+	}
+	if !there {
+		m.tasks[root] = d
+		d.begin()
+	}
+	for _, a := range t.From {
+		m.wg.Go(func() { m.dial(a) }) // tried again while it is not complete
+	}
+	return d, nil
+}
+
+// Connect implements member.Node: a peer for every content.
+func (m *node) Connect(address string) error {
+	if err := m.dial(address); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = member.Merge(m.known, []string{address})
+	return nil
+}
+
+// dial connects to a peer, if it is not connected. That it was not there a moment
+// ago does not matter: the library would refuse to try again.
+func (m *node) dial(address string) error {
+	at, err := addressOf(address)
+	if err != nil {
+		return err
+	}
+	if at.ID == m.host.ID() || m.host.Network().Connectedness(at.ID) == network.Connected {
+		return nil
+	}
+	if s, ok := m.host.Network().(*libp2pswarm.Swarm); ok {
+		s.Backoff().Clear(at.ID)
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, reconnect)
+	defer cancel()
+	return m.host.Connect(ctx, *at)
+}
+
+// addressOf reads the address of a peer: a multiaddress with its id.
+func addressOf(a string) (*peer.AddrInfo, error) {
+	at, err := multiaddr.NewMultiaddr(a)
+	if err != nil {
+		return nil, err
+	}
+	return peer.AddrInfoFromP2pAddr(at)
+}
+
+// Progress implements member.Node.
+func (m *node) Progress(ref string) (f system.Progress, err error) {
+	d, err := m.of(ref)
+	if err != nil {
+		return f, err
+	}
+	return d.fetched()
+}
+
+// ReadBack implements member.Node: from the node's own blocks, each checked, up
+// to the first that is not there.
+func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
+	d, err := m.of(ref)
+	if err != nil {
+		return err
+	}
+	dag := merkledag.NewDAGService(blockservice.New(m.store, offline.Exchange(m.store)))
+	root, err := dag.Get(r.Context(), d.root)
+	if ipld.IsNotFound(err) {
+		return fmt.Errorf("%s: nothing of it is here: %w", ref, system.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := unixfsio.NewDagReader(r.Context(), root, dag)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatUint(file.Size(), 10))
+	if _, err := io.Copy(w, file); err != nil {
+		panic(http.ErrAbortHandler) // the head is out: cut the answer short
+	}
+	return nil
+}
+
+// Stream implements member.Streamer: what was published here from the node's own
+// blocks, all else from the swarm. It is not kept, so that it comes from there again.
+func (m *node) Stream(w http.ResponseWriter, r *http.Request, ref string) error {
+	id, err := cid.Decode(ref)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, system.ErrBadRef)
+	}
+	m.mu.Lock()
+	_, here := m.tasks[id]
+	known := m.known
+	m.mu.Unlock()
+	blocks := blockservice.New(m.store, m.exchange)
+	if !here {
+		blocks = blockservice.New(blockstore.NewBlockstore(datastore.NewNullDatastore()), m.exchange)
+	}
+	for _, a := range known {
+		if err := m.dial(a); err != nil {
+			return err
+		}
+	}
+	dag := merkledag.NewSession(r.Context(), merkledag.NewDAGService(blocks))
+	root, err := dag.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	file, err := unixfsio.NewDagReader(r.Context(), root, dag)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", time.Time{}, file)
+	return nil
+}
+
+// Forget implements member.Node: it drops a content and its blocks, but for
+// those of another. When none is left, the connections are closed: the next
+// content begins with new ones.
+func (m *node) Forget(ref string) error {
+	d, err := m.of(ref)
+	if err != nil {
+		return err
+	}
+	d.Stop()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.tasks, d.root)
+	if err := m.kept.Remove(d.root.String()); err != nil {
+		return err
+	}
+	keep := cid.NewSet()
+	for other := range m.tasks {
+		below, err := m.store.below(m.ctx, other)
+		if err != nil {
+			return err
+		}
+		for _, c := range below {
+			keep.Add(c)
+		}
+	}
+	blocks, err := m.store.below(m.ctx, d.root)
+	if err != nil {
+		return err
+	}
+	// From the leaves up, so that what is left when this is broken off is still found.
+	for _, c := range slices.Backward(blocks) {
+		if keep.Has(c) {
+			continue
+		}
+		if err := m.store.DeleteBlock(m.ctx, c); err != nil {
+			return err
+		}
+	}
+	if len(m.tasks) == 0 {
+		for _, p := range m.host.Network().Peers() {
+			if err := m.host.Network().ClosePeer(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

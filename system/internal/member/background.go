@@ -1,0 +1,57 @@
+package member
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Background is what goes on for a content until it is stopped. The zero value is idle.
+type Background struct {
+	mu     sync.Mutex
+	cancel context.CancelFunc // nil: it has not begun, or was stopped
+	wg     sync.WaitGroup
+}
+
+// Begin begins the work. What is under way ends first.
+func (b *Background) Begin(work ...func(ctx context.Context)) {
+	b.Stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ctx context.Context
+	ctx, b.cancel = context.WithCancel(context.Background())
+	for _, w := range work {
+		b.wg.Go(func() { w(ctx) })
+	}
+}
+
+// Begun says whether it has begun and was not stopped since.
+func (b *Background) Begun() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cancel != nil
+}
+
+// Stop ends the work and waits for its end.
+func (b *Background) Stop() {
+	b.mu.Lock()
+	cancel := b.cancel
+	b.cancel = nil
+	b.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	b.wg.Wait()
+}
+
+// Sleep waits, and is false when ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
