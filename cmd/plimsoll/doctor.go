@@ -29,7 +29,7 @@ removes what a dead run left behind.`,
 			return p.doctor(c.Context(), arg, set)
 		},
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	setFlag(c, &set)
 	return c
 }
 

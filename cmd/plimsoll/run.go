@@ -51,7 +51,7 @@ what was measured so far; plimsoll resume goes on with it.`,
 			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: out, Base: baseOf(args[0])}))
 		},
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	setFlag(c, &set)
 	c.Flags().StringVar(&out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
 	manner.flags(c)
 	return c

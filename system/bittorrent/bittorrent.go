@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -57,7 +56,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	d.Options = opt
 	identity := map[string]string{
-		"version":   version("github.com/anacrolix/torrent"),
+		"version":   "anacrolix/torrent " + group.Library("github.com/anacrolix/torrent"),
 		"discovery": "none: peers are named",
 		"pex":       "off",
 	}
@@ -105,17 +104,4 @@ func (c *cluster) stopClient(ctx context.Context) error {
 		return nil
 	}
 	return c.client.Stop(ctx)
-}
-
-// version is that of a library in this binary.
-func version(path string) string {
-	name := filepath.Base(path)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				return "anacrolix/" + name + " " + m.Version
-			}
-		}
-	}
-	return "anacrolix/" + name + " (version unknown)"
 }

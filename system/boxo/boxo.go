@@ -3,8 +3,6 @@ package boxo
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"runtime/debug"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -45,7 +43,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	d.Options = opt
-	identity := map[string]string{"version": version("github.com/ipfs/boxo"), "store": "CARv2 file, blocks read into memory one by one"}
+	identity := map[string]string{"version": "boxo " + group.Library("github.com/ipfs/boxo"), "store": "CARv2 file, blocks read into memory one by one"}
 	for _, k := range []string{"via", "format", "chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
 		identity[k] = opt[k]
 	}
@@ -57,7 +55,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		identity["exchange"] = "offline"
 	} else {
 		identity["exchange"] = "bitswap"
-		identity["libp2p"] = version("github.com/libp2p/go-libp2p")
+		identity["libp2p"] = "go-libp2p " + group.Library("github.com/libp2p/go-libp2p")
 		identity["transport"] = "TCP, pre-shared key, noise, yamux"
 	}
 	if identity["via"] != "gateway" {
@@ -81,17 +79,4 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		}
 		return n, nil
 	})
-}
-
-// version is that of a library in this binary.
-func version(path string) string {
-	name := filepath.Base(path)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				return name + " " + m.Version
-			}
-		}
-	}
-	return name + " (version unknown)"
 }

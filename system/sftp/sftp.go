@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -174,19 +173,7 @@ func identify(t tuning) map[string]string {
 		requests = 1
 	}
 	return map[string]string{
-		"client": library(), "packet": strconv.Itoa(t.packet), "requests under way": strconv.Itoa(requests),
+		"client": "pkg/sftp " + group.Library("github.com/pkg/sftp"), "packet": strconv.Itoa(t.packet), "requests under way": strconv.Itoa(requests),
 		"puts": system.PutsTear,
 	}
-}
-
-// library is the version of the SFTP client in this binary.
-func library() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == "github.com/pkg/sftp" {
-				return "pkg/sftp " + m.Version
-			}
-		}
-	}
-	return "pkg/sftp (version unknown)"
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime/debug"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -57,4 +58,20 @@ func (g *Group) Stop(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// Library is the version of a library in this binary.
+func Library(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			switch {
+			case m.Path != path:
+			case m.Replace != nil:
+				return m.Replace.Path + " " + m.Replace.Version
+			default:
+				return m.Version
+			}
+		}
+	}
+	return "(version unknown)"
 }

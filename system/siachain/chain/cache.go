@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
 // format is the version of what this package makes: of the blocks that follow from
@@ -73,17 +73,5 @@ func key(s Spec) string {
 
 // Version is the name and the version of a library in this binary.
 func Version(path string) string {
-	short := filepath.Base(strings.TrimSuffix(path, "/v2"))
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			switch {
-			case m.Path != path:
-			case m.Replace != nil:
-				return short + " " + m.Replace.Path + " " + m.Replace.Version
-			default:
-				return short + " " + m.Version
-			}
-		}
-	}
-	return short + " (version unknown)"
+	return filepath.Base(strings.TrimSuffix(path, "/v2")) + " " + group.Library(path)
 }
