@@ -21,7 +21,7 @@ title: Synthetic swarm
 systems: [boxo]
 link: {rate: 100Mbit, delay: 10ms}
 data: {size: 8MiB}
-disseminate: {nodes: 5, seeders: 1, faults: [none, crash 1 leechers at 25% for 2s]}
+disseminate: {nodes: 5, seeders: 1, faults: [none, [{crash: leechers, count: 1, at: 25%, for: 2s}]]}
 repetitions: 6
 warmup: 0
 `
