@@ -42,7 +42,7 @@ func TestDoctorLooksAtAttachedSystems(t *testing.T) {
 		cfg := Config{Systems: []system.System{refusing{err: c.err}}, Plan: &experiment.Plan{
 			Experiment: experiment.Experiment{
 				Systems: []experiment.SystemUse{{Name: "mem", Use: "mem", Mode: "attach"}}, Allow: c.allow},
-			Cells: []experiment.Cell{{System: "mem", Upload: &experiment.ResolvedUpload{}}},
+			Cells: []experiment.Cell{{System: "mem", Upload: &experiment.Upload{}}},
 		}}
 		got := Needs(t.Context(), cfg)
 		if len(got) != c.want || len(Blocking(got)) != c.want {
