@@ -3,6 +3,7 @@
 package sync
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,8 +95,13 @@ func knob(path string) bool {
 // experiment lists them, also where `where` leaves out the cells that have them all.
 func defaults(f *analysis.Frame) map[string]string {
 	listed := map[string]string{}
+	for _, path := range []string{"sync.storage", "sync.peers"} {
+		var levels []any
+		if json.Unmarshal(f.Plan.Experiment.Factors[path], &levels) == nil && len(levels) > 0 {
+			listed[path] = fmt.Sprint(levels[0])
+		}
+	}
 	if s := f.Plan.Experiment.Sync; s != nil {
-		listed["sync.storage"], listed["sync.peers"] = s.Storage.One(), fmt.Sprint(s.Peers.One())
 		for name, v := range s.Vary {
 			listed["sync.vary."+name] = v.Levels[0].Value
 		}
