@@ -175,3 +175,12 @@ type Adopter interface {
 type Walker interface {
 	Walk(ctx context.Context, visit func(Object) error) error
 }
+
+// ListOf is all that a Walker visits.
+func ListOf(ctx context.Context, w Walker) (all []Object, err error) {
+	err = w.Walk(ctx, func(o Object) error { all = append(all, o); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}

@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -199,7 +199,7 @@ func codeOf(e *engine.PreconditionError) ui.Code {
 // trying again does not help before something else has changed.
 func withStatus(err error) error {
 	var unready *engine.DeployError
-	var changed *scenario.DataChangedError
+	var changed *upload.DataChangedError
 	if errors.As(err, &unready) || errors.As(err, &changed) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}

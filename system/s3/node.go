@@ -327,14 +327,7 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 }
 
 // List implements system.Lister.
-func (n *node) List(ctx context.Context) ([]system.Object, error) {
-	var out []system.Object
-	err := n.Walk(ctx, func(o system.Object) error { out = append(out, o); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
+func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
 
 // Walk implements system.Walker.
 func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
