@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -110,7 +111,7 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: scenario.Overhead{}, Dir: dir})
+		res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{}, Dir: dir})
 		if err != nil || res.Failed != 0 || res.Trials != 5 {
 			t.Fatalf("run %d: %+v, %v", i, res, err)
 		}
@@ -142,7 +143,7 @@ func TestSpendingNeedsLeave(t *testing.T) {
 	l := newLasting(t)
 	for allow, want := range map[string]bool{"write": false, "write, spend": true} {
 		plan := memPlan(t, strings.Replace(attachedExperiment, "write, spend", allow, 1))
-		problems := Blocking(checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: scenario.Overhead{}}))
+		problems := Blocking(checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{}}))
 		switch {
 		case want && len(problems) != 0:
 			t.Errorf("allow: [%s]: %v", allow, problems)
@@ -152,7 +153,7 @@ func TestSpendingNeedsLeave(t *testing.T) {
 	}
 	// One that is started spends play money.
 	plan := memPlan(t, slowExperiment)
-	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: scenario.Overhead{}}); len(problems) != 0 {
+	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}}); len(problems) != 0 {
 		t.Errorf("started: %v", problems)
 	}
 }
@@ -179,7 +180,7 @@ func TestDeployErrorHint(t *testing.T) {
 func TestPrepareTimeCountsWhatIsPrepared(t *testing.T) {
 	of := func(operation, more string) time.Duration {
 		plan := memPlan(t, strings.Replace(slowExperiment, "operation: [put, stat]", "operation: "+operation+more, 1))
-		r := &run{cfg: Config{Scenario: scenario.Overhead{}}, plan: plan}
+		r := &run{cfg: Config{Scenario: overhead.Scenario{}}, plan: plan}
 		return r.prepareTime(&site{use: experiment.SystemUse{Name: "mem"}})
 	}
 	none, one := of("put", ""), of("range", ", range_of: 100MB")

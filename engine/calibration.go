@@ -143,7 +143,8 @@ func checkMachineLine(_ context.Context, cfg Config) []Problem {
 			}
 			all = append(all, Problem{
 				What: fmt.Sprintf("%s: this machine is expected to be the limit in %d of %d cells (%s), whose trials would be "+
-					"invalid (machine-limited): earlier runs took %.3g s of its CPUs per GB delivered", use.Name, len(slow), len(cells), names, cost),
+					"invalid (machine-limited): earlier runs took %.3g s of its CPUs per GB delivered",
+					use.Name, len(slow), len(cells), names, cost),
 				Hint: "lower link.rate or disseminate.nodes, or use a machine with more CPUs",
 			})
 		}

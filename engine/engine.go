@@ -275,7 +275,8 @@ func (r *run) openRecord(ctx context.Context) error {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
-			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...), "scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
+			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...),
+			"scenario": r.cfg.Scenario.Name(), baseKey: r.cfg.Base,
 		}, r.cfg.Scenario.Metrics())
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -43,7 +43,7 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 		t.Run(c.condition, func(t *testing.T) {
 			cfg := Config{
 				Plan: memPlan(t, fmt.Sprintf(exitExperiment, c.errors, c.exit)), Systems: []system.System{mem.System{}},
-				Scenario: scenario.Overhead{}, Dir: filepath.Join(t.TempDir(), "run"),
+				Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
 			}
 			res, err := Run(t.Context(), cfg)
 			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.condition || res.Trials < 1 || res.Trials > c.most {
@@ -94,7 +94,7 @@ func TestFailedTrialsCountForExitConditions(t *testing.T) {
 	src := strings.Replace(attachedExperiment, "overhead: {operation: [put, get, update, fill, delete], count: 2, objects: 10, range_of: 10kB}",
 		"overhead: {operation: put, connections: fresh, count: 4}\nexit: {max_bytes: 2kB}", 1)
 	sys := &rude{newLasting(t), 2}
-	res, err := Run(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys}, Scenario: scenario.Overhead{}, Dir: filepath.Join(t.TempDir(), "run")})
+	res, err := Run(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys}, Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run")})
 	if err != nil || res.Failed != 1 || res.Trials != 0 || res.Stopped == nil || res.Stopped.Condition != "max_bytes" {
 		t.Errorf("%+v, %v, %v", res, res.Stopped, err)
 	}

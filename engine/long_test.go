@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -22,7 +23,7 @@ import (
 // slowLoad is a scenario whose one trial takes an object every so often, for as
 // long as it is let: an upload without what makes uploads hard.
 type slowLoad struct {
-	scenario.Upload
+	upload.Scenario
 	every   time.Duration
 	objects int64
 	bytes   int64                        // of each

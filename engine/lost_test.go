@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -26,7 +26,7 @@ func TestLostObjectsAreCounted(t *testing.T) {
 	for errors, want := range map[string]int64{"1": 20, "0": 0} {
 		cfg := Config{
 			Plan: memPlan(t, fmt.Sprintf(lossyExperiment, errors, "durable")), Systems: []system.System{mem.System{}},
-			Scenario: scenario.Upload{}, Dir: filepath.Join(t.TempDir(), "run"),
+			Scenario: upload.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
 		}
 		res, err := Run(t.Context(), cfg)
 		if err != nil || res.Trials != 1 || res.Stopped != nil || res.Lost != want {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -44,9 +45,9 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		case use.Mode == string(system.Attach):
 			// Its disks are elsewhere.
 		case cfg.reviver(use) != nil:
-			kept += longestOf(cfg, cells)
+			kept += longestOf(cfg, cells) * redundancy(use)
 		default:
-			need += longestOf(cfg, cells)
+			need += longestOf(cfg, cells) * redundancy(use)
 		}
 	}
 	need += swarm
@@ -65,6 +66,16 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 			"less")...)
 	}
 	return problems
+}
+
+// redundancy is how many bytes a started system stores for each, by its options.
+func redundancy(use experiment.SystemUse) float64 {
+	needed, err1 := strconv.ParseFloat(use.With["needed"], 64)
+	total, err2 := strconv.ParseFloat(use.With["total"], 64)
+	if err1 != nil || err2 != nil || needed <= 0 || total < needed {
+		return 1
+	}
+	return total / needed
 }
 
 // largestSwarm is the bytes that the nodes of the largest of these cells hold

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -37,7 +37,7 @@ func TestDiskSpace(t *testing.T) {
 		for i := range plan.Cells {
 			plan.Cells[i].Data.Objects, plan.Cells[i].Data.Size = c.objects, experiment.Bytes(size)
 		}
-		problems := checkDisk(t.Context(), Config{Plan: plan, Scenario: scenario.Upload{}, Systems: []system.System{c.sys}, Dir: c.dir})
+		problems := checkDisk(t.Context(), Config{Plan: plan, Scenario: upload.Scenario{}, Systems: []system.System{c.sys}, Dir: c.dir})
 		if got := len(Blocking(problems)) > 0; got != c.full || c.full && !strings.Contains(problems[0].What, "4,612 PB") {
 			t.Errorf("%s: %+v", c.name, problems)
 		}

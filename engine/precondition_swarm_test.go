@@ -106,7 +106,7 @@ func TestTwoSwarmsOnOneMachine(t *testing.T) {
 	if err := plan.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{experiment.RoughBytes(bytes) + " on disk", "16 nodes (8 of a, 8 of b)"} {
+	for _, want := range []string{"stores of up to " + experiment.RoughBytes(bytes), "16 nodes at the same time (8 of a, 8 of b)"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the plan does not say %q:\n%s", want, text.String())
 		}
@@ -126,13 +126,13 @@ func TestFaultsChooseTheEmulator(t *testing.T) {
 	}{
 		{"", "auto", "auto", ""},
 		{"", "none", "none", ""},
-		{", faults: crash 1 leecher at 50%", "none", "none", ""},
-		{", faults: cut 1 node at 50% for 5s", "auto", "tun", ""},
-		{", faults: cut 1 node at 50% for 5s", "tun", "tun", ""},
-		{", faults: cut 1 node at 50% for 5s", "netem", "netem", "netem cannot cut"},
-		{", faults: cut 1 node at 50% for 5s", "none", "none", "changes single nodes' links"},
-		{", faults: rate 1Mbit at 50%", "netem", "netem", ""},
-		{", faults: rate 1Mbit at 50%", "none", "none", "changes single nodes' links"},
+		{", faults: [{crash: leechers, count: 1, at: 50%}]", "none", "none", ""},
+		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "auto", "tun", ""},
+		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "tun", "tun", ""},
+		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "netem", "netem", "netem cannot cut"},
+		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "none", "none", "changes single nodes' links"},
+		{", faults: [{rate: 1Mbit, at: 50%}]", "netem", "netem", ""},
+		{", faults: [{rate: 1Mbit, at: 50%}]", "none", "none", "changes single nodes' links"},
 		{", up: 10Mbit", "none", "none", "changes single nodes' links"},
 		{", slow: 50%, slow_up: 1Mbit", "none", "none", "changes single nodes' links"},
 	} {
@@ -165,11 +165,11 @@ func TestSwarmsHaveTime(t *testing.T) {
 		more string
 		late time.Duration
 	}{
-		{", join: waves of 1 every 10s", 30 * time.Second},
-		{", join: poisson 0.1/s", 40 * time.Second},
+		{", join: {wave: 1, every: 10s}", 30 * time.Second},
+		{", join: {poisson: 0.1/s}", 40 * time.Second},
 		{", stay: 50s", 50 * time.Second},
-		{", faults: crash 1 leecher at 20s for 10s", 30*time.Second + 30*time.Second + time.Minute},
-		{", faults: cut 1 node at 20s for 40s", time.Minute},
+		{", faults: [{crash: leechers, count: 1, at: 20s, for: 10s}]", 30*time.Second + 30*time.Second + time.Minute},
+		{", faults: [{cut: nodes, count: 1, at: 20s, for: 40s}]", time.Minute},
 		{", fresh: true", 30 * time.Second},
 	} {
 		plan := swarmConfig(t, 5, c.more).Plan

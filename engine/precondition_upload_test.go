@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -85,7 +85,7 @@ func TestSkipIsChecked(t *testing.T) {
 		"[warp]":      "known: allowance, balance, budget, busy,",
 		"[skip]":      "known:",
 	} {
-		cfg := Config{Plan: memPlan(t, strings.Replace(slowExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: scenario.Overhead{}, Systems: []system.System{mem.System{}}}
+		cfg := Config{Plan: memPlan(t, strings.Replace(slowExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: overhead.Scenario{}, Systems: []system.System{mem.System{}}}
 		problems := PlanProblems(t.Context(), cfg)
 		if hint == "" {
 			if len(problems) != 0 {

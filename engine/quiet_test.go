@@ -12,13 +12,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
 // spoiling is a scenario whose trials are invalid while spoil says so.
 type spoiling struct {
-	scenario.Overhead
+	overhead.Scenario
 	spoil func() bool
 }
 
@@ -28,7 +29,7 @@ type spoilingRunner struct {
 }
 
 func (s spoiling) Prepare(ctx context.Context, at scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
-	r, err := s.Overhead.Prepare(ctx, at, cells)
+	r, err := s.Scenario.Prepare(ctx, at, cells)
 	return spoilingRunner{r, s.spoil}, err
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -52,7 +52,7 @@ func TestSkippedTrials(t *testing.T) {
 	}
 	plan := memPlan(t, slowExperiment)
 	dir := filepath.Join(t.TempDir(), "run")
-	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: scenario.Overhead{}, Dir: dir}
+	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}, Dir: dir}
 	res, err := Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestResumedRunKnowsWhatWasSkipped(t *testing.T) {
 		plan := memPlan(t, fmt.Sprintf("seed: %d%s", seed, slowExperiment))
 		ctx, cancel := context.WithCancel(t.Context())
 		dir := filepath.Join(t.TempDir(), "run")
-		cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: scenario.Overhead{}, Dir: dir, Progress: stopAtSkip{stop: cancel}}
+		cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}, Dir: dir, Progress: stopAtSkip{stop: cancel}}
 		if res, err := Run(ctx, cfg); err != nil || !res.Interrupt || res.Skipped != 1 {
 			t.Fatalf("%+v, %v", res, err)
 		}

@@ -70,7 +70,7 @@ func TestSync(t *testing.T) {
 		return map[string]float64{"sync_time": 1}, errorsOf(s.node(0).stop(ctx), store.Remove())
 	}
 	var got system.Deployment
-	cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], speeds: list 5Mbit", "1")
+	cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], speeds: {list: [5Mbit]}", "1")
 	cfg.Systems = []system.System{chains{&got}}
 	progress := &loads{}
 	cfg.Progress = progress
@@ -366,13 +366,13 @@ func TestDiskInMemory(t *testing.T) {
 // What changes links needs an emulator, and there is time for all that a trial does.
 func TestLinksAndTimeOfChains(t *testing.T) {
 	for more, want := range map[string][2]bool{
-		"":                                     {false, false},
-		", speeds: lognormal 8Mbit x3":         {true, false},
-		", peers: 2, trouble: 1 silent":        {false, false},
-		", peers: 2, trouble: 1 at 500kbit":    {true, false},
-		", faults: cut node at 50% for 2s":     {true, true},
-		", faults: rate 1Mbit of peers at 50%": {true, false},
-		", faults: crash node at 50% for 2s":   {false, false},
+		"": {false, false},
+		", speeds: {lognormal: 8Mbit, spread: 3}":         {true, false},
+		", peers: 2, trouble: [{silent: 1}]":              {false, false},
+		", peers: 2, trouble: [{slow: 1, rate: 500kbit}]": {true, false},
+		", faults: [{cut: node, at: 50%, for: 2s}]":       {true, true},
+		", faults: [{rate: 1Mbit, of: peers, at: 50%}]":   {true, false},
+		", faults: [{crash: node, at: 50%, for: 2s}]":     {false, false},
 	} {
 		cfg := syncConfig(t, &syncing{}, more, "2")
 		if changes, cuts := plansChanges(cfg.Plan); changes != want[0] || cuts != want[1] {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 )
 
 const overheadFile = `
@@ -94,7 +94,7 @@ func (s costs) write(t testing.TB) string {
 	raw, err := plan.Marshal()
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"kernel":"6.1.0","cpu.count":"2"}`}, scenario.Overhead{}.Metrics())
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"kernel":"6.1.0","cpu.count":"2"}`}, overhead.Scenario{}.Metrics())
 	must(t, err)
 	must(t, run.Event(record.Event{At: costsBegun, Kind: "phase", What: "run begins"}))
 	s.each(plan, func(c experiment.Cell, trial record.Trial, check record.LinkCheck) {

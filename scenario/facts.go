@@ -59,8 +59,8 @@ func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment
 		}
 	}
 	in.Cell, in.Summary = cell, summary
-	in.Ops, in.Jobs = sound(r.Ops(trial.ID), &err), sound(r.Jobs(trial.ID), &err)
-	in.Polls, in.Events = sound(r.Polls(trial.ID), &err), sound(r.EventsOf(trial.ID), &err)
+	in.Ops, in.Jobs = Sound(r.Ops(trial.ID), &err), Sound(r.Jobs(trial.ID), &err)
+	in.Polls, in.Events = Sound(r.Polls(trial.ID), &err), Sound(r.EventsOf(trial.ID), &err)
 	m := s.Measure(in)
 	if err != nil {
 		return fail(err)
@@ -69,7 +69,7 @@ func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment
 }
 
 // sound is a stream without errors: the first ends it, and is kept.
-func sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
+func Sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for x, err := range all {
 			if err != nil {

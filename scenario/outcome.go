@@ -92,7 +92,7 @@ func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 }
 
 // classLength bounds the text of a class that has no name of its own.
-const classLength = 60
+const ClassLength = 60
 
 // digitsRE finds what differs between two errors of the same class: numbers and
 // the hexadecimal and base-32 names of objects.
@@ -109,8 +109,8 @@ func shortClass(err error) string {
 		err = inner
 	}
 	text := strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " ")
-	if r := []rune(text); len(r) > classLength {
-		text = string(r[:classLength-1]) + "…"
+	if r := []rune(text); len(r) > ClassLength {
+		text = string(r[:ClassLength-1]) + "…"
 	}
 	return text
 }

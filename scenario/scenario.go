@@ -107,7 +107,7 @@ type Sink struct {
 	// milliseconds.
 	Begin, End func()
 
-	// Of a scenario that Continues: nil for others.
+	// What follows is for scenarios that Continue.
 	Journal Journal
 	// Paid is the event of collect.Baseline that says what was spent before the
 	// trial began; nil: nothing was, or the journal knows.

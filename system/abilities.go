@@ -93,7 +93,7 @@ type Cooler interface {
 	Cool(ctx context.Context, ref Ref) error
 }
 
-// Stats is a node that tells what the storage servers of its whole cluster hold.
+// Stats is a node that says what the storage servers of its whole cluster hold.
 type Stats interface {
 	Stats(ctx context.Context) (Holdings, error)
 }
@@ -137,7 +137,7 @@ type Price struct {
 	Amount *big.Int
 }
 
-// Connector is a node which can be told of its peers.
+// Connector is a node that connects to peers it is given.
 type Connector interface {
 	// Address is what others connect to.
 	Address(ctx context.Context) (string, error)
@@ -164,7 +164,7 @@ type Namer interface {
 }
 
 // Adopter is a node that removes and overwrites nothing but what it has put
-// there. Adopt tells it of an object, by its ref and size, that an earlier session
+// there. Adopt names an object, by its ref and size, that an earlier session
 // of ours, or a Put that seemed to fail, has left.
 type Adopter interface {
 	Adopt(o Object)
@@ -174,4 +174,13 @@ type Adopter interface {
 // first error.
 type Walker interface {
 	Walk(ctx context.Context, visit func(Object) error) error
+}
+
+// ListOf is all that a Walker visits.
+func ListOf(ctx context.Context, w Walker) (all []Object, err error) {
+	err = w.Walk(ctx, func(o Object) error { all = append(all, o); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }

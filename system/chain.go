@@ -55,7 +55,7 @@ type Follower interface {
 	// goes on; else it is started anew.
 	Serve(ctx context.Context, task ServeTask) error
 	// Follow starts the node on what is in task.Dir, which is empty for a fresh one,
-	// and tells it of its peers. It returns as soon as the node answers Following,
+	// and gives it its peers. It returns as soon as the node answers Following,
 	// which may be before it has a peer. A store that is damaged is an error that
 	// names it; it stays as it is.
 	Follow(ctx context.Context, task FollowTask) error
@@ -107,10 +107,10 @@ type Following struct {
 	Trouble          string // the node's own words of what keeps it from going on; empty: nothing
 }
 
-// PeerShare is what a node has got from one of its peers. −1: not told.
+// PeerShare is what a node has got from one of its peers. −1: not known.
 type PeerShare struct {
 	Address  string
-	Blocks   int64         // that it delivered; those that came twice count once where the node tells them apart
+	Blocks   int64         // that it delivered; those that came twice count once where the node counts so
 	Bytes    int64         // received from it, the protocol included
 	Busy     time.Duration // it took to deliver them
 	Requests int64         // for blocks
@@ -131,5 +131,5 @@ type Replayed struct {
 type Constant struct {
 	Name  string `json:"name"`  // "blocks per request"
 	Value string `json:"value"` // "100"
-	What  string `json:"what"`  // what it decides, and where it stands: one sentence
+	What  string `json:"what"`  // what it decides, and where it is in the code: one sentence
 }

@@ -20,8 +20,8 @@ type Call struct {
 	Read func(ctx context.Context) ([]Reading, error)
 }
 
-// Reading is one number that a call told. A number that the system does not
-// tell, or tells absurdly (an unsigned counter that underflowed), is left out;
+// Reading is one number that a call gave. A number that the system does not
+// give, or gives absurdly (an unsigned counter that underflowed), is left out;
 // Bad says why, and is recorded.
 type Reading struct {
 	Name   string   // one of the Read constants, or a name of the system's own: "price:storage"

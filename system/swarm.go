@@ -9,7 +9,7 @@ import (
 // swarm. The nodes of such a cluster are one on each of Deployment.Hosts, all of
 // the same kind; who has what is the experiment's choice.
 //
-// Nothing is known to a node but what it is told: no tracker, no DHT, no local
+// Nothing is known to a node but what it is given: no tracker, no DHT, no local
 // discovery, unless an option of the system says so, and then only inside the
 // cluster.
 type Member interface {
@@ -20,9 +20,9 @@ type Member interface {
 	// and serves it to the cluster when it returns. The same bytes and name give
 	// the same ref on every node, so that there can be several seeders.
 	Publish(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
-	// Fetch tells the node to get the content of ref from the cluster, from the
+	// Fetch has the node get the content of ref from the cluster, from the
 	// nodes at the given addresses at first. It returns once the node has the
-	// task, within moments; how far it is Progress tells. Its data of ref that an
+	// task, within moments; Progress says how far it is. Its data of ref that an
 	// earlier fetch left on disk are used, if they are good.
 	Fetch(ctx context.Context, ref Ref, from []string) error
 	// Progress is how far this node is with ref. Cheap: it is asked several times

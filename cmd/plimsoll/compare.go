@@ -91,7 +91,8 @@ func (p *program) compare(dirs []string, o comparison) error {
 		err = write(p.stdout)
 	}
 	if err == nil && len(c.Cells) == 0 {
-		err = ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("the runs have no cell in common that can be compared"), "cells are the same when their system and all their settings are; see `What differed`"))
+		err = ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("the runs have no cell in common that can be compared"),
+			"cells are the same when their system and all their settings are; see `What differed`"))
 	}
 	return errors.Join(err, gateVerdict(c.Gates))
 }
@@ -105,8 +106,7 @@ func notItself(dirs []string) error {
 	}
 	for _, dir := range dirs[1:] {
 		if is, err := os.Stat(dir); err == nil && os.SameFile(base, is) {
-			return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is the base run itself", dir),
-				"name another run to compare with "+dirs[0]))
+			return usage(fmt.Errorf("%s is the base run itself", dir), "name another run to compare with "+dirs[0])
 		}
 	}
 	return nil
@@ -158,6 +158,5 @@ func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(
 	case "markdown":
 		return func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) }, nil
 	}
-	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format),
-		"formats: "+strings.Join(comparisonFormats, ", ")))
+	return nil, usage(fmt.Errorf("unknown format %q", format), "formats: "+strings.Join(comparisonFormats, ", "))
 }

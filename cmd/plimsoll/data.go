@@ -36,8 +36,8 @@ same file and seed give the same bytes. Where data is an axis, its first value c
 				return err
 			}
 			if plan.Cells[0].Data.Source() == "directory" {
-				return ui.Exit(ui.CodeUsage, ui.WithHint(errors.New("data.directory is a directory of files already"),
-					"copy it, or describe a data set by objects and size, mix, spread or trace"))
+				return usage(errors.New("data.directory is a directory of files already"),
+					"copy it, or describe a data set by objects and size, mix, spread or trace")
 			}
 			objects, err := scenario.DataSet(plan.Cells[0].Data, plan.Experiment.Seed, baseOf(args[0]))
 			if err != nil {
@@ -46,15 +46,14 @@ same file and seed give the same bytes. Where data is an axis, its first value c
 			return p.writeData(c.Context(), objects, args[1])
 		},
 	}
-	generate.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	setFlag(generate, &set)
 	c.AddCommand(generate)
 	return c
 }
 
 func (p *program) writeData(ctx context.Context, set workload.Set, dir string) error {
 	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not empty", dir),
-			"name a directory that is not there yet"))
+		return usage(fmt.Errorf("%s is not empty", dir), "name a directory that is not there yet")
 	}
 	var bytes int64
 	for i := range set.Len() {

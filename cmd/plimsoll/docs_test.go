@@ -129,8 +129,8 @@ func executeDoc(t *testing.T, doc string) {
 	for _, db := range runs {
 		recomputed(t, filepath.Dir(db))
 	}
-	if n < 2 {
-		t.Errorf("only %d commands were found in %s", n, doc)
+	if n == 0 {
+		t.Errorf("no commands were found in %s", doc)
 	}
 }
 

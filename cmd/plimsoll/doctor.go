@@ -29,7 +29,7 @@ removes what a dead run left behind.`,
 			return p.doctor(c.Context(), arg, set)
 		},
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	setFlag(c, &set)
 	return c
 }
 
@@ -52,6 +52,9 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
 	}
 	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
+	if len(engine.Blocking(problems)) == 0 {
+		problems = append(problems, engine.Needs(ctx, cfg)...)
+	}
 	blocking := 0
 	for _, pr := range problems {
 		if pr.Blocking {

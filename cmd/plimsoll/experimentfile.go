@@ -9,11 +9,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 )
+
+func setFlag(c *cobra.Command, set *[]string) {
+	c.Flags().StringArrayVar(set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+}
 
 // loadPlan reads a preset or an experiment file ("-": standard input), with the
 // --set changes, and returns its plan. name is for the run directory.
@@ -47,7 +53,7 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 		if near := suggest.Nearest(arg, presetNames()); near != "" {
 			hint = "did you mean the preset `" + near + "`? plimsoll presets lists all"
 		}
-		return nil, "", "", ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is neither a preset nor a file", arg), hint))
+		return nil, "", "", usage(fmt.Errorf("%s is neither a preset nor a file", arg), hint)
 	}
 	if err != nil {
 		return nil, "", "", ui.Exit(ui.CodeUsage, err)

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/export"
@@ -50,5 +49,5 @@ func exporter(r *record.Reader, format string, sets []string) (func(io.Writer) e
 	if write := export.Tables()[format]; write != nil {
 		return func(w io.Writer) error { return write(r, w) }, nil
 	}
-	return nil, ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats))
+	return nil, usage(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats)
 }

@@ -54,11 +54,11 @@ func (p *program) importLogs(ctx context.Context, files []string, out string) er
 	res, err := studylog.Import(ctx, files, studylog.Options{Dir: out, Version: programVersion(),
 		Metrics: disseminate.Scenario{}.Metrics()})
 	if errors.Is(err, studylog.ErrNothing) {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "a log has lines with >>{…} in them, among them one of an "+
-			"experiment's configuration; see docs/study-logs.md"))
+		return usage(err, "a log has lines with >>{…} in them, among them one of an "+
+			"experiment's configuration; see docs/study-logs.md")
 	}
 	if errors.Is(err, studylog.ErrTooMuch) {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "import fewer files at a time, and compare the runs"))
+		return usage(err, "import fewer files at a time, and compare the runs")
 	}
 	if err != nil {
 		return err

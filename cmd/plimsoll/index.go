@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/report"
 )
@@ -73,6 +72,6 @@ func replaceable(page string) error {
 	if bytes.Contains(head, []byte(indexTitle)) {
 		return nil
 	}
-	return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is no index that plimsoll wrote, and is left as it is",
-		page), "move it away, or plimsoll serve "+filepath.Dir(page)+" to see the index without writing it"))
+	return usage(fmt.Errorf("%s is no index that plimsoll wrote, and is left as it is",
+		page), "move it away, or plimsoll serve "+filepath.Dir(page)+" to see the index without writing it")
 }

@@ -43,7 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := unwritable(root.ExecuteContext(ctx))
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
-		err = ui.Exit(ui.CodeUsage, ui.WithHint(err, "see plimsoll --help"))
+		err = usage(err, "see plimsoll --help")
 	}
 	if err != nil {
 		p.ui.Error(err)
@@ -99,7 +99,7 @@ func (p *program) root() *cobra.Command {
 	}
 	root.PersistentFlags().BoolVar(&p.ui.JSON, "json", false, "one JSON object per line instead of prose")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(err, "see "+c.CommandPath()+" --help"))
+		return usage(err, "see "+c.CommandPath()+" --help")
 	})
 	for _, g := range []struct {
 		id, title string
@@ -152,8 +152,11 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// usage is a mistake on the command line or in a file, and what to do about it.
+func usage(err error, hint string) error { return ui.Exit(ui.CodeUsage, ui.WithHint(err, hint)) }
+
 func usageError(c *cobra.Command, what string) error {
-	return ui.Exit(ui.CodeUsage, ui.WithHint(
+	return usage(
 		fmt.Errorf("%s wants %s", c.CommandPath(), what),
-		strings.TrimSuffix(c.UseLine(), " [flags]")+"; see "+c.CommandPath()+" --help"))
+		strings.TrimSuffix(c.UseLine(), " [flags]")+"; see "+c.CommandPath()+" --help")
 }

@@ -47,7 +47,7 @@ func (p *program) planCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	setFlag(c, &set)
 	return c
 }
 
@@ -74,7 +74,7 @@ func (p *program) presetsCommand() *cobra.Command {
 			}
 			preset, err := presets.Get(args[0])
 			if err != nil {
-				return ui.Exit(ui.CodeUsage, ui.WithHint(err, suggest.DidYouMean(args[0], presetNames())))
+				return usage(err, suggest.DidYouMean(args[0], presetNames()))
 			}
 			_, err = p.stdout.Write(preset.Source)
 			return err

@@ -297,8 +297,9 @@ func (p *progress) sayLong(cell experiment.Cell) {
 	s := p.state
 	objects, bytes := p.rates()
 	line := map[string]any{
-		"type": "state", "cell": cell.ID, "seconds": s.At.Seconds(), "objects": s.Objects, "accepted": s.Accepted, "durable": s.Durable,
-		"failed": s.Failed, "refused": s.Refused, "bytes": s.Bytes, "objects_per_second": objects, "bytes_per_second": bytes,
+		"type": "state", "cell": cell.ID, "seconds": s.At.Seconds(), "objects": s.Objects, "accepted": s.Accepted,
+		"durable": s.Durable, "failed": s.Failed, "refused": s.Refused, "bytes": s.Bytes,
+		"objects_per_second": objects, "bytes_per_second": bytes,
 	}
 	if s.Spent != nil {
 		line["spent"], line["decimals"] = s.Spent.String(), s.Decimals

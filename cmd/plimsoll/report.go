@@ -168,7 +168,7 @@ func (p *program) export(dir, format, out string, sets []string) error {
 		return atomicfile.Write(out, write)
 	}
 	if f, ok := p.stdout.(*os.File); ok && binaryFormat(format) && isTerminal(f) {
-		return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%s is not for a terminal", format), "name a file with --out"))
+		return usage(fmt.Errorf("%s is not for a terminal", format), "name a file with --out")
 	}
 	return write(p.stdout)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -51,7 +51,7 @@ what was measured so far; plimsoll resume goes on with it.`,
 			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: out, Base: baseOf(args[0])}))
 		},
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+	setFlag(c, &set)
 	c.Flags().StringVar(&out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
 	manner.flags(c)
 	return c
@@ -199,7 +199,7 @@ func codeOf(e *engine.PreconditionError) ui.Code {
 // trying again does not help before something else has changed.
 func withStatus(err error) error {
 	var unready *engine.DeployError
-	var changed *scenario.DataChangedError
+	var changed *upload.DataChangedError
 	if errors.As(err, &unready) || errors.As(err, &changed) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}

@@ -15,7 +15,7 @@ scenario: disseminate
 systems: [%s]
 data: {size: 4MiB}
 link: {rate: 20Mbit, delay: 1ms}
-disseminate: {nodes: 3, faults: [none, crash seeders at 20%%]}
+disseminate: {nodes: 3, faults: [none, [{crash: seeders, at: 20%%}]]}
 repetitions: 2
 warmup: 0
 limits: {others: none, machine: none, stall: 3s, deadline: 20s, start: 30s}
@@ -93,10 +93,10 @@ disseminate:
   nodes: 3
   faults:
     - none
-    - crash 1 leecher at 40%% for 1s
-    - crash 1 leecher at 40%% for 1s without data
-    - cut 1 leecher at 30%% for 2s
-    - rate 5Mbit at 30%%
+    - {crash: leechers, count: 1, at: 40%%, for: 1s}
+    - {crash: leechers, count: 1, at: 40%%, for: 1s, without_data: true}
+    - {cut: leechers, count: 1, at: 30%%, for: 2s}
+    - {rate: 5Mbit, at: 30%%}
 repetitions: 1
 warmup: 0
 limits: {others: none, machine: none, stall: 15s, deadline: 1m, start: 30s}

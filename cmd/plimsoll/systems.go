@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -32,8 +31,7 @@ func (p *program) systemsCommand() *cobra.Command {
 				for _, s := range all.All() {
 					names = append(names, s.Info().Name)
 				}
-				return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("there is no system %q", args[0]),
-					"systems: "+strings.Join(names, ", ")))
+				return usage(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", "))
 			}
 			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
 		},

@@ -83,7 +83,7 @@ func (p *program) removeChains(ctx context.Context, cache chaincache.Cache, name
 	defer cancel()
 	for _, name := range names {
 		if err := cache.Remove(ctx, name); err != nil {
-			return ui.Exit(ui.CodeUsage, ui.WithHint(err, "`plimsoll systems chains` lists them"))
+			return usage(err, "`plimsoll systems chains` lists them")
 		}
 		p.ui.Say("removed %s", name)
 	}

@@ -36,8 +36,8 @@ Can be installed: ` + strings.Join(names, ", ") + `.`,
 			for _, name := range args { // all names first: nothing is half done for a typing error
 				i, ok := install.ByName(name)
 				if !ok {
-					return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("%q cannot be installed", name),
-						"can be installed: "+strings.Join(names, ", ")+"; plimsoll systems says how to get the others"))
+					return usage(fmt.Errorf("%q cannot be installed", name),
+						"can be installed: "+strings.Join(names, ", ")+"; plimsoll systems says how to get the others")
 				}
 				programs = append(programs, i)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
 // Each end of a run has its status, the gravest first.
@@ -119,7 +120,7 @@ func TestStatusOfErrors(t *testing.T) {
 		{nil, ui.CodeOK},
 		{errors.New("disk full"), ui.CodeInternal},
 		{&engine.DeployError{Err: errors.New("no answer")}, ui.CodePreconditions},
-		{fmt.Errorf("block 0: %w", &scenario.DataChangedError{System: "s3", How: "1 file removed"}), ui.CodePreconditions},
+		{fmt.Errorf("block 0: %w", &upload.DataChangedError{System: "s3", How: "1 file removed"}), ui.CodePreconditions},
 	} {
 		if got := ui.ExitCode(errors.Join(withStatus(c.err), nil)); got != c.want {
 			t.Errorf("%v: status %d, want %d", c.err, got, c.want)

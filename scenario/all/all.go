@@ -15,9 +15,9 @@ import (
 func All() []scenario.Scenario {
 	return []scenario.Scenario{
 		retrieve.Scenario{},
-		scenario.Overhead{},
-		scenario.Upload{},
-		scenario.Collect{},
+		overhead.Scenario{},
+		upload.Scenario{},
+		upload.Collect{},
 		disseminate.Scenario{},
 		sync.Scenario{},
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
 // By these a report tells what limits: each scenario that measures a system's speed has
@@ -13,7 +14,7 @@ import (
 func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 	cell := experiment.Cell{Retrieve: &experiment.Retrieve{}, Overhead: &experiment.Overhead{}, Upload: &experiment.Upload{}, Disseminate: &experiment.Disseminate{}, Sync: &experiment.Sync{}}
 	for _, s := range All() {
-		if s.Name() == (scenario.Collect{}).Name() {
+		if s.Name() == (upload.Collect{}).Name() {
 			continue // it offers nothing whose speed something could limit
 		}
 		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(), Usage: scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})

@@ -1,14 +1,17 @@
 package disseminate_test
 
 import (
+	"bytes"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/report/page"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
 
@@ -18,7 +21,7 @@ title: Synthetic swarm
 systems: [boxo]
 link: {rate: 100Mbit, delay: 10ms}
 data: {size: 8MiB}
-disseminate: {nodes: 5, seeders: 1, faults: [none, crash 1 leechers at 25% for 2s]}
+disseminate: {nodes: 5, seeders: 1, faults: [none, [{crash: leechers, count: 1, at: 25%, for: 2s}]]}
 repetitions: 6
 warmup: 0
 `
@@ -189,6 +192,20 @@ func TestLeechersOfATrial(t *testing.T) {
 	for kind, want := range map[string]int{"waiting": 4, "fetching": 2, "unfinished": 2, "end": 2, "node": 1} {
 		if kinds[kind] != want {
 			t.Errorf("%d spans of kind %s, want %d", kinds[kind], kind, want)
+		}
+	}
+}
+
+// Every figure over the cells has a panel for each level that is not on its axis.
+func TestFiguresKeepEveryFactor(t *testing.T) {
+	r := analysed(t, strings.Replace(file, "nodes: 5, seeders: 1, faults: [none, crash 1 leechers at 25% for 2s]", "nodes: [5, 9], seeders: [1, 2]", 1))
+	var b bytes.Buffer
+	if err := page.HTML(&b, r, page.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"seeders 1", "seeders 2", "nodes 9, seeders 2"} {
+		if !strings.Contains(b.String(), `"title":"`+want+`"`) {
+			t.Errorf("no panel %q", want)
 		}
 	}
 }

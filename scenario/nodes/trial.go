@@ -303,6 +303,9 @@ func (t *Trial) watchProcesses(n *Node) {
 			continue
 		}
 		n.watched[p] = true
+		if n.timed && !n.tasked && Ended([]*testbed.Process{p}) != nil {
+			continue // of an earlier trial: its task starts another
+		}
 		t.group.Go(func() {
 			select {
 			case <-t.Load.Done():

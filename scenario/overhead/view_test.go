@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 )
 
@@ -28,7 +27,7 @@ where:
 repetitions: 6
 `
 
-// cost is what a synthetic operation takes: seconds, round trips, bytes per second.
+// spent is what a synthetic operation takes: seconds, round trips, bytes per second.
 type cost struct{ a, rounds, rate float64 }
 
 // truths of the systems' operations. Of tahoe's, put leaves objects of 40 bytes at the client and sends 1.5 times as
@@ -55,7 +54,7 @@ func analysed(t *testing.T) *analysis.Result {
 	raw, err := plan.Marshal()
 	must(err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, scenario.Overhead{}.Metrics())
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, overhead.Scenario{}.Metrics())
 	must(err)
 	rng, begun, stored := rand.New(rand.NewPCG(11, 11)), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), map[string]float64{}
 	for block := range plan.Blocks {

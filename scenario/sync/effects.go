@@ -128,6 +128,13 @@ func (t *tuning) setFactors(f *analysis.Frame) {
 			t.base = c
 		}
 	}
+	if t.base == nil && len(t.factors) > 0 {
+		var names []string
+		for _, p := range paths {
+			names = append(names, labels[p]+" "+defaults(f)[p])
+		}
+		t.warnings = append(t.warnings, "the default ("+strings.Join(names, ", ")+") is not among the cells, so nothing is compared with it: let `where` keep it")
+	}
 }
 
 // fit computes effects, the best configuration and its gain. Cells with a trial that
@@ -162,7 +169,7 @@ func (t *tuning) fit(f *analysis.Frame) {
 		t.warnings = append(t.warnings, "effects could not be computed: "+err.Error())
 		return
 	}
-	t.warnings = model.Warnings
+	t.warnings = append(t.warnings, model.Warnings...)
 	for _, e := range model.Effects {
 		x := effect{FactorialEffect: e}
 		var names []string
@@ -319,6 +326,8 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 		switch {
 		case t.best == t.base:
 			gain = analysis.Text("the default itself")
+		case t.base == nil:
+			gain = analysis.Text("the default is not among the cells")
 		case t.gain.N == 0:
 			gain = analysis.Text("unknown: not all trials of the default served")
 		}
@@ -371,6 +380,8 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 			tone = analysis.Good
 			parts = append(parts, fmt.Sprintf("%s%s is fastest: %s of the default's time", where, configuration(t.best),
 				words.Range(t.gain.Mid, t.gain.Lo, t.gain.Hi, "×")))
+		case t.base == nil:
+			parts = append(parts, where+configuration(t.best)+" is fastest; the default is not among the cells")
 		case t.best != t.base && t.gain.N == 0:
 			parts = append(parts, where+configuration(t.best)+" is fastest; the default has no time to compare with")
 		default:

@@ -3,6 +3,8 @@
 package sync
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -74,7 +76,7 @@ func View() *analysis.View {
 			{ID: "effects-limits", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: v.limits,
 				Title:  `What the effects of knobs do not say`,
 				Each:   `{{.Name}}: {{.Text}}`,
-				Advice: `Repeat more often, or run the combinations without valid trials again.`},
+				Advice: `Repeat more often, or run the combinations that are missing.`},
 			{ID: "useless-peers", Rank: analysis.Slow, Tone: analysis.Warn, Holds: uselessPeers,
 				Title:  `Connected peers delivered nothing`,
 				Each:   `{{.Name}}: {{percent .Value}} of the connections were useful`,
@@ -89,17 +91,42 @@ func knob(path string) bool {
 	return path == "sync.storage" || path == "sync.peers" || strings.HasPrefix(path, "sync.vary.")
 }
 
-// arrange compares each configuration with the default of the same system under the
-// same conditions. The default has the first level of every knob.
-func arrange(f *analysis.Frame) {
-	first := map[string]string{}
+// defaults are the values of the default configuration: the first of every knob as the
+// experiment lists them, also where `where` leaves out the cells that have them all.
+func defaults(f *analysis.Frame) map[string]string {
+	listed := map[string]string{}
+	for _, path := range []string{"sync.storage", "sync.peers"} {
+		var levels []any
+		if json.Unmarshal(f.Plan.Experiment.Factors[path], &levels) == nil && len(levels) > 0 {
+			listed[path] = fmt.Sprint(levels[0])
+		}
+	}
+	if s := f.Plan.Experiment.Sync; s != nil {
+		for name, v := range s.Vary {
+			listed["sync.vary."+name] = v.Levels[0].Value
+		}
+	}
+	first, found := map[string]string{}, map[string]bool{}
 	for _, c := range f.Cells {
 		for _, x := range c.Factors {
 			if _, seen := first[x.Path]; !seen {
 				first[x.Path] = x.Value
 			}
+			found[x.Path] = found[x.Path] || x.Value == listed[x.Path]
 		}
 	}
+	for path := range first {
+		if found[path] {
+			first[path] = listed[path]
+		}
+	}
+	return first
+}
+
+// arrange compares each configuration with the default of the same system under the
+// same conditions.
+func arrange(f *analysis.Frame) {
+	first := defaults(f)
 	f.Baseline = ""
 	for _, c := range f.Cells {
 		c.Baseline = true

@@ -87,7 +87,7 @@ func (l *loadTest) whole() bool {
 // money is what the test cost, from the exact amounts of its first and its last poll.
 // Where nothing was stored or paid before, all of the system's own totals belong to it.
 func (l *loadTest) money(events []record.Event) {
-	if len(l.polls.last) == 0 || l.decimals < 0 || l.left() {
+	if len(l.readings.last) == 0 || l.decimals < 0 || l.left() {
 		return
 	}
 	// Forming contracts is paid before the first poll, and belongs to the test.
@@ -95,21 +95,21 @@ func (l *loadTest) money(events []record.Event) {
 		readings, _ := collect.WithEnded(collect.Before(e))
 		for _, r := range readings {
 			v, ok := new(big.Int).SetString(r.Exact, 10)
-			if ok && e.Trial == l.trial.ID && l.polls.first[r.Name] != nil && r.Bad == "" {
-				l.polls.first[r.Name] = v
+			if ok && e.Trial == l.trial.ID && l.readings.first[r.Name] != nil && r.Bad == "" {
+				l.readings.first[r.Name] = v
 			}
 		}
 	}
 	whole := l.whole()
 	since := func(name string) *big.Int {
-		v := l.polls.last[name]
+		v := l.readings.last[name]
 		if v == nil {
 			return nil
 		}
 		if whole {
 			return v
 		}
-		return minus(v, l.polls.first[name])
+		return minus(v, l.readings.first[name])
 	}
 	spent, unspent := since(system.ReadSpent), since(system.ReadUnspent)
 	var kinds []string
@@ -154,8 +154,8 @@ func (l *loadTest) money(events []record.Event) {
 	l.amount("money_spent", "", rat(spent))
 	l.amount("money_used", "", rat(used))
 	l.amount("money_unspent", "", rat(unspent))
-	l.amount("wallet_first", "", rat(l.polls.first[system.ReadBalance]))
-	l.amount("wallet_last", "", rat(l.polls.last[system.ReadBalance]))
+	l.amount("wallet_first", "", rat(l.readings.first[system.ReadBalance]))
+	l.amount("wallet_last", "", rat(l.readings.last[system.ReadBalance]))
 	l.amount("money_per_file", "", per(used, new(big.Rat).SetInt64(l.files)))
 	if months := l.months(); months > 0 && l.fileBytes > 0 {
 		l.row("contract_months", "", months)
@@ -167,7 +167,7 @@ func (l *loadTest) money(events []record.Event) {
 
 // kinds are the readings of spending by purpose.
 func (l *loadTest) kinds() (names []string) {
-	for name := range l.polls.last {
+	for name := range l.readings.last {
 		if isPurpose(name) {
 			names = append(names, name)
 		}

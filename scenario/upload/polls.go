@@ -1,321 +1,295 @@
 package upload
 
 import (
+	"context"
+	"errors"
 	"math"
-	"math/big"
 	"slices"
-	"strings"
+	"sync"
+	"time"
 
-	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// polls is what the polls of a trial read: one number for each reading and poll, NaN
-// where it is missing. A reading is the state at some moment between the start and the
-// end of its poll, in seconds since the trial's epoch.
+// polls asks a system how it is beside a trial, and adds up what it says over
+// all sessions of the trial.
 type polls struct {
-	start, end  []float64
-	values      map[string][]float64
-	latency     []float64 // of all calls of a poll together; NaN: one failed, or was left out
-	timedOut    int64     // of those, polls with a call that timed out: they took that long at least
-	calls       map[string]bool
-	missed      int64               // polls of the schedule that were left out
-	failed      int64               // calls without an answer
-	decimals    int                 // of the currency; −1: not known
-	first, last map[string]*big.Int // amounts of money
-	wealth      []entry
-	endedTold   bool // the system says what contracts that are over had used
+	site    scenario.Site
+	node    system.Node
+	journal scenario.Journal
+	now     func() time.Duration
+	every   time.Duration
+	paid    *record.Event // what was spent before the trial; nil: its polls, or its events, tell all
+	told    func()        // called after each poll; nil: nobody listens
+
+	mu        sync.Mutex
+	tally     pollTally
+	collector *collect.Collector
+	restored  time.Duration // end of the last poll that told absolute bytes to earlier sessions; negative: none did
 }
 
-// entry is wallet and contracts at a poll: their sum is constant in a closed system.
-type entry struct {
-	poll  int
-	level *big.Int // smallest unit
-	moved float64  // by how much its parts changed since the poll before, without their signs
+// pollTally adds up polls.
+type pollTally struct {
+	count, missed, gaps int64 // polls; those of the schedule left out; calls without an answer
+	next                int64 // number of the next
+	latest              time.Duration
+	calls               map[string]bool // that the system has
+	took                []float64       // seconds that the calls of each poll that made all took together
+	absolute            change
+	used                collect.Used
+	trouble             trouble
 }
 
-func readPolls(facts *record.Reader, trial int64) (*polls, error) {
-	w := &polls{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
-		last: map[string]*big.Int{}}
-	for p, err := range facts.Polls(trial) {
-		if err != nil {
-			return nil, err
-		}
-		w.add(&p)
+// change is a number as each poll told it that did.
+type change struct {
+	told []collect.Told
+	end  time.Duration // of the last of them
+}
+
+func (c *change) add(p record.Poll, v float64) {
+	c.told, c.end = append(c.told, collect.Told{Start: p.Start.Seconds(), End: p.End.Seconds(), Value: v}), p.End
+}
+
+// gained is by how much the number grew from the first to the last of them.
+func (c *change) gained() float64 { return c.told[len(c.told)-1].Value - c.told[0].Value }
+
+// until is when the last of them was over; negative: there is none.
+func (c *change) until() time.Duration {
+	if len(c.told) == 0 {
+		return -1
 	}
-	for name := range w.values {
-		w.values[name] = gaps(w.values[name], len(w.start))
-	}
-	return w, nil
+	return c.end
 }
 
-// gaps makes values as long as n, with NaN.
-func gaps(values []float64, n int) []float64 {
-	for len(values) < n {
-		values = append(values, nan)
-	}
-	return values
+func newPolls(site scenario.Site, node system.Node, sink scenario.Sink, every time.Duration) *polls {
+	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, paid: sink.Paid, restored: -1}
 }
 
-func (w *polls) add(p *record.Poll) {
-	n := len(w.start)
-	w.start, w.end = append(w.start, p.Start.Seconds()), append(w.end, p.End.Seconds())
-	w.missed += int64(p.Missed)
-	took, timed, open := 0.0, 0, false
+// add takes one poll.
+func (y *pollTally) add(p record.Poll) {
+	y.count++
+	y.missed += int64(p.Missed)
+	y.next = max(y.next, p.Seq+1)
+	y.latest = max(y.latest, p.Start)
+	y.trouble.add(p)
+	if y.calls == nil {
+		y.calls = map[string]bool{}
+	}
+	var took time.Duration
+	timed := 0
 	for _, c := range p.Calls {
-		w.calls[c.Name] = true
-		timeout := c.Error != "" && collect.Class(c.Error) == "timeout"
+		y.calls[c.Name] = true
 		if c.Error != "" {
-			w.failed++
+			y.gaps++
 		}
-		if c.Error == "" || timeout {
-			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || timeout
+		if c.Error == "" || collect.Class(c.Error) == "timeout" {
+			timed++
+			took += c.End - c.Start
 		}
 	}
-	// A poll that left out an expensive call, or was refused one, is no faster.
-	if timed == 0 || timed < len(w.calls) {
-		took = nan
-	} else if open {
-		w.timedOut++
+	// A poll that left a call out that rests, or was refused one, is no faster.
+	if timed > 0 && timed == len(y.calls) {
+		y.took = append(y.took, took.Seconds())
 	}
-	w.latency = append(w.latency, took)
-	wealth, moved, parts := new(big.Int), 0.0, 0
-	readings, told := collect.WithEnded(p.Readings)
-	w.endedTold = w.endedTold || told
-	for _, r := range readings {
-		if r.Bad != "" {
-			continue
+	for _, r := range p.Readings {
+		if r.Name == system.ReadAbsolute && r.Bad == "" {
+			y.absolute.add(p, r.Value)
 		}
-		w.values[r.Name] = append(gaps(w.values[r.Name], n)[:n], r.Value)
-		exact, ok := new(big.Int).SetString(r.Exact, 10)
-		if !ok {
-			continue
-		}
-		if d, known := system.Decimals(exact, r.Value); known && w.decimals < 0 {
-			w.decimals = d
-		}
-		if w.first[r.Name] == nil {
-			w.first[r.Name] = exact
-		}
-		if sign := partsOfWealth[r.Name]; sign != 0 {
-			wealth.Add(wealth, new(big.Int).Mul(exact, big.NewInt(sign)))
-			if was := w.last[r.Name]; was != nil {
-				moved += math.Abs(float(minus(exact, was)))
-			}
-			if r.Name == system.ReadBalance || r.Name == system.ReadSpent {
-				parts++
-			}
-		}
-		w.last[r.Name] = exact
 	}
-	if parts == 2 {
-		w.wealth = append(w.wealth, entry{n, wealth, moved})
+	y.used.Add(p.Readings)
+}
+
+// restore adds the polls of earlier sessions, and what was known before the first.
+func (p *polls) restore() error {
+	paid := p.paid
+	for e, err := range p.journal.EarlierEvents() {
+		if err != nil {
+			return err
+		}
+		if collect.Before(e) != nil {
+			paid = &e
+		}
+	}
+	if paid != nil {
+		p.tally.used.Add(collect.Before(*paid))
+	}
+	for earlier, err := range p.journal.EarlierPolls() {
+		if err != nil {
+			return err
+		}
+		p.tally.add(earlier)
+	}
+	p.tally.trouble.known()
+	p.restored = p.tally.absolute.until()
+	return nil
+}
+
+// begin polls once, and goes on with that until the function that it returns is
+// called, which polls for the last time, unless it is to end at once. What goes wrong with recording polls
+// ends the trial through fail; what the system does not answer is a gap.
+func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end func(atOnce bool) error, err error) {
+	// Polls go on to the very end, that of an interrupted trial, too.
+	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	c := &collect.Collector{
+		Node: p.node, Every: p.every, Now: p.now, First: p.tally.next, Earlier: p.tally.latest, Keep: p.keep,
+	}
+	first, cancel := c.Bounded(ctx) // nothing is stored before it is over
+	defer cancel()
+	if _, err := c.Once(first); err != nil && ctx.Err() == nil {
+		stop(nil)
+		return nil, err
+	}
+	p.collector = c
+	over := make(chan error, 1)
+	go func() {
+		err := c.Run(going)
+		if err != nil {
+			fail(err)
+		}
+		over <- err
+	}()
+	return func(atOnce bool) error {
+		if atOnce {
+			stop(collect.ErrAtOnce)
+		}
+		stop(nil)
+		err := <-over
+		p.mu.Lock()
+		events := p.tally.trouble.ended()
+		p.mu.Unlock()
+		return errors.Join(err, p.tell(events))
+	}, nil
+}
+
+// once polls beyond the schedule, while polls go on.
+func (p *polls) once(ctx context.Context) error {
+	one, cancel := p.collector.Bounded(ctx)
+	defer cancel()
+	if _, err := p.collector.Once(one); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func (p *polls) keep(poll record.Poll) error {
+	p.mu.Lock()
+	p.tally.add(poll)
+	events := p.tally.trouble.begun()
+	p.mu.Unlock()
+	// The event first: a poll that is recorded is one that was told.
+	err := errors.Join(p.tell(events), p.journal.Poll(poll))
+	if p.told != nil {
+		p.told()
+	}
+	return err
+}
+
+func (p *polls) tell(events []record.Event) error {
+	for _, e := range events {
+		if err := p.journal.Event(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sofar fills in what servers hold more since the trial's first poll, and the money that was used up; nil: it is not known.
+func (p *polls) sofar(s *scenario.State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Absolute, s.AbsoluteAt = -1, -1
+	if a := p.tally.absolute; len(a.told) > 0 {
+		s.Absolute = max(0, int64(a.gained()))
+		if a.until() > p.restored {
+			s.AbsoluteAt = a.until()
+		}
+	}
+	if sum, d, known := p.tally.used.Sum(); known {
+		s.Spent, s.Decimals = sum, d
 	}
 }
 
-// partsOfWealth are the amounts that a closed system neither makes nor loses, and the
-// sign with which they count.
-var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
-	system.ReadSpent: 1}
+// gained is by how much the bytes of storage servers grew; −1: fewer than two polls told.
+func (p *polls) gained() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a := p.tally.absolute; len(a.told) > 1 {
+		return int64(a.gained())
+	}
+	return -1
+}
 
-func isPurpose(name string) bool { return strings.HasPrefix(name, system.ReadSpentPrefix) }
+// pollMetrics are those that polls yield.
+func pollMetrics() []record.Metric {
+	return []record.Metric{
+		{Key: "absolute_bytes", Name: "absolute bytes gained", Unit: "B", Better: record.Lower,
+			Help: "bytes that the storage servers hold, or were sent, more at the last poll than at the first of the trial, padding, metadata and redundancy included"},
+		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
+			Help: "what they hold more at the end than at the beginning, divided by the time. Of collect: from the middle of the first poll to that of the last. Of upload: from the first put to the last acceptance, as for file bandwidth; what came is the difference between the first poll that began after that time and the last that ended before it, so that bytes are in it which reached the servers between the last acceptance and that poll. Where these may be so many that more than a fifth of the number hangs on them, because that poll came late, there is no such number: a system may accept first and send later"},
+		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
+			Help: "money used up: what contracts cost less what lies unspent in them or, where no such total is told, the sum of spending by purpose; all increments from poll to poll, because contracts that end leave the system's sums; from before upload.need.allowance was set, else from the first poll; in the system's currency, rounded (the readings are exact)"},
+		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
+			Help: "times that the system was asked how it is"},
+		{Key: "polls_missed", Name: "polls missed", Unit: "1", Better: record.Lower,
+			Help: "polls of the schedule that were left out, because an earlier one took too long or no session was running"},
+		{Key: "poll_gaps", Name: "calls without an answer", Unit: "1", Better: record.Lower,
+			Help: "requests of polls that failed or took too long; each is a recorded gap"},
+		{Key: "poll_p50", Name: "API latency, median", Unit: "s", Better: record.Lower,
+			Help: "median over the polls of the time that their requests took together; one that was not answered in time counts with the time that it was waited for, so that the latency is at least that (see calls without an answer); polls that left a request out, because an expensive one rests, or had one refused are left out"},
+		{Key: "poll_first_quarter", Name: "API latency, first quarter", Unit: "s", Better: record.Lower,
+			Help: "likewise over the first quarter of the polls; where there are four or more"},
+		{Key: "poll_last_quarter", Name: "API latency, last quarter", Unit: "s", Better: record.Lower,
+			Help: "likewise over the last quarter"},
+	}
+}
 
-// latest is the last value of a reading up to a poll, and which poll read it; −1: none.
-func latest(v []float64, poll int) (float64, int) {
-	for i := min(poll, len(v)-1); i >= 0; i-- {
-		if !math.IsNaN(v[i]) {
-			return v[i], i
+// replayPolls adds up the polls of a trial, and what was spent before the first.
+func replayPolls(in *scenario.Measured) *pollTally {
+	var y pollTally
+	var paid []record.Reading
+	for e := range scenario.Stream(in.Events) {
+		if before := collect.Before(e); before != nil {
+			paid = before
 		}
 	}
-	return nan, -1
-}
-
-// now is the last value of a reading; NaN: none.
-func (w *polls) now(name string) float64 {
-	v, _ := latest(w.values[name], len(w.start))
-	return v
-}
-
-// edge is the first and the last poll with a reading; −1: none.
-func edge(v []float64) (first, last int) {
-	first = slices.IndexFunc(v, func(x float64) bool { return !math.IsNaN(x) })
-	_, last = latest(v, len(v))
-	return first, last
-}
-
-func (w *polls) mid(i int) float64 { return (w.start[i] + w.end[i]) / 2 }
-
-// moments are when polls began and ended, and the middles, in order.
-func (w *polls) moments() []float64 {
-	all := slices.Concat(w.start, w.end)
-	for i := range w.start {
-		all = append(all, w.mid(i))
+	if paid != nil {
+		y.used.Add(paid)
 	}
-	slices.Sort(all)
-	return all
+	for p := range scenario.Stream(in.Polls) {
+		y.add(p)
+	}
+	return &y
 }
 
-// rate is the change of a value per second between two polls, with the bounds that the
-// unknown moments of reading leave.
-func (w *polls) rate(v []float64, i, j int) (p analysis.Point) {
-	p = analysis.Point{At: w.mid(j), Value: nan, Lo: nan, Hi: nan}
-	if j <= i {
-		return p
-	}
-	change := v[j] - v[i]
-	p.Value, p.Lo = change/(w.mid(j)-w.mid(i)), change/(w.end[j]-w.start[i])
-	if shortest := w.start[j] - w.end[i]; shortest > 0 {
-		p.Hi = change / shortest
-	}
-	if change < 0 {
-		p.Lo, p.Hi = p.Hi, p.Lo
-	}
-	return p
-}
-
-// told are a reading's values in the form of package collect.
-func (w *polls) told(v []float64) (all []collect.Told) {
-	for i, x := range v {
-		if !math.IsNaN(x) {
-			all = append(all, collect.Told{Start: w.start[i], End: w.end[i], Value: x})
+// metrics are the numbers of pollMetrics.
+func (y *pollTally) metrics() map[string]float64 {
+	m := map[string]float64{"polls": float64(y.count), "polls_missed": float64(y.missed), "poll_gaps": float64(y.gaps)}
+	if a := y.absolute; len(a.told) > 1 {
+		m["absolute_bytes"] = a.gained()
+		if v, ok := y.bandwidth(math.Inf(-1), math.Inf(1)); ok {
+			m["absolute_bandwidth"] = v
 		}
 	}
-	return all
-}
-
-// every is the usual time from one poll to the next, in seconds.
-func (w *polls) every() float64 {
-	var d []float64
-	for i := 1; i < len(w.start); i++ {
-		d = append(d, w.start[i]-w.start[i-1])
+	if amount, decimals, known := y.used.Sum(); known {
+		m["spent"] = collect.Float(amount, decimals)
 	}
-	return stats.Median(d)
-}
-
-// gapPolls is how many times the usual distance of two values breaks a line.
-const gapPolls = 3
-
-// points are a series of the polls that know a value: a point for each stretch of them,
-// and one without a value in each gap.
-func (w *polls) points(v []float64, of func(i, j int) analysis.Point) (all []analysis.Point) {
-	var known []int
-	var apart []float64
-	for i, x := range v {
-		if n := len(known); n > 0 && !math.IsNaN(x) {
-			apart = append(apart, w.start[i]-w.start[known[n-1]])
-		}
-		if !math.IsNaN(x) {
-			known = append(known, i)
+	if n := len(y.took); n > 0 {
+		m["poll_p50"] = stats.Median(slices.Clone(y.took))
+		if q := n / 4; q > 0 {
+			m["poll_first_quarter"] = stats.Median(slices.Clone(y.took[:q]))
+			m["poll_last_quarter"] = stats.Median(slices.Clone(y.took[n-q:]))
 		}
 	}
-	gap, i := gapPolls*stats.Median(apart), 0
-	each := (len(known) + mostPoints - 1) / mostPoints // polls of a stretch
-	for n := 1; n < len(known); n++ {
-		switch {
-		case apart[n-1] > gap:
-			all = append(all, analysis.Point{At: w.mid(known[n]), Value: nan, Lo: nan, Hi: nan})
-			i = n
-		case n-i >= each || n == len(known)-1:
-			all = append(all, of(known[i], known[n]))
-			i = n
-		}
-	}
-	return all
+	return m
 }
 
-const (
-	// A change counts when it lasts for so many polls and so long: a transaction waits
-	// for its block, and the calls of a poll are not made at once.
-	heldPolls   = 5
-	heldSeconds = 30 * 60
-	// slack is how much of what moved between neighbouring polls one poll may see twice,
-	// or not at all; rounding is the share of the amounts that is never a change.
-	slack    = 2
-	rounding = 1e-9
-	// noisy is how many times the usual movement a poll may have and still show a level.
-	noisy = 3
-	// fallShare is the share by which a counter may fall: systems round.
-	fallShare = 1e-3
-)
-
-// change is by how much wallet and contracts together differ at the end from the
-// beginning, and between which polls they left that level; nil: not at all. held: for
-// long enough to be no money under way.
-func (w *polls) change() (amount *big.Int, from, to int, held bool) {
-	scale, off := 0.0, make([]float64, len(w.wealth))
-	for _, v := range w.last {
-		scale = max(scale, math.Abs(float(v)))
-	}
-	for i, e := range w.wealth {
-		off[i] = slack*e.moved + rounding*scale
-		if i+1 < len(w.wealth) {
-			off[i] += slack * w.wealth[i+1].moved
-		}
-	}
-	usual := stats.Median(off)
-	var calm []entry // while more moves than usual, there is no level
-	var within []float64
-	for i, e := range w.wealth {
-		if off[i] <= noisy*usual {
-			calm, within = append(calm, e), append(within, off[i])
-		}
-	}
-	n := len(calm)
-	if n < 2*heldPolls {
-		return nil, 0, 0, false
-	}
-	level := typical(calm[:heldPolls])
-	same := func(i int) bool { return math.Abs(float(minus(calm[i].level, level))) <= within[i] }
-	i := n
-	for i > 0 && !same(i-1) {
-		i--
-	}
-	if i == n || i == 0 {
-		return nil, 0, 0, false
-	}
-	held = n-i >= heldPolls && w.end[calm[n-1].poll]-w.start[calm[i].poll] >= heldSeconds
-	return minus(typical(calm[max(i, n-heldPolls):]), level), calm[i-1].poll, calm[i].poll, held
-}
-
-// typical is the median level.
-func typical(all []entry) *big.Int {
-	all = slices.SortedFunc(slices.Values(all), func(a, b entry) int { return a.level.Cmp(b.level) })
-	return all[len(all)/2].level
-}
-
-// falls reports between which polls a counter fell, and stayed below for long enough.
-func falls(values []float64) (from, to int, fell bool) {
-	top, at, below := math.Inf(-1), 0, 0
-	for i, v := range values {
-		switch {
-		case math.IsNaN(v):
-		case v >= top-fallShare*math.Abs(top):
-			top, at, below = max(top, v), i, 0
-		default:
-			if below++; below == 1 {
-				to = i
-			}
-			if below == heldPolls {
-				return at, to, true
-			}
-		}
-	}
-	return 0, 0, false
-}
-
-func plus(a, b *big.Int) *big.Int {
-	if a == nil {
-		return b
-	}
-	return new(big.Int).Add(a, b)
-}
-
-func minus(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
-
-func float(v *big.Int) float64 {
-	f, _ := new(big.Float).SetInt(v).Float64()
-	return f
+// bandwidth is that of absolute bytes between two moments, in seconds, by [collect.Rate];
+// false: too few polls told them, so that they may have come at another time.
+func (y *pollTally) bandwidth(from, to float64) (float64, bool) {
+	v, _, _, ok := collect.Rate(y.absolute.told, from, to)
+	return v, ok && !math.IsNaN(v)
 }

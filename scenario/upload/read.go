@@ -19,7 +19,7 @@ import (
 
 // loadTest is one trial of upload or collect.
 type loadTest struct {
-	*polls
+	*readings
 	*objects
 	trial    *analysis.Trial
 	up       *experiment.Upload // nil: collect
@@ -54,7 +54,7 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 		return nil, err
 	}
 	l := &loadTest{trial: t, up: t.Info.Plan.Upload, absolute: nan, fileRate: nan}
-	if l.polls, err = readPolls(facts, t.ID); err != nil {
+	if l.readings, err = readPolls(facts, t.ID); err != nil {
 		return nil, err
 	}
 	l.systemOf(plan, facts.Meta())

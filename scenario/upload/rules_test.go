@@ -16,8 +16,8 @@ import (
 )
 
 // wallets are polls ten minutes apart of a system whose wallet and contracts add up to these.
-func wallets(levels ...int64) *polls {
-	w := &polls{last: map[string]*big.Int{system.ReadBalance: big.NewInt(1000)}}
+func wallets(levels ...int64) *readings {
+	w := &readings{last: map[string]*big.Int{system.ReadBalance: big.NewInt(1000)}}
 	for i, v := range levels {
 		w.start, w.end = append(w.start, float64(600*i)), append(w.end, float64(600*i+1))
 		w.wealth = append(w.wealth, entry{poll: i, level: big.NewInt(v)})
@@ -149,7 +149,7 @@ func TestSlowingDown(t *testing.T) {
 }
 
 func TestPointsStopAtGaps(t *testing.T) {
-	w := &polls{}
+	w := &readings{}
 	var v []float64
 	for i := range 1000 {
 		if i >= 300 && i < 400 {

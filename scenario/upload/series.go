@@ -97,7 +97,7 @@ func (l *loadTest) ofObjects() {
 // total, the sum over purposes.
 func (l *loadTest) used() []float64 {
 	before := func(name string) float64 { // the test began
-		if v := l.polls.first[name]; v != nil && !l.whole() && l.decimals >= 0 {
+		if v := l.readings.first[name]; v != nil && !l.whole() && l.decimals >= 0 {
 			return float(v) / math.Pow(10, float64(l.decimals))
 		}
 		return 0
@@ -125,7 +125,7 @@ func (l *loadTest) used() []float64 {
 // define says what the rows and series are that no definition of the run covers.
 func (l *loadTest) define() {
 	l.out.Metrics = append(l.out.Metrics, metrics...)
-	if len(l.polls.last) == 0 || l.decimals < 0 {
+	if len(l.readings.last) == 0 || l.decimals < 0 {
 		return // without money, its unit is for another system of the run to say
 	}
 	for _, m := range amounts {

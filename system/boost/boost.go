@@ -91,7 +91,7 @@ func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget
 	return n, info, nil
 }
 
-// pieceSize tells payload from padding. A piece is served with the zeros that
+// pieceSize separates payload from padding. A piece is served with the zeros that
 // fill it up to its unpadded size (127/128 of a power of two), while the list
 // says how much of it is data: ranges belong there. A list which names the
 // padded size, as deals do, would send ranges behind the end.

@@ -5,6 +5,7 @@
 package install
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -13,11 +14,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // Program is something that can be installed.
@@ -164,4 +168,40 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 func last(out string, n int) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// Locate finds the command of a program: the one that option "binary" or the
+// environment variable env names, that of Install, or one in PATH.
+func Locate(name string, opt system.Options, env string) (string, error) {
+	if bin, err := system.Named(name, opt, "binary", env); bin != "" || err != nil {
+		return bin, err
+	}
+	p, _ := ByName(name)
+	if dir, ok := Find(name); ok {
+		return filepath.Join(dir, p.Command), nil
+	}
+	path, err := exec.LookPath(p.Command)
+	if err != nil {
+		return "", fmt.Errorf("%s: not installed by plimsoll and not found in PATH", name)
+	}
+	return path, nil
+}
+
+// Interpreter is the Python named in the first line of a script, and under which
+// its libraries are found; empty when bin is something else, or cannot be read.
+func Interpreter(bin string) string {
+	f, err := os.Open(bin)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, _ := f.Read(head) // what cannot be read is no script
+	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
+	path, ok := bytes.CutPrefix(line, []byte("#!"))
+	python := strings.TrimSpace(string(path))
+	if !ok || strings.ContainsRune(python, ' ') || !strings.Contains(filepath.Base(python), "python") {
+		return ""
+	}
+	return python
 }

@@ -3,7 +3,7 @@
 //
 //	t = A + R·RTT + B·size,
 //
-// times noise when that is asked for, and fails as often as it is told to. It is
+// times noise when that is asked for, and fails as often as is asked for. It is
 // the truth that the tests of the engine, of scenario overhead and of the fits
 // compare their results with. It has every ability of a node that needs no
 // server, and neither processes nor sockets, so that it runs in the virtual time

@@ -21,7 +21,7 @@ import (
 // pass, leechers that are complete, too). It shares what it can send equally among
 // the nodes that fetch from it, and a node receives the sum of its shares, up to
 // what it can receive; what it cannot take is lost to all. Nodes reach those whose
-// address they were told, and those who were told theirs.
+// address they were given, and those that were given theirs.
 //
 // Nothing runs: the state is brought up to the present whenever it is looked at.
 type swarm struct {
@@ -219,7 +219,7 @@ func (s *swarm) flows() []flow {
 	return all
 }
 
-// boundless stands for a rate without a limit, bytes per second.
+// boundless is a rate without a limit, bytes per second.
 const boundless = 1e15
 
 func (s *swarm) rate(of map[int]float64, otherwise float64, p *peer) float64 {
@@ -421,7 +421,7 @@ func (n *Node) Kill(ctx context.Context) error {
 }
 
 // Restart implements system.Restarter. The node has forgotten its peers; what it
-// has not got whole it fetches once it is told to.
+// has not got whole it fetches once it is asked to.
 func (n *Node) Restart(ctx context.Context, keep bool) error {
 	if err := n.Kill(ctx); err != nil {
 		return err

@@ -126,7 +126,7 @@ func inspect(ctx context.Context, bin string) (build, error) {
 	}
 	m := versionLine.FindSubmatch(out)
 	if m == nil {
-		return build{}, fmt.Errorf("nginx: %s -V tells no version", bin)
+		return build{}, fmt.Errorf("nginx: %s -V gives no version", bin)
 	}
 	return build{
 		version: string(m[1]),

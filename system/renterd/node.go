@@ -25,14 +25,13 @@ const (
 
 // node is a bucket of a renterd. A ref is a key without its leading slash.
 type node struct {
-	api    *api
-	bucket string
-	space  sia.Space
-	asked  url.Values // redundancy of our uploads, when not the node's
-	total  int64      // shards of a slab that is stored in full
-	write  bool
-	page   int        // objects asked for at a time
-	stored sia.Stored // all that may be deleted
+	sia.Objects // nothing but those in Stored is deleted
+	api         *api
+	bucket      string
+	asked       url.Values // redundancy of our uploads, when not the node's
+	total       int64      // shards of a slab that is stored in full
+	write       bool
+	page        int // objects asked for at a time
 
 	mu           sync.Mutex
 	settingsBack func(ctx context.Context) error // nil: nothing was changed
@@ -55,7 +54,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 		return "", fmt.Errorf("renterd: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
 	}
 	ref := n.Named(name)
-	if _, taken := n.stored.Size(ref); taken {
+	if _, taken := n.Stored.Size(ref); taken {
 		return "", fmt.Errorf("renterd: put %q: there is an object %s already, which a put would replace", name, ref)
 	}
 	q := n.query()
@@ -68,13 +67,13 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if err != nil {
 		return "", fmt.Errorf("renterd: put %q: %w", name, explain(err))
 	}
-	n.stored.Add(ref, size)
+	n.Stored.Add(ref, size)
 	return ref, nil
 }
 
 // Target implements system.HTTPServer.
 func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
-	key, err := n.space.Path(ref)
+	key, err := n.Space.Path(ref)
 	if err != nil {
 		return system.HTTPTarget{}, err
 	}
@@ -98,49 +97,32 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		return err
 	}
 	size := func() (int64, error) {
-		if size, ours := n.stored.Size(ref); ours && size >= 0 {
-			return size, nil
-		}
 		o, err := n.object(ctx, ref)
 		return o.Size, err
 	}
-	return sia.Part(name, ref, off, count, size, func(there int64) error {
+	return sia.Part(name, ref, off, count, func() (int64, error) { return n.Size(ref, size) }, func(there int64) error {
 		return n.api.client.GetRange(ctx, t, off, there, w)
 	})
 }
 
-// Named implements system.Namer. An attached node marks what it stores, in all
-// sessions of a run alike where the run has such.
-func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
-
-// Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, o.Size) }
-
 // Delete implements system.Deleter, for what this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	key, err := n.space.Path(ref)
+	key, err := n.Space.Path(ref)
 	if err != nil {
 		return err
 	}
-	if _, ours := n.stored.Size(ref); !ours {
+	if _, ours := n.Stored.Size(ref); !ours {
 		return fmt.Errorf("renterd: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
 	}
 	if err := n.api.send(ctx, http.MethodDelete, n.api.url("worker/object/", key, n.query()), nil, nil); err != nil {
 		return err
 	}
-	n.stored.Remove(ref)
+	n.Stored.Remove(ref)
 	return nil
 }
 
 // List implements system.Lister.
-func (n *node) List(ctx context.Context) ([]system.Object, error) {
-	var out []system.Object
-	err := n.Walk(ctx, func(o system.Object) error { out = append(out, o); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
+func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
 
 // Walk implements system.Walker.
 func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
@@ -148,12 +130,12 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 	q.Set("limit", strconv.Itoa(n.page))
 	for {
 		var page objectsAnswer
-		if err := n.api.get(ctx, n.api.url("bus/objects/", n.space.Prefix, q), &page); err != nil {
+		if err := n.api.get(ctx, n.api.url("bus/objects/", n.Space.Prefix, q), &page); err != nil {
 			return err
 		}
 		for _, o := range page.Objects {
 			ref := system.Ref(strings.TrimPrefix(o.Key, "/"))
-			if err := visit(system.Object{Name: n.space.Name(ref), Ref: ref, Size: o.Size}); err != nil {
+			if err := visit(system.Object{Name: n.Space.Name(ref), Ref: ref, Size: o.Size}); err != nil {
 				return err
 			}
 		}
@@ -168,7 +150,7 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 }
 
 func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
-	key, err := n.space.Path(ref)
+	key, err := n.Space.Path(ref)
 	if err != nil {
 		return object{}, err
 	}
@@ -188,7 +170,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	if err != nil {
 		return system.Object{}, err
 	}
-	return system.Object{Name: n.space.Name(ref), Ref: ref, Size: o.Size}, nil
+	return system.Object{Name: n.Space.Name(ref), Ref: ref, Size: o.Size}, nil
 }
 
 // Cool implements system.Cooler. renterd keeps no copy of what is on hosts;

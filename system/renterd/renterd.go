@@ -66,12 +66,12 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	n := &node{
 		api: a, bucket: opt["bucket"], asked: asked, write: d.Write, page: pageSize,
-		space: sia.Space{System: name, Prefix: strings.TrimPrefix(opt["prefix"], "/")},
+		Objects: sia.Objects{Space: sia.Space{System: name, Prefix: strings.TrimPrefix(opt["prefix"], "/")}},
 	}
 	if n.write {
-		n.space.Mark = sia.Mark(d.Run)
+		n.Space.Mark = sia.Mark(d.Run)
 	}
-	identity := map[string]string{"endpoint": base.Host, "bucket": n.bucket, "prefix": n.space.Prefix}
+	identity := map[string]string{"endpoint": base.Host, "bucket": n.bucket, "prefix": n.Space.Prefix}
 	if err := n.attach(ctx, opt, identity); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}

@@ -37,7 +37,7 @@ func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.client.Close)
-	return &node{api: a, bucket: "load", space: sia.Space{System: name}, total: 3, write: true, page: 2}
+	return &node{api: a, bucket: "load", Objects: sia.Objects{Space: sia.Space{System: name}}, total: 3, write: true, page: 2}
 }
 
 // attach goes through the whole attaching, on a replay.
@@ -210,7 +210,7 @@ func TestTooFewHostsWhileSending(t *testing.T) {
 	if _, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size)); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "3 < 10") {
 		t.Errorf("got %v", err)
 	}
-	if _, ours := n.stored.Size("wide"); ours {
+	if _, ours := n.Stored.Size("wide"); ours {
 		t.Error("what was refused counts as ours")
 	}
 }
@@ -311,14 +311,14 @@ func TestNamesAreNotReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := c.Nodes()[0].(*node)
-		ref := n.space.Ref("theirs")
-		if seen[ref] || !strings.HasPrefix(string(ref), "plimsoll/") || ref == "plimsoll/theirs" || n.space.Name(ref) != "theirs" {
+		ref := n.Space.Ref("theirs")
+		if seen[ref] || !strings.HasPrefix(string(ref), "plimsoll/") || ref == "plimsoll/theirs" || n.Space.Name(ref) != "theirs" {
 			t.Errorf("key %q is one that somebody else may have", ref)
 		}
 		seen[ref] = true
 	}
 	n := on(t, nil) // nothing is sent
-	n.stored.Add("ours", 1)
+	n.Stored.Add("ours", 1)
 	if _, err := n.Put(t.Context(), "ours", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "would replace") {
 		t.Errorf("put: %v", err)
 	}
@@ -402,7 +402,7 @@ func TestListFollowsMarkers(t *testing.T) {
 	end.Query = url.Values{"bucket": {"load"}, "limit": {"2"}, "marker": {"/on/fill6"}}
 	pages := replay.Steps(rec, "page 1: limit 2 and marker", "page 2: limit 2 and marker", "page 3: limit 2 and marker", "page 4: limit 2 and marker")
 	n := on(t, append(pages, end))
-	n.space.Prefix = "on/"
+	n.Space.Prefix = "on/"
 	all, err := n.List(t.Context())
 	if err != nil || len(all) != 8 {
 		t.Fatalf("%d objects, %v", len(all), err)
@@ -412,7 +412,7 @@ func TestListFollowsMarkers(t *testing.T) {
 	}
 	stuck := replay.Steps(rec, "page 1: limit 2 and marker")[0].JSON(200, map[string]any{"hasMore": true, "objects": nil})
 	n = on(t, []replay.Exchange{stuck})
-	n.space.Prefix = "on/"
+	n.Space.Prefix = "on/"
 	if _, err := n.List(t.Context()); err == nil || !strings.Contains(err.Error(), "no way to it") {
 		t.Errorf("got %v", err)
 	}
@@ -424,7 +424,7 @@ func TestStats(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
 	states := replay.Steps(rec, "stats/objects after") // one byte, three sectors of 4 MiB; then one object more
 	n := on(t, states[:2])
-	n.stored.Add("b1", 1)
+	n.Stored.Add("b1", 1)
 	if h, err := n.Stats(t.Context()); err != nil || h.Objects != 1 || h.Absolute != 3*4<<20 || h.Disk != -1 {
 		t.Errorf("%+v, %v", h, err)
 	}

@@ -23,7 +23,7 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 		return system.Holdings{}, err
 	}
 	h := system.Holdings{Objects: told(bucket.Objects), Absolute: told(bucket.Sectors), Disk: -1, Entries: -1, Inodes: -1}
-	if ours := n.stored.Len(); n.write && h.Objects != ours {
+	if ours := n.Stored.Len(); n.write && h.Objects != ours {
 		h.Objects, h.Absolute = ours, -1
 	}
 	return h, nil

@@ -77,7 +77,7 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 		t.Error("an attached node tells what a disk that it cannot see holds")
 	}
 	node := n.(*node)
-	if !node.tells {
+	if !node.refuses {
 		t.Error("versitygw refuses to overwrite when told so, and is not told")
 	}
 	// A session that was killed while it tried the server left its key.
@@ -85,14 +85,14 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	if _, err := node.s3.PutObject(t.Context(), node.at.bucket, left, strings.NewReader("x"), 1, putOptions(1)); err != nil {
 		t.Fatal(err)
 	}
-	if tells, err := node.tellsTaken(t.Context(), "again"); err != nil || !tells {
+	if tells, err := node.refusesToOverwrite(t.Context(), "again"); err != nil || !tells {
 		t.Errorf("with the key of a killed session: %v, %v", tells, err)
 	}
 	if _, err := node.s3.StatObject(t.Context(), node.at.bucket, left, minio.StatObjectOptions{}); minio.ToErrorResponse(err).StatusCode != http.StatusNotFound {
 		t.Errorf("the key of a killed session is still there: %v", err)
 	}
 	for _, tells := range []bool{true, false} { // a server that does not refuse is asked
-		node.tells = tells
+		node.refuses = tells
 		for what, put := range map[string]func(context.Context, string, int64, io.Reader) (system.Ref, error){
 			"put": n.Put, "put mutable": node.PutMutable, "seed": node.Seed,
 		} {

@@ -13,12 +13,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// tellsTaken finds out whether the server refuses to overwrite a key when
-// If-None-Match: * tells it so, by two puts of a key of our own, which it then
+// refusesToOverwrite finds out whether the server refuses to overwrite a key when
+// If-None-Match: * asks it to, by two puts of a key of our own, which it then
 // removes. Servers older than that rule ignore it, or do not take the header. The
 // key is the same in all sessions of a run: one that was killed in between leaves
 // it, and the next removes it.
-func (n *node) tellsTaken(ctx context.Context, run string) (bool, error) {
+func (n *node) refusesToOverwrite(ctx context.Context, run string) (bool, error) {
 	if run == "" {
 		run = rand.Text()
 	}
@@ -34,14 +34,14 @@ func (n *node) tellsTaken(ctx context.Context, run string) (bool, error) {
 	case status == http.StatusNotImplemented, status == http.StatusBadRequest:
 		return false, nil
 	case err != nil && !taken(status): // else an earlier session's is there
-		return false, fmt.Errorf("s3: put %s to try whether the server lets us: %w", key, told(err))
+		return false, fmt.Errorf("s3: put %s to try whether the server lets us: %w", key, classified(err))
 	}
 	status, err := put()
 	if err := n.s3.RemoveObject(ctx, n.at.bucket, key, minio.RemoveObjectOptions{}); err != nil {
-		return false, fmt.Errorf("s3: delete %s, which was put to try the server: %w", key, told(err))
+		return false, fmt.Errorf("s3: delete %s, which was put to try the server: %w", key, classified(err))
 	}
 	if err != nil && !taken(status) {
-		return false, fmt.Errorf("s3: put %s a second time: %w", key, told(err))
+		return false, fmt.Errorf("s3: put %s a second time: %w", key, classified(err))
 	}
 	return taken(status), nil
 }
@@ -68,7 +68,7 @@ func (n *node) absent(ctx context.Context, c *minio.Client, key string) error {
 	if err == nil {
 		return errTaken
 	}
-	if err = told(err); errors.Is(err, system.ErrNotFound) {
+	if err = classified(err); errors.Is(err, system.ErrNotFound) {
 		return nil
 	}
 	return fmt.Errorf("ask whether it is there: %w", err)

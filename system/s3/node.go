@@ -33,7 +33,7 @@ type node struct {
 	proc       *testbed.Process
 	attached   bool
 	write      bool
-	tells      bool // attached: the server refuses to overwrite when told so
+	refuses    bool // attached: the server refuses to overwrite when asked to
 
 	ours sync.Map // refs put here: the only ones an attached node deletes
 }
@@ -200,12 +200,12 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 	}
 	opts := putOptions(size)
 	if n.attached && !n.owned(system.Ref(key)) { // what others have stored by that name is to stay
-		if !n.tells || size > maxSinglePut {
+		if !n.refuses || size > maxSinglePut {
 			if err := n.absent(ctx, c, key); err != nil {
 				return fmt.Errorf("s3: put %s: %w", key, err)
 			}
 		}
-		if n.tells {
+		if n.refuses {
 			opts.SetMatchETagExcept("*")
 		}
 	}
@@ -215,7 +215,7 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 		return fmt.Errorf("s3: put %s: %w: %w", key, err, errTaken)
 	}
 	if err != nil {
-		return fmt.Errorf("s3: put %s: %w", key, told(err))
+		return fmt.Errorf("s3: put %s: %w", key, classified(err))
 	}
 	n.ours.Store(system.Ref(key), true)
 	return nil
@@ -234,8 +234,8 @@ func (n *node) owned(ref system.Ref) bool {
 	return ours
 }
 
-// told adds to what the server said the error that callers tell apart.
-func told(err error) error {
+// classified adds to what the server said the error that callers tell apart.
+func classified(err error) error {
 	var e minio.ErrorResponse
 	if !errors.As(err, &e) {
 		return err
@@ -269,7 +269,7 @@ func title(text string) string {
 	return ""
 }
 
-// mayChange keeps what others have stored on an attached server, and tells what
+// mayChange keeps what others have stored on an attached server, and says what
 // is not there without a request: S3 deletes it without complaint, and makes it
 // when it is to be overwritten.
 func (n *node) mayChange(ctx context.Context, what string, ref system.Ref) error {
@@ -294,7 +294,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	}
 	o, err := n.s3.StatObject(ctx, n.at.bucket, string(ref), minio.StatObjectOptions{})
 	if err != nil {
-		return system.Object{}, fmt.Errorf("s3: stat %s: %w", ref, told(err))
+		return system.Object{}, fmt.Errorf("s3: stat %s: %w", ref, classified(err))
 	}
 	return n.object(o.Key, o.Size), nil
 }
@@ -320,27 +320,20 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 		return err
 	}
 	if err := n.s3.RemoveObject(ctx, n.at.bucket, string(ref), minio.RemoveObjectOptions{}); err != nil {
-		return fmt.Errorf("s3: delete %s: %w", ref, told(err))
+		return fmt.Errorf("s3: delete %s: %w", ref, classified(err))
 	}
 	n.ours.Delete(ref)
 	return nil
 }
 
 // List implements system.Lister.
-func (n *node) List(ctx context.Context) ([]system.Object, error) {
-	var out []system.Object
-	err := n.Walk(ctx, func(o system.Object) error { out = append(out, o); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
+func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
 
 // Walk implements system.Walker.
 func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, minio.ListObjectsOptions{Prefix: n.at.prefix, Recursive: true}) {
 		if o.Err != nil {
-			return fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, told(o.Err))
+			return fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, classified(o.Err))
 		}
 		if o.Key == disk.Probe && !n.attached || strings.HasSuffix(o.Key, "/") {
 			continue

@@ -22,7 +22,7 @@ func TestPageOfAProxyIsShort(t *testing.T) {
 		{minio.ErrorResponse{StatusCode: 507, Message: "<!DOCTYPE html>\n<p>no"}, "status 507: <html>… instead of an answer of S3: quota or disk full", system.ErrQuota},
 		{minio.ErrorResponse{StatusCode: 503, Code: "SlowDown", Message: "Please reduce your request rate."}, "status 503: Please reduce your request rate.", nil},
 	} {
-		err := told(c.err)
+		err := classified(c.err)
 		if err.Error() != c.want || c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("%q, want %q", err, c.want)
 		}

@@ -127,12 +127,12 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		identity["retrieval"] = "anonymous GET"
 	}
 	if n.write {
-		if n.tells, err = n.tellsTaken(ctx, d.Run); err != nil {
+		if n.refuses, err = n.refusesToOverwrite(ctx, d.Run); err != nil {
 			n.close()
 			return nil, err
 		}
 		identity["overwrite"] = "refused by the server (If-None-Match)"
-		if !n.tells {
+		if !n.refuses {
 			identity["overwrite"] = "HEAD before each put: the server ignores If-None-Match"
 		}
 	}

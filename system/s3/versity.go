@@ -79,7 +79,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 	return started{n, data, side}, meta, nil
 }
 
-// hasXattr tells whether the file system of dir keeps what versitygw stores
+// hasXattr reports whether the file system of dir keeps what versitygw stores
 // with each file.
 func hasXattr(dir string) bool {
 	return unix.Setxattr(dir, "user.plimsoll", []byte("1"), 0) == nil && unix.Removexattr(dir, "user.plimsoll") == nil
@@ -90,7 +90,7 @@ func program(opt system.Options) (string, error) {
 }
 
 // version is the module's version in the binary: `versitygw --version` knows
-// it only when the release build tells it.
+// it only when the release build has set it.
 func version(bin string) string {
 	info, err := buildinfo.ReadFile(bin)
 	if err != nil || info.Main.Version == "" {

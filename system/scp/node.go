@@ -36,7 +36,7 @@ type node struct {
 }
 
 // Put implements system.Node. scp copies regular files and nothing else, so the
-// object is written to one first; Phases tells how long that took.
+// object is written to one first; Phases says how long that took.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := system.Ref(disk.FileName(name))
 	return ref, n.store(ctx, "put", ref, size, r)

@@ -76,7 +76,7 @@ func program(opt system.Options) (string, error) {
 
 var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)
 
-// clientVersion asks ssh, which scp starts: scp tells no version.
+// clientVersion asks ssh, which scp starts: scp has no version option.
 func clientVersion(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -190,7 +190,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 	})
 }
 
-// taken tells why a file could not be made that must be new. SFTP has no word
+// taken says why a file could not be made that must be new. SFTP has no word
 // for one that is there: OpenSSH says "Failure".
 func taken(s *sftpsession.Session, p string, flags int, err error) error {
 	if flags&os.O_EXCL == 0 || !s.Alive() {

@@ -37,17 +37,16 @@ const (
 
 // node is a renter.
 type node struct {
+	sia.Objects  // an attached node deletes nothing but those in Stored
 	api          *api
-	space        sia.Space
 	data, parity int64
 	attached     bool
 	write        bool
 	procs        []*testbed.Process
 	unwatch      func()
-	stores       []string   // the hosts' storage folders
-	stored       sia.Stored // what an attached node may delete
-	sending      sync.Map   // time of the put of each object (system.Ref) not known to be at full redundancy
-	session      string     // tells apart what the sessions of a run move aside
+	stores       []string // the hosts' storage folders
+	sending      sync.Map // time of the put of each object (system.Ref) not known to be at full redundancy
+	session      string   // tells apart what the sessions of a run move aside
 	moved        atomic.Int64
 	cutOff       sync.Map // when each file (system.Ref) that was moved aside is deleted (*time.Timer)
 }
@@ -63,7 +62,7 @@ func newNode(a *api, opt system.Options) *node {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &node{api: a, space: sia.Space{System: name, Prefix: prefix}, session: rand.Text()[:10] + "-", unwatch: func() {}}
+	return &node{api: a, Objects: sia.Objects{Space: sia.Space{System: name, Prefix: prefix}}, session: rand.Text()[:10] + "-", unwatch: func() {}}
 }
 
 // Put implements system.Node. It returns at redundancy 1: each chunk is on as
@@ -83,7 +82,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	if err := n.accepted(ctx, ref, size); err != nil {
 		return "", fmt.Errorf("siad: put %q: %w", name, err)
 	}
-	n.stored.Add(ref, size)
+	n.Stored.Add(ref, size)
 	n.sending.Store(ref, time.Now())
 	return ref, nil
 }
@@ -110,7 +109,7 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 
 // aside is the folder for what failed puts leave behind. No object has such a
 // name: "=" begins an escape in hexadecimal.
-func (n *node) aside() string { return n.space.Prefix + n.space.Mark + "=cut-off/" }
+func (n *node) aside() string { return n.Space.Prefix + n.Space.Mark + "=cut-off/" }
 
 // discard takes away what a failed upload left behind. Nothing else can be there:
 // the path begins with a mark of this run, or the network is ours. It is kept
@@ -119,7 +118,7 @@ func (n *node) aside() string { return n.space.Prefix + n.space.Mark + "=cut-off
 // It is moved aside and not deleted: a piece that arrives for a deleted file makes
 // siad 1.5.9 drop all chunks which wait for that host, and puts of other files fail.
 func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
-	if _, ours := n.stored.Size(ref); ours || strings.Contains(failure.Error(), "already exists") {
+	if _, ours := n.Stored.Size(ref); ours || strings.Contains(failure.Error(), "already exists") {
 		return
 	}
 	var status *web.StatusError
@@ -192,7 +191,7 @@ func (n *node) removeAllCutOff(ctx context.Context) (err error) {
 
 // file asks the renter what it knows of a file.
 func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
-	path, err := n.space.Path(ref)
+	path, err := n.Space.Path(ref)
 	if err != nil {
 		return file{}, err
 	}
@@ -215,11 +214,11 @@ func fromHosts() url.Values {
 
 // Get implements system.Node.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	path, err := n.space.Path(ref)
+	path, err := n.Space.Path(ref)
 	if err != nil {
 		return err
 	}
-	if size, ours := n.stored.Size(ref); ours && size == 0 {
+	if size, ours := n.Stored.Size(ref); ours && size == 0 {
 		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
 		return err
 	}
@@ -228,18 +227,15 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 
 // GetRange implements system.Ranger.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	path, err := n.space.Path(ref)
+	path, err := n.Space.Path(ref)
 	if err != nil {
 		return err
 	}
 	size := func() (int64, error) {
-		if size, ours := n.stored.Size(ref); ours && size >= 0 {
-			return size, nil
-		}
 		f, err := n.file(ctx, ref)
 		return int64(f.FileSize), err
 	}
-	return sia.Part(name, ref, off, count, size, func(there int64) error {
+	return sia.Part(name, ref, off, count, func() (int64, error) { return n.Size(ref, size) }, func(there int64) error {
 		q := fromHosts()
 		q.Set("offset", strconv.FormatInt(off, 10))
 		q.Set("length", strconv.FormatInt(there, 10))
@@ -265,29 +261,22 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Named implements system.Namer. An attached node marks what it stores, in all
-// sessions of a run alike where the run has such.
-func (n *node) Named(name string) system.Ref { return n.space.Ref(name) }
-
-// Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) { n.stored.Add(o.Ref, o.Size) }
-
 // Delete implements system.Deleter. An attached renter loses only what this
 // node has put there. It waits for pieces that are on their way ([node.sent]); one
 // whose caller has settled the object, as those that are measured, asks nothing before.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	path, err := n.space.Path(ref)
+	path, err := n.Space.Path(ref)
 	if err != nil {
 		return err
 	}
-	if _, ours := n.stored.Size(ref); n.attached && !ours {
+	if _, ours := n.Stored.Size(ref); n.attached && !ours {
 		return fmt.Errorf("siad: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
 	}
 	n.sent(ctx, ref)
 	if err := n.api.post(ctx, "/renter/delete/"+path, nil, nil); err != nil {
 		return err
 	}
-	n.stored.Remove(ref)
+	n.Stored.Remove(ref)
 	return nil
 }
 
@@ -304,23 +293,16 @@ func (n *node) sent(ctx context.Context, ref system.Ref) {
 }
 
 // List implements system.Lister.
-func (n *node) List(ctx context.Context) ([]system.Object, error) {
-	var out []system.Object
-	err := n.Walk(ctx, func(o system.Object) error { out = append(out, o); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
+func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
 
 // Walk implements system.Walker.
 func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	return n.files(ctx, func(f file) error {
-		if !n.space.Has(f.SiaPath) {
+		if !n.Space.Has(f.SiaPath) {
 			return nil
 		}
 		ref := system.Ref(f.SiaPath)
-		return visit(system.Object{Name: n.space.Name(ref), Ref: ref, Size: int64(f.FileSize)})
+		return visit(system.Object{Name: n.Space.Name(ref), Ref: ref, Size: int64(f.FileSize)})
 	})
 }
 
@@ -350,7 +332,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	if err != nil {
 		return system.Object{}, err
 	}
-	return system.Object{Name: n.space.Name(ref), Ref: ref, Size: int64(f.FileSize)}, nil
+	return system.Object{Name: n.Space.Name(ref), Ref: ref, Size: int64(f.FileSize)}, nil
 }
 
 // Settle implements system.Settler: it waits until every chunk has all its

@@ -125,7 +125,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	n := newNode(a, opt)
 	n.attached, n.write = true, d.Write
 	if n.write {
-		n.space.Mark = sia.Mark(d.Run)
+		n.Space.Mark = sia.Mark(d.Run)
 	}
 	identity := map[string]string{"endpoint": base.Host}
 	if err := n.attach(ctx, opt, identity); err != nil {

@@ -139,7 +139,7 @@ func TestLockedWallet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mark := c.Nodes()[0].(*node).space.Mark; len(mark) < 10 {
+	if mark := c.Nodes()[0].(*node).Space.Mark; len(mark) < 10 {
 		t.Errorf("names begin with %q, which somebody else may use", mark)
 	}
 	if v := c.Identity()["version"]; v != "siad 1.5.9" {
@@ -155,7 +155,7 @@ func TestLockedWallet(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := c.Nodes()[0].(system.Store)
-	if mark := n.(provider).space.Mark; mark != "" {
+	if mark := n.(provider).Space.Mark; mark != "" {
 		t.Errorf("a node for reading has mark %q", mark)
 	}
 	if _, ok := n.(system.Provider); !ok {
@@ -287,7 +287,7 @@ func TestMissingIsSaidIn400And500(t *testing.T) {
 	get := replay.Steps(rec, "missing file: download")
 	get[0].Query.Set("disablelocalfetch", "true")
 	n := attached(t, replay.Chain(get, replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: delete")))
-	n.stored.Add("missing", 1)
+	n.Stored.Add("missing", 1)
 	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get: %v", err)
 	}
@@ -364,7 +364,7 @@ func TestFailedPutIsMovedAside(t *testing.T) {
 	remove[0] = remove[0].JSON(http.StatusNoContent, nil)
 	n := attached(t, replay.Chain(upload, aside, files, remove), replay.Instead(uploadedSum, content),
 		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"), replay.Let(`"mib1"`, `"`+to+`"`))
-	n.space.Mark, n.session = "MARK-", "S-"
+	n.Space.Mark, n.session = "MARK-", "S-"
 	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 		t.Error("no error")
 	}
@@ -393,7 +393,7 @@ func TestLeftByAKilledSession(t *testing.T) {
 		}
 		all := filesRead(t, steps)
 		n := attached(t, steps, replay.Let(`"mib1"`, `"`+left+`"`))
-		n.space.Mark, n.write = "MARK-", write
+		n.Space.Mark, n.write = "MARK-", write
 		readings, err := n.readFiles(t.Context())
 		if err != nil || readings[0].Name != system.ReadFiles || readings[0].Value != float64(all-1) {
 			t.Errorf("write %v: %v, %v; the renter has %d files", write, readings, err, all)
@@ -431,17 +431,17 @@ func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 		}
 		n := attached(t, replay.Chain(upload, remove), replay.Instead(uploadedSum, content),
 			replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"))
-		n.space.Mark, n.session = "MARK-", "S-"
+		n.Space.Mark, n.session = "MARK-", "S-"
 		if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 		// What an earlier put has stored stays.
 		n = attached(t, upload, replay.Instead(uploadedSum, content))
-		n.stored.Add("streamed", 1<<20)
+		n.Stored.Add("streamed", 1<<20)
 		if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 			t.Errorf("%s, stored before: no error", what)
 		}
-		if _, ours := n.stored.Size("streamed"); !ours {
+		if _, ours := n.Stored.Size("streamed"); !ours {
 			t.Errorf("%s: the earlier object is forgotten", what)
 		}
 	}
@@ -510,7 +510,7 @@ func TestListAndStats(t *testing.T) {
 	// another run in the same folder.
 	n = attached(t, replay.Chain(files, files, files, files))
 	for _, space := range []sia.Space{{System: name, Prefix: "elsewhere/"}, {System: name, Mark: sia.Mark("")}} {
-		n.space = space
+		n.Space = space
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 {
 			t.Errorf("%+v: %+v, %v", space, h, err)
 		}

@@ -15,7 +15,7 @@ import (
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	h := system.Holdings{Disk: -1, Entries: -1, Inodes: -1}
 	err := n.files(ctx, func(f file) error {
-		if n.space.Ours(f.SiaPath) {
+		if n.Space.Ours(f.SiaPath) {
 			h.Objects++
 			h.Absolute += int64(f.UploadedBytes)
 		}

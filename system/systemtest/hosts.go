@@ -69,7 +69,7 @@ func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbe
 }
 
 // FreeAddress is an address of this machine on which nothing listens, with a port
-// that the kernel hands to nobody by itself ([testbed.Host.FreePort]).
+// that the kernel gives to no one by itself ([testbed.Host.FreePort]).
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	h := Hosts(t, 1)[0]

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// capability is what a cap tells without asking anyone.
+// capability is what a cap says without asking anyone.
 type capability struct {
 	kind   string // "CHK", "LIT", "SSK", "MDMF-RO", "DIR2", …
 	size   int64  // bytes; -1: the servers know

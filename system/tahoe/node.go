@@ -176,7 +176,7 @@ type started struct {
 }
 
 // Health implements system.Healther: every daemon runs, and every storage node
-// tells the client that it has its share of the probe.
+// confirms to the client that it has its share of the probe.
 func (s *started) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -24,7 +24,7 @@ const askLibraries = `import importlib.metadata as m, json, platform
 print(json.dumps(dict({n: m.version(n) for n in ("tahoe-lafs", "Twisted", "foolscap", "zfec", "cryptography")}, Python=platform.python_version())))`
 
 // versions asks the interpreter that runs bin for the versions of its
-// libraries. Not every installation is a script: then only tahoe's own is told.
+// libraries. Not every installation is a script: then only tahoe's own is known.
 func versions(ctx context.Context, bin string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
@@ -41,7 +41,7 @@ func versions(ctx context.Context, bin string) (map[string]string, error) {
 	}
 	v, ok := strings.CutPrefix(said, "tahoe-lafs/")
 	if !ok {
-		return nil, fmt.Errorf("tahoe: %s --version tells no version: %q", bin, said)
+		return nil, fmt.Errorf("tahoe: %s --version gives no version: %q", bin, said)
 	}
 	return map[string]string{"tahoe-lafs": v}, nil
 }

@@ -70,7 +70,7 @@ func storageDir(d system.Deployment, i int) string {
 	return filepath.Join(d.Dir, fmt.Sprintf("storage-%d", i+1))
 }
 
-// storagePorts are the ports of the storage nodes: those that they have told
+// storagePorts are the ports of the storage nodes: those that they have given
 // the clients already, when they are started again.
 func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error) {
 	free, err := freePorts(ctx, d.Hosts[0], n)

@@ -10,7 +10,7 @@ import (
 )
 
 // checked is the answer to t=check: which shares the storage nodes say they
-// have. Of a literal cap it tells no numbers.
+// have. Of a literal cap it gives no numbers.
 type checked struct {
 	Healthy     bool `json:"healthy"`
 	Recoverable bool `json:"recoverable"`
@@ -35,7 +35,7 @@ func (n *node) check(ctx context.Context, ref system.Ref) (checked, error) {
 }
 
 // Stat implements system.Stater: every storage node is asked which shares it
-// has. The size is what the cap says; of mutable files it is not told.
+// has. The size is what the cap says; of mutable files it is not known.
 func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	c, err := parseCap(ref)
 	if err != nil {

@@ -65,7 +65,7 @@ func (u *usage) add(root bool, e fs.DirEntry, err error) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return errors.New("the file system tells no inodes")
+		return errors.New("the file system has no inodes")
 	}
 	id := inode{st.Dev, st.Ino}
 	if u.seen[id] {

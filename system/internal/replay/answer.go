@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -31,50 +30,45 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 	}
 	whole := a.End == Whole || a.End == Early
 	chunked := strings.EqualFold(a.Header.Get("Transfer-Encoding"), "chunked") || len(a.Trailer) > 0
-	for k, values := range a.Header {
-		switch k {
-		case "Date", "Content-Length", "Transfer-Encoding":
-		default:
-			w.Header()[k] = values
-		}
-	}
-	if a.Header.Get("Content-Type") == "" {
-		w.Header()["Content-Type"] = nil // or one is guessed
-	}
-	length := a.Header.Get("Content-Length")
-	switch {
-	case r.Method == http.MethodHead, !whole:
-		// What was promised, not what came.
-		if length != "" {
-			w.Header().Set("Content-Length", length)
-		}
-	case !chunked && bodyAllowed(a.Status):
+	hasBody := r.Method != http.MethodHead && bodyAllowed(a.Status)
+	s.head(w, a)
+	if whole && hasBody && !chunked { // else what was promised, not what came
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	} else if chunked && whole {
+		w.Header().Del("Content-Length")
 	}
 	w.WriteHeader(a.Status)
 	if chunked || !whole {
 		flush(w)
 	}
-	if r.Method != http.MethodHead && bodyAllowed(a.Status) {
+	if hasBody {
 		if _, err := w.Write(body); err != nil {
 			return // the client left, or the recording contradicts itself, which the client sees
 		}
 	}
 	for k, values := range a.Trailer {
-		w.Header()[http.TrailerPrefix+k] = values
-		if strings.Contains(a.Header.Get("Trailer"), k) {
-			w.Header()[k] = values
-			delete(w.Header(), http.TrailerPrefix+k)
+		if !strings.Contains(a.Header.Get("Trailer"), k) {
+			k = http.TrailerPrefix + k
 		}
+		w.Header()[k] = values
 	}
-	switch a.End {
-	case Stalled:
-		flush(w)
+	if whole {
+		return
+	}
+	flush(w)
+	if a.End == Stalled {
 		s.stall(r)
-		panic(http.ErrAbortHandler)
-	case Cut:
-		flush(w)
-		panic(http.ErrAbortHandler)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// head copies the headers that were recorded.
+func (s *Server) head(w http.ResponseWriter, a Answer) {
+	w.Header()["Content-Type"] = nil // or one is guessed
+	for k, values := range a.Header {
+		if k != "Date" && k != "Transfer-Encoding" {
+			w.Header()[k] = values
+		}
 	}
 }
 
@@ -90,7 +84,7 @@ func flush(w http.ResponseWriter) {
 
 // stall sends nothing until the client leaves or the test ends.
 func (s *Server) stall(r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // else we are not told that the client left
+	_, _ = io.Copy(io.Discard, r.Body) // else it is not noticed that the client left
 	select {
 	case <-r.Context().Done():
 	case <-s.closed:
@@ -118,24 +112,16 @@ func (s *Server) noLastRow(w http.ResponseWriter, a Answer, body []byte) {
 		return
 	}
 	defer c.Close()
-	writeHead(buf.Writer, a)
-	if len(body) > 0 {
-		fmt.Fprintf(buf, "%x\r\n", len(body))
-		buf.Write(body)
-		buf.WriteString("\r\n")
-	}
-	buf.WriteString("0\r\n")
-	buf.Flush() // an error means that the client left
-}
-
-func writeHead(w *bufio.Writer, a Answer) {
-	fmt.Fprintf(w, "HTTP/1.1 %d %s\r\n", a.Status, http.StatusText(a.Status))
 	h := a.Header.Clone()
-	for _, k := range []string{"Content-Length", "Transfer-Encoding", "Connection"} {
-		h.Del(k)
-	}
+	h.Del("Content-Length")
 	h.Set("Transfer-Encoding", "chunked")
 	h.Set("Connection", "close")
-	h.Write(w)
-	w.WriteString("\r\n")
+	fmt.Fprintf(buf, "HTTP/1.1 %d %s\r\n", a.Status, http.StatusText(a.Status))
+	_ = h.Write(buf) // an error means that the client left
+	buf.WriteString("\r\n")
+	if len(body) > 0 {
+		fmt.Fprintf(buf, "%x\r\n%s\r\n", len(body), body)
+	}
+	buf.WriteString("0\r\n")
+	buf.Flush()
 }

@@ -46,7 +46,7 @@ func (c contents) bytes(b Body, h http.Header) ([]byte, error) {
 	}
 	if other, ok := c.instead[b.SHA256]; ok {
 		if int64(len(other)) != b.Bytes {
-			return nil, fmt.Errorf("stands for %d recorded bytes and has %d", b.Bytes, len(other))
+			return nil, fmt.Errorf("replaces %d recorded bytes and has %d", b.Bytes, len(other))
 		}
 		return other, nil
 	}

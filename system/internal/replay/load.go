@@ -1,15 +1,13 @@
 package replay
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,29 +15,21 @@ import (
 // Load reads a recording. Lines that are remarks are left out.
 func Load(t testing.TB, path string) []Exchange {
 	t.Helper()
-	f, err := os.Open(path)
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("replay: %v", err)
 	}
-	defer f.Close()
 	var all []Exchange
-	r := bufio.NewReader(f)
-	for n := 1; ; n++ {
-		line, err := r.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			e, ok, err := parse(line)
-			if err != nil {
-				t.Fatalf("replay: %s:%d: %v", path, n, err)
-			}
-			if ok {
-				all = append(all, e)
-			}
+	for i, line := range bytes.Split(b, []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
+		e, ok, err := parse(line)
 		if err != nil {
-			t.Fatalf("replay: %s: %v", path, err)
+			t.Fatalf("replay: %s:%d: %v", path, i+1, err)
+		}
+		if ok {
+			all = append(all, e)
 		}
 	}
 	if len(all) == 0 {
@@ -60,21 +50,21 @@ type line struct {
 }
 
 type requestLine struct {
-	Method  string                     `json:"method"`
-	Path    string                     `json:"path"`
-	Query   json.RawMessage            `json:"query"`
-	Headers map[string]json.RawMessage `json:"headers"`
-	Body    json.RawMessage            `json:"body"`
+	Method  string           `json:"method"`
+	Path    string           `json:"path"`
+	Query   query            `json:"query"`
+	Headers map[string]texts `json:"headers"`
+	Body    json.RawMessage  `json:"body"`
 }
 
 type responseLine struct {
-	Status     int                        `json:"status"`
-	Headers    map[string]json.RawMessage `json:"headers"`
-	Body       json.RawMessage            `json:"body"`
-	Trailers   map[string]json.RawMessage `json:"trailers"`
-	Error      string                     `json:"error"`
-	TimeoutMS  *int64                     `json:"timeout_ms"`
-	BodyIsNull bool                       `json:"body_is_json_null"`
+	Status     int              `json:"status"`
+	Headers    map[string]texts `json:"headers"`
+	Body       json.RawMessage  `json:"body"`
+	Trailers   map[string]texts `json:"trailers"`
+	Error      string           `json:"error"`
+	TimeoutMS  *int64           `json:"timeout_ms"`
+	BodyIsNull bool             `json:"body_is_json_null"`
 }
 
 func parse(text []byte) (e Exchange, isExchange bool, err error) {
@@ -88,12 +78,7 @@ func parse(text []byte) (e Exchange, isExchange bool, err error) {
 	_ = json.Unmarshal(l.Note, &e.Note) // else it is the mark of a remark
 	e.Step, e.Node = l.Step, l.Node
 	e.Method, e.Path = l.Request.Method, l.Request.Path
-	if e.Query, err = query(l.Request.Query); err != nil {
-		return e, false, fmt.Errorf("query: %w", err)
-	}
-	if e.Header, err = header(l.Request.Headers); err != nil {
-		return e, false, fmt.Errorf("request headers: %w", err)
-	}
+	e.Query, e.Header = url.Values(l.Request.Query), header(l.Request.Headers)
 	if e.Body, err = body(l.Request.Body, ""); err != nil {
 		return e, false, fmt.Errorf("request body: %w", err)
 	}
@@ -101,12 +86,7 @@ func parse(text []byte) (e Exchange, isExchange bool, err error) {
 		l.Response = &responseLine{}
 	}
 	r := l.Response
-	if e.Answer.Header, err = header(r.Headers); err != nil {
-		return e, false, fmt.Errorf("response headers: %w", err)
-	}
-	if e.Answer.Trailer, err = header(r.Trailers); err != nil {
-		return e, false, fmt.Errorf("trailers: %w", err)
-	}
+	e.Answer.Header, e.Answer.Trailer = header(r.Headers), header(r.Trailers)
 	// The recorder of the text dialect asked for the end of each connection;
 	// in the other it was the daemon's wish.
 	if e.Header.Get("Connection") == "close" {
@@ -127,7 +107,7 @@ func parse(text []byte) (e Exchange, isExchange bool, err error) {
 	return e, true, err
 }
 
-// end tells how the answer ended from what the recorder wrote of it.
+// end is how the answer ended, from what the recorder wrote of it.
 func end(l line) (End, error) {
 	said := l.Error + l.Response.Error
 	switch {
@@ -147,68 +127,48 @@ func end(l line) (End, error) {
 	return Whole, nil
 }
 
-// query reads an object, a query string or null.
-func query(raw json.RawMessage) (url.Values, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
+// query is an object, a query string or null.
+type query url.Values
+
+func (q *query) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		values, err := url.ParseQuery(text)
+		*q = query(values)
+		return err
 	}
-	if raw[0] == '"' {
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, err
-		}
-		return url.ParseQuery(s)
-	}
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, err
-	}
-	q := url.Values{}
+	var m map[string]texts
+	err := json.Unmarshal(raw, &m)
+	*q = query{}
 	for k, v := range m {
-		values, err := texts(v)
-		if err != nil {
-			return nil, err
-		}
-		q[k] = values
+		(*q)[k] = v
 	}
-	return q, nil
+	return err
 }
 
-func header(m map[string]json.RawMessage) (http.Header, error) {
+// texts are a text, a number, a bool or a list of such.
+type texts []string
+
+func (t *texts) UnmarshalJSON(raw []byte) error {
+	var list []texts
+	if json.Unmarshal(raw, &list) == nil {
+		*t = slices.Concat(list...)
+		return nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	*t = texts{text}
+	return nil
+}
+
+func header(m map[string]texts) http.Header {
 	h := http.Header{}
-	for k, raw := range m {
-		values, err := texts(raw)
-		if err != nil {
-			return nil, err
-		}
-		h[http.CanonicalHeaderKey(k)] = values
+	for k, v := range m {
+		h[http.CanonicalHeaderKey(k)] = v
 	}
-	return h, nil
-}
-
-// texts reads a text, a number, a bool or a list of such.
-func texts(raw json.RawMessage) ([]string, error) {
-	if len(raw) > 0 && raw[0] == '[' {
-		var list []json.RawMessage
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return nil, err
-		}
-		var out []string
-		for _, one := range list {
-			s, err := texts(one)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, s...)
-		}
-		return out, nil
-	}
-	if len(raw) > 0 && raw[0] == '"' {
-		var s string
-		err := json.Unmarshal(raw, &s)
-		return []string{s}, err
-	}
-	return []string{string(raw)}, nil
+	return h
 }
 
 // body reads text, null, a hash, or JSON that the recorder has parsed. kind is

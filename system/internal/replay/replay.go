@@ -1,6 +1,6 @@
 // Package replay serves recorded exchanges of real daemons to the tests of
 // their clients. It is strict: a request that was not recorded, one in the
-// wrong place, another body, or a recorded step that nobody asked for fails the
+// wrong place, another body, or a recorded step that was not asked for fails the
 // test. Answers come as they were recorded: status, headers, trailers, bodies
 // that stop or are cut, JSON null, endings that lack their last line; only the
 // milliseconds are not copied.
@@ -113,7 +113,7 @@ func Of(rec []Exchange, node string) []Exchange {
 }
 
 // Poll makes a sequence of states of rec: of equal answers in a row one stays.
-// Each state is told at least once; the last may be asked for again.
+// Each state is given at least once; the last may be asked for again.
 func Poll(rec []Exchange) []Exchange {
 	var out []Exchange
 	for _, e := range rec {

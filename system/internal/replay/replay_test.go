@@ -165,7 +165,7 @@ func TestMissingStepFails(t *testing.T) {
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, Steps(rec, upload, poll)[:2])
 		ask(t, "POST", s.URL+"/renter/upload/one", form, source)
-	}), "nobody asked for", poll, "2 of 2")
+	}), "was not asked for", poll, "2 of 2")
 	want(t, failures(func(tb testing.TB) { Serve(tb, Optional(Steps(rec, upload))) }))
 }
 
@@ -248,7 +248,7 @@ func TestOpaqueBodies(t *testing.T) {
 	// An answer whose bytes nobody gave.
 	stalled := Steps(Load(t, "testdata/parsed.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
 	want(t, failures(func(tb testing.TB) { Serve(tb, stalled) }), "was not kept")
-	want(t, failures(func(tb testing.TB) { Serve(tb, stalled, Instead(stalled[0].Answer.Body.SHA256, made)) }), "stands for 65536")
+	want(t, failures(func(tb testing.TB) { Serve(tb, stalled, Instead(stalled[0].Answer.Body.SHA256, made)) }), "replaces 65536")
 }
 
 func TestStalls(t *testing.T) {

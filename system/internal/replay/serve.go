@@ -22,7 +22,7 @@ func Content(bodies ...[]byte) Option {
 }
 
 // Instead gives bytes that stand, in requests and in answers, for those with
-// the recorded hash, which nobody has any more. The length must fit.
+// the recorded hash, which are lost. The length must fit.
 func Instead(sha256 string, body []byte) Option {
 	return func(s *Server) { s.contents.instead[sha256] = body }
 }
@@ -121,7 +121,7 @@ func (s *Server) filled(e Exchange) Exchange {
 	return e
 }
 
-// close ends the server and tells what nobody asked for.
+// close ends the server and reports what was not asked for.
 func (s *Server) close() {
 	s.t.Helper()
 	close(s.closed)
@@ -132,7 +132,7 @@ func (s *Server) close() {
 	s.ended = true
 	for i, e := range s.steps {
 		if s.used[i] == 0 && !e.Optional {
-			s.t.Errorf("replay: nobody asked for step %q (%d of %d): %s", e.Step, i+1, len(s.steps), e.key())
+			s.t.Errorf("replay: step %q (%d of %d) was not asked for: %s", e.Step, i+1, len(s.steps), e.key())
 		}
 	}
 }

@@ -116,14 +116,14 @@ func (l Login) algorithms(tcp net.Conn) []string {
 	return out
 }
 
-// noKey is a key that nobody has.
+// noKey is a key that no server has.
 type noKey struct{}
 
 func (noKey) Type() string                        { return "none" }
 func (noKey) Marshal() []byte                     { return nil }
 func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }
 
-// Alive says whether the connection stands, as far as is known.
+// Alive says whether the connection is open, as far as is known.
 func (s *Session) Alive() bool {
 	select {
 	case <-s.gone:

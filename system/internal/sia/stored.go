@@ -6,6 +6,27 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
+// Objects is what a node knows of the objects of a renter, whichever API that has.
+type Objects struct {
+	Space  Space
+	Stored Stored
+}
+
+// Named implements system.Namer. An attached node marks what it stores, in all
+// sessions of a run alike where the run has such.
+func (o *Objects) Named(name string) system.Ref { return o.Space.Ref(name) }
+
+// Adopt implements system.Adopter.
+func (o *Objects) Adopt(found system.Object) { o.Stored.Add(found.Ref, found.Size) }
+
+// Size is that of an object which was put here, or else what ask finds.
+func (o *Objects) Size(ref system.Ref, ask func() (int64, error)) (int64, error) {
+	if size, ours := o.Stored.Size(ref); ours && size >= 0 {
+		return size, nil
+	}
+	return ask()
+}
+
 // Stored is what a node has put and not deleted: all that may be deleted from a
 // renter that is someone's. The zero value is empty.
 type Stored struct {

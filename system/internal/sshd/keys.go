@@ -12,7 +12,7 @@ import (
 )
 
 // writeKeys makes the server's key and the client's, for this deployment alone,
-// and tells each side of the other's.
+// and gives each side the other's.
 func (s *Server) writeKeys(root string) error {
 	host, err := writeKey(filepath.Join(root, "host_key"))
 	if err != nil {

@@ -1,0 +1,422 @@
+package overhead
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// scripted is a node that writes down what is done with it and does some of it
+// in another way.
+type scripted struct {
+	*mem.Node
+	mu     sync.Mutex
+	calls  []string // "get REF", in order
+	get    func(ctx context.Context) error
+	put    func(ctx context.Context) error
+	settle func(ctx context.Context, ref system.Ref) error
+	cool   func(ctx context.Context) error
+	stats  func(ctx context.Context) (system.Holdings, error)
+}
+
+func (n *scripted) call(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls = append(n.calls, what)
+}
+
+func (n *scripted) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	ref, err := n.Node.Put(ctx, name, size, r)
+	n.call("put " + string(ref))
+	if n.put != nil && err == nil {
+		err = n.put(ctx)
+	}
+	return ref, err
+}
+
+func (n *scripted) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	n.call("get " + string(ref))
+	if n.get != nil {
+		if err := n.get(ctx); err != nil {
+			return err
+		}
+	}
+	return n.Node.Get(ctx, ref, w)
+}
+
+func (n *scripted) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	n.call("stat " + string(ref))
+	return n.Node.Stat(ctx, ref)
+}
+
+func (n *scripted) Delete(ctx context.Context, ref system.Ref) error {
+	n.call("delete " + string(ref))
+	return n.Node.Delete(ctx, ref)
+}
+
+func (n *scripted) Settle(ctx context.Context, ref system.Ref) error {
+	n.call("settle " + string(ref))
+	if n.settle != nil {
+		return n.settle(ctx, ref)
+	}
+	return n.Node.Settle(ctx, ref)
+}
+
+func (n *scripted) Cool(ctx context.Context, ref system.Ref) error {
+	n.call("cool " + string(ref))
+	if n.cool != nil {
+		if err := n.cool(ctx); err != nil {
+			return err
+		}
+	}
+	return n.Node.Cool(ctx, ref)
+}
+
+func (n *scripted) Stats(ctx context.Context) (system.Holdings, error) {
+	n.call("stats")
+	if n.stats != nil {
+		return n.stats(ctx)
+	}
+	return n.Node.Stats(ctx)
+}
+
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits experiment.Limits, cells ...experiment.Cell) (*bench, *scripted) {
+	t.Helper()
+	n := &scripted{}
+	b := newBenchOn(t, client, func(real *mem.Node) system.Node {
+		n.Node = real
+		return n
+	}, opt, limits, cells...)
+	n.calls = nil
+	return b, n
+}
+
+// Bytes that servers get only once an object settles belong to that object: not
+// to the inventory before the next, and not to the link of the next.
+func TestOverheadSettlesBetween(t *testing.T) {
+	for operation, connections := range map[string]string{"put": "keep", "put-dir": "keep", "fill": "keep", "delete": "fresh"} {
+		t.Run(operation, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				what := cell(operation, 1000, func(o *experiment.Overhead) {
+					o.Connections, o.Objects, o.Count = connections, 10, 3
+				})
+				b, n := newScripted(t, nil, system.Options{"a": "10ms", "settle": "7s"}, testLimits, what)
+				durable := map[system.Ref]bool{}
+				n.settle = func(ctx context.Context, ref system.Ref) error {
+					durable[ref] = true
+					return n.Node.Settle(ctx, ref)
+				}
+				n.stats = func(ctx context.Context) (h system.Holdings, err error) {
+					objects, err := n.List(ctx)
+					for _, o := range objects {
+						if h.Absolute += o.Size; durable[o.Ref] {
+							h.Absolute += 2 * o.Size
+						}
+					}
+					return h, err
+				}
+				y := b.must(what)
+				if want := map[string]float64{"put": 3, "put-dir": 3, "fill": 3}[operation]; y.metrics["expansion"] != want {
+					t.Errorf("expansion %g, want %g", y.metrics["expansion"], want)
+				}
+				for i, op := range y.ops {
+					if i > 0 && operation != "fill" && time.Duration(op.Start-y.ops[i-1].LastByte) < 6*time.Second {
+						t.Errorf("operation %d began %s after the last", i, time.Duration(op.Start-y.ops[i-1].LastByte))
+					}
+				}
+				if y.load.Notes != nil || y.metrics["success_rate"] != 1 {
+					t.Errorf("%v, %v", y.load.Notes, y.metrics)
+				}
+			})
+		})
+	}
+}
+
+func TestOverheadSettlesWhatItPrepares(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		begun := time.Now()
+		newBench(t, system.Options{"settle": "7s"}, testLimits, cell("get", 1000), cell("range", 10), cell("update", 10))
+		if took := time.Since(begun); took != 7*time.Second {
+			t.Errorf("preparation took %s", took)
+		}
+	})
+}
+
+// What never settles costs a deadline once, not in each trial, and is no failure.
+func TestOverheadGivesUpSettling(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		put := cell("put", 1000)
+		fill := cell("fill", 1000, func(o *experiment.Overhead) { o.Objects, o.Count = 10, 1 })
+		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, testLimits, put, fill)
+		n.settle = func(ctx context.Context, _ system.Ref) error { return hang(ctx) }
+		for i, c := range []experiment.Cell{put, put, fill, put, fill} {
+			begun := time.Now()
+			y := b.must(c)
+			least, most := testLimits.Deadline.Std(), testLimits.Deadline.Std()+time.Second
+			if i > 0 {
+				least, most = 0, scenario.SettleBriefly+time.Second
+			}
+			if took := time.Since(begun); took < least || took > most {
+				t.Errorf("trial %d took %s", i, took)
+			}
+			if _, told := y.metrics["expansion"]; told || y.metrics["success_rate"] != 1 || !slices.Contains(y.load.Notes, noteUnsettled) {
+				t.Errorf("trial %d: %v, %v", i, y.metrics, y.load.Notes)
+			}
+		}
+		told := 0
+		for _, e := range b.events {
+			if e == "accepted objects do not become durable" {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("told %d times: %q", told, b.events)
+		}
+		// It may have been the moment's fault.
+		durable := map[system.Ref]bool{}
+		n.settle = func(_ context.Context, ref system.Ref) error {
+			durable[ref] = true
+			return nil
+		}
+		for _, c := range []experiment.Cell{put, fill} {
+			if y := b.must(c); y.metrics["expansion"] != 1 || len(y.load.Notes) != 0 {
+				t.Errorf("settles again: %v, %v", y.metrics, y.load.Notes)
+			}
+		}
+		objects, err := n.List(t.Context())
+		if err != nil || len(objects) != 30 {
+			t.Fatalf("%d objects (%v)", len(objects), err)
+		}
+		for _, o := range objects {
+			if !durable[o.Ref] {
+				t.Errorf("%s was counted, and nobody waited for it", o.Ref)
+			}
+		}
+	})
+}
+
+// Each read begins cold, asking about an object included, and what a trial was
+// primed with is not what it times.
+func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
+	for _, operation := range []string{"get", "stat", "fill"} {
+		t.Run(operation, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				what := cell(operation, 1000, func(o *experiment.Overhead) { o.Objects = 10 })
+				b, n := newScripted(t, nil, system.Options{"cache": "true"}, testLimits, what)
+				b.must(what)
+				reads := map[string]int{}
+				for i, call := range n.calls {
+					kind, ref, _ := strings.Cut(call, " ")
+					if kind != "get" && kind != "stat" {
+						continue
+					}
+					reads[kind]++
+					if i == 0 || n.calls[i-1] != "cool "+ref {
+						t.Errorf("%s came after %s", call, n.calls[max(0, i-1)])
+					}
+				}
+				want := map[string]int{operation: 6}
+				if operation == "fill" {
+					want = map[string]int{"get": 5, "stat": 5}
+				}
+				for kind, n := range want {
+					if reads[kind] != n {
+						t.Errorf("%d of %s, want %d", reads[kind], kind, n)
+					}
+				}
+				if operation != "fill" {
+					primed := n.calls[1]
+					if slices.Contains(n.calls[2:], primed) {
+						t.Errorf("%s was primed with and timed: %q", primed, n.calls)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Operations that were cut off are longer than they were watched, by kind.
+func TestOverheadFillCensors(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		limits := testLimits
+		limits.Deadline = experiment.Duration(5500 * time.Millisecond)
+		what := cell("fill", 10, func(o *experiment.Overhead) { o.Objects = 10 })
+		b, n := newScripted(t, nil, system.Options{"a": "0s"}, limits, what)
+		puts := 0
+		n.put = func(ctx context.Context) error {
+			puts++
+			select {
+			case <-time.After(time.Duration(puts) * time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		n.get = hang
+		y := b.must(what)
+		// 1 to 5 s, and five of more than 5.5 s.
+		if got := y.metrics["put_p50"]; !near(got, 5) || y.metrics["duration_p50"] != got {
+			t.Errorf("put_p50 is %g", got)
+		}
+		if _, told := y.metrics["get_p50"]; told {
+			t.Errorf("nothing was fetched: %v", y.metrics)
+		}
+		if _, told := y.metrics["stat_p50"]; !told {
+			t.Errorf("no stat_p50: %v", y.metrics)
+		}
+		if !slices.ContainsFunc(y.load.Notes, func(s string) bool { return strings.HasPrefix(s, "get has no median time: 5 of 5") }) {
+			t.Errorf("%q", y.load.Notes)
+		}
+	})
+}
+
+func TestOverheadNoMedianIsNoted(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		limits := testLimits
+		limits.Deadline = experiment.Duration(5 * time.Second)
+		what := cell("get", 10)
+		b, n := newScripted(t, nil, nil, limits, what)
+		gets := 0
+		n.get = func(ctx context.Context) error {
+			if gets++; gets > 3 { // the first primes
+				return hang(ctx)
+			}
+			return nil
+		}
+		y := b.must(what)
+		_, told := y.metrics["duration_p50"]
+		if told || !slices.ContainsFunc(y.load.Notes, func(s string) bool { return strings.Contains(s, "3 of 5 were cut off") }) {
+			t.Errorf("%v, %q", y.metrics, y.load.Notes)
+		}
+	})
+}
+
+// counter is a client whose interface counts.
+type counter struct {
+	testbed.Host
+	bytes atomic.Int64
+}
+
+func (c *counter) Traffic() (rx, tx float64) { return 0, float64(c.bytes.Load()) }
+
+// Bytes on the wire are those of the timed operations, or none are told.
+func TestOverheadWireBytes(t *testing.T) {
+	for _, c := range []struct {
+		operation   string
+		concurrency int
+		want        float64 // 0: not told
+	}{{"get", 1, 1100}, {"get", 4, 0}, {"put", 1, 1200}, {"put", 4, 0}, {"put-durable", 1, 1207}, {"put-durable", 4, 1207}, {"delete", 4, 0}, {"fill", 1, 0}} {
+		virtual(t, func(t *testing.T) {
+			what := cell(c.operation, 1000, func(o *experiment.Overhead) { o.Concurrency = c.concurrency })
+			wire := &counter{}
+			carry := func(n int64) error { wire.bytes.Add(n); return nil }
+			b, n := newScripted(t, wire, nil, testLimits, what)
+			n.get = func(context.Context) error { return carry(1100) }
+			n.put = func(context.Context) error { return carry(1200) }
+			n.settle = func(context.Context, system.Ref) error { return carry(7) }
+			n.cool = func(context.Context) error { return carry(5000) }
+			y := b.must(what)
+			if got, told := y.metrics["wire_bytes"]; told != (c.want > 0) || got != c.want {
+				t.Errorf("%+v: %g, %v", c, got, told)
+			}
+		})
+	}
+}
+
+// What surrounds operations ends too, and says what it was.
+func TestOverheadPreparationHasDeadlines(t *testing.T) {
+	for operation, c := range map[string]struct {
+		set  func(*scripted)
+		want string
+	}{
+		"get": {func(n *scripted) { n.cool = hang }, "cold: it took longer than 10m0s"},
+		"put": {func(n *scripted) {
+			n.stats = func(ctx context.Context) (system.Holdings, error) { return system.Holdings{}, hang(ctx) }
+		}, "mem: ask what its servers hold: it took longer than 10m0s"},
+		"put-dir": {func(n *scripted) { n.Change(func(m *mem.Model) { m.Hangs = 1 }) }, "mem: make a directory: it took longer than 10m0s"},
+	} {
+		virtual(t, func(t *testing.T) {
+			what := cell(operation, 1000)
+			b, n := newScripted(t, nil, nil, testLimits, what)
+			c.set(n)
+			begun := time.Now()
+			_, err := b.trial(what)
+			if err == nil || !strings.Contains(err.Error(), c.want) || time.Since(begun) > testLimits.Deadline.Std()+time.Second {
+				t.Errorf("%s: %v after %s", operation, err, time.Since(begun))
+			}
+		})
+	}
+}
+
+// A generator that is the limit says so: its CPU fills the time of what it times.
+func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		const each = 60 * time.Millisecond // virtual; CPU is real
+		what := cell("put", 1000, func(o *experiment.Overhead) { o.Count = 3 })
+		for _, busy := range []bool{true, false} {
+			b, n := newScripted(t, nil, nil, testLimits, what)
+			n.put = func(context.Context) error {
+				for from := scenario.SelfCPU(); busy && scenario.SelfCPU()-from < each.Seconds(); {
+				}
+				if !busy {
+					time.Sleep(time.Minute)
+				}
+				time.Sleep(each)
+				return nil
+			}
+			y := b.must(what)
+			if slices.Contains(y.load.Invalid, record.ReasonGeneratorSaturated) != busy {
+				t.Errorf("busy %v: %q, %q", busy, y.load.Invalid, y.load.Notes)
+			}
+		}
+	})
+	for _, c := range []struct {
+		cpu, busy      float64
+		workers, cores int
+		want           bool
+	}{
+		{0.9, 1, 1, 2, true}, {0.7, 1, 1, 2, false}, {0.09, 0.09, 1, 2, false}, // too short to tell
+		{1.5, 4, 4, 2, false}, {1.7, 4, 4, 2, true}, {1.7, 2, 2, 8, true}, {0, 0, 1, 2, false},
+	} {
+		if got := saturated(c.cpu, c.busy, c.workers, c.cores); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// In real time: where a system does nothing but take bytes, making them is much
+// of what is measured, and the trial says so.
+func TestOverheadContentShareIsNoted(t *testing.T) {
+	noted := func(notes []string) bool {
+		return slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "to make and compare content took") })
+	}
+	for _, operation := range []string{"put", "get"} {
+		what := cell(operation, 4<<20)
+		b := newBench(t, nil, testLimits, what)
+		if y := b.must(what); !noted(y.load.Notes) {
+			t.Errorf("%s: %q", operation, y.load.Notes)
+		}
+		small := cell(operation, 1000)
+		b = newBench(t, system.Options{"a": "50ms"}, testLimits, small)
+		if y := b.must(small); noted(y.load.Notes) {
+			t.Errorf("slow %s: %q", operation, y.load.Notes)
+		}
+	}
+}

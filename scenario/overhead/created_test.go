@@ -1,0 +1,182 @@
+package overhead
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// given is a cluster of one node.
+type given struct {
+	node     system.Node
+	identity map[string]string
+}
+
+func (g given) Nodes() []system.Node        { return []system.Node{g.node} }
+func (g given) Identity() map[string]string { return g.identity }
+func (given) Stop(context.Context) error    { return nil }
+
+func memNode(t *testing.T, opt system.Options) *mem.Node {
+	t.Helper()
+	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.Nodes()[0].(*mem.Node)
+}
+
+func siteOf(mode system.Mode, cluster system.Cluster) scenario.Site {
+	return scenario.Site{
+		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: cluster, Seed: 1, Limits: testLimits,
+		Event: func(string, string, string, time.Duration) {}, Say: func(string) {},
+	}
+}
+
+// onlyNode hides all that a node can do beyond storing and reading.
+type onlyNode struct{ system.Store }
+
+func held(t *testing.T, n *mem.Node) int {
+	t.Helper()
+	all, err := n.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// Whatever a run has stored in an attached system is gone when it is closed:
+// what was prepared, what fill added, directories, and what was accepted before
+// its operation failed. A started system goes as a whole.
+func TestCloseRemovesWhatWasStored(t *testing.T) {
+	cells := []experiment.Cell{cell("get", 1000), cell("range", 1000), cell("update", 1000), cell("put-dir", 1000), cell("fill", 1000), cell("delete", 1000), cell("put-durable", 1000)}
+	for _, mode := range []system.Mode{system.Attach, system.Start} {
+		virtual(t, func(t *testing.T) {
+			// Nothing is durable before the deadline of the operation.
+			n := memNode(t, system.Options{"settle": "1h", "a": "1ms"})
+			runner, err := Scenario{}.Prepare(t.Context(), siteOf(mode, given{node: n}), cells)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range cells {
+				load, err := runner.Trial(t.Context(), c, uint64(i), scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})
+				if err != nil {
+					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
+				}
+			}
+			// Two to get and two to take ranges of, as one of each primes; one to update;
+			// a directory; those of fill; and five and the first that never became durable.
+			const stay = 2 + 2 + 1 + 1 + 100 + 6
+			if h := held(t, n); h != stay {
+				t.Errorf("%s: %d objects are there before Close, want %d", mode, h, stay)
+			}
+			if err := runner.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			want := 0
+			if mode == system.Start {
+				want = stay
+			}
+			if h := held(t, n); h != want {
+				t.Errorf("%s: %d objects are there after Close, want %d", mode, h, want)
+			}
+		})
+	}
+}
+
+func TestCloseSaysWhatStays(t *testing.T) {
+	cells := []experiment.Cell{cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })}
+	prepared := func(t *testing.T, n system.Node) scenario.Runner {
+		t.Helper()
+		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), cells)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runner
+	}
+	virtual(t, func(t *testing.T) {
+		if err := prepared(t, onlyNode{memNode(t, nil)}).Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
+			t.Errorf("a node that cannot delete: %v", err)
+		}
+		n := memNode(t, nil)
+		runner := prepared(t, n)
+		n.Change(func(m *mem.Model) { m.Errors = 1 })
+		if err := runner.Close(t.Context()); !errors.Is(err, mem.ErrInjected) || !strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
+			t.Errorf("a node that fails: %v", err)
+		}
+		// A server that hangs is not waited for with every object anew.
+		n.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0, 1 })
+		begun := time.Now()
+		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
+			t.Errorf("a node that hangs: %v", err)
+		}
+		if took := time.Since(begun); took != scenario.RemoveHangs*scenario.RemoveOneTimeout {
+			t.Errorf("a node that hangs was waited for for %s", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun = time.Now()
+		if err := runner.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+			t.Errorf("bounded by a second: %v after %s", err, time.Since(begun))
+		}
+		// Later it may be well again.
+		n.Change(func(m *mem.Model) { m.Hangs = 0 })
+		if err := runner.Close(t.Context()); err != nil || held(t, n) != 0 {
+			t.Errorf("well again: %v, %d objects", err, held(t, n))
+		}
+	})
+}
+
+// A put that was cut off may have left what nobody can name: that is said, too.
+func TestCloseSaysWhatMayBeLeft(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		n := memNode(t, system.Options{"errors": "1"})
+		what := cell("put", 1000, fresh)
+		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{what})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runner.Trial(t.Context(), what, 1, scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }}); err != nil {
+			t.Fatal(err)
+		}
+		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "5 operations that failed may each have left an object") {
+			t.Errorf("five puts failed: %v", err)
+		}
+	})
+}
+
+// fullNode takes so many objects and no more.
+type fullNode struct {
+	*mem.Node
+	room int
+}
+
+func (n *fullNode) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if n.room--; n.room < 0 {
+		return "", fmt.Errorf("full: %w", system.ErrQuota)
+	}
+	return n.Node.Seed(ctx, name, size, r)
+}
+
+// A preparation that fails leaves nothing in an attached system.
+func TestFailedPrepareLeavesNothing(t *testing.T) {
+	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
+	virtual(t, func(t *testing.T) {
+		n := &fullNode{memNode(t, nil), 3}
+		_, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{c})
+		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
+			t.Error(err)
+		}
+		if n.room != -1 || held(t, n.Node) != 0 {
+			t.Errorf("room for %d, %d objects are left", n.room, held(t, n.Node))
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package overhead
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Scenario asks what an object costs before its bytes count. It follows
+// Tahoe-LAFS's performance notes: one operation after the other, over a ladder of
+// sizes and of round trips, so that the time can be told apart into a constant,
+// so many round trips, and so much for each byte.
+type Scenario struct{}
+
+func (Scenario) Name() string { return "overhead" }
+
+// Metrics of a trial.
+func (Scenario) Metrics() []record.Metric {
+	return []record.Metric{
+		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
+			Help: "operations that ended ok, divided by those that came to an end of their own: deadlines and cancelled ones are in neither"},
+		{Key: "duration_p50", Name: "time of an operation, median", Unit: "s", Better: record.Lower,
+			Help: "median over the trial's operations of the time from the call to its return, operations that the experiment cut off taken as censored (Kaplan-Meier); failed ones are left out; of fill, what put_p50 is"},
+		{Key: "first_byte_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
+			Help: "likewise to the first byte of the object; get and range only"},
+		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
+			Help: "the least time in which an operation can move its bytes over the link as measured before the trial: a round trip (two on fresh connections, three over TLS), and the bytes at the link's rate, those of a write times the expansion where as many crossed the link; only where bytes on the wire were counted, and show that the object crossed"},
+		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+			Help: "load line divided by the median time of an operation"},
+		{Key: "first_byte_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
+			Help: "these round trips alone; get and range only"},
+		{Key: "first_byte_line_share", Name: "first byte, the load line's share", Unit: "ratio", Better: record.Higher,
+			Help: "load line of the first byte divided by the median time to it"},
+		{Key: "throughput", Name: "throughput of one operation", Unit: "B/s", Better: record.Higher,
+			Help: "file bytes of one operation divided by its median time; not of stat and delete, which move none"},
+		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
+			Help: "ok operations divided by the time in which operations were under way; what happens between them is not in it"},
+		{Key: "wire_bytes", Name: "bytes on the wire", Unit: "B", Better: record.Lower,
+			Help: "bytes that the client's interface sent and received while an operation was under way, headers included, mean over all operations, failed ones too; over an emulated link, and only where nothing else was on it: one operation at a time, or nothing to do between them; not of fill"},
+		{Key: "absolute_per_op", Name: "absolute bytes", Unit: "B", Better: record.Lower,
+			Help: "bytes that the storage nodes hold more than before, padding, metadata and redundancy included, divided by the objects stored; trials without a failed operation only; of fill, all objects that it has added since the system was brought up"},
+		{Key: "expansion", Name: "expansion", Unit: "×", Better: record.Lower,
+			Help: "absolute bytes likewise, divided by the file bytes of the objects stored"},
+		{Key: "disk_per_byte", Name: "disk space per file byte", Unit: "×", Better: record.Lower,
+			Help: "bytes of disk blocks that the storage nodes take more than before, directories included, divided by the file bytes of the objects stored"},
+		{Key: "entries_per_object", Name: "directory entries per object", Unit: "1", Better: record.Lower,
+			Help: "directory entries on the storage nodes' disks more than before, divided by the objects stored"},
+		{Key: "inodes_per_object", Name: "inodes per object", Unit: "1", Better: record.Lower,
+			Help: "files and directories on the storage nodes' disks more than before, divided by the objects stored"},
+		{Key: "stored_objects", Name: "objects stored", Unit: "1", Better: record.Neither,
+			Help: "objects of ours that are there in the middle of the trial; it begins anew when the system is brought up anew; fill only"},
+		{Key: "put_p50", Name: "time to store an object, median", Unit: "s", Better: record.Lower,
+			Help: "median over the operations that added objects, those cut off taken as censored (Kaplan-Meier), failed ones left out; fill only"},
+		{Key: "get_p50", Name: "time to fetch an object, median", Unit: "s", Better: record.Lower,
+			Help: "likewise of those that fetched some of the objects that are there, made cold before where the system can; fill only"},
+		{Key: "stat_p50", Name: "time to ask about an object, median", Unit: "s", Better: record.Lower,
+			Help: "likewise of those that asked about some of the objects that are there, made cold before where the system can; fill only"},
+		{Key: "generator_cpu_per_op", Name: "generator's CPU per operation", Unit: "s", Better: record.Neither,
+			Help: "CPU seconds of the plimsoll process from the first timed operation to the last, divided by these: it makes and verifies the content, speaks the protocol, does what is between the operations, and observes"},
+		{Key: "system_cpu_per_op", Name: "system's CPU per operation", Unit: "s", Better: record.Lower,
+			Help: "CPU seconds of all the system's processes during the whole trial, divided by the timed operations: more than these cost, because the operation that primes connections, making objects cold, connecting anew, telling what is held and removing what was stored are in it"},
+		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
+			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
+		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
+	}
+}
+
+// needs are the abilities that an operation asks of a node, beside being able to
+// place objects there.
+func needs(c experiment.Cell) []string {
+	var can []string
+	switch c.Overhead.Operation {
+	case "put", "fill":
+		can = []string{"put"}
+	case "put-durable":
+		can = []string{"put", "durable"}
+	case "put-dir":
+		can = []string{"directory"}
+	case "range", "stat", "update", "delete":
+		can = []string{c.Overhead.Operation}
+	}
+	return can
+}
+
+// Problems implements Scenario.
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	return unfit(use, info.Can, info.Fresh, cells)
+}
+
+// unfit says why cells cannot be executed on a system with these abilities.
+// alwaysFresh: each of its operations connects anew.
+func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []experiment.Cell) []system.Problem {
+	var problems []system.Problem
+	said := map[string]bool{}
+	say := func(what, hint string) {
+		if !said[what] {
+			said[what] = true
+			problems = append(problems, system.Problem{What: what, Hint: hint})
+		}
+	}
+	for _, c := range cells {
+		if c.Data.Size == 0 {
+			say("the scenario overhead measures objects that it stores, and may not write to this system", "say allow: [write] if it may")
+			return problems
+		}
+		if !slices.Contains(can, "put") {
+			say("objects cannot be stored in it, which the scenario overhead needs", "take it out of the experiment")
+			return problems
+		}
+		for _, ability := range needs(c) {
+			if !slices.Contains(can, ability) {
+				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", c.Overhead.Operation, ability, strings.Join(can, ", ")),
+					fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.operation != %s\"]", use.Name, c.Overhead.Operation))
+			}
+		}
+		if c.Overhead.Connections == "fresh" && !slices.Contains(can, "fresh") {
+			say(`it cannot be made to connect anew, which connections: fresh needs (it has no ability "fresh")`,
+				fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.connections != fresh\"]", use.Name))
+		}
+		if c.Overhead.Connections == "keep" && alwaysFresh {
+			say("each of its operations connects anew, so there is nothing that connections: keep could keep",
+				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where both are measured, "+
+					"leave these cells out: where: [\"system != %s || overhead.connections != keep\"]", use.Use, use.Name, use.Name))
+		}
+	}
+	return problems
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
+	m := map[string]float64{}
+	put := scenario.Numbers(m)
+	s, o := in.Summary, in.Cell.Overhead
+	c := s.Counts()
+	memoryMetrics(&in, put)
+	storedMetrics(&in, put)
+	if finished := c.Finished(); finished > 0 {
+		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
+	}
+	switch {
+	case o.Operation == "fill": // several kinds of operations in one trial
+		if v, ok := m["put_p50"]; ok {
+			put("duration_p50", v)
+		}
+	case s.Count(record.Duration) > 0:
+		put("duration_p50", s.KaplanMeier(record.Duration, 0.5))
+		if s.Count(record.TTFB) > 0 {
+			put("first_byte_p50", s.KaplanMeier(record.TTFB, 0.5))
+		}
+	}
+	if d := m["duration_p50"]; d > 0 && o.Operation != "stat" && o.Operation != "delete" {
+		put("throughput", float64(in.Cell.Data.Size)/d)
+	}
+	loadLines(in, m, put)
+	if c.Ops > 0 {
+		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
+		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
+	}
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	put("others_busy", in.Usage.OthersBusy)
+	put("box_cpu", in.Usage.BoxCPU)
+	put("emulator_thread", in.Usage.EmulatorThread)
+	put("busiest_cpu", in.Usage.BusiestCPU)
+	put("io_pressure", in.Usage.IOPressure)
+	return m
+}
+
+// leastWire is the least of bytes, beyond those of the object, that an operation
+// which crosses the link puts on it: frames of a request and its answer, and what
+// a protocol says in them. Less is the noise of connections that stay open.
+const leastWire = 200
+
+// loadLines are the load lines of a trial, of operations that cross the link.
+// Slow start is not in them: a system may spread an object over connections to many
+// servers, each with a window of its own.
+func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
+	p, ok := scenario.PathOf(in.Link)
+	wire, counted := m["wire_bytes"]
+	if !ok || !counted {
+		return
+	}
+	o := in.Cell.Overhead
+	size := 0.0
+	if o.Operation != "stat" && o.Operation != "delete" {
+		size = float64(in.Cell.Data.Size)
+	}
+	if wire < size+leastWire {
+		return // it is answered on this side of the link, or accepted before it crosses
+	}
+	// Redundancy that servers make among themselves does not cross the client's link.
+	moved := size
+	if x := m["expansion"] * size; x > size && wire >= x {
+		moved = x
+	}
+	q := scenario.Request{Fresh: o.Connections == "fresh", TLS: in.TLS}
+	first := p.Wait(q)
+	add := func(key, share string, line float64, of string) {
+		if took := m[of]; line > 0 && took > 0 {
+			put(key, line)
+			put(share, line/took)
+		}
+	}
+	add("line", "line_share", first+moved/p.Rate, "duration_p50")
+	add("first_byte_line", "first_byte_line_share", first, "first_byte_p50")
+}

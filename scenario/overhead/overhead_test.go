@@ -1,0 +1,531 @@
+package overhead
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// bench runs trials of scenario overhead on system mem, in the virtual time of
+// the test's bubble.
+type bench struct {
+	t      *testing.T
+	node   *mem.Node
+	runner scenario.Runner
+	trials int
+	events []string
+}
+
+func newBench(t *testing.T, opt system.Options, limits experiment.Limits, cells ...experiment.Cell) *bench {
+	t.Helper()
+	return newBenchOn(t, nil, func(n *mem.Node) system.Node { return n }, opt, limits, cells...)
+}
+
+// newBenchOn has the scenario work on something else than the node itself.
+func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.Node, opt system.Options, limits experiment.Limits, cells ...experiment.Cell) *bench {
+	t.Helper()
+	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, node: cluster.Nodes()[0].(*mem.Node)}
+	use := experiment.SystemUse{Name: "mem", Use: "mem", Mode: "start"}
+	if p := (Scenario{}).Problems(use, mem.System{}.Info(), cells); len(p) > 0 {
+		t.Fatal(p)
+	}
+	b.runner, err = Scenario{}.Prepare(t.Context(), scenario.Site{
+		Use: use, Cluster: clusterOf{cluster, wrap(b.node)}, Client: client, Seed: 1, Limits: limits,
+		Event: func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
+	}, cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// cell of an operation; set changes it.
+func cell(operation string, size int64, set ...func(*experiment.Overhead)) experiment.Cell {
+	o := &experiment.Overhead{
+		Operation: operation, Connections: "keep", Concurrency: 1, Count: 5, Time: experiment.Duration(time.Hour),
+		Longest: experiment.Duration(time.Hour), RangeOf: 1 << 20, Objects: 100,
+	}
+	for _, f := range set {
+		f(o)
+	}
+	return experiment.Cell{Data: experiment.Data{Objects: 1, Size: experiment.Bytes(size)}, Overhead: o}
+}
+
+func fresh(o *experiment.Overhead) { o.Connections = "fresh" }
+
+func (b *bench) trial(c experiment.Cell) (yield, error) {
+	b.t.Helper()
+	var y yield
+	summary := record.NewSummary()
+	var err error
+	b.trials++
+	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
+		had := len(y.ops)
+		var err error
+		if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
+			return err
+		}
+		return summary.Ops(y.ops[had:])
+	}})
+	y.metrics = Scenario{}.Measure(scenario.Measured{Cell: c, Summary: summary, Load: y.load, Ops: slices.Values(y.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
+	return y, err
+}
+
+func (b *bench) must(c experiment.Cell) yield {
+	b.t.Helper()
+	y, err := b.trial(c)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return y
+}
+
+// phasesOf is how many phases a load has told.
+func phasesOf(load scenario.Load) (n int) {
+	for _, d := range load.Details {
+		if d.Kind == record.DetailPhase {
+			n++
+		}
+	}
+	return n
+}
+
+// What mem is told that its operations take comes back, for each of them.
+func TestOverheadRecoversKnownTimes(t *testing.T) {
+	const a, r, dial, rate, rtt, size = 0.010, 9.0, 3.0, 1e6, 0.014, 50_000.0
+	opt := system.Options{"a": "10ms", "r": "9", "dial": "3", "rate": "1000000", "rtt": "14ms", "settle": "3s", "cache": "true", "expansion": "1.5"}
+	for _, c := range []struct {
+		operation   string
+		want        float64
+		kind        record.OpKind
+		reads, puts bool
+	}{
+		{"put", a + r*rtt + size/rate, record.OpPut, false, true},
+		{"put-durable", a + r*rtt + size/rate + 3, record.OpPutDurable, false, true},
+		{"put-dir", 2*(a+r*rtt) + size/rate, record.OpPutDir, false, true},
+		{"get", a + r*rtt + size/rate, record.OpGet, true, false}, // cold, although it has a cache
+		{"range", a + r*rtt + size/rate, record.OpRange, true, false},
+		{"stat", a + r*rtt, record.OpStat, false, false},
+		{"update", a + r*rtt + size/rate, record.OpUpdate, false, false},
+		{"delete", a + r*rtt, record.OpDelete, false, false},
+	} {
+		for _, connections := range []string{"keep", "fresh"} {
+			t.Run(c.operation+"/"+connections, func(t *testing.T) {
+				virtual(t, func(t *testing.T) {
+					what := cell(c.operation, size, func(o *experiment.Overhead) { o.Connections = connections })
+					b := newBench(t, opt, testLimits, what)
+					y := b.must(what)
+					want := c.want
+					if connections == "fresh" {
+						want += dial * rtt
+					}
+					if got := y.metrics["duration_p50"]; !near(got, want) {
+						t.Errorf("duration_p50 is %g, want %g", got, want)
+					}
+					if len(y.ops) != 5 || y.metrics["success_rate"] != 1 || !near(y.metrics["ops_rate"], 1/want) {
+						t.Errorf("%d operations, %v", len(y.ops), y.metrics)
+					}
+					for _, op := range y.ops {
+						if op.Kind != c.kind || op.Outcome != record.OK || op.Bytes != op.Length {
+							t.Errorf("%+v", op)
+						}
+						if (op.FirstByte != 0) != c.reads {
+							t.Errorf("first byte: %+v", op)
+						}
+					}
+					_, first := y.metrics["first_byte_p50"]
+					_, expanded := y.metrics["expansion"]
+					if first != c.reads || expanded != c.puts {
+						t.Errorf("metrics %v", y.metrics)
+					}
+					if c.puts && (!near(y.metrics["expansion"], 1.5) || !near(y.metrics["absolute_per_op"], 1.5*size) || y.metrics["inodes_per_object"] != 1) {
+						t.Errorf("metrics %v", y.metrics)
+					}
+					if d := y.load.Details; len(d) == 0 || d[0].Kind != record.DetailPhase {
+						t.Errorf("no phases: %v", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Every fault has its outcome, within the limits.
+func TestOverheadOutcomes(t *testing.T) {
+	limits := testLimits
+	soon := testLimits
+	soon.Deadline = experiment.Duration(2 * time.Second)
+	for name, c := range map[string]struct {
+		operation string
+		fault     func(*mem.Model)
+		limits    experiment.Limits
+		want      record.Outcome
+		class     string
+		within    time.Duration // of one operation
+	}{
+		"error":        {"get", func(m *mem.Model) { m.Errors = 1 }, limits, record.Error, mem.ErrInjected.Error(), time.Second},
+		"silent get":   {"get", func(m *mem.Model) { m.Hangs = 1 }, limits, record.Stalled, "", 30 * time.Second},
+		"silent put":   {"put", func(m *mem.Model) { m.Hangs = 1 }, limits, record.Stalled, "", 30 * time.Second},
+		"silent stat":  {"stat", func(m *mem.Model) { m.Hangs = 1 }, limits, record.Deadline, "", 10 * time.Minute},
+		"deadline":     {"get", func(m *mem.Model) { m.Hangs = 1 }, soon, record.Deadline, "", 2 * time.Second},
+		"slow":         {"put", func(m *mem.Model) { m.Rate = 1000 }, soon, record.Deadline, "", 2 * time.Second},
+		"corrupt":      {"get", func(m *mem.Model) { m.Corrupt = 1 }, limits, record.WrongBytes, "", time.Second},
+		"corrupt part": {"range", func(m *mem.Model) { m.Corrupt = 1 }, limits, record.WrongBytes, "", time.Second},
+		"truncated":    {"get", func(m *mem.Model) { m.Truncate = 1 }, limits, record.Truncated, "", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				what := cell(c.operation, 20_000, func(o *experiment.Overhead) { o.Count = 2 })
+				b := newBench(t, nil, c.limits, what)
+				b.node.Change(c.fault)
+				y := b.must(what)
+				if len(y.ops) != 2 {
+					t.Fatalf("%d operations", len(y.ops))
+				}
+				for _, op := range y.ops {
+					if op.Outcome != c.want || op.Class != c.class || time.Duration(op.LastByte-op.Start) > c.within {
+						t.Errorf("got %+v, want %s %q within %s", op, c.want, c.class, c.within)
+					}
+				}
+				if rate, ok := y.metrics["success_rate"]; c.want.Finished() != ok || rate != 0 {
+					t.Errorf("success rate %v, %v", rate, ok)
+				}
+				if _, ok := y.metrics["expansion"]; ok {
+					t.Error("expansion of objects that were not stored")
+				}
+			})
+		})
+	}
+}
+
+// A read that cannot be made cold is no measurement of a cold read.
+func TestOverheadColdOrNotAtAll(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		what := cell("get", 1000)
+		b := newBench(t, system.Options{"cache": "true"}, testLimits, what)
+		b.node.Change(func(m *mem.Model) { m.Warm = 1 })
+		y, err := b.trial(what)
+		if !errors.Is(err, system.ErrWarm) || len(y.ops) != 0 {
+			t.Errorf("%v, %d operations", err, len(y.ops))
+		}
+	})
+}
+
+func TestOverheadBounds(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		put := func(count int, time time.Duration) experiment.Cell {
+			return cell("put", 1, func(o *experiment.Overhead) { o.Count, o.Time = count, experiment.Duration(time) })
+		}
+		b := newBench(t, system.Options{"a": "1s"}, testLimits)
+		for _, c := range []struct {
+			count int
+			time  time.Duration
+			want  int
+		}{{3, time.Hour, 3}, {100, 4500 * time.Millisecond, 5}, {100, time.Millisecond, 1}} {
+			if y := b.must(put(c.count, c.time)); len(y.ops) != c.want || !near(y.load.Seconds, float64(c.want)) {
+				t.Errorf("count %d, time %s: %d operations in %g s", c.count, c.time, len(y.ops), y.load.Seconds)
+			}
+		}
+		many := cell("put", 1, func(o *experiment.Overhead) { o.Concurrency = 4 })
+		if y := b.must(many); len(y.ops) != 20 || !near(y.load.Seconds, 5) || !near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
+			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics, y.load.Details)
+		}
+		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 0 {
+			t.Errorf("%d objects are left (%v)", h.Objects, err)
+		}
+	})
+}
+
+// A size that took too long is not tried again, nor a larger one, over this link.
+func TestOverheadSkipsWhatTookTooLong(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		at := func(operation string, size int64, delay time.Duration) experiment.Cell {
+			c := cell(operation, size, func(o *experiment.Overhead) { o.Count, o.Longest = 1, experiment.Duration(10*time.Second) })
+			c.Link.Delay = experiment.Duration(delay)
+			return c
+		}
+		b := newBench(t, system.Options{"rate": "1000"}, testLimits, at("get", 1000, 0), at("get", 100_000, 0))
+		for _, c := range []struct {
+			cell experiment.Cell
+			skip bool
+		}{
+			// Once is no reason yet, and a smaller size says nothing of a larger one.
+			{at("put", 20_000, 0), false}, {at("put", 1000, 0), false}, {at("put", 50_000, 0), false},
+			{at("put", 50_000, 0), true}, {at("put", 20_000, 0), false}, {at("put", 20_000, 0), true}, {at("put", 1000, 0), false},
+			{at("put", 20_000, time.Millisecond), false}, {at("get", 100_000, 0), false}, {at("get", 100_000, 0), false}, {at("get", 100_000, 0), true}, {at("get", 1000, 0), false},
+		} {
+			y, err := b.trial(c.cell)
+			var skip *scenario.SkipError
+			if errors.As(err, &skip) != c.skip || err != nil && !c.skip || c.skip && len(y.ops) != 0 {
+				t.Errorf("%s of %s: %v", c.cell.Overhead.Operation, c.cell.Data.Size, err)
+			}
+			if c.skip && !strings.Contains(skip.Why, "longer than overhead.longest (10s)") {
+				t.Errorf("%q", skip.Why)
+			}
+		}
+	})
+}
+
+// Objects of fill stay; a deployment brought up anew begins at none.
+func TestOverheadFill(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		fill := cell("fill", 2000, func(o *experiment.Overhead) { o.Objects, o.Count, o.Concurrency = 100, 7, 3 })
+		opt := system.Options{"a": "10ms", "rate": "200000", "expansion": "3.3"}
+		b := newBench(t, opt, testLimits, fill)
+		for trial := range 3 {
+			y := b.must(fill)
+			kinds := map[record.OpKind]int{}
+			for _, op := range y.ops {
+				kinds[op.Kind]++
+				if op.Outcome != record.OK {
+					t.Errorf("%+v", op)
+				}
+			}
+			if kinds[record.OpPut] != 100 || kinds[record.OpGet] != 21 || kinds[record.OpStat] != 21 {
+				t.Errorf("operations: %v", kinds)
+			}
+			m := y.metrics
+			if m["stored_objects"] != float64(50+100*trial) || !near(m["put_p50"], 0.02) || !near(m["get_p50"], 0.02) || !near(m["stat_p50"], 0.01) || m["duration_p50"] != m["put_p50"] {
+				t.Errorf("trial %d: %v", trial, m)
+			}
+			if !near(m["expansion"], 3.3) || m["entries_per_object"] != 1 || !near(m["disk_per_byte"], 8192.0/2000) {
+				t.Errorf("trial %d: %v", trial, m)
+			}
+		}
+		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 300 {
+			t.Errorf("%d objects (%v)", h.Objects, err)
+		}
+		if y := newBench(t, opt, testLimits, fill).must(fill); y.metrics["stored_objects"] != 50 {
+			t.Errorf("brought up anew: %v", y.metrics)
+		}
+	})
+}
+
+// What is stored is never what was stored before: a system that finds the same
+// content again would have nothing to do.
+func TestOverheadContentIsFresh(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		fill := cell("fill", 64, func(o *experiment.Overhead) { o.Concurrency, o.Count = 4, 1 })
+		b := newBench(t, nil, testLimits, fill)
+		for range 5 {
+			b.must(fill)
+		}
+		objects, err := b.node.List(t.Context())
+		if err != nil || len(objects) != 500 {
+			t.Fatalf("%d objects, %v", len(objects), err)
+		}
+		seen := map[string]bool{}
+		for _, o := range objects {
+			var text strings.Builder
+			if err := b.node.Get(t.Context(), o.Ref, &text); err != nil {
+				t.Fatal(err)
+			}
+			seen[text.String()] = true
+		}
+		if len(seen) != 500 {
+			t.Errorf("500 objects have %d contents", len(seen))
+		}
+	})
+}
+
+func TestOverheadEndsWithItsContext(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		what := cell("put", 1000, fresh)
+		b := newBench(t, system.Options{"a": "20s"}, testLimits, what)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		var ops []record.Op
+		begun := time.Now()
+		_, err := b.runner.Trial(ctx, what, 1, scenario.Sink{Epoch: begun, Block: func(block []byte) (err error) {
+			ops, err = record.DecodeBlock(block, ops)
+			return err
+		}})
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 30*time.Second {
+			t.Errorf("%v after %s", err, time.Since(begun))
+		}
+		if len(ops) != 2 || ops[0].Outcome != record.OK || ops[1].Outcome != record.Cancelled {
+			t.Errorf("%+v", ops)
+		}
+	})
+}
+
+func TestOverheadProblems(t *testing.T) {
+	poor := system.Info{Name: "poor", Can: []string{"put", "range"}}
+	use := experiment.SystemUse{Name: "it", Use: "poor", Mode: "start"}
+	for _, c := range []struct {
+		cells []experiment.Cell
+		use   experiment.SystemUse
+		want  []string // in the problem and in its hint
+	}{
+		{[]experiment.Cell{cell("put", 1), cell("get", 1), cell("range", 1), cell("fill", 1)}, use, nil},
+		{[]experiment.Cell{cell("stat", 1), cell("stat", 2)}, use, []string{"stat", `system != it || overhead.operation != stat`}},
+		{[]experiment.Cell{cell("put-durable", 1)}, use, []string{"durable", `overhead.operation != put-durable`}},
+		{[]experiment.Cell{cell("put-dir", 1)}, use, []string{"directory", `put-dir`}},
+		{[]experiment.Cell{cell("put", 1, fresh)}, use, []string{"fresh", `overhead.connections != fresh`}},
+		{[]experiment.Cell{cell("get", 0)}, experiment.SystemUse{Name: "it", Mode: "attach"}, []string{"write", "allow: [write]"}},
+	} {
+		got := Scenario{}.Problems(c.use, poor, c.cells)
+		if (len(got) == 0) != (c.want == nil) || len(got) > 1 {
+			t.Errorf("%v: %v", c.want, got)
+			continue
+		}
+		if c.want != nil && (!strings.Contains(got[0].What, c.want[0]) || !strings.Contains(got[0].Hint, c.want[1])) {
+			t.Errorf("%+v, want %q", got[0], c.want)
+		}
+	}
+}
+
+func TestOutcomeOf(t *testing.T) {
+	for _, c := range []struct {
+		err, cause error
+		want       record.Outcome
+		class      string
+		status     uint16
+	}{
+		{nil, nil, record.OK, "", 0},
+		{fmt.Errorf("x: %w", context.DeadlineExceeded), scenario.ErrDeadline, record.Deadline, "", 0},
+		{errors.New("closed"), scenario.ErrStalled, record.Stalled, "", 0},
+		{errors.New("closed"), context.Canceled, record.Cancelled, "", 0},
+		{fmt.Errorf("s3: %w", system.ErrNotFound), nil, record.Error, "not found", 0},
+		{fmt.Errorf("tahoe: PUT: status 500: %w", system.ErrTooFew), nil, record.Error, "too few servers", 500},
+		{fmt.Errorf("sia: status 503: %w", system.ErrLocked), nil, record.Error, "locked", 503},
+		{errors.New("web: GET http://a:1/b: status 503: slow down"), nil, record.Refused, "status 503", 503},
+		{errors.New("web: GET http://a:1/b: status 500"), nil, record.Error, "status 500", 500},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, nil, record.Refused, "connection refused", 0},
+		{fmt.Errorf("read: %w", syscall.ECONNRESET), nil, record.Error, "connection reset", 0},
+		{fmt.Errorf("after 7 bytes: %w", io.ErrUnexpectedEOF), nil, record.Truncated, "", 0},
+		{fmt.Errorf("probe: %w", context.DeadlineExceeded), nil, record.Error, "timeout of the system's own", 0},
+		{errors.New("upload of 7f3a9c: shard 3 of 10 lost"), nil, record.Error, "upload of #: shard # of # lost", 0},
+	} {
+		outcome, class, status := scenario.OutcomeOf(c.err, c.cause)
+		if outcome != c.want || class != c.class || status != c.status {
+			t.Errorf("%v (%v): %s, %q, %d", c.err, c.cause, outcome, class, status)
+		}
+	}
+	if _, class, _ := scenario.OutcomeOf(errors.New(strings.Repeat("ä", 500)), nil); len([]rune(class)) != scenario.ClassLength {
+		t.Errorf("a class of %d characters", len([]rune(class)))
+	}
+}
+
+// Every metric that a trial yields is defined, and each defined one can be had.
+func TestOverheadMetricsAreDefined(t *testing.T) {
+	defined := map[string]bool{}
+	for _, m := range (Scenario{}).Metrics() {
+		if defined[m.Key] {
+			t.Errorf("%s is defined twice", m.Key)
+		}
+		defined[m.Key] = true
+	}
+	virtual(t, func(t *testing.T) {
+		seen := map[string]bool{"wire_bytes": true, "line": true, "line_share": true, "first_byte_line": true, "first_byte_line_share": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true} // of real processes and links
+		var cells []experiment.Cell
+		for _, operation := range []string{"put", "get", "fill"} {
+			cells = append(cells, cell(operation, 1000))
+		}
+		b := newBench(t, system.Options{"a": "1ms"}, testLimits, cells...)
+		for _, c := range cells {
+			for key := range b.must(c).metrics {
+				if !defined[key] {
+					t.Errorf("%s is not defined", key)
+				}
+				seen[key] = true
+			}
+		}
+		for key := range defined {
+			if !seen[key] {
+				t.Errorf("no trial yields %s", key)
+			}
+		}
+	})
+}
+
+func TestPickSharesObjects(t *testing.T) {
+	for _, c := range []struct{ objects, workers int }{{1, 1}, {5, 1}, {4, 4}, {10, 4}} {
+		owner := map[int]int{}
+		for worker := range c.workers {
+			for n := -1; n < 30; n++ {
+				i := pick(c.objects+c.workers, c.workers, worker, n)
+				if i < 0 || i >= c.objects+c.workers || (i >= c.objects) != (n < 0) {
+					t.Fatalf("%+v: worker %d, %d: %d", c, worker, n, i)
+				}
+				if other, taken := owner[i]; taken && other != worker {
+					t.Fatalf("%+v: object %d has two workers", c, i)
+				}
+				owner[i] = worker
+			}
+		}
+		if len(owner) != c.objects+c.workers {
+			t.Errorf("%+v: %s objects are used", c, strconv.Itoa(len(owner)))
+		}
+	}
+	if m := stats.Median([]float64{3, 1, 2, 10}); m != 2.5 || !slices.Contains([]float64{1, 2}, stats.Median([]float64{1})) {
+		t.Errorf("median %g", m)
+	}
+}
+
+// The load line is of what crossed the link, and of nothing where that is not known.
+func TestOverheadLines(t *testing.T) {
+	const size = 1e6
+	base := func(op, connections string, wire, expansion float64) map[string]float64 {
+		var details []record.Detail
+		if wire > 0 {
+			details = append(details, scenario.Fact(scenario.LoadWire, wire))
+		}
+		before, after := &inventory{}, &inventory{objects: 1, bytes: size}
+		if after.Absolute = int64(expansion * size); expansion > 0 {
+			details = append(details, storedDetails(before, after)...)
+		}
+		sum := record.NewSummary()
+		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6, LastByte: 2e9}}); err != nil {
+			t.Fatal(err)
+		}
+		return Scenario{}.Measure(scenario.Measured{Cell: experiment.Cell{Data: experiment.Data{Size: size}, Overhead: &experiment.Overhead{Operation: op, Connections: connections, Concurrency: 1}},
+			Summary: sum, Load: scenario.Load{Details: details}, Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
+			Link: &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
+	}
+	for _, c := range []struct {
+		name, op, connections string
+		wire, expansion       float64 // 0: not counted
+		line, first           float64 // 0: none
+	}{
+		{"a read", "get", "keep", 1.05e6, 0, 1.1, 0.1},
+		{"on a fresh connection", "get", "fresh", 1.05e6, 0, 1.2, 0.2},
+		{"a write with the redundancy made here", "put", "keep", 1.6e6, 1.5, 1.6, 0.1},
+		{"made by the servers", "put", "keep", 1.05e6, 1.5, 1.1, 0.1},
+		{"accepted before it crossed", "put", "keep", 2e4, 1.5, 0, 0},
+		{"nobody counted", "put", "keep", 0, 0, 0, 0},
+		{"no bytes to move", "stat", "keep", 700, 0, 0.1, 0.1},
+		{"answered here", "stat", "keep", 60, 0, 0, 0},
+	} {
+		m := base(c.op, c.connections, c.wire, c.expansion)
+		for key, want := range map[string]float64{"line": c.line, "first_byte_line": c.first} {
+			if got, has := m[key]; has != (want > 0) || math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: %s %v (%v), want %v", c.name, key, got, has, want)
+			}
+		}
+		if c.line > 0 && math.Abs(m["line_share"]-c.line/m["duration_p50"]) > 1e-9 {
+			t.Errorf("%s: share %v", c.name, m["line_share"])
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package overhead
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// tally adds up the operations of a trial.
+type tally struct {
+	count  int64     // operations timed
+	failed int64     // those that were not ok
+	cut    int64     // those of them that the experiment cut off
+	moved  int64     // bytes of objects
+	first  time.Time // start of the first
+	last   time.Time // end of the last
+	times  []float64 // seconds of those that were ok
+	spent            // of all of them; wire NaN: not counted, or not theirs alone
+
+	kinds  map[record.OpKind]*record.Summary // times by kind, where a trial has several; nil: it has one
+	phases map[string][]float64              // seconds, by phase
+	order  []string                          // of the phases
+}
+
+// spent is what an operation took of us.
+type spent struct {
+	took    time.Duration // from call to return
+	content time.Duration // in which we made or compared content
+	cpu     float64       // seconds, of this process
+	wire    float64       // bytes through the client's interface
+}
+
+// record takes one operation.
+func (t *trial) record(op record.Op, c spent) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ops = append(t.ops, op)
+	if err := t.tally.add(op, c, t.sink.Epoch); err != nil {
+		return err
+	}
+	if t.sink.Progress != nil {
+		t.sink.Progress(t.tally.count, t.tally.moved)
+	}
+	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > scenario.FlushEvery {
+		return t.send()
+	}
+	return nil
+}
+
+func (y *tally) add(op record.Op, c spent, epoch time.Time) error {
+	y.count++
+	y.moved += op.Bytes
+	y.took += c.took
+	y.content += c.content
+	y.cpu += c.cpu
+	y.wire += c.wire
+	if op.Outcome == record.OK {
+		y.times = append(y.times, c.took.Seconds())
+	} else {
+		y.failed++
+	}
+	if !op.Outcome.Finished() {
+		y.cut++
+	}
+	start, end := epoch.Add(time.Duration(op.Start)), epoch.Add(time.Duration(op.LastByte))
+	if y.first.IsZero() || start.Before(y.first) {
+		y.first = start
+	}
+	if end.After(y.last) {
+		y.last = end
+	}
+	if y.kinds == nil {
+		return nil
+	}
+	if y.kinds[op.Kind] == nil {
+		y.kinds[op.Kind] = record.NewSummary()
+	}
+	return y.kinds[op.Kind].Ops([]record.Op{op})
+}
+
+func (y *tally) account(phases []system.Phase) {
+	for _, phase := range phases {
+		if y.phases[phase.Name] == nil {
+			y.order = append(y.order, phase.Name)
+		}
+		y.phases[phase.Name] = append(y.phases[phase.Name], phase.Took.Seconds())
+	}
+}
+
+func (t *trial) flush() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.send()
+}
+
+func (t *trial) send() error {
+	if len(t.ops) == 0 {
+		return nil
+	}
+	err := t.sink.Block(record.AppendBlock(nil, t.ops))
+	t.ops, t.sent = t.ops[:0], time.Now()
+	return err
+}
+
+// load is what the trial says of itself. cpu is this process's at its beginning.
+func (t *trial) load(cpu float64) scenario.Load {
+	y := &t.tally
+	load := scenario.Load{Seconds: y.last.Sub(y.first).Seconds(), CPU: scenario.SelfCPU() - cpu}
+	if load.Seconds > 0 {
+		load.AchievedRate = float64(y.count) / load.Seconds
+	}
+	if !math.IsNaN(y.wire) {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, y.wire))
+	}
+	busy := y.took.Seconds()
+	for _, name := range y.order {
+		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name, Value: stats.Median(y.phases[name])})
+	}
+	if t.unsettled {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
+		load.Notes = append(load.Notes, noteUnsettled)
+	}
+	if ended := y.count - y.failed + y.cut; y.kinds == nil && 2*(y.count-y.failed) < ended {
+		load.Notes = append(load.Notes, noteNoMedian("the operation", y.cut, ended))
+	}
+	if saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {
+		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
+		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", y.cpu, busy/float64(t.o.Concurrency)))
+	}
+	if share := y.content.Seconds() / busy; busy > 0 && share > contentShare {
+		load.Notes = append(load.Notes, fmt.Sprintf("generator: to make and compare content took %.0f %% of the operations' time", 100*share))
+	}
+	return load
+}
+
+// contentShare is the share of the operations' time from which on making and
+// comparing their content is no small part of what was measured.
+const contentShare = 0.05
+
+// noteNoMedian says why a median is left out.
+func noteNoMedian(what string, cut, of int64) string {
+	return fmt.Sprintf("%s has no median time: %d of %d were cut off before it was reached", what, cut, of)
+}
+
+// saturated reports whether this process was the limit of its operations: it
+// kept saturatedShare of a core busy for each one under way (or of all cores,
+// where they are fewer). A client that waits for nothing but its own work uses
+// all of one; what waits for a server or a link leaves it idle. busy is the sum of the
+// operations' times in seconds.
+//
+// Less than saturatedFrom is not judged: the kernel counts CPU in ticks, and
+// observing processes takes some now and then.
+func saturated(cpu, busy float64, workers, cores int) bool {
+	wall := busy / float64(workers)
+	return wall >= saturatedFrom && cpu >= saturatedShare*wall*float64(min(workers, cores))
+}
+
+const (
+	saturatedShare = 0.8
+	saturatedFrom  = 0.1 // seconds
+)

@@ -1,0 +1,70 @@
+package overhead
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// slowKey is what cells have in common among which a larger size takes longer.
+type slowKey struct {
+	link        experiment.Link
+	operation   string
+	connections string
+	concurrency int
+}
+
+// slowTrial is a trial whose operation took longer than the experiment wants to wait.
+type slowTrial struct {
+	size experiment.Bytes
+	took float64 // seconds, the median of that trial
+}
+
+// slowest are such trials, by size in ascending order.
+type slowest []slowTrial
+
+// slowTrials is how many trials in a row it takes to leave a size out for good:
+// one may have been a warm-up, or the machine's fault.
+const slowTrials = 2
+
+func slowKeyOf(c experiment.Cell) slowKey {
+	return slowKey{c.Link, c.Overhead.Operation, c.Overhead.Connections, c.Overhead.Concurrency}
+}
+
+// tooSlow skips a cell when operations of its size, or of smaller ones, have
+// taken longer than overhead.longest in slowTrials trials and in none since less.
+// Operation fill is never skipped: later trials would lack the objects that this one adds.
+func (r *runner) tooSlow(c experiment.Cell) error {
+	slow := r.slow[slowKeyOf(c)]
+	if len(slow) < slowTrials || c.Data.Size < slow[slowTrials-1].size {
+		return nil
+	}
+	s := slow[slowTrials-1]
+	return &scenario.SkipError{Why: fmt.Sprintf("%s of %s took %s, longer than overhead.longest (%s), as it or a smaller size did in another trial",
+		c.Overhead.Operation, s.size, experiment.RoughDuration(s.took), c.Overhead.Longest)}
+}
+
+// remember notes a trial whose operations took too long, whatever their outcome:
+// one that was cut off would have taken longer still. A trial that did not take
+// too long speaks for its size and those below.
+func (t *trial) remember() {
+	y := &t.tally
+	if y.count == 0 {
+		return
+	}
+	took := y.took.Seconds() / float64(y.count)
+	if y.failed == 0 {
+		took = stats.Median(y.times)
+	}
+	key, size := slowKeyOf(t.cell), t.cell.Data.Size
+	if took > t.o.Longest.Seconds() {
+		t.slow[key] = append(t.slow[key], slowTrial{size, took})
+		slices.SortStableFunc(t.slow[key], func(a, b slowTrial) int { return cmp.Compare(a.size, b.size) })
+	} else {
+		t.slow[key] = slices.DeleteFunc(t.slow[key], func(s slowTrial) bool { return s.size <= size })
+	}
+}

@@ -1,0 +1,76 @@
+package overhead
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// inventory is what the storage servers held at a moment at which so many
+// objects of ours were there.
+type inventory struct {
+	system.Holdings
+	objects, bytes int64
+}
+
+// inventory asks the system; nil when it does not tell. It may walk disks, so it
+// is never called while something is timed.
+func (r *runner) inventory(ctx context.Context) (*inventory, error) {
+	s, ok := r.node.(system.Stats)
+	if !ok {
+		return nil, nil
+	}
+	var h system.Holdings
+	err := r.within(ctx, "ask what its servers hold", func(ctx context.Context) (err error) {
+		h, err = s.Stats(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &inventory{h, r.held.Load(), r.bytes.Load()}, nil
+}
+
+// storedDetails are two inventories, what the system did not tell left out.
+func storedDetails(before, after *inventory) (all []record.Detail) {
+	if before == nil || after == nil {
+		return nil
+	}
+	for kind, i := range map[string]*inventory{record.DetailHeldBefore: before, record.DetailHeldAfter: after} {
+		for name, v := range map[string]int64{"objects": i.objects, "bytes": i.bytes,
+			"absolute": i.Absolute, "disk": i.Disk, "entries": i.Entries, "inodes": i.Inodes} {
+			if v >= 0 {
+				all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b record.Detail) int { return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	return all
+}
+
+// storedMetrics are the metrics of what each object that was added between two
+// inventories cost the servers.
+func storedMetrics(in *scenario.Measured, put func(string, float64)) {
+	grown := func(name string) float64 {
+		before, told := in.Detail(record.DetailHeldBefore, name)
+		after, too := in.Detail(record.DetailHeldAfter, name)
+		if !told || !too {
+			return math.NaN()
+		}
+		return after - before
+	}
+	objects, bytes := grown("objects"), grown("bytes")
+	if !(objects > 0) {
+		return
+	}
+	put("absolute_per_op", grown("absolute")/objects)
+	put("expansion", grown("absolute")/bytes)
+	put("disk_per_byte", grown("disk")/bytes)
+	put("entries_per_object", grown("entries")/objects)
+	put("inodes_per_object", grown("inodes")/objects)
+}

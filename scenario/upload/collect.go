@@ -1,0 +1,111 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Collect only asks a system how it is, again and again, and changes nothing
+// there: what to run beside a load test that somebody else does.
+type Collect struct{}
+
+var _ scenario.Continuer = Collect{}
+
+func (Collect) Name() string { return "collect" }
+
+// Continues implements Continuer: all trials do.
+func (Collect) Continues(experiment.Cell) bool { return true }
+
+// Metrics of a trial.
+func (Collect) Metrics() []record.Metric {
+	return append(pollMetrics(),
+		record.Metric{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
+			Help: "CPU seconds of all the system's processes during the last session"},
+		record.Metric{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
+			Help: "largest sum, over the samples of the last session, of the resident set sizes of the system's processes; memory they share counts once per process"},
+		record.Metric{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+			Help: "share of the machine's CPU time that went to processes which are not part of the run"})
+}
+
+// Problems implements Scenario: whatever a system tells can be collected.
+func (Collect) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
+	return nil
+}
+
+// Prepares implements Scenario: nothing.
+func (Collect) Prepares([]experiment.Cell) (objects, bytes int64) { return 0, 0 }
+
+// Prepare implements Scenario.
+func (Collect) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
+	nodes := site.Cluster.Nodes()
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
+	}
+	return &collectRunner{site, nodes[0]}, nil
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Collect) Measure(in scenario.Measured) map[string]float64 {
+	m := replayPolls(&in).metrics()
+	scenario.PutUsage(in.Usage, scenario.Numbers(m))
+	return m
+}
+
+type collectRunner struct {
+	site scenario.Site
+	node system.Node
+}
+
+// Close implements Runner: nothing was stored.
+func (*collectRunner) Close(context.Context) error { return nil }
+
+// Trial implements Runner: it polls for as long as was asked for, counted from
+// the trial's epoch, or until ctx ends.
+func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
+	p := newPolls(r.site, r.node, sink, cell.Collect.Every.Std())
+	if err := p.restore(); err != nil {
+		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
+	}
+	report := func() {
+		if sink.State == nil {
+			return
+		}
+		s := scenario.State{At: sink.Now()}
+		p.sofar(&s)
+		sink.State(s)
+	}
+	p.told = report
+	ctx, cancel := context.WithCancelCause(outer)
+	defer cancel(nil)
+	end, err := p.begin(ctx, cancel)
+	if err != nil {
+		return scenario.Load{}, err
+	}
+	lasts, begun := time.Duration(-1), sink.Now()
+	if d := cell.Collect.For.Std(); d > 0 {
+		lasts = max(0, d-begun)
+	}
+	pause(ctx, lasts, nil)
+	load := scenario.Load{Seconds: (sink.Now() - begun).Seconds()}
+	var stop *scenario.Stop
+	switch {
+	case errors.As(context.Cause(outer), &stop):
+		load.Notes = append(load.Notes, "stopped by "+stop.Condition+": "+stop.Why)
+	case outer.Err() != nil:
+		err = context.Cause(outer)
+	default:
+		err = context.Cause(ctx)
+	}
+	if e := end(err != nil); err == nil {
+		err = e
+	}
+	report()
+	return load, err
+}

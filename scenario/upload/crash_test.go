@@ -1,0 +1,394 @@
+package upload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+var errCrash = errors.New("killed")
+
+// crash ends a session at a step: from then on nothing that it does has an
+// effect, as after kill -9.
+type crash struct {
+	at, steps int
+	dead      bool
+	kill      context.CancelCauseFunc
+	path      []string // what the steps were
+}
+
+// step reports whether the session is still alive after one more step.
+func (c *crash) step(what string) bool {
+	if c.dead {
+		return false
+	}
+	c.path = append(c.path, what)
+	if c.steps++; c.steps == c.at {
+		c.dead = true
+		c.kill(errCrash)
+		return false
+	}
+	return true
+}
+
+// mortal is a node whose client may be killed before and after what it does.
+type mortal struct {
+	*mem.Node
+	c      *crash
+	before func(name string) // called before each Put; nil: nothing is
+}
+
+func (n *mortal) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if n.before != nil && !n.c.dead {
+		n.before(name)
+	}
+	if !n.c.step("before put") {
+		return "", errCrash
+	}
+	ref, err := n.Node.Put(ctx, name, size, r)
+	if !n.c.step("after put") {
+		return "", errCrash
+	}
+	return ref, err
+}
+
+func (n *mortal) Settle(ctx context.Context, ref system.Ref) error {
+	if !n.c.step("before settle") {
+		return errCrash
+	}
+	err := n.Node.Settle(ctx, ref)
+	if !n.c.step("after settle") {
+		return errCrash
+	}
+	return err
+}
+
+func (n *mortal) Delete(ctx context.Context, ref system.Ref) error {
+	if !n.c.step("before delete") {
+		return errCrash
+	}
+	err := n.Node.Delete(ctx, ref)
+	if !n.c.step("after delete") {
+		return errCrash
+	}
+	return err
+}
+
+// unsettled is what a node can do of which accepted is all there is to know.
+type unsettled interface {
+	system.Store
+	system.Namer
+	system.Deleter
+	system.Lister
+	system.Stater
+	system.Ranger
+}
+
+// mortalLedger is a journal whose writer may be killed before and after each write.
+type mortalLedger struct {
+	*ledger
+	c *crash
+}
+
+func (l mortalLedger) Jobs(jobs ...record.Job) error {
+	var states []string
+	for _, j := range jobs {
+		states = append(states, string(j.State))
+	}
+	what := strings.Join(states, " and ")
+	if !l.c.step("before " + what) {
+		return errCrash
+	}
+	if err := l.ledger.Jobs(jobs...); err != nil {
+		return err
+	}
+	if !l.c.step("after " + what) {
+		return errCrash
+	}
+	return nil
+}
+
+func (l mortalLedger) Event(e record.Event) error {
+	if !l.c.step("before event " + e.What) {
+		return errCrash
+	}
+	if err := l.ledger.Event(e); err != nil {
+		return err
+	}
+	if !l.c.step("after event " + e.What) {
+		return errCrash
+	}
+	return nil
+}
+
+// A session is killed at each of its steps, then the next one at each of its
+// first steps; the one after that leaves each object there exactly once, byte
+// for byte, and knows it. Between the sessions the system loses an accepted
+// object, or has stored half of one that was in doubt, or nothing happens. So it
+// is where accepted objects become durable and where they are not asked about.
+func TestUploadSurvivesAnyCrash(t *testing.T) {
+	sabotages := map[string]func(t *testing.T, b *uploadBench){
+		"nothing": func(*testing.T, *uploadBench) {},
+		"lost": func(t *testing.T, b *uploadBench) {
+			for _, j := range b.ledger.jobs {
+				if j.State == record.JobAccepted || j.State == record.JobDurable {
+					if err := b.mem.Delete(t.Context(), system.Ref(j.Ref)); err != nil && !errors.Is(err, system.ErrNotFound) {
+						t.Fatal(err)
+					}
+					return
+				}
+			}
+		},
+		"half": func(t *testing.T, b *uploadBench) {
+			for _, j := range b.ledger.jobs {
+				if j.State == record.JobPutting {
+					if _, err := b.mem.Put(t.Context(), j.Name, j.Size/2, bytes.NewReader(make([]byte, j.Size/2))); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		},
+		"wrong": func(t *testing.T, b *uploadBench) {
+			for _, j := range b.ledger.jobs {
+				if j.State == record.JobPutting {
+					if _, err := b.mem.Put(t.Context(), j.Name, j.Size, bytes.NewReader(make([]byte, j.Size))); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		},
+	}
+	for name, sabotage := range sabotages {
+		for _, settles := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, settles %v", name, settles), func(t *testing.T) {
+				for first := 1; ; first++ {
+					second, over := 0, false
+					for !over {
+						var secondOver, firstOver bool
+						var seen []string
+						virtual(t, func(t *testing.T) {
+							firstOver, secondOver, seen = crashTwice(t, settles, first, second, sabotage)
+						})
+						if t.Failed() {
+							t.Fatalf("killed at step %d, then at step %d", first, second)
+						}
+						if firstOver {
+							if joined := slices.Contains(seen, "before accepted and putting"); first < 16 || joined == settles {
+								t.Errorf("a whole session has %d steps: %v", first-1, seen)
+							}
+							return
+						}
+						// Over all first steps, each second one comes up.
+						if second += 3; second == 3 {
+							second = 1 + first%3
+						}
+						over = secondOver || second > 15
+					}
+				}
+			})
+		}
+	}
+}
+
+// crashTwice says whether the first, and the second session was over before it
+// was killed.
+func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver, secondOver bool, steps []string) {
+	cell := uploadCell(3, 100, func(u *experiment.Upload) { u.Concurrency = 1; u.Verify = 1 })
+	options, done := system.Options{"a": "1s"}, record.JobAccepted
+	if settles {
+		options["settle"], done = "5s", record.JobDurable
+	}
+	b := newUploadBench(t, options, cell)
+	// A put begins when the journal says so, and knows of all that is stored. Of the
+	// object before it, where the next one is made ready meanwhile, it may know for a
+	// moment what it knew during its put: that it is in doubt.
+	latest := ""
+	before := func(name string) {
+		previous := latest
+		latest = name
+		recorded := map[string]record.JobState{}
+		b.ledger.mu.Lock() // the next object may be made ready meanwhile
+		for _, j := range b.ledger.jobs {
+			recorded[j.Name] = j.State
+		}
+		b.ledger.mu.Unlock()
+		all, _ := b.mem.List(t.Context())
+		for _, o := range all {
+			state := recorded[o.Name]
+			if !settles && o.Name == previous && state == record.JobPutting {
+				continue
+			}
+			if o.Name != name && state != record.JobAccepted && state != done {
+				t.Errorf("when %s was put, %s was stored, and recorded as %q", name, o.Name, state)
+			}
+		}
+		if state := recorded[name]; state != record.JobPutting {
+			t.Errorf("when %s was put, it was recorded as %q", name, state)
+		}
+	}
+	run := func(at int) (*crash, yield, error) {
+		ctx, kill := context.WithCancelCause(t.Context())
+		defer kill(nil)
+		c := &crash{at: at, kill: kill}
+		node := &mortal{b.mem, c, before}
+		if b.node = node; !settles {
+			b.node = struct{ unsettled }{node}
+		}
+		y, err := b.sessionWith(ctx, mortalLedger{b.ledger, c})
+		synctest.Wait()
+		return c, y, err
+	}
+	c, _, err := run(first)
+	if !c.dead {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return true, true, c.path
+	}
+	if err == nil {
+		t.Errorf("a session that was killed at %q says that it is done", c.path[len(c.path)-1])
+	}
+	sabotage(t, b)
+	if second > 0 {
+		c, _, err = run(second)
+		if secondOver = !c.dead; secondOver && err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, y, err := run(0)
+	if err != nil {
+		t.Error(err)
+	}
+	if err := b.holds(); err != nil {
+		t.Error(err)
+	}
+	for i := range 3 {
+		if j := b.ledger.jobs[int64(i)]; j.State != done || j.Ref == "" || len(j.SHA256) != 64 {
+			t.Errorf("job %+v", j)
+		}
+	}
+	if m := y.metrics; m["accepted"] != 3 || settles && m["durable"] != 3 || m["verified"] != 3 || m["failed"] != 0 || m["accepted_bytes"] != 300 {
+		t.Errorf("metrics %v", m)
+	}
+	return false, secondOver, c.path
+}
+
+// What was in doubt and stored whole is not put again.
+func TestUploadAdoptsWhatIsThere(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(2, 100))
+		ctx, kill := context.WithCancelCause(t.Context())
+		c := &crash{at: 6, kill: kill} // events (2), putting (2), put (2)
+		b.node = &mortal{b.mem, c, nil}
+		if _, err := b.sessionWith(ctx, mortalLedger{b.ledger, c}); err == nil || c.path[5] != "after put" {
+			t.Fatalf("%v, killed at %q", err, c.path)
+		}
+		b.node = b.mem
+		y := b.must()
+		if err := b.holds(); err != nil {
+			t.Error(err)
+		}
+		if n := puts(y.ops); n[0] != 0 || n[1] != 1 {
+			t.Errorf("puts by object: %v", n)
+		}
+		if j := b.ledger.jobs[0]; !j.Adopted || j.Attempts != 1 {
+			t.Errorf("job %+v", j)
+		}
+		if err := has(b.ledger.happened(whatReconciled), "0 accepted, 1 in doubt: 1 adopted, 0 put again; 0 missing"); err != nil {
+			t.Error(err)
+		}
+		if y.metrics["adopted"] != 1 || y.metrics["accepted"] != 2 {
+			t.Errorf("metrics %v", y.metrics)
+		}
+	})
+}
+
+// A data set that is another one than the trial began with is refused, and the
+// error says what is another.
+func TestUploadRefusesAnotherDataSet(t *testing.T) {
+	for want, change := range map[string]func(*experiment.Cell){
+		"it was 4 objects":      func(c *experiment.Cell) { c.Data.Objects = 6 },
+		"is not in it any more": func(c *experiment.Cell) { c.Data.Objects = 1 },
+		"object 0 was 00000000": func(c *experiment.Cell) { c.Data.Size = 101 },
+		"fingerprint":           func(c *experiment.Cell) { c.Data.Compressible = 0.5 },
+	} {
+		virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(4, 100))
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			defer cancel()
+			if _, err := b.session(ctx); err == nil {
+				t.Fatal("it is done")
+			}
+			before := fmt.Sprint(b.ledger.jobs)
+			change(&b.cell)
+			_, err := b.session(t.Context())
+			if err == nil || !strings.HasPrefix(err.Error(), "mem: the data set has changed since the trial began: ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			if fmt.Sprint(b.ledger.jobs) != before {
+				t.Error("the journal was changed")
+			}
+		})
+	}
+}
+
+// marked is a system whose attached node puts a mark of the session before the
+// names of what it stores, as that of a Sia renter does, and tells no ref by name.
+type marked struct {
+	system.Store
+	of   *mem.Node
+	mark string
+}
+
+func (n marked) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return n.of.Put(ctx, n.mark+name, size, r)
+}
+func (n marked) List(ctx context.Context) ([]system.Object, error) { return n.of.List(ctx) }
+func (n marked) Delete(ctx context.Context, ref system.Ref) error  { return n.of.Delete(ctx, ref) }
+func (n marked) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	return n.of.Get(ctx, ref, w)
+}
+
+// What an earlier session has stored under names with another mark is found.
+func TestUploadFindsMarkedNames(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(6, 100))
+		b.node = marked{b.mem, b.mem, "one-"}
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		if _, err := b.session(ctx); err == nil {
+			t.Fatal("it is done")
+		}
+		// What was cut off was stored nevertheless.
+		j := b.ledger.jobs[2]
+		from, err := b.set().Open(2)
+		if err != nil || j.State != record.JobPutting {
+			t.Fatal(err, j)
+		}
+		if _, err := b.mem.Seed(t.Context(), "one-"+j.Name, j.Size, from); err != nil {
+			t.Fatal(err)
+		}
+		b.node = marked{b.mem, b.mem, "two-"}
+		b.cell.Upload.Verify = 1
+		y := b.must()
+		if err := has(b.ledger.happened(whatReconciled), "2 accepted, 1 in doubt: 1 adopted, 0 put again; 0 missing"); err != nil {
+			t.Error(err)
+		}
+		all, _ := b.mem.List(t.Context())
+		if len(all) != 6 || y.metrics["verified"] != 6 {
+			t.Errorf("there are %v; metrics %v", all, y.metrics)
+		}
+	})
+}

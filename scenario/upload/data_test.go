@@ -1,0 +1,287 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A file that vanishes, or changes, while the others are stored is ours, not the
+// system's failure; nothing of it stays in the system, and the rest is stored.
+func TestUploadUnreadableData(t *testing.T) {
+	for what, spoil := range map[string]func(path string) error{
+		"vanished": os.Remove,
+		"shorter":  func(path string) error { return os.WriteFile(path, []byte("b"), 0o644) },
+		"longer":   func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("b", 100)), 0o644) },
+	} {
+		dir := tree(t, map[string]string{"a": "aaaa", "b": "bbbb", "c/d": "dddd"})
+		virtual(t, func(t *testing.T) {
+			cell := uploadCell(0, 0)
+			cell.Data = experiment.Data{Directory: dir, Copies: 1}
+			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
+			f := b.faulty(nil)
+			f.after = func(name string, _ int) error {
+				if name == "a" {
+					return spoil(filepath.Join(dir, "b"))
+				}
+				return nil
+			}
+			y, err := b.session(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if j := b.ledger.jobs[1]; j.State != record.JobUnreadable || j.Error == "" {
+				t.Errorf("%s: job %+v", what, j)
+			}
+			if m := y.metrics; m["accepted"] != 2 || m["unreadable"] != 1 || m["failed"] != 0 || m["success_rate"] != 1 {
+				t.Errorf("%s: metrics %v", what, m)
+			}
+			if all, _ := b.mem.List(t.Context()); len(all) != 2 {
+				t.Errorf("%s: there are %v", what, all)
+			}
+			if b.ledger.happened("data unreadable") == "" {
+				t.Errorf("%s: it is not said", what)
+			}
+			// The trial began with another data set than there is now.
+			if _, err := b.session(t.Context()); err == nil || !strings.Contains(err.Error(), "the data set has changed") {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+	}
+}
+
+// Errors, hangs and a system that loses its bytes: in the end each object is
+// there once, and what was wrong is in the operations.
+func TestUploadThroughTrouble(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"}, uploadCell(60, 3000, func(u *experiment.Upload) {
+			u.Concurrency, u.Retries = 4, 50
+		}))
+		b.mem.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0.2, 0.1 })
+		y := b.must()
+		b.mem.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0, 0 })
+		if err := b.holds(); err != nil {
+			t.Error(err)
+		}
+		outcomes := map[record.Outcome]int{}
+		for _, op := range y.ops {
+			if op.Kind == record.OpPut {
+				outcomes[op.Outcome]++
+			}
+		}
+		if outcomes[record.OK] != 60 || outcomes[record.Stalled] == 0 || outcomes[record.Error] == 0 || len(outcomes) != 3 {
+			t.Errorf("outcomes %v", outcomes)
+		}
+		if want := 60 / float64(60+outcomes[record.Stalled]+outcomes[record.Error]); !near(y.metrics["success_rate"], want) {
+			t.Errorf("success rate %v, want %v", y.metrics["success_rate"], want)
+		}
+	})
+}
+
+// Objects that come back as other bytes, short, or not at all, are found by
+// verify, each as what it is.
+func TestUploadVerifies(t *testing.T) {
+	for outcome, spoil := range map[record.Outcome]func(*mem.Model){
+		record.WrongBytes: func(m *mem.Model) { m.Corrupt = 1 },
+		record.Truncated:  func(m *mem.Model) { m.Truncate = 1 },
+		record.Error:      func(m *mem.Model) { m.Errors = 1 },
+	} {
+		virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(400, 1000, func(u *experiment.Upload) { u.Verify = 0.5 }))
+			f := b.faulty(nil)
+			f.after = func(string, int) error {
+				if len(f.puts) == 400 {
+					b.mem.Change(spoil)
+				}
+				return nil
+			}
+			y := b.must()
+			got := 0
+			for _, op := range y.ops {
+				if op.Kind == record.OpGet {
+					if got++; op.Outcome != outcome {
+						t.Errorf("operation %+v, want %s", op, outcome)
+					}
+				}
+			}
+			if got < 160 || got > 240 || y.metrics["verify_failed"] != float64(got) || y.metrics["verified"] != 0 {
+				t.Errorf("%s: %d of 400 were verified; metrics %v", outcome, got, y.metrics)
+			}
+			if b.ledger.happened("object not verified") == "" {
+				t.Error("it is not said")
+			}
+		})
+	}
+}
+
+// In an attached system what was stored is removed in the end where that was
+// asked for, by the session that ends the trial; an interrupted one removes nothing.
+func TestUploadRemoves(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.After = "remove" }))
+		b.mode = "attach"
+		if _, err := b.mem.Seed(t.Context(), "someone's", 1, strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5500*time.Millisecond)
+		defer cancel()
+		if _, err := b.session(ctx); err == nil {
+			t.Fatal("it is done")
+		}
+		if all, _ := b.mem.List(t.Context()); len(all) != 6 {
+			t.Errorf("an interrupted session leaves %d objects, not 5 and another's", len(all))
+		}
+		y := b.must()
+		all, _ := b.mem.List(t.Context())
+		if len(all) != 1 || all[0].Name != "someone's" {
+			t.Errorf("there are %v", all)
+		}
+		if y.metrics["accepted"] != 10 || y.metrics["absolute_bytes"] != 100 {
+			t.Errorf("metrics %v", y.metrics)
+		}
+	})
+}
+
+// All times are those of the trial's clock, whatever the wall clock says.
+func TestUploadHasTheTrialsClock(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10))
+		b.epoch = time.Now().Add(-1000 * time.Hour)
+		b.must()
+		for _, j := range b.ledger.jobs {
+			if j.Began < 1000*time.Hour || j.Accepted-j.Began != time.Second {
+				t.Errorf("job %+v", j)
+			}
+		}
+		for _, p := range b.ledger.polls {
+			if p.Start < 1000*time.Hour {
+				t.Errorf("poll %+v", p)
+			}
+		}
+	})
+}
+
+func TestCollectPollsAndStoresNothing(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		cluster, err := mem.System{}.Start(t.Context(), system.Deployment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cell := experiment.Cell{ID: "c001", Collect: &experiment.Collect{Every: experiment.Duration(time.Minute), For: experiment.Duration(10 * time.Minute)}}
+		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"}, Cluster: cluster, Limits: testLimits}, []experiment.Cell{cell})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, epoch := newLedger(), time.Now()
+		states := 0
+		sink := scenario.Sink{Epoch: epoch, Journal: l, Now: func() time.Duration { return time.Since(epoch) }, State: func(scenario.State) { states++ }}
+		// Four minutes, then a pause of two, then what is left of the ten.
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Second)
+		defer cancel()
+		if _, err := runner.Trial(ctx, cell, 1, sink); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		load, err := runner.Trial(t.Context(), cell, 1, sink)
+		if err != nil || time.Since(epoch) != 10*time.Minute {
+			t.Errorf("%v after %v", err, time.Since(epoch))
+		}
+		m := Collect{}.Measure(*measuredFrom(l, cell, load))
+		if n := float64(len(l.polls)); n < 9 || m["polls"] != n || m["polls_missed"] < 1 || m["poll_gaps"] != 0 || states < len(l.polls) {
+			t.Errorf("%d polls, %d states, metrics %v", len(l.polls), states, m)
+		}
+		for i, p := range l.polls {
+			if i > 0 && p.Seq <= l.polls[i-1].Seq {
+				t.Errorf("poll %d follows poll %d", p.Seq, l.polls[i-1].Seq)
+			}
+		}
+		if all, _ := cluster.Nodes()[0].(*mem.Node).List(t.Context()); len(all) != 0 {
+			t.Errorf("it stored %v", all)
+		}
+		// An exit condition ends it well.
+		stop, end := context.WithCancelCause(t.Context())
+		end(&scenario.Stop{Condition: "max_runtime", Why: "it is late"})
+		cell.Collect.For = 0
+		if load, err = runner.Trial(stop, cell, 1, sink); err != nil || fmt.Sprint(load.Notes) != "[stopped by max_runtime: it is late]" {
+			t.Errorf("%v, notes %q", err, load.Notes)
+		}
+	})
+}
+
+// Each metric that is told is defined.
+func TestUploadMetricsAreDefined(t *testing.T) {
+	defined := map[string]bool{}
+	for _, s := range []scenario.Scenario{Scenario{}, Collect{}} {
+		seen := map[string]bool{}
+		for _, m := range s.Metrics() {
+			if seen[m.Key] || m.Help == "" || m.Name == "" || m.Unit == "" {
+				t.Errorf("%s: metric %+v", s.Name(), m)
+			}
+			seen[m.Key], defined[m.Key] = true, true
+		}
+	}
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10, func(u *experiment.Upload) { u.Verify = 1 }))
+		y := b.must()
+		in := measuredFrom(b.ledger, b.cell, y.load)
+		in.Link = &record.LinkCheck{WantRate: 8e6, Rate: 7.9e6, WantRTT: 0.02, RTT: 0.021}
+		if m := (Scenario{}).Measure(*in); math.Abs(m["bandwidth_line"]-7.9e6/8) > 1e-6 || m["wait_line"] != 0.021 {
+			t.Errorf("over a link: %v B/s, %v s", m["bandwidth_line"], m["wait_line"])
+		}
+		for key := range y.metrics {
+			if !defined[key] {
+				t.Errorf("metric %s is not defined", key)
+			}
+		}
+		for key := range defined {
+			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && !strings.HasSuffix(key, "_line") && key != "others_busy" { // of real processes and links
+				t.Errorf("metric %s is not told", key)
+			}
+		}
+	})
+}
+
+func TestUploadProblems(t *testing.T) {
+	use := experiment.SystemUse{Name: "x", Mode: "attach"}
+	info := func(can ...string) system.Info { return system.Info{Can: can} }
+	durable := uploadCell(1, 1, func(u *experiment.Upload) { u.Slot = "durable" })
+	for want, problems := range map[string][]system.Problem{
+		"":                     Scenario{}.Problems(use, info("put"), []experiment.Cell{uploadCell(1, 1)}),
+		"cannot be stored":     Scenario{}.Problems(use, info("http"), []experiment.Cell{uploadCell(1, 1)}),
+		"may not write":        Scenario{}.Problems(use, info("put"), []experiment.Cell{{Upload: durable.Upload}}),
+		"when an object is du": Scenario{}.Problems(use, info("put"), []experiment.Cell{durable}),
+	} {
+		text := fmt.Sprint(problems)
+		if (len(problems) == 0) != (want == "") || !strings.Contains(text, want) {
+			t.Errorf("%s, want %q", text, want)
+		}
+	}
+	objects, bytes := Scenario{}.Prepares([]experiment.Cell{uploadCell(10, 5), uploadCell(1, 7)})
+	if objects != 11 || bytes != 57 {
+		t.Errorf("%d objects, %d bytes", objects, bytes)
+	}
+}

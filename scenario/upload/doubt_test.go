@@ -1,0 +1,321 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// moody is a node some of whose answers are not to be had, or wrong.
+type moody struct {
+	*mem.Node
+	get     func() error // of the next Get; nil: it answers
+	empty   bool         // the list is
+	lost    error
+	settle  func() error
+	deleted []system.Ref
+}
+
+func (n *moody) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	if n.get != nil {
+		if err := n.get(); err != nil {
+			return err
+		}
+	}
+	return n.Node.Get(ctx, ref, w)
+}
+
+func (n *moody) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	ref, err := n.Node.Put(ctx, name, size, r)
+	if err == nil && n.lost != nil {
+		err, n.lost = n.lost, nil
+	}
+	return ref, err
+}
+
+func (n *moody) List(ctx context.Context) ([]system.Object, error) {
+	if n.empty {
+		return nil, nil
+	}
+	return n.Node.List(ctx)
+}
+
+func (n *moody) Walk(ctx context.Context, visit func(system.Object) error) error {
+	all, err := n.List(ctx)
+	for _, o := range all {
+		if err := visit(o); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (n *moody) Settle(ctx context.Context, ref system.Ref) error {
+	if n.settle != nil {
+		if err := n.settle(); err != nil {
+			return err
+		}
+	}
+	return n.Node.Settle(ctx, ref)
+}
+
+func (n *moody) Delete(ctx context.Context, ref system.Ref) error {
+	n.deleted = append(n.deleted, ref)
+	return n.Node.Delete(ctx, ref)
+}
+
+// A put whose answer was lost has stored its object. That the question what it
+// left is not answered either is no proof against it: nothing is deleted.
+func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(3, 1000))
+		n := &moody{Node: b.mem, lost: errors.New("connection reset")}
+		asked := 0
+		n.get = func() error {
+			if asked++; asked == 1 {
+				return errors.New("503 busy")
+			}
+			return nil
+		}
+		b.node = n
+		y := b.must()
+		if len(n.deleted) > 0 || asked == 0 {
+			t.Errorf("deleted %v, asked %d times", n.deleted, asked)
+		}
+		if err := b.holds(); err != nil || y.metrics["accepted"] != 3 {
+			t.Errorf("%v %v", err, y.metrics)
+		}
+	})
+}
+
+// What is proven to be wrong is removed; our own data that cannot be read proves
+// nothing.
+func TestInspect(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(2, 1000))
+		b.must()
+		all, err := b.mem.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &moody{Node: b.mem}
+		trial := &trial{runner: &runner{site: scenario.Site{Limits: testLimits}, node: n}, set: b.set()}
+		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
+		for _, o := range all {
+			object := slices.IndexFunc([]int{0, 1}, func(i int) bool { return pre+trial.set.Object(i).Name == o.Name })
+			short := o
+			short.Size--
+			for _, c := range []struct {
+				name   string
+				object int
+				o      system.Object
+				get    error
+				want   finding
+			}{
+				{"as it should be", object, o, nil, whole},
+				{"another's bytes", 1 - object, o, nil, broken},
+				{"too short", object, short, nil, broken},
+				{"busy", object, o, errors.New("503 busy"), unknown},
+				{"gone since", object, o, system.ErrNotFound, absent},
+				{"its own word", object, o, system.ErrTooFew, broken},
+			} {
+				n.get = func() error { return c.get }
+				if got := trial.inspect(t.Context(), c.object, c.o); got != c.want {
+					t.Errorf("%s: %v, want %v", c.name, got, c.want)
+				}
+			}
+			good := trial.set
+			trial.set = unreadableSet{good}
+			o.SHA256 = strings.Repeat("0", 64)
+			if got := trial.inspect(t.Context(), object, o); got != unknown {
+				t.Errorf("our own data cannot be read: %v", got)
+			}
+			trial.set = good
+		}
+	})
+}
+
+// unreadableSet is one whose files are gone.
+type unreadableSet struct{ workload.Set }
+
+func (unreadableSet) Open(int) (io.ReadSeekCloser, error) { return nil, errors.New("no such file") }
+
+// A list without what was accepted is held against the objects themselves before
+// all of it is put, and paid, again.
+func TestUploadEmptyListIsNotBelieved(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lose bool
+		want string // in the error; empty: it goes on
+	}{{"they are there", false, "the list is not to be believed"}, {"they are gone", true, ""}} {
+		virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, nil, uploadCell(20, 100))
+			n := &moody{Node: b.mem}
+			b.node = n
+			b.must()
+			first := len(b.ops)
+			if c.lose {
+				all, _ := b.mem.List(t.Context())
+				for _, o := range all {
+					if err := b.mem.Delete(t.Context(), o.Ref); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			n.empty = true
+			_, err := b.session(t.Context())
+			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(b.ops) > first || b.ledger.count(record.JobMissing) > 0) {
+				t.Errorf("%s: %v, %d puts more", c.name, err, len(b.ops)-first)
+			}
+			if c.want == "" && (err != nil || len(puts(b.ops[first:])) != 20) {
+				t.Errorf("%s: %v, %d puts more", c.name, err, len(puts(b.ops[first:])))
+			}
+		})
+	}
+}
+
+// What was to be removed at the end is removed when an exit condition ends the
+// trial, too.
+func TestUploadRemovesAfterAStop(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.Upload) { u.After = "remove" }))
+		b.mode = "attach"
+		ctx, cancel := context.WithCancelCause(t.Context())
+		b.state = func(s scenario.State) {
+			if s.Accepted >= 5 {
+				cancel(&scenario.Stop{Condition: "max_bytes", Why: "enough"})
+			}
+		}
+		if _, err := b.session(ctx); err != nil {
+			t.Fatal(err)
+		}
+		all, err := b.mem.List(t.Context())
+		if err != nil || len(all) > 0 || b.ledger.count(record.JobDurable) < 5 {
+			t.Errorf("%d objects stay (%v) of %d", len(all), err, b.ledger.count(record.JobDurable))
+		}
+	})
+}
+
+// Objects that never become durable are not waited for one after the other: all
+// of them together have twice upload.settle after the last was accepted.
+func TestUploadManyNeverDurable(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		settle := 2 * time.Hour
+		b := newUploadBench(t, system.Options{"settle": "10000h"}, uploadCell(200, 10, func(u *experiment.Upload) {
+			u.Slot, u.Concurrency, u.Settle = "accepted", 4, experiment.Duration(settle)
+		}))
+		begun := time.Now()
+		y := b.must()
+		if took := time.Since(begun); took > 2*settle+time.Minute || y.metrics["not_durable"] != 200 {
+			t.Errorf("it took %v, %v are not durable", took, y.metrics["not_durable"])
+		}
+	})
+}
+
+// A daemon that is not there when it is asked makes no object less durable.
+func TestUploadSettleIsAskedAgain(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"settle": "10s"}, uploadCell(5, 10))
+		n := &moody{Node: b.mem}
+		asked := 0
+		n.settle = func() error {
+			if asked++; asked%2 == 1 {
+				return errors.New("connection refused")
+			}
+			return nil
+		}
+		b.node = n
+		b.must()
+		for _, j := range b.ledger.jobs {
+			if j.State != record.JobDurable || j.Durable-j.Accepted > time.Minute {
+				t.Errorf("%+v", j)
+			}
+		}
+	})
+}
+
+// A later session counts what the operations say: our own deadlines are no
+// failures of the server, and what could not be read was never put.
+func TestUploadCountsGoOn(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(30, 10))
+		for i := range 20 {
+			b.ledger.ops = append(b.ledger.ops,
+				record.Op{Kind: record.OpPut, Object: uint32(i), Outcome: record.Cancelled},
+				record.Op{Kind: record.OpPut, Object: uint32(i), Outcome: record.OK},
+				record.Op{Kind: record.OpPutDurable, Object: uint32(i), Outcome: record.OK})
+		}
+		trial := &trial{
+			runner: &runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, u: b.cell.Upload, set: b.set(),
+			sink: scenario.Sink{Now: func() time.Duration { return time.Hour }, Journal: b.ledger},
+			jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{}, tally: newUploadTally(),
+		}
+		trial.queue, trial.pre = newQueue(30, trial.sink.Now), trial.trialNames(b.cell, 42)
+		for i := range 30 {
+			job := record.Job{Object: int64(i), State: record.JobAccepted, Attempts: 2, Began: 1, Accepted: 2, Name: trial.name(i), Size: 10}
+			if i >= 20 {
+				job.State, job.Attempts = record.JobUnreadable, 0
+			}
+			if i >= 25 {
+				job.Attempts = 3
+			}
+			b.ledger.jobs[int64(i)] = job
+		}
+		if err := trial.replay(&restored{refs: newHashes()}); err != nil {
+			t.Fatal(err)
+		}
+		y := totalsOf(measuredFrom(b.ledger, b.cell, scenario.Load{}))
+		if trial.tally.finished != 20 || y.finished != 20 || y.failures != 0 || y.touched != 25 || y.begun != 55 {
+			t.Errorf("finished %d failures %d touched %d begun %d", y.finished, y.failures, y.touched, y.begun)
+		}
+	})
+}
+
+// A verification that is interrupted goes on where it was: only what was under way
+// then, and what had to be put again since, is fetched twice.
+func TestUploadVerificationGoesOn(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.Upload) { u.Verify = 1 }))
+		n := &moody{Node: b.mem}
+		b.node = n
+		fetches := 0
+		for _, until := range []int{8, 15} {
+			ctx, cancel := context.WithCancel(t.Context())
+			n.get = func() error {
+				switch fetches++; fetches {
+				case 3:
+					return errors.New("503 busy")
+				case until:
+					cancel()
+					return ctx.Err()
+				}
+				return nil
+			}
+			if _, err := b.session(ctx); !errors.Is(err, context.Canceled) || fetches != until {
+				t.Fatalf("%d fetches, %v", fetches, err)
+			}
+		}
+		n.get = func() error { fetches++; return nil }
+		if err := b.mem.Delete(t.Context(), system.Ref(b.ledger.jobs[0].Ref)); err != nil {
+			t.Fatal(err)
+		}
+		y := b.must()
+		if want := 20 + 2 + 1; fetches != want { // 20 objects, 2 interruptions, 1 put again
+			t.Errorf("%d fetches, want %d", fetches, want)
+		}
+		if y.metrics["verified"] != 19 || y.metrics["verify_failed"] != 1 || y.metrics["missing"] != 1 {
+			t.Errorf("metrics %v", y.metrics)
+		}
+	})
+}

@@ -1,0 +1,10 @@
+package upload
+
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system/bittorrent"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+func TestMain(m *testing.M) { systemtest.Main(m, bittorrent.System{}) }

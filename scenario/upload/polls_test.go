@@ -1,0 +1,97 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/collect"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+)
+
+// startled is a node whose account cannot be asked for at first.
+type startled struct {
+	*mem.Node
+	asked int
+}
+
+func (n *startled) Costs(ctx context.Context) (system.Costs, error) {
+	if n.asked++; n.asked == 1 {
+		return system.Costs{}, errors.New("module is loading")
+	}
+	return n.Node.Costs(ctx)
+}
+
+// What a coin is comes from the readings: that the account did not answer once
+// makes no amount another one. What the budget cost before the trial counts.
+func TestSpentOfASystemThatWasNotReady(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000))
+		b.node = &startled{Node: b.mem}
+		before, _ := collect.Baseline([]system.Reading{system.Money(system.ReadSpentPrefix+"upload", new(big.Int), 9)})
+		b.paid = &before
+		if _, err := b.mem.Put(t.Context(), "budget", 500, strings.NewReader(strings.Repeat("x", 500))); err != nil {
+			t.Fatal(err)
+		}
+		y := b.must()
+		if got := y.metrics["spent"]; !near(got, 30_500e-9) {
+			t.Errorf("spent %v", got)
+		}
+		for _, s := range b.states {
+			if s.Spent != nil && s.Decimals != 9 {
+				t.Fatalf("%v of %d decimals", s.Spent, s.Decimals)
+			}
+		}
+	})
+}
+
+// Latencies are of polls that made all calls. A call that was not answered in
+// time took as long at least.
+func TestPollLatency(t *testing.T) {
+	call := func(name string, seconds float64, why string) record.PollCall {
+		return record.PollCall{Name: name, End: time.Duration(seconds * float64(time.Second)), Error: why}
+	}
+	for _, c := range []struct {
+		name  string
+		polls [][]record.PollCall
+		want  map[string]float64 // 0: none
+	}{
+		{"the worst hours count", [][]record.PollCall{
+			{call("a", 1, "")}, {call("a", 1, "")}, {call("a", 600, "timeout: no answer within 10 min")}, {call("a", 600, "timeout: no answer within 10 min")},
+		}, map[string]float64{"poll_p50": 300.5, "poll_first_quarter": 1, "poll_last_quarter": 600, "poll_gaps": 2}},
+		{"an expensive call that rests", [][]record.PollCall{
+			{call("stats", 1, ""), call("list", 1, "")}, {call("stats", 0.005, "")}, {call("stats", 0.005, "")}, {call("stats", 1, ""), call("list", 40, "")},
+		}, map[string]float64{"poll_p50": 21.5, "poll_first_quarter": 0}},
+		{"refused at once is no latency", [][]record.PollCall{
+			{call("a", 2, ""), call("b", 2, "")}, {call("a", 2, ""), call("b", 0, "connection refused: nobody there")},
+		}, map[string]float64{"poll_p50": 4, "poll_gaps": 1}},
+	} {
+		p := &polls{}
+		for i, calls := range c.polls {
+			p.tally.add(record.Poll{Seq: int64(i), Calls: calls})
+		}
+		m := p.tally.metrics()
+		for key, want := range c.want {
+			if got := m[key]; got != want {
+				t.Errorf("%s: %s is %v, want %v", c.name, key, got, want)
+			}
+		}
+	}
+}
+
+// Both bandwidths of a test are of the same time: that in which it stored.
+func TestBandwidthsHaveOneWindow(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
+		m := b.must().metrics
+		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file || absolute > 3.1*file {
+			t.Errorf("absolute bytes are three times the file bytes, their bandwidths %v and %v", absolute, file)
+		}
+	})
+}

@@ -1,0 +1,223 @@
+package upload
+
+import (
+	"context"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/renterd"
+	"github.com/plimsoll-project/plimsoll/system/siad"
+	"github.com/plimsoll-project/plimsoll/system/siasim"
+)
+
+// renter is what the nodes of both Sia renters can do.
+type renter interface {
+	system.Store
+	system.Namer
+	system.Adopter
+	system.Deleter
+	system.Lister
+	system.Stater
+	system.Ranger
+	system.Settler
+	system.Stats
+	system.Monitored
+}
+
+// mortalRenter is one whose client may be killed before and after what it changes.
+type mortalRenter struct {
+	renter
+	c *crash
+}
+
+func (n mortalRenter) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if !n.c.step("before put") {
+		return "", errCrash
+	}
+	ref, err := n.renter.Put(ctx, name, size, r)
+	if !n.c.step("after put") {
+		return "", errCrash
+	}
+	return ref, err
+}
+
+func (n mortalRenter) Delete(ctx context.Context, ref system.Ref) error {
+	if !n.c.step("before delete") {
+		return errCrash
+	}
+	err := n.renter.Delete(ctx, ref)
+	if !n.c.step("after delete") {
+		return errCrash
+	}
+	return err
+}
+
+// Each session of a load test on an attached renter attaches anew. One is killed
+// at each of its steps, between a put and the journal among them, and so is the
+// next; the third leaves each object in the renter once, and no byte of it was
+// sent to hosts twice but of puts that the kill itself cut off.
+func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
+	t.Setenv(simPassword, siasim.Password)
+	for _, dialect := range []struct {
+		name   string
+		system system.Attacher
+		url    func(*siasim.Sim) string
+		more   system.Options
+	}{
+		{"siad", siad.System{}, (*siasim.Sim).SiadURL, nil},
+		{"renterd", renterd.System{}, (*siasim.Sim).RenterdURL, system.Options{"packing": "off"}},
+	} {
+		t.Run(dialect.name, func(t *testing.T) {
+			adopted := 0
+			for first, over := 1, false; !over; first++ {
+				virtual(t, func(t *testing.T) {
+					sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 1 << 20})
+					t.Cleanup(sim.Close)
+					opt := system.Options{"url": dialect.url(sim), "password": simPassword}
+					for k, v := range dialect.more {
+						opt[k] = v
+					}
+					s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
+						return dialect.system.Attach(t.Context(), system.Deployment{Client: sim.Host(), Write: true, Run: "0123abcd", Options: opt})
+					}}
+					over = s.crashTwice(first, 1+first%5*4)
+					adopted += s.adopted()
+				})
+				if t.Failed() {
+					t.Fatalf("killed at step %d", first)
+				}
+				if over && first < 15 {
+					t.Errorf("a whole session has %d steps", first-1)
+				}
+			}
+			if adopted < 3 {
+				t.Errorf("%d objects were stored without the journal knowing it, in all", adopted)
+			}
+		})
+	}
+}
+
+type renterSessions struct {
+	t      *testing.T
+	sim    *siasim.Sim
+	attach func() (system.Cluster, error)
+	bench  *uploadBench
+	node   renter // of the latest session
+	cut    bool   // a put was under way when a session was killed: its bytes were sent for nothing
+}
+
+// underWay reports whether the killed session was within a put.
+func (c *crash) underWay() bool {
+	within := false
+	for _, what := range c.path[:len(c.path)-1] {
+		switch what {
+		case "before put":
+			within = true
+		case "after put":
+			within = false
+		}
+	}
+	return within && c.path[len(c.path)-1] != "after put"
+}
+
+const renterObjects = 3
+
+// run is one session, killed at a step; 0: at none.
+func (s *renterSessions) run(at int) (*crash, yield, error) {
+	cluster, err := s.attach()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Stop(context.Background()); err != nil {
+			s.t.Error(err)
+		}
+	}()
+	if s.bench == nil {
+		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: testLimits, epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.Upload) {
+			u.Concurrency, u.Slot, u.Verify = 1, "accepted", 1
+		})}
+	}
+	ctx, kill := context.WithCancelCause(s.t.Context())
+	defer kill(nil)
+	c := &crash{at: at, kill: kill}
+	s.node = cluster.Nodes()[0].(renter)
+	s.bench.cluster, s.bench.node = cluster, mortalRenter{s.node, c}
+	y, err := s.bench.sessionWith(ctx, mortalLedger{s.bench.ledger, c})
+	synctest.Wait()
+	s.cut = s.cut || c.dead && c.underWay()
+	if !c.dead {
+		s.stats()
+	}
+	return c, y, err
+}
+
+// stats holds the node's own count to the truth: nothing of earlier sessions is left out.
+func (s *renterSessions) stats() {
+	s.t.Helper()
+	h, err := s.node.Stats(s.t.Context())
+	if truth := s.sim.Truth(); err != nil || h.Objects != renterObjects || !s.cut && h.Absolute != truth.Absolute || h.Absolute <= 0 {
+		s.t.Errorf("stats %+v, %v; truth: %d files, %d bytes on hosts", h, err, truth.Files, truth.Absolute)
+	}
+}
+
+func (s *renterSessions) adopted() (n int) {
+	for _, j := range s.bench.ledger.jobs {
+		if j.Adopted {
+			n++
+		}
+	}
+	return n
+}
+
+// crashTwice says whether the first session was over before it was killed.
+func (s *renterSessions) crashTwice(first, second int) (over bool) {
+	t := s.t
+	c, _, err := s.run(first)
+	over = !c.dead
+	if over != (err == nil) {
+		t.Errorf("killed %v at %q: %v", c.dead, c.path[len(c.path)-1], err)
+	}
+	if !over {
+		if c, _, err = s.run(second); c.dead != (err != nil) {
+			t.Errorf("killed %v at %q: %v", c.dead, c.path[len(c.path)-1], err)
+		}
+		if c.dead {
+			_, last, err := s.run(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := last.metrics; m["accepted"] != renterObjects || m["durable"] != renterObjects || m["verified"] != renterObjects || m["missing"] != 0 || m["failed"] != 0 {
+				t.Errorf("metrics %v", m)
+			}
+		}
+	}
+	stored := s.sim.Stored()
+	for i, j := range s.bench.ledger.jobs {
+		found := 0
+		for path, o := range stored {
+			if path == j.Ref {
+				found++
+				delete(stored, path)
+				if o.Size != 1000 || o.SHA256 != j.SHA256 {
+					t.Errorf("object %d is %+v, and recorded %+v", i, o, j)
+				}
+			}
+		}
+		if found != 1 || j.State != record.JobDurable {
+			t.Errorf("object %d is stored %d times: %+v", i, found, j)
+		}
+	}
+	if len(stored) > 0 || len(s.bench.ledger.jobs) != renterObjects {
+		t.Errorf("stored, and not in the journal: %v", stored)
+	}
+	if truth := s.sim.Truth(); !s.cut && truth.Sent != truth.Absolute {
+		t.Errorf("%d bytes were sent to hosts for the %d that are there: %v", truth.Sent, truth.Absolute, c.path)
+	}
+	return over
+}

@@ -1,0 +1,102 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// runner is one prepared system.
+type runner struct {
+	site scenario.Site
+	node system.Store
+}
+
+// Prepares implements Scenario. Nothing is stored before the trials, but what
+// they store needs room, too. Of a directory or a trace nothing is known here.
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	for _, c := range cells {
+		n, size := c.Data.Total()
+		objects += int64(n)
+		bytes += int64(size)
+	}
+	return objects, bytes
+}
+
+// Prepare implements Scenario: it looks whether the node can do what its cells ask.
+func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	nodes := site.Cluster.Nodes()
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
+	}
+	if problems := uploadUnfit(site.Use, system.Abilities(nodes[0]), cells); len(problems) > 0 {
+		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
+	}
+	return &runner{site: site, node: nodes[0].(system.Store)}, nil
+}
+
+// Close implements Runner. What an upload has stored is removed at the end of
+// its trial where that was asked for, and stays else: an interrupted trial goes on.
+func (r *runner) Close(context.Context) error { return nil }
+
+// settler is the node when accepted is less than durable there; nil: it is not,
+// or the system does not say.
+func (r *runner) settler() system.Settler {
+	s, _ := r.node.(system.Settler)
+	return s
+}
+
+// adopt tells the node that an object is ours.
+func (r *runner) adopt(o system.Object) {
+	if a, ok := r.node.(system.Adopter); ok {
+		a.Adopt(o)
+	}
+}
+
+// remove deletes an object of ours; that it is not there is as good.
+func (r *runner) remove(ctx context.Context, o system.Object) error {
+	d, ok := r.node.(system.Deleter)
+	if !ok {
+		return errCannotRemove
+	}
+	r.adopt(o)
+	one, cancel := context.WithTimeout(ctx, scenario.RemoveOneTimeout)
+	defer cancel()
+	if err := d.Delete(one, o.Ref); err != nil && !errors.Is(err, system.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+var errCannotRemove = errors.New("it cannot remove objects")
+
+// trialNames is what the names of a trial's objects begin with: the run, so that
+// a later session finds them, and the trial, so that no other one of the run does.
+func (r *runner) trialNames(cell experiment.Cell, seed uint64) string {
+	return fmt.Sprintf("%s/%s-%08x/", r.site.Run, cell.ID, uint32(scenario.MixSeed(seed, "upload names", 0)))
+}
+
+// dataSeed is that of the content: the same in all sessions of a trial. In an
+// attached system, which outlives the run, nothing of another run is found again.
+func (r *runner) dataSeed(seed uint64) uint64 {
+	purpose := "upload content"
+	if r.site.Use.Mode == string(system.Attach) {
+		purpose += " " + r.site.Run
+	}
+	return scenario.MixSeed(seed, purpose, 0)
+}
+
+// slotDurable reports whether an object is under way until it is durable.
+func (r *runner) slotDurable(u *experiment.Upload) bool {
+	return u.Slot != "accepted" && r.settler() != nil
+}
+
+// lists reports whether the node says what is there.
+func (r *runner) lists() bool {
+	_, lists := r.node.(system.Lister)
+	return lists
+}

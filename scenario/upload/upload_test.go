@@ -1,0 +1,660 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// ledger is a journal in memory.
+type ledger struct {
+	mu     sync.Mutex
+	jobs   map[int64]record.Job
+	all    []record.Job // in the order in which they were written
+	polls  []record.Poll
+	events []record.Event
+	ops    []record.Op  // of all sessions
+	fail   func() error // called before each write of jobs
+}
+
+func newLedger() *ledger { return &ledger{jobs: map[int64]record.Job{}} }
+
+func (l *ledger) Jobs(jobs ...record.Job) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fail != nil {
+		if err := l.fail(); err != nil {
+			return err
+		}
+	}
+	for _, j := range jobs {
+		l.jobs[j.Object] = j
+		l.all = append(l.all, j)
+	}
+	return nil
+}
+
+func (l *ledger) Earlier() iter.Seq2[record.Job, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []record.Job
+	for _, j := range l.jobs {
+		all = append(all, j)
+	}
+	slices.SortFunc(all, func(a, b record.Job) int { return int(a.Object - b.Object) })
+	return func(yield func(record.Job, error) bool) {
+		for _, j := range all {
+			if !yield(j, nil) {
+				return
+			}
+		}
+	}
+}
+
+func each[T any](all []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, x := range all {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+}
+
+// measuredFrom is what the metrics of a load test are computed from.
+func measuredFrom(j scenario.Journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
+	unknown := math.NaN()
+	var err error
+	return &scenario.Measured{
+		Cell: cell, Load: load, Usage: scenario.Usage{SystemCPU: unknown, SystemRSSPeak: unknown, OthersBusy: unknown},
+		Ops: scenario.Sound(j.EarlierOps(), &err), Jobs: scenario.Sound(j.Earlier(), &err), Polls: scenario.Sound(j.EarlierPolls(), &err), Events: scenario.Sound(j.EarlierEvents(), &err),
+	}
+}
+
+func (l *ledger) EarlierOps() iter.Seq2[record.Op, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.ops))
+}
+
+func (l *ledger) EarlierPolls() iter.Seq2[record.Poll, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.polls))
+}
+
+func (l *ledger) EarlierEvents() iter.Seq2[record.Event, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.events))
+}
+
+func (l *ledger) Poll(p record.Poll) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.polls = append(l.polls, p)
+	return nil
+}
+
+func (l *ledger) Event(e record.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+	return nil
+}
+
+// happened finds an event by what it is.
+func (l *ledger) happened(what string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range slices.Backward(l.events) {
+		if e.What == what {
+			return e.Detail
+		}
+	}
+	return ""
+}
+
+// count of jobs in a state.
+func (l *ledger) count(state record.JobState) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, j := range l.jobs {
+		if j.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// store is what the tests look into.
+type store interface {
+	system.Store
+	system.Lister
+}
+
+// uploadBench runs sessions of one trial on system mem.
+type uploadBench struct {
+	t       testing.TB
+	name    string
+	mem     *mem.Node
+	node    system.Store // what the scenario sees
+	truth   store        // what there is
+	cluster system.Cluster
+	cell    experiment.Cell
+	ledger  *ledger
+	limits  experiment.Limits
+	mode    string
+	base    string
+	kept    string
+	steady  time.Duration
+	epoch   time.Time
+	ops     []record.Op
+	states  []scenario.State
+	notes   []string
+	state   func(scenario.State)
+	paid    *record.Event
+}
+
+func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experiment.Cell {
+	u := &experiment.Upload{
+		Concurrency: 1, Slot: "auto", Until: "durable", Settle: experiment.Duration(time.Hour), Retries: 3,
+		Backoff: experiment.Duration(time.Second), Poll: experiment.Duration(time.Minute), After: "keep",
+	}
+	for _, f := range set {
+		f(u)
+	}
+	return experiment.Cell{ID: "c001", Data: experiment.Data{Objects: objects, Size: experiment.Bytes(size), Copies: 1}, Upload: u}
+}
+
+func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *uploadBench {
+	t.Helper()
+	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(), limits: testLimits, mode: "start"}
+	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
+	return b
+}
+
+// session runs one, until ctx ends or the trial does.
+func (b *uploadBench) session(ctx context.Context) (yield, error) {
+	return b.sessionWith(ctx, b.ledger)
+}
+
+func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal) (yield, error) {
+	b.t.Helper()
+	runner, err := Scenario{}.Prepare(ctx, scenario.Site{
+		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: clusterOf{b.cluster, b.node}, Seed: 1, Limits: b.limits,
+		Run: "0123abcd", Kept: b.kept, Base: b.base, Steady: b.steady,
+		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
+	}, []experiment.Cell{b.cell})
+	if err != nil {
+		return yield{}, err
+	}
+	if b.paid != nil { // the engine records it, too
+		b.ledger.events = append(b.ledger.events, *b.paid)
+	}
+	var y yield
+	from := len(b.ops)
+	y.load, err = runner.Trial(ctx, b.cell, 42, scenario.Sink{
+		Epoch: b.epoch, Journal: journal, Paid: b.paid, Now: func() time.Duration { return time.Since(b.epoch) },
+		Block: func(block []byte) error {
+			var err error
+			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {
+				b.ledger.mu.Lock()
+				defer b.ledger.mu.Unlock()
+				b.ledger.ops, err = record.DecodeBlock(block, b.ledger.ops)
+			}
+			return err
+		},
+		State: func(s scenario.State) {
+			b.states = append(b.states, s)
+			if b.state != nil {
+				b.state(s)
+			}
+		},
+	})
+	y.ops = b.ops[from:]
+	y.metrics = Scenario{}.Measure(*measuredFrom(journal, b.cell, y.load))
+	return y, err
+}
+
+func (b *uploadBench) must() yield {
+	b.t.Helper()
+	y, err := b.session(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return y
+}
+
+// set is the trial's.
+func (b *uploadBench) set() workload.Set {
+	b.t.Helper()
+	r := &runner{site: scenario.Site{Use: experiment.SystemUse{Mode: b.mode}, Run: "0123abcd"}}
+	set, err := scenario.DataSet(b.cell.Data, r.dataSeed(42), b.base)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return set
+}
+
+// holds says what is wrong with what the system has: it is to have each of the
+// set's objects but those named, once, byte for byte, and nothing else.
+func (b *uploadBench) holds(except ...int) error {
+	b.t.Helper()
+	set := b.set()
+	r := &runner{site: scenario.Site{Run: "0123abcd"}}
+	pre := r.trialNames(b.cell, 42)
+	all, err := b.truth.List(b.t.Context())
+	if err != nil {
+		return err
+	}
+	names := map[string]system.Object{}
+	for _, o := range all {
+		if _, twice := names[o.Name]; twice {
+			return fmt.Errorf("%s is there twice", o.Name)
+		}
+		names[o.Name] = o
+	}
+	for i := range set.Len() {
+		name := pre + set.Object(i).Name
+		o, there := names[name]
+		delete(names, name)
+		if slices.Contains(except, i) {
+			if there {
+				return fmt.Errorf("object %d is there", i)
+			}
+			continue
+		}
+		if !there {
+			return fmt.Errorf("object %d, %s, is not there", i, name)
+		}
+		check, err := set.Check(i)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(b.truth.Get(b.t.Context(), o.Ref, check), check.Close()); err != nil {
+			return fmt.Errorf("object %d: %w", i, err)
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("there, and not of the set: %v", names)
+	}
+	return nil
+}
+
+// puts is how often each object was put, by operations that were ok.
+func puts(ops []record.Op) map[uint32]int {
+	n := map[uint32]int{}
+	for _, op := range ops {
+		if op.Kind == record.OpPut && op.Outcome == record.OK {
+			n[op.Object]++
+		}
+	}
+	return n
+}
+
+func TestUploadStoresAll(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"}, uploadCell(20, 1000, func(u *experiment.Upload) { u.Concurrency, u.Verify = 4, 1 }))
+		y := b.must()
+		if err := b.holds(); err != nil {
+			t.Error(err)
+		}
+		m := y.metrics
+		for key, want := range map[string]float64{
+			"success_rate": 1, "puts_ended": 20, "objects": 20, "accepted": 20, "durable": 20, "not_durable": 0, "failed": 0, "refused": 0, "missing": 0, "unreadable": 0,
+			"attempts_per_object": 1, "accept_p50": 2, "file_bandwidth": 2000, "file_rate": 2, "accepted_bytes": 20_000,
+			"absolute_bytes": 30_000, "expansion": 1.5, "storage_efficiency": 1 / 1.5, "absolute_per_file": 1500, "verified": 20, "verify_failed": 0, "spent": 20_000e-9,
+		} {
+			if got, ok := m[key]; !ok || !near(got, want) {
+				t.Errorf("%s is %v (%v), want %v", key, got, ok, want)
+			}
+		}
+		// The journal says of each object that its put begins, before it does.
+		for i, j := range b.ledger.all {
+			if j.State == record.JobAccepted && !slices.ContainsFunc(b.ledger.all[:i], func(e record.Job) bool { return e.Object == j.Object && e.State == record.JobPutting }) {
+				t.Errorf("object %d was accepted before the journal knew that it was put", j.Object)
+			}
+		}
+		for _, j := range b.ledger.jobs {
+			if j.State != record.JobDurable || len(j.SHA256) != 64 || j.Ref == "" || j.Attempts != 1 {
+				t.Errorf("job %+v", j)
+			}
+		}
+		if n := len(b.ledger.polls); n < 2 || b.ledger.polls[0].Start != 0 {
+			t.Errorf("%d polls", n)
+		}
+		last := b.states[len(b.states)-1]
+		if last.Accepted != 20 || last.Durable != 20 || last.Absolute != 30_000 || last.Spent.Int64() != 20_000 || last.Decimals != 9 || !last.Idle {
+			t.Errorf("state %+v", last)
+		}
+	})
+}
+
+func has(text string, parts ...string) error {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return fmt.Errorf("%q is not in %q", p, text)
+		}
+	}
+	return nil
+}
+
+// faulty is a node whose puts fail as a test has it; nil: as mem has it.
+type faulty struct {
+	*mem.Node
+	mu    sync.Mutex
+	puts  map[string]int // by the name's last part
+	begun []time.Duration
+	put   func(name string, n int) error
+	after func(name string, n int) error
+	stat  func() error
+	epoch time.Time
+}
+
+func (f *faulty) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	short := name[strings.LastIndex(name, "/")+1:]
+	f.mu.Lock()
+	f.puts[short]++
+	n := f.puts[short]
+	f.begun = append(f.begun, time.Since(f.epoch))
+	f.mu.Unlock()
+	if f.put != nil {
+		if err := f.put(short, n); err != nil {
+			return "", err
+		}
+	}
+	ref, err := f.Node.Put(ctx, name, size, r)
+	if err == nil && f.after != nil {
+		err = f.after(short, n)
+	}
+	return ref, err
+}
+
+func (f *faulty) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	if f.stat != nil {
+		if err := f.stat(); err != nil {
+			return system.Object{}, err
+		}
+	}
+	return f.Node.Stat(ctx, ref)
+}
+
+func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
+	f := &faulty{Node: b.mem, puts: map[string]int{}, put: put, epoch: b.epoch}
+	b.node = f
+	return f
+}
+
+func TestUploadRetriesWithBackOff(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(1, 10, func(u *experiment.Upload) { u.Retries = 7 }))
+		f := b.faulty(func(_ string, n int) error {
+			if n < 8 {
+				return errors.New("mem: status 500")
+			}
+			return nil
+		})
+		y := b.must()
+		// Five times as long each time, up to ten minutes.
+		at := time.Duration(0)
+		for i, pause := range []time.Duration{0, 1, 5, 25, 125, 600, 600, 600} {
+			at += pause * time.Second
+			if i >= len(f.begun) || f.begun[i] != at {
+				t.Fatalf("attempts at %v; the %d. should be at %v", f.begun, i+1, at)
+			}
+		}
+		if err := b.holds(); err != nil {
+			t.Error(err)
+		}
+		m := y.metrics
+		if m["attempts_per_object"] != 8 || !near(m["success_rate"], 1.0/8) || m["failed"] != 0 || m["accepted"] != 1 {
+			t.Errorf("metrics %v", m)
+		}
+	})
+}
+
+// Refused, failed and unreadable objects are given up apart from each other, and
+// the others are stored meanwhile.
+func TestUploadGivesUp(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(6, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
+		f := b.faulty(func(name string, n int) error {
+			switch {
+			case strings.HasPrefix(name, "00000001"):
+				return errors.New("mem: status 503")
+			case strings.HasPrefix(name, "00000003"):
+				return fmt.Errorf("mem: %w", system.ErrQuota)
+			case strings.HasPrefix(name, "00000004") && n == 1:
+				return fmt.Errorf("mem: %w", system.ErrLocked)
+			}
+			return nil
+		})
+		y := b.must()
+		if err := b.holds(1, 3); err != nil {
+			t.Error(err)
+		}
+		for i, want := range []record.JobState{record.JobDurable, record.JobRefused, record.JobDurable, record.JobFailed, record.JobDurable, record.JobDurable} {
+			if j := b.ledger.jobs[int64(i)]; j.State != want {
+				t.Errorf("job %+v, want %s", j, want)
+			}
+		}
+		if j := b.ledger.jobs[3]; j.Attempts != 3 || j.Error == "" {
+			t.Errorf("job %+v", j)
+		}
+		m := y.metrics
+		if m["failed"] != 1 || m["refused"] != 1 || m["accepted"] != 4 || !near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
+			t.Errorf("metrics %v, puts %v", m, f.puts)
+		}
+		classes := map[string]int{}
+		for _, op := range y.ops {
+			if op.Kind == record.OpPut && op.Outcome != record.OK {
+				classes[op.Outcome.String()+" "+op.Class]++
+			}
+		}
+		if fmt.Sprint(classes) != "map[error locked:1 error quota or disk full:3 refused status 503:3]" {
+			t.Errorf("classes %v", classes)
+		}
+		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 || last.Finished != 11 || last.Full != "" { // others were taken meanwhile
+			t.Errorf("state %+v", last)
+		}
+		// Given up is given up: another session has nothing to do.
+		before := len(b.ledger.all)
+		b.must()
+		if len(b.ledger.all) != before {
+			t.Errorf("another session did something: %+v", b.ledger.all[before:])
+		}
+	})
+}
+
+// A system is full when attempts in a row find no room, and is not any more once
+// it takes an object.
+func TestUploadFull(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
+		full := true
+		b.faulty(func(name string, n int) error {
+			if time.Sleep(time.Second); name >= "00000003" && full {
+				return fmt.Errorf("mem: put: %w", system.ErrQuota)
+			}
+			return nil
+		})
+		told := false
+		b.state = func(s scenario.State) {
+			if s.Full != "" && !told {
+				told, full = true, false
+				if err := has(s.Full, "mem: put: quota or disk full"); err != nil || s.Accepted != 3 {
+					t.Error(err, s)
+				}
+			}
+		}
+		b.must()
+		if last := b.states[len(b.states)-1]; !told || last.Full != "" || last.Accepted+last.Failed != 12 || last.Accepted < 4 {
+			t.Errorf("state %+v, it was full: %v", last, told)
+		}
+	})
+}
+
+// An attempt that seems to fail may have stored its object: then it is not put
+// again, and one that was given up counts as accepted.
+func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
+	for _, c := range []struct {
+		retries int
+		listing bool // the system lists, and cannot be asked by name
+	}{{0, false}, {3, false}, {0, true}} {
+		virtual(t, func(t *testing.T) {
+			retries := c.retries
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Retries = retries }))
+			f := b.faulty(nil)
+			if c.listing {
+				b.node = struct {
+					system.Store
+					system.Lister
+					system.Deleter
+				}{f, f, f}
+			}
+			f.after = func(name string, n int) error {
+				if name == "00000001.bin" {
+					return errors.New("mem: connection reset")
+				}
+				return nil
+			}
+			y := b.must()
+			if err := b.holds(); err != nil {
+				t.Error(err)
+			}
+			if f.puts["00000001.bin"] != 1 || y.metrics["accepted"] != 3 || y.metrics["adopted"] != 1 || y.metrics["failed"] != 0 {
+				t.Errorf("retries %d: puts %v, metrics %v", retries, f.puts, y.metrics)
+			}
+			if j := b.ledger.jobs[1]; !j.Adopted || j.Accepted == 0 {
+				t.Errorf("job %+v", j)
+			}
+		})
+	}
+}
+
+// An object is under way until it is accepted, or until it is durable.
+func TestUploadSlots(t *testing.T) {
+	for slot, want := range map[string]time.Duration{"accepted": 5 * time.Second, "auto": 55 * time.Second, "durable": 55 * time.Second} {
+		virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.Slot, u.Concurrency = slot, 2 }))
+			b.must()
+			last, durable := time.Duration(0), time.Duration(0)
+			for _, j := range b.ledger.jobs {
+				last, durable = max(last, j.Accepted), max(durable, j.Durable)
+				if j.State != record.JobDurable || j.Durable < j.Accepted+10*time.Second {
+					t.Errorf("%s: job %+v", slot, j)
+				}
+			}
+			if slot == "accepted" && (last != 5*time.Second || durable > 30*time.Second) || slot != "accepted" && durable != want {
+				t.Errorf("%s: the last is accepted at %v, durable at %v", slot, last, durable)
+			}
+		})
+	}
+}
+
+// An object that does not become durable holds its slot for upload.settle, is
+// asked about again at the end, and is counted.
+func TestUploadNeverDurable(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"settle": "1h50m"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Settle = experiment.Duration(30 * time.Minute) }))
+		y := b.must()
+		// The first was accepted 90 minutes before the end came, and has half an
+		// hour more then.
+		if m := y.metrics; m["accepted"] != 3 || m["durable"] != 1 || m["not_durable"] != 2 {
+			t.Errorf("metrics %v", m)
+		}
+		if b.ledger.count(record.JobAccepted) != 2 || len(y.load.Notes) != 1 {
+			t.Errorf("jobs %v, notes %q", b.ledger.jobs, y.load.Notes)
+		}
+	})
+}
+
+// An exit condition ends a trial: what was under way is looked into, a last poll
+// is made, and there is a result.
+func TestUploadStops(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.Upload) { u.Concurrency = 4 }))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		b.state = func(s scenario.State) {
+			if s.Accepted >= 20 && s.At > 55*time.Second {
+				cancel(&scenario.Stop{Condition: "max_bytes", Why: "enough"})
+			}
+		}
+		y, err := b.session(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(puts(y.ops)); n != 20 || y.metrics["accepted"] != 20 {
+			t.Errorf("%d puts, metrics %v", n, y.metrics)
+		}
+		cut := 0
+		for _, op := range y.ops {
+			if op.Outcome == record.Cancelled {
+				cut++
+			}
+		}
+		if cut != 4 || y.metrics["success_rate"] != 1 {
+			t.Errorf("%d attempts were cut off, success rate %v", cut, y.metrics["success_rate"])
+		}
+		if err := has(strings.Join(y.load.Notes, "\n"), "stopped by max_bytes: enough"); err != nil {
+			t.Error(err)
+		}
+		if err := has(b.ledger.happened("in doubt"), "4 attempts", "4 nothing"); err != nil {
+			t.Error(err)
+		}
+		if p := b.ledger.polls[len(b.ledger.polls)-1]; p.Start < 55*time.Second {
+			t.Errorf("the last poll was at %v", p.Start)
+		}
+		except := []int{}
+		for i := 20; i < 100; i++ {
+			except = append(except, i)
+		}
+		if err := b.holds(except...); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An interrupted trial ends quickly, although the system does not answer, and
+// another session goes on with it.
+func TestUploadInterrupted(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(10, 10))
+		ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
+		defer cancel()
+		from := time.Now()
+		if _, err := b.session(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > 56*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(from))
+		}
+		if b.ledger.count(record.JobPutting) != 1 || b.ledger.count(record.JobDurable) != 5 {
+			t.Errorf("jobs %v", b.ledger.jobs)
+		}
+		y := b.must()
+		if err := b.holds(); err != nil {
+			t.Error(err)
+		}
+		if n := len(puts(y.ops)); n != 5 || y.metrics["accepted"] != 10 || y.metrics["success_rate"] != 1 {
+			t.Errorf("%d puts, metrics %v", n, y.metrics)
+		}
+	})
+}
