@@ -102,8 +102,8 @@ func (y *uploadTotals) carried(in *scenario.Measured) float64 {
 		}
 		bytes, at = y.durableBytes, y.durableAt
 	}
-	if d := in.Cell.Data; d.Copies > 1 || d.Duplicate > 0 {
-		return math.NaN() // what the system has need not be sent
+	if d := in.Cell.Data; d.Copies > 1 || d.Duplicate > 0 || d.Directory != "" {
+		return math.NaN() // what the system has already need not be sent
 	}
 	return float64(bytes) / (at - max(0, y.first)).Seconds()
 }
