@@ -20,6 +20,7 @@ func (d *decoder) disseminate(e *Experiment) {
 	if n := d.at["disseminate.gate"]; n != nil && d.ok("disseminate.gate", "systems", "baseline") && e.Baseline == "none" && len(d.dropped) == 0 {
 		d.fail("disseminate.gate", n, "name one of the systems as `baseline`, or take the key away", "`disseminate.gate` compares with the baseline, and there is none")
 	}
+	d.faultsAbout(e, "disseminate.faults", "seeders", "leechers", "nodes")
 	d.slow(e)
 	d.emulated(e)
 }
@@ -47,6 +48,17 @@ func (d *decoder) swarmSystems(e *Experiment) {
 		e.Systems[i].Alone = spec.Baseline
 		if n := d.at[path+".override"]; n != nil {
 			d.fail(path+".override", n, "make two experiments, or a factor", "system `%s` cannot have a swarm of its own: in the scenario disseminate it is the same for all", use.Name)
+		}
+	}
+}
+
+// faultsAbout refuses faults of nodes that the scenario does not have.
+func (d *decoder) faultsAbout(e *Experiment, path string, groups ...string) {
+	for i, faults := range levelsOf[Faults](e, path) {
+		for _, f := range faults {
+			if at := fmt.Sprintf("%s[%d]", path, i); !slices.Contains(groups, f.Who()) && d.ok(at) {
+				d.fail(at, d.first(at, path), "one of "+strings.Join(groups, ", "), "`%s`: the scenario has no %s", path, f.Who())
+			}
 		}
 	}
 }

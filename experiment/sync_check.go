@@ -12,6 +12,7 @@ import (
 func (d *decoder) sync(e *Experiment) {
 	d.followers(e)
 	d.vary(e)
+	d.faultsAbout(e, "sync.faults", WhoPeers, WhoNode)
 	d.emulatedSync(e)
 	d.watched(e)
 }

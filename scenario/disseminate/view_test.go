@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -198,7 +199,7 @@ func TestLeechersOfATrial(t *testing.T) {
 
 // Every figure over the cells has a panel for each level that is not on its axis.
 func TestFiguresKeepEveryFactor(t *testing.T) {
-	r := analysed(t, strings.Replace(file, "nodes: 5, seeders: 1, faults: [none, crash 1 leechers at 25% for 2s]", "nodes: [5, 9], seeders: [1, 2]", 1))
+	r := analysed(t, regexp.MustCompile(`disseminate: .*`).ReplaceAllString(file, "disseminate: {nodes: [5, 9], seeders: [1, 2]}"))
 	var b bytes.Buffer
 	if err := page.HTML(&b, r, page.Options{}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 func tree(t *testing.T, files map[string]string) string {
@@ -258,11 +260,65 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 			}
 		}
 		for key := range defined {
-			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && !strings.HasSuffix(key, "_line") && key != "others_busy" { // of real processes and links
+			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && !strings.HasSuffix(key, "_line") && key != "line_share" && key != "others_busy" { // of real processes and links
 				t.Errorf("metric %s is not told", key)
 			}
 		}
 	})
+}
+
+// A load test that is beyond its load line is invalid by the rule of all scenarios. What
+// need not have crossed the link in the time that is known is not held against it.
+func TestUploadBeyondItsLine(t *testing.T) {
+	const line, size = 1e6, 1e6
+	second := func(s float64) time.Duration { return time.Duration(s * 1e9) }
+	job := func(object int64, began, accepted, durable float64) record.Job {
+		j := record.Job{Object: object, Size: size, State: record.JobAccepted, Attempts: 1, Began: second(began), Accepted: second(accepted)}
+		if durable > 0 {
+			j.State, j.Durable = record.JobDurable, second(durable)
+		}
+		return j
+	}
+	adopted := job(2, 1, 1.1, 0)
+	adopted.Adopted = true
+	for _, c := range []struct {
+		name    string
+		jobs    []record.Job
+		settles bool
+		resumed bool
+		copies  int
+		want    float64 // 0: not known
+		valid   bool
+	}{
+		{"at its line", []record.Job{job(0, 0, 1, 0), job(1, 1, 2, 0)}, false, false, 1, 1, true},
+		{"impossible", []record.Job{job(0, 0, 0.5, 0), job(1, 0.5, 1, 0)}, false, false, 1, 2, false},
+		{"impossible, resumed", []record.Job{job(0, 0, 0.5, 0), job(1, 0.5, 1, 0)}, false, true, 1, 2, false},
+		{"accepted into a buffer", []record.Job{job(0, 0, 0.1, 1.1), job(1, 0.1, 0.2, 2)}, true, false, 1, 1, true},
+		{"durable too soon", []record.Job{job(0, 0, 0.1, 0.5), job(1, 0.1, 0.2, 1)}, true, false, 1, 2, false},
+		{"durable between sessions", []record.Job{job(0, 0, 0.1, 0.5), job(1, 0.1, 0.2, 1)}, true, true, 1, 0, true},
+		{"found stored", []record.Job{job(0, 0, 1, 0), adopted}, false, false, 1, 1 / 1.1, true},
+		{"copies", []record.Job{job(0, 0, 0.5, 0), job(1, 0.5, 1, 0)}, false, false, 2, 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cell := uploadCell(2, size)
+			cell.Data.Copies = c.copies
+			in := scenario.Measured{Cell: cell, Jobs: slices.Values(c.jobs), Link: &record.LinkCheck{WantRate: 8 * line, Rate: 8 * line}}
+			if c.settles {
+				in.Load.Details = []record.Detail{scenario.Fact(scenario.LoadSettles, 1)}
+			}
+			if c.resumed {
+				in.Events = slices.Values([]record.Event{{Kind: eventResume, What: whatReconciled}})
+			}
+			m := Scenario{}.Measure(in)
+			if math.Abs(m["line_share"]-c.want) > 1e-9 {
+				t.Errorf("share %v, want %v", m["line_share"], c.want)
+			}
+			why := validity.Reasons(cell, experiment.Limits{}, record.Trial{State: record.Done, Metrics: m})
+			if slices.Contains(why, record.ReasonBeyondLine) == c.valid {
+				t.Errorf("reasons %v", why)
+			}
+		})
+	}
 }
 
 func TestUploadProblems(t *testing.T) {

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -18,6 +19,12 @@ type uploadTotals struct {
 	verified, unverified int64
 	accept               *record.Summary // of puts that were ok
 	settled              *record.Summary // likewise to durable
+
+	// File bytes that have crossed the link, and by when: of durable objects, and of all
+	// accepted ones, without those of which the time of their put is not known.
+	durableBytes, sentBytes int64
+	durableAt               time.Duration
+	resumed                 bool
 }
 
 // totalsOf adds up jobs, operations and events, in constant memory but for the objects
@@ -36,6 +43,7 @@ func totalsOf(in *scenario.Measured) *uploadTotals {
 	}
 	for e := range scenario.Stream(in.Events) {
 		y.missing += missingObjects(e)
+		y.resumed = y.resumed || e.Kind == eventResume
 	}
 	return y
 }
@@ -55,6 +63,12 @@ func (y *uploadTotals) job(job *record.Job, fetches []record.Op) {
 		return
 	}
 	y.acceptedJob(job)
+	if !job.Adopted {
+		y.sentBytes += job.Size
+		if job.State == record.JobDurable {
+			y.durableBytes, y.durableAt = y.durableBytes+job.Size, max(y.durableAt, job.Durable)
+		}
+	}
 	switch {
 	case job.Adopted:
 		y.adopted++
@@ -75,6 +89,23 @@ func (y *uploadTotals) job(job *record.Job, fetches []record.Op) {
 		}
 		return
 	}
+}
+
+// carried is the least rate, in file bytes per second, at which the link carried objects.
+// A system that says when an object is durable may accept it into a buffer on this side
+// of the link, and goes on between sessions, when the trial's clock may not.
+func (y *uploadTotals) carried(in *scenario.Measured) float64 {
+	bytes, at := y.sentBytes, y.last
+	if in.LoadDetail(scenario.LoadSettles) > 0 {
+		if y.resumed {
+			return math.NaN()
+		}
+		bytes, at = y.durableBytes, y.durableAt
+	}
+	if d := in.Cell.Data; d.Copies > 1 || d.Duplicate > 0 || d.Directory != "" {
+		return math.NaN() // what the system has already need not be sent
+	}
+	return float64(bytes) / (at - max(0, y.first)).Seconds()
 }
 
 // took adds a time to a summary.
@@ -132,6 +163,13 @@ func uploadFacts(in *scenario.Measured, polls *pollTally, m map[string]float64, 
 	if seconds := (y.last - first).Seconds(); y.accepted > 0 && seconds > 0 {
 		put("file_rate", float64(y.accepted)/seconds)
 		put("file_bandwidth", float64(y.bytes)/seconds)
+	}
+	if p, ok := scenario.PathOf(in.Link); ok {
+		put("bandwidth_line", p.Rate)
+		put("line_share", y.carried(in)/p.Rate)
+		if p.RTT > 0 {
+			put("wait_line", p.RTT)
+		}
 	}
 	delete(m, "absolute_bandwidth") // of another window
 	if v, ok := polls.bandwidth(first.Seconds(), y.last.Seconds()); ok {

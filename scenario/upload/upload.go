@@ -67,6 +67,8 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "file bytes accepted divided by the time from the first put to the last acceptance, both of all sessions; what lies between two sessions is in it as far as the trial's clock counts it"},
 		{Key: "bandwidth_line", Name: "load line of the bandwidth", Unit: "B/s", Better: record.Neither,
 			Help: "payload bytes per second that the link between the client and the system carried when it was measured before the trial; emulated links with a rate only"},
+		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
+			Help: "file bytes of objects at their full redundancy (where the system does not say when they are: of accepted objects), adopted ones left out, divided by the time from the first put to the last of them and by the load line; without copies, duplicates and data.directory, and in one session where redundancy is waited for"},
 		{Key: "wait_line", Name: "round trip of the link", Unit: "s", Better: record.Neither,
 			Help: "as it was measured then; emulated links with a delay only"},
 		{Key: "file_rate", Name: "objects per second", Unit: "1/s", Better: record.Higher,
@@ -129,11 +131,5 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	put := scenario.Numbers(m)
 	uploadFacts(&in, polls, m, put)
 	scenario.PutUsage(in.Usage, put)
-	if p, ok := scenario.PathOf(in.Link); ok {
-		put("bandwidth_line", p.Rate)
-		if p.RTT > 0 {
-			put("wait_line", p.RTT)
-		}
-	}
 	return m
 }
