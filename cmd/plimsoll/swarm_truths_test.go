@@ -320,7 +320,7 @@ scenario: disseminate
 systems: [fanout, bittorrent]
 data: {size: 256KiB}
 link: {rate: 20Mbit, delay: 1ms, queue: 1MiB}
-disseminate: {nodes: 6, join: [waves of 2 every 700ms, poisson 4/s]}
+disseminate: {nodes: 6, join: [{wave: 2, every: 700ms}, {poisson: 4/s}]}
 repetitions: 2
 warmup: 0
 limits: {others: none, machine: none, stall: 20s, deadline: 1m, start: 30s}
@@ -366,13 +366,13 @@ func TestSwarmJoins(t *testing.T) {
 		} else if gap := at[len(at)-1] / time.Duration(len(at)-1); slices.ContainsFunc(at[1:], func(a time.Duration) bool { return a <= 0 }) || gap < 20*time.Millisecond || gap > 2*time.Second {
 			t.Errorf("%s: leechers came after %v", trial.name(), at)
 		}
-		key := fmt.Sprint(trial.cell.Disseminate.Join, trial.Block)
+		key := fmt.Sprintf("%v in block %d", trial.cell.Disseminate.Join, trial.Block)
 		if before, ok := came[key]; ok && !slices.Equal(before, at) {
 			t.Errorf("%s: leechers came after %v, those of another system after %v", trial.name(), at, before)
 		}
 		came[key] = at
 	}
-	if len(came) != 4 || slices.Equal(came["poisson 4/s0"], came["poisson 4/s1"]) {
+	if len(came) != 4 || slices.Equal(came["poisson 4/s in block 0"], came["poisson 4/s in block 1"]) {
 		t.Errorf("leechers came after %v", came)
 	}
 	if found := s.finding("start-spread"); found != nil {

@@ -53,7 +53,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "overhead", Name: "bytes on the leechers' links", Unit: "×", Better: record.Lower,
 			Help: "bytes that crossed the ok leechers' links towards them, IP packets of whatever kind, divided by their content bytes"},
 		{Key: "duplicates", Name: "payload received", Unit: "×", Better: record.Lower,
-			Help: "payload bytes that ok leechers have received, by their nodes' own word, divided by their content bytes: what is above 1 came twice or was thrown away; leechers that were killed are left out, as their counts begin anew"},
+			Help: "payload bytes that ok leechers had received at their last poll, by their nodes' own word, divided by their content bytes: what is above 1 came twice or was thrown away; leechers that were killed are left out, as their counts begin anew"},
 		{Key: "seeder_share", Name: "seeders' share of what was sent", Unit: "ratio", Better: record.Neither,
 			Help: "bytes that crossed the seeders' links from them divided by those that crossed all nodes' links from them"},
 		{Key: "stalls", Name: "stalls", Unit: "1", Better: record.Lower,
