@@ -33,7 +33,7 @@ type Options struct {
 // Mode is what the testbed can do on this machine. It is part of the record.
 type Mode struct {
 	Namespaces bool   `json:"namespaces"`
-	Emulator   string `json:"emulator"`      // "netem", "tun" or "none"
+	Emulator   string `json:"emulator"`      // "netem", "tun" or "none"; "tun" includes tbf for a rate alone
 	Why        string `json:"why,omitempty"` // why links are not emulated, one sentence
 }
 
