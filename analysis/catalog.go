@@ -83,7 +83,7 @@ func CommonRules() []Rule {
 			Advice: `Run a few repetitions with receive: verify.`},
 		{ID: "few-trials", Rank: Notable, Tone: Neutral, Holds: fewTrials,
 			Title:  `Too few trials for 95 % intervals: {{plural (int .Count) "cell" "cells"}}`,
-			Advice: `Repeat at least 6 times; with fewer, intervals are the range of the trials.`},
+			Advice: `Each cell needs 6 valid trials; with fewer, intervals are the range of the trials. Repeat more often, or see why trials are invalid.`},
 	}
 }
 

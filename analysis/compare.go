@@ -13,8 +13,8 @@ import (
 // EffectFloor is the smallest change that a verdict names.
 const EffectFloor = 0.05
 
-// fewestPairs is the least number of pairs of which a difference is claimed.
-const fewestPairs = 4
+// FewestPairs is the least number of pairs of which a difference is claimed.
+const FewestPairs = 4
 
 // Ratio compares a cell with the baseline's cell of the same group, within blocks.
 type Ratio struct {
@@ -78,7 +78,7 @@ func (f *Frame) compare() []Overall {
 			}
 			if xs, ys, _ := f.pairs(m.Key, c, base); len(xs) > 0 {
 				family = append(family, comparison{c, xs, ys})
-				if len(xs) >= fewestPairs {
+				if len(xs) >= FewestPairs {
 					tested++
 				}
 			}
@@ -86,14 +86,14 @@ func (f *Frame) compare() []Overall {
 		all, ps := make([]Ratio, len(family)), make([]float64, len(family))
 		for i, p := range family {
 			all[i], ps[i] = ratioOf(p.xs, p.ys, tested), math.NaN()
-			if all[i].N >= fewestPairs {
+			if all[i].N >= FewestPairs {
 				ps[i] = float64(all[i].P)
 			}
 		}
 		for i, p := range stats.Holm(ps) {
 			q, c := all[i], family[i].cell
 			q.PHolm = Num(p)
-			q.Significant = q.N >= fewestPairs && p <= alpha
+			q.Significant = q.N >= FewestPairs && p <= alpha
 			q.Better = direction(q.Significant, q.Value, m.Better)
 			if c.Ratios == nil {
 				c.Ratios = map[string]Ratio{}
@@ -144,7 +144,7 @@ func ratioOf(xs, ys []float64, family int) Ratio {
 	i, p := stats.PairedRatio(logs, Confidence)
 	q := Ratio{N: n}
 	switch {
-	case n < fewestPairs:
+	case n < FewestPairs:
 		q.Warn = "too few trials to compare"
 	case stats.LeastPairedP(n)*float64(family) > alpha:
 		if t, tp := stats.StudentRatio(logs, Confidence); t.Bounded() {

@@ -149,7 +149,7 @@ func (r *Result) comparison(s System) (Tone, string) {
 		key = "small"
 	case cells == 0 && cut:
 		key, tone = "cut", Warn
-	case pairs < fewestPairs:
+	case pairs < FewestPairs:
 		key, tone = "fewer", Neutral
 	}
 	return tone, fill(verdictWords[key], data)

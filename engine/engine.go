@@ -175,7 +175,8 @@ type run struct {
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
 	skipped map[string]string         // by an earlier session, why, by cell
-	bytes   int64                     // body bytes of all trials
+	others  recentOthers
+	bytes   int64 // body bytes of all trials
 	failed  int
 
 	// Of trials that go on over several sessions.

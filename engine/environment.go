@@ -63,7 +63,8 @@ func (r *run) noteChange(s *site) {
 			changes = append(changes, fmt.Sprintf("%s: %q, was %q", key, b, a))
 		}
 	}
-	if s.changed = strings.Join(changes, "; "); s.changed != "" {
+	if len(changes) > 0 { // else an earlier change of this session is not forgotten
+		s.changed = strings.Join(changes, "; ")
 		r.event("note", "system changed", s.use.Name+": "+s.changed, 0)
 		r.say.Note(s.use.Name + " is not what it was when the trial began: " + s.changed)
 	}

@@ -211,16 +211,16 @@ func readOf(s record.Sample) float64    { return s.ReadBytes }
 func writtenOf(s record.Sample) float64 { return s.WriteBytes }
 
 // others is what others used between the first and the last poll.
-func (m *meter) others() othersUsed {
+func (m *meter) others() (used othersUsed, first, last record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first, last := m.edges(testbed.OthersSample)
-	return othersUsed{last.CPU - first.CPU, last.End - first.End}
+	first, last = m.edges(testbed.OthersSample)
+	return othersUsed{last.CPU - first.CPU, last.End - first.End}, first, last
 }
 
 // usage is what was used between the first and the last poll.
 func (m *meter) usage() scenario.Usage {
-	others := m.others()
+	others, _, _ := m.others()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(),

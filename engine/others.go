@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -27,6 +28,45 @@ func (o othersUsed) share() float64 {
 		return math.NaN()
 	}
 	return min(1, o.cpu/o.wall.Seconds()/float64(runtime.NumCPU()))
+}
+
+// counted is what others had used of the CPU since the session began, at a moment.
+type counted struct {
+	at  time.Time
+	cpu float64 // seconds
+}
+
+// longestWindow bounds how far before its end a short trial is looked at.
+const longestWindow = 10 * time.Second
+
+// recentOthers are the counts at the begin and at the end of the trials of a session.
+type recentOthers []counted
+
+// add takes the edges of a trial that began at epoch.
+func (r *recentOthers) add(epoch time.Time, first, last record.Sample) {
+	for _, s := range []record.Sample{first, last} {
+		if s.Process != "" && !math.IsNaN(s.CPU) {
+			*r = append(*r, counted{epoch.Add(s.End), s.CPU})
+		}
+	}
+	if n := len(*r); n > 64 {
+		*r = slices.Clone((*r)[n-32:])
+	}
+}
+
+// window is what others used in the shortest time that is long enough to be counted and
+// ends with the last trial: what a trial shorter than that is judged by.
+func (r recentOthers) window() othersUsed {
+	for i := len(r) - 2; i >= 0; i-- {
+		last := r[len(r)-1]
+		switch w := (othersUsed{last.cpu - r[i].cpu, last.at.Sub(r[i].at)}); {
+		case w.wall > longestWindow || w.cpu < 0:
+			return othersUsed{}
+		case w.wall >= leastWindow:
+			return w
+		}
+	}
+	return othersUsed{}
 }
 
 func (o othersUsed) plus(p othersUsed) othersUsed {

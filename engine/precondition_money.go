@@ -36,6 +36,13 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 	return all
 }
 
+// checkNeed is the part of checkNeeds of one name.
+func checkNeed(name string) func(context.Context, Config) []Problem {
+	return func(ctx context.Context, cfg Config) []Problem {
+		return slices.DeleteFunc(checkNeeds(ctx, cfg), func(p Problem) bool { return p.Name != name })
+	}
+}
+
 // checkNeeds refuses to wait for what a system cannot report, and to set a budget
 // that is not allowed or cannot be set.
 func checkNeeds(_ context.Context, cfg Config) []Problem {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +55,9 @@ func TestBudgetAndAllowance(t *testing.T) {
 		{"a budget that can", "need: {allowance: 5}", "", "exit: {max_spend: 5}", []string{"put", "cost", "allow"}, nil, 0},
 	} {
 		cfg := Config{Plan: memPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.skip, c.more)), Systems: []system.System{paid{can: c.can}}}
-		all := problems(t.Context(), cfg, func(p precondition) bool { return p.name == "budget" || p.name == "allowance" })
+		all := problems(t.Context(), cfg, func(p precondition) bool {
+			return slices.Contains([]string{"budget", "allowance", "balance", "contracts"}, p.name)
+		})
 		var texts []string
 		for _, p := range all {
 			texts = append(texts, p.Name+": "+p.What)

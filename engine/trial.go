@@ -206,8 +206,12 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		unrecorded.keep(t.w.Link(l))
 	}
 	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
-	t.others = t.others.plus(meter.others())
-	out.usage.OthersBusy = t.others.share()
+	others, first, last := meter.others()
+	t.others = t.others.plus(others)
+	r.others.add(t.clock.epoch, first, last)
+	if out.usage.OthersBusy = t.others.share(); t.others.wall < leastWindow {
+		out.usage.OthersBusy = r.others.window().share()
+	}
 	if s.network == nil {
 		out.died = s.died()
 	} else {

@@ -146,9 +146,13 @@ func typed(path string, value any) (any, error) {
 		}
 		return mix, nil
 	case "data.spread":
-		from, to, _ := strings.Cut(text, "..")
+		from, to, is := strings.Cut(text, "..")
+		if !is { // of one size
+			to = from
+		}
 		var r SizeRange
-		return r, parseAll(from, &r.From, to, &r.To)
+		err := parseAll(from, &r.From, to, &r.To)
+		return r, err
 	}
 	return value, nil
 }
@@ -219,6 +223,9 @@ func JoinOf(text string) (j Join, err error) {
 // SpeedsOf reads the words that [Speeds.String] writes.
 func SpeedsOf(text string) (v Speeds, err error) {
 	words := strings.Fields(strings.ReplaceAll(text, "..", " "))
+	if len(words) == 0 || words[0] == "lognormal" && len(words) == 1 {
+		return v, fmt.Errorf("%q are no speeds", text)
+	}
 	rates := make([]BitRate, len(words)-1)
 	for i, word := range words[1:] {
 		if number, is := strings.CutPrefix(word, "x"); is {

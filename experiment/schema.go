@@ -270,7 +270,7 @@ func (s *schemaMaker) overrides() object {
 			continue
 		}
 		for _, sub := range tableOf(f.section()).fields {
-			if sub.axis {
+			if sub.axis && !sub.compound() {
 				v := s.value(sub)
 				v["description"] = sub.doc
 				props[sub.key] = v

@@ -270,14 +270,14 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 	tab := tableOf(section.Type())
 	var keys []string
 	for _, f := range tab.fields {
-		if f.axis {
+		if f.axis && !f.compound() {
 			keys = append(keys, f.key)
 		}
 	}
 	for _, en := range n.entries {
 		p := path + ".override." + en.key.text
 		f := tab.field(en.key.text)
-		if f == nil || !f.axis {
+		if f == nil || !f.axis || f.compound() {
 			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}

@@ -167,10 +167,10 @@ func (q *quantity) sum(s string) (*big.Rat, error) {
 // size is how many of the smallest unit a unit has; 0: there is no such unit.
 func (q *quantity) size(unit string) int64 {
 	if q == rateQuantity {
-		unit = strings.TrimSuffix(unit, "/s")
 		if prefix, is := strings.CutSuffix(unit, "bps"); is {
-			unit = prefix + "bit"
+			unit = prefix + "bit/s"
 		}
+		unit = strings.TrimSuffix(unit, "/s")
 	}
 	if name, is := q.also[unit]; is {
 		unit = name

@@ -39,6 +39,20 @@ func TestWordsAreReadBack(t *testing.T) {
 	}
 }
 
+// What no older version wrote is an error, not a panic; a spread of one size is read.
+func TestOldWords(t *testing.T) {
+	for _, text := range []string{"", "lognormal"} {
+		if got, err := SpeedsOf(text); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	for text, want := range map[string]SizeRange{"1MB": {1e6, 1e6}, "1kB..1MB": {1e3, 1e6}} {
+		if got, err := typed("data.spread", text); err != nil || got != want {
+			t.Errorf("spread %q: %v, %v", text, got, err)
+		}
+	}
+}
+
 func TestParts(t *testing.T) {
 	for text, want := range map[string]int{"1": 1, "30%": 3, "25%": 3, "100%": 10, "12": 12} {
 		var p Part

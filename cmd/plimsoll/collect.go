@@ -72,7 +72,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		if loopbackOnly(address) == nil {
 			handler = report.Live(out)
 		}
-		stop, err := p.listen(ctx, handler, address, open, "metrics for Prometheus: http://ADDRESS/metricsTOKEN")
+		stop, _, err := p.listen(ctx, handler, address, open, "metrics for Prometheus: http://ADDRESS/metricsTOKEN")
 		if err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}

@@ -87,7 +87,7 @@ upload: {concurrency: 3, poll: 100ms, verify: 50%}
 systems: [bittorrent]
 link: {rate: 100Mbit, delay: 2ms}
 data: {size: 4MiB}
-disseminate: {nodes: 4, seeders: 1, faults: ["none", "crash 1 leechers at 20% for 1s"]}
+disseminate: {nodes: 4, seeders: 1, faults: [none, [{crash: leechers, count: 1, at: 20%, for: 1s}]]}
 `,
 		"sync": `
 systems: [sia-chain]

@@ -260,6 +260,9 @@ func interruptedError(res engine.Result, dir string) error {
 	if !res.Interrupt {
 		return nil
 	}
+	if _, err := os.Stat(filepath.Join(dir, "plan.json")); err != nil {
+		return ui.Exit(ui.CodeInterrupted, errors.New("interrupted before the run began; nothing was recorded"))
+	}
 	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"),
 		"go on with it: "+suggest.Command("plimsoll", "resume", dir)))
 }

@@ -64,37 +64,37 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 	if err != nil {
 		return err
 	}
-	stop, err := p.listen(ctx, handler, address, open, where+"   (Ctrl-C ends)")
+	stop, failed, err := p.listen(ctx, handler, address, open, where+"   (Ctrl-C ends)")
 	if err != nil {
 		return err
 	}
-	<-ctx.Done()
-	stop()
-	return nil
+	defer stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("serve at %s: %w", address, err)
+	}
 }
 
 // listen serves handler until stop is called, and says where: ADDRESS and TOKEN stand
-// for what is known only then.
+// for what is known only then. failed has the error of a server that ended before.
 func (p *program) listen(
 	ctx context.Context, handler http.Handler, address string, open bool, where string,
-) (stop func(), err error) {
+) (stop func(), failed <-chan error, err error) {
 	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT")
+		return nil, nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT")
 	}
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		srv.Serve(l)
-	}()
+	over := make(chan error, 1)
+	go func() { over <- srv.Serve(l) }()
 	p.ui.Say("%s", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
 	return func() {
 		srv.Close()
-		<-over
-	}, nil
+	}, over, nil
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,

@@ -65,23 +65,23 @@ func write(w io.Writer, name string, r *analysis.Result, o Options) error {
 // page is what the template sees.
 type page struct {
 	*analysis.Result
-	Live                    bool
-	Policy                  string
-	Style                   template.CSS
-	Script, Data            template.JS
-	Facts                   []string
-	NumbersWhere            string
-	Numbers                 []keyNumber
-	First, Other            []analysis.Finding
-	Hero                    *figure
-	Figures, Folded         []*figure
-	Cells, Resources        table
-	Links, Invalid, Skipped table
-	OwnTables, OwnFolded    []ownTableView
-	GateViews               []gateView
-	Plan                    string
-	Version                 string
-	AnyRatio, AnyTilde      bool
+	Live                       bool
+	Policy                     string
+	Style                      template.CSS
+	Script, Data               template.JS
+	Facts                      []string
+	NumbersWhere               string
+	Numbers                    []keyNumber
+	First, Other               []analysis.Finding
+	Hero                       *figure
+	Figures, Folded            []*figure
+	Cells, Resources           table
+	Links, Invalid, Skipped    table
+	OwnTables, OwnFolded       []ownTableView
+	GateViews                  []gateView
+	Plan                       string
+	Version                    string
+	AnyRatio, AnyTilde, AnyFew bool
 }
 
 // CellsFolded reports whether there are too many cells for an unfolded table.
@@ -146,7 +146,9 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	}
 	for _, c := range r.Cells {
 		if q, ok := c.Ratios[r.Headline]; ok {
-			p.AnyRatio, p.AnyTilde = true, p.AnyTilde || !q.Significant
+			p.AnyRatio = true
+			p.AnyFew = p.AnyFew || q.N < analysis.FewestPairs
+			p.AnyTilde = p.AnyTilde || !q.Significant && q.N >= analysis.FewestPairs
 		}
 	}
 	return p, nil

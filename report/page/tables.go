@@ -139,7 +139,8 @@ func (d *drawer) entry(c *analysis.Cell, col analysis.Column) entry {
 	return e
 }
 
-// ratio is a cell's ratio to the baseline, with "~" where it is not significant.
+// ratio is a cell's ratio to the baseline, with "~" where it is not significant, and the
+// number of pairs where they are too few.
 func ratio(c *analysis.Cell, metric string) entry {
 	if c.Baseline {
 		return entry{Text: "baseline", Tone: analysis.Neutral}
@@ -153,6 +154,8 @@ func ratio(c *analysis.Cell, metric string) entry {
 		e.Note = words.Digits(float64(q.Lo), 3) + "–" + words.Digits(float64(q.Hi), 3)
 	}
 	switch {
+	case q.N < analysis.FewestPairs: // whatever the difference
+		e.Text, e.Tone = fmt.Sprintf("%s (n %d)", e.Text, q.N), analysis.Neutral
 	case !q.Significant:
 		e.Text, e.Tone = "~"+e.Text, analysis.Neutral
 	case q.Better > 0:

@@ -77,6 +77,7 @@ func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*
 	}
 	t := &trial{runner: r, cell: cell, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]*contentCheck{}}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
+	t.Lasting = true
 	data := cell.Data
 	data.Objects = 1
 	var err error

@@ -223,7 +223,7 @@ func (t *Trial) revive(f *Fault) {
 		n.down, n.Stale = false, false
 		t.watchProcesses(n)
 		if n.timed {
-			n.again(f.WithoutData)
+			n.again(f.WithoutData, t.Lasting)
 		}
 		task := n.Started > 0 && n.Ended == 0
 		t.awaitUndoing(f) // of those that came meanwhile, too

@@ -43,6 +43,7 @@ type Progress struct {
 
 	tasked  bool          // it has its task, in its daemon's present life
 	Polled  bool          // there was an answer
+	given   time.Duration // its task in that life began to be given
 	asked   time.Duration // start of the latest poll that was answered, or when it got its task
 	silent  error         // why the latest poll had no answer; nil: it had
 	percent int64         // of the goal, when it last left a mark
@@ -85,8 +86,9 @@ func (p *Progress) lost(at time.Duration, outcome record.Outcome, class string) 
 	p.end(max(at, p.Released), outcome, class)
 }
 
-// again lets a node go on that was started again; empty: it has lost what it had.
-func (p *Progress) again(empty bool) {
+// again lets a node go on that was started again; empty: it has lost what it had. lasting:
+// one that had all and has kept it need not get it again.
+func (p *Progress) again(empty, lasting bool) {
 	p.Last = Answer{}
 	if empty {
 		p.Verified, p.percent = 0, 0
@@ -94,7 +96,7 @@ func (p *Progress) again(empty bool) {
 			p.Ended = 0
 		}
 	}
-	if p.Ended == 0 {
+	if lasting && empty || !lasting && p.Ended == 0 {
 		p.All, p.DoneAt = 0, 0
 	}
 }
@@ -132,6 +134,7 @@ func (t *Trial) accompany(i int, n *Node) {
 	lost := n.Ended > 0 // before it came
 	if !lost {
 		n.Started, n.asked, n.news = now, now, now
+		t.wake() // its deadline begins
 	}
 	serving := n.Serving()
 	t.Mu.Unlock()
@@ -180,7 +183,7 @@ func (t *Trial) start(n *Node) bool {
 		n.end(now, outcome, class)
 		t.Event("node", what, n.Name+": "+scenario.ShortError(err), now, now-begun)
 	} else {
-		n.tasked, n.stalled, n.asked, n.news = true, false, now, now
+		n.tasked, n.stalled, n.given, n.asked, n.news = true, false, begun, now, now
 		t.watchProcesses(n)
 	}
 	t.wake()
@@ -222,7 +225,7 @@ func (t *Trial) poll(n *Node, starts int) {
 	measure := t.Measured && err == nil && n.tells(&a)
 	t.Mu.Unlock()
 	if measure { // after the poll, which it must not make longer
-		a.Received, a.Sent = t.moved(ctx, n.Place)
+		a.Received, a.Sent = t.moved(n.Place)
 	}
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -230,7 +233,7 @@ func (t *Trial) poll(n *Node, starts int) {
 		return
 	}
 	if err == nil && !n.Polled && a.Verified > 0 { // it may have come while the node was given its task
-		n.asked = n.Started
+		n.asked = n.given
 	}
 	n.Gap = max(n.Gap, end-n.asked)
 	if err != nil {
@@ -297,7 +300,9 @@ func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 }
 
 // moved is what has crossed a node's link since the load began; −1: not known.
-func (t *Trial) moved(ctx context.Context, place int) (received, sent int64) {
+func (t *Trial) moved(place int) (received, sent int64) {
+	ctx, cancel := context.WithTimeout(t.Load, t.patience)
+	defer cancel()
 	all := t.Links.traffic(ctx)
 	if place >= len(all) || place >= len(t.traffic) {
 		return -1, -1

@@ -149,7 +149,7 @@ func (t *trial) serve(ctx context.Context) error {
 		return err
 	}
 	for _, p := range t.peers {
-		t.serving[p.Place] = t.chain.ID
+		t.serving[p.Place], p.Stale = t.chain.ID, false
 	}
 	t.Event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun, t.Now()-begun)
 	return nil
@@ -242,6 +242,7 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	}
 	t.Mu.Lock()
 	t.commits, t.timedOut, t.failed, t.shares = t.counted()
+	t.strays = 0
 	n.Last.Own = nil // what the next daemon counts it counts anew
 	t.Mu.Unlock()
 	if drop {
