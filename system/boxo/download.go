@@ -40,6 +40,14 @@ func (d *download) begin() {
 	d.Begin(d.keepWalking, d.keepConnected)
 }
 
+// imported takes the place of begin for a content that was just written.
+func (d *download) imported(size int64) {
+	d.done = make(chan struct{})
+	close(d.done)
+	d.received, d.sent = d.node.traffic()
+	d.size, d.verified, d.complete = size, size, true
+}
+
 func (d *download) keepWalking(ctx context.Context) {
 	defer close(d.done)
 	for {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 
 	"github.com/ipfs/go-cid"
@@ -160,9 +161,9 @@ func (n *pairNode) Cool(ctx context.Context, ref system.Ref) error {
 }
 
 // Stats implements system.Stats: both nodes, since what is put is kept by the
-// client's own.
+// client's own. What they note of their tasks is ours, and left out.
 func (n *pairNode) Stats(ctx context.Context) (system.Holdings, error) {
-	h, err := disk.Usage(n.client.Dir(), n.storage.Dir())
+	h, err := disk.Usage(filepath.Join(n.client.Dir(), blocksDir), filepath.Join(n.storage.Dir(), blocksDir))
 	if err != nil {
 		return h, fmt.Errorf("boxo: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -86,6 +87,19 @@ func TestPairReadsOverTheSwarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	read("what was put and cooled", own, 0, 1<<18, shared, 1<<18, 1<<18+2048)
+}
+
+// TestStatsCountBlocks: and no task of ours. Two leaves that are roots, at either node.
+func TestStatsCountBlocks(t *testing.T) {
+	n := startPairNode(t, systemtest.Hosts(t, 2))
+	if _, err := n.Put(systemtest.Context(t), "x", 1000, systemtest.Content("put", 1000)); err != nil {
+		t.Fatal(err)
+	}
+	seed(t, n, systemtest.Bytes("seed", 500))
+	h, err := n.Stats(systemtest.Context(t))
+	if want := int64(1500 + len(disk.ProbeContent)); err != nil || h.Absolute != want || h.Entries != 3 {
+		t.Errorf("%+v, %v; want %d bytes in 3 blocks", h, err, want)
+	}
 }
 
 // TestStorageKilled: a read ends with the storage node, and says so.

@@ -3,6 +3,7 @@ package boxo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -35,6 +36,8 @@ import (
 )
 
 const (
+	// blocksDir is where a node has its blocks, in its directory.
+	blocksDir = "blocks"
 	// redial is how often the known peers of an incomplete content are
 	// dialled again when they are not connected.
 	redial = 2 * time.Second
@@ -65,7 +68,7 @@ type task struct {
 }
 
 func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit int64) (*node, func(), error) {
-	blocks := filepath.Join(dir, "blocks")
+	blocks := filepath.Join(dir, blocksDir)
 	if err := os.MkdirAll(blocks, 0o755); err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +84,7 @@ func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit
 	// Nothing is found but by connections: what is wanted is asked of all peers. To take
 	// silence for a No serves to ask another node; where there is none, a transfer on a
 	// busy machine has been seen to stop for a minute.
-	m.exchange = bitswap.New(ctx, net, nil, m.store, bitswap.SetSimulateDontHavesOnTimeout(false))
+	m.exchange = bitswap.New(ctx, net, nil, served{m.store}, bitswap.SetSimulateDontHavesOnTimeout(false))
 	ctx, cancel := context.WithCancel(ctx)
 	m.ctx = ctx
 	end := func() {
@@ -97,7 +100,7 @@ func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit
 	err = member.Resume(m.kept, func(ref string, t task) error {
 		root, err := cid.Decode(ref)
 		if err == nil {
-			_, err = m.take(root, t)
+			_, err = m.take(root, t, (*download).begin)
 		}
 		return err
 	})
@@ -124,24 +127,41 @@ func (m *node) of(ref string) (*download, error) {
 }
 
 // Publish implements member.Node: an import.
-func (m *node) Publish(ctx context.Context, _ string, _ int64, r io.Reader) (any, error) {
-	imp := m.imp
+func (m *node) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
+	imp, added := m.imp, &adding{store: m.store}
 	// Those who wait for a block are given it.
-	imp.blocks = blockservice.New(m.store, m.exchange, blockservice.WriteThrough(true))
-	root, err := imp.add(ctx, r)
+	imp.blocks = blockservice.New(added, m.exchange, blockservice.WriteThrough(true))
+	n := &counter{r: r}
+	root, err := imp.add(ctx, n)
+	if err == nil && n.n != size { // the importer takes a body that broke off for a short one
+		err = fmt.Errorf("%d bytes instead of %d", n.n, size)
+	}
+	if err != nil {
+		return nil, errors.Join(err, added.undo())
+	}
+	// What is new was hashed as it was written, and is not read again.
+	d, err := m.take(root, task{}, func(d *download) { d.imported(size) })
 	if err != nil {
 		return nil, err
 	}
-	d, err := m.take(root, task{})
-	if err != nil {
-		return nil, err
-	}
-	select { // what was written is read and counted: not later, when others fetch
+	select { // a task that was there has to find it
 	case <-d.done:
 		return root.String(), nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// counter counts what is read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // Fetch implements member.Node.
@@ -154,12 +174,12 @@ func (m *node) Fetch(ref string, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
-	_, err = m.take(root, t)
+	_, err = m.take(root, t, (*download).begin)
 	return err
 }
 
-// take begins a task, or adds peers to one that is there.
-func (m *node) take(root cid.Cid, t task) (*download, error) {
+// take begins a task with begin, or adds peers to one that is there.
+func (m *node) take(root cid.Cid, t task, begin func(*download)) (*download, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, there := m.tasks[root]
@@ -172,7 +192,7 @@ func (m *node) take(root cid.Cid, t task) (*download, error) {
 	}
 	if !there {
 		m.tasks[root] = d
-		d.begin()
+		begin(d)
 	}
 	for _, a := range t.From {
 		m.wg.Go(func() { m.dial(a) }) // tried again while it is not complete

@@ -46,6 +46,11 @@ type manifest struct {
 	SHA256   string    `json:"sha256"`
 }
 
+// damaged is the error of a chain that was read and is not what was made.
+type damaged string
+
+func (d damaged) Error() string { return string(d) }
+
 // Got is a chain that is there.
 type Got struct {
 	Dir   string
@@ -75,8 +80,8 @@ func (c Cache) Get(ctx context.Context, key string, about any, make func(dir str
 			_ = os.Chtimes(got.Dir, now, now) // only List's order is lost by an error
 			return c.sized(got)
 		}
-		if ctx.Err() != nil { // it may be why
-			return got, c.failed(context.Cause(ctx))
+		if _, spoilt := errors.AsType[damaged](wrong); !spoilt && !errors.Is(wrong, fs.ErrNotExist) {
+			return got, c.failed(wrong) // the chain may be whole: it was not read
 		}
 		got.Note = fmt.Sprintf("made again, as the cached chain was damaged: %v", wrong)
 	}
@@ -137,7 +142,7 @@ func open(dir string, about any) (m manifest, err error) {
 	}
 	m.About = about
 	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("the manifest %s is damaged: %w", path, err)
+		return m, damaged(fmt.Sprintf("the manifest %s is damaged: %v", path, err))
 	}
 	return m, nil
 }
@@ -154,7 +159,7 @@ func Check(ctx context.Context, dir string, about any) error {
 	case err != nil:
 		return err
 	case info.Size() != m.Bytes:
-		return fmt.Errorf("%s has %d bytes instead of %d", path, info.Size(), m.Bytes)
+		return damaged(fmt.Sprintf("%s has %d bytes instead of %d", path, info.Size(), m.Bytes))
 	case info.ModTime().Equal(m.Modified):
 		return nil
 	}
@@ -162,7 +167,7 @@ func Check(ctx context.Context, dir string, about any) error {
 	case err != nil:
 		return err
 	case is != m.SHA256:
-		return fmt.Errorf("%s is not what was made", path)
+		return damaged(fmt.Sprintf("%s is not what was made", path))
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 	task := n.assign(t)
 	err = errors.Join(member.WriteWhole(n.torrentFile(ref), t.file), os.MkdirAll(task.dir, 0o755), os.Rename(file, task.path()))
 	if err != nil {
-		return fail(err)
+		n.drop(ref) // the daemon was not given it
+		return fail(errors.Join(err, os.RemoveAll(task.dir)))
 	}
 	if err := n.add(ctx, task, true); err != nil {
 		return fail(errors.Join(err, n.Forget(context.WithoutCancel(ctx), ref)))

@@ -52,9 +52,10 @@ func (c *content) download() {
 		before := c.received.Load()
 		err := c.get(from, first, end)
 		if c.received.Load() > before {
-			pause, failed = firstPause, 0
+			pause = firstPause
 		}
 		if err == nil {
+			failed = 0
 			continue
 		}
 		c.mu.Lock()

@@ -90,7 +90,7 @@ func Receive(ctx context.Context, dir string, size, block int64, r io.Reader, ea
 			os.Remove(f.Name())
 		}
 	}()
-	buf := make([]byte, min(block, size))
+	buf := make([]byte, max(1, min(block, size)))
 	for left := size; left > 0; {
 		if err := ctx.Err(); err != nil {
 			return "", err
@@ -106,8 +106,11 @@ func Receive(ctx context.Context, dir string, size, block int64, r io.Reader, ea
 		left -= int64(len(b))
 	}
 	// A client that breaks off late would have published all the same.
-	if n, err := r.Read(buf[:1]); n > 0 || err != nil && err != io.EOF {
-		return "", fmt.Errorf("after %d bytes: %d more: %w", size, n, err)
+	switch n, err := r.Read(buf[:1]); {
+	case n > 0:
+		return "", fmt.Errorf("more than %d bytes", size)
+	case err != nil && err != io.EOF:
+		return "", fmt.Errorf("after %d bytes: %w", size, err)
 	}
 	return f.Name(), f.Chmod(0o644)
 }

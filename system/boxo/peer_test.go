@@ -1,0 +1,120 @@
+package boxo
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// openAlone opens a node in this process, and names the directory of its blocks.
+func openAlone(t *testing.T) (*node, string) {
+	t.Helper()
+	dir := t.TempDir()
+	f := swarmFlags{key: filepath.Join(dir, "swarm.key"), identity: filepath.Join(dir, "id"), listen: "127.0.0.1:0"}
+	if err := writeSwarmKey(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeIdentity(f.identity); err != nil {
+		t.Fatal(err)
+	}
+	n, end, err := openNode(t.Context(), f, importer{chunk: 1 << 10, rawLeaves: true, cidVersion: 1}, dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	return n, filepath.Join(dir, "blocks")
+}
+
+func blocksIn(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// atEnd calls do before it says that r has ended.
+func atEnd(r io.Reader, do func()) io.Reader {
+	return io.MultiReader(r, readerFunc(func([]byte) (int, error) { do(); return 0, io.EOF }))
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestPublishReadsNothingBack: else a block that is gone would be waited for.
+func TestPublishReadsNothingBack(t *testing.T) {
+	n, dir := openAlone(t)
+	const size = 9 << 10
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	removed := false
+	ref, err := n.Publish(ctx, "x", size, atEnd(systemtest.Content("x", size), func() {
+		if all := blocksIn(t, dir); len(all) > 0 && !removed {
+			removed = os.Remove(all[0]) == nil
+		}
+	}))
+	if err != nil || !removed {
+		t.Fatalf("%v; a block was removed: %v", err, removed)
+	}
+	got, err := n.Progress(ref.(string))
+	want := system.Progress{Size: size, Verified: size, Written: size, Complete: true}
+	if err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	// A task that was there walks on, and ends when the content comes here.
+	if err := n.Forget(ref.(string)); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Fetch(ref.(string), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := n.Progress(ref.(string)); err != nil || f.Complete {
+		t.Errorf("before it is there: %+v, %v", f, err)
+	}
+	_, err = n.Publish(t.Context(), "x", size, systemtest.Content("x", size))
+	if f, err := n.Progress(ref.(string)); err != nil || !f.Complete || f.Verified != size {
+		t.Errorf("published while fetched: %+v, %v", f, err)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPublishThatBreaksOff leaves what was there, and nothing else.
+func TestPublishThatBreaksOff(t *testing.T) {
+	n, dir := openAlone(t)
+	data := systemtest.Bytes("x", 9<<10)
+	ref, err := n.Publish(t.Context(), "x", 4<<10, bytes.NewReader(data[:4<<10]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(blocksIn(t, dir))
+	for what, r := range map[string]io.Reader{
+		"broken off": io.MultiReader(bytes.NewReader(data[:6000]), iotest.ErrReader(io.ErrUnexpectedEOF)),
+		"short":      bytes.NewReader(data[:len(data)-1]),
+		"long":       bytes.NewReader(append(data, 'x')),
+	} {
+		if _, err := n.Publish(t.Context(), "x", int64(len(data)), r); err == nil {
+			t.Errorf("%s: it was published", what)
+		}
+		if after := len(blocksIn(t, dir)); after != before {
+			t.Errorf("%s: %d blocks, and %d before", what, after, before)
+		}
+	}
+	w := httptest.NewRecorder()
+	if err := n.ReadBack(w, httptest.NewRequest("GET", "/", http.NoBody), ref.(string)); err != nil || !bytes.Equal(w.Body.Bytes(), data[:4<<10]) {
+		t.Errorf("what was there: %d bytes, %v", w.Body.Len(), err)
+	}
+}

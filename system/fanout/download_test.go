@@ -1,0 +1,38 @@
+package fanout
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestSpoiltEverywhere: between rounds of seeders that all give bad bytes there is a pause.
+func TestSpoiltEverywhere(t *testing.T) {
+	const size = 1000
+	var m manifest
+	m.add(make([]byte, size))
+	c := newContent(t.TempDir(), task{Manifest: m})
+	var asked atomic.Int32
+	for range 2 {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", size-1, size))
+			w.WriteHeader(http.StatusPartialContent)
+			fmt.Fprint(w, strings.Repeat("x", size))
+		}))
+		t.Cleanup(s.Close)
+		c.add([]string{strings.TrimPrefix(s.URL, "http://")})
+	}
+	t.Cleanup(c.stop) // before the servers close
+	c.begin()
+	const rounds = 5
+	time.Sleep(rounds * firstPause)
+	// One more round at the beginning, and one that c.add lets follow at once.
+	if n := asked.Load(); n < 2 || n > 2*(rounds+2) {
+		t.Errorf("asked %d times in %v", n, rounds*firstPause)
+	}
+}
