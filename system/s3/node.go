@@ -226,6 +226,9 @@ func putOptions(size int64) minio.PutObjectOptions {
 		ContentType:      "application/octet-stream",
 		DisableMultipart: size <= maxSinglePut, // or parts are held in memory
 		PartSize:         partSize,
+		// Without: versitygw leaves the end of an empty chunked body unread and takes it
+		// for the next request of the connection.
+		DisableContentSha256: size == 0,
 	}
 }
 
