@@ -96,7 +96,7 @@ func money(c system.Costs) (out []system.Reading) {
 	return out
 }
 
-// listing sums up sizes; when one is not told, there is no sum.
+// listing sums up sizes; when one of them is unknown, there is no sum.
 type listing struct {
 	files, bytes int64
 	untold       bool

@@ -51,8 +51,8 @@ type Answer struct {
 	Err      error
 }
 
-// ErrAtOnce, as the cause of the end of Run's context, leaves out the last poll:
-// somebody waits.
+// ErrAtOnce, as the cause of the end of Run's context, leaves out the last poll,
+// because the user waits.
 var ErrAtOnce = errors.New("collect: ended at once")
 
 // Run polls until ctx ends, then once more (see Bounded), so that the last
@@ -61,7 +61,7 @@ var ErrAtOnce = errors.New("collect: ended at once")
 // It begins at once, unless an earlier session has polled since the schedule's
 // last tick. A poll that lasts beyond ticks makes them missed: they are counted
 // and not made up for. One that ctx cuts off is not kept: the last poll, which
-// follows it, tells a later state.
+// follows it, reads a later state.
 func (c *Collector) Run(ctx context.Context) error {
 	if c.Every <= 0 {
 		return errors.New("collect: the interval between polls is not positive")
@@ -92,9 +92,9 @@ func (c *Collector) Once(ctx context.Context) (record.Poll, error) {
 	return p, err
 }
 
-// take waits for the turn to poll and returns what gives it back. It is a channel
-// and no mutex, because a poll may last, and virtual time (testing/synctest) stands
-// still while anybody waits for a mutex.
+// take waits for the turn to poll and returns what gives it back. The turn is a
+// channel and not a mutex, because a poll may take long, and virtual time
+// (testing/synctest) does not advance while a goroutine waits for a mutex.
 func (c *Collector) take() (release func()) {
 	c.once.Do(func() { c.turn = make(chan struct{}, 1) })
 	c.turn <- struct{}{}
@@ -133,8 +133,8 @@ func (c *Collector) timeout() time.Duration {
 	return min(max(callIntervals*c.Every, callLeast), callMost)
 }
 
-// Bounded ends a poll as a whole after twice the time of one call: somebody waits
-// for it. The calls that it had no time for are gaps.
+// Bounded ends a poll as a whole after twice the time limit of one call, because
+// the caller waits for it. The calls that it had no time for are gaps.
 func (c *Collector) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 2*c.timeout())
 }

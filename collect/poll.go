@@ -54,7 +54,7 @@ func (c *Collector) poll(ctx context.Context, tick *int64, out *record.Poll) err
 		kept := a.Readings[:0]
 		for _, r := range a.Readings {
 			if names[r.Name] {
-				continue // two calls told it: the first one counts
+				continue // two calls returned it: the first one counts
 			}
 			names[r.Name] = true
 			r = c.sane.check(r)

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Told is a number as one poll told it: it was that at some moment between the
-// poll's start and its end, in seconds.
+// Told is a number as one poll read it: the number had this value at some moment
+// between the poll's start and its end, in seconds.
 type Told struct{ Start, End, Value float64 }
 
-// RateTold is how much of a rate must be sure for it to be told: a fifth less is seen
-// at a glance, and its interval says it.
+// RateTold is how much of a rate must be certain for [Rate] to return it. A rate that
+// may be up to a fifth lower is still useful, and its interval shows it.
 const RateTold = 0.8
 
 // Rate is by how much a number grew per second while something was done, from one
-// moment to another, as polls tell it, given in their order: from the last poll
+// moment to another, as polls read it, given in their order: from the last poll
 // that ended before it began to the first that began after it had ended. Where no
 // poll was before, or none after, the time is counted from the middle of the first
 // or to that of the last.

@@ -11,16 +11,16 @@ import (
 )
 
 // Used adds up over polls the money that a system has used up: what its
-// contracts cost less what lies unspent in them or, where it tells no such
+// contracts cost less what lies unspent in them or, where it reports no such
 // total, its spending by purpose. It is the sum of the increments: contracts
 // that end or are renewed leave the system's sums, and what was spent in them
-// stays spent. Where the system does not tell of such contracts, what was used between the last poll that had them and the first
-// that has them no more is not seen, so that the sum is then a little too low.
-// The zero value is ready.
+// stays spent. Where the system does not report such contracts, what was used
+// between the last poll with them and the first without them is not seen, and the
+// sum is a little too low. The zero value is ready.
 type Used struct {
 	total    risen
 	parts    map[string]*risen
-	purposes bool // parts were told before
+	purposes bool // an earlier poll read parts
 	decimals int
 	money    bool // decimals are known
 }
@@ -37,7 +37,7 @@ func (r *risen) add(v *big.Int) {
 	r.last = v
 }
 
-// Add takes what one poll told; the first is what is counted from.
+// Add takes the readings of one poll; the sum starts from those of the first.
 func (u *Used) Add(readings []record.Reading) {
 	told := map[string]*big.Int{}
 	var untold []string // purposes of which the amount is not to be used
@@ -76,7 +76,7 @@ func (u *Used) Add(readings []record.Reading) {
 		u.purposes = true
 		if u.parts[name] == nil {
 			u.parts[name] = &risen{}
-			if purposes { // it is told since there is any
+			if purposes { // the system reports a purpose once it has spent on it
 				u.parts[name].add(new(big.Int))
 			}
 		}
@@ -85,8 +85,8 @@ func (u *Used) Add(readings []record.Reading) {
 }
 
 // WithEnded adds what contracts that are over had used to the account of those
-// in use, where the system tells both: nothing leaves it then. It leaves the
-// readings that it is given as they are.
+// in use, where the system reports both: nothing leaves the account then. It does
+// not change the readings that it is given.
 func WithEnded(readings []record.Reading) (all []record.Reading, told bool) {
 	ended := map[string]record.Reading{}
 	for _, r := range readings {
@@ -118,7 +118,7 @@ func WithEnded(readings []record.Reading) (all []record.Reading, told bool) {
 }
 
 // Sum is in the currency's smallest unit, of which 10^decimals make one; false:
-// it, or what one of the currency is, has not been told.
+// no poll has read it, or the currency's decimals.
 func (u *Used) Sum() (amount *big.Int, decimals int, known bool) {
 	if !u.money {
 		return nil, 0, false
@@ -162,7 +162,7 @@ func Baseline(readings []system.Reading) (e record.Event, ok bool) {
 	return record.Event{Kind: EventMoney, What: WhatBaseline, Detail: strings.Join(text, ", ")}, len(text) > 0
 }
 
-// Before are the readings that such an event tells; none: it is another.
+// Before are the readings in such an event; none: it is an event of another kind.
 func Before(e record.Event) (readings []record.Reading) {
 	if e.Kind != EventMoney || e.What != WhatBaseline {
 		return nil

@@ -118,8 +118,8 @@ func (n *node) pack(ctx context.Context, want string, settings uploadSettings, i
 	if got, err := now.packing(); err != nil || got == on {
 		return fmt.Errorf("renterd: packing stays %s on %s although the change was taken (%v)", is[on], n.api.base.Host, err)
 	}
-	// That it was set here is not told: a session that goes on after one that was
-	// killed finds it set, and the system is not another for that.
+	// The identity does not say that it was set here: a session that continues after
+	// one that was killed finds it set, and must report the same system.
 	identity["packing"] = want
 	return nil
 }

@@ -80,7 +80,8 @@ func add(total *big.Int, h sia.Hastings, sign int64) {
 	}
 }
 
-// median is the lower one of an even number; nil when no host tells it.
+// median is the lower of the two middle values of an even number of hosts; nil when
+// no host reports a value.
 func median(hosts []host, of func(host) sia.Hastings, times int64) *big.Int {
 	var all []*big.Int
 	for _, h := range hosts {

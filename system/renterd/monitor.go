@@ -126,7 +126,7 @@ func (n *node) readObjects(ctx context.Context) ([]system.Reading, error) {
 	return out, nil
 }
 
-// readBuffers tells what was accepted and has touched no host yet.
+// readBuffers returns how much data the node has accepted and not sent to hosts yet.
 func (n *node) readBuffers(ctx context.Context) ([]system.Reading, error) {
 	var all []buffer // null when there are none
 	if err := n.api.get(ctx, n.api.url("bus/slabbuffers", "", nil), &all); err != nil {
@@ -185,7 +185,8 @@ func (n *node) readPeers(ctx context.Context) ([]system.Reading, error) {
 	return []system.Reading{number(system.ReadPeers, float64(len(peers)))}, nil
 }
 
-// readHosts tells the hosts that uploads can go to, and the medians of their prices.
+// readHosts returns the number of hosts that uploads can go to, and the medians of
+// their prices.
 func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 	hosts, err := n.hosts(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func (n *node) query() url.Values { return url.Values{"bucket": {n.bucket}} }
 // Put implements system.Node. With packing the end of the object, or all of it,
 // lies in a buffer of the node when it returns. renterd replaces an object of
 // the same key without a word: ours begin with a mark of this run, so that they
-// are nobody else's, and one that was put before is refused here.
+// are no one else's, and Put refuses one that was put before.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	if !n.write {
 		return "", fmt.Errorf("renterd: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
@@ -159,7 +159,7 @@ func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
 		return object{}, err
 	}
 	if o.Size < 0 {
-		return object{}, fmt.Errorf("renterd: %s: the answer tells no size", ref)
+		return object{}, fmt.Errorf("renterd: %s: the answer has no size", ref)
 	}
 	return o, nil
 }

@@ -10,8 +10,8 @@ import (
 // objects on hosts. `totalUploadedSize` lags by seconds and never falls, and
 // what waits in slab buffers is in neither.
 //
-// The node tells totals of buckets only, and summing up the slabs of our objects
-// would take a call for each. So a node that writes tells Absolute only while
+// The node reports totals of buckets only, and summing up the slabs of our objects
+// would take a call for each. So a node that writes reports Absolute only while
 // the bucket has as many objects as it has put there; else it is −1, because
 // what others store meanwhile would count as the cost of ours.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// book is a node's syncer.PeerStore: the peers that it was told of and nobody
-// else. It counts what they deliver.
+// book is a node's syncer.PeerStore: it has the node dial the peers that it was
+// given and no others, and counts what they deliver.
 type book struct {
 	mu    sync.Mutex
 	told  []*entry // in their order
@@ -24,7 +24,7 @@ type book struct {
 	refused          string // the last failure, where no answer has come since
 }
 
-// entry is a peer that the node was told of.
+// entry is a peer that the node was given.
 type entry struct {
 	address   string
 	info      syncer.PeerInfo
@@ -177,7 +177,7 @@ func prefix(s string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-// begin is told that a round of syncing begins: every connected peer gets a
+// begin is called when a round of syncing begins: every connected peer gets a
 // worker, and keeps it until a request of it fails.
 func (b *book) begin() {
 	b.mu.Lock()
@@ -187,9 +187,9 @@ func (b *book) begin() {
 
 // blame finds whose request failed. The library's log does not say it, but a peer
 // has one request under way at most, and none after one that failed in this round:
-// who remains was it. Where several remain, nobody is charged, and what each of
-// them has failed is no longer told. least is the shortest time in which a request
-// can time out: who delivered since then was not waited for.
+// the peer that remains failed. Where several remain, no one is blamed, and their
+// counts of failed requests are not reported any more. least is the shortest time in
+// which a request can time out: a peer that delivered within it did not time out.
 func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -230,7 +230,7 @@ func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	}
 }
 
-// lose is told that a connection is closed. why is empty where nothing is known.
+// lose is called when a connection is closed. why is empty where the cause is unknown.
 func (b *book) lose(e *entry, m *metered, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -239,7 +239,7 @@ func (b *book) lose(e *entry, m *metered, why string) {
 	}
 }
 
-// dial is told of a new connection.
+// dial is called for each new connection, and for each failed attempt to make one.
 func (b *book) dial(e *entry, m *metered, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

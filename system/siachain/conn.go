@@ -16,7 +16,7 @@ import (
 )
 
 // dialer is how the syncer connects: it counts what comes from each peer, and keeps
-// why a connection was lost, which the syncer tells nobody.
+// why a connection was lost, which the syncer does not report.
 type dialer struct {
 	net.Dialer
 	book   *book

@@ -18,8 +18,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// follower is the fresh node. What it tells is kept where the libraries call it, so
-// that nobody who asks waits for a database, or makes one wait.
+// follower is the fresh node. It stores its state when the libraries call it, so that
+// a request for the state neither waits for a database nor delays one.
 type follower struct {
 	book   *book
 	store  *chain.Store

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// listener hears in the syncer's log what it tells in no other way: rounds of
-// syncing and requests that failed. The messages are those of coreutils v0.24.0.
+// listener reads from the syncer's log what the syncer reports in no other way:
+// rounds of syncing and requests that failed. The messages are those of coreutils v0.24.0.
 type listener struct {
 	zapcore.LevelEnabler
 	follower *follower

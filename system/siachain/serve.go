@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// statePath is where a process tells what it does: GET a state.
+// statePath is where a process reports what it does: GET returns a state.
 const statePath = "/state"
 
 // state is the answer.
@@ -25,7 +25,7 @@ type state struct {
 	Following *system.Following `json:",omitempty"` // of a fresh node
 }
 
-// task is what a process is told to do, by its flags.
+// task is what a process is to do, from its flags.
 type task struct {
 	control, listen   string
 	cache, chain, dir string
@@ -101,8 +101,8 @@ type doer interface {
 	close() error
 }
 
-// node serves the control API, and does the task until ctx ends. A task that
-// cannot be done is told through the API, in words, and the process waits to be ended.
+// node serves the control API, and does the task until ctx ends. When the
+// task cannot be done, the API reports why, and the process waits to be ended.
 func (t task) node(ctx context.Context, stdout io.Writer) error {
 	if t.control == "" || t.listen == "" || t.chain == "" || t.do == "follow" && t.dir == "" {
 		return errors.New("sia-chain: give --control, --listen and --chain, and --dir to follow")
@@ -112,7 +112,7 @@ func (t task) node(ctx context.Context, stdout io.Writer) error {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
 	defer control.Close()
-	// before the store is opened, which takes time: peers may be told of the address
+	// before the store is opened, which takes time: peers may already know the address
 	gateway, err := (&net.ListenConfig{}).Listen(ctx, "tcp", t.listen)
 	if err != nil {
 		return fmt.Errorf("sia-chain: %w", err)

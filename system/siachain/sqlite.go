@@ -30,7 +30,7 @@ func registerSQLite() error {
 	return nil
 }
 
-// pureGo opens what go-sqlite3 is told to open.
+// pureGo opens data source names that are written for go-sqlite3.
 type pureGo struct{ driver.Driver }
 
 // pragmas are the parameters of go-sqlite3 that walletd uses.

@@ -103,7 +103,7 @@ func (w *wallet) close() error {
 	return w.store.Close()
 }
 
-// followed is the store, and tells how far it is.
+// followed is the store, and records in the wallet how far it is.
 type followed struct {
 	*sqlite.Store
 	wallet *wallet

@@ -117,8 +117,8 @@ type contractsAnswer struct {
 	// Refreshed contracts were replaced before their end, by one that counts the
 	// same data: what they cost is theirs all the same.
 	Refreshed []contract `json:"refreshedcontracts"`
-	// What follows is told when it is asked for, by releases that know it: contracts
-	// that are of no use any more, and those of periods that are over.
+	// Releases that know the following lists return them on request: contracts that
+	// are of no use any more, and those of periods that are over.
 	Disabled         []contract `json:"disabledcontracts"`
 	Expired          present    `json:"expiredcontracts"`
 	ExpiredRefreshed []contract `json:"expiredrefreshedcontracts"`

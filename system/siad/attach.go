@@ -44,7 +44,7 @@ func (n *node) pieces(ctx context.Context, opt system.Options) (err error) {
 		return err
 	}
 	if own.DataPieces < 1 || own.ParityPieces < 1 {
-		return fmt.Errorf("siad: %s tells no default redundancy; set options `data_pieces` and `parity_pieces`", n.api.base.Host)
+		return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`", n.api.base.Host)
 	}
 	n.data, n.parity = own.DataPieces, own.ParityPieces
 	return nil

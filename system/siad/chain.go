@@ -102,8 +102,8 @@ func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpe
 	return k, copyFile(filepath.Join(root, "consensus", chaincache.Database), filepath.Join(dir, chaincache.Database))
 }
 
-// mine makes the blocks and hands them to siad, one after the other; it tells the
-// last one's identity, and the bytes of all.
+// mine makes the blocks and hands them to siad, one after the other; it returns
+// the last one's identity, and the bytes of all.
 func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) (tip string, size int64, err error) {
 	if err := isDev(ctx, a); err != nil {
 		return "", 0, err

@@ -231,7 +231,7 @@ func (n *follower) Address(context.Context) (string, error) {
 	if r := n.current(); r != nil && r.serves != "" {
 		return r.rpc, nil
 	}
-	return "", fmt.Errorf("siad: %s serves nobody", n.host.Name())
+	return "", fmt.Errorf("siad: %s does not serve peers", n.host.Name())
 }
 
 // Halt implements system.Follower.

@@ -42,10 +42,10 @@ func heightOf(n json.Number) (int64, error) {
 	return int64(h), nil
 }
 
-// following is how far a daemon is. What subscribes to the chain is told of each
-// batch of blocks before the next one is asked for (managedAcceptBlocks ends with
-// updateSubscribers, under the lock), so that nothing lags by more than a batch,
-// and siad does not tell by how much: as if nothing subscribed.
+// following is how far a daemon is. Subscribers to the chain receive each batch of
+// blocks before siad asks for the next one (managedAcceptBlocks ends with
+// updateSubscribers, under the lock), so that none lags by more than a batch. siad
+// does not report by how much: the answer is as if nothing subscribed.
 func (a *api) following(ctx context.Context) (system.Following, error) {
 	c, err := a.consensus(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 	}, nil
 }
 
-// notShared is a peer whose share is not told: siad counts nothing by peer.
+// notShared is a peer whose share is unknown: siad counts nothing by peer.
 func notShared(address, trouble string) system.PeerShare {
 	return system.PeerShare{Address: address, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1, Trouble: trouble}
 }

@@ -35,7 +35,7 @@ func (c consensusState) target() (t types.Hash256, err error) {
 }
 
 // template is the block after parent, without a nonce. All of the subsidy goes to
-// an address that nobody can spend from.
+// an address that no one can spend from.
 func (c consensusState) template(to types.Address) types.Block {
 	height := c.height + 1
 	coins := max(c.InitialCoinbase-min(uint64(height), c.InitialCoinbase), c.MinimumCoinbase)

@@ -33,10 +33,10 @@ func (n *node) Calls() []system.Call {
 // in a list of its own; each counts once. One that was refreshed, which is to say
 // replaced in the period for lack of money, has a list of its own: what it cost
 // counts, its data are the new one's. One that was renewed or has ended leaves
-// these sums: what it had used is told beside them (ended), what it had not used
+// these sums: what it had used is reported beside them (ended), what it had not used
 // goes back to the wallet (ended_unspent, for as long as the renter keeps such
 // contracts in mind, also when it has come back). Releases that do not know the
-// question leave those contracts out of all lists, and nothing is told of them.
+// question leave those contracts out of all lists, and there is no reading of them.
 //
 // siad 1.5 pays for calls of its own from accounts with hosts and says what
 // went there (fund account, maintenance): without it the parts do not make the

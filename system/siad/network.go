@@ -112,7 +112,7 @@ func (d *daemon) funded(ctx context.Context, least, what string) error {
 			return false, "", err
 		}
 		if w.Confirmed.Int == nil {
-			return false, "no balance told", nil
+			return false, "no balance reported", nil
 		}
 		return w.Confirmed.Cmp(want) >= 0, "balance " + w.Confirmed.String(), nil
 	})
@@ -166,7 +166,7 @@ func (n *node) contracts(ctx context.Context, hosts int, p plan) error {
 }
 
 // allowance is generous, so that money ends no experiment. All hosts are on one
-// subnet, and siad forms one contract a subnet unless told otherwise.
+// subnet, and siad forms one contract a subnet unless it is set otherwise.
 func allowance(p plan) url.Values {
 	return url.Values{
 		"funds": {"5000000000000000000000000000"}, "hosts": {strconv.Itoa(p.hosts)},

@@ -46,7 +46,7 @@ type node struct {
 	unwatch      func()
 	stores       []string // the hosts' storage folders
 	sending      sync.Map // time of the put of each object (system.Ref) not known to be at full redundancy
-	session      string   // tells apart what the sessions of a run move aside
+	session      string   // distinguishes what the sessions of a run move aside
 	moved        atomic.Int64
 	cutOff       sync.Map // when each file (system.Ref) that was moved aside is deleted (*time.Timer)
 }

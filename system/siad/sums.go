@@ -14,7 +14,7 @@ import (
 // is to spoil its own sum, not the whole answer.
 type figure struct {
 	n   int64
-	bad string // what stands there instead
+	bad string // the text there instead
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -36,7 +36,7 @@ type monitoredFile struct {
 	UploadedBytes figure   `json:"uploadedbytes"`
 	Progress      float64  `json:"uploadprogress"` // percent; it never falls, not even when hosts are lost
 	Redundancy    float64  `json:"redundancy"`
-	Health        *float64 `json:"health"` // 0: all pieces are there; not told before 1.4
+	Health        *float64 `json:"health"` // 0: all pieces are there; releases before 1.4 do not report it
 }
 
 // count is a sum of bytes.
@@ -94,8 +94,8 @@ func (a *amounts) add(all ...sia.Hastings) {
 	}
 }
 
-// reading is the sum over so many contracts: when one of them does not tell its
-// part, there is no sum.
+// reading is the sum over so many contracts: when one of them does not report
+// its part, there is no sum.
 func (a *amounts) reading(name string, contracts int) system.Reading {
 	r := system.Money(name, new(big.Int).Set(&a.sum), sia.Decimals)
 	if a.told < contracts {
@@ -147,7 +147,7 @@ func (a contractsAnswer) current() []contract {
 }
 
 // ended are the contracts that are over, or of no use any more, each once; false:
-// the release does not tell of them.
+// the release does not report them.
 func (a contractsAnswer) ended() (out []contract, told bool) {
 	seen := map[string]bool{}
 	for _, c := range append(a.current(), a.Refreshed...) {

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// watched is somebody's siad whose way to the end of its chain is watched.
+// watched is a siad of the user's, observed while it follows the chain to its end.
 type watched struct {
 	api *api
 }
@@ -64,7 +64,7 @@ func (w *watched) Address(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if g.Address == "" {
-		return "", fmt.Errorf("siad: %s tells no address of its gateway", w.api.base.Host)
+		return "", fmt.Errorf("siad: %s reports no address of its gateway", w.api.base.Host)
 	}
 	return g.Address, nil
 }

@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// Config says what is simulated. Of pieces, hosts, contracts and Sector, zero
-// stands for the main network's.
+// Config says what is simulated. For pieces, hosts, contracts and Sector, zero
+// means the main network's.
 type Config struct {
 	Hosts        int
 	Contracts    int // with the first so many hosts

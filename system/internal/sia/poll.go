@@ -17,10 +17,10 @@ const (
 // 250 ms. Ten seconds so take some 240 questions, and an hour 540.
 func pause(waited time.Duration) time.Duration { return max(waited/share, shortest) }
 
-// Poll calls done until it says so; the moment it tells is late by at most 2 %
-// of the wait, or 5 ms, and by the time of one answer. An error of done ends the
-// wait, and so does ctx: the error then says what was waited for, and the state
-// that done told last.
+// Poll calls done until it returns ok. It returns late by at most 2 % of the wait,
+// or 5 ms, and by the time of one answer. An error of done ends the wait, and so
+// does ctx: the error then says what was waited for, and the last state that done
+// returned.
 func Poll(ctx context.Context, system, what string, done func(ctx context.Context) (ok bool, state string, err error)) error {
 	last, from := "no answer", time.Now()
 	for {

@@ -21,7 +21,7 @@ type Space struct {
 	Mark string
 }
 
-// Mark is of 50 bits, random or of a run's id, which is random: nobody else's
+// Mark is of 50 bits, random or of a run's id, which is random: no one else's
 // objects begin with it, so that a put replaces nothing, and what a failed put
 // leaves behind is ours to remove, without asking the renter before each put, in
 // the time that is measured. All sessions of a run have the same: a later one

@@ -15,7 +15,8 @@ import (
 	"go.sia.tech/coreutils/chain"
 )
 
-// Progress is told how many blocks of how many are made, about once a second.
+// Progress is called about once a second with the number of blocks made so far and
+// the number of all.
 type Progress func(done, total int)
 
 // payer is a wallet with one output, which it spends and gets back as change.
@@ -115,7 +116,7 @@ func (g *generator) payment(p *payer) (outputs []types.SiacoinOutput, fee types.
 	return outputs, fee
 }
 
-// payee draws who is paid: somebody whose address is seen once, or a watched one.
+// payee draws the address that is paid: one that occurs only once, or a watched one.
 func (g *generator) payee() (a types.Address) {
 	if g.random.Float64() < WatchedShare {
 		return g.watched[g.random.IntN(len(g.watched))]

@@ -10,8 +10,8 @@ import (
 	"go.sia.tech/coreutils/chain"
 )
 
-// lockWait is how long opening a chain to be served waits for whoever has it open
-// to write, which is nobody once it is made.
+// lockWait is how long opening a chain to be served waits for a process that has it
+// open to write. Once the chain is made there is none.
 const lockWait = 5 * time.Second
 
 var errReadOnly = errors.New("the chain is served from a file that several processes share: nothing can be added to it")

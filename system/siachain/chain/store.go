@@ -119,7 +119,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// CheckStore reads all pages of a store that nobody has open, and says what is
+// CheckStore reads all pages of a store that no process has open, and says what is
 // wrong with them. It changes nothing.
 func CheckStore(dir string) error {
 	path := filepath.Join(dir, StoreFile)
