@@ -26,7 +26,7 @@ type Experiment struct {
 	Exit        Exit         `json:"exit" doc:"When to stop the whole run early, with what has been measured so far."`
 	Allow       []string     `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems beyond reading what costs nothing: write objects (removed at the end where the system can; what stays is said), spend money (systems that pay for what they do, such as Sia, pay for reading, too)."`
 	Where       []string     `json:"where,omitempty" split:"no" doc:"Conditions between factors. A combination for which one of them is false is left out of the plan."`
-	Gates       []string     `json:"gates,omitempty" split:"no" doc:"Rules that the run is held to, such as p90(ttfb) < 200ms, success >= 99.9%, throughput within 20% of nginx: each passes, fails or cannot be told, which the report shows and the exit status says. Rules against BASE, such as no worse than BASE by 5%, are decided by plimsoll compare."`
+	Gates       []string     `json:"gates,omitempty" split:"no" doc:"Rules that the run is held to, such as p90(ttfb) < 200ms, success >= 99.9%, throughput within 20% of nginx: each passes, fails or is inconclusive, as the report and the exit status say. Rules against BASE, such as no worse than BASE by 5%, are decided by plimsoll compare."`
 	Skip        []string     `json:"skip,omitempty" doc:"Preconditions not to be checked, by their names in plimsoll doctor."`
 
 	Factors map[string]json.RawMessage `json:"factors,omitempty" yaml:"-"` // the levels of each key that was given as a list

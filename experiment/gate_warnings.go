@@ -103,7 +103,7 @@ func (p *Plan) tooFew(rule gate.Rule) string {
 	need := max(10, int64(math.Ceil(1/(1-q)-1e-6))) // one of them lies beyond, and ten in all
 	for _, c := range p.Cells {
 		if trial, how := c.operations(); trial > 0 && trial < need && c.Retrieve != nil && rule.Means(c.levelOf) {
-			return fmt.Sprintf("`%s` cannot be told: a trial needs %d operations for this percentile, and one of %s has %d (%s)", rule.Text, need, c.ID, trial, how)
+			return fmt.Sprintf("`%s` will be inconclusive: a trial needs %d operations for this percentile, and one of %s has %d (%s)", rule.Text, need, c.ID, trial, how)
 		}
 	}
 	return ""
@@ -130,7 +130,7 @@ func (p *Plan) tooFast(src string) string {
 func (p *Plan) nothingOffered(rule gate.Rule) string {
 	for _, c := range p.Cells {
 		if rule.Metric == "offered_rate" && c.Retrieve != nil && c.Retrieve.Arrivals == nil && rule.Means(c.levelOf) {
-			return fmt.Sprintf("`%s` cannot be told: %s has no `retrieve.arrivals`, and so no offered rate", rule.Text, c.ID)
+			return fmt.Sprintf("`%s` will be inconclusive: %s has no `retrieve.arrivals`, and so no offered rate", rule.Text, c.ID)
 		}
 	}
 	return ""

@@ -126,7 +126,7 @@ func (p *parser) parse(least float64) (r Rule, err error) {
 			return r, err
 		}
 	case "=", "==", "!=":
-		return r, p.fail(t, "use <, <=, > or >=", "%s: whether a measured number equals another cannot be told", quoted(t.text))
+		return r, p.fail(t, "use <, <=, > or >=", "%s: measured numbers cannot be tested for equality", quoted(t.text))
 	case "within":
 		r.Kind = Within
 		if r.Share, err = p.share(m); err != nil {
