@@ -9,7 +9,7 @@ import (
 // the value of an option, of a misspelt option, or beside the mistake. Values
 // that may be secrets are hidden, and blanked wherever their line is quoted.
 
-// blanked stands for a hidden value in a quoted line.
+// blanked replaces a hidden value in a quoted line.
 const blanked = "***"
 
 // hide keeps n, with all that is in it, out of quoted lines.
@@ -124,8 +124,8 @@ func (e *Error) blankBroken() {
 // them is not right.
 var credentials = regexp.MustCompile(`^\s*(?:([A-Za-z][A-Za-z0-9+.-]*)://)?(?:([^/?#\s@]*)@|[^/?#\s@\[\]]*:[0-9]*[^0-9/?#\s@\]][^\s@]*@)`)
 
-// hasCredentials reports whether a line of text begins with a URL that tells how
-// to log in. The user's name alone is part of an sftp URL.
+// hasCredentials reports whether a line of text begins with a URL that contains
+// credentials. In an sftp URL a user name alone is none.
 func hasCredentials(text string) bool {
 	for line := range strings.Lines(text) {
 		m := credentials.FindStringSubmatch(line)

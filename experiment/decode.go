@@ -232,8 +232,8 @@ func (d *decoder) unit(path string, n *node, name string, err error) {
 	d.fail(path, n, hint, "%s: %s", name, msg)
 }
 
-// elements is the list that n is: itself, or, where a single value stands for
-// a list of one, that. A --set value is split at its commas.
+// elements are the entries of the list n; a single value is a list of one. A --set
+// value is split at its commas.
 func elements(n *node, f field) []*node {
 	if n.kind == listNode {
 		return n.items
@@ -253,8 +253,8 @@ func elements(n *node, f field) []*node {
 }
 
 // levels are the values of a key that may be a factor: n itself where it is one value.
-// A value that is itself a list of mappings stands in a list of its own, unless there is
-// but one.
+// Values that are themselves lists of mappings are written as a list of such lists; one
+// alone needs no list around it.
 func levels(n *node, f field) []*node {
 	if f.list() && n.kind == listNode && !slices.ContainsFunc(n.items, func(item *node) bool { return item.kind != mappingNode }) {
 		return []*node{n}

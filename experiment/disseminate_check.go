@@ -135,7 +135,7 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 }
 
 // afterDeadline reports whether the fault has a moment at which no trial is
-// running any more. Of random arrivals nobody knows when the last one is.
+// running any more. With random arrivals it is unknown when the last one comes.
 func (e *Experiment) afterDeadline(s *Disseminate, f Fault) bool {
 	return s.Join.Poisson == 0 && f.At.Timed && e.Limits.Deadline > 0 &&
 		f.At.After.Seconds() >= arriving(s)+e.Limits.Deadline.Seconds()

@@ -12,7 +12,7 @@ const (
 	// swarmSlack is how many load lines a swarm takes.
 	swarmSlack = 2.0
 	// servedSlack is how many times the seeders take what they need to send
-	// everything themselves, where nobody passes anything on.
+	// everything themselves, where no other node passes anything on.
 	servedSlack = 1.2
 	// swarmRate is how fast one machine moves content between all nodes of a
 	// swarm together, in bytes per second, whatever their links would carry.

@@ -16,5 +16,5 @@
 //	label     the short name of a factor in tables
 //
 // A field of type [Axis] may be given as a list, which makes it a factor. The
-// tag short on a blank field names the fields that a bare value stands for.
+// tag short on a blank field names the fields that a bare value sets.
 package experiment

@@ -16,11 +16,11 @@ const (
 	tcpShare = 1448.0 / 1538.0
 	// initialWindow is the first flight of a TCP connection (RFC 6928).
 	initialWindow = 10 * 1448.0
-	// unlimitedRate stands for a link without a limit, in bytes per second.
+	// unlimitedRate is assumed for a link without a limit, in bytes per second.
 	unlimitedRate = 1e9
 	// loadRate is how fast a started system takes its objects, in bytes per second.
 	loadRate = 200e6
-	// unknownSize stands for whole objects of unknown size, in bytes.
+	// unknownSize is assumed for whole objects of unknown size, in bytes.
 	unknownSize = 100 << 20
 	// aroundTrial is what a trial takes beside its load: the check of the
 	// link, the probe of the server, the books. Seconds.

@@ -275,8 +275,8 @@ func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {
 	return cells, bad
 }
 
-// varying tells which axes are factors of the plan: those with several levels and,
-// where nothing else tells systems with a link or objects of their own apart, one
+// varying reports which axes are factors of the plan: those with several levels and,
+// where nothing else distinguishes systems with a link or objects of their own, one
 // whose only level is not zero.
 func varying(combos []combination) []bool {
 	axes := combos[0].axes

@@ -121,7 +121,7 @@ type Exit struct {
 }
 
 // Floor is the least progress of a load test: bytes that are stored (with their
-// redundancy, where the system tells) in every full window.
+// redundancy, where the system reports it) in every full window.
 type Floor struct {
 	Bytes  Bytes    `json:"bytes" default:"1.35GB" min:"1B" doc:"Bytes per window, at least; none at all is less."`
 	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides; over the servers' bytes, where the system tells them, from poll to poll."`

@@ -43,7 +43,7 @@ func isSuccess(metric string) bool {
 	return slices.Contains([]string{"success", "success_rate", "ok_rate"}, metric)
 }
 
-// tooSeldom tells that a share of successes cannot be shown by as many operations
+// tooSeldom warns that a share of successes cannot be shown by as many operations
 // as the plan has in a cell, even if none fails: n of n show, with 95 %, no more
 // than 0.05^(1/n) (Clopper and Pearson, 1934), and in m trials they are worth
 // n · (t(n−1)/t(m−1))² (Korn and Graubard, 1998). Empty: it can, or how many
@@ -90,7 +90,7 @@ func (c *Cell) operations() (n int64, how string) {
 
 var percentile = regexp.MustCompile(`_p([0-9]+)$`)
 
-// tooFew tells that no trial of a cell has the operations that a percentile needs.
+// tooFew warns that no trial of a cell has the operations that a percentile needs.
 func (p *Plan) tooFew(rule gate.Rule) string {
 	digits := percentile.FindStringSubmatch(rule.Metric)
 	if digits == nil {
@@ -109,7 +109,7 @@ func (p *Plan) tooFew(rule gate.Rule) string {
 	return ""
 }
 
-// tooFast tells that a throughput is asked for which the link cannot carry.
+// tooFast warns that a rule asks for a throughput that the link cannot carry.
 func (p *Plan) tooFast(src string) string {
 	names := p.Experiment.gateNames(p.Cells)
 	names.Metrics, names.Headline = []gate.Metric{{Key: "throughput", Unit: "B/s"}}, "throughput"
@@ -125,7 +125,8 @@ func (p *Plan) tooFast(src string) string {
 	return ""
 }
 
-// nothingOffered tells that a rule speaks of what only cells with arrivals have.
+// nothingOffered warns that a rule needs an offered rate, which only cells with
+// arrivals have.
 func (p *Plan) nothingOffered(rule gate.Rule) string {
 	for _, c := range p.Cells {
 		if rule.Metric == "offered_rate" && c.Retrieve != nil && c.Retrieve.Arrivals == nil && rule.Means(c.levelOf) {

@@ -88,7 +88,7 @@ func (d *decoder) check(e *Experiment) {
 }
 
 // loadSection gives a load test without a section of its own all defaults: each
-// key of it has one. The other scenarios need to be told more.
+// key of it has one. The other scenarios need a section in the file.
 func (d *decoder) loadSection(e *Experiment) {
 	v := reflect.ValueOf(e).Elem()
 	for _, f := range tableOf(v.Type()).fields {
@@ -185,7 +185,7 @@ func (d *decoder) limits(e *Experiment) {
 	}
 }
 
-// mostYears is a plan that nobody means, in years.
+// mostYears is the greatest length of a plan, in years: a longer one is a mistake.
 const mostYears = 1000
 
 // length refuses plans that take absurdly long.

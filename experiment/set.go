@@ -176,7 +176,7 @@ func pick(list, key *node) (int, *Error) {
 }
 
 // chooseSystems keeps the systems that value names, in the order of value. A
-// name that the file does not have stands for a system of that kind.
+// name that the file does not have adds a system of that kind.
 func (d *decoder) chooseSystems(list, value *node) {
 	var kept []*node
 	for _, want := range elements(value, field{}) {

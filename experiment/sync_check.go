@@ -114,7 +114,7 @@ func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
 		return c.fault("sync."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
 	}
 	if c.e.attached() {
-		// Nobody knows what the node follows, from whom, and where it keeps it.
+		// What the node follows, from whom, and where it keeps it are unknown.
 		*s = Sync{Storage: "disk", Poll: s.Poll}
 		return nil
 	}

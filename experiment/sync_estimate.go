@@ -69,7 +69,7 @@ func (s *Sync) honest() int {
 func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 	s := c.Sync
 	if s.Blocks == 0 {
-		return CellEstimate{Bound: Open} // an attached node: nobody knows what it follows
+		return CellEstimate{Bound: Open} // an attached node: what it follows is unknown
 	}
 	est := CellEstimate{Bytes: s.bytes(), Limit: "machine"}
 	moving := followWork * s.work()

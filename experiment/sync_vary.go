@@ -28,7 +28,7 @@ type Varied struct {
 // VariedLevel is one value of such a factor.
 type VariedLevel struct {
 	Value   string            `json:"value"`   // as in the file, canonical; the name of a set of options
-	Options map[string]string `json:"options"` // what the systems are told, as in SystemUse.With
+	Options map[string]string `json:"options"` // what the systems are given, as in SystemUse.With
 }
 
 // values are the levels in words.
@@ -329,8 +329,8 @@ func (v *variedReader) unknown(spec *SystemSpec, key *node, path string) {
 	v.d.fail(path, key, hint, "system `%s` has no option `%s`", spec.Name, key.text)
 }
 
-// options are what the combination tells the systems, and which of them concern
-// the network or the peers alone.
+// options are those that the combination sets for the systems, and which of them
+// concern the network or the peers alone.
 func (c *combination) options() (all map[string]string, network []string) {
 	for i, a := range c.axes {
 		name, is := strings.CutPrefix(a.path, varyPath+".")

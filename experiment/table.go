@@ -21,7 +21,7 @@ type field struct {
 	required bool
 	noSplit  bool
 	scenario string
-	element  bool         // stands for one entry of a list
+	element  bool         // describes one entry of a list
 	axis     bool         // may be a list of values, which makes it a factor
 	typ      reflect.Type // of one value
 	index    int
@@ -30,7 +30,7 @@ type field struct {
 // table is one mapping of the format.
 type table struct {
 	fields []field
-	short  []string // keys that a bare value stands for
+	short  []string // keys that a bare value sets
 }
 
 func tableOf(t reflect.Type) table {

@@ -17,7 +17,7 @@ type scalar interface {
 	parse(text string) error
 	// String is the canonical text; parse reads it back to the same value.
 	String() string
-	// describe tells the schema, the reference and the errors what is allowed.
+	// describe says what is allowed, for the schema, the reference and the errors.
 	describe() scalarKind
 }
 

@@ -247,7 +247,7 @@ func (p *whereParser) operand() operand {
 	return operand{token: t}
 }
 
-// begins reports whether what stands before a slash is a path.
+// begins reports whether the text before the first slash is a path.
 func (p *whereParser) begins(text string) bool {
 	before, _, _ := strings.Cut(text, "/")
 	_, ok := p.paths[before]

@@ -37,7 +37,7 @@ const (
 // conn is a connection slot: at most one connection and one operation at a time.
 type conn struct {
 	fd         int
-	generation int32 // tells events of this connection from those of one before it in the slot
+	generation int32 // distinguishes events of this connection from those of one before it in the slot
 	index      int32 // in loop.conns
 	state      uint8
 	target     netip.AddrPort
@@ -259,7 +259,7 @@ func (l *loop) pull(c *conn) {
 		return
 	}
 	if c.state == idle {
-		// The server closed a kept connection, or says something nobody asked for.
+		// The server closed a kept connection, or sent data without a request.
 		if errno == 0 && n > 0 {
 			l.tally.unsolicited++
 		}
@@ -450,7 +450,7 @@ func (l *loop) listenFrom(c *conn) { c.quiet, c.before = l.now, l.link.bytes.Loa
 // wake-up.
 func (l *loop) proceed(c *conn) {
 	if c.state != body {
-		return // the end of the stream tells
+		return // the body lasts until the server closes
 	}
 	if c.left == 0 {
 		l.complete(c, false)

@@ -83,7 +83,7 @@ type Object struct {
 	// tell a truncated object from a short one.
 	Size int64 `json:"size"`
 	// Within keeps ranges in the object's first bytes, so many; 0: all of it. A
-	// Filecoin piece ends in zeros that fill it up, which nobody retrieves.
+	// Filecoin piece ends in zeros that fill it up, which no client retrieves.
 	Within int64 `json:"within,omitempty"`
 	// Windows keep ranges in parts of the object: Window bytes from each of these
 	// offsets. None: ranges are drawn from all of it.

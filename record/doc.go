@@ -3,7 +3,7 @@
 // years later.
 //
 // A [Run] writes; a [Reader] reads, also while the run is still writing, on
-// another machine, or from read-only media. Between them stands run.db, whose
+// another machine, or from read-only media. Between them lies run.db, whose
 // schema is documented in docs/run-db.md.
 //
 // What is durable when: [Create], [Run.Begin], [TrialWriter.End],

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Mark is how far one node of a swarm was when it was asked. The state told lies
-// between the poll's start and its end; what it tells for the first time happened
-// after Before, the start of the last poll that did not tell it yet.
+// Mark is how far one node of a swarm was when it was asked. The state reported
+// lies between the poll's start and its end; what it reports for the first time
+// happened after Before, the start of the last poll that did not report it yet.
 //
 // In the scenario sync there is one node, the fresh one, and Verified is the height
 // of its chain, in blocks, Written that up to which everything that subscribes to
@@ -21,11 +21,11 @@ import (
 type Mark struct {
 	Node     int           // index into the trial's nodes, see DetailRole
 	Before   time.Duration // start of the poll of this node whose mark this follows, since the trial's epoch; the node's start when there was none
-	Start    time.Duration // of the poll that told it
+	Start    time.Duration // of the poll that reported it
 	End      time.Duration
 	Verified int64  // bytes of the content that the node has and has checked
-	Written  int64  // bytes of them that it says are on its disk; −1: it does not tell
-	Received int64  // payload bytes received, duplicates included; −1: it does not tell
+	Written  int64  // bytes of them that it says are on its disk; −1: it does not report it
+	Received int64  // payload bytes received, duplicates included; −1: it does not report it
 	Sent     int64  // payload bytes sent; −1 likewise
 	Peers    int    // connected; −1 likewise
 	Complete bool   // the node says that it has all
@@ -77,7 +77,7 @@ func (m *Mark) check() error {
 	return fmt.Errorf("impossible mark: %s: %+v", why, *m)
 }
 
-// told is NULL for what a node does not tell.
+// told is NULL for what a node does not report.
 func told(v int64) sql.NullInt64 { return sql.NullInt64{Int64: v, Valid: v >= 0} }
 
 func orUntold(v sql.NullInt64) int64 {

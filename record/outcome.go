@@ -5,8 +5,9 @@ import "fmt"
 // Outcome says how one operation ended. The set is closed: every operation of
 // every scenario ends in exactly one of these. Only the server's failures
 // count against the server (see [Outcome.ServerFailure]); deadlines, operations
-// in flight and those that a full link starved are shown beside them, because a healthy server under a fair-shared burst looks half broken
-// to a client with a short deadline.
+// in flight and those that a full link starved are reported separately, because
+// a healthy server under a fair-shared burst looks half broken to a client with a
+// short deadline.
 type Outcome uint8
 
 const (

@@ -14,7 +14,7 @@ type Poll struct {
 	Intended time.Duration // on the absolute schedule
 	Start    time.Duration
 	End      time.Duration
-	Missed   int // polls of the schedule before this one that were left out, because an earlier one took too long or nobody was there
+	Missed   int // polls of the schedule before this one that were left out, because an earlier one took too long or no collector was running
 	Calls    []PollCall
 	Readings []Reading
 }

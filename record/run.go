@@ -382,8 +382,8 @@ func (r *Run) Flush() error {
 	return r.flush()
 }
 
-// sync brings what was committed of jobs and polls to the disk. Nobody waits for
-// it: SQLite's log is a file like any other.
+// sync brings what was committed of jobs and polls to the disk. No writer waits
+// for it: SQLite's log is a file like any other.
 func (r *Run) sync() error {
 	r.mu.Lock()
 	needed := r.journal
@@ -442,7 +442,7 @@ func (r *Run) Close() error {
 	r.stop()
 	<-r.stopped
 	err = errors.Join(err, r.Reader.Close())
-	// The log is folded into run.db, which then stands alone. Where readers are
+	// The log is folded into run.db, which is then complete by itself. Where readers are
 	// connected the log's file stays, empty, for them.
 	if r.err == nil {
 		_, _ = r.conn.ExecContext(context.Background(), `PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)

@@ -95,17 +95,17 @@ const (
 	DetailNodeCPU      = "node_cpu"      // CPU seconds of the node's processes in that time
 	DetailNodeRSS      = "node_rss"      // bytes: largest resident set of the node's processes in that time
 	DetailProbe        = "probe"         // seconds to store a small object when nothing else is under way, median of a probe, by phase of an upload with attribution: "03 files"
-	DetailPID          = "pid"           // process id: tells a process from the one that took its place
+	DetailPID          = "pid"           // process id: distinguishes a process from the one that replaced it
 	DetailRSSStart     = "rss_start"     // bytes: resident set of a process once it was ready, before anything was stored
 	DetailPSSStart     = "pss_start"     // bytes: proportional set likewise
 	DetailRSSRest      = "rss_rest"      // bytes: resident set of a process just before the load
 	DetailPSSRest      = "pss_rest"      // bytes: proportional set likewise
 	// Of the peers of a fresh node, in their order.
 	DetailPeerBlocks  = "peer_blocks"   // blocks that it delivered
-	DetailPeerBytes   = "peer_bytes"    // bytes received from it; −1: not told
-	DetailPeerBusy    = "peer_busy"     // seconds that it took to deliver its blocks; −1: not told
-	DetailPeerTimeout = "peer_timeouts" // requests to it that timed out; −1: not told
-	DetailPeerFailed  = "peer_failed"   // requests to it that failed for other reasons; −1: not told
+	DetailPeerBytes   = "peer_bytes"    // bytes received from it; −1: unknown
+	DetailPeerBusy    = "peer_busy"     // seconds that it took to deliver its blocks; −1: unknown
+	DetailPeerTimeout = "peer_timeouts" // requests to it that timed out; −1: unknown
+	DetailPeerFailed  = "peer_failed"   // requests to it that failed for other reasons; −1: unknown
 	DetailPeerRate    = "peer_rate"     // bit/s: rate of its link towards the node; 0: unlimited
 	DetailPeerManner  = "peer_manner"   // 0: honest, 1: silent, 2: a stranger
 	DetailRSSPeak     = "rss_peak"      // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)

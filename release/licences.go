@@ -45,8 +45,8 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright)
 
 // licences are the texts that must go with the binary: those of its modules, of Go
 // itself and of the packages in the page's bundle (from web/node_modules, which
-// `make web` fills). A module without one that
-// is not known to be [bare] is an error: somebody has to look.
+// `make web` fills). A module without one that is not known to be [bare] is an
+// error: a person must check it.
 func licences(mods []module, web string) ([]byte, error) {
 	var b bytes.Buffer
 	add := func(what, dir string) error {

@@ -30,8 +30,8 @@ func NewCreatedObjects(use experiment.SystemUse) *CreatedObjects {
 }
 
 // Add notes an object that is there, or may be: with the ref of an operation
-// that failed after it had one, too. Of one that gave an empty ref nobody knows
-// what it has left.
+// that failed after it had one, too. If the ref is
+// empty, it is not known what the operation has left.
 func (b *CreatedObjects) Add(ref system.Ref) {
 	if b == nil {
 		return

@@ -82,7 +82,7 @@ func inBase(base, path string) string {
 }
 
 func readTrace(path string) (*workload.Trace, error) {
-	// Opening a named pipe would wait for somebody who writes to it.
+	// Opening a named pipe would block until a process writes to it.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("data.trace: %s is not a regular file", path)
 	}

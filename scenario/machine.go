@@ -9,7 +9,7 @@ import (
 )
 
 // What the machine as a whole did while a trial lasted (of a trial that goes on over
-// several sessions, in the last), by which a report tells what it was limited by.
+// several sessions, in the last), from which a report derives what limited it.
 
 func BoxCPU() record.Metric {
 	return record.Metric{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
@@ -28,7 +28,7 @@ func EmulatorThread() record.Metric {
 
 func IOPressure() record.Metric {
 	return record.Metric{Key: "io_pressure", Name: "waiting for storage", Unit: "ratio", Better: record.Lower,
-		Help: "share of the trial's time in which at least one task on the machine, whoever it belonged to, waited for storage: the \"some\" of /proc/pressure/io, which also counts while others compute; not told by kernels without pressure stall information"}
+		Help: "share of the trial's time in which at least one task on the machine, whoever it belonged to, waited for storage: the \"some\" of /proc/pressure/io, which also counts while others compute; not reported by kernels without pressure stall information"}
 }
 
 // PutUsage adds what the engine saw of the processes.

@@ -18,7 +18,7 @@ type Network interface {
 	Check(ctx context.Context, from, to int) (record.LinkCheck, error)
 	// Traffic is what has crossed the access link of each node since the run began,
 	// in bytes of IP packets as they are on the wire; what the link then dropped was
-	// sent and not received. NaN where it cannot be told.
+	// sent and not received. NaN where it cannot be measured.
 	Traffic(ctx context.Context) []Traffic
 	// Emulated is false where links are not emulated on this machine; why says it.
 	Emulated() (ok bool, why string)

@@ -78,8 +78,8 @@ type Site struct {
 	Limits experiment.Limits
 	Kept   string        // directory of the run directory for what later sessions need; made by who writes there; empty: none
 	Base   string        // directory that relative paths of the experiment file start from
-	Steady time.Duration // window of exit.steady; 0: nobody asks for it
-	// Event records something that happened; Say tells the user.
+	Steady time.Duration // window of exit.steady; 0: not in use
+	// Event records something that happened; Say informs the user.
 	Event func(kind, what, detail string, took time.Duration)
 	Say   func(text string)
 }
@@ -115,7 +115,7 @@ type Sink struct {
 	// Now is the time since Epoch: monotonic within a session, and beyond
 	// everything that earlier sessions of the trial have recorded.
 	Now func() time.Duration
-	// State tells how far the trial is; exit conditions judge by it. When one of
+	// State is given the progress of the trial; exit conditions judge by it. When one of
 	// them is met, the trial's context ends with a *[Stop] as its cause.
 	State func(State)
 }
@@ -151,14 +151,14 @@ type State struct {
 	Objects    int64         // of the data set
 	Accepted   int64         // objects
 	Durable    int64         // of them
-	Settles    bool          // the system tells when one is durable
+	Settles    bool          // the system reports when one is durable
 	Failed     int64         // given up
 	Refused    int64         // given up
 	Unreadable int64         // our own data could not be read
 	Bytes      int64         // file bytes accepted
-	Absolute   int64         // bytes of storage servers since the trial began; −1: not told
-	AbsoluteAt time.Duration // end of the poll that told it; negative: none of this session did
-	Spent      *big.Int      // used up since the trial began, its budget included, in the smallest unit; nil: not told
+	Absolute   int64         // bytes of storage servers since the trial began; −1: not reported
+	AbsoluteAt time.Duration // end of the poll that reported it; negative: no poll of this session did
+	Spent      *big.Int      // used up since the trial began, its budget included, in the smallest unit; nil: not reported
 	Decimals   int           // of Spent
 	Finished   int64         // attempts that came to an end of their own, in this trial
 	Failures   int64         // of them that failed through the server
@@ -237,14 +237,14 @@ type Usage struct {
 	SystemCPU     float64 // CPU seconds of the system's processes; NaN when none can be observed
 	SystemRSSPeak float64 // bytes, their sum; NaN likewise
 	OthersBusy    float64 // share of the box's CPU used by processes that are not ours
-	HarnessCPU    float64 // share of the box's CPU used by this process; NaN where it cannot be told
-	BoxCPU        float64 // share of the box's CPU used by anybody; NaN likewise, and over less than a second. Near 1: it is the machine that was measured
+	HarnessCPU    float64 // share of the box's CPU used by this process; NaN where it cannot be measured
+	BoxCPU        float64 // share of the box's CPU used by all processes together; NaN likewise, and over less than a second. Near 1: it is the machine that was measured
 	EmulatorCPU   float64 // share of it used by the link emulator's process, where there is one; NaN likewise
 	// EmulatorThread is the share of the time in which the busiest thread of the
 	// emulator's process used a CPU; NaN as BoxCPU, and where there is no such process.
 	EmulatorThread float64
 	BusiestCPU     float64     // CPUs that the one of the system's processes kept busy that used most; NaN likewise
-	IOPressure     float64     // share of the time in which somebody on the machine waited for storage; NaN where the kernel does not tell
+	IOPressure     float64     // share of the time in which at least one task on the machine waited for storage; NaN where the kernel does not report it
 	Nodes          []NodeUsage // of a swarm, in the order of the cluster's nodes
 }
 

@@ -25,7 +25,7 @@ func (f Filesystem) String() string {
 // Memory reports whether it keeps its files in memory.
 func (f Filesystem) Memory() bool { return f.Type == "tmpfs" || f.Type == "ramfs" }
 
-// FilesystemOf tells what a directory, which must exist, is on, from
+// FilesystemOf finds the file system of a directory, which must exist, in
 // /proc/self/mountinfo (proc_pid_mountinfo(5)): the last of the mounts whose mount
 // point is the longest that the path begins with.
 func FilesystemOf(dir string) (Filesystem, error) {

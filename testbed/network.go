@@ -181,7 +181,7 @@ func awaitUp(ends ...cable) error {
 	return nil
 }
 
-// introduce tells h and the others each other's hardware addresses for good:
+// introduce gives h and the others each other's hardware addresses for good:
 // address resolution over a slow or lossy link would show up as latency.
 func (n *network) introduce(h *host, others []*host) error {
 	for _, o := range others {
@@ -235,7 +235,7 @@ func family(a netip.Addr) int {
 	return unix.AF_INET6
 }
 
-// nodad: an address is usable at once, nobody else here can have it.
+// nodad: an address is usable at once, no other host here can have it.
 func nodad(a netip.Addr) int {
 	if a.Is6() {
 		return unix.IFA_F_NODAD

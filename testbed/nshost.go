@@ -54,7 +54,7 @@ func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, err
 		d.LocalAddr = h.localAddr(network, address)
 	}
 	// The socket belongs to the namespace it was made in; waiting for the
-	// connection takes a thread of its own, so slow links delay nobody else.
+	// connection takes a thread of its own, so slow links delay no other caller.
 	var c net.Conn
 	err := inNamespace(h.ns, func() (err error) {
 		c, err = d.DialContext(ctx, network, address)
@@ -135,7 +135,7 @@ func (h *host) ListenPacket(ctx context.Context, network, address string) (net.P
 // FreePort returns a TCP port of the host's address that was free a moment ago.
 // It lies below the ports that the kernel hands out by itself (from 10000 on a
 // host with a namespace, from 32768 elsewhere): between our look and the daemon's
-// bind, somebody's connection or listener without a port of its own cannot take it.
+// bind, no connection or listener that leaves the choice to the kernel can take it.
 func (h *host) FreePort(ctx context.Context) (int, error) {
 	const first, last, tries = 2048, 9999, 64
 	for range tries {

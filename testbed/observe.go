@@ -77,7 +77,7 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 	}
 }
 
-// quiet ends an observation; when it was the last, nobody waits for last words.
+// quiet ends an observation; when it was the last, the last words are dropped.
 func (t *Testbed) quiet() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,8 +86,8 @@ func (t *Testbed) quiet() {
 	}
 }
 
-// Poll looks at every process and the box once. While somebody observes, it also
-// tells the final account of those that were stopped since the last poll.
+// Poll looks at every process and the box once. During an observation, it
+// also returns the final samples of those that ended since the last poll.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	t.polling.Lock()
 	defer t.polling.Unlock()
@@ -205,8 +205,8 @@ func (m *usageMeter) poll(members []stat, pss bool) record.Sample {
 	}
 }
 
-// cpuRounding: a process's own CPU is known to the nanosecond, what it leaves to
-// its parent is shown in whole ticks of user and of system time, so a sum may
+// cpuRounding: the kernel reports a process's own CPU to the nanosecond, but what
+// it leaves to its parent in whole ticks of user and of system time, so a sum may
 // seem to fall by this much.
 const cpuRounding = 3.0 / clockTicks
 

@@ -49,7 +49,7 @@ func (p *Process) portHint() string {
 }
 
 // portOwner names the process that listens on a TCP port of the host: "nginx
-// (pid 12)". Empty when nobody does or the kernel does not tell us.
+// (pid 12)". Empty when none does or the kernel does not say.
 func (h *host) portOwner(port int) string {
 	var inodes map[string]bool
 	_ = inNamespace(h.ns, func() error {

@@ -129,7 +129,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	})
 	if err != nil {
 		p.closeStdin()
-		if cmd.Process != nil { // it runs, and nobody would know of it after a crash
+		if cmd.Process != nil { // it runs, and no later run could find it after a crash
 			_ = killGroup(p.pid, syscall.SIGKILL)
 			_ = cmd.Wait()
 		}
@@ -344,7 +344,7 @@ func (p *Process) Restarted() int { return p.nth }
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is nil while the process runs, and when it ended because it was told to
+// Err is nil while the process runs, and when it ended because it was stopped
 // or with status 0; else it says how it ended, with the end of its log.
 func (p *Process) Err() error {
 	p.mu.Lock()
@@ -352,8 +352,8 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// Crashed says how a process crashed that had been told to end: by which signal,
-// although nobody had sent it. Empty: it did not, or has not ended.
+// Crashed says how a process crashed while it was being stopped: by which signal,
+// one that we had not sent. Empty: it did not, or has not ended.
 func (p *Process) Crashed() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -403,7 +403,7 @@ func (p *Process) escalate(ctx context.Context, steps []StopStep) error {
 	p.stopping = true
 	p.mu.Unlock()
 	// Who belongs to it must be known before it ends: a child with a session and
-	// an environment of its own cannot be told from others once it is orphaned.
+	// an environment of its own cannot be recognized once it is orphaned.
 	p.parting()
 	began := time.Now()
 	for _, s := range steps {

@@ -51,7 +51,7 @@ func (s ShapeSpec) shaped() bool {
 // DefaultCongestion is what most machines use.
 const DefaultCongestion = "cubic"
 
-// unlimitedRate stands for the rate of an unlimited link when buffers are sized
+// unlimitedRate is assumed for an unlimited link when buffers are sized
 // (bit/s): about what one stream over an emulated link reaches.
 const unlimitedRate = 10e9
 

@@ -77,7 +77,7 @@ func stateDir() (string, error) {
 		return "", fmt.Errorf("testbed: state directory: %w", err)
 	}
 	// Others may write to the temporary directory; we kill and remove what the
-	// files in here name, so nobody else may have made it.
+	// files in here name, so the directory must be ours alone.
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 || !ownedByUs(dir) {
 		return "", fmt.Errorf("testbed: state directory %s is not ours alone; remove it", dir)
 	}
@@ -171,8 +171,8 @@ func (s *state) isClosed() bool {
 	return s.closed
 }
 
-// create makes the file. It is locked before it has its name, so that nobody
-// takes a run for dead that is being born.
+// create makes the file. It is locked before it has its name, so that no
+// other process takes a run that is being created for a dead one.
 func (s *state) create() (err error) {
 	tmp := s.path + bornSuffix
 	if s.f, err = os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {

@@ -26,7 +26,7 @@ type Options struct {
 	Emulate string       // "auto" (or empty), "netem", "tun", "none": how links are emulated
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
-	Log     func(string) // told what happens, one line each; may be nil
+	Log     func(string) // called with what happens, one line each; may be nil
 	Lost    func(error)  // called when nothing would clean up after plimsoll any more: the run must end; may be nil
 }
 
@@ -60,7 +60,7 @@ type Testbed struct {
 
 	shape     shaper
 	observers atomic.Int32    // how many observe now
-	lastWords []record.Sample // of processes that have ended since the last poll, while somebody observes
+	lastWords []record.Sample // of processes that have ended since the last poll; kept during observations only
 
 	polling sync.Mutex // one poll at a time: a counter that seems to fall is taken for a process that has ended
 	box     box

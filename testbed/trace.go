@@ -31,7 +31,7 @@ func (t *Testbed) Trace(hosts ...Host) *Trace {
 		h.traces = append(h.traces, tr)
 		for _, p := range h.procs {
 			select {
-			case <-p.done: // by itself, and nobody has taken notice
+			case <-p.done: // ended by itself, which has not been noticed yet
 			default:
 				tr.add(p)
 			}
@@ -94,8 +94,8 @@ func (p *Process) Peak() float64 {
 
 // lastWord is the final account of a process that is taken off the books, for the
 // next poll: what it used since the one before must not be lost, and one that came
-// and went between two polls would never be seen. Nobody waits for it while nobody
-// observes.
+// and went between two polls would never be seen. It is kept during
+// observations only.
 func (p *Process) lastWord() {
 	t := p.host.t
 	if t.observers.Load() == 0 {
@@ -109,8 +109,8 @@ func (p *Process) lastWord() {
 	t.lastWords = append(t.lastWords, s)
 }
 
-// parting looks at a process that is about to be ended: what the members of its
-// family have read and written is told only while they live.
+// parting looks at a process that is about to be ended: the kernel reports what the
+// members of its family have read and written only while they live.
 func (p *Process) parting() {
 	t := p.host.t
 	if t.observers.Load() == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// watched is a server that somebody else runs on this machine.
+// watched is a server on this machine that we did not start.
 type watched struct {
 	name  string
 	pids  map[int]uint64 // who listened when it was found, with their start times

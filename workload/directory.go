@@ -24,7 +24,7 @@ type Directory struct {
 // ReadDirectory lists the tree below root. Regular files belong to the set.
 // Symbolic links, to files or directories, and special files (devices, sockets,
 // pipes) do not: links may lead out of the tree or in circles, the others never
-// end. [Directory.Left] tells them. The root itself may be a link. The error
+// end. [Directory.Left] lists them. The root itself may be a link. The error
 // names the directories that cannot be listed and the files whose names cannot
 // be used, up to ten of them. No file is opened: one that cannot be read shows
 // when it is.

@@ -19,7 +19,7 @@ type Synthetic struct {
 	dup   duplicates
 }
 
-// Names names the objects of a set. Nil stands for numbers: 00000000.bin.
+// Names names the objects of a set. Nil means numbers: 00000000.bin.
 type Names interface {
 	Name(i int) string // unique
 }
@@ -38,8 +38,8 @@ type Options struct {
 }
 
 // NewSynthetic makes a set of n objects: those of sizes are the originals. With
-// duplicates there are more objects than originals; [Originals] tells how many
-// originals n objects have.
+// duplicates there are more objects than originals; [Originals] returns how
+// many originals n objects have.
 func NewSynthetic(n int, sizes Sizes, names Names, opt Options) (*Synthetic, error) {
 	if opt.Copies == 0 {
 		opt.Copies = 1

@@ -16,7 +16,7 @@ import (
 // Trace is a list of sizes, and of names where they are given.
 type Trace struct {
 	sizes []int64
-	names []byte // one after the other; an empty one stands for the object's number
+	names []byte // one after the other; an empty one means the object's number
 	ends  []int  // of each name; nil when no object has one
 }
 
@@ -131,8 +131,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// problems collects what is wrong with a data set: all of it is counted, the
-// first ten are told.
+// problems collects what is wrong with a data set: all problems are counted, the
+// first ten reported.
 type problems struct {
 	told []error
 	more int

@@ -89,7 +89,7 @@ func (t token) width() int {
 }
 
 // tokens splits a rule. Operators and parentheses need no spaces around them;
-// what has spaces in itself stands between quotes.
+// text that contains spaces is quoted.
 func tokens(rule string) []token {
 	var all []token
 	runes := []rune(rule)

@@ -1,7 +1,7 @@
-// Package sqlite3 stands in for github.com/mattn/go-sqlite3, which needs C: walletd
+// Package sqlite3 replaces github.com/mattn/go-sqlite3, which needs C: walletd
 // imports it for its driver and its version. The driver "sqlite3" is registered by
 // who opens walletd's store, on SQLite in Go. See docs/adr/012-walletd-without-c.md.
 package sqlite3
 
-// Version is of the SQLite behind the driver: not told here, 0 and empty.
+// Version is that of the SQLite behind the driver: unknown here, so empty and 0.
 func Version() (version string, number int, source string) { return "", 0, "" }

@@ -15,9 +15,9 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return []record.Metric{
 		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
-			Help: "longest time of a leecher from its release to the end of the poll that first told that its last byte is verified; absent unless all are ok, those left out that were crashed or cut away on purpose"},
+			Help: "longest time of a leecher from its release to the end of the poll that first reported that its last byte is verified; absent unless all are ok, those left out that were crashed or cut away on purpose"},
 		{Key: "time_median", Name: "time until a leecher has it, median", Unit: "s", Better: record.Lower,
-			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told that the last byte is verified; leechers that failed count as slower than any, those at their deadline and those crashed or cut away on purpose as slower than they were watched (Kaplan-Meier); absent where it is not reached"},
+			Help: "median over the trial's leechers of the time from the release to the end of the poll that first reported that the last byte is verified; leechers that failed count as slower than any, those at their deadline and those crashed or cut away on purpose as slower than they were watched (Kaplan-Meier); absent where it is not reached"},
 		{Key: "time_p25", Name: "time until a leecher has it, 25th percentile", Unit: "s", Better: record.Lower,
 			Help: "as the median"},
 		{Key: "time_p75", Name: "time until a leecher has it, 75th percentile", Unit: "s", Better: record.Lower,
@@ -29,15 +29,15 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "speed_p75", Name: "speed of a leecher, 75th percentile", Unit: "B/s", Better: record.Higher,
 			Help: "content bytes divided by the 25th percentile of the times"},
 		{Key: "disk_median", Name: "time until a leecher has it on disk, median", Unit: "s", Better: record.Lower,
-			Help: "as the median of the times, to the end of the poll that first told that the node calls itself complete and, where it says so, has written all"},
+			Help: "as the median of the times, to the end of the poll that first reported that the node calls itself complete and, where it says so, has written all"},
 		{Key: "disk_last", Name: "time until all have it on disk", Unit: "s", Better: record.Lower,
 			Help: "as the time until all have it, likewise"},
 		{Key: "first_byte", Name: "time to the first byte, median", Unit: "s", Better: record.Lower,
-			Help: "median over the trial's leechers of the time from the release to the end of the poll that first told of a verified byte, those without one as in the median of the times; a system that verifies in large pieces tells it late"},
+			Help: "median over the trial's leechers of the time from the release to the end of the poll that first reported a verified byte, those without one as in the median of the times; a system that verifies in large pieces reports it late"},
 		{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Lower,
 			Help: "from the earliest to the latest first call that gave a leecher its task, of those that there was one for, each counted from its release"},
 		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
-			Help: "longest time of a leecher under way from the start of a poll that was answered to the end of the next: what a poll told for the first time may have happened so much earlier at most"},
+			Help: "longest time of a leecher under way from the start of a poll that was answered to the end of the next: what a poll reported for the first time may have happened so much earlier at most"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
 			Help: "least time in which all leechers can have the content: max(b / Σ up of the seeders, b / slowest down, l·b / Σ up of all), b content bytes, l leechers, rates those of the cell's links without the headers of Ethernet, IP and TCP, times what was measured of one before the trial over what was asked for; emulated links, no faults, and leechers that begin together only"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
@@ -61,7 +61,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "outage", Name: "outage", Unit: "s", Better: record.Neither,
 			Help: "of faults that were undone, the longest time from the fault's beginning (just before the nodes are killed or the links are changed) to its having been undone (all its nodes are ready again, seeders have published again; the links are as before): it is longer than the fault's \"for\" by what starting takes, which is the system's"},
 		{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower,
-			Help: "median, over the leechers that a fault had struck and that recovered, of the time from the fault's undoing to the end of the poll that first told more verified bytes than before; undone is a fault for a leecher that was killed when its node is ready again, for those without a killed seeder when that has published again, for those cut from a seeder when the links are as before; struck are the leechers that the fault kills and those that it keeps from a seeder; not by changes of rate"},
+			Help: "median, over the leechers that a fault had struck and that recovered, of the time from the fault's undoing to the end of the poll that first reported more verified bytes than before; undone is a fault for a leecher that was killed when its node is ready again, for those without a killed seeder when that has published again, for those cut from a seeder when the links are as before; struck are the leechers that the fault kills and those that it keeps from a seeder; not by changes of rate"},
 		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
 			Help: "those that recovered divided by all that were struck by a fault which was to be undone and had not all when it was, or failed before"},
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
@@ -186,7 +186,7 @@ func swarmPolls(in *scenario.Measured, put func(string, float64)) {
 }
 
 // swarmLines are the load lines, corrected by what was measured of a path before the
-// trial, which stands for all of them, and the shares of the times in them.
+// trial, which is taken to hold for all paths, and the shares of the times in them.
 func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, float64)) {
 	d := in.Cell.Disseminate
 	if in.LoadDetail(scenario.LoadEmulated) == 0 || !d.Join.Together() || len(d.Faults) > 0 {

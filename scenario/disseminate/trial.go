@@ -188,14 +188,14 @@ func restart(ctx context.Context, n *nodes.Node, keep bool) error {
 	return err
 }
 
-// Start tells a leecher of its task, and implements NodeActions.
+// Start gives a leecher its task, and implements NodeActions.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return member(n).Fetch(ctx, t.ref, t.peers(n))
 }
 
-// peers are the addresses that a leecher is told: those of all seeders and of all
+// peers are the addresses that a leecher is given: those of all seeders and of all
 // other leechers that have come, so that, as with a tracker, everyone knows
-// everyone; who comes later tells those who were there by connecting to them.
+// everyone; a leecher that comes later becomes known to the earlier ones by connecting to them.
 // Seeders come first, turned by the leecher's place in the order, so that a node
 // that uses only the first is not the same one's guest as all others.
 func (t *trial) peers(n *nodes.Node) []string {

@@ -29,9 +29,9 @@ type Progress struct {
 	Started  time.Duration // it is to be given its task
 	Called   time.Duration // its first task began to be given
 
-	First, All, DoneAt time.Duration // ends of the polls that first told of them
+	First, All, DoneAt time.Duration // ends of the polls that first reported them
 	Verified           int64
-	Opening            int64         // what was verified at the first answer, or at that which first told of something
+	Opening            int64         // what was verified at the first answer, or at the first that reported anything
 	Most               int64         // the most that was verified
 	MostPeers          int           // that it was connected to
 	Last               Answer        // the latest
@@ -47,7 +47,7 @@ type Progress struct {
 	asked   time.Duration // start of the latest poll that was answered, or when it got its task
 	silent  error         // why the latest poll had no answer; nil: it had
 	percent int64         // of the goal, when it last left a mark
-	news    time.Duration // end of the latest poll that told of something new, or what else its patience counts from
+	news    time.Duration // end of the latest poll that reported something new, or what else its patience counts from
 	stalled bool
 }
 
@@ -292,7 +292,7 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	}
 }
 
-// mark keeps what a poll told. With the lock.
+// mark keeps what a poll reported. With the lock.
 func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 	m := a.Mark
 	m.Node, m.Before, m.Start, m.End = n.Place, min(start, n.asked), start, end

@@ -20,7 +20,7 @@ type recovery struct {
 
 // struck are the nodes that a fault stops: those that it kills, and those that
 // it keeps from one that has what they are to get, by killing that or by a cut that runs
-// between the two. A rate that changes stops nobody.
+// between the two. A change of rate stops no node.
 func (t *Trial) struck(f *Fault) (all []*Node) {
 	hits := func(n *Node) bool {
 		return slices.Contains(f.killed, n) || slices.ContainsFunc(f.killed, func(k *Node) bool { return !k.timed })

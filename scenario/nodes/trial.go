@@ -44,7 +44,7 @@ type Trial struct {
 	Timed    []*Node // of them, in the order in which they come
 	Faults   []*Fault
 	Goal     int64       // what each that is timed is to get, in the unit of its answers; 0: not known before
-	Bytes    int64       // that this stands for, of all of them
+	Bytes    int64       // that the goals of all timed nodes amount to
 	Done     func(*Node) // is called with the lock when one has all that it is to get; nil: nothing follows from it
 	Lasting  bool        // a node that had all before it was ended has it, unless it lost its data
 	Measured bool        // marks say what has crossed a node's link, and not what the node itself says

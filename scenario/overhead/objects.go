@@ -32,7 +32,7 @@ type runner struct {
 	mutable map[int64][]object // by size, for update
 
 	filled map[int64][]object // by size, what fill has added
-	before *inventory         // before the first fill; nil: nobody fills, or the system does not tell
+	before *inventory         // before the first fill; nil: there is no fill, or the system does not report it
 	held   atomic.Int64       // objects of ours that are there
 	bytes  atomic.Int64       // their file bytes
 

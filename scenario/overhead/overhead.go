@@ -13,7 +13,7 @@ import (
 
 // Scenario asks what an object costs before its bytes count. It follows
 // Tahoe-LAFS's performance notes: one operation after the other, over a ladder of
-// sizes and of round trips, so that the time can be told apart into a constant,
+// sizes and of round trips, so that the time can be split into a constant,
 // so many round trips, and so much for each byte.
 type Scenario struct{}
 

@@ -93,4 +93,4 @@ func (t *trial) settleFilled(ctx context.Context) error {
 }
 
 // noteUnsettled is what a trial says that has given up waiting.
-const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later operations, and neither bytes on the wire nor what the servers hold are told"
+const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later operations, and neither bytes on the wire nor what the servers hold are reported"

@@ -86,7 +86,7 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 	}
 	if before != nil && t.tally.failed == 0 && !t.unsettled {
 		// What failed may have left something behind: then what one object takes
-		// cannot be told.
+		// is not known.
 		after, err := t.stored(ctx)
 		if err != nil {
 			return load, err

@@ -132,7 +132,7 @@ func loadOf(res httpload.Result) scenario.Load {
 	return l
 }
 
-// spec is what the load generator is told to do in one trial.
+// spec is what the load generator is to do in one trial.
 func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) {
 	c := cell.Retrieve
 	limits := r.site.Limits
@@ -177,7 +177,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 	return spec, nil
 }
 
-// burst is how many requests for whole objects a bound in bytes stands for: at least
+// burst converts a bound in bytes to a number of requests for whole objects: at least
 // one for every worker, as the plan has it where it knows the sizes.
 func burst(set []object, spec httpload.Spec) int64 {
 	var sum int64

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Manners of peers as record.DetailPeerManner tells them.
+// Manners of peers as record.DetailPeerManner encodes them.
 const (
 	mannerHonest = iota
 	mannerSilent

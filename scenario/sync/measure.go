@@ -9,21 +9,21 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return []record.Metric{
 		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
-			Help: "from the moment before the fresh node is started to the end of the first poll that told that its best block is the chain's last and that everything that subscribes to the chain has followed; of an attached node, from the start of the watch to its own word; absent unless it is ok"},
+			Help: "from the moment before the fresh node is started to the end of the first poll that reported that its best block is the chain's last and that everything that subscribes to the chain has followed; of an attached node, from the start of the watch to its own word; absent unless it is ok"},
 		{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower,
-			Help: "likewise, to the end of the first poll that told that its best block is the chain's last"},
+			Help: "likewise, to the end of the first poll that reported that its best block is the chain's last"},
 		{Key: "first_block", Name: "time to the first block", Unit: "s", Better: record.Lower,
-			Help: "likewise, to the end of the first poll that told of a block beyond those that the node has from its making: start of the process, opening of the store, connections, and the waits before the first request; of an attached node, of a block beyond those of the first poll"},
+			Help: "likewise, to the end of the first poll that reported a block beyond those that the node has from its making: start of the process, opening of the store, connections, and the waits before the first request; for an attached node, a block beyond those of the first poll"},
 		{Key: "net_time", Name: "time after the first block", Unit: "s", Better: record.Lower,
 			Help: "time until it can serve less the time to the first block"},
 		{Key: "block_rate", Name: "blocks per second", Unit: "1/s", Better: record.Higher,
-			Help: "blocks beyond those that the poll told of which first told of any, divided by the time from the end of that poll until it had the chain: above the rate of the links where other peers had sent blocks by then that the node had not taken in yet; absent where one poll told of all"},
+			Help: "blocks beyond those in the first poll that reported any, divided by the time from the end of that poll until it had the chain: above the rate of the links where other peers had sent blocks by then that the node had not taken in yet; absent where one poll reported all of them"},
 		{Key: "byte_rate", Name: "bytes of the chain per second", Unit: "B/s", Better: record.Higher,
 			Help: "bytes of these blocks (as many of the chain's as their share of its blocks) divided by the same time"},
 		{Key: "index_lag", Name: "lag of what subscribes", Unit: "s", Better: record.Lower,
 			Help: "time until it can serve less the time until it has the chain; 0 where nothing subscribes, or what does is never behind"},
 		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
-			Help: "longest time, while the node ran, from the start of a poll that was answered to the end of the next (from the moment before the start where the first answer already told of blocks): what a poll told for the first time may have happened so much earlier at most"},
+			Help: "longest time, while the node ran, from the start of a poll that was answered to the end of the next (from the moment before the start where the first answer already reported blocks): what a poll reported for the first time may have happened so much earlier at most"},
 		{Key: "wire_bytes", Name: "bytes on the node's link", Unit: "B", Better: record.Lower,
 			Help: "bytes that crossed the fresh node's link towards it until it could serve, IP packets of whatever kind"},
 		{Key: "overhead", Name: "bytes on the link over the chain's", Unit: "×", Better: record.Lower,
@@ -51,7 +51,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "rerequests", Name: "requests in vain", Unit: "1", Better: record.Lower,
 			Help: "requests for blocks that timed out or failed otherwise, likewise, the timeouts among them: what they asked for has to be asked for again"},
 		{Key: "duplicates", Name: "blocks that came twice", Unit: "1", Better: record.Lower,
-			Help: "blocks that peers delivered, by the node's own word and over all its starts, beyond those of the chain: asked for twice, or again after a start without data; absent unless it came to have the chain, and where the node tells no shares of peers"},
+			Help: "blocks that peers delivered, by the node's own word and over all its starts, beyond those of the chain: asked for twice, or again after a start without data; absent unless it came to have the chain, and where the node reports no shares of peers"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
 			Help: "time in which the same program validates the same blocks from a local file into a store of the same kind with the same settings, what subscribes included, without a network; measured before the first trial that needs it, the median of three where it takes less than 2 s"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
@@ -79,12 +79,12 @@ func (Scenario) Metrics() []record.Metric {
 	}
 }
 
-// Names of details of the kind [record.DetailFollower]. What the node does not tell has none.
+// Names of details of the kind [record.DetailFollower]. A value that the node does not report has none.
 const (
 	followerChainBytes = "chain_bytes"    // of the chain that it is to have; none of one that is attached to
 	followerChain      = "chain_blocks"   // likewise
-	followerOpening    = "opening_height" // that the poll told which first told of a block beyond those of its making
-	followerHighest    = "highest_height" // the most that it has told
+	followerOpening    = "opening_height" // in the first poll that reported a block beyond those of its making
+	followerHighest    = "highest_height" // the highest that it has reported
 	followerGap        = "gap"            // seconds: longest time in which something could have happened unseen
 	followerWire       = "link_received"  // bytes that crossed its link towards it until it could serve
 	followerConnected  = "connected"      // peers, most at a poll

@@ -31,7 +31,7 @@ type trial struct {
 	checks   []record.LinkCheck
 
 	opened int64 // height of the first answer; −1: there was none
-	strays int   // answers in turn that told another tip at the height of the chain's
+	strays int   // answers in turn that reported another tip at the height of the chain's
 	// Of earlier lives of the fresh node; under the lock.
 	commits, timedOut, failed int64
 	shares                    map[string]system.PeerShare // by address
@@ -198,7 +198,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return &nodes.ClassError{Class: class, Err: err}
 }
 
-// strays is how many answers in turn have to tell another tip at the height of the
+// strays is how many answers in turn have to report another tip at the height of the
 // chain's before the node is taken at its word: height and tip of one answer may be
 // from either side of a block.
 const strays = 3

@@ -13,7 +13,7 @@ import (
 )
 
 // Collect only asks a system how it is, again and again, and changes nothing
-// there: what to run beside a load test that somebody else does.
+// there: what to run beside a load test that another program does.
 type Collect struct{}
 
 var _ scenario.Continuer = Collect{}
@@ -34,7 +34,7 @@ func (Collect) Metrics() []record.Metric {
 			Help: "share of the machine's CPU time that went to processes which are not part of the run"})
 }
 
-// Problems implements Scenario: whatever a system tells can be collected.
+// Problems implements Scenario: whatever a system reports can be collected.
 func (Collect) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
 	return nil
 }

@@ -60,7 +60,7 @@ const (
 )
 
 // inspect finds out whether a stored object is the set's: by its size, then by
-// the hash that the system tells, or by bytes. It is broken only when that is
+// the hash that the system reports, or by bytes. It is broken only when that is
 // proven: what is not answered, or cannot be compared, is not known.
 func (t *trial) inspect(ctx context.Context, object int, o system.Object) finding {
 	size := t.set.Object(object).Size
@@ -93,7 +93,7 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 	return unknown
 }
 
-// findingOf is what the end of a comparison tells. That there are too few
+// findingOf derives the finding from the error of a comparison. That there are too few
 // servers to rebuild it from is the system's own word that it is not whole.
 func findingOf(err error) finding {
 	switch {
@@ -221,7 +221,7 @@ func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
 
 // resolve looks at each object that is in doubt at the end: those that were
 // given up, and those that an exit condition cut off. What is there is adopted
-// or removed; of what cannot be told, the journal keeps that it is in doubt.
+// or removed; where this cannot be decided, the object stays in doubt in the journal.
 func (t *trial) resolve(ctx context.Context) error {
 	t.mu.Lock()
 	var doubted []int
@@ -270,7 +270,7 @@ func (t *trial) resolve(ctx context.Context) error {
 	}
 	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, %d nothing", len(doubted), adopted, removed, absentNow)
 	if open > 0 {
-		what += fmt.Sprintf("; of %d it cannot be told", open)
+		what += fmt.Sprintf("; for %d this is not known", open)
 		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them", open))
 	}
 	return t.event("note", "in doubt", what)

@@ -40,7 +40,7 @@ func (t *trial) changedFiles() (how, hint string) {
 	}
 	before, err := workload.ReadManifestFile(path)
 	if err != nil {
-		return "which files have changed cannot be told: " + err.Error(), ""
+		return "it is not known which files have changed: " + err.Error(), ""
 	}
 	changes := before.Diff(d.Manifest())
 	if changes.None() {

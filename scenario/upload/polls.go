@@ -23,13 +23,13 @@ type polls struct {
 	journal scenario.Journal
 	now     func() time.Duration
 	every   time.Duration
-	paid    *record.Event // what was spent before the trial; nil: its polls, or its events, tell all
-	told    func()        // called after each poll; nil: nobody listens
+	paid    *record.Event // what was spent before the trial; nil: its polls, or its events, report all of it
+	told    func()        // called after each poll; nil: none
 
 	mu        sync.Mutex
 	tally     pollTally
 	collector *collect.Collector
-	restored  time.Duration // end of the last poll that told absolute bytes to earlier sessions; negative: none did
+	restored  time.Duration // end of the last poll of earlier sessions that reported absolute bytes; negative: none did
 }
 
 // pollTally adds up polls.
@@ -44,7 +44,7 @@ type pollTally struct {
 	trouble             trouble
 }
 
-// change is a number as each poll told it that did.
+// change is the series of a number over the polls that reported it.
 type change struct {
 	told []collect.Told
 	end  time.Duration // of the last of them
@@ -180,7 +180,7 @@ func (p *polls) keep(poll record.Poll) error {
 	p.tally.add(poll)
 	events := p.tally.trouble.begun()
 	p.mu.Unlock()
-	// The event first: a poll that is recorded is one that was told.
+	// The event first: later sessions take every recorded poll as reported.
 	err := errors.Join(p.tell(events), p.journal.Poll(poll))
 	if p.told != nil {
 		p.told()
@@ -213,7 +213,7 @@ func (p *polls) sofar(s *scenario.State) {
 	}
 }
 
-// gained is by how much the bytes of storage servers grew; −1: fewer than two polls told.
+// gained is by how much the bytes of storage servers grew; −1: fewer than two polls reported them.
 func (p *polls) gained() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +231,7 @@ func pollMetrics() []record.Metric {
 		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
 			Help: "what they hold more at the end than at the beginning, divided by the time. Of collect: from the middle of the first poll to that of the last. Of upload: from the first put to the last acceptance, as for file bandwidth; what came is the difference between the first poll that began after that time and the last that ended before it, so that bytes are in it which reached the servers between the last acceptance and that poll. Where these may be so many that more than a fifth of the number hangs on them, because that poll came late, there is no such number: a system may accept first and send later"},
 		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
-			Help: "money used up: what contracts cost less what lies unspent in them or, where no such total is told, the sum of spending by purpose; all increments from poll to poll, because contracts that end leave the system's sums; from before upload.need.allowance was set, else from the first poll; in the system's currency, rounded (the readings are exact)"},
+			Help: "money used up: what contracts cost less what lies unspent in them or, where no such total is reported, the sum of spending by purpose; all increments from poll to poll, because contracts that end leave the system's sums; from before upload.need.allowance was set, else from the first poll; in the system's currency, rounded (the readings are exact)"},
 		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
 			Help: "times that the system was asked how it is"},
 		{Key: "polls_missed", Name: "polls missed", Unit: "1", Better: record.Lower,
@@ -288,7 +288,7 @@ func (y *pollTally) metrics() map[string]float64 {
 }
 
 // bandwidth is that of absolute bytes between two moments, in seconds, by [collect.Rate];
-// false: too few polls told them, so that they may have come at another time.
+// false: too few polls reported them, so that they may have come at another time.
 func (y *pollTally) bandwidth(from, to float64) (float64, bool) {
 	v, _, _, ok := collect.Rate(y.absolute.told, from, to)
 	return v, ok && !math.IsNaN(v)

@@ -16,8 +16,8 @@ const (
 	whatAbsurd = "reading not used"
 )
 
-// mostTrouble is how many kinds of trouble are told apart; what comes then has
-// one kind of its own.
+// mostTrouble is how many kinds of trouble are distinguished; all further trouble
+// shares one kind for each event.
 const mostTrouble = 50
 
 // trouble is what polls met that stays a gap, by kind: so that months of it are
@@ -69,14 +69,14 @@ func (y *trouble) count(event, subject, class, detail string, at time.Duration) 
 	k.last = at
 }
 
-// known is that events of earlier sessions have told all this.
+// known marks all trouble so far as reported by events of earlier sessions.
 func (y *trouble) known() {
 	for _, k := range y.kinds {
 		k.told = k.count
 	}
 }
 
-// begun are events about kinds of which none is told yet.
+// begun are events about kinds of which no event has reported any yet.
 func (y *trouble) begun() (events []record.Event) {
 	for _, k := range y.kinds {
 		if k.told == 0 {
@@ -87,7 +87,7 @@ func (y *trouble) begun() (events []record.Event) {
 	return events
 }
 
-// ended are events about kinds that have come again since one was told.
+// ended are events about kinds that have come again since the last event about them.
 func (y *trouble) ended() (events []record.Event) {
 	for _, k := range y.kinds {
 		if k.count == k.told {

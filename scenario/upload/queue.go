@@ -160,8 +160,8 @@ func (q *queue) of(object int) objectState {
 	return q.state[object]
 }
 
-// changed wakes who waits for an object; q.mu is held. Most of the time nobody
-// does: what is new is given out without waiting.
+// changed wakes all that wait for an object; q.mu is held. Most of the time no one
+// waits: what is new is given out without waiting.
 func (q *queue) changed() {
 	close(q.again)
 	q.again = make(chan struct{})

@@ -234,7 +234,7 @@ func (l *loadTest) bandwidth(p analysis.Point) {
 }
 
 // onServers are the file bytes on the servers at a poll, bounded by its start and end.
-// Where the system tells them with the absolute bytes it is those, without what waits in
+// Where the system reports them with the absolute bytes, these count, without what waits in
 // buffers: accepted is not yet on servers.
 func (l *loadTest) onServers(poll int) (lo, hi float64) {
 	told := l.values[system.ReadFileBytes]

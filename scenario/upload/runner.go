@@ -50,7 +50,7 @@ func (r *runner) settler() system.Settler {
 	return s
 }
 
-// adopt tells the node that an object is ours.
+// adopt informs the node that an object is ours.
 func (r *runner) adopt(o system.Object) {
 	if a, ok := r.node.(system.Adopter); ok {
 		a.Adopt(o)

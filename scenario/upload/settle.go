@@ -190,7 +190,7 @@ func (t *trial) settleLate(ctx context.Context) error {
 				still = append(still, object)
 			}
 		}
-		if late = still; len(late) > 0 && again { // what is gone is told at once
+		if late = still; len(late) > 0 && again { // the wait for an object that is gone ends at once
 			pause(ctx, min(scenario.SettleBriefly, max(0, limit-time.Since(begun))), nil)
 		}
 	}

@@ -51,7 +51,7 @@ func (y *tally) ended(op record.Op) {
 	if op.Kind != record.OpPut {
 		return
 	}
-	// Of an object that was tried again a job tells the latest attempt alone.
+	// A job holds only the latest attempt at an object.
 	if start := time.Duration(op.Start); y.first < 0 || start < y.first {
 		y.first = start
 	}
@@ -186,7 +186,7 @@ func (t *trial) refOf(object int) (system.Ref, bool) {
 	return ref, ok
 }
 
-// report tells how far the trial is.
+// report passes on the progress of the trial.
 func (t *trial) report() {
 	t.telling.Lock()
 	defer t.telling.Unlock()
@@ -211,10 +211,10 @@ func (t *trial) state() scenario.State {
 	return s
 }
 
-// reportEvery is how often that is told, and operations are written.
+// reportEvery is how often progress is reported, and operations are written.
 const reportEvery = time.Second
 
-// reports tells it again and again. What it returns ends that.
+// reports calls report periodically. The function that it returns ends that.
 func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
 	stop, over := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -221,7 +221,7 @@ func (e *Emulator) Shape(ctx context.Context, t Topology) error {
 	return e.limitBursts(t)
 }
 
-// limitBursts tells every host's device how large a super-packet may be. A
+// limitBursts sets how large a super-packet of each host's device may be. A
 // connection takes the limit over when it is made.
 func (e *Emulator) limitBursts(t Topology) error {
 	e.mu.Lock()

@@ -71,8 +71,8 @@ func serve(ctx context.Context, control *os.File) error {
 	}
 }
 
-// ended tells the end of the connection, which is how an emulator is stopped,
-// from a failure.
+// ended distinguishes the end of the connection, which is how an emulator is
+// stopped, from a failure.
 func ended(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || ctx.Err() != nil {
 		return nil

@@ -61,7 +61,7 @@ func openTUN(d Device) (int, *netlink.Handle, error) {
 	for _, a := range d.Addrs {
 		addr := &netlink.Addr{IPNet: prefixNet(a)}
 		if a.Addr().Is6() {
-			addr.Flags = unix.IFA_F_NODAD // nobody else is there to own it
+			addr.Flags = unix.IFA_F_NODAD // no other device can own it
 		}
 		if err := h.AddrAdd(dev, addr); err != nil {
 			return fail(fd, h, fmt.Sprintf("add address %s to", a), err)
