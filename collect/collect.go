@@ -52,7 +52,7 @@ type Answer struct {
 }
 
 // ErrAtOnce, as the cause of the end of Run's context, leaves out the last poll,
-// because the user waits.
+// for a caller that must end soon.
 var ErrAtOnce = errors.New("collect: ended at once")
 
 // Run polls until ctx ends, then once more (see Bounded), so that the last
