@@ -1,7 +1,6 @@
 package export
 
 import (
-	"flag"
 	"os"
 	"testing"
 
@@ -11,10 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
-var (
-	update    = flag.Bool("update", false, "write the golden files anew")
-	sharedRun synthetic.Shared
-)
+var sharedRun synthetic.Shared
 
 func TestMain(m *testing.M) {
 	code := m.Run()
