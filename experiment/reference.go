@@ -112,6 +112,9 @@ func (f *field) defaultText() string {
 
 func (f *field) describeInTable() string {
 	text := f.doc
+	if f.scenarios != nil && f.label == "" && f.scenarios[0] != f.key {
+		text += " Only with the scenario " + strings.Join(f.scenarios, ", ") + "."
+	}
 	if f.min != "" && f.min != "0" {
 		text += " At least " + f.min + "."
 	}
@@ -123,23 +126,16 @@ func (f *field) describeInTable() string {
 
 // pathsText lists what can be a factor.
 func pathsText() string {
-	var b strings.Builder
-	var walk func(t reflect.Type, prefix string)
-	walk = func(t reflect.Type, prefix string) {
-		for _, f := range tableOf(t).fields {
-			switch {
-			case f.axis:
-				fmt.Fprintf(&b, "`%s`, ", prefix+f.key)
-			case prefix+f.key == varyPath:
-				fmt.Fprintf(&b, "`%s.NAME`, ", varyPath)
-			}
-			if sub := f.section(); sub != nil && !f.list() {
-				walk(sub, prefix+f.key+".")
-			}
+	var paths []string
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		switch {
+		case f.axis:
+			paths = append(paths, "`"+path+"`")
+		case path == varyPath:
+			paths = append(paths, "`"+path+".NAME`")
 		}
-	}
-	walk(reflect.TypeFor[Experiment](), "")
-	return strings.TrimSuffix(b.String(), ", ")
+	})
+	return strings.Join(paths, ", ")
 }
 
 func systemsText(cat Catalog) string {
@@ -153,7 +149,7 @@ func systemsText(cat Catalog) string {
 			b.WriteString("\n| option | value | default | meaning |\n|---|---|---|---|\n")
 		}
 		for _, o := range s.Options {
-			value := optionNoun(&o)
+			value := o.noun()
 			if o.Secret {
 				value = "name of an environment variable"
 			}
