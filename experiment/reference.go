@@ -111,10 +111,7 @@ func (f *field) defaultText() string {
 }
 
 func (f *field) describeInTable() string {
-	text := f.doc
-	if f.scenarios != nil && f.label == "" && f.scenarios[0] != f.key {
-		text += " Only with the scenario " + strings.Join(f.scenarios, ", ") + "."
-	}
+	text := f.doc + f.only()
 	if f.min != "" && f.min != "0" {
 		text += " At least " + f.min + "."
 	}

@@ -98,6 +98,14 @@ func isScalar(t reflect.Type) bool { return reflect.PointerTo(t).Implements(refl
 // compound reports whether a value of f is more than one scalar.
 func (f *field) compound() bool { return f.section() != nil || f.list() }
 
+// only says in which scenarios f has a meaning, where it is not the section of one.
+func (f *field) only() string {
+	if f.scenarios == nil || f.scenarios[0] == f.key {
+		return ""
+	}
+	return " Only with the scenario " + strings.Join(f.scenarios, ", ") + "."
+}
+
 func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }
 
 // walk calls do for every key of a struct of the format, sections before what they have.
