@@ -221,15 +221,16 @@ func TestLossLive(t *testing.T) {
 		if loss < 0.009 || loss > 0.011 {
 			t.Errorf("%.3f %% lost", loss*100)
 		}
-		// The receiver misses what the emulator dropped; a few more if its own buffer
-		// overflowed.
+		// The receiver misses what the emulator dropped, but for what else crossed the
+		// link (questions, answers, pings); a few more if its own buffer overflowed.
+		const others = 5
 		dropped := 0
 		for cause, c := range s.Drops {
 			if cause != DropNoRoute {
 				dropped += int(c.Segments)
 			}
 		}
-		if missing := sent - arrived; missing < dropped || missing > dropped+sent/200 {
+		if missing := sent - arrived; missing < dropped-others || missing > dropped+sent/200 {
 			t.Errorf("%d are missing, the emulator dropped %v", missing, s.Drops)
 		}
 	}
