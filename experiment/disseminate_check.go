@@ -123,7 +123,7 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 			return impossible("faults", fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who()),
 				"the fault `%s` needs %d of them, and there is only %s", f, f.Count.Count, plural(n, strings.TrimSuffix(f.Who(), "s")))
 		case f.Kind() == FaultCut && f.Of(n) == s.Nodes:
-			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts all %d nodes off from nobody", f, s.Nodes)
+			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts off all %d nodes, so the cut has no other side", f, s.Nodes)
 		case c.e.afterDeadline(s, f):
 			return impossible("faults", "begin it earlier, or raise limits.deadline",
 				"the fault `%s` begins when the deadline of all leechers is over, which is %s after the release of each (limits.deadline)", f, c.e.Limits.Deadline)
