@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Host is a place where processes run, files lie, and which other hosts reach over
@@ -33,9 +34,12 @@ type Host interface {
 	Follow(f func(Process)) (stop func())
 	// Dial connects from this host; the connection crosses the host's link.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
-	// Listen and ListenPacket listen on this host.
+	// Listen listens on this host.
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
-	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
+	// Respond lets other hosts measure the link to this one, until stop.
+	Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error)
+	// Measure measures the link from this host to one that responds, see [link.Measure].
+	Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error)
 	// FreePort returns a TCP port that nothing listened on a moment ago.
 	FreePort(ctx context.Context) (int, error)
 	// Traffic is what the host's interfaces have received and sent, headers
