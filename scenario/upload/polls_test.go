@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"errors"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"math/big"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func (n *startled) Costs(ctx context.Context) (system.Costs, error) {
 // What a coin is comes from the readings: that the account did not answer once
 // makes no amount another one. What the budget cost before the trial counts.
 func TestSpentOfASystemThatWasNotReady(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000))
 		b.node = &startled{Node: b.mem}
 		before, _ := collect.Baseline([]system.Reading{system.Money(system.ReadSpentPrefix+"upload", new(big.Int), 9)})
@@ -40,7 +41,7 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		y := b.must()
-		if got := y.metrics["spent"]; !near(got, 30_500e-9) {
+		if got := y.metrics["spent"]; !scenariotest.Near(got, 30_500e-9) {
 			t.Errorf("spent %v", got)
 		}
 		for _, s := range b.states {
@@ -87,7 +88,7 @@ func TestPollLatency(t *testing.T) {
 
 // Both bandwidths of a test are of the same time: that in which it stored.
 func TestBandwidthsHaveOneWindow(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
 		m := b.must().metrics
 		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file || absolute > 3.1*file {
