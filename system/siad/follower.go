@@ -122,7 +122,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if err == nil && task.Manner == system.Silent {
 		// The kernel goes on taking connections for it, without an answer them.
 		r.frozen = true
-		err = syscall.Kill(r.Processes()[0].PID(), syscall.SIGSTOP)
+		err = r.Processes()[0].Signal(syscall.SIGSTOP)
 	}
 	if err != nil {
 		return fail(errors.Join(err, n.Kill(ctx)))
@@ -258,7 +258,7 @@ func (n *follower) Kill(context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *follower) Processes() []*testbed.Process {
+func (n *follower) Processes() []testbed.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.last == nil {

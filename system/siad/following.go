@@ -97,7 +97,7 @@ func (w *watched) Following(ctx context.Context) (system.Following, error) {
 }
 
 // Processes implements system.Node.
-func (w *watched) Processes() []*testbed.Process { return nil }
+func (w *watched) Processes() []testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
 func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.Base)} }
