@@ -205,8 +205,8 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		unrecorded.keep(t.w.Link(l))
 	}
 	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
-	others, first, last := meter.others()
-	t.others = t.others.plus(others)
+	first, last := meter.others()
+	t.others = t.others.plus(usedBetween(first, last))
 	r.others.add(t.clock.epoch, first, last)
 	if out.usage.OthersBusy = t.others.share(); t.others.wall < leastWindow {
 		out.usage.OthersBusy = r.others.window().share()

@@ -25,7 +25,12 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol 
 	if err != nil {
 		return record.LinkCheck{}, err
 	}
-	c, err := link.Measure(ctx, from, to, want, tol)
+	at, stop, err := to.Respond(ctx)
+	if err != nil {
+		return record.LinkCheck{}, fmt.Errorf("testbed: check the link to %s: %w", to.Name(), err)
+	}
+	defer stop()
+	c, err := from.Measure(ctx, at, want, tol)
 	c.From, c.To, c.Emulator = from.Name(), to.Name(), t.activeEmulator()
 	if err != nil {
 		return c, fmt.Errorf("testbed: check the link %s → %s: %w", from.Name(), to.Name(), err)

@@ -10,6 +10,9 @@ import (
 	"net/netip"
 	"os"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Host is a place where processes run and which other hosts reach over a link.
@@ -23,9 +26,12 @@ type Host interface {
 	Start(ctx context.Context, c Command) (*Process, error)
 	// Dial connects from this host; the connection crosses the host's link.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
-	// Listen and ListenPacket listen on this host.
+	// Listen listens on this host.
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
-	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
+	// Respond lets other hosts measure the link to this one, until stop.
+	Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error)
+	// Measure measures the link from this host to one that responds, see [link.Measure].
+	Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error)
 	// FreePort returns a TCP port that nothing listened on a moment ago.
 	FreePort(ctx context.Context) (int, error)
 }

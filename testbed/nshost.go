@@ -12,6 +12,9 @@ import (
 	"syscall"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // host is a network namespace on this machine, or, without namespaces, one
@@ -130,6 +133,20 @@ func (h *host) ListenPacket(ctx context.Context, network, address string) (net.P
 		return nil, h.listenError(address, err)
 	}
 	return c, nil
+}
+
+// Respond implements Host.
+func (h *host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error) {
+	r, err := link.Respond(ctx, h)
+	if err != nil {
+		return at, nil, err
+	}
+	return r.Addr(), r.Close, nil
+}
+
+// Measure implements Host.
+func (h *host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error) {
+	return link.Measure(ctx, h, to, want, tol)
 }
 
 // FreePort returns a TCP port of the host's address that was free a moment ago.

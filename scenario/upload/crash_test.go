@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"io"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 					for !over {
 						var secondOver, firstOver bool
 						var seen []string
-						virtual(t, func(t *testing.T) {
+						scenariotest.Virtual(t, func(t *testing.T) {
 							firstOver, secondOver, seen = crashTwice(t, settles, first, second, sabotage)
 						})
 						if t.Failed() {
@@ -291,7 +292,7 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 
 // What was in doubt and stored whole is not put again.
 func TestUploadAdoptsWhatIsThere(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 100))
 		ctx, kill := context.WithCancelCause(t.Context())
 		c := &crash{at: 6, kill: kill} // events (2), putting (2), put (2)
@@ -328,7 +329,7 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 		"object 0 was 00000000": func(c *experiment.Cell) { c.Data.Size = 101 },
 		"fingerprint":           func(c *experiment.Cell) { c.Data.Compressible = 0.5 },
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(4, 100))
 			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 			defer cancel()
@@ -367,7 +368,7 @@ func (n marked) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 
 // What an earlier session has stored under names with another mark is found.
 func TestUploadFindsMarkedNames(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(6, 100))
 		b.node = marked{b.mem, b.mem, "one-"}
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)

@@ -275,11 +275,13 @@ func (s *objects) metrics(in *scenario.Measured, polls *readings, m map[string]f
 		put("puts_ended", float64(s.finished))
 	}
 	put("attempts_per_object", float64(s.attempts)/float64(s.touched))
-	for key, times := range map[string]*record.Summary{"accept": s.accept, "durable": s.settle} {
-		if times.Count(record.Duration) > 0 {
-			put(key+"_p50", times.Quantile(record.Duration, 0.5))
-			put(key+"_p95", times.Quantile(record.Duration, 0.95))
-		}
+	if s.accept.Count(record.Duration) > 0 {
+		put("accept_p50", s.accept.Quantile(record.Duration, 0.5))
+		put("accept_p95", s.accept.Quantile(record.Duration, 0.95))
+	}
+	if s.settle.Count(record.Duration) > 0 {
+		put("durable_p50", s.settle.Quantile(record.Duration, 0.5))
+		put("durable_p95", s.settle.Quantile(record.Duration, 0.95))
 	}
 	put("generator_cpu_per_op", in.Load.CPU/in.LoadDetail(scenario.LoadAttempts))
 	if in.Load.RSSPeak > 0 {

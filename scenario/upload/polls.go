@@ -2,12 +2,14 @@ package upload
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -172,5 +174,36 @@ func pollMetrics() []record.Metric {
 			Help: "likewise over the first quarter of the polls; where there are four or more"},
 		{Key: "poll_last_quarter", Name: "API latency, last quarter", Unit: "s", Better: record.Lower,
 			Help: "likewise over the last quarter"},
+	}
+}
+
+// metrics are the numbers of pollMetrics, by their keys.
+func (w *readings) metrics() map[string]float64 {
+	m := map[string]float64{"polls": float64(len(w.start)), "polls_missed": float64(w.missed), "poll_gaps": float64(w.failed)}
+	put := scenario.Numbers(m)
+	if v := w.values[system.ReadAbsolute]; v != nil {
+		if first, last := edge(v); last > first {
+			put("absolute_bytes", v[last]-v[first])
+			w.bandwidth(math.Inf(-1), math.Inf(1), put)
+		}
+	}
+	if amount, decimals, known := w.used.Sum(); known {
+		put("spent", collect.Float(amount, decimals))
+	}
+	if took := known(w.latency); len(took) > 0 {
+		put("poll_p50", stats.Median(took))
+		if q := len(took) / 4; q > 0 {
+			put("poll_first_quarter", stats.Median(took[:q]))
+			put("poll_last_quarter", stats.Median(took[len(took)-q:]))
+		}
+	}
+	return m
+}
+
+// bandwidth puts that of absolute bytes between two moments, in seconds, by [collect.Rate];
+// none where too few polls reported them, so that they may have come at another time.
+func (w *readings) bandwidth(from, to float64, put func(string, float64)) {
+	if v, _, _, ok := collect.Rate(w.told(w.values[system.ReadAbsolute]), from, to); ok {
+		put("absolute_bandwidth", v)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -34,7 +35,7 @@ func (n *startled) Costs(ctx context.Context) (system.Costs, error) {
 // What a coin is comes from the readings: that the account did not answer once
 // makes no amount another one. What the budget cost before the trial counts.
 func TestSpentOfASystemThatWasNotReady(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000))
 		b.node = &startled{Node: b.mem}
 		before, _ := collect.Baseline([]system.Reading{system.Money(system.ReadSpentPrefix+"upload", new(big.Int), 9)})
@@ -43,7 +44,7 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		y := b.must()
-		if got := y.metrics["spent"]; !near(got, 30_500e-9) {
+		if got := y.metrics["spent"]; !scenariotest.Near(got, 30_500e-9) {
 			t.Errorf("spent %v", got)
 		}
 		for _, s := range b.states {
@@ -90,7 +91,7 @@ func TestPollLatency(t *testing.T) {
 
 // Both bandwidths of a test are of the same time: that in which it stored.
 func TestBandwidthsHaveOneWindow(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
 		m := b.must().metrics
 		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file || absolute > 3.1*file {

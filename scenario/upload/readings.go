@@ -175,37 +175,6 @@ func (w *readings) troubled(what, subject, class, detail string, at float64) {
 	k.to = at
 }
 
-// metrics are the numbers of pollMetrics, by their keys.
-func (w *readings) metrics() map[string]float64 {
-	m := map[string]float64{"polls": float64(len(w.start)), "polls_missed": float64(w.missed), "poll_gaps": float64(w.failed)}
-	put := scenario.Numbers(m)
-	if v := w.values[system.ReadAbsolute]; v != nil {
-		if first, last := edge(v); last > first {
-			put("absolute_bytes", v[last]-v[first])
-			w.bandwidth(math.Inf(-1), math.Inf(1), put)
-		}
-	}
-	if amount, decimals, known := w.used.Sum(); known {
-		put("spent", collect.Float(amount, decimals))
-	}
-	if took := known(w.latency); len(took) > 0 {
-		put("poll_p50", stats.Median(took))
-		if q := len(took) / 4; q > 0 {
-			put("poll_first_quarter", stats.Median(took[:q]))
-			put("poll_last_quarter", stats.Median(took[len(took)-q:]))
-		}
-	}
-	return m
-}
-
-// bandwidth puts that of absolute bytes between two moments, in seconds, by [collect.Rate];
-// none where too few polls reported them, so that they may have come at another time.
-func (w *readings) bandwidth(from, to float64, put func(string, float64)) {
-	if v, _, _, ok := collect.Rate(w.told(w.values[system.ReadAbsolute]), from, to); ok {
-		put("absolute_bandwidth", v)
-	}
-}
-
 // known are the values that are no gaps.
 func known(v []float64) []float64 { return slices.DeleteFunc(slices.Clone(v), math.IsNaN) }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/siasim"
@@ -53,7 +54,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 	cell := uploadCell(objects, 1, append([]func(*experiment.Upload){func(u *experiment.Upload) {
 		u.Concurrency, u.Slot, u.Poll, u.Settle = 5, "accepted", experiment.Duration(weeksPoll), experiment.Duration(time.Second)
 	}}, set...)...)
-	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: testLimits, mode: "attach"}
+	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "attach"}
 	b.limits.Deadline, b.limits.Stall = experiment.Duration(30*day), experiment.Duration(30*day)
 	b.name, b.node, b.epoch = "siad", cluster.Nodes()[0].(system.Store), time.Now()
 	b.state = func(scenario.State) { b.states = b.states[:0] } // one a second of 25 days
@@ -314,7 +315,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			if testing.Short() && test.name != "money" {
 				t.Skip("25 days, even in virtual time")
 			}
-			virtual(t, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
 				w := newWeeks(t, objects, siasim.Config{Faults: test.faults})
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 40*day, fmt.Errorf("it did not end"))
 				defer cancel()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -164,7 +165,7 @@ func (a *api) submit(ctx context.Context, b types.Block) (size int64, now consen
 		return 0, now, err
 	}
 	size = int64(buf.Len())
-	said := a.upload(ctx, "/miner/block", nil, size, &buf)
+	said := a.Upload(ctx, http.MethodPost, "/miner/block", nil, size, &buf)
 	if now, err = a.consensus(ctx); err != nil {
 		return 0, now, err
 	}

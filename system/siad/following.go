@@ -21,14 +21,14 @@ type consensusState struct {
 
 // consensus asks how far the daemon is.
 func (a *api) consensus(ctx context.Context) (c consensusState, err error) {
-	if err := a.get(ctx, "/consensus", nil, &c.consensusAnswer); err != nil {
+	if err := a.Get(ctx, "/consensus", nil, &c.consensusAnswer); err != nil {
 		return c, err
 	}
 	if c.height, err = heightOf(c.Height); err != nil {
-		return c, fmt.Errorf("siad: GET /consensus of %s: %w: %w", a.base.Host, err, system.ErrAnswer)
+		return c, fmt.Errorf("siad: GET /consensus of %s: %w: %w", a.Base.Host, err, system.ErrAnswer)
 	}
 	if err := c.tip.UnmarshalText([]byte(c.CurrentBlock)); err != nil {
-		return c, fmt.Errorf("siad: GET /consensus of %s: %.80q is no block's identity: %w", a.base.Host, c.CurrentBlock, system.ErrAnswer)
+		return c, fmt.Errorf("siad: GET /consensus of %s: %.80q is no block's identity: %w", a.Base.Host, c.CurrentBlock, system.ErrAnswer)
 	}
 	return c, nil
 }
@@ -52,7 +52,7 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 		return system.Following{}, err
 	}
 	var g gatewayAnswer // asked second: who has the chain had a peer
-	if err := a.get(ctx, "/gateway", nil, &g); err != nil {
+	if err := a.Get(ctx, "/gateway", nil, &g); err != nil {
 		return system.Following{}, err
 	}
 	return system.Following{

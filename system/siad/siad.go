@@ -35,6 +35,15 @@ var (
 	_ system.Follower  = (*watched)(nil)
 )
 
+// program finds siad, which has to be named.
+func program(opt system.Options) (string, error) {
+	path, err := system.Named(name, opt, "binary", "PLIMSOLL_SIAD")
+	if path == "" && err == nil {
+		err = errors.New("siad: no binary is named, and none that plimsoll could use is to be had elsewhere")
+	}
+	return path, err
+}
+
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
@@ -123,9 +132,9 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	n := newNode(a, opt)
-	n.attached, n.write = true, d.Write
-	if n.write {
-		n.Space.Mark = sia.Mark(d.Run)
+	n.Write = d.Write
+	if n.Write {
+		n.Mark = sia.Mark(d.Run)
 	}
 	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
 	if err := n.attach(ctx, opt, identity); err != nil {
@@ -133,7 +142,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		if n.write {
+		if n.Write {
 			return n, nil
 		}
 		return provider{n}, nil

@@ -161,7 +161,7 @@ func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error)
 
 // loaded asks a module. The API answers before the modules are there, which it
 // gets all at once, and says 490 to their calls until then.
-func (a *api) loaded(ctx context.Context) error { return a.get(ctx, "/consensus", nil, nil) }
+func (a *api) loaded(ctx context.Context) error { return a.Get(ctx, "/consensus", nil, nil) }
 
 // freeAddresses are n different ones of h on which nothing listens.
 func freeAddresses(ctx context.Context, h testbed.Host, n int) ([]string, error) {

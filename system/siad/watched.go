@@ -44,7 +44,7 @@ func (w *watched) Following(ctx context.Context) (system.Following, error) {
 }
 
 func (w *watched) refuse(what string) error {
-	return fmt.Errorf("siad: %s was not started here and is only watched: it is not %s", w.api.base.Host, what)
+	return fmt.Errorf("siad: %s was not started here and is only watched: it is not %s", w.api.Base.Host, what)
 }
 
 // Serve implements system.Follower: it does not.
@@ -60,11 +60,11 @@ func (w *watched) Follow(context.Context, system.FollowTask) error {
 // Address implements system.Follower.
 func (w *watched) Address(ctx context.Context) (string, error) {
 	var g gatewayAnswer
-	if err := w.api.get(ctx, "/gateway", nil, &g); err != nil {
+	if err := w.api.Get(ctx, "/gateway", nil, &g); err != nil {
 		return "", err
 	}
 	if g.Address == "" {
-		return "", fmt.Errorf("siad: %s reports no address of its gateway", w.api.base.Host)
+		return "", fmt.Errorf("siad: %s reports no address of its gateway", w.api.Base.Host)
 	}
 	return g.Address, nil
 }
@@ -79,7 +79,7 @@ func (w *watched) Kill(context.Context) error { return w.refuse("killed") }
 func (w *watched) Processes() []*testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
-func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.base)} }
+func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.Base)} }
 
 // Stop implements group.Node.
 func (w *watched) Stop(context.Context) error {

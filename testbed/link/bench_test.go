@@ -37,12 +37,9 @@ func benchStream(b *testing.B, p Params) {
 	l := newLab(b, "a", "b")
 	l.shape(symmetric(p, "a", "b"))
 	for b.Loop() {
-		sender, receiver, err := tcpPair(b.Context(), l.hosts["a"], l.hosts["b"])
-		if err != nil {
-			b.Fatal(err)
-		}
-		sender.SetLinger(0)
-		stop := stream(sender, receiver)
+		sender, receiver := tcpPair(b, l.hosts["a"], l.hosts["b"])
+		go discard(receiver)
+		stop := stream(sender)
 		time.Sleep(3*time.Second + 20*p.Delay)
 		senders := []*net.TCPConn{sender}
 		s := l.stats()
@@ -78,10 +75,11 @@ func benchRTT(b *testing.B, rtt time.Duration) {
 	defer everyThread(func(tid int) error {
 		return unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
 	})
+	i := l.hosts["a"].initiateTo(b, l.hosts["b"], top.Want("a", "b"))
 	for b.Loop() {
 		var all []time.Duration
 		for range 10 {
-			r, err := measureRTT(b.Context(), l.hosts["a"], l.hosts["b"], top.Want("a", "b"))
+			r, err := i.measureRTT(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}

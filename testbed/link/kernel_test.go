@@ -89,7 +89,7 @@ func TestKernelShapes(t *testing.T) {
 			if err := n.Shape(Topology{}); err != nil {
 				t.Fatalf("take off what is not there: %v", err)
 			}
-			if _, err := measureRTT(t.Context(), hosts["a"], hosts["b"], Want{}); err != nil {
+			if _, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).measureRTT(t.Context()); err != nil {
 				t.Fatalf("the hosts are not connected: %v", err)
 			}
 			pairs := Topology{Pairs: map[Pair]Params{{"a", "b"}: {Delay: 1}}}
@@ -113,10 +113,7 @@ func TestKernelShapes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := Measure(t.Context(), hosts["a"], hosts["b"], top.Want("a", "b"), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := hosts["a"].measureTo(t, hosts["b"], top.Want("a", "b"))
 			if err := nearRate(t, "rate", m.Rate, TCPPayloadRate(c.params.Rate, false)); err != nil {
 				t.Error(err)
 			}
@@ -126,7 +123,7 @@ func TestKernelShapes(t *testing.T) {
 			if err := n.Close(); err != nil {
 				t.Error(err)
 			}
-			if rtt, err := handshakeRTT(t.Context(), hosts["a"], hosts["b"]); err != nil || rtt > 15*time.Millisecond {
+			if rtt, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).handshakeRTT(t.Context()); err != nil || rtt > 15*time.Millisecond {
 				t.Errorf("after Close: %v, %v", rtt, err)
 			}
 		})

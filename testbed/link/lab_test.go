@@ -15,6 +15,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // The test binary is the emulator process too.
@@ -36,7 +38,7 @@ type lab struct {
 	hosts    map[string]*labHost
 }
 
-// labHost is one; it is an Endpoint.
+// labHost is one; it can be either end of a measurement.
 type labHost struct {
 	name       string
 	ns         netns.NsHandle
@@ -202,4 +204,68 @@ func (h *labHost) ListenPacket(ctx context.Context, network, address string) (p 
 		return nil, e
 	}
 	return p, err
+}
+
+// initiateTo begins measurements of the link between two hosts.
+func (h *labHost) initiateTo(t testing.TB, to *labHost, want Want) *initiator {
+	t.Helper()
+	r, err := Respond(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	i, err := initiate(t.Context(), h, r.Addr(), want, DefaultTolerance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(i.close)
+	return i
+}
+
+// measureTo measures the link between two hosts.
+func (h *labHost) measureTo(t testing.TB, to *labHost, want Want) record.LinkCheck {
+	t.Helper()
+	r, err := Respond(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, err := Measure(t.Context(), h, r.Addr(), want, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// tcpPair connects two hosts.
+func tcpPair(t testing.TB, from, to *labHost) (sender, receiver *net.TCPConn) {
+	t.Helper()
+	l, err := to.Listen(t.Context(), "tcp", net.JoinHostPort(to.Addr().String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := from.Dial(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*net.TCPConn), a.(*net.TCPConn)
+}
+
+// udpPair is a socket of to's and one of from's connected to it.
+func udpPair(t testing.TB, from, to *labHost) (net.PacketConn, net.Conn) {
+	t.Helper()
+	at, err := to.ListenPacket(t.Context(), "udp", net.JoinHostPort(to.Addr().String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := from.Dial(t.Context(), "udp", at.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at, conn
 }

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,12 +14,96 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Endpoint is an end of the link to measure; testbed.Host is one.
-type Endpoint interface {
-	Addr() netip.Addr
+// Dialer is the near end of the link to measure. Its connections are sockets of this
+// machine: what their kernel says of them is part of the measurement.
+type Dialer interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
-	Listen(ctx context.Context, network, address string) (net.Listener, error)
-	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
+}
+
+// initiator measures the link to a responder; it alone keeps the time.
+type initiator struct {
+	from Dialer
+	to   netip.AddrPort
+	want Want
+	tol  float64
+	ipv6 bool
+	ping *socket // to where datagrams are sent back
+	base time.Time
+}
+
+func initiate(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol float64) (*initiator, error) {
+	i := &initiator{from: from, to: to, want: want, tol: tol, base: time.Now()}
+	i.ipv6 = to.Addr().Is6() && !to.Addr().Is4In6()
+	var err error
+	i.ping, err = i.ask(ctx, question{})
+	return i, err
+}
+
+func (i *initiator) close() { i.ping.Close() }
+
+// patience is how long an answer over the link may take.
+func (i *initiator) patience() time.Duration { return 10*time.Second + 10*(i.want.RTT+i.want.Jitter) }
+
+// dial opens a TCP connection to the responder.
+func (i *initiator) dial(ctx context.Context) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, i.patience())
+	defer cancel()
+	c, err := i.from.Dial(ctx, "tcp", i.to.String())
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("the connection is a %T, not a socket of this machine", c)
+	}
+	return tcp, nil
+}
+
+// socket is a UDP socket connected to one of the responder's, which lives as long as
+// control is open.
+type socket struct {
+	net.Conn
+	control *net.TCPConn
+}
+
+func (s *socket) Close() error {
+	s.control.Close()
+	return s.Conn.Close()
+}
+
+// ask opens one.
+func (i *initiator) ask(ctx context.Context, q question) (*socket, error) {
+	control, err := i.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := responderSays{}
+	err = json.NewEncoder(control).Encode(q)
+	if err == nil {
+		a, err = hear(control, i.patience())
+	}
+	var conn net.Conn
+	if err == nil {
+		conn, err = i.from.Dial(ctx, "udp", netip.AddrPortFrom(i.to.Addr(), a.Port).String())
+	}
+	if err != nil {
+		control.Close()
+		return nil, err
+	}
+	return &socket{conn, control}, nil
+}
+
+// hear waits for what the responder says next.
+func hear(control *net.TCPConn, limit time.Duration) (a responderSays, err error) {
+	control.SetReadDeadline(time.Now().Add(limit))
+	if err := json.NewDecoder(control).Decode(&a); err != nil {
+		return a, fmt.Errorf("wait for the responder's answer: %w", err)
+	}
+	if a.Err != "" {
+		return a, fmt.Errorf("the responder says: %s", a.Err)
+	}
+	return a, nil
 }
 
 // DefaultTolerance is how far a rate may be off, as a share of what was asked
@@ -28,9 +113,9 @@ const DefaultTolerance = 0.05
 
 const minRTTTolerance = time.Millisecond
 
-// Measure measures the link between two hosts with traffic of its own: the round
+// Measure measures the link to a [Responder] with traffic of its own: the round
 // trip from 64-byte UDP datagrams (or, when it seems too long, from the kernel's
-// own measurement of TCP handshakes), then the TCP payload rate from → to of a
+// own measurement of TCP handshakes), then the TCP payload rate towards it of a
 // bulk stream (of a UDP flood where one stream cannot fill the link, because
 // segments are to be lost or acknowledgements have no room), then the loss. It takes about a second; more for
 // slow, long or lossy links.
@@ -39,28 +124,26 @@ const minRTTTolerance = time.Millisecond
 // To, Emulator and Lateness are the caller's. A link that is off is not an
 // error: OK is false and Why says how. An error means that it could not be
 // measured.
-func Measure(ctx context.Context, from, to Endpoint, want Want, tol float64) (record.LinkCheck, error) {
+func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol float64) (record.LinkCheck, error) {
 	if tol <= 0 {
 		tol = DefaultTolerance
 	}
-	ipv6 := to.Addr().Is6() && !to.Addr().Is4In6()
-	c := record.LinkCheck{
-		WantRTT:   want.RTT.Seconds(),
-		WantRate:  TCPPayloadRate(want.Rate, ipv6) * (1 - want.Loss),
-		WantLoss:  want.Loss,
-		Loss:      math.NaN(),
-		Lateness:  math.NaN(),
-		Tolerance: tol,
-	}
-	rtts, err := measureRTT(ctx, from, to, want)
+	c := record.LinkCheck{WantLoss: want.Loss, WantRTT: want.RTT.Seconds(), Loss: math.NaN(), Lateness: math.NaN(), Tolerance: tol}
+	i, err := initiate(ctx, from, to, want, tol)
 	if err != nil {
-		return c, fmt.Errorf("link: measure the round trip %s → %s: %w", from.Addr(), to.Addr(), err)
+		return c, fmt.Errorf("link: reach the responder %s: %w", to, err)
+	}
+	defer i.close()
+	c.WantRate = TCPPayloadRate(want.Rate, i.ipv6) * (1 - want.Loss)
+	rtts, err := i.measureRTT(ctx)
+	if err != nil {
+		return c, fmt.Errorf("link: measure the round trip to %s: %w", to, err)
 	}
 	median := quantile(rtts, 0.5)
 	if median > want.RTT+rttTolerance(want, tol) {
 		// Datagrams wait for this process, too, when the machine is busy. A
 		// handshake does not.
-		if kernel, err := handshakeRTT(ctx, from, to); err == nil {
+		if kernel, err := i.handshakeRTT(ctx); err == nil {
 			median = min(median, kernel)
 		}
 	}
@@ -72,15 +155,15 @@ func Measure(ctx context.Context, from, to Endpoint, want Want, tol float64) (re
 		why = append(why, fmt.Errorf("round trip %.3f ms, wanted %.3f ± %.3f ms", c.RTT*1e3, c.WantRTT*1e3, allowed*1e3))
 	}
 
-	c.Rate, c.Congestion, err = measureTCP(ctx, from, to, want, tol, ipv6)
+	c.Rate, c.Congestion, err = i.measureTCP(ctx)
 	if err == nil {
-		err = drain(ctx, from, to, want) // the link is to be left idle
+		err = i.settle(ctx) // the link is to be left idle
 	}
 	if err == nil && want.hardForTCP() {
-		c.Rate, err = measureFlood(ctx, from, to, want, ipv6)
+		c.Rate, err = i.measureFlood(ctx)
 	}
 	if err != nil {
-		return c, fmt.Errorf("link: measure the rate %s → %s: %w", from.Addr(), to.Addr(), err)
+		return c, fmt.Errorf("link: measure the rate to %s: %w", to, err)
 	}
 	if want.Rate > 0 && math.Abs(c.Rate-c.WantRate) > tol*c.WantRate {
 		why = append(why, fmt.Errorf("rate %.4g bit/s of payload, wanted %.4g ± %.2g %%", c.Rate, c.WantRate, tol*100))
@@ -88,8 +171,8 @@ func Measure(ctx context.Context, from, to Endpoint, want Want, tol float64) (re
 
 	if want.Loss > 0 {
 		var n int
-		if c.Loss, n, err = measureLoss(ctx, from, to, want); err != nil {
-			return c, fmt.Errorf("link: measure the loss %s → %s: %w", from.Addr(), to.Addr(), err)
+		if c.Loss, n, err = i.measureLoss(ctx); err != nil {
+			return c, fmt.Errorf("link: measure the loss to %s: %w", to, err)
 		}
 		if off, allowed := math.Abs(c.Loss-want.Loss), lossTolerance(want.Loss, n, tol); off > allowed {
 			why = append(why, fmt.Errorf("loss %.3f %%, wanted %.3f ± %.3f %% (of %d segments)", c.Loss*100, want.Loss*100, allowed*100, n))

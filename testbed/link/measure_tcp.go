@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"net"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,15 +13,15 @@ import (
 // may end far too early when something else delays a few acknowledgements
 // (HyStart), and a single stream over a long link then takes minutes to recover.
 // That is no fault of the link.
-func measureTCP(ctx context.Context, from, to Endpoint, want Want, tol float64, ipv6 bool) (rate float64, congestion string, err error) {
-	rate, congestion, err = measureStreams(ctx, from, to, want, tol, ipv6, 1)
-	if err != nil || want.hardForTCP() || rate >= (1-tol)*TCPPayloadRate(want.Rate, ipv6) {
+func (i *initiator) measureTCP(ctx context.Context) (rate float64, congestion string, err error) {
+	rate, congestion, err = i.measureStreams(ctx, 1)
+	if err != nil || i.want.hardForTCP() || rate >= (1-i.tol)*TCPPayloadRate(i.want.Rate, i.ipv6) {
 		return rate, congestion, err
 	}
-	if err := drain(ctx, from, to, want); err != nil {
+	if err := i.settle(ctx); err != nil {
 		return 0, congestion, err
 	}
-	again, congestion, err := measureStreams(ctx, from, to, want, tol, ipv6, 8)
+	again, congestion, err := i.measureStreams(ctx, 8)
 	return max(rate, again), congestion, err
 }
 
@@ -35,7 +34,8 @@ func measureTCP(ctx context.Context, from, to Endpoint, want Want, tol float64, 
 // The rate is that of segments delivered, as the sender's kernel counts them
 // (tcpi_delivered, selective acknowledgements included): what the receiver can
 // read comes in jumps while a lost segment is repeated.
-func measureStreams(ctx context.Context, from, to Endpoint, want Want, tol float64, ipv6 bool, streams int) (rate float64, congestion string, err error) {
+func (i *initiator) measureStreams(ctx context.Context, streams int) (rate float64, congestion string, err error) {
+	want := i.want
 	window := max(100*time.Millisecond, 2*want.RTT)
 	budget := 3*window + 10*want.RTT
 	if want.Rate > 0 && !want.hardForTCP() {
@@ -44,18 +44,18 @@ func measureStreams(ctx context.Context, from, to Endpoint, want Want, tol float
 	}
 	var senders []*net.TCPConn
 	for range streams {
-		sender, receiver, err := tcpPair(ctx, from, to)
+		sender, err := i.dial(ctx)
 		if err != nil {
 			return 0, "", err
 		}
 		congestion = congestionOf(sender)
-		stop := stream(sender, receiver)
+		stop := stream(sender)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
 		senders = append(senders, sender)
 	}
 
-	payload := TCPPayloadRate(want.Rate, ipv6)
+	payload := TCPPayloadRate(want.Rate, i.ipv6)
 	before, start, err := delivered(senders)
 	if err != nil {
 		return 0, congestion, err
@@ -76,7 +76,7 @@ func measureStreams(ctx context.Context, from, to Endpoint, want Want, tol float
 		before, at = n, now
 		mean := (r + last) / 2
 		best = max(best, mean)
-		if payload > 0 && near(r, last, 0.02) && near(mean, payload, tol/2) {
+		if payload > 0 && near(r, last, 0.02) && near(mean, payload, i.tol/2) {
 			return mean, congestion, nil
 		}
 		last = r
@@ -86,23 +86,19 @@ func measureStreams(ctx context.Context, from, to Endpoint, want Want, tol float
 	}
 }
 
-// stream sends as fast as it can and throws away what arrives, until stop. The
-// connections end with a reset: what is still queued is of no use to anyone.
-func stream(sender, receiver *net.TCPConn) (stop func()) {
+// stream sends as fast as it can, until stop. The connection ends with a reset: what is
+// still queued is of no use to anyone.
+func stream(sender *net.TCPConn) (stop func()) {
 	sender.SetLinger(0)
-	go discard(receiver)
 	go func() {
-		b := make([]byte, 256<<10)
+		b := make([]byte, 256<<10) // zeros, which are no [question]
 		for {
 			if _, err := sender.Write(b); err != nil {
 				return // closed
 			}
 		}
 	}()
-	return func() {
-		sender.Close()
-		receiver.Close()
-	}
+	return func() { sender.Close() }
 }
 
 // delivered is the payload bytes that have reached the receivers at a moment. It
@@ -128,42 +124,6 @@ func delivered(senders []*net.TCPConn) (sum int64, at time.Time, err error) {
 
 func near(a, b, tol float64) bool { return a >= b*(1-tol) && a <= b*(1+tol) }
 
-// tcpPair connects from to to.
-func tcpPair(ctx context.Context, from, to Endpoint) (sender, receiver *net.TCPConn, err error) {
-	l, err := to.Listen(ctx, "tcp", net.JoinHostPort(to.Addr().String(), "0"))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer l.Close()
-	type accepted struct {
-		c   net.Conn
-		err error
-	}
-	ch := make(chan accepted, 1)
-	go func() {
-		c, err := l.Accept()
-		ch <- accepted{c, err}
-	}()
-	c, err := from.Dial(ctx, "tcp", l.Addr().String())
-	if err != nil {
-		return nil, nil, err
-	}
-	select {
-	case a := <-ch:
-		if a.err != nil {
-			c.Close()
-			return nil, nil, a.err
-		}
-		return c.(*net.TCPConn), a.c.(*net.TCPConn), nil
-	case <-ctx.Done():
-		c.Close()
-		return nil, nil, ctx.Err()
-	case <-time.After(10 * time.Second):
-		c.Close()
-		return nil, nil, context.DeadlineExceeded
-	}
-}
-
 func tcpInfo(c *net.TCPConn) (info *unix.TCPInfo, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -183,25 +143,4 @@ func congestionOf(c *net.TCPConn) (name string) {
 		})
 	}
 	return name
-}
-
-// discard receives and throws away without copying: MSG_TRUNC leaves the buffer
-// alone (tcp(7)).
-func discard(c *net.TCPConn) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return
-	}
-	b := make([]byte, 1<<20)
-	for {
-		var k int
-		var e error
-		err := raw.Read(func(fd uintptr) bool {
-			k, _, e = unix.Recvfrom(int(fd), b, unix.MSG_TRUNC)
-			return e != syscall.EAGAIN
-		})
-		if err != nil || e != nil || k <= 0 {
-			return
-		}
-	}
 }

@@ -4,43 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// burst is a UDP socket pair through which many datagrams pass at little cost:
-// the kernel cuts what is written into datagrams of size bytes, and joins what
-// arrives (UDP GSO and GRO, udp(7)).
+// burst is a UDP socket through which many datagrams pass at little cost: the kernel
+// cuts what is written into datagrams of size bytes (UDP GSO, udp(7)).
 type burst struct {
-	to   net.PacketConn
-	from net.Conn
+	*socket
 	size int
 	most int // datagrams in one write
 }
 
-func newBurst(ctx context.Context, from, to Endpoint, size int) (*burst, error) {
-	at, conn, err := udpPair(ctx, from, to)
+func (i *initiator) newBurst(ctx context.Context, size int) (*burst, error) {
+	// Quiet must outlast the way, or what is still under way would count as lost.
+	s, err := i.ask(ctx, question{Size: size, Quiet: 500*time.Millisecond + i.want.RTT + i.want.Jitter})
 	if err != nil {
 		return nil, err
 	}
-	b := &burst{at, conn, size, min(64, 64000/size)}
-	if setsockopt(conn, unix.IPPROTO_UDP, unix.UDP_SEGMENT, size) != nil {
+	b := &burst{s, size, min(64, 64000/size)}
+	if setsockopt(s.Conn, unix.IPPROTO_UDP, unix.UDP_SEGMENT, size) != nil {
 		b.most = 1
 	}
-	setsockopt(at, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
-	const buffer = 16 << 20
-	if setsockopt(at, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
-		setsockopt(at, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
-	}
 	return b, nil
-}
-
-func (b *burst) close() {
-	b.from.Close()
-	b.to.Close()
 }
 
 // send sends n datagrams at the given wire rate and returns how many it could. A
@@ -66,7 +54,7 @@ func (b *burst) send(ctx context.Context, n int, rate float64) (int, error) {
 			continue
 		}
 		k := min(1+int((now-due)/every), b.most, n-sent)
-		if _, err := b.from.Write(buf[:k*b.size]); err != nil && !errors.Is(err, unix.ENOBUFS) {
+		if _, err := b.Write(buf[:k*b.size]); err != nil && !errors.Is(err, unix.ENOBUFS) {
 			return sent, err
 		}
 		sent += k
@@ -75,86 +63,55 @@ func (b *burst) send(ctx context.Context, n int, rate float64) (int, error) {
 	return sent, nil
 }
 
-// arrival is how many datagrams had arrived by a moment.
-type arrival struct {
-	at time.Time
-	n  int
-}
-
-// receive collects arrivals until none has come for quiet after over is closed.
-func (b *burst) receive(over <-chan struct{}, quiet time.Duration) []arrival {
-	var log []arrival
-	buf := make([]byte, 1<<16)
-	n := 0
-	for {
-		b.to.SetReadDeadline(time.Now().Add(quiet))
-		k, _, err := b.to.ReadFrom(buf)
-		if err != nil {
-			select {
-			case <-over:
-				return log
-			default:
-				if errors.Is(err, net.ErrClosed) {
-					return log
-				}
-				continue
-			}
-		}
-		n += (k + b.size - 1) / b.size
-		log = append(log, arrival{time.Now(), n})
-	}
-}
-
 // pass sends n datagrams of size bytes at a wire rate and returns how they
 // arrived and how many were sent.
-func pass(ctx context.Context, from, to Endpoint, want Want, size, n int, rate float64) ([]arrival, int, error) {
-	b, err := newBurst(ctx, from, to, size)
+func (i *initiator) pass(ctx context.Context, size, n int, rate float64) (arrivals, int, error) {
+	b, err := i.newBurst(ctx, size)
 	if err != nil {
-		return nil, 0, err
+		return arrivals{}, 0, err
 	}
-	defer b.close()
-	if err := drain(ctx, from, to, want); err != nil {
-		return nil, 0, err
+	defer b.Close()
+	if err := i.settle(ctx); err != nil {
+		return arrivals{}, 0, err
 	}
-	defer context.AfterFunc(ctx, b.close)()
-	over := make(chan struct{})
-	log := make(chan []arrival, 1)
-	// Quiet must outlast the way, or what is still under way would count as lost.
-	go func() { log <- b.receive(over, 500*time.Millisecond+want.RTT+want.Jitter) }()
+	defer context.AfterFunc(ctx, func() { b.Close() })()
+	began := time.Now()
 	sent, err := b.send(ctx, n, rate)
-	close(over)
-	a := <-log
+	if err == nil {
+		err = b.control.CloseWrite()
+	}
 	if err != nil {
-		return nil, 0, err
+		return arrivals{}, 0, err
 	}
-	if len(a) == 0 {
-		return nil, 0, fmt.Errorf("none of %d datagrams arrived", sent)
+	a, err := hear(b.control, i.patience()+time.Since(began))
+	if err != nil {
+		return arrivals{}, 0, err
 	}
-	return a, sent, nil
+	if a.Arrivals.N == 0 {
+		return arrivals{}, 0, fmt.Errorf("none of %d datagrams arrived", sent)
+	}
+	return a.Arrivals, sent, nil
 }
 
 // measureFlood offers more full segments than the link can carry and returns
 // the payload rate, in bit/s, of a TCP stream of the segments that arrived.
-func measureFlood(ctx context.Context, from, to Endpoint, want Want, ipv6 bool) (float64, error) {
+func (i *initiator) measureFlood(ctx context.Context) (float64, error) {
 	const seconds, excess = 0.5, 1.15
-	perSecond := want.Rate / 8 / FullFrame
+	perSecond := i.want.Rate / 8 / FullFrame
 	n := int(max(seconds*excess*perSecond, 200))
-	log, _, err := pass(ctx, from, to, want, udpPayload(ipv6), n, want.Rate*excess)
+	a, _, err := i.pass(ctx, udpPayload(i.ipv6), n, i.want.Rate*excess)
 	if err != nil {
 		return 0, err
 	}
-	// The first fifth is the start: the queue is not full yet.
-	first, last := log[len(log)/5], log[len(log)-1]
-	span := last.at.Sub(first.at).Seconds()
-	if span <= 0 {
+	if a.Span <= 0 {
 		return 0, errors.New("too few datagrams arrived to tell a rate")
 	}
-	return float64(last.n-first.n) / span * 8 * float64(tcpPayload(ipv6)), nil
+	return float64(a.Late) / a.Span.Seconds() * 8 * float64(tcpPayload(i.ipv6)), nil
 }
 
 // measureLoss counts small datagrams, sent well below the link's rate so that no
 // queue overflows, and returns the share lost and the number sent.
-func measureLoss(ctx context.Context, from, to Endpoint, want Want) (float64, int, error) {
+func (i *initiator) measureLoss(ctx context.Context) (float64, int, error) {
 	const (
 		size   = 64
 		wire   = size + 28 + Framing
@@ -162,15 +119,15 @@ func measureLoss(ctx context.Context, from, to Endpoint, want Want) (float64, in
 		enough = 20000
 	)
 	rate := fast * wire * 8
-	if want.Rate > 0 {
-		rate = min(rate, want.Rate/2)
+	if i.want.Rate > 0 {
+		rate = min(rate, i.want.Rate/2)
 	}
 	n := min(enough, max(500, int(rate/8/wire)))
-	log, sent, err := pass(ctx, from, to, want, size, n, rate)
+	a, sent, err := i.pass(ctx, size, n, rate)
 	if err != nil {
 		return 0, 0, err
 	}
-	return 1 - float64(log[len(log)-1].n)/float64(sent), sent, nil
+	return 1 - float64(a.N)/float64(sent), sent, nil
 }
 
 func setsockopt(c any, level, opt, value int) error {
