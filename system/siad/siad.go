@@ -95,7 +95,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"binary": bin, "network": "private", "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
+	identity := map[string]string{"binary": bin, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
 	if p.mine {
 		identity["mining"] = "always"
 	}
@@ -138,7 +138,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if n.Write {
 		n.Mark = sia.Mark(d.Run)
 	}
-	identity := map[string]string{"endpoint": base.Host}
+	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
 	if err := n.attach(ctx, opt, identity); err != nil {
 		a.close()
 		return nil, err
