@@ -85,7 +85,7 @@ func (c *combination) checkFaults(cell *Cell, groups map[string]int) *cellError 
 			return c.impossible(path, fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who()),
 				"the fault `%s` needs %d %s, and there is only %s", f, f.Count.Count, f.Who(), plural(n, strings.TrimSuffix(f.Who(), "s")))
 		case cell.Disseminate != nil && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
-			return c.impossible(path, "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts all %d nodes off from nobody", f, n)
+			return c.impossible(path, "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts off all %d nodes, so the cut has no other side", f, n)
 		case !random && f.At.Timed && deadline > 0 && f.At.After.Seconds() >= begins+deadline:
 			return c.impossible(path, "begin it earlier, or raise limits.deadline", "the fault `%s` begins when the deadline is over, which is %s (limits.deadline)",
 				f, c.e.Limits.Deadline)

@@ -81,7 +81,7 @@ func (b *bench) trial(c experiment.Cell) (yield, error) {
 	summary := record.NewSummary()
 	var err error
 	b.trials++
-	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
+	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenario.Sink{Epoch: time.Now(), Progress: func(int64, int64) {}, Block: func(block []byte) error {
 		had := len(y.ops)
 		var err error
 		if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
@@ -358,7 +358,7 @@ func TestOverheadEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		var ops []record.Op
 		begun := time.Now()
-		_, err := b.runner.Trial(ctx, what, 1, scenario.Sink{Epoch: begun, Block: func(block []byte) (err error) {
+		_, err := b.runner.Trial(ctx, what, 1, scenario.Sink{Epoch: begun, Progress: func(int64, int64) {}, Block: func(block []byte) (err error) {
 			ops, err = record.DecodeBlock(block, ops)
 			return err
 		}})

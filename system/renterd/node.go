@@ -247,7 +247,7 @@ func (n *node) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process { return nil }
+func (n *node) Processes() []testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
