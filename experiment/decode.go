@@ -385,11 +385,9 @@ func (f *field) parse(text string, v reflect.Value) error {
 		return nil
 	}
 	if f.enum != nil {
-		for _, word := range f.enum {
-			if text == word {
-				v.SetString(text)
-				return nil
-			}
+		if slices.Contains(f.enum, text) {
+			v.SetString(text)
+			return nil
 		}
 		hint := ""
 		if c := suggest.Nearest(text, f.enum); c != "" {
@@ -403,6 +401,11 @@ func (f *field) parse(text string, v reflect.Value) error {
 		}
 		return err
 	}
+	return f.within(text, v)
+}
+
+// within refuses a value that is beyond the limits of f.
+func (f *field) within(text string, v reflect.Value) error {
 	for _, limit := range []struct {
 		text, word string
 		sign       float64

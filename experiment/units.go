@@ -219,14 +219,8 @@ func (q *quantity) hint(s, num, unit string) string {
 	if hint, is := q.meant[lower]; is {
 		return strings.ReplaceAll(hint, "%", num)
 	}
-	if q == rateQuantity && strings.HasSuffix(strings.TrimSuffix(unit, "/s"), "B") {
-		if b, err := ParseBytes(num + strings.TrimSuffix(unit, "/s")); err == nil && b > 0 && b < 1e14 {
-			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
-		}
-		return "rates are in bits per second, such as 100Mbit"
-	}
-	if q == bytesQuantity && (strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps") || strings.HasSuffix(lower, "/s")) {
-		return "that is a rate; a size is in bytes, such as 10MiB"
+	if hint := q.foreign(num, unit); hint != "" {
+		return hint
 	}
 	var names []string
 	for _, u := range q.units {
@@ -238,6 +232,22 @@ func (q *quantity) hint(s, num, unit string) string {
 		}
 	}
 	return "units are " + strings.Join(names, ", ")
+}
+
+// foreign is the hint for a size where a rate belongs, and for a rate where a size does.
+func (q *quantity) foreign(num, unit string) string {
+	each := strings.TrimSuffix(unit, "/s")
+	lower := strings.ToLower(each)
+	switch {
+	case q == rateQuantity && strings.HasSuffix(each, "B"):
+		if b, err := ParseBytes(num + each); err == nil && b > 0 && b < 1e14 {
+			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
+		}
+		return "rates are in bits per second, such as 100Mbit"
+	case q == bytesQuantity && (each != unit || strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps")):
+		return "that is a rate; a size is in bytes, such as 10MiB"
+	}
+	return ""
 }
 
 // Bytes is a size in bytes. It is written with a unit that says whether it is
