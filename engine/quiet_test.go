@@ -86,7 +86,9 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 	if n := len(trials); n != 2+6+6 { // two of the warm-up block
 		t.Errorf("%d trials are recorded", n)
 	}
-	if kept := slices.IndexFunc(trials, func(t record.Trial) bool { return slices.Contains(t.Invalid, record.ReasonDaemonRestarted) && !t.Warmup }); kept < 0 {
+	if kept := slices.IndexFunc(trials, func(t record.Trial) bool {
+		return slices.Contains(t.Invalid, record.ReasonDaemonRestarted) && !t.Warmup
+	}); kept < 0 {
 		t.Error("the invalid trials are gone")
 	}
 	cfg.RetryInvalid = false
