@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
@@ -86,4 +88,11 @@ func testKnown() Known {
 		},
 		Preconditions: []string{"busy", "disk-space", "machine"},
 	}
+}
+
+const fewRepetitions = "give no 95 % interval of a median"
+
+// warningsOf are those of a plan but that its repetitions are few, as the default's are.
+func warningsOf(p *Plan) []string {
+	return slices.DeleteFunc(p.Warnings(), func(w string) bool { return strings.Contains(w, fewRepetitions) })
 }

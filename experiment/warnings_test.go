@@ -69,9 +69,19 @@ func TestWarnings(t *testing.T) {
 		{swarm, []string{"systems.mesh={use: mesh, with: {reconnect: 20s}}", "disseminate.faults={crash: seeders, at: 50%, for: 10s}"}, ""},
 		{swarm, []string{back, "disseminate.faults={crash: seeders, at: 50%}"}, ""},
 	} {
-		got := strings.Join(mustPlan(t, c.file, c.set...).Warnings(), "; ")
+		got := strings.Join(warningsOf(mustPlan(t, c.file, c.set...)), "; ")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", c.set, got, c.want)
+		}
+	}
+}
+
+func TestWarnsOfFewRepetitions(t *testing.T) {
+	const src = "scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {duration: 1s}\n"
+	for repetitions, want := range map[string]bool{"1": false, "2": true, "5": true, "6": false, "{min: 2, max: 9, until: {metric: throughput, within: 5%}}": false} {
+		got := strings.Join(mustPlan(t, src, "repetitions="+repetitions).Warnings(), "|")
+		if strings.Contains(got, fewRepetitions) != want {
+			t.Errorf("%s repetitions: %q", repetitions, got)
 		}
 	}
 }
