@@ -27,7 +27,7 @@ func (plain) Put(context.Context, string, int64, io.Reader) (system.Ref, error) 
 	return "", errors.New("not here")
 }
 func (plain) Get(context.Context, system.Ref, io.Writer) error { return errors.New("not here") }
-func (plain) Processes() []*testbed.Process                    { return nil }
+func (plain) Processes() []testbed.Process                     { return nil }
 
 // monitored is a node with calls of its own.
 type monitored struct {

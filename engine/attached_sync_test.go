@@ -38,12 +38,12 @@ func (c *climbing) Attach(_ context.Context, d system.Deployment) (system.Cluste
 	return c, nil
 }
 
-func (c *climbing) Nodes() []system.Node          { return []system.Node{c} }
-func (c *climbing) Identity() map[string]string   { return map[string]string{"version": "1"} }
-func (c *climbing) Stop(context.Context) error    { return nil }
-func (c *climbing) Processes() []*testbed.Process { return nil }
-func (c *climbing) Halt(context.Context) error    { return nil }
-func (c *climbing) Kill(context.Context) error    { return errors.New("chains: only watched") }
+func (c *climbing) Nodes() []system.Node         { return []system.Node{c} }
+func (c *climbing) Identity() map[string]string  { return map[string]string{"version": "1"} }
+func (c *climbing) Stop(context.Context) error   { return nil }
+func (c *climbing) Processes() []testbed.Process { return nil }
+func (c *climbing) Halt(context.Context) error   { return nil }
+func (c *climbing) Kill(context.Context) error   { return errors.New("chains: only watched") }
 func (c *climbing) Serve(context.Context, system.ServeTask) error {
 	return errors.New("chains: only watched")
 }

@@ -23,17 +23,17 @@ import (
 // chains by the scenario, which begins each trial by making sure of its peers.
 
 // trace follows the processes on the hosts of nodes; of other systems, none.
-func (s *site) trace(bed *testbed.Testbed) *testbed.Trace {
+func (s *site) trace() *testbed.Trace {
 	if s.network == nil {
-		return bed.Trace()
+		return testbed.TraceOf()
 	}
-	return bed.Trace(s.hosts...)
+	return testbed.TraceOf(s.hosts...)
 }
 
 // deaths are those of the processes that have ended by themselves: by now another
 // may have taken their place.
-func deaths(procs []*testbed.Process) []*testbed.Process {
-	var all []*testbed.Process
+func deaths(procs []testbed.Process) []testbed.Process {
+	var all []testbed.Process
 	for _, p := range procs {
 		if p.Err() != nil {
 			all = append(all, p)
@@ -44,7 +44,7 @@ func deaths(procs []*testbed.Process) []*testbed.Process {
 
 // deathNotes say so of a trial; the scenario knows the moment, and what the node
 // lost by it.
-func deathNotes(cell experiment.Cell, dead []*testbed.Process) []string {
+func deathNotes(cell experiment.Cell, dead []testbed.Process) []string {
 	if len(dead) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func deathNotes(cell experiment.Cell, dead []*testbed.Process) []string {
 // deadPeer is the first of the dead that was a peer of the fresh node, in a cell of
 // chains; nil: none was. Hosts beyond the cell's peers may have processes that idle,
 // kept for another cell: the trial does not need them.
-func deadPeer(s *site, cell experiment.Cell, dead []*testbed.Process) *testbed.Process {
+func deadPeer(s *site, cell experiment.Cell, dead []testbed.Process) testbed.Process {
 	if cell.Sync == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (r *run) reviveNodes(ctx context.Context, s *site) bool {
 }
 
 // ended reports whether one of these processes has ended.
-func ended(procs []*testbed.Process) bool {
+func ended(procs []testbed.Process) bool {
 	for _, p := range procs {
 		select {
 		case <-p.Done():

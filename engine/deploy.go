@@ -27,13 +27,13 @@ type site struct {
 	dir     string
 	cluster system.Cluster
 	runner  scenario.Runner
-	watched map[string]bool        // sample names of attached servers on this machine
-	chains  bool                   // its nodes are fresh ones and their peers: nothing runs but what the scenario says
-	keeps   bool                   // its directory outlives this session, and it can be revived on it
-	used    bool                   // a trial that goes on has been executed on it
-	changed string                 // how it differs from what it was in the session before
-	paid    *record.Event          // what was spent before it got its budget, for its first trial
-	started map[int]testbed.Memory // what its processes held before anything was stored, by process id
+	watched map[string]bool                      // sample names of attached servers on this machine
+	chains  bool                                 // its nodes are fresh ones and their peers: nothing runs but what the scenario says
+	keeps   bool                                 // its directory outlives this session, and it can be revived on it
+	used    bool                                 // a trial that goes on has been executed on it
+	changed string                               // how it differs from what it was in the session before
+	paid    *record.Event                        // what was spent before it got its budget, for its first trial
+	started map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
 }
 
 // deployAll brings up every system of the plan, each on a host of its own. They
@@ -174,10 +174,13 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		at.Network = s.network
 	}
 	if spreads(r.cellsOf(name)) {
-		at.DropCaches = dropCaches
+		at.DropCaches = s.dropCaches
 	}
 	if s.chains && !s.attached() {
-		at.Disk, at.RAM = r.diskStore, r.ramStore
+		at.Disk, at.RAM = func(ctx context.Context) (scenario.StoreDir, error) { return r.diskStore(ctx, s.hosts[0]) },
+			func(ctx context.Context, size int64) (scenario.StoreDir, error) {
+				return ramStore(ctx, s.hosts[0], size)
+			}
 	}
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
 	return err
@@ -363,21 +366,39 @@ func (r *run) stopSite(ctx context.Context, s *site) error {
 }
 
 // processes of a deployment that are ours to observe.
-func (s *site) processes() []*testbed.Process {
+func (s *site) processes() []testbed.Process {
 	if s.cluster == nil {
 		return nil
 	}
-	var all []*testbed.Process
+	var all []testbed.Process
 	for _, n := range s.cluster.Nodes() {
 		all = append(all, n.Processes()...)
 	}
 	return all
 }
 
+// machine is the one that the system runs on or, when it runs elsewhere, is loaded from.
+func (s *site) machine() testbed.Machine {
+	if len(s.hosts) == 0 {
+		return testbed.Here()
+	}
+	return s.hosts[0].Machine()
+}
+
+// machinesOf are those of some hosts, each once.
+func machinesOf(hosts []testbed.Host) (all []testbed.Machine) {
+	for _, h := range hosts {
+		if m := h.Machine(); !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
 // died returns the first process of the deployment that has ended.
-func (s *site) died() *testbed.Process {
+func (s *site) died() testbed.Process {
 	for _, p := range s.processes() {
-		if ended([]*testbed.Process{p}) {
+		if ended([]testbed.Process{p}) {
 			return p
 		}
 	}

@@ -13,17 +13,17 @@ import (
 // is recorded, too. An attached system has none: its processes are not ours to
 // look into.
 type footprint struct {
-	procs   []*testbed.Process
-	started map[int]testbed.Memory
+	procs   []testbed.Process
+	started map[testbed.ProcessID]testbed.Memory
 	rest    []testbed.Memory
 	peak    []bool // the peak begins at the load
 }
 
-// memoryOf is what processes hold now, by process id.
-func memoryOf(procs []*testbed.Process) map[int]testbed.Memory {
-	all := map[int]testbed.Memory{}
+// memoryOf is what processes hold now.
+func memoryOf(procs []testbed.Process) map[testbed.ProcessID]testbed.Memory {
+	all := map[testbed.ProcessID]testbed.Memory{}
 	for _, p := range procs {
-		all[p.PID()] = p.Memory()
+		all[p.ID()] = p.Memory()
 	}
 	return all
 }
@@ -49,8 +49,8 @@ func (f footprint) details() []record.Detail {
 		}
 	}
 	for i, p := range f.procs {
-		add(record.DetailPID, p.Name(), float64(p.PID()))
-		if m, ok := f.started[p.PID()]; ok {
+		add(record.DetailPID, p.Name(), float64(p.ID().PID))
+		if m, ok := f.started[p.ID()]; ok {
 			add(record.DetailRSSStart, p.Name(), m.RSS)
 			add(record.DetailPSSStart, p.Name(), m.PSS)
 		}

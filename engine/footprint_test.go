@@ -12,11 +12,11 @@ import (
 // busyCluster is a node with processes.
 type busyCluster struct {
 	sickCluster
-	procs []*testbed.Process
+	procs []testbed.Process
 }
 
-func (c busyCluster) Nodes() []system.Node          { return []system.Node{c} }
-func (c busyCluster) Processes() []*testbed.Process { return c.procs }
+func (c busyCluster) Nodes() []system.Node         { return []system.Node{c} }
+func (c busyCluster) Processes() []testbed.Process { return c.procs }
 
 // What a process held once it was ready stands beside what it holds before each
 // load; one that came later has no such number, and each says which it is.
@@ -34,7 +34,7 @@ func TestFootprintKnowsWhatWasThereAtTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := func(name string) *testbed.Process {
+	start := func(name string) testbed.Process {
 		p, err := host.Start(t.Context(), testbed.Command{Name: name, Role: "system", Args: []string{sleep, "60"}})
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestFootprintKnowsWhatWasThereAtTheStart(t *testing.T) {
 		return p
 	}
 	first, later := start("first"), start("later")
-	s := &site{cluster: busyCluster{procs: []*testbed.Process{first, later}}, started: map[int]testbed.Memory{first.PID(): {RSS: 7e6, PSS: 5e6}}}
+	s := &site{cluster: busyCluster{procs: []testbed.Process{first, later}}, started: map[testbed.ProcessID]testbed.Memory{first.ID(): {RSS: 7e6, PSS: 5e6}}}
 	got := map[string]map[string]float64{}
 	for _, d := range startFootprint(s).details() {
 		if got[d.Name] == nil {
@@ -51,13 +51,13 @@ func TestFootprintKnowsWhatWasThereAtTheStart(t *testing.T) {
 		got[d.Name][d.Kind] = d.Value
 	}
 	a, b := got[first.Name()], got[later.Name()]
-	if a[record.DetailPID] != float64(first.PID()) || a[record.DetailRSSStart] != 7e6 || a[record.DetailPSSStart] != 5e6 || a[record.DetailRSSRest] <= 0 {
+	if a[record.DetailPID] != float64(first.ID().PID) || a[record.DetailRSSStart] != 7e6 || a[record.DetailPSSStart] != 5e6 || a[record.DetailRSSRest] <= 0 {
 		t.Errorf("the first: %v", a)
 	}
-	if _, ok := b[record.DetailRSSStart]; ok || b[record.DetailPID] != float64(later.PID()) || b[record.DetailRSSRest] <= 0 {
+	if _, ok := b[record.DetailRSSStart]; ok || b[record.DetailPID] != float64(later.ID().PID) || b[record.DetailRSSRest] <= 0 {
 		t.Errorf("the later: %v", b)
 	}
-	if m := memoryOf(s.processes())[first.PID()]; m.RSS <= 0 || m.PSS <= 0 {
+	if m := memoryOf(s.processes())[first.ID()]; m.RSS <= 0 || m.PSS <= 0 {
 		t.Errorf("memory %+v", m)
 	}
 }

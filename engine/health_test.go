@@ -17,10 +17,10 @@ import (
 // sickCluster answers its probe only after a while; until then it hangs.
 type sickCluster struct{ well time.Time }
 
-func (c sickCluster) Nodes() []system.Node        { return []system.Node{c} }
-func (sickCluster) Identity() map[string]string   { return nil }
-func (sickCluster) Stop(context.Context) error    { return nil }
-func (sickCluster) Processes() []*testbed.Process { return nil }
+func (c sickCluster) Nodes() []system.Node       { return []system.Node{c} }
+func (sickCluster) Identity() map[string]string  { return nil }
+func (sickCluster) Stop(context.Context) error   { return nil }
+func (sickCluster) Processes() []testbed.Process { return nil }
 func (sickCluster) Get(context.Context, system.Ref, io.Writer) error {
 	return errors.ErrUnsupported
 }

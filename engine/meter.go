@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +29,7 @@ type meter struct {
 	rssPeak  float64
 	seen     bool           // a process of the system was observed
 	over     bool           // the window has ended
+	cpus     float64        // of the machine
 	pressure func() float64 // seconds since boot in which a task waited for storage
 	io       [2]float64     // it, when the window began and now
 
@@ -58,7 +58,8 @@ type traced struct {
 }
 
 func newMeter(s *site, trace *testbed.Trace) *meter {
-	m := &meter{system: map[string]bool{}, watched: s.watched, pressure: testbed.IOPressure, threadCPU: testbed.ThreadCPU}
+	machine := s.machine()
+	m := &meter{system: map[string]bool{}, watched: s.watched, cpus: float64(machine.CPUs()), pressure: machine.IOPressure, threadCPU: testbed.ThreadCPU}
 	for name := range s.watched {
 		m.system[name] = true
 	}
@@ -71,7 +72,7 @@ func newMeter(s *site, trace *testbed.Trace) *meter {
 			var all []traced
 			for _, p := range trace.Processes() {
 				node := slices.IndexFunc(s.hosts, func(h testbed.Host) bool { return h == p.Host() })
-				all = append(all, traced{account{p.Name(), p.PID()}, node, p.Peak})
+				all = append(all, traced{account{p.Name(), p.ID().PID}, node, p.Peak})
 			}
 			return all
 		}
@@ -246,7 +247,7 @@ func (m *meter) usage() scenario.Usage {
 	}
 	first, self := m.edges(testbed.SelfSample)
 	if wall := (self.End - first.End).Seconds(); wall > 0 {
-		box := wall * float64(runtime.NumCPU())
+		box := wall * m.cpus
 		harness := self.CPU - first.CPU
 		// A process's account is exact; the machine's is taken at ticks, and misses work
 		// that sleeps through them, as an emulator's does.

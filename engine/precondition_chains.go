@@ -26,7 +26,7 @@ func checkStorage(_ context.Context, cfg Config) []Problem {
 	if !disk {
 		return nil
 	}
-	on, err := testbed.FilesystemOf(os.TempDir())
+	on, err := testbed.Here().Filesystem(os.TempDir())
 	if err != nil {
 		return []Problem{{What: fmt.Sprintf("storage: disk: %v", err)}}
 	}

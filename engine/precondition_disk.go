@@ -11,12 +11,11 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // recordingRoom is left free for the run directory besides the data.
@@ -116,15 +115,15 @@ func chainBytes(cells []experiment.Cell) (sum float64) {
 }
 
 func tooFull(dir string, need float64, hint string) []Problem {
-	free, err := freeBytes(dir)
+	on, err := testbed.Here().Filesystem(dir)
 	if err != nil {
-		return []Problem{{What: fmt.Sprintf("cannot tell the free space of %s: %v", dir, err)}}
+		return []Problem{{What: fmt.Sprintf("the free space is not known: %v", err)}}
 	}
-	if free >= need {
+	if !(on.Free < need) {
 		return nil
 	}
 	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
-		experiment.RoughBytes(free), experiment.RoughBytes(need)),
+		experiment.RoughBytes(on.Free), experiment.RoughBytes(need)),
 		hint)}
 }
 
@@ -146,15 +145,6 @@ func existing(dir string) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-// freeBytes is the space that an ordinary user may still fill.
-func freeBytes(dir string) (float64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, err
-	}
-	return float64(s.Bavail) * float64(s.Bsize), nil
 }
 
 // checkDirectory makes sure that a new run overwrites nothing.

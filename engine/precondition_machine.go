@@ -10,7 +10,7 @@ import (
 func checkMachine(_ context.Context, cfg Config) []Problem {
 	var all []Problem
 	changes, _ := plansChanges(cfg.Plan)
-	for _, p := range testbed.Problems(testbedOptions(cfg)) {
+	for _, p := range testbed.Here().Problems(testbedOptions(cfg)) {
 		// Links that are not emulated can be no others in the middle of a trial.
 		fatal := changes && (p.Name == "namespaces" || p.Name == "emulator") && p.Severity == testbed.Warning
 		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal || fatal})

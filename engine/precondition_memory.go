@@ -17,7 +17,7 @@ func checkMemory(_ context.Context, cfg Config) []Problem {
 	if need.bytes == 0 {
 		return nil
 	}
-	free, err := testbed.AvailableMemory()
+	free, err := testbed.Here().AvailableMemory()
 	if err != nil {
 		return []Problem{{What: err.Error()}}
 	}

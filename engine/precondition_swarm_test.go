@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func swarmConfig(t *testing.T, n int, more string) Config {
@@ -189,7 +190,7 @@ func TestColdCaches(t *testing.T) {
 		t.Errorf("warm caches: %+v", got)
 	}
 	got := checkCache(t.Context(), swarmConfig(t, 2, ", cache: cold"))
-	err := dropCaches(t.Context())
+	err := testbed.Here().DropCaches(t.Context())
 	if (err != nil) != (len(got) == 1 && got[0].Blocking && strings.Contains(got[0].Hint, "cache: warm")) {
 		t.Errorf("dropping says %v, the check %+v", err, got)
 	}

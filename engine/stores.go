@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// diskStore implements scenario.Site.Disk.
-func (r *run) diskStore(ctx context.Context) (scenario.StoreDir, error) {
+// diskStore makes a directory for a store on a disk of the host.
+func (r *run) diskStore(ctx context.Context, h testbed.Host) (scenario.StoreDir, error) {
 	if err := ctx.Err(); err != nil {
 		return scenario.StoreDir{}, err
 	}
@@ -21,19 +21,19 @@ func (r *run) diskStore(ctx context.Context) (scenario.StoreDir, error) {
 	if err != nil {
 		return scenario.StoreDir{}, err
 	}
-	on, err := testbed.FilesystemOf(dir)
+	on, err := h.Machine().Filesystem(dir)
 	if err != nil {
 		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
 	}
 	return scenario.StoreDir{Path: dir, On: on.String(), Remove: func() error { return os.RemoveAll(dir) }}, nil
 }
 
-// ramStore implements scenario.Site.RAM.
-func (r *run) ramStore(ctx context.Context, size int64) (scenario.StoreDir, error) {
+// ramStore makes one in memory of the host.
+func ramStore(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDir, error) {
 	if err := ctx.Err(); err != nil {
 		return scenario.StoreDir{}, err
 	}
-	d, err := r.bed.RAMDisk("store", size)
+	d, err := h.Machine().RAMDisk("store", size)
 	if err != nil {
 		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
 	}

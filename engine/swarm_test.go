@@ -218,7 +218,7 @@ func TestSwarm(t *testing.T) {
 		}
 		// It dies by itself, and nobody starts it again.
 		victim := s.node(1).Processes()[0]
-		if err := syscall.Kill(victim.PID(), syscall.SIGKILL); err != nil {
+		if err := victim.Signal(syscall.SIGKILL); err != nil {
 			return err
 		}
 		<-victim.Done()

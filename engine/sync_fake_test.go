@@ -113,14 +113,14 @@ func (c *chainCluster) Stop(ctx context.Context) (err error) {
 type chainNode struct {
 	d    system.Deployment
 	host testbed.Host
-	p    *testbed.Process
+	p    testbed.Process
 }
 
-func (n *chainNode) Processes() []*testbed.Process {
+func (n *chainNode) Processes() []testbed.Process {
 	if n.p == nil {
 		return nil
 	}
-	return []*testbed.Process{n.p}
+	return []testbed.Process{n.p}
 }
 
 func (n *chainNode) start(ctx context.Context, args ...string) (err error) {

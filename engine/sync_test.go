@@ -60,11 +60,11 @@ func TestSync(t *testing.T) {
 			return nil, err
 		}
 		stores = append(stores, store)
-		if on, err := testbed.FilesystemOf(store.Path); err != nil || (cell.Sync.Storage == ramStorage) != strings.HasPrefix(store.On, "tmpfs of 24 MiB") || cell.Sync.Storage == diskStorage && on.String() != store.On {
+		if on, err := testbed.Here().Filesystem(store.Path); err != nil || (cell.Sync.Storage == ramStorage) != strings.HasPrefix(store.On, "tmpfs of 24 MiB") || cell.Sync.Storage == diskStorage && on.String() != store.On {
 			t.Errorf("%s is on %s, really %s (%v)", cell.Sync.Storage, store.On, on, err)
 		}
 		for i := range cell.Sync.Peers {
-			peers[s.node(1+i).p.PID()] = true
+			peers[s.node(1+i).p.ID().PID] = true
 		}
 		sink.Progress(100, 1000)
 		return map[string]float64{"sync_time": 1}, errorsOf(s.node(0).stop(ctx), store.Remove())
@@ -93,7 +93,7 @@ func TestSync(t *testing.T) {
 			t.Errorf("%s is left: %v", store.Path, err)
 		}
 	}
-	onDisk, _ := testbed.FilesystemOf(os.TempDir())
+	onDisk, _ := testbed.Here().Filesystem(os.TempDir())
 	for _, cell := range cfg.Plan.Cells {
 		for _, u := range s.usage[cell.ID] {
 			fresh := u.Nodes[0]
@@ -183,7 +183,7 @@ func TestDeathsInASync(t *testing.T) {
 		}
 		if sink.Number < 3 {
 			p := s.node(1 - sink.Number%2).p // a peer, the fresh node, a peer
-			if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+			if err := p.Signal(syscall.SIGKILL); err != nil {
 				return nil, err
 			}
 			<-p.Done()
@@ -234,7 +234,7 @@ func TestDeathOfAnIdlePeer(t *testing.T) {
 			return nil, err
 		}
 		p := s.node(2).p
-		if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+		if err := p.Signal(syscall.SIGKILL); err != nil {
 			return nil, err
 		}
 		<-p.Done()
@@ -354,7 +354,7 @@ func TestDiskInMemory(t *testing.T) {
 			t.Errorf("a disk: %+v", got)
 		}
 	}
-	if on, err := testbed.FilesystemOf("/dev/shm"); err == nil && on.Memory() {
+	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory() {
 		t.Setenv("TMPDIR", "/dev/shm")
 		cfg := syncConfig(t, &syncing{}, ", storage: [disk, ram]", "2")
 		if got := Blocking(checkStorage(t.Context(), cfg)); len(got) != 1 {

@@ -154,7 +154,7 @@ func canceled(ctx context.Context) error {
 type loaded struct {
 	load  scenario.Load
 	usage scenario.Usage
-	died  *testbed.Process
+	died  testbed.Process
 	notes []string
 	tls   bool
 
@@ -175,7 +175,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	if err != nil {
 		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
-	trace := s.trace(r.bed)
+	trace := s.trace()
 	defer trace.Stop()
 	meter, memory := newMeter(s, trace), startFootprint(s)
 	var unrecorded firstError

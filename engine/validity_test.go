@@ -22,7 +22,7 @@ func TestValidityNamesWhatSpeaksAgainstATrial(t *testing.T) {
 		{"link off", loaded{}, &record.LinkCheck{}, some, []string{record.ReasonLinkOff}},
 		{"late emulator", loaded{emulatorTrouble: "late"}, nil, some, []string{record.ReasonEmulatorLate}},
 		{"dead emulator", loaded{emulatorDied: true}, nil, some, []string{record.ReasonEmulatorDied}},
-		{"dead system", loaded{died: new(testbed.Process)}, nil, some, []string{record.ReasonDaemonDied}},
+		{"dead system", loaded{died: struct{ testbed.Process }{}}, nil, some, []string{record.ReasonDaemonDied}},
 		{"nothing happened", loaded{}, nil, record.Counts{}, []string{record.ReasonNoOperations}},
 	} {
 		x := &execution{check: c.check}

@@ -160,7 +160,7 @@ var (
 // (see [Abilities]).
 type Node interface {
 	// Processes are observed by the engine; empty when the node is remote.
-	Processes() []*testbed.Process
+	Processes() []testbed.Process
 }
 
 // Getter is a node with objects that clients read.

@@ -11,10 +11,9 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// AvailableMemory is how many bytes new processes can take before the machine
-// swaps or kills: what the kernel says is available (MemAvailable, which counts
-// on the page cache) or, where a control group of ours leaves less, that.
-func AvailableMemory() (bytes float64, err error) {
+// AvailableMemory implements Machine: what the kernel says is available (MemAvailable,
+// which counts on the page cache) or, where a control group of ours leaves less, that.
+func (here) AvailableMemory() (bytes float64, err error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return 0, fmt.Errorf("testbed: available memory: %w", err)

@@ -44,7 +44,7 @@ func TestGroupLeaves(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v, %v", c.own, left, limited, c.left, c.limited)
 		}
 	}
-	if n, err := AvailableMemory(); err != nil || n < 1<<20 {
+	if n, err := Here().AvailableMemory(); err != nil || n < 1<<20 {
 		t.Errorf("available: %v, %v", n, err)
 	}
 }

@@ -38,12 +38,12 @@ func parent(dir string) error {
 		return err
 	}
 	fmt.Println("scratch", scratch)
-	if _, err := tb.RAMDisk("store", 1<<20); err != nil {
+	if _, err := (here{tb}).RAMDisk("store", 1<<20); err != nil {
 		return err
 	}
 	shared := filepath.Join(sharedMemory, scratchPrefix+"ram-"+crypto.Text())
 	fmt.Println("shared", shared)
-	if on, err := FilesystemOf(sharedMemory); err == nil && on.Memory() {
+	if on, err := Here().Filesystem(sharedMemory); err == nil && on.Memory() {
 		if _, err := tb.sharedRAM(shared, 1<<20); err != nil {
 			return err
 		}

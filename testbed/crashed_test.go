@@ -21,7 +21,7 @@ func TestCrashedOverItsEnd(t *testing.T) {
 		"refuses": {`trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done`, ""},
 		"deaf":    {`trap '' TERM QUIT; echo ready; while :; do sleep 0.01; done`, ""},
 	} {
-		p, err := h.Start(t.Context(), Command{Name: name, Args: []string{"/bin/sh", "-c", c.script}, Stop: []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGKILL, 500 * time.Millisecond}}})
+		p, err := h.start(t.Context(), Command{Name: name, Args: []string{"/bin/sh", "-c", c.script}, Stop: []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGKILL, 500 * time.Millisecond}}})
 		if err != nil {
 			t.Fatal(err)
 		}

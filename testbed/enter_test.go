@@ -70,7 +70,7 @@ func (r *entered) use(dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, tb.Close(ctx)) }()
 	r.Mode = tb.Mode()
-	d, err := tb.RAMDisk("store", 1<<20)
+	d, err := (here{tb}).RAMDisk("store", 1<<20)
 	if err != nil {
 		return err
 	}

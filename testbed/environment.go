@@ -17,8 +17,7 @@ import (
 // a number by, nothing secret. Settings of the hosts have keys "host.…" (all
 // hosts are set alike, the first is read).
 func (t *Testbed) Environment() map[string]string {
-	env := map[string]string{}
-	machine(env)
+	env := here{t}.Environment()
 	t.mu.Lock()
 	mode, hosts := t.mode, t.hosts
 	t.mu.Unlock()
@@ -56,8 +55,9 @@ func (t *Testbed) Environment() map[string]string {
 // CPUs names this machine's CPUs: how many, and their model.
 func CPUs() string { return fmt.Sprintf("%d x %s", runtime.NumCPU(), cpuinfo("model name")) }
 
-// machine describes the machine.
-func machine(env map[string]string) {
+// Environment implements Machine.
+func (here) Environment() map[string]string {
+	env := map[string]string{}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		env["kernel"] = unix.ByteSliceToString(u.Release[:])
@@ -107,6 +107,7 @@ func machine(env map[string]string) {
 	if p := readLine("/proc/pressure/cpu"); p != "" {
 		env["pressure.cpu"] = p
 	}
+	return env
 }
 
 func readLine(file string) string {

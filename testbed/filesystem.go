@@ -2,16 +2,21 @@ package testbed
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Filesystem is what a directory is on.
 type Filesystem struct {
 	Type   string // "ext4", "tmpfs"
 	Source string // "/dev/vda1"; for one without a device, what it was mounted as
+	// Free is how many bytes an ordinary user may still fill; NaN where it has no end.
+	Free float64
 }
 
 // String is "ext4 on /dev/vda1", or the type alone where there is no device.
@@ -25,24 +30,31 @@ func (f Filesystem) String() string {
 // Memory reports whether it keeps its files in memory.
 func (f Filesystem) Memory() bool { return f.Type == "tmpfs" || f.Type == "ramfs" }
 
-// FilesystemOf finds the file system of a directory, which must exist, in
-// /proc/self/mountinfo (proc_pid_mountinfo(5)): the last of the mounts whose mount
-// point is the longest that the path begins with.
-func FilesystemOf(dir string) (Filesystem, error) {
+// Filesystem implements Machine, by /proc/self/mountinfo (proc_pid_mountinfo(5)): the
+// last of the mounts whose mount point is the longest that the path begins with.
+func (here) Filesystem(dir string) (f Filesystem, err error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
-	if err != nil {
-		return Filesystem{}, fmt.Errorf("testbed: what %s is on: %w", dir, err)
+	var mounts []byte
+	if err == nil {
+		mounts, err = os.ReadFile("/proc/self/mountinfo")
 	}
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return Filesystem{}, fmt.Errorf("testbed: what %s is on: %w", dir, err)
+	var s unix.Statfs_t
+	if err == nil {
+		err = unix.Statfs(path, &s)
 	}
-	f, ok := mountOf(path, string(b))
+	if err != nil {
+		return f, fmt.Errorf("testbed: what %s is on: %w", dir, err)
+	}
+	f, ok := mountOf(path, string(mounts))
 	if !ok {
 		return f, fmt.Errorf("testbed: what %s is on: no mount that holds it is known to /proc/self/mountinfo", dir)
+	}
+	f.Free = float64(s.Bavail) * float64(s.Bsize)
+	if s.Blocks == 0 { // a tmpfs without a limit
+		f.Free = math.NaN()
 	}
 	return f, nil
 }
@@ -58,7 +70,7 @@ func mountOf(path, mountinfo string) (f Filesystem, ok bool) {
 		}
 		point := unescape(fields[4])
 		if len(point) >= longest && within(path, point) { // a later mount hides an earlier one
-			longest, f, ok = len(point), Filesystem{unescape(what[0]), unescape(what[1])}, true
+			longest, f, ok = len(point), Filesystem{Type: unescape(what[0]), Source: unescape(what[1])}, true
 		}
 	}
 	return f, ok

@@ -6,24 +6,32 @@ package testbed
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"net/netip"
-	"os"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Host is a place where processes run and which other hosts reach over a link.
-// It is an interface so that a host need not be on this machine.
+// Host is a place where processes run, files lie, and which other hosts reach over
+// a link. It need not be on this machine: who uses a host assumes neither this
+// machine's /proc nor its files, process ids, CPUs or clock.
 type Host interface {
+	// Name is unique in its testbed.
 	Name() string
 	// Addr is the address under which every other host reaches this one.
 	Addr() netip.Addr
 	// Start starts a process on the host and waits until it is ready, it ends,
-	// or the command's ready deadline passes.
-	Start(ctx context.Context, c Command) (*Process, error)
+	// or the command's ready deadline passes. It fails when one of that name runs.
+	Start(ctx context.Context, c Command) (Process, error)
+	// Follow calls f with each process that runs on the host, and from now on with
+	// each that is started, until stop. f must not wait.
+	Follow(f func(Process)) (stop func())
 	// Dial connects from this host; the connection crosses the host's link.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 	// Listen listens on this host.
@@ -34,6 +42,13 @@ type Host interface {
 	Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error)
 	// FreePort returns a TCP port that nothing listened on a moment ago.
 	FreePort(ctx context.Context) (int, error)
+	// Traffic is what the host's interfaces have received and sent, headers
+	// included, in bytes since the host was made; NaN on a host that has no
+	// interface of its own.
+	Traffic() (rx, tx float64)
+	Files() Files
+	// Machine is what the host runs on: the same value for all hosts that share one.
+	Machine() Machine
 }
 
 // Command is a process to start.
@@ -42,12 +57,15 @@ type Command struct {
 	Role string   // "system", "generator", "emulator"
 	Args []string // Args[0] is the program; Self() for our own subcommands
 	Env  []string // added to a minimal environment (PATH, HOME=Dir, TMPDIR=Dir, LANG=C)
-	Dir  string   // working directory
-	// Stdin, Stdout: pipes the caller wants to hold; nil Stdout goes to the log
-	// with Stderr. Stdin nil: a pipe we hold open for the process's whole life
-	// (some daemons end when it closes, so they die with us).
-	Stdin  *os.File
-	Stdout *os.File
+	Dir  string   // working directory, on the host; made when it is not there
+	// Stdin, Stdout: what the process reads and writes. Start takes them over, also
+	// when it fails: the host closes Stdin when the process has ended, and Stdout
+	// when all has come that was written. An *os.File on this machine is handed to
+	// the process itself. Nil Stdout goes to the log with standard error. Nil Stdin: a pipe
+	// that stays open for the process's whole life (some daemons end when it closes, so
+	// they die with us).
+	Stdin  io.ReadCloser
+	Stdout io.WriteCloser
 	// Ready is polled until it returns nil; nil means ready once started.
 	Ready        func(ctx context.Context) error
 	ReadyTimeout time.Duration // 0: 30 s
@@ -61,6 +79,139 @@ type Command struct {
 
 // StopStep is one step of the escalation: send Signal After the stop began.
 type StopStep struct {
-	Signal os.Signal
+	Signal syscall.Signal
 	After  time.Duration
+}
+
+// Process is a process on a host, together with all that it started. It leads a
+// session and a process group of its own, so that a Ctrl-C at the terminal does not
+// reach it and a signal reaches all of it. A Process is comparable.
+type Process interface {
+	// Name is the process's name in samples: the command's, with the host's in
+	// front when another host has a process of that name.
+	Name() string
+	// Role is the command's role.
+	Role() string
+	Host() Host
+	// ID is no other process's, ever.
+	ID() ProcessID
+	// LogPath is a file on this machine with the process's output; that of a host
+	// elsewhere is brought here while the process writes it.
+	LogPath() string
+	// Done is closed when the process has ended, or is out of reach for good.
+	Done() <-chan struct{}
+	// Err is nil while the process runs, and when it ended because it was stopped
+	// or with status 0; else it says how it ended, with the end of its log.
+	Err() error
+	// Crashed says how a process crashed while it was being stopped: by which
+	// signal, one that we had not sent. Empty: it did not, or has not ended.
+	Crashed() string
+	// Signal sends a signal to the process's group.
+	Signal(syscall.Signal) error
+	// Stop ends the process and all that it started: the steps of the command, or
+	// SIGTERM, SIGQUIT, SIGKILL; when ctx ends it goes straight to SIGKILL. It
+	// returns nil once nothing of it is left. Later calls wait for the first.
+	Stop(ctx context.Context) error
+	// Memory looks at the process now. It walks page tables (milliseconds for
+	// gigabytes), so it has no place within what is timed.
+	Memory() Memory
+	// ResetPeak makes [Memory.Peak] begin anew at what is resident now. What the
+	// process still holds from earlier work is resident: the next peak is never less
+	// than that.
+	ResetPeak() error
+	// Peak is the largest resident set that the process's leader has had, in bytes,
+	// since it began or ResetPeak; of one that has ended, over its life and that of the
+	// children it has waited for. NaN where the kernel does not tell.
+	Peak() float64
+}
+
+// ProcessID names a process for good: process ids are used again, and other machines
+// use the same ones.
+type ProcessID struct {
+	Host  string
+	PID   int
+	Birth uint64 // the kernel's start time of PID, in clock ticks since boot
+}
+
+func (id ProcessID) String() string { return fmt.Sprintf("pid %d on host %s", id.PID, id.Host) }
+
+// Memory is what a process and all that it started hold, in bytes, summed over
+// them. A number that the kernel would not tell is NaN.
+type Memory struct {
+	RSS  float64 // resident set: memory shared by several counts once for each
+	PSS  float64 // proportional set: what is shared is divided among those that share it
+	Peak float64 // highest resident set of each (VmHWM) since it began or [Process.ResetPeak], not necessarily at the same moment
+}
+
+// Files are a host's. A path is absolute, and means something on its host alone: two
+// hosts need not see each other's files, even on one machine. Errors are those of
+// package os (errors.Is with fs.ErrNotExist). Values are comparable. What moves no contents is bounded by the
+// implementation, not by a context.
+type Files interface {
+	MkdirAll(dir string, mode fs.FileMode) error
+	// Write makes a file of all that r has, or nothing; it replaces one of that name.
+	// Until it is whole, its name in the same directory begins with a dot. Directories
+	// above it are made.
+	Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error
+	ReadFile(path string) ([]byte, error)
+	Open(path string) (io.ReadCloser, error)
+	Rename(from, to string) error
+	// RemoveAll removes a file, or a directory with all that is in it; nil when there
+	// is none.
+	RemoveAll(path string) error
+	// Walk calls each with what is below dir, dir itself first, directories before what
+	// is in them, until each fails. Symbolic links are not followed. What vanishes
+	// meanwhile is left out, but for dir itself.
+	Walk(dir string, each func(Entry) error) error
+	// Attributes says whether files in dir can have extended attributes of the user's.
+	Attributes(dir string) bool
+}
+
+// Entry is a file, directory or other in a directory tree.
+type Entry struct {
+	Path          string // relative to the top, "." is the top itself
+	Mode          fs.FileMode
+	Size          int64
+	Disk          int64 // bytes of the blocks that it takes
+	Device, Inode uint64
+}
+
+// Machine is a computer that hosts run on, one or more. Numbers that its kernel does
+// not tell are NaN.
+type Machine interface {
+	// Name tells machines of a run apart; empty: the one that runs the engine.
+	Name() string
+	CPUs() int
+	// AvailableMemory is how many bytes new processes can take before the machine
+	// swaps or kills.
+	AvailableMemory() (float64, error)
+	// Filesystem is what a directory, which must exist, is on.
+	Filesystem(dir string) (Filesystem, error)
+	// RAMDisk makes a directory in memory for size bytes; a size that is not positive
+	// is not known, and gets half of what can be had. It fails, without taking memory,
+	// with a [*MemoryError] when there is not enough. It is removed with the testbed,
+	// also when plimsoll is killed.
+	RAMDisk(name string, size int64) (RAMDisk, error)
+	// DropCaches writes what waits to be written to the disks and empties the page
+	// cache. MayDropCaches says why that is not possible, and changes nothing.
+	DropCaches(ctx context.Context) error
+	MayDropCaches() error
+	// IOPressure is for how many seconds since boot at least one task of the machine
+	// waited for storage (the "some" of /proc/pressure/io: Documentation/accounting/psi.rst
+	// of Linux).
+	IOPressure() float64
+	// Problems says what the machine lacks for a testbed with these options. It changes
+	// nothing. See Busy for what it leaves out.
+	Problems(Options) []Problem
+	// Busy watches the machine for a second and says what others use of its CPU,
+	// counted as during a trial (see [OthersSample]), when that is more than a share
+	// of all of it; empty: it is not.
+	Busy(ctx context.Context, limit float64) string
+	// Environment is what the machine and the settings of its hosts are: enough to
+	// judge a number by, nothing secret.
+	Environment() map[string]string
+	// Poll looks at every process of the hosts on the machine, and at the machine, once.
+	// Who asks knows when: Start and End of the samples are not set. During an
+	// observation it also returns the final samples of those that ended since the last.
+	Poll() []record.Sample
 }

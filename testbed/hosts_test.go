@@ -43,14 +43,14 @@ func dialer(h Host, addr string) func(context.Context) error {
 	}
 }
 
-func startEcho(t *testing.T, h *host, name string) (*Process, string) {
+func startEcho(t *testing.T, h *host, name string) (*process, string) {
 	t.Helper()
 	port, err := h.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	addr := net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
-	p, err := h.Start(t.Context(), Command{Name: name, Role: "system", Args: []string{self(t), "fake", "echo", addr}, Ready: dialer(h, addr)})
+	p, err := h.start(t.Context(), Command{Name: name, Role: "system", Args: []string{self(t), "fake", "echo", addr}, Ready: dialer(h, addr)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestNothingLeaks(t *testing.T) {
 			if alive(p.PID()) {
 				t.Error("a process is left")
 			}
-			if _, err := a.Start(t.Context(), Command{Name: "late", Args: []string{"true"}}); err == nil {
+			if _, err := a.start(t.Context(), Command{Name: "late", Args: []string{"true"}}); err == nil {
 				t.Error("a process was started after close")
 			}
 		}

@@ -9,17 +9,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Memory is what a process and all that it started hold, in bytes, summed over
-// them. A number that the kernel would not tell is NaN.
-type Memory struct {
-	RSS  float64 // resident set: memory shared by several counts once for each
-	PSS  float64 // proportional set: what is shared is divided among those that share it
-	Peak float64 // highest resident set of each (VmHWM) since it began or [Process.ResetPeak], not necessarily at the same moment
-}
-
-// Memory looks at the process now. It walks page tables (milliseconds for
-// gigabytes), so it has no place within what is timed.
-func (p *Process) Memory() Memory {
+// Memory implements Process.
+func (p *process) Memory() Memory {
 	m := Memory{}
 	alive := 0
 	for _, s := range p.family(scan()) {
@@ -50,10 +41,8 @@ func (p *Process) Memory() Memory {
 	return m
 }
 
-// ResetPeak makes [Memory.Peak] begin anew at what is resident now
-// (proc_pid_clear_refs(5), value 5). What the process still holds from earlier
-// work is resident: the next peak is never less than that.
-func (p *Process) ResetPeak() error {
+// ResetPeak implements Process, by proc_pid_clear_refs(5), value 5.
+func (p *process) ResetPeak() error {
 	var errs []error
 	for _, s := range p.family(scan()) {
 		if s.dead() {

@@ -25,12 +25,10 @@ func TestPeakBeginsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p, err := h.Start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)}, Stdin: in, Stdout: said})
+	p, err := h.start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)}, Stdin: in, Stdout: said})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Close()
-	said.Close()
 	lines := bufio.NewReader(out)
 	swell := func() {
 		t.Helper()

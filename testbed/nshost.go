@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -31,14 +32,42 @@ type host struct {
 	veth         netlink.Link
 	netdev       *os.File // /proc/…/net/dev of the namespace
 
-	mu     sync.Mutex
-	procs  []*Process // running ones
-	starts map[string]int
-	traces []*Trace
+	mu        sync.Mutex
+	procs     []*process // running ones
+	starts    map[string]int
+	followers []*func(Process)
 }
 
-func (h *host) Name() string     { return h.name }
+// Name implements Host.
+func (h *host) Name() string { return h.name }
+
+// Addr implements Host.
 func (h *host) Addr() netip.Addr { return h.addr }
+
+// Files implements Host.
+func (h *host) Files() Files { return LocalFiles{} }
+
+// Machine implements Host.
+func (h *host) Machine() Machine { return here{h.t} }
+
+// Follow implements Host.
+func (h *host) Follow(f func(Process)) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.followers = append(h.followers, &f)
+	for _, p := range h.procs {
+		select {
+		case <-p.done: // ended by itself, which has not been noticed yet
+		default:
+			f(p)
+		}
+	}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.followers = slices.DeleteFunc(slices.Clone(h.followers), func(other *func(Process)) bool { return other == &f })
+	}
+}
 
 func (h *host) addrs(ipv6 bool) []netip.Addr {
 	if ipv6 {

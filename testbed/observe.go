@@ -89,9 +89,19 @@ func (t *Testbed) quiet() {
 // Poll looks at every process and the box once. During an observation, it
 // also returns the final samples of those that ended since the last poll.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
+	start := time.Since(epoch)
+	samples := here{t}.Poll()
+	end := time.Since(epoch)
+	for i := range samples {
+		samples[i].Start, samples[i].End = start, end
+	}
+	return samples
+}
+
+// look is a poll of this machine.
+func (t *Testbed) look() []record.Sample {
 	t.polling.Lock()
 	defer t.polling.Unlock()
-	start := time.Since(epoch)
 	all := scan()
 	t.mu.Lock()
 	hosts, watched := slices.Concat(t.hosts, t.apart), t.watched
@@ -112,24 +122,19 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	for _, w := range watched {
 		samples = append(samples, w.sample(all, leaders))
 	}
-	samples = append(samples, t.box.poll(all, leaders)...)
-	end := time.Since(epoch)
-	for i := range samples {
-		samples[i].Start, samples[i].End = start, end
-	}
-	return samples
+	return append(samples, t.box.poll(all, leaders)...)
 }
 
 // Usage is what the process and all that it started have used until now. Start
 // and End of the sample count from the process's start.
-func (p *Process) Usage() record.Sample {
+func (p *process) Usage() record.Sample {
 	start := time.Since(p.started)
 	s := p.sample(scan())
 	s.Start, s.End = start, time.Since(p.started)
 	return s
 }
 
-func (p *Process) sample(all map[int]stat) record.Sample {
+func (p *process) sample(all map[int]stat) record.Sample {
 	s := p.usage.poll(p.family(all), p.cmd.PSS)
 	s.Process, s.Role, s.PID = p.label, p.cmd.Role, p.pid
 	p.mu.Lock()
@@ -142,7 +147,7 @@ func (p *Process) sample(all map[int]stat) record.Sample {
 			s.WriteBytes = p.usage.write.atLeast(float64(u.Oublock) * ioBlock)
 		}
 	}
-	s.NetRx, s.NetTx = p.host.traffic()
+	s.NetRx, s.NetTx = p.host.Traffic()
 	return s
 }
 
@@ -270,18 +275,8 @@ func openFiles(pid int) (int, bool) {
 	return len(names), err == nil
 }
 
-// Traffic is what the host's interfaces have received and sent, headers
-// included, in bytes since the host was made; NaN on a plain host, which has no
-// interface of its own. A super-packet counts with the headers of one segment.
-func (h *host) Traffic() (rx, tx float64) { return h.traffic() }
-
-// Counted is a host that counts what crosses its link.
-type Counted interface {
-	Traffic() (rx, tx float64)
-}
-
-// traffic is what Traffic says.
-func (h *host) traffic() (rx, tx float64) {
+// Traffic implements Host. A super-packet counts with the headers of one segment.
+func (h *host) Traffic() (rx, tx float64) {
 	if h.netdev == nil {
 		return math.NaN(), math.NaN()
 	}

@@ -20,7 +20,7 @@ import (
 // startBurner starts a process that keeps one thread busy and holds memory,
 // itself or in a child, until the returned function asks it how much CPU it
 // took.
-func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child bool) (*Process, func() float64) {
+func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child bool) (*process, func() float64) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -35,7 +35,7 @@ func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child boo
 		c.Args = append(c.Args, "child")
 	}
 	c.Stdin, c.Stdout = r, ow
-	p, err := h.Start(t.Context(), c)
+	p, err := h.start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 func TestWritesAreCounted(t *testing.T) {
 	_, h := plainHost(t)
 	file := t.TempDir() + "/data"
-	p, err := h.Start(t.Context(), Command{Name: "dd", Args: []string{"sh", "-c", "dd if=/dev/zero of=" + file + " bs=1M count=16 conv=fsync 2>/dev/null; echo written; exec sleep 100"}})
+	p, err := h.start(t.Context(), Command{Name: "dd", Args: []string{"sh", "-c", "dd if=/dev/zero of=" + file + " bs=1M count=16 conv=fsync 2>/dev/null; echo written; exec sleep 100"}})
 	if err != nil {
 		t.Skip(err)
 	}

@@ -31,7 +31,7 @@ var (
 )
 
 // portHint names the owner of a port when the log's end says one is in use.
-func (p *Process) portHint() string {
+func (p *process) portHint() string {
 	tail := logTail(p.log, tailBytes, tailLines)
 	for line := range strings.Lines(tail) {
 		if !inUse.MatchString(line) {

@@ -10,7 +10,7 @@ import (
 
 // Whoever waits for a disk is counted, and never more than the time that passes.
 func TestIOPressure(t *testing.T) {
-	begun, before := time.Now(), IOPressure()
+	begun, before := time.Now(), Here().IOPressure()
 	if math.IsNaN(before) {
 		t.Skip("this kernel has no pressure stall information")
 	}
@@ -27,7 +27,7 @@ func TestIOPressure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waited := IOPressure() - before
+	waited := Here().IOPressure() - before
 	// The kernel's clock of it is read a little after ours.
 	if took := time.Since(begun).Seconds(); waited < 0 || waited > 1.1*took+0.1 {
 		t.Errorf("%g s of waiting in %g s", waited, took)

@@ -42,9 +42,8 @@ const (
 	busyInterval = time.Second
 )
 
-// Problems looks at this machine for a testbed with these options. It changes
-// nothing. See [Busy] for what it leaves out.
-func Problems(opt Options) []Problem {
+// Problems implements Machine.
+func (here) Problems(opt Options) []Problem {
 	var all []Problem
 	add := func(p ...Problem) { all = append(all, p...) }
 	add(namespaceProblems(opt)...)
@@ -160,10 +159,8 @@ func clockProblems() []Problem {
 	return out
 }
 
-// Busy watches the machine for a second and says what others use of its CPU,
-// counted as during a trial (see [OthersSample]), when that is more than a share
-// of all of it; empty: it is not.
-func Busy(ctx context.Context, limit float64) string {
+// Busy implements Machine.
+func (here) Busy(ctx context.Context, limit float64) string {
 	var b box
 	before := scan()
 	b.poll(before, map[int]bool{})

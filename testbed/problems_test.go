@@ -10,7 +10,7 @@ import (
 )
 
 func TestProblemsSayWhatToDo(t *testing.T) {
-	all := Problems(Options{Dir: t.TempDir()})
+	all := Here().Problems(Options{Dir: t.TempDir()})
 	names := map[string]bool{}
 	for _, p := range all {
 		t.Logf("%s: %s: %s (%s)", p.Severity, p.Name, p.What, p.Hint)
@@ -22,13 +22,13 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 		}
 		names[p.Name] = true
 	}
-	for _, p := range Problems(Options{Plain: true}) {
+	for _, p := range Here().Problems(Options{Plain: true}) {
 		if slices.Contains([]string{"namespaces", "netem", "tun", "emulator"}, p.Name) {
 			t.Errorf("plain hosts do not need it: %+v", p)
 		}
 	}
 	// What is asked for and is not there ends a run before it begins.
-	for _, p := range Problems(Options{Emulate: "netem"}) {
+	for _, p := range Here().Problems(Options{Emulate: "netem"}) {
 		if (p.Name == "netem" || p.Name == "namespaces") && p.Severity == Warning {
 			t.Errorf("asked for, yet only a warning: %+v", p)
 		}
@@ -51,7 +51,7 @@ func TestBusy(t *testing.T) {
 	if out, err := look.CombinedOutput(); err != nil || !strings.Contains(string(out), "busy") {
 		t.Errorf("two loops: %q, %v", out, err)
 	}
-	if what := Busy(t.Context(), 1); what != "" {
+	if what := Here().Busy(t.Context(), 1); what != "" {
 		t.Errorf("above 100 %%: %s", what)
 	}
 }

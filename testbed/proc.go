@@ -115,7 +115,7 @@ func kin(all map[int]stat, leaders map[int]bool) []stat {
 
 // family is the process, all that it started and that still is. Who belonged
 // to it once does so when its parent is gone, too.
-func (p *Process) family(all map[int]stat) []stat {
+func (p *process) family(all map[int]stat) []stat {
 	p.seenMu.Lock()
 	defer p.seenMu.Unlock()
 	leaders := map[int]bool{p.pid: true}
@@ -135,7 +135,7 @@ func (p *Process) family(all map[int]stat) []stat {
 
 // members are the pids that live of the process's family, and of what has left
 // it behind our back but still carries its mark.
-func (p *Process) members() []int {
+func (p *process) members() []int {
 	all := scan()
 	var pids []int
 	for _, s := range p.family(all) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +18,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Process is a process on a host, together with all that it started. It leads
-// a session and a process group of its own, so that a Ctrl-C at the terminal
-// does not reach it and a signal reaches all of it.
-type Process struct {
+// process implements Process on this machine.
+type process struct {
 	host    *host
 	cmd     Command
 	label   string
@@ -29,7 +28,7 @@ type Process struct {
 	birth   uint64 // the kernel's start time of pid, in clock ticks since boot
 	log     string
 	nth     int
-	stdin   *os.File // our end of the pipe we hold open; nil when the caller gave one
+	stdin   *os.File // our end of the pipe that it reads; nil when it reads a file of the caller's
 	done    chan struct{}
 
 	mu       sync.Mutex
@@ -57,10 +56,19 @@ func defaultStop() []StopStep {
 	return []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 10 * time.Second}}
 }
 
-// Start starts c on the host.
-func (h *host) Start(ctx context.Context, c Command) (*Process, error) {
+// Start implements Host.
+func (h *host) Start(ctx context.Context, c Command) (Process, error) {
+	p, err := h.start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (h *host) start(ctx context.Context, c Command) (*process, error) {
 	p, err := h.spawn(ctx, c)
 	if err != nil {
+		c.close()
 		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
 	}
 	if err := p.awaitReady(ctx); err != nil {
@@ -75,7 +83,7 @@ func (h *host) Start(ctx context.Context, c Command) (*Process, error) {
 	return p, nil
 }
 
-func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
+func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -90,7 +98,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	defer h.t.starting.Done()
-	p := &Process{host: h, cmd: c, label: label, nth: nth, done: make(chan struct{}), stopped: make(chan struct{})}
+	p := &process{host: h, cmd: c, label: label, nth: nth, done: make(chan struct{}), stopped: make(chan struct{})}
 	p.log = filepath.Join(h.t.opt.Dir, "logs", sanitize(label)+".log")
 	logFile, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -98,25 +106,28 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	}
 	defer logFile.Close()
 
+	if c.Dir != "" {
+		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
 	p.marks = []string{tokenEnv + "=" + h.t.state.token, fmt.Sprintf("%s=%s#%d", processEnv, label, nth)}
 	cmd.Env = append(h.environ(c), p.marks...)
-	cmd.Stderr = logFile
-	cmd.Stdout = logFile
-	if c.Stdout != nil {
-		cmd.Stdout = c.Stdout
+	in, feed, err := input(c.Stdin)
+	if err != nil {
+		return nil, err
 	}
-	if c.Stdin != nil {
-		cmd.Stdin = c.Stdin
-	} else {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		cmd.Stdin, p.stdin = r, w
+	defer in.Close()
+	p.stdin = feed
+	out, result, err := output(c.Stdout, logFile)
+	if err != nil {
+		p.closeStdin()
+		return nil, err
 	}
+	defer out.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, logFile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 
 	err = h.keeper.do(func() error {
@@ -129,6 +140,9 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	})
 	if err != nil {
 		p.closeStdin()
+		if result != nil {
+			result.Close()
+		}
 		if cmd.Process != nil { // it runs, and no later run could find it after a crash
 			_ = killGroup(p.pid, syscall.SIGKILL)
 			_ = cmd.Wait()
@@ -140,12 +154,64 @@ func (h *host) spawn(ctx context.Context, c Command) (*Process, error) {
 	}
 	h.mu.Lock()
 	h.procs = append(h.procs, p)
-	for _, tr := range h.traces {
-		tr.add(p)
+	for _, f := range h.followers {
+		(*f)(p)
 	}
 	h.mu.Unlock()
+	p.carry(feed, result)
 	go p.wait(cmd)
 	return p, nil
+}
+
+// input is what a process reads: a file itself, else a pipe whose other end is feed.
+func input(from io.Reader) (in, feed *os.File, err error) {
+	if f, ok := from.(*os.File); ok {
+		return f, nil, nil
+	}
+	return os.Pipe()
+}
+
+// output is where a process writes: a file itself, else a pipe whose other end is result.
+func output(to io.Writer, log *os.File) (out, result *os.File, err error) {
+	switch f, ok := to.(*os.File); {
+	case ok:
+		return f, nil, nil
+	case to == nil:
+		return log, nil, nil
+	}
+	result, out, err = os.Pipe()
+	return out, result, err
+}
+
+// carry moves what goes through pipes of ours.
+func (p *process) carry(feed, result *os.File) {
+	if from := p.cmd.Stdin; feed != nil && from != nil {
+		go func() {
+			_, _ = io.Copy(feed, from)
+			feed.Close()
+		}()
+		go func() {
+			<-p.done
+			from.Close()
+		}()
+	}
+	if to := p.cmd.Stdout; result != nil {
+		go func() {
+			_, _ = io.Copy(to, result)
+			result.Close()
+			to.Close()
+		}()
+	}
+}
+
+// close ends what the process was to have.
+func (c Command) close() {
+	if c.Stdin != nil {
+		c.Stdin.Close()
+	}
+	if c.Stdout != nil {
+		c.Stdout.Close()
+	}
 }
 
 // bury removes what is left of a process of that name which ended by itself.
@@ -199,7 +265,7 @@ func (h *host) environ(c Command) []string {
 	return append(env, c.Env...)
 }
 
-func (p *Process) wait(cmd *exec.Cmd) {
+func (p *process) wait(cmd *exec.Cmd) {
 	err := cmd.Wait()
 	p.mu.Lock()
 	p.state = cmd.ProcessState
@@ -218,7 +284,7 @@ func describe(s *os.ProcessState, err error) string {
 }
 
 // awaitReady polls the command's Ready until it is content.
-func (p *Process) awaitReady(ctx context.Context) error {
+func (p *process) awaitReady(ctx context.Context) error {
 	if p.cmd.Ready == nil {
 		return nil
 	}
@@ -258,7 +324,7 @@ func (p *Process) awaitReady(ctx context.Context) error {
 var errNotReady = errors.New("not ready in time")
 
 // probe asks once; the process's end cuts it short.
-func (p *Process) probe(ctx context.Context) error {
+func (p *process) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	go func() {
@@ -271,7 +337,7 @@ func (p *Process) probe(ctx context.Context) error {
 	return p.cmd.Ready(ctx)
 }
 
-func (p *Process) earlyExit() error {
+func (p *process) earlyExit() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	what := "exit status 0"
@@ -282,7 +348,7 @@ func (p *Process) earlyExit() error {
 }
 
 // logHint shows the last lines of the log and says where the rest is.
-func (p *Process) logHint() string {
+func (p *process) logHint() string {
 	hint := "; see " + p.log
 	if tail := strings.TrimSpace(logTail(p.log, tailBytes, tailLines)); tail != "" {
 		hint += "; it ends:\n    " + strings.ReplaceAll(tail, "\n", "\n    ")
@@ -322,39 +388,36 @@ func sanitize(s string) string {
 	}, s)
 }
 
-// Name is the process's name in samples: the command's, with the host's in
-// front when another host has a process of that name.
-func (p *Process) Name() string { return p.label }
+// Name implements Process.
+func (p *process) Name() string { return p.label }
 
-// Role is the command's role.
-func (p *Process) Role() string { return p.cmd.Role }
+// Role implements Process.
+func (p *process) Role() string { return p.cmd.Role }
 
-// PID is the leader's process ID; its process group and session have it too.
-func (p *Process) PID() int { return p.pid }
+// PID is the leader's process id; its process group and session have it, too.
+func (p *process) PID() int { return p.pid }
 
-// Host is where the process runs.
-func (p *Process) Host() Host { return p.host }
+// ID implements Process.
+func (p *process) ID() ProcessID { return ProcessID{p.host.name, p.pid, p.birth} }
 
-// LogPath is the file with the process's output.
-func (p *Process) LogPath() string { return p.log }
+// Host implements Process.
+func (p *process) Host() Host { return p.host }
 
-// Restarted is how many processes of this name the host had before this one.
-func (p *Process) Restarted() int { return p.nth }
+// LogPath implements Process.
+func (p *process) LogPath() string { return p.log }
 
-// Done is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
+// Done implements Process.
+func (p *process) Done() <-chan struct{} { return p.done }
 
-// Err is nil while the process runs, and when it ended because it was stopped
-// or with status 0; else it says how it ended, with the end of its log.
-func (p *Process) Err() error {
+// Err implements Process.
+func (p *process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// Crashed says how a process crashed while it was being stopped: by which signal,
-// one that we had not sent. Empty: it did not, or has not ended.
-func (p *Process) Crashed() string {
+// Crashed implements Process.
+func (p *process) Crashed() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == nil || !p.stopping || p.err != nil {
@@ -371,25 +434,36 @@ func (p *Process) Crashed() string {
 	return ""
 }
 
-// Stop ends the process and all that it started: the steps of the command, or
-// SIGTERM, SIGQUIT, SIGKILL; when ctx ends it goes straight to SIGKILL. It
-// returns nil once nothing of it is left. Later calls wait for the first.
-func (p *Process) Stop(ctx context.Context) error {
+// Signal implements Process.
+func (p *process) Signal(s syscall.Signal) error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("testbed: %s to %s: it has ended", s, p.label)
+	default:
+	}
+	if err := killGroup(p.pid, s); err != nil {
+		return fmt.Errorf("testbed: %s to %s: %w", s, p.label, err)
+	}
+	return nil
+}
+
+// Stop implements Process.
+func (p *process) Stop(ctx context.Context) error {
 	steps := p.cmd.Stop
 	if len(steps) == 0 {
 		steps = defaultStop()
 	}
-	if last := steps[len(steps)-1]; last.Signal != os.Signal(syscall.SIGKILL) {
+	if last := steps[len(steps)-1]; last.Signal != syscall.SIGKILL {
 		steps = append(append([]StopStep(nil), steps...), StopStep{syscall.SIGKILL, last.After + killGrace})
 	}
 	return p.stop(ctx, steps)
 }
 
-func (p *Process) kill(ctx context.Context) error {
+func (p *process) kill(ctx context.Context) error {
 	return p.stop(ctx, []StopStep{{syscall.SIGKILL, 0}})
 }
 
-func (p *Process) stop(ctx context.Context, steps []StopStep) error {
+func (p *process) stop(ctx context.Context, steps []StopStep) error {
 	p.stopOnce.Do(func() {
 		defer close(p.stopped)
 		p.stopErr = p.escalate(ctx, steps)
@@ -398,7 +472,7 @@ func (p *Process) stop(ctx context.Context, steps []StopStep) error {
 	return p.stopErr
 }
 
-func (p *Process) escalate(ctx context.Context, steps []StopStep) error {
+func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 	p.mu.Lock()
 	p.stopping = true
 	p.mu.Unlock()
@@ -410,12 +484,8 @@ func (p *Process) escalate(ctx context.Context, steps []StopStep) error {
 		if p.ended(ctx, time.Until(began.Add(s.After))) || ctx.Err() != nil {
 			break
 		}
-		sig, ok := s.Signal.(syscall.Signal)
-		if !ok {
-			return fmt.Errorf("testbed: stop %s: signal %v is unknown", p.label, s.Signal)
-		}
-		if err := killGroup(p.pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("testbed: stop %s: %s: %w", p.label, sig, err)
+		if err := killGroup(p.pid, s.Signal); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("testbed: stop %s: %s: %w", p.label, s.Signal, err)
 		}
 	}
 	// What the leader started and left behind does not outlive it.
@@ -437,7 +507,7 @@ func (p *Process) escalate(ctx context.Context, steps []StopStep) error {
 }
 
 // ended waits at most d for the leader to end.
-func (p *Process) ended(ctx context.Context, d time.Duration) bool {
+func (p *process) ended(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-p.done:
 		return true
@@ -459,7 +529,7 @@ func (p *Process) ended(ctx context.Context, d time.Duration) bool {
 
 // forget takes the process off the books: nothing of it is left to observe or
 // to kill.
-func (p *Process) forget() {
+func (p *process) forget() {
 	p.closeStdin()
 	p.lastWord()
 	h := p.host
@@ -474,7 +544,7 @@ func (p *Process) forget() {
 	_ = h.t.state.dropGroup(p.pid)
 }
 
-func (p *Process) closeStdin() {
+func (p *process) closeStdin() {
 	if p.stdin != nil {
 		_ = p.stdin.Close()
 	}

@@ -41,7 +41,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func logs(t *testing.T, p *Process, text string) func() bool {
+func logs(t *testing.T, p *process, text string) func() bool {
 	return func() bool {
 		b, err := os.ReadFile(p.LogPath())
 		if err != nil {
@@ -61,11 +61,11 @@ func TestStartWaitsUntilReady(t *testing.T) {
 		}
 		return nil
 	}
-	p, err := h.Start(t.Context(), c)
+	p, err := h.start(t.Context(), c)
 	if err != nil || asked != 4 {
 		t.Fatalf("asked %d times: %v", asked, err)
 	}
-	if p.Err() != nil || !alive(p.PID()) || p.Name() != "sleep" || p.Role() != "system" || p.Host() != Host(h) {
+	if p.Err() != nil || !alive(p.PID()) || p.Name() != "sleep" || p.Role() != "system" || p.Host() != h {
 		t.Errorf("process: %+v", p)
 	}
 	if err := p.Stop(t.Context()); err != nil || p.Err() != nil {
@@ -106,7 +106,7 @@ func TestStartErrors(t *testing.T) {
 		if tc.name == "interrupted" {
 			c.ReadyTimeout = time.Minute
 		}
-		_, err := h.Start(tc.ctx, c)
+		_, err := h.start(tc.ctx, c)
 		if err == nil {
 			t.Fatalf("%s: no error", tc.name)
 		}
@@ -123,7 +123,7 @@ func TestStartErrors(t *testing.T) {
 
 func TestProcessThatEndsByItself(t *testing.T) {
 	_, h := plainHost(t)
-	p, err := h.Start(t.Context(), fakeCommand(t, "x", "exit", "7", "out of cheese"))
+	p, err := h.start(t.Context(), fakeCommand(t, "x", "exit", "7", "out of cheese"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +135,11 @@ func TestProcessThatEndsByItself(t *testing.T) {
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "out of cheese") {
 		t.Errorf("got %v", err)
 	}
-	again, err := h.Start(t.Context(), fakeCommand(t, "x", "sleep"))
-	if err != nil || again.Restarted() != 1 {
-		t.Fatalf("second start: %v, restarted %d", err, again.Restarted())
+	again, err := h.start(t.Context(), fakeCommand(t, "x", "sleep"))
+	if err != nil || again.nth != 1 {
+		t.Fatalf("second start: %v, restarted %d", err, again.nth)
 	}
-	if _, err := h.Start(t.Context(), fakeCommand(t, "x", "sleep")); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if _, err := h.start(t.Context(), fakeCommand(t, "x", "sleep")); err == nil || !strings.Contains(err.Error(), "runs already") {
 		t.Errorf("third start beside it: %v", err)
 	}
 	// Killed from outside: that is its own end, too.
@@ -154,7 +154,7 @@ func TestStopEscalates(t *testing.T) {
 	_, h := plainHost(t)
 	c := fakeCommand(t, "stubborn", "stubborn")
 	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond}, {syscall.SIGKILL, 200 * time.Millisecond}}
-	p, err := h.Start(t.Context(), c)
+	p, err := h.start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestStopEscalates(t *testing.T) {
 
 func TestStopWithoutTimeKillsAtOnce(t *testing.T) {
 	_, h := plainHost(t)
-	p, err := h.Start(t.Context(), fakeCommand(t, "stubborn", "stubborn", "child"))
+	p, err := h.start(t.Context(), fakeCommand(t, "stubborn", "stubborn", "child"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestStopWithoutTimeKillsAtOnce(t *testing.T) {
 
 func TestStopRemovesOrphans(t *testing.T) {
 	_, h := plainHost(t)
-	p, err := h.Start(t.Context(), fakeCommand(t, "orphan", "orphan"))
+	p, err := h.start(t.Context(), fakeCommand(t, "orphan", "orphan"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestPortInUseNamesTheOwner(t *testing.T) {
 		h := addHost(t, tb, "a")
 		p, addr := startEcho(t, h, "first")
 		owner := "(pid " + strconv.Itoa(p.PID()) + ")"
-		_, err := h.Start(t.Context(), Command{Name: "second", Args: []string{self(t), "fake", "echo", addr}, Ready: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
+		_, err := h.start(t.Context(), Command{Name: "second", Args: []string{self(t), "fake", "echo", addr}, Ready: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
 		_, port, _ := net.SplitHostPort(addr)
 		if err == nil || !strings.Contains(err.Error(), "port "+port+" is in use by") || !strings.Contains(err.Error(), owner) {
 			t.Errorf("a second server: %v", err)
@@ -236,7 +236,7 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 	tb, h := plainHost(t)
 	c := fakeCommand(t, "env", "env")
 	c.Env = []string{"FOO=bar"}
-	p, err := h.Start(t.Context(), c)
+	p, err := h.start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,32 +251,48 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 func TestPipes(t *testing.T) {
 	_, h := plainHost(t)
 	// Held open by us: it must not end by itself.
-	held, err := h.Start(t.Context(), fakeCommand(t, "held", "stdin"))
+	held, err := h.start(t.Context(), fakeCommand(t, "held", "stdin"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The caller's own.
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	or, ow, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := fakeCommand(t, "own", "burn", "0", "0")
-	c.Stdin, c.Stdout = r, ow
-	own, err := h.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = r.Close()
-	_ = ow.Close()
-	_ = w.Close()
-	out, _ := io.ReadAll(or)
-	<-own.Done()
-	if !strings.HasPrefix(string(out), "0.") || own.Err() != nil {
-		t.Errorf("output %q, %v", out, own.Err())
+	// The caller's own, files or not: the input ends when the caller's does, and the
+	// output when all has come.
+	for name, pipe := range map[string]func() (io.ReadCloser, io.WriteCloser){
+		"files": func() (io.ReadCloser, io.WriteCloser) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r, w
+		},
+		"streams": func() (io.ReadCloser, io.WriteCloser) { return io.Pipe() },
+	} {
+		in, feed := pipe()
+		result, out := pipe()
+		p, err := h.Start(t.Context(), Command{Name: name, Args: []string{"/bin/cat"}, Stdin: in, Stdout: out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = feed.Write([]byte("to and fro"))
+			feed.Close()
+		}()
+		got, err := io.ReadAll(result)
+		if <-p.Done(); string(got) != "to and fro" || err != nil || p.Err() != nil {
+			t.Errorf("%s: output %q, %v, %v", name, got, err, p.Err())
+		}
+		// Of a process that cannot be started nothing stays open.
+		in, feed = pipe()
+		result, out = pipe()
+		if _, err := h.Start(t.Context(), Command{Name: name + "2", Args: []string{"/no/such/program"}, Stdin: in, Stdout: out}); err == nil {
+			t.Errorf("%s: a program that is not there is started", name)
+		}
+		if got, err := io.ReadAll(result); len(got) > 0 || err != nil {
+			t.Errorf("%s: output of nothing: %q, %v", name, got, err)
+		}
+		if _, err := feed.Write([]byte("x")); err == nil {
+			t.Errorf("%s: somebody reads what nothing was started for", name)
+		}
 	}
 	select {
 	case <-held.Done():
@@ -309,7 +325,7 @@ func TestCloseWhileStarting(t *testing.T) {
 			for i := 0; ; i++ {
 				c := fakeCommand(t, "sleep"+strconv.Itoa(i), "sleep")
 				c.Ready = func(context.Context) error { return nil }
-				p, err := h.Start(t.Context(), c)
+				p, err := h.start(t.Context(), c)
 				if err != nil {
 					return
 				}

@@ -23,8 +23,9 @@ const sharedMemory = "/dev/shm"
 type RAMDisk struct {
 	Path string
 	On   string // what it is: "tmpfs of 2.0 GiB", "tmpfs (/dev/shm)"
-
-	state *state // that is to forget it when it is removed
+	// Remove gives its memory back. Whoever has a file in it open keeps that much of
+	// it until it is closed.
+	Remove func() error
 }
 
 // MemoryError is a RAM disk for which there is not enough memory. Numbers in bytes.
@@ -55,14 +56,14 @@ func inGiB(bytes float64) string {
 	return fmt.Sprintf("%.1f GiB", bytes/(1<<30))
 }
 
-// RAMDisk makes a directory in memory for size bytes: a tmpfs of that size where
-// we may mount, which is in a mount namespace of our own or as root of the machine,
-// else a directory of /dev/shm, which nothing limits. A size that is not positive
-// is not known: it gets half of what can be had. It fails, without taking memory,
-// with a [*MemoryError] when there is not enough. It is removed with the testbed,
-// also when plimsoll is killed.
-func (t *Testbed) RAMDisk(name string, size int64) (d RAMDisk, err error) {
-	free, err := AvailableMemory()
+// RAMDisk implements Machine: a tmpfs of that size where we may mount, which is in a
+// mount namespace of our own or as root of the machine, else a directory of /dev/shm,
+// which nothing limits.
+func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
+	if m.t == nil {
+		return d, errors.New("testbed: RAM disk: there is no testbed to remove it")
+	}
+	free, err := m.AvailableMemory()
 	if err != nil {
 		return d, err
 	}
@@ -73,10 +74,10 @@ func (t *Testbed) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 		return d, &MemoryError{Want: float64(size), Free: free}
 	}
 	dir := filepath.Join(os.TempDir(), scratchPrefix+"ram-"+sanitize(name)+"-"+rand.Text()[:10])
-	if d, err = t.mountRAM(dir, size); err == nil || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.ENODEV) {
+	if d, err = m.t.mountRAM(dir, size); err == nil || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.ENODEV) {
 		return d, err
 	}
-	return t.sharedRAM(filepath.Join(sharedMemory, filepath.Base(dir)), size)
+	return m.t.sharedRAM(filepath.Join(sharedMemory, filepath.Base(dir)), size)
 }
 
 // mountRAM mounts a tmpfs that holds size bytes.
@@ -96,24 +97,20 @@ func (t *Testbed) mountRAM(dir string, size int64) (RAMDisk, error) {
 	if err != nil {
 		return RAMDisk{}, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w", dir, err), os.Remove(dir), t.state.drop(dir))
 	}
-	return RAMDisk{Path: dir, On: "tmpfs of " + inGiB(float64(size)), state: t.state}, nil
+	return RAMDisk{Path: dir, On: "tmpfs of " + inGiB(float64(size)), Remove: func() error { return t.removeRAM(dir) }}, nil
 }
 
 // sharedRAM makes a directory where any user may keep files in memory.
 func (t *Testbed) sharedRAM(dir string, size int64) (RAMDisk, error) {
-	on, err := FilesystemOf(sharedMemory)
+	on, err := here{}.Filesystem(sharedMemory)
 	if err != nil {
 		return RAMDisk{}, fmt.Errorf("testbed: RAM disk: nothing can be mounted here (run as root, or allow user namespaces), and %w", err)
 	}
 	if !on.Memory() {
 		return RAMDisk{}, fmt.Errorf("testbed: RAM disk: nothing can be mounted here, and %s is %s, not in memory: run as root, or allow user namespaces", sharedMemory, on)
 	}
-	var s unix.Statfs_t
-	if err := unix.Statfs(sharedMemory, &s); err != nil {
-		return RAMDisk{}, fmt.Errorf("testbed: RAM disk: %s: %w", sharedMemory, err)
-	}
-	if free := float64(s.Bavail) * float64(s.Bsize); free < float64(size) && s.Blocks > 0 { // 0: not limited
-		return RAMDisk{}, &MemoryError{Want: float64(size), Free: free, Of: sharedMemory}
+	if on.Free < float64(size) { // false for NaN: not limited
+		return RAMDisk{}, &MemoryError{Want: float64(size), Free: on.Free, Of: sharedMemory}
 	}
 	if err := t.state.addDir(dir); err != nil {
 		return RAMDisk{}, fmt.Errorf("testbed: RAM disk: %w", err)
@@ -121,19 +118,14 @@ func (t *Testbed) sharedRAM(dir string, size int64) (RAMDisk, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return RAMDisk{}, fmt.Errorf("testbed: RAM disk: %w", err)
 	}
-	return RAMDisk{Path: dir, On: on.Type + " (" + sharedMemory + ")", state: t.state}, nil
+	return RAMDisk{Path: dir, On: on.Type + " (" + sharedMemory + ")", Remove: func() error { return t.removeRAM(dir) }}, nil
 }
 
-// Remove gives its memory back. Whoever has a file in it open keeps that much of
-// it until it is closed.
-func (d RAMDisk) Remove() error {
-	if err := removeMount(d.Path); err != nil {
-		return fmt.Errorf("testbed: remove the RAM disk %s: %w", d.Path, err)
+func (t *Testbed) removeRAM(dir string) error {
+	if err := removeMount(dir); err != nil {
+		return fmt.Errorf("testbed: remove the RAM disk %s: %w", dir, err)
 	}
-	if d.state == nil {
-		return nil
-	}
-	return d.state.drop(d.Path)
+	return t.state.drop(dir)
 }
 
 // removeMount removes a directory and what is mounted there, if anything is.

@@ -32,14 +32,14 @@ func TestRAMDisk(t *testing.T) {
 	tb := newTestbed(t, Options{})
 	h := addHost(t, tb, "a")
 	const size = 4 << 20
-	d, err := tb.RAMDisk("store", size)
+	d, err := (here{tb}).RAMDisk("store", size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if on, err := FilesystemOf(d.Path); err != nil || !on.Memory() || d.On != "tmpfs of 4 MiB" {
+	if on, err := Here().Filesystem(d.Path); err != nil || !on.Memory() || d.On != "tmpfs of 4 MiB" {
 		t.Errorf("%s, really %v (%v)", d.On, on, err)
 	}
-	p, err := h.Start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d.Path}})
+	p, err := h.start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d.Path}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestRAMDisk(t *testing.T) {
 	if w, err := readWill(b); err != nil || slices.Contains(w.mounts, d.Path) || slices.Contains(tb.state.mounts, d.Path) || !bytes.Contains(b, []byte(d.Path)) {
 		t.Errorf("what is removed is still to be removed (%v): %q", err, w.mounts)
 	}
-	other, err := tb.RAMDisk("other", 0)
+	other, err := (here{tb}).RAMDisk("other", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +105,11 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	tb := newTestbed(t, Options{Plain: true})
-	free, err := AvailableMemory()
+	free, err := Here().AvailableMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = tb.RAMDisk("store", int64(free))
+	_, err = (here{tb}).RAMDisk("store", int64(free))
 	var missing *MemoryError
 	if !errors.As(err, &missing) || missing.Want != float64(int64(free)) || missing.Free <= 0 || missing.Hint() == "" {
 		t.Fatalf("got %v", err)
@@ -129,7 +129,7 @@ func TestSharedMemory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	tb := newTestbed(t, Options{Plain: true})
 	dir := filepath.Join(sharedMemory, scratchPrefix+"ram-test-"+filepath.Base(t.TempDir())+t.Name())
-	if on, err := FilesystemOf(sharedMemory); err != nil || !on.Memory() {
+	if on, err := Here().Filesystem(sharedMemory); err != nil || !on.Memory() {
 		t.Skipf("no %s here: %v, %v", sharedMemory, on, err)
 	}
 	var missing *MemoryError

@@ -295,7 +295,7 @@ func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) erro
 	}
 	if s.tun == nil {
 		launch := func(ctx context.Context, stdin *os.File) (link.Process, error) {
-			return t.hub.Start(ctx, Command{Name: "link", Role: "emulator", Args: t.Self("node", "link"), Stdin: stdin})
+			return t.hub.start(ctx, Command{Name: "link", Role: "emulator", Args: t.Self("node", "link"), Stdin: stdin})
 		}
 		e, err := link.NewTUN(ctx, launch, link.Options{Seed: s.spec.Seed})
 		if err != nil {

@@ -251,7 +251,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 
 // stopAll stops processes all at once: one that takes its time to end does not
 // hold up the others.
-func stopAll(ctx context.Context, procs []*Process) error {
+func stopAll(ctx context.Context, procs []*process) error {
 	errs := make([]error, len(procs))
 	var wg sync.WaitGroup
 	for i, p := range procs {
@@ -262,8 +262,8 @@ func stopAll(ctx context.Context, procs []*Process) error {
 }
 
 // processes of these hosts that were started and not yet stopped.
-func processes(hosts ...*host) []*Process {
-	var all []*Process
+func processes(hosts ...*host) []*process {
+	var all []*process
 	for _, h := range hosts {
 		h.mu.Lock()
 		all = append(all, h.procs...)

@@ -12,43 +12,29 @@ import (
 // Trace is the processes of some hosts over a time: those that ran when it began,
 // and all that were started since, also those that have ended.
 type Trace struct {
-	hosts []*host
+	stops []func()
 
 	mu    sync.Mutex
-	procs []*Process
+	procs []Process
 }
 
-// Trace begins one; the caller must Stop it.
-func (t *Testbed) Trace(hosts ...Host) *Trace {
+// TraceOf begins one; the caller must Stop it.
+func TraceOf(hosts ...Host) *Trace {
 	tr := &Trace{}
 	for _, h := range hosts {
-		h, ok := h.(*host)
-		if !ok {
-			continue
-		}
-		tr.hosts = append(tr.hosts, h)
-		h.mu.Lock()
-		h.traces = append(h.traces, tr)
-		for _, p := range h.procs {
-			select {
-			case <-p.done: // ended by itself, which has not been noticed yet
-			default:
-				tr.add(p)
-			}
-		}
-		h.mu.Unlock()
+		tr.stops = append(tr.stops, h.Follow(tr.add))
 	}
 	return tr
 }
 
-func (tr *Trace) add(p *Process) {
+func (tr *Trace) add(p Process) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.procs = append(tr.procs, p)
 }
 
 // Processes are those so far.
-func (tr *Trace) Processes() []*Process {
+func (tr *Trace) Processes() []Process {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return slices.Clone(tr.procs)
@@ -56,17 +42,13 @@ func (tr *Trace) Processes() []*Process {
 
 // Stop ends it: what is started later is not in it.
 func (tr *Trace) Stop() {
-	for _, h := range tr.hosts {
-		h.mu.Lock()
-		h.traces = slices.DeleteFunc(slices.Clone(h.traces), func(other *Trace) bool { return other == tr })
-		h.mu.Unlock()
+	for _, stop := range tr.stops {
+		stop()
 	}
 }
 
-// Peak is the largest resident set that the process's leader has had, in bytes,
-// since it began or [Process.ResetPeak]; of one that has ended, over its life and
-// that of the children it has waited for. NaN where the kernel does not tell.
-func (p *Process) Peak() float64 {
+// Peak implements Process.
+func (p *process) Peak() float64 {
 	p.mu.Lock()
 	state := p.state
 	p.mu.Unlock()
@@ -96,7 +78,7 @@ func (p *Process) Peak() float64 {
 // next poll: what it used since the one before must not be lost, and one that came
 // and went between two polls would never be seen. It is kept during
 // observations only.
-func (p *Process) lastWord() {
+func (p *process) lastWord() {
 	t := p.host.t
 	if t.observers.Load() == 0 {
 		return
@@ -111,7 +93,7 @@ func (p *Process) lastWord() {
 
 // parting looks at a process that is about to be ended: the kernel reports what the
 // members of its family have read and written only while they live.
-func (p *Process) parting() {
+func (p *process) parting() {
 	t := p.host.t
 	if t.observers.Load() == 0 {
 		p.family(scan())

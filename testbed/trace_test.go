@@ -18,7 +18,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	tb := newTestbed(t, Options{Plain: true})
 	h := addHost(t, tb, "a")
 	var samples []record.Sample
-	tr := tb.Trace(h)
+	tr := TraceOf(h)
 	defer tr.Stop()
 	first := make(chan struct{})
 	stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(s []record.Sample) {
@@ -31,7 +31,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	dir := t.TempDir()
 	var pids []int
 	for range 2 { // writes 8 MiB, then burns until it is stopped
-		p, err := h.Start(t.Context(), Command{Name: "short", Args: []string{"/bin/sh", "-c", `dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
+		p, err := h.start(t.Context(), Command{Name: "short", Args: []string{"/bin/sh", "-c", `dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 		pids = append(pids, p.PID())
 	}
 	stop()
-	on, err := FilesystemOf(dir)
+	on, err := Here().Filesystem(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +66,13 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	}
 	var traced []int
 	for _, p := range tr.Processes() {
-		traced = append(traced, p.PID())
+		traced = append(traced, p.ID().PID)
 	}
 	if !slices.Equal(traced, pids) {
 		t.Errorf("traced %v, want %v", traced, pids)
 	}
 	// Nobody observes: nobody waits for last words.
-	p, err := h.Start(t.Context(), Command{Name: "short", Args: []string{"/bin/sleep", "60"}})
+	p, err := h.start(t.Context(), Command{Name: "short", Args: []string{"/bin/sleep", "60"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +91,8 @@ func TestLastWordsOfProcesses(t *testing.T) {
 func TestTrace(t *testing.T) {
 	tb := newTestbed(t, Options{Plain: true})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	start := func(h *host, name string) *Process {
-		p, err := h.Start(t.Context(), Command{Name: name, Args: []string{"/bin/sleep", "60"}})
+	start := func(h *host, name string) *process {
+		p, err := h.start(t.Context(), Command{Name: name, Args: []string{"/bin/sleep", "60"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-dead.Done()
-	tr := tb.Trace(a)
+	tr := TraceOf(a)
 	comes := start(a, "comes")
 	start(b, "elsewhere")
 	if err := comes.Stop(t.Context()); err != nil {
@@ -112,7 +112,7 @@ func TestTrace(t *testing.T) {
 	again := start(a, "comes")
 	tr.Stop()
 	start(a, "late")
-	if got := tr.Processes(); !slices.Equal(got, []*Process{there, comes, again}) {
+	if got := tr.Processes(); !slices.Equal(got, []Process{there, comes, again}) {
 		t.Errorf("got %d processes", len(got))
 	}
 }

@@ -66,7 +66,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 			Progress: func(_, bytes int64) {
 				if number == 1 && bytes > size/4 {
 					once.Do(func() {
-						if err := syscall.Kill(c.Nodes()[victim].Processes()[0].PID(), syscall.SIGKILL); err != nil {
+						if err := c.Nodes()[victim].Processes()[0].Signal(syscall.SIGKILL); err != nil {
 							t.Error(err)
 						}
 					})

@@ -90,7 +90,7 @@ type Node struct {
 	starts  int  // of its daemon in this trial: answers of an earlier one are void
 	down    bool // killed on purpose, and not back
 	died    error
-	watched map[*testbed.Process]bool
+	watched map[testbed.Process]bool
 }
 
 // Serving reports whether the node can be asked. With the lock.
@@ -123,7 +123,7 @@ func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[
 // Add makes nodes take part, as they are at the beginning of a trial.
 func (t *Trial) Add(all ...*Node) {
 	for _, n := range all {
-		*n = Node{Place: n.Place, Name: n.Name, System: n.System, Stale: n.Stale, watched: map[*testbed.Process]bool{}}
+		*n = Node{Place: n.Place, Name: n.Name, System: n.System, Stale: n.Stale, watched: map[testbed.Process]bool{}}
 		t.Nodes = append(t.Nodes, n)
 	}
 }
@@ -304,7 +304,7 @@ func (t *Trial) watchProcesses(n *Node) {
 			continue
 		}
 		n.watched[p] = true
-		if n.timed && !n.tasked && Ended([]*testbed.Process{p}) != nil {
+		if n.timed && !n.tasked && Ended([]testbed.Process{p}) != nil {
 			continue // of an earlier trial: its task starts another
 		}
 		t.group.Go(func() {
@@ -415,7 +415,7 @@ func Names(all []*Node) string {
 }
 
 // ended is how one of a node's processes ended; nil: all run.
-func Ended(all []*testbed.Process) error {
+func Ended(all []testbed.Process) error {
 	for _, p := range all {
 		select {
 		case <-p.Done():

@@ -53,23 +53,21 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if err != nil {
 		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
-	defer stdin.Close()
 	defer feed.Close()
 	stream, stdout, err := os.Pipe()
 	if err != nil {
+		stdin.Close()
 		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	defer stream.Close()
-	defer stdout.Close()
 
 	proc, err := r.site.Client.Start(ctx, testbed.Command{
 		Name: "load", Role: "generator", Args: append(append([]string{}, r.site.Self...), "node", "load"),
-		Dir: r.site.Dir, Stdin: stdin, Stdout: stdout,
+		Dir: r.site.Dir, Stdin: stdin, Stdout: stdout, // the generator's death ends the stream
 	})
 	if err != nil {
 		return scenario.Load{}, err
 	}
-	stdout.Close() // the generator holds the only other end: its death ends the stream
 	defer proc.Stop(context.WithoutCancel(ctx))
 	// The generator reads its input to the newline and watches the pipe: should
 	// we die, it closes and the load ends.

@@ -71,7 +71,7 @@ type fakeFollower struct {
 	hang    func() bool
 	asked   int
 	connect string
-	process *testbed.Process // nil: it has none
+	process testbed.Process // nil: it has none
 }
 
 func newFakeChains(nodes int) *fakeChains {
@@ -181,11 +181,11 @@ func (c *fakeChains) peers() (all []*fakeFollower) {
 
 func (n *fakeFollower) address() string { return fmt.Sprintf("fake:%d", n.place) + n.connect }
 
-func (n *fakeFollower) Processes() []*testbed.Process {
+func (n *fakeFollower) Processes() []testbed.Process {
 	if n.process == nil {
 		return nil
 	}
-	return []*testbed.Process{n.process}
+	return []testbed.Process{n.process}
 }
 
 func (n *fakeFollower) Address(context.Context) (string, error) { return n.address(), nil }

@@ -111,7 +111,7 @@ func TestLoadLine(t *testing.T) {
 // second figure of schedstat, in nanoseconds.
 func waited(t *testing.T, n *daemon) (sum time.Duration) {
 	t.Helper()
-	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].PID()))
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].ID().PID))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (n *node) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process {
+func (n *node) Processes() []testbed.Process {
 	if n.first {
 		return append(n.client.Processes(), n.daemon.Processes()...)
 	}

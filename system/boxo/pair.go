@@ -184,7 +184,7 @@ func (n *pairNode) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *pairNode) Processes() []*testbed.Process {
+func (n *pairNode) Processes() []testbed.Process {
 	return append(n.client.Processes(), n.storage.Processes()...)
 }
 

@@ -167,7 +167,7 @@ func TestTransportsDoNotMix(t *testing.T) {
 func TestOnlyItsOwnAddress(t *testing.T) {
 	nodes := startOn(t, systemtest.Hosts(t, 3), system.Options{"transport": "both"})
 	for _, n := range nodes {
-		sockets := listening(t, n.Processes()[0].PID())
+		sockets := listening(t, n.Processes()[0].ID().PID)
 		for _, at := range sockets {
 			if !strings.HasPrefix(at, n.Host.Addr().String()+":") {
 				t.Errorf("%s has a socket at %s, its address is %s", n.Label, at, n.Host.Addr())

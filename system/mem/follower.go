@@ -195,7 +195,7 @@ func (n *Follower) Halt(ctx context.Context) error { return n.end(ctx, "halt") }
 func (n *Follower) Kill(ctx context.Context) error { return n.end(ctx, "kill") }
 
 // Processes implements system.Node: there are none.
-func (n *Follower) Processes() []*testbed.Process { return nil }
+func (n *Follower) Processes() []testbed.Process { return nil }
 
 // Stop implements group.Node.
 func (n *Follower) Stop(ctx context.Context) error {

@@ -351,7 +351,7 @@ func (n *Node) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node: there are none.
-func (n *Node) Processes() []*testbed.Process { return nil }
+func (n *Node) Processes() []testbed.Process { return nil }
 
 // Stop implements group.Node.
 func (n *Node) Stop(context.Context) error {

@@ -208,7 +208,7 @@ func (a *api) synced(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process { return nil }
+func (n *node) Processes() []testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} }

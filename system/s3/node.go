@@ -30,7 +30,7 @@ type node struct {
 	s3         *minio.Client // on its client
 	near       *web.Client   // from the server's host to itself; attached: as client
 	local      *minio.Client // on it
-	proc       *testbed.Process
+	proc       testbed.Process
 	attached   bool
 	write      bool
 	refuses    bool // attached: the server refuses to overwrite when asked to
@@ -386,11 +386,11 @@ func (n *node) prepare(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process {
+func (n *node) Processes() []testbed.Process {
 	if n.proc == nil {
 		return nil
 	}
-	return []*testbed.Process{n.proc}
+	return []testbed.Process{n.proc}
 }
 
 // Endpoints implements system.Endpointer.

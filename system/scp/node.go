@@ -145,7 +145,7 @@ func (n *node) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process { return []*testbed.Process{n.server.Process} }
+func (n *node) Processes() []testbed.Process { return []testbed.Process{n.server.Process} }
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {

@@ -97,7 +97,7 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 const poll = 2 * time.Millisecond
 
 // await waits until p has ended; its error is that of the caller's side.
-func (n *node) await(ctx context.Context, p *testbed.Process, meanwhile func() error) error {
+func (n *node) await(ctx context.Context, p testbed.Process, meanwhile func() error) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {

@@ -366,11 +366,11 @@ func (n *node) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process {
+func (n *node) Processes() []testbed.Process {
 	if n.server == nil {
 		return nil
 	}
-	return []*testbed.Process{n.server.Process}
+	return []testbed.Process{n.server.Process}
 }
 
 // Endpoints implements system.Endpointer.

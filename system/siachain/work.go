@@ -34,7 +34,6 @@ func (c *cluster) work(ctx context.Context, verb string, each func(progress), ar
 	}
 	defer r.Close()
 	proc, err := c.d.Hosts[0].Start(ctx, testbed.Command{Name: name + "/" + verb, Role: "system", Args: command, Dir: c.d.Dir, Stdout: w})
-	w.Close() // ours; the process has its own
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type follower struct {
 
 	mu  sync.Mutex
 	run *running // nil: nothing runs
-	was []*testbed.Process
+	was []testbed.Process
 }
 
 // running is a process of a follower.
@@ -68,7 +68,7 @@ func (n *follower) start(ctx context.Context, l launch) (*running, error) {
 	r := &running{daemon: d, leave: func() {}}
 	d.api.alive, r.unwatch = patience.Watch(d.proc)
 	n.mu.Lock()
-	n.run, n.was = r, []*testbed.Process{d.proc}
+	n.run, n.was = r, []testbed.Process{d.proc}
 	n.mu.Unlock()
 	return r, nil
 }
@@ -127,7 +127,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if err == nil && task.Manner == system.Silent {
 		// The kernel goes on taking connections for it, without an answer them.
 		r.frozen = true
-		err = syscall.Kill(r.proc.PID(), syscall.SIGSTOP)
+		err = r.proc.Signal(syscall.SIGSTOP)
 	}
 	if err != nil {
 		return fail(errors.Join(err, n.Kill(ctx)))
@@ -269,7 +269,7 @@ func (n *follower) end(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *follower) Processes() []*testbed.Process {
+func (n *follower) Processes() []testbed.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.was

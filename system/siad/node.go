@@ -42,7 +42,7 @@ type node struct {
 	data, parity int64
 	attached     bool
 	write        bool
-	procs        []*testbed.Process
+	procs        []testbed.Process
 	unwatch      func()
 	stores       []string // the hosts' storage folders
 	sending      sync.Map // time of the put of each object (system.Ref) not known to be at full redundancy
@@ -403,7 +403,7 @@ func (n *node) unlocked(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process { return n.procs }
+func (n *node) Processes() []testbed.Process { return n.procs }
 
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} }

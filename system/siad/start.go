@@ -21,7 +21,7 @@ import (
 // daemon is a siad of the private network. Its addresses are host:port.
 type daemon struct {
 	api     *api
-	proc    *testbed.Process
+	proc    testbed.Process
 	rpc     string // where peers connect
 	contact string // where renters reach the host
 	store   string // the host's storage folder

@@ -76,7 +76,7 @@ func (w *watched) Halt(context.Context) error { return nil }
 func (w *watched) Kill(context.Context) error { return w.refuse("killed") }
 
 // Processes implements system.Node.
-func (w *watched) Processes() []*testbed.Process { return nil }
+func (w *watched) Processes() []testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
 func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.base)} }

@@ -368,7 +368,7 @@ func (w *chains) servedAgain() {
 	pid := func(manner string, more ...string) int {
 		w.serve(1, manner, more...)
 		p := w.nodes[1].Processes()
-		return p[len(p)-1].PID()
+		return p[len(p)-1].ID().PID
 	}
 	before := pid(system.Honest)
 	if pid(system.Honest) != before {

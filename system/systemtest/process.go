@@ -14,8 +14,8 @@ import (
 )
 
 // processes are those of all nodes, each once.
-func processes(nodes ...system.Node) []*testbed.Process {
-	var all []*testbed.Process
+func processes(nodes ...system.Node) []testbed.Process {
+	var all []testbed.Process
 	for _, n := range nodes {
 		for _, p := range n.Processes() {
 			if !slices.Contains(all, p) {
@@ -27,11 +27,11 @@ func processes(nodes ...system.Node) []*testbed.Process {
 }
 
 // wantEnded holds that nothing is left of processes that were stopped or killed.
-func wantEnded(t *testing.T, all []*testbed.Process) {
+func wantEnded(t *testing.T, all []testbed.Process) {
 	t.Helper()
 	for _, p := range all {
-		if err := syscall.Kill(-p.PID(), 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("process group %d is there after its end: %v", p.PID(), err)
+		if err := syscall.Kill(-p.ID().PID, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process group %d is there after its end: %v", p.ID().PID, err)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func freeze(t *testing.T, nodes ...system.Node) (thaw func()) {
 }
 
 // runs reports whether a thread of p's family is not stopped, which takes a moment.
-func runs(p *testbed.Process) bool {
+func runs(p testbed.Process) bool {
 	for _, member := range family(p) {
 		threads, _ := procfs.AllThreads(member.PID)
 		for _, thread := range threads {
@@ -87,14 +87,14 @@ func runs(p *testbed.Process) bool {
 }
 
 // signal signals the process groups of p's family.
-func signal(t *testing.T, p *testbed.Process, s syscall.Signal) {
+func signal(t *testing.T, p testbed.Process, s syscall.Signal) {
 	t.Helper()
-	groups := map[int]bool{p.PID(): true}
+	groups := map[int]bool{p.ID().PID: true}
 	for _, member := range family(p) {
 		groups[member.PGRP] = true
 	}
 	for group := range groups {
-		if err := syscall.Kill(-group, s); err != nil && (group == p.PID() || !errors.Is(err, syscall.ESRCH)) {
+		if err := syscall.Kill(-group, s); err != nil && (group == p.ID().PID || !errors.Is(err, syscall.ESRCH)) {
 			t.Errorf("%v to process group %d: %v", s, group, err)
 		}
 	}
@@ -102,7 +102,7 @@ func signal(t *testing.T, p *testbed.Process, s syscall.Signal) {
 
 // family is the process group of p and all its descendants: some servers give
 // each connection a process in a session of its own.
-func family(p *testbed.Process) (all []procfs.ProcStat) {
+func family(p testbed.Process) (all []procfs.ProcStat) {
 	procs, _ := procfs.AllProcs()
 	stats := map[int]procfs.ProcStat{}
 	for _, proc := range procs {
@@ -112,7 +112,7 @@ func family(p *testbed.Process) (all []procfs.ProcStat) {
 	}
 	for _, s := range stats {
 		for up := s; up.PID > 1; up = stats[up.PPID] {
-			if up.PGRP == p.PID() {
+			if up.PGRP == p.ID().PID {
 				all = append(all, s)
 				break
 			}
@@ -125,9 +125,9 @@ func family(p *testbed.Process) (all []procfs.ProcStat) {
 func peakRSS(n system.Node) map[int]int64 {
 	peaks := map[int]int64{}
 	for _, p := range n.Processes() {
-		if proc, err := procfs.NewProc(p.PID()); err == nil {
+		if proc, err := procfs.NewProc(p.ID().PID); err == nil {
 			if s, err := proc.NewStatus(); err == nil {
-				peaks[p.PID()] = int64(s.VmHWM)
+				peaks[p.ID().PID] = int64(s.VmHWM)
 			}
 		}
 	}

@@ -503,9 +503,9 @@ func (w *swarm) memory() {
 // anonymous is what a process holds that is no page of a file, bytes: neither the
 // pages of the program and its libraries, which the nodes of a swarm share, nor those
 // of mapped content, which the kernel takes back when it needs them.
-func anonymous(t *testing.T, p *testbed.Process) int64 {
+func anonymous(t *testing.T, p testbed.Process) int64 {
 	t.Helper()
-	proc, err := procfs.NewProc(p.PID())
+	proc, err := procfs.NewProc(p.ID().PID)
 	must(t, "process", err)
 	r, err := proc.ProcSMapsRollup()
 	if err != nil {
@@ -548,7 +548,7 @@ func (w *swarm) restarter(i int) system.Restarter {
 
 func (w *swarm) kill(i int) {
 	w.Helper()
-	procs := slices.DeleteFunc(slices.Clone(w.nodes[i].Processes()), func(p *testbed.Process) bool {
+	procs := slices.DeleteFunc(slices.Clone(w.nodes[i].Processes()), func(p testbed.Process) bool {
 		return p.Host() != w.hosts[i] // a client's, which lives on
 	})
 	must(w.T, "kill", w.restarter(i).Kill(Context(w.T)))

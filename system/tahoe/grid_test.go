@@ -86,7 +86,7 @@ func wantExpansion(t *testing.T, n *started, size int64, want, within float64) s
 func kill(t *testing.T, n *started, i int) {
 	t.Helper()
 	p := n.grid.procs[i]
-	if err := syscall.Kill(-p.PID(), syscall.SIGKILL); err != nil {
+	if err := p.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -297,10 +297,10 @@ func testCold(t *testing.T, n *started) {
 
 // diskReads is how many bytes the processes have read from files, in the page
 // cache or not.
-func diskReads(t *testing.T, procs []*testbed.Process) (sum int64) {
+func diskReads(t *testing.T, procs []testbed.Process) (sum int64) {
 	t.Helper()
 	for _, p := range procs {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", p.PID()))
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", p.ID().PID))
 		if err != nil {
 			t.Skipf("the kernel does not tell what a process reads: %v", err)
 		}

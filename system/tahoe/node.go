@@ -22,10 +22,10 @@ type node struct {
 	name     string // in messages
 	base     *url.URL
 	client   *web.Client
-	format   string           // of mutable files and directories: "SDMF", "MDMF"
-	readOnly bool             // attached, and nothing allows to write
-	grid     *grid            // nil when attached
-	proc     *testbed.Process // nil when attached
+	format   string          // of mutable files and directories: "SDMF", "MDMF"
+	readOnly bool            // attached, and nothing allows to write
+	grid     *grid           // nil when attached
+	proc     testbed.Process // nil when attached
 
 	mu   sync.Mutex
 	last []string // accounts that the latest operation left on the status page
@@ -135,7 +135,7 @@ func (n *node) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []*testbed.Process { return nil }
+func (n *node) Processes() []testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.base)} }
@@ -198,8 +198,8 @@ func (s *started) Health(ctx context.Context) error {
 func (s *started) Stats(context.Context) (system.Holdings, error) { return s.grid.holdings() }
 
 // Processes implements system.Node.
-func (s *started) Processes() []*testbed.Process {
-	all := []*testbed.Process{s.proc}
+func (s *started) Processes() []testbed.Process {
+	all := []testbed.Process{s.proc}
 	if s.first {
 		all = append(all, s.grid.procs...)
 	}

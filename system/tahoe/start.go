@@ -25,13 +25,13 @@ const readyTimeout = 2 * time.Minute
 // grid is the storage nodes, which no client can do without.
 type grid struct {
 	config
-	procs []*testbed.Process
+	procs []testbed.Process
 	dirs  []string // of each storage node
 }
 
 // startGrid starts the storage nodes, all at once.
 func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (g *grid, err error) {
-	g = &grid{config: c, procs: make([]*testbed.Process, c.nodes), dirs: make([]string, c.nodes)}
+	g = &grid{config: c, procs: make([]testbed.Process, c.nodes), dirs: make([]string, c.nodes)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.stop(context.WithoutCancel(ctx)))
@@ -101,7 +101,7 @@ func clientDir(d system.Deployment, i int) string {
 	return filepath.Join(d.Dir, fmt.Sprintf("client-%d", i+1))
 }
 
-func startStorage(ctx context.Context, h testbed.Host, bin, dir string, port int, c config) (*testbed.Process, announcement, error) {
+func startStorage(ctx context.Context, h testbed.Host, bin, dir string, port int, c config) (testbed.Process, announcement, error) {
 	label := filepath.Base(dir)
 	if err := makeDirectory(dir, c.storageConfig(label, h.Addr(), port)); err != nil {
 		return nil, announcement{}, err
@@ -227,7 +227,7 @@ func (g *grid) died() error {
 	return errors.Join(errs...)
 }
 
-func ended(p *testbed.Process) error {
+func ended(p testbed.Process) error {
 	if p == nil {
 		return nil
 	}

@@ -61,7 +61,7 @@ type Node struct {
 	disk.Dir
 	name    string
 	place   Place
-	proc    *testbed.Process
+	proc    testbed.Process
 	direct  bool     // the server takes neither PUT nor DELETE: write files ourselves
 	mutable sync.Map // refs of PutMutable
 }
@@ -90,7 +90,7 @@ func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd t
 }
 
 // Processes implements system.Node.
-func (n *Node) Processes() []*testbed.Process { return []*testbed.Process{n.proc} }
+func (n *Node) Processes() []testbed.Process { return []testbed.Process{n.proc} }
 
 // Target implements system.HTTPServer.
 func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {

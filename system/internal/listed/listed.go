@@ -132,7 +132,7 @@ func (n *Node) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *Node) Processes() []*testbed.Process { return nil }
+func (n *Node) Processes() []testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
 func (n *Node) Endpoints() []string {

@@ -18,7 +18,7 @@ type Process struct {
 	Host   testbed.Host
 
 	mu   sync.Mutex
-	proc *testbed.Process
+	proc testbed.Process
 }
 
 // Run starts the daemon and waits until it is ready. What ran before is ended first.
@@ -37,16 +37,16 @@ func (p *Process) Run(ctx context.Context, c testbed.Command) error {
 	return nil
 }
 
-func (p *Process) process() *testbed.Process {
+func (p *Process) process() testbed.Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.proc
 }
 
 // Processes implements system.Node.
-func (p *Process) Processes() []*testbed.Process {
+func (p *Process) Processes() []testbed.Process {
 	if proc := p.process(); proc != nil {
-		return []*testbed.Process{proc}
+		return []testbed.Process{proc}
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ type Node[A API] struct {
 	Keep func(ctx context.Context, ref system.Ref) error
 
 	apis    []A // the client's, then the server's
-	procs   []*testbed.Process
+	procs   []testbed.Process
 	dirs    []string        // what started nodes keep
 	alive   context.Context // ends with the processes; nil when attached
 	unwatch context.CancelFunc
@@ -153,7 +153,7 @@ func (n *Node[A]) Attach(
 // Started is a daemon that was started.
 type Started[A API] struct {
 	API  A
-	Proc *testbed.Process
+	Proc testbed.Process
 	Dir  string // what it keeps
 }
 
@@ -172,7 +172,7 @@ func (n *Node[A]) Start(ctx context.Context, d system.Deployment, start Starter[
 	if err != nil {
 		return err
 	}
-	n.procs, n.dirs, n.apis = []*testbed.Process{server.Proc}, []string{server.Dir}, []A{server.API}
+	n.procs, n.dirs, n.apis = []testbed.Process{server.Proc}, []string{server.Dir}, []A{server.API}
 	if port, err = d.Client.FreePort(ctx); err != nil {
 		return err
 	}
@@ -386,7 +386,7 @@ func (n *Node[A]) Health(ctx context.Context) error {
 }
 
 // Processes implements system.Node.
-func (n *Node[A]) Processes() []*testbed.Process { return n.procs }
+func (n *Node[A]) Processes() []testbed.Process { return n.procs }
 
 // Endpoints implements system.Endpointer.
 func (n *Node[A]) Endpoints() []string {

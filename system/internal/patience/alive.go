@@ -10,7 +10,7 @@ import (
 
 // Watch is a context that ends when one of the processes does, with the last
 // lines of its log as the cause; stop ends the watching.
-func Watch(processes ...*testbed.Process) (alive context.Context, stop context.CancelFunc) {
+func Watch(processes ...testbed.Process) (alive context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	for _, p := range processes {
 		go func() {

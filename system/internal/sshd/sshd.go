@@ -39,7 +39,7 @@ type Server struct {
 	HostKey    ssh.PublicKey
 	KeyFile    string // the client's private key
 	KnownHosts string // a file that knows the server alone
-	Process    *testbed.Process
+	Process    testbed.Process
 }
 
 // Address is where it listens.

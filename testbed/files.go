@@ -1,0 +1,157 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// LocalFiles are those of this machine.
+type LocalFiles struct{}
+
+var _ Files = LocalFiles{}
+
+// MkdirAll implements Files.
+func (LocalFiles) MkdirAll(dir string, mode fs.FileMode) error { return os.MkdirAll(dir, mode) }
+
+// ReadFile implements Files.
+func (LocalFiles) ReadFile(path string) ([]byte, error) { return os.ReadFile(path) }
+
+// Open implements Files.
+func (LocalFiles) Open(path string) (io.ReadCloser, error) { return os.Open(path) }
+
+// Rename implements Files.
+func (LocalFiles) Rename(from, to string) error { return os.Rename(from, to) }
+
+// RemoveAll implements Files.
+func (LocalFiles) RemoveAll(path string) error { return os.RemoveAll(path) }
+
+// Write implements Files.
+func (LocalFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
+	f, err := createBeside(path)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails when renamed, as it should
+	defer f.Close()
+	if err := fill(ctx, f, r); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := errors.Join(f.Chmod(mode), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func createBeside(path string) (*os.File, error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".put-*")
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(dir, ".put-*")
+}
+
+// chunks are buffers of what is written at once. How a file came into the page cache
+// decides what sending it costs, so all files are written alike.
+var chunks = sync.Pool{New: func() any { return new([1 << 20]byte) }}
+
+func fill(ctx context.Context, w io.Writer, r io.Reader) error {
+	chunk := chunks.Get().(*[1 << 20]byte)
+	defer chunks.Put(chunk)
+	for {
+		n, err := 0, ctx.Err()
+		for n < len(chunk) && err == nil {
+			var more int
+			more, err = r.Read(chunk[n:])
+			n += more
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if _, err := w.Write(chunk[:n]); err != nil {
+			return err
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+// blockUnit is the unit of st_blocks, whatever the file system's block size.
+const blockUnit = 512
+
+// Walk implements Files. WalkDir comes with an error when it cannot look at the top,
+// and a second time to a directory that it cannot read.
+func (LocalFiles) Walk(dir string, each func(Entry) error) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = e.Info()
+		}
+		if err != nil {
+			if path != dir && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
+				return nil // deleted, or replaced by something that is no directory
+			}
+			return err
+		}
+		below, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			return fmt.Errorf("%s: the file system has no inodes", path)
+		}
+		return each(Entry{
+			Path: below, Mode: info.Mode(), Size: info.Size(), Disk: st.Blocks * blockUnit,
+			Device: uint64(st.Dev), Inode: st.Ino,
+		})
+	})
+}
+
+// Attributes implements Files.
+func (LocalFiles) Attributes(dir string) bool {
+	const name = "user.plimsoll"
+	return unix.Setxattr(dir, name, []byte("1"), 0) == nil && unix.Removexattr(dir, name) == nil
+}
+
+var errEnough = errors.New("enough")
+
+// Stat is what a path is; symbolic links are not followed.
+func Stat(files Files, path string) (top Entry, err error) {
+	err = files.Walk(path, func(e Entry) error {
+		top = e
+		return errEnough
+	})
+	if err == errEnough {
+		err = nil
+	}
+	return top, err
+}
+
+// Run starts a process that does one thing, and waits until it has ended.
+func Run(ctx context.Context, h Host, c Command) error {
+	p, err := h.Start(ctx, c)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Done():
+		err = p.Err()
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+}
