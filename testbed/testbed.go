@@ -27,11 +27,13 @@ type Options struct {
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // called with what happens, one line each; may be nil
-	// Behind, if not nil, puts each host of AddHost behind something through which alone it
-	// is used from then on: an agent on it.
-	Behind func(ctx context.Context, t *Testbed, at Host) (Remote, error)
-	Lost   func(error) // called when nothing would clean up after plimsoll any more: the run must end; may be nil
+	Behind  Behind       // puts each host of AddHost behind an agent; may be nil
+	Lost    func(error)  // called when nothing would clean up after plimsoll any more: the run must end; may be nil
 }
+
+// Behind starts an agent on a host of the testbed; from then on the host is used through
+// the agent alone.
+type Behind func(ctx context.Context, t *Testbed, at Host) (Remote, error)
 
 // Remote is a host behind an agent.
 type Remote interface {

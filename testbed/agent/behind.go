@@ -20,7 +20,7 @@ import (
 const HostsVariable = "PLIMSOLL_HOSTS"
 
 // Wanted is what the environment asks for, for [testbed.Options]: nil for nothing.
-func Wanted() (func(context.Context, *testbed.Testbed, testbed.Host) (testbed.Remote, error), error) {
+func Wanted() (testbed.Behind, error) {
 	switch v := os.Getenv(HostsVariable); v {
 	case "":
 		return nil, nil
