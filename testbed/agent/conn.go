@@ -23,23 +23,30 @@ type connected struct {
 // itself: what comes is the answer of the one that opened it, what goes the body of send.
 type held struct {
 	net.Conn
-	halves atomic.Int32 // that have ended
+	id    int
+	taken atomic.Bool  // by a call
+	ended atomic.Int32 // halves of it
 }
 
-// half ends a half of the connection, and with the second, or after an error, all of it.
-func (c *held) half(err error) {
-	if err != nil || c.halves.Add(1) == 2 {
-		_ = c.Close()
+// half ends a half of a connection, and with the second, or after an error, all of it.
+func (s *server) half(c *held, err error) {
+	if err == nil && c.ended.Add(1) < 2 {
+		return
 	}
+	_ = c.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c.id)
 }
 
 // keep makes a connection known by a number.
-func (s *server) keep(c net.Conn) (id int) {
+func (s *server) keep(c net.Conn) *held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
-	s.conns[s.next] = &held{Conn: c}
-	return s.next
+	h := &held{Conn: c, id: s.next}
+	s.conns[h.id] = h
+	return h
 }
 
 func (s *server) connection(id int) (*held, error) {
@@ -58,6 +65,7 @@ func (s *server) receive(_ context.Context, x *exchange, id int) {
 		_ = x.answer(none{}, err)
 		return
 	}
+	c.taken.Store(true)
 	if err = x.answer(connected{id, c.LocalAddr().String(), c.RemoteAddr().String()}, nil); err == nil {
 		stop := context.AfterFunc(x.req, func() { _ = c.Close() }) // the caller is gone
 		if _, err = io.Copy(x, c); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -65,7 +73,7 @@ func (s *server) receive(_ context.Context, x *exchange, id int) {
 		}
 		stop()
 	}
-	c.half(err)
+	s.half(c, err)
 }
 
 // send sends what the caller streams.
@@ -79,10 +87,7 @@ func (s *server) send(_ context.Context, x *exchange, id int) {
 			_ = half.CloseWrite()
 		}
 	}
-	c.half(err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, id)
+	s.half(c, err)
 }
 
 // conn is a connection that the agent holds. Its halves are pipes, which know deadlines.
@@ -189,33 +194,48 @@ func (k *conn) SetDeadline(t time.Time) error {
 
 // listener accepts on the agent's host.
 type listener struct {
-	c    *client
-	at   net.Addr
-	open *opened
+	c       *client
+	at      net.Addr
+	release func() error // ends it there
+	ids     chan int     // of accepted connections; closed when it has ended there
 }
 
 func (c *client) listen(ctx context.Context, network, addr string) (net.Listener, error) {
 	var at string
-	o, err := c.open(ctx, "/listen", dialCall{network, addr}, &at, nil, nil)
+	hold, release := io.Pipe()
+	o, err := c.open(ctx, "/listen", dialCall{network, addr}, &at, hold, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &listener{c, address(at), o}, nil
+	l := &listener{c, address(at), release.Close, make(chan int, 1<<10)}
+	go func() {
+		defer o.end()
+		defer close(l.ids)
+		for {
+			var id int
+			if o.dec.Decode(&id) != nil {
+				return
+			}
+			l.ids <- id
+		}
+	}()
+	return l, nil
 }
 
 func (l *listener) Accept() (net.Conn, error) {
-	var id int
-	if err := l.open.dec.Decode(&id); err != nil {
-		if errors.Is(err, context.Canceled) {
-			err = net.ErrClosed
-		}
-		return nil, fmt.Errorf("accept on %s of host %s: %w", l.at, l.c.name, err)
+	id, ok := <-l.ids
+	if !ok {
+		return nil, fmt.Errorf("accept on %s of host %s: %w", l.at, l.c.name, net.ErrClosed)
 	}
 	return l.c.connect(context.Background(), "/receive", id)
 }
 
+// Close returns when nothing listens there any more.
 func (l *listener) Close() error {
-	return l.open.Close()
+	_ = l.release()
+	for range l.ids { // who was accepted and not fetched is let go by the agent
+	}
+	return nil
 }
 
 func (l *listener) Addr() net.Addr { return l.at }

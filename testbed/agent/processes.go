@@ -146,7 +146,7 @@ func (s *server) log(ctx context.Context, x *exchange, id testbed.ProcessID) {
 }
 
 // logPace is how often a log is looked at for more.
-const logPace = 50 * time.Millisecond
+const logPace = 200 * time.Millisecond
 
 func (s *server) ended(ctx context.Context, id testbed.ProcessID) (ended, error) {
 	p, err := s.process(id)

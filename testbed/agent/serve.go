@@ -171,7 +171,7 @@ func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
 		_ = x.answer(none{}, err)
 		return
 	}
-	s.receive(ctx, x, s.keep(c))
+	s.receive(ctx, x, s.keep(c).id)
 }
 
 // listen says which connections it has accepted, until the request ends.
@@ -181,17 +181,26 @@ func (s *server) listen(ctx context.Context, x *exchange, q dialCall) {
 		_ = x.answer("", err)
 		return
 	}
-	defer context.AfterFunc(x.req, func() { _ = l.Close() })()
 	defer l.Close()
 	if x.answer(l.Addr().String(), nil) != nil {
 		return
 	}
+	go func() {
+		_, _ = io.Copy(io.Discard, x.in)
+		_ = l.Close()
+	}()
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		if x.enc.Encode(s.keep(c)) != nil {
+		k := s.keep(c)
+		defer func() {
+			if !k.taken.Load() { // and never will be
+				s.half(k, net.ErrClosed)
+			}
+		}()
+		if x.enc.Encode(k.id) != nil {
 			return
 		}
 	}

@@ -182,6 +182,9 @@ func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader
 		err = errors.New(resp.Status + ": " + string(bytes.TrimSpace(b)))
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, err)
 	}
 	o := &opened{in: bufio.NewReader(resp.Body), resp: resp, end: end}
