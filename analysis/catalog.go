@@ -275,7 +275,7 @@ func drift(r *Result) []Case {
 		var ratios [][]float64
 		var centres []float64
 		for _, c := range r.Cells {
-			if c.System != s.Name {
+			if c.System != s.Name || r.View.Accumulates != nil && r.View.Accumulates(c) {
 				continue
 			}
 			sum := c.Metrics[r.Headline]

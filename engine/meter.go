@@ -211,17 +211,16 @@ func cpuOf(s record.Sample) float64     { return s.CPU }
 func readOf(s record.Sample) float64    { return s.ReadBytes }
 func writtenOf(s record.Sample) float64 { return s.WriteBytes }
 
-// others is what others used between the first and the last poll.
-func (m *meter) others() (used othersUsed, first, last record.Sample) {
+// others are the first and the last poll of what others used.
+func (m *meter) others() (first, last record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first, last = m.edges(testbed.OthersSample)
-	return othersUsed{last.CPU - first.CPU, last.End - first.End}, first, last
+	return m.edges(testbed.OthersSample)
 }
 
 // usage is what was used between the first and the last poll.
 func (m *meter) usage() scenario.Usage {
-	others, _, _ := m.others()
+	others := usedBetween(m.others())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(),

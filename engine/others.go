@@ -22,6 +22,10 @@ type othersUsed struct {
 // kernel counts it in ticks of 10 ms.
 const leastWindow = time.Second
 
+func usedBetween(first, last record.Sample) othersUsed {
+	return othersUsed{last.CPU - first.CPU, last.End - first.End}
+}
+
 // share of the machine's CPU; NaN where it is not known.
 func (o othersUsed) share() float64 {
 	if o.wall < leastWindow {
@@ -84,7 +88,7 @@ func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum othersUsed, er
 	begun, pid := false, 0
 	end := func() {
 		if begun {
-			sum = sum.plus(othersUsed{last.CPU - first.CPU, last.End - first.End})
+			sum = sum.plus(usedBetween(first, last))
 		}
 		begun = false
 	}

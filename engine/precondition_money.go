@@ -36,52 +36,43 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 	return all
 }
 
-// checkNeed is the part of checkNeeds of one name.
-func checkNeed(name string) func(context.Context, Config) []Problem {
-	return func(ctx context.Context, cfg Config) []Problem {
-		return slices.DeleteFunc(checkNeeds(ctx, cfg), func(p Problem) bool { return p.Name != name })
-	}
+// checkBalance and checkContracts refuse to wait for what a system cannot report.
+func checkBalance(_ context.Context, cfg Config) []Problem {
+	e := cfg.Plan.Experiment
+	return cfg.unable("balance", e.Upload != nil && e.Upload.Need.Balance != "", "monitor", "cost")
 }
 
-// checkNeeds refuses to wait for what a system cannot report, and to set a budget
-// that is not allowed or cannot be set.
-func checkNeeds(_ context.Context, cfg Config) []Problem {
+func checkContracts(_ context.Context, cfg Config) []Problem {
 	e := cfg.Plan.Experiment
-	if e.Upload == nil {
+	return cfg.unable("contracts", e.Upload != nil && e.Upload.Need.Contracts > 0, "monitor")
+}
+
+// checkAllowance refuses to set a budget that is not allowed or cannot be set.
+func checkAllowance(_ context.Context, cfg Config) []Problem {
+	e := cfg.Plan.Experiment
+	if e.Upload == nil || e.Upload.Need.Allowance == "" {
 		return nil
 	}
-	n := e.Upload.Need
-	var all []Problem
-	for _, c := range []struct {
-		key   string
-		asked bool
-		by    []string // abilities, of which one is enough
-	}{
-		{"balance", n.Balance != "", []string{"monitor", "cost"}},
-		{"contracts", n.Contracts > 0, []string{"monitor"}},
-		{"allowance", n.Allowance != "", []string{"allow"}},
-	} {
-		for _, use := range e.Systems {
-			if c.asked && !slices.ContainsFunc(c.by, func(ability string) bool { return cfg.can(use.Use, ability) }) {
-				all = append(all, Problem{
-					Name: c.key, What: fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name,
-						c.key),
-					Hint: "leave it out: --set upload.need." + c.key + "=", Blocking: true,
-				})
-			}
-		}
-	}
-	if n.Allowance == "" {
-		return all
-	}
-	if _, err := smallestUnits(n.Allowance, 0); err != nil && n.Allowance != wholeBalance {
-		all = append(all, Problem{Name: "allowance", What: "upload.need.allowance: " + err.Error(),
-			Hint: "allowance: 500, or allowance: all", Blocking: true})
+	all := cfg.unable("allowance", true, "allow")
+	if _, err := smallestUnits(e.Upload.Need.Allowance, 0); err != nil && e.Upload.Need.Allowance != wholeBalance {
+		all = append(all, refuse("upload.need.allowance: "+err.Error(), "allowance: 500, or allowance: all"))
 	}
 	if !slices.Contains(e.Allow, "spend") {
-		all = append(all, Problem{Name: "allowance", What: "upload.need.allowance sets a budget, and the experiment does " +
-			"not allow to spend money",
-			Hint: "say allow: [write, spend]", Blocking: true})
+		all = append(all, refuse("upload.need.allowance sets a budget, and the experiment does not allow to spend money",
+			"say allow: [write, spend]"))
+	}
+	return all
+}
+
+// unable are the systems with none of the abilities that a need, if it is asked for,
+// takes one of.
+func (c Config) unable(need string, asked bool, abilities ...string) (all []Problem) {
+	for _, use := range c.Plan.Experiment.Systems {
+		able := func(ability string) bool { return c.can(use.Use, ability) }
+		if asked && !slices.ContainsFunc(abilities, able) {
+			all = append(all, refuse(fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name,
+				need), "leave it out: --set upload.need."+need+"="))
+		}
 	}
 	return all
 }

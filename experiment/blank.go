@@ -7,9 +7,9 @@ import (
 
 // A message quotes the line that it is about, and a line may hold a secret: as
 // the value of an option, of a misspelt option, or beside the mistake. Values
-// that may be secrets are hidden, and blanked wherever their line is quoted.
+// that may be secrets are hidden: a quoted line ends where one begins.
 
-// blanked replaces a hidden value in a quoted line.
+// blanked is what a quoted line has in place of a hidden value and what follows it.
 const blanked = "***"
 
 // hide keeps n, with all that is in it, out of quoted lines.
@@ -30,23 +30,19 @@ func (n *node) hide() {
 // show takes n back from what is hidden: its value is known to be harmless.
 func (n *node) show() { n.shown = true }
 
-// covers is the part of a line that n takes, in characters from 0; to is -1 for
-// the rest of the line.
-func (n *node) covers(line int) (from, to int, ok bool) {
-	end := place{n.line, 0}
-	if n.end != nil {
-		end = *n.end
+// covers is from where n has a part of a line, in characters from 0.
+func (n *node) covers(line int, text []rune) (from int, ok bool) {
+	switch {
+	case n.shown || n.kind == mappingNode || n.kind == listNode || line < n.line:
+		return 0, false // keys and values are hidden one by one
+	case line == n.line:
+		return max(0, n.column-1), true
+	case n.end == nil || line > n.end.line:
+		return 0, false
+	case line == n.end.line:
+		return 0, strings.TrimSpace(string(text[:min(len(text), n.end.column-1)])) != ""
 	}
-	if n.shown || n.kind == mappingNode || n.kind == listNode || line < n.line || line > end.line {
-		return 0, 0, false // keys and values are hidden one by one
-	}
-	if line == n.line {
-		from = max(0, n.column-1)
-	}
-	if to = -1; line == end.line && n.end != nil {
-		to = end.column - 1
-	}
-	return from, to, to < 0 || to > from
+	return 0, true
 }
 
 // blank takes hidden values out of the line that e quotes.
@@ -54,44 +50,20 @@ func (e *Error) blank() {
 	if e.src == nil || e.Source == "" {
 		return
 	}
-	if e.src.broken {
-		e.blankBroken()
-		return
-	}
 	line := []rune(e.Source)
-	hide := make([]bool, len(line)+1)
+	cut := len(line)
+	if e.src.broken && (e.src.set || e.src.belowSystems(e.Line)) {
+		// It is not YAML, and values have no place: only the key is quoted.
+		cut = len([]rune(keyPart.FindString(e.Source)))
+	}
 	for _, n := range e.src.hidden {
-		from, to, ok := n.covers(max(1, e.Line))
-		if to < 0 || to > len(line) {
-			to = len(line)
-		}
-		for i := from; ok && i < to; i++ {
-			hide[i] = true
+		if from, ok := n.covers(max(1, e.Line), line); ok {
+			cut = min(cut, from)
 		}
 	}
-	var out []rune
-	column := e.Column
-	for i := 0; i < len(line); {
-		if !hide[i] || line[i] == ' ' && (i == 0 || !hide[i-1]) {
-			out = append(out, line[i])
-			i++
-			continue
-		}
-		j := i
-		for j < len(line) && hide[j] {
-			j++
-		}
-		end := i + len([]rune(strings.TrimRight(string(line[i:j]), " ")))
-		switch {
-		case e.Column-1 >= end:
-			column -= end - i - len(blanked)
-		case e.Column-1 >= i:
-			column, e.Width = len(out)+1, len(blanked)
-		}
-		out = append(append(out, []rune(blanked)...), line[end:j]...)
-		i = j
+	if cut < len(line) {
+		e.Source = string(line[:cut]) + blanked
 	}
-	e.Source, e.Column = string(out), column
 }
 
 var (
@@ -100,24 +72,12 @@ var (
 	outside = regexp.MustCompile(`^[A-Za-z]`)
 )
 
-// blankBroken is blank in a text that is not YAML, where values have no place:
-// below `systems`, only the key of a line is quoted.
-func (e *Error) blankBroken() {
-	within := false
-	for _, line := range e.src.lines[:min(max(0, e.Line), len(e.src.lines))] {
-		within = within && !outside.MatchString(line) || inside.MatchString(line)
+// belowSystems reports whether a line of a text that is not YAML is below `systems`.
+func (s *source) belowSystems(line int) (below bool) {
+	for _, text := range s.lines[:min(max(0, line), len(s.lines))] {
+		below = below && !outside.MatchString(text) || inside.MatchString(text)
 	}
-	if !within && !e.src.set {
-		return
-	}
-	key := keyPart.FindString(e.Source)
-	if key == e.Source {
-		return
-	}
-	e.Source = key + blanked
-	if n := len([]rune(e.Source)); e.Column > n-len(blanked) {
-		e.Column, e.Width = n-len(blanked)+1, len(blanked)
-	}
+	return below
 }
 
 // credentials finds user names and passwords in a URL, also where what is around

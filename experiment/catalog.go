@@ -1,5 +1,10 @@
 package experiment
 
+import (
+	"reflect"
+	"strconv"
+)
+
 // Catalog is what the caller knows of storage systems: the names allowed under
 // `systems:` and the options allowed under `with:`.
 type Catalog []SystemSpec
@@ -54,18 +59,55 @@ func (s *SystemSpec) option(name string) *OptionSpec {
 	return nil
 }
 
+// field is the option as a key of the format.
+func (o *OptionSpec) field() field { return optionField(o.Name, o.Type, o.Enum) }
+
+func optionField(name, typ string, enum []string) field {
+	f := field{key: name, typ: reflect.TypeFor[string](), enum: enum}
+	switch typ {
+	case "size":
+		f.typ = reflect.TypeFor[Bytes]()
+	case "duration":
+		f.typ = reflect.TypeFor[Duration]()
+	case "int":
+		f.typ = reflect.TypeFor[int64]()
+	case "bool":
+		f.typ = reflect.TypeFor[bool]()
+	}
+	return f
+}
+
+// noun says what the option wants, for an error.
+func (o *OptionSpec) noun() string {
+	if o.Type == "strings" {
+		return "a list of texts"
+	}
+	f := o.field()
+	return f.noun()
+}
+
+// read checks one value, and writes it as a file would have it and as systems expect it:
+// sizes in bytes, durations as in the standard library.
+func (o *OptionSpec) read(text string) (file, system string, err error) {
+	f := o.field()
+	v := reflect.New(f.typ).Elem()
+	if err := f.parse(text, v); err != nil {
+		return "", "", err
+	}
+	file = f.text(v)
+	switch x := v.Interface().(type) {
+	case Bytes:
+		return file, strconv.FormatInt(int64(x), 10), nil
+	case Duration:
+		return file, x.Std().String(), nil
+	}
+	return file, file, nil
+}
+
 // defaultText is the default as one would write it in a file.
 func (o *OptionSpec) defaultText() string {
-	switch o.Type {
-	case "size":
-		if b, err := ParseBytes(o.Default); err == nil {
-			return b.String()
-		}
-	case "duration":
-		var d Duration
-		if d.parse(o.Default) == nil {
-			return d.String()
-		}
+	if file, _, err := o.read(o.Default); err == nil {
+		return file
 	}
 	return o.Default
 }

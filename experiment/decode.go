@@ -252,28 +252,40 @@ func elements(n *node, f field) []*node {
 	return parts
 }
 
-// levels are the values of a key that may be a factor: n itself where it is one value.
+// levelNodes are the values of a key that may be a factor: n itself where it is one value.
 // Values that are themselves lists of mappings are written as a list of such lists; one
 // alone needs no list around it.
-func levels(n *node, f field) []*node {
+func levelNodes(n *node, f field) []*node {
 	if f.list() && n.kind == listNode && !slices.ContainsFunc(n.items, func(item *node) bool { return item.kind != mappingNode }) {
 		return []*node{n}
 	}
 	return elements(n, f)
 }
 
+// axis decodes a key that may be a factor.
 func (d *decoder) axis(n, key *node, v reflect.Value, f field, path string) {
-	if n.kind == mappingNode && f.section() == nil {
-		d.wrongKind(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
-		return
+	values := d.levels(n, key, f, path)
+	if values.Len() > 0 {
+		v.Set(values.Index(0))
 	}
-	if n.kind == listNode && len(n.items) == 0 {
+	if values.Len() > 1 {
+		d.factors[path] = encode(values)
+	}
+}
+
+// levels decodes a value, or a list of different ones.
+func (d *decoder) levels(n, key *node, f field, path string) reflect.Value {
+	values := reflect.MakeSlice(reflect.SliceOf(f.typ), 0, 1)
+	switch {
+	case n.kind == mappingNode && f.section() == nil:
+		d.wrongKind(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
+		return values
+	case n.kind == listNode && len(n.items) == 0:
 		d.fail(path, n, "give at least one value, or take the key away", "%s is an empty list", called(path))
-		return
+		return values
 	}
 	seen := map[string]bool{}
-	values := reflect.MakeSlice(reflect.SliceOf(f.typ), 0, 1)
-	for i, item := range levels(n, f) {
+	for i, item := range levelNodes(n, f) {
 		p := fmt.Sprintf("%s[%d]", path, i)
 		d.at[p] = item
 		value := reflect.New(f.typ).Elem()
@@ -289,12 +301,7 @@ func (d *decoder) axis(n, key *node, v reflect.Value, f field, path string) {
 		seen[text] = true
 		values = reflect.Append(values, value)
 	}
-	if values.Len() > 0 {
-		v.Set(values.Index(0))
-	}
-	if values.Len() > 1 {
-		d.factors[path] = encode(values)
-	}
+	return values
 }
 
 func encode(v reflect.Value) json.RawMessage {

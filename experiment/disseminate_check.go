@@ -9,7 +9,6 @@ import (
 // disseminate checks what a swarm needs beside its section.
 func (d *decoder) disseminate(e *Experiment) {
 	s := e.Disseminate
-	d.swarmSystems(e)
 	if n := d.at["data.objects"]; n != nil && d.ok("data.objects") && e.Data.Objects != 1 {
 		d.fail("data.objects", n, "take it away: each trial spreads one object, with content of its own", "the scenario disseminate spreads one object, not %d", e.Data.Objects)
 	}
@@ -22,34 +21,6 @@ func (d *decoder) disseminate(e *Experiment) {
 	}
 	d.faultsAbout(e, "disseminate.faults", "seeders", "leechers", "nodes")
 	d.slow(e)
-	d.emulated(e)
-}
-
-// swarmSystems refuses systems that cannot be nodes of a swarm.
-func (d *decoder) swarmSystems(e *Experiment) {
-	for i, use := range e.Systems {
-		path := fmt.Sprintf("systems[%d]", i)
-		spec := d.cat.find(use.Use)
-		if spec == nil || !d.ok(path) {
-			continue
-		}
-		switch at := d.first(path+".use", path); {
-		case !spec.Spreads:
-			var can []string
-			for _, s := range d.cat {
-				if s.Spreads {
-					can = append(can, s.Name)
-				}
-			}
-			d.fail(path+".use", at, "systems that can: "+strings.Join(can, ", "), "system `%s` cannot spread content among many nodes, which the scenario disseminate needs", spec.Name)
-		case use.Mode == "attach":
-			d.fail(path+".mode", d.first(path+".mode", path+".use", path), "take `mode` away, or write `mode: start`", "system `%s` is attached, but the nodes of a swarm are started here, each on a link of its own", use.Name)
-		}
-		e.Systems[i].Alone = spec.Baseline
-		if n := d.at[path+".override"]; n != nil {
-			d.fail(path+".override", n, "make two experiments, or a factor", "system `%s` cannot have a swarm of its own: in the scenario disseminate it is the same for all", use.Name)
-		}
-	}
 }
 
 // faultsAbout refuses faults of nodes that the scenario does not have.
@@ -76,22 +47,6 @@ func (d *decoder) slow(e *Experiment) {
 		d.fail("disseminate.slow", d.at["disseminate.slow"], "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both", "slow leechers are not slower than the others in anything")
 	case !some && given != nil && (s.SlowUp != 0 || s.SlowDown != 0):
 		d.fail("disseminate.slow", given, "add `slow: 25%`, the share of leechers that have slower links", "no leecher is slow")
-	}
-}
-
-// emulated refuses what needs an emulated link where there shall be none.
-func (d *decoder) emulated(e *Experiment) {
-	if e.Link.Emulator != "none" || !d.ok("link", "disseminate") {
-		return
-	}
-	for key, needs := range map[string]bool{
-		"up":     slices.ContainsFunc(levelsOf[BitRate](e, "disseminate.up"), func(r BitRate) bool { return r != 0 }),
-		"slow":   slices.ContainsFunc(levelsOf[Fraction](e, "disseminate.slow"), func(f Fraction) bool { return f > 0 }),
-		"faults": changesLinks(levelsOf[Faults](e, "disseminate.faults")),
-	} {
-		if needs {
-			d.fail("disseminate."+key, d.at["disseminate."+key], "take the key away, or let the emulator be auto", "`disseminate.%s` changes emulated links, but `link.emulator` is none", key)
-		}
 	}
 }
 
@@ -123,7 +78,7 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 			return impossible("faults", fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who()),
 				"the fault `%s` needs %d of them, and there is only %s", f, f.Count.Count, plural(n, strings.TrimSuffix(f.Who(), "s")))
 		case f.Kind() == FaultCut && f.Of(n) == s.Nodes:
-			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts all %d nodes off from nobody", f, s.Nodes)
+			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts off all %d nodes, so the cut has no other side", f, s.Nodes)
 		case c.e.afterDeadline(s, f):
 			return impossible("faults", "begin it earlier, or raise limits.deadline",
 				"the fault `%s` begins when the deadline of all leechers is over, which is %s after the release of each (limits.deadline)", f, c.e.Limits.Deadline)

@@ -39,27 +39,35 @@ func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	if moved := est.Bytes / swarmRate; moved > line {
 		est.Operation, est.Limit = moved, "machine"
 	}
-	took := est.Operation
-	for _, f := range s.Faults {
-		switch {
-		case c.tooLate(f, est.Operation):
-		case f.For > 0:
-			took += f.For.Seconds()
-		case f.Kind() == FaultRate:
-			left := 1.0 // of the content
-			if !f.At.Timed {
-				left -= float64(f.At.Share)
-			}
-			took += left * line * max(0, float64(c.Link.Rate/f.Rate)-1)
-		default:
-			took += limits.Stall.Seconds()
-		}
-	}
+	took := est.Operation + c.faultSeconds(est.Operation, line, limits.Stall)
 	est.Seconds = arriving(s) + math.Min(took, limits.Deadline.Seconds()) + float64(s.Nodes)*size/loadRate
 	if s.Fresh {
 		est.Seconds += float64(s.Nodes) * startNode
 	}
 	return est
+}
+
+// faultSeconds is how much longer its faults make a trial of so many seconds, line of them
+// at the links' rate. A swarm without a rate has no faults of rates.
+func (c *Cell) faultSeconds(seconds, line float64, stall Duration) (more float64) {
+	for _, f := range c.faults() {
+		left := 1.0 // of the content
+		if !f.At.Timed {
+			left -= float64(f.At.Share)
+		}
+		switch {
+		case c.tooLate(f, seconds):
+		case f.For > 0:
+			more += f.For.Seconds()
+		case f.Kind() == FaultRate && c.Link.Rate > 0:
+			more += left * line * max(0, float64(c.Link.Rate/f.Rate)-1)
+		case f.Kind() == FaultRate:
+			more += left * max(0, c.Sync.bytes()*8/tcpPayload(float64(f.Rate))-max(line, followWork*c.Sync.work()))
+		case c.Sync == nil || f.Of(c.Sync.Peers) >= c.Sync.honest():
+			more += stall.Seconds()
+		}
+	}
+	return more
 }
 
 // LinkSeconds is the least time in which the links let all leechers have the content;

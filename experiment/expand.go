@@ -39,7 +39,7 @@ func (e *Experiment) axes() []axisRef {
 				refs = append(refs, v.Addr().Interface().(*Sync).varied()...)
 			case f.typ.Kind() == reflect.Struct:
 				walk(fv, prefix+f.key+".")
-			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenario == "" || e.Scenario == "" || f.scenario == e.Scenario):
+			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenarios == nil || e.Scenario == "" || slices.Contains(f.scenarios, e.Scenario)):
 				walk(fv.Elem(), prefix+f.key+".")
 			}
 		}
@@ -73,31 +73,23 @@ func levelsOf[T any](e *Experiment, path string) []T {
 	return nil
 }
 
-// wherePaths are the paths that conditions may use.
-func (e *Experiment) wherePaths(dropped []string) (map[string]wherePath, []string) {
+// factors are what conditions may name: the system, and all axes.
+func (e *Experiment) factors() []axisRef {
 	var names []string
 	for _, s := range e.Systems {
 		names = append(names, s.Name)
 	}
-	paths := map[string]wherePath{systemPath: {field{key: systemPath, typ: reflect.TypeFor[string]()}, append(names, dropped...)}}
-	order := []string{systemPath}
-	for _, a := range e.axes() {
-		paths[a.path] = wherePath{field: a.field, words: a.words()}
-		order = append(order, a.path)
-	}
-	return paths, order
+	system := field{key: systemPath, typ: reflect.TypeFor[string](), enum: append(names, e.dropped...)}
+	return append([]axisRef{{path: systemPath, field: system}}, e.axes()...)
 }
 
-// words are the only texts that a value may have in a condition; nil: any of its type.
-func (a axisRef) words() []string {
-	if !a.field.compound() {
-		return nil
+// all are the levels of the factor.
+func (a axisRef) all() []reflect.Value {
+	levels := make([]reflect.Value, a.values.Len())
+	for i := range levels {
+		levels[i] = a.values.Index(i)
 	}
-	texts := []string{a.field.zero}
-	for i := range a.values.Len() {
-		texts = append(texts, a.field.text(a.values.Index(i)))
-	}
-	return texts
+	return levels
 }
 
 // combination is one choice of levels, before `where`.
@@ -318,12 +310,10 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		// Else the system has its own objects, and their sizes are not known here.
 		cell.Data = c.e.Data
 	}
-	for _, f := range tableOf(reflect.TypeFor[Experiment]()).fields {
-		if from := reflect.ValueOf(c.e).Elem().Field(f.index); f.scenario == c.e.Scenario && f.scenario != "" && !from.IsNil() {
-			section := cellField(reflect.ValueOf(cell).Elem(), f.key)
-			section.Set(reflect.New(f.typ.Elem()))
-			section.Elem().Set(from.Elem())
-		}
+	if from, key := c.e.scenarioSection(); from.IsValid() {
+		section := cellField(reflect.ValueOf(cell).Elem(), key)
+		section.Set(reflect.New(from.Type()))
+		section.Elem().Set(from)
 	}
 	if cell.Retrieve != nil && cell.Retrieve.Arrivals != nil {
 		arrivals := *cell.Retrieve.Arrivals
@@ -436,12 +426,12 @@ func (c *combination) fault(path, msg, hint string) *cellError {
 // Plan expands the experiment: all cells, the estimate and the hash. Its error
 // is all impossible cells, or the first condition that cannot be read.
 func (e *Experiment) Plan() (*Plan, error) {
-	paths, order := e.wherePaths(e.dropped)
+	factors := e.factors()
 	var conditions []condition
 	for _, src := range e.Where {
-		c, err := compileWhere(src, paths, order)
+		c, err := compileWhere(src, factors)
 		if err != nil {
-			return nil, fmt.Errorf("where: %q: %w", src, err)
+			return nil, err
 		}
 		conditions = append(conditions, c)
 	}

@@ -13,7 +13,7 @@ type Experiment struct {
 	Systems     []SystemUse  `json:"systems" required:"true" doc:"The systems to measure, each in turn, never two at once."`
 	Baseline    string       `json:"baseline" doc:"Name of the system that the others are divided by, or none. Default: the first system that is a raw baseline."`
 	Link        Link         `json:"link" doc:"The emulated link between the load generator and each system, measured before it is used. In the scenarios disseminate and sync, the access link of every node, in both directions; the delay, its jitter and the loss are those from one node to another."`
-	Data        Data         `json:"data" doc:"The objects stored in the systems: seeded content that can be verified byte by byte or, in the scenario upload, files of a directory. Absent for attached systems that have their own objects."`
+	Data        Data         `json:"data" scenario:"retrieve,overhead,upload,disseminate" doc:"The objects stored in the systems: seeded content that can be verified byte by byte or, in the scenario upload, files of a directory. Absent for attached systems that have their own objects."`
 	Retrieve    *Retrieve    `json:"retrieve,omitempty" scenario:"retrieve" doc:"Settings of the scenario retrieve: fetch objects or ranges of them over HTTP."`
 	Overhead    *Overhead    `json:"overhead,omitempty" scenario:"overhead" doc:"Settings of the scenario overhead: one operation after the other, to see what each costs before its bytes count."`
 	Upload      *Upload      `json:"upload,omitempty" scenario:"upload" doc:"Settings of the scenario upload: store a whole data set, for as long as it takes, and see what it costs and when it slows down."`
@@ -66,14 +66,14 @@ type Data struct {
 	Size    Bytes `json:"size,omitempty" min:"1B" max:"1PiB" label:"size" doc:"Size of each object. A list makes one data set per size."`
 
 	// What only the scenario upload takes; of the four, one at most, instead of size.
-	Mix       Mix       `json:"mix,omitempty" doc:"Shares of the objects with sizes. The shares hold exactly; within a range, sizes are log-uniform, one object in each equal part of the range. upload only."`
-	Spread    SizeRange `json:"spread,omitzero" doc:"Sizes log-uniform in a range: as many objects have from 1 kB to 10 kB as from 100 MB to 1 GB. upload only."`
-	Directory string    `json:"directory,omitempty" doc:"The files of a directory tree, in sorted order; a relative path begins at the experiment file. Symbolic links and special files are left out. upload only."`
-	Trace     string    `json:"trace,omitempty" doc:"A file with one object per line: its size, and optionally a comma and its name. upload only."`
+	Mix       Mix       `json:"mix,omitempty" scenario:"upload" doc:"Shares of the objects with sizes. The shares hold exactly; within a range, sizes are log-uniform, one object in each equal part of the range."`
+	Spread    SizeRange `json:"spread,omitzero" scenario:"upload" doc:"Sizes log-uniform in a range: as many objects have from 1 kB to 10 kB as from 100 MB to 1 GB."`
+	Directory string    `json:"directory,omitempty" scenario:"upload" doc:"The files of a directory tree, in sorted order; a relative path begins at the experiment file. Symbolic links and special files are left out."`
+	Trace     string    `json:"trace,omitempty" scenario:"upload" doc:"A file with one object per line: its size, and optionally a comma and its name."`
 
-	Copies       int      `json:"copies" default:"1" min:"1" max:"100000000" doc:"How often the whole set is stored, each time under other names: photo.jpg becomes photo-00000000.jpg, photo-00000001.jpg. Copies of a directory have the same content, those of seeded content have their own. upload only."`
-	Compressible Fraction `json:"compressible" default:"0%" doc:"Share of each object that compresses to nearly nothing. upload only; not for a directory."`
-	Duplicate    Fraction `json:"duplicate" default:"0%" doc:"Share of the objects that are, in size and content, an earlier one. upload only; not for a directory or a trace."`
+	Copies       int      `json:"copies" scenario:"upload" default:"1" min:"1" max:"100000000" doc:"How often the whole set is stored, each time under other names: photo.jpg becomes photo-00000000.jpg, photo-00000001.jpg. Copies of a directory have the same content, those of seeded content have their own."`
+	Compressible Fraction `json:"compressible" scenario:"upload" default:"0%" doc:"Share of each object that compresses to nearly nothing. Not for a directory."`
+	Duplicate    Fraction `json:"duplicate" scenario:"upload" default:"0%" doc:"Share of the objects that are, in size and content, an earlier one. Not for a directory or a trace."`
 }
 
 // Repetitions is how many measured blocks there are: exactly Max, or between
@@ -114,17 +114,17 @@ type Exit struct {
 	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations that may fail through the server, in one trial, before the run ends."`
 
 	// What a load test is also ended by.
-	MaxSpend    string  `json:"max_spend,omitempty" form:"money" doc:"Money that a system may have used up since the trial began, in its currency, when the trial ends: 3600. Used is what its contracts cost less what lies unspent in them or, without such a total, its spending by purpose; counted are the increments from poll to poll, from before need.allowance was set. upload and collect only."`
-	Floor       *Floor  `json:"floor,omitempty" doc:"Progress that must be made: a test that goes on slower than this ends. upload and collect only."`
-	Steady      *Steady `json:"steady,omitempty" doc:"End a test that has shown what it can: its rate no longer changes. upload only."`
-	StorageFull bool    `json:"storage_full" default:"true" doc:"End a test when the system says that it can take no more. upload only."`
+	MaxSpend    string  `json:"max_spend,omitempty" scenario:"upload,collect" form:"money" doc:"Money that a system may have used up since the trial began, in its currency, when the trial ends: 3600. Used is what its contracts cost less what lies unspent in them or, without such a total, its spending by purpose; counted are the increments from poll to poll, from before need.allowance was set."`
+	Floor       *Floor  `json:"floor,omitempty" scenario:"upload,collect" doc:"Progress that must be made: a test that goes on slower than this ends."`
+	Steady      *Steady `json:"steady,omitempty" scenario:"upload" doc:"End a test that has shown what it can: its rate no longer changes."`
+	StorageFull bool    `json:"storage_full" scenario:"upload" default:"true" doc:"End a test when the system says that it can take no more."`
 }
 
 // Floor is the least progress of a load test: bytes that are stored (with their
 // redundancy, where the system reports it) in every full window.
 type Floor struct {
 	Bytes  Bytes    `json:"bytes" default:"1.35GB" min:"1B" doc:"Bytes per window, at least; none at all is less."`
-	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides; over the servers' bytes, where the system tells them, from poll to poll."`
+	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides; over the servers' bytes, where the system reports them, from poll to poll."`
 }
 
 // Steady is when a load test no longer changes.

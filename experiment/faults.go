@@ -28,7 +28,7 @@ func (p *Part) parse(s string) error {
 		return badUnit("write a number such as `2`, or a share such as `25%`", "%q is not %s", s, p.describe().noun)
 	}
 	if share == 0 {
-		return badUnit("take it away, or write a larger share", "a share of 0 is nobody")
+		return badUnit("take it away, or write a larger share", "a share of 0 selects none")
 	}
 	*p = Part{Share: share}
 	return nil
@@ -194,7 +194,7 @@ func (f *Fault) check() error {
 	case f.WithoutData && who != "leechers" && who != WhoNode:
 		return badUnit("crash leechers or the fresh node without data", "%s would come back without anything to give", who)
 	case f.Cut == "nodes" && f.Count == Part{}:
-		return badUnit("cut a part of them: `count: 50%`", "all nodes are cut off from nobody")
+		return badUnit("cut a part of them: `count: 50%`", "the cut has no other side: all nodes are cut off")
 	case who == WhoNode && f.Kind() != FaultRate && f.For == 0:
 		return badUnit("add `for: 2s`", "the fresh node never goes on")
 	}

@@ -64,17 +64,7 @@ func (d *decoder) gates(e *Experiment, cells []Cell) {
 			}
 			continue
 		}
-		ge, _ := err.(*gate.Error)
-		if !d.ok("systems") && strings.HasPrefix(ge.Msg, "the run has no system") {
-			continue // the name is wrong because the system is
-		}
-		p := fmt.Sprintf("gates[%d]", i)
-		n := *d.at[p]
-		if n.inner >= 0 && n.verbatim(src) {
-			n.column += n.inner + ge.At - 1
-			n.width = ge.Width
-		}
-		d.fail(p, &n, ge.Fix, "`gates`: %s", ge.Msg)
+		d.expression(e, "gates", i, src, err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -25,8 +24,14 @@ func upgrade(data []byte) (upgraded []byte, removed string, err error) {
 	plan["format"] = PlanFormat
 	experiment := section(plan, "experiment")
 	factors := object{}
+	var paths []string // of all keys that may be factors
 	sections := []object{experiment}
-	for _, path := range axisPaths() {
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		if f.axis {
+			paths = append(paths, path)
+		}
+	})
+	for _, path := range paths {
 		at, key := experiment, path
 		for name, rest, more := strings.Cut(key, "."); more; name, rest, more = strings.Cut(key, ".") {
 			at, key = section(at, name), rest
@@ -97,22 +102,24 @@ func section(in object, name string) object {
 	return object{}
 }
 
-// axisPaths are those of all keys that may be factors.
-func axisPaths() []string {
-	var paths []string
-	var walk func(t reflect.Type, prefix string)
-	walk = func(t reflect.Type, prefix string) {
-		for _, f := range tableOf(t).fields {
-			if f.axis {
-				paths = append(paths, prefix+f.key)
-			} else if s := f.section(); s != nil && !f.list() {
-				walk(s, prefix+f.key+".")
-			}
-		}
-	}
-	walk(reflect.TypeFor[Experiment](), "")
-	return paths
+// A form of words that format 1 had for a value: the names of its groups are keys of the value.
+type words struct {
+	form *regexp.Regexp
+	sep  string // between the values of a list
 }
+
+const nodeWord = `(?:seeder|leecher|node|peer)s?`
+
+var (
+	faultWords = words{regexp.MustCompile(`^(?:crash (?P<crash>` + nodeWord + `)|cut (?P<cut>` + nodeWord + `)|rate (?P<rate>\S+)(?: of (?P<of>` + nodeWord + `))?)` +
+		`(?: × (?P<count>\S+))? at (?P<at>\S+)(?: for (?P<for>\S+))?(?: (?P<without_data>without data))?$`), "; "}
+	joinWords    = words{form: regexp.MustCompile(`^(?:together|waves of (?P<wave>\d+) every (?P<every>\S+)|poisson (?P<poisson>\S+))$`)}
+	troubleWords = words{regexp.MustCompile(`^(?:(?P<silent>\S+) silent|(?P<stranger>\S+) stranger|(?P<slow>\S+) at (?P<rate>\S+))$`), "; "}
+	speedWords   = words{form: regexp.MustCompile(`^(?:link|lognormal (?P<lognormal>\S+) x(?P<spread>\S+)|uniform (?P<uniform>.+)|` +
+		`loguniform (?P<loguniform>.+)|list (?P<list>.+))$`)}
+	mixWords    = words{regexp.MustCompile(`^(?P<share>\S+) (?:(?P<from>\S+)\.\.(?P<to>\S+)|(?P<size>\S+))$`), ", "}
+	spreadWords = words{form: regexp.MustCompile(`^(?P<from>\S+)\.\.(?P<to>\S+)$`)}
+)
 
 // typed is a value of format 1 as this format has it.
 func typed(path string, value any) (any, error) {
@@ -130,143 +137,76 @@ func typed(path string, value any) (any, error) {
 	case "sync.trouble":
 		return TroublesOf(text)
 	case "data.mix":
-		var mix Mix
-		for part := range strings.SplitSeq(text, ", ") {
-			words := append(strings.Fields(part), "", "")
-			m := SizeShare{}
-			from, to, is := strings.Cut(words[1], "..")
-			if is {
-				if err := parseAll(words[0], &m.Share, from, &m.From, to, &m.To); err != nil {
-					return nil, err
-				}
-			} else if err := parseAll(words[0], &m.Share, from, &m.Size); err != nil {
-				return nil, err
-			}
-			mix = append(mix, m)
-		}
-		return mix, nil
+		return listOf[SizeShare](mixWords, text)
 	case "data.spread":
-		from, to, is := strings.Cut(text, "..")
-		if !is { // of one size
-			to = from
+		if !strings.Contains(text, "..") { // of one size
+			text += ".." + text
 		}
-		var r SizeRange
-		err := parseAll(from, &r.From, to, &r.To)
-		return r, err
+		return valueOf[SizeRange](spreadWords, text)
 	}
 	return value, nil
 }
 
-// parseAll reads pairs of a text and what it is the value of; an empty text has none.
-func parseAll(pairs ...any) error {
-	for i := 0; i < len(pairs); i += 2 {
-		if text := pairs[i].(string); text != "" {
-			if err := pairs[i+1].(scalar).parse(text); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-var (
-	faultWords   = regexp.MustCompile(`^(?:(crash|cut) |rate (\S+)(?: of)? ?)(?:(\d+|\S+%)(?: of)? )?(seeder|leecher|node|peer)?(s?) ?at (\S+)(?: for (\S+))?( without data)?$`)
-	troubleWords = regexp.MustCompile(`^(\S+) (?:(silent|stranger)|at (\S+))$`)
-)
+// countWords are the nodes that a fault is about, where they are not all of their group.
+var countWords = regexp.MustCompile(` ([0-9.]+%?)(?: of)? (seeder|leecher|node|peer)s? at `)
 
 // FaultsOf reads the words that [Faults.String] writes.
 func FaultsOf(text string) (Faults, error) {
-	var all Faults
-	for part := range strings.SplitSeq(text, "; ") {
-		if part == "none" {
-			continue
-		}
-		m := faultWords.FindStringSubmatch(part)
-		if m == nil {
-			return nil, fmt.Errorf("%q is not a fault", part)
-		}
-		f := Fault{WithoutData: m[8] != ""}
-		who := m[4] + m[5]
-		if m[3] != "" && who != "" {
-			who = m[4] + "s"
-		}
-		switch m[1] {
-		case "crash":
-			f.Crash = who
-		case "cut":
-			f.Cut = who
-		default:
-			f.Whose = who
-		}
-		if err := parseAll(m[2], &f.Rate, m[3], &f.Count, m[6], &f.At, m[7], &f.For); err != nil {
-			return nil, err
-		}
-		all = append(all, f)
-	}
-	return all, nil
+	return listOf[Fault](faultWords, countWords.ReplaceAllString(text, " ${2}s × ${1} at "))
 }
 
 // JoinOf reads the words that [Join.String] writes.
-func JoinOf(text string) (j Join, err error) {
-	words := strings.Fields(text)
-	switch {
-	case len(words) == 2:
-		err = parseAll(words[1], &j.Poisson)
-	case len(words) == 5:
-		if j.Wave, err = strconv.Atoi(words[2]); err == nil {
-			err = parseAll(words[4], &j.Every)
-		}
-	}
-	return j, err
-}
+func JoinOf(text string) (Join, error) { return valueOf[Join](joinWords, text) }
 
 // SpeedsOf reads the words that [Speeds.String] writes.
-func SpeedsOf(text string) (v Speeds, err error) {
-	words := strings.Fields(strings.ReplaceAll(text, "..", " "))
-	if len(words) == 0 || words[0] == "lognormal" && len(words) == 1 {
-		return v, fmt.Errorf("%q are no speeds", text)
-	}
-	rates := make([]BitRate, len(words)-1)
-	for i, word := range words[1:] {
-		if number, is := strings.CutPrefix(word, "x"); is {
-			v.Spread, err = strconv.ParseFloat(number, 64)
-		} else {
-			err = parseAll(word, &rates[i])
-		}
-		if err != nil {
-			return v, err
-		}
-	}
-	switch words[0] {
-	case "lognormal":
-		v.Lognormal = rates[0]
-	case "uniform":
-		v.Uniform = rates
-	case "loguniform":
-		v.Loguniform = rates
-	case "list":
-		v.List = rates
-	}
-	return v, nil
-}
+func SpeedsOf(text string) (Speeds, error) { return valueOf[Speeds](speedWords, text) }
 
 // TroublesOf reads the words that [Troubles.String] writes.
-func TroublesOf(text string) (Troubles, error) {
-	var all Troubles
-	for part := range strings.SplitSeq(text, "; ") {
+func TroublesOf(text string) (Troubles, error) { return listOf[Trouble](troubleWords, text) }
+
+// listOf reads several values; none has a word of its own.
+func listOf[T any](w words, text string) (all []T, err error) {
+	for part := range strings.SplitSeq(text, w.sep) {
 		if part == "none" {
 			continue
 		}
-		m := troubleWords.FindStringSubmatch(part)
-		if m == nil {
-			return nil, fmt.Errorf("%q is not a group of peers", part)
-		}
-		var t Trouble
-		of := map[string]*Part{MannerSilent: &t.Silent, MannerStranger: &t.Stranger, "": &t.Slow}[m[2]]
-		if err := parseAll(m[1], of, m[3], &t.Rate); err != nil {
+		v, err := valueOf[T](w, part)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, t)
+		all = append(all, v)
 	}
 	return all, nil
+}
+
+func valueOf[T any](w words, text string) (value T, err error) {
+	m := w.form.FindStringSubmatch(text)
+	if m == nil {
+		return value, fmt.Errorf("%q is nothing that format 1 had", text)
+	}
+	v := reflect.ValueOf(&value).Elem()
+	for i, key := range w.form.SubexpNames() {
+		if m[i] == "" || key == "" {
+			continue
+		}
+		f := tableOf(v.Type()).field(key)
+		at := v.Field(f.index)
+		switch {
+		case f.typ.Kind() == reflect.Bool:
+			at.SetBool(true)
+		case f.list():
+			for _, part := range strings.Fields(strings.ReplaceAll(m[i], "..", " ")) {
+				item := reflect.New(f.typ.Elem()).Elem()
+				if err := f.parsePlain(part, item); err != nil {
+					return value, err
+				}
+				at.Set(reflect.Append(at, item))
+			}
+		default:
+			if err := f.parsePlain(m[i], at); err != nil {
+				return value, err
+			}
+		}
+	}
+	return value, nil
 }

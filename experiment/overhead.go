@@ -30,11 +30,3 @@ func (c *combination) checkOverhead(cell *Cell, o *Overhead) *cellError {
 	}
 	return nil
 }
-
-// overhead asks for sizes also where the systems are all attached: the scenario
-// measures objects that it stores.
-func (d *decoder) overhead(e *Experiment) {
-	if e.Data.Size == 0 && d.at["data"] == nil && d.ok("data", "systems", "data.size") {
-		d.fail("data.size", d.first("overhead", "scenario"), "write `data: {size: [1B, 1kB, 100kB]}`, and `allow: [write]` for attached systems", "missing key `data.size`: the scenario overhead measures objects that it stores")
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
@@ -71,9 +70,10 @@ func (d *decoder) check(e *Experiment) {
 	d.loadSection(e)
 	d.systems(e)
 	d.baseline(e)
+	d.misplaced(e)
 	d.data(e)
-	d.upload(e)
-	d.link(e)
+	d.permissions(e)
+	d.emulated(e)
 	d.repetitions(e)
 	d.limits(e)
 	d.scenario(e)
@@ -90,16 +90,15 @@ func (d *decoder) check(e *Experiment) {
 // loadSection gives a load test without a section of its own all defaults: each
 // key of it has one. The other scenarios need a section in the file.
 func (d *decoder) loadSection(e *Experiment) {
+	if !e.loads() || d.at[e.Scenario] != nil {
+		return
+	}
 	v := reflect.ValueOf(e).Elem()
-	for _, f := range tableOf(v.Type()).fields {
-		if f.scenario == "" || f.scenario != e.Scenario || !e.loads() || d.at[f.key] != nil {
-			continue
-		}
-		section := reflect.New(f.typ.Elem())
-		for _, key := range tableOf(f.typ.Elem()).fields {
-			d.setDefault(section.Elem().Field(key.index), key)
-		}
-		v.Field(f.index).Set(section)
+	f := tableOf(v.Type()).field(e.Scenario)
+	section := reflect.New(f.typ.Elem())
+	v.Field(f.index).Set(section)
+	for _, key := range tableOf(f.typ.Elem()).fields {
+		d.setDefault(section.Elem().Field(key.index), key)
 	}
 }
 
@@ -127,44 +126,6 @@ func (d *decoder) baseline(e *Experiment) {
 	}
 	for i := range e.Systems {
 		e.Systems[i].Baseline = e.Systems[i].Name == e.Baseline
-	}
-}
-
-// data asks for a size where a system starts empty.
-func (d *decoder) data(e *Experiment) {
-	if e.loads() || e.Scenario == "sync" {
-		return // upload has more ways to say it, the others store nothing
-	}
-	if e.Data.Size > 0 || !d.ok("data") {
-		return
-	}
-	for i, s := range e.Systems {
-		if s.Mode == "start" {
-			at := d.first("data", fmt.Sprintf("systems[%d].use", i), fmt.Sprintf("systems[%d]", i))
-			d.fail("data.size", at, "write `data: {size: 64MiB}`", "missing key `data.size`: system `%s` is started here and is empty", s.Name)
-			return
-		}
-	}
-	if n := d.at["data"]; n != nil {
-		d.fail("data.size", n, "write `data: {size: 64MiB}`, or take `data` away when the attached systems have objects", "missing key `data.size`")
-	}
-}
-
-func (d *decoder) link(e *Experiment) {
-	if e.Link.Emulator != "none" || !d.ok("link") {
-		return
-	}
-	for _, a := range e.axes() {
-		n := d.at[a.path]
-		if n == nil || !strings.HasPrefix(a.path, "link.") {
-			continue
-		}
-		for i := range a.values.Len() {
-			if !a.values.Index(i).IsZero() {
-				d.fail(a.path, n, "take the key away, or let the emulator be auto", "`%s` asks for an emulated link, but `link.emulator` is none", a.path)
-				break
-			}
-		}
 	}
 }
 
@@ -239,30 +200,62 @@ func (d *decoder) repetitions(e *Experiment) {
 }
 
 func (d *decoder) scenario(e *Experiment) {
-	v := reflect.ValueOf(e).Elem()
-	for _, f := range tableOf(v.Type()).fields {
-		if f.scenario == "" || !d.ok("scenario", f.key) {
-			continue
+	if section, _ := e.scenarioSection(); !section.IsValid() {
+		if d.ok("scenario", e.Scenario) && d.at[e.Scenario] == nil && e.Scenario != "" {
+			d.fail(e.Scenario, d.first("scenario"), "write `"+e.Scenario+":` and its settings below it", "missing section `%s` for the scenario %[1]s", e.Scenario)
 		}
-		switch given := d.at[f.key]; {
-		case f.scenario == e.Scenario && given == nil && !e.loads():
-			d.fail(f.key, d.first("scenario"), "write `"+f.key+":` and its settings below it", "missing section `%s` for the scenario %s", f.key, e.Scenario)
-		case f.scenario != e.Scenario && given != nil && e.Scenario != "":
-			d.fail(f.key, given, "take it away, or change `scenario`", "section `%s` does not belong to the scenario %s", f.key, e.Scenario)
-		}
+		return
 	}
-	if e.Scenario == "retrieve" && e.Retrieve != nil {
+	switch e.Scenario {
+	case "retrieve":
 		d.retrieve(e.Retrieve)
-	}
-	if e.Scenario == "overhead" && e.Overhead != nil {
-		d.overhead(e)
-	}
-	if e.Scenario == "disseminate" && e.Disseminate != nil {
+	case "disseminate":
 		d.disseminate(e)
-	}
-	if e.Scenario == "sync" && e.Sync != nil {
+	case "sync":
 		d.sync(e)
 	}
+}
+
+// misplaced refuses keys that have a meaning in other scenarios only.
+func (d *decoder) misplaced(e *Experiment) {
+	if e.Scenario == "" {
+		return
+	}
+	refused := "-"
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		n := d.at[path]
+		if n != nil && f.scenarios != nil && !slices.Contains(f.scenarios, e.Scenario) && !strings.HasPrefix(path, refused+".") {
+			refused = path
+			d.fail(path, n, "take it away, or change `scenario`", "`%s` is for the scenario %s, not for %s", path,
+				strings.Join(f.scenarios, " or "), e.Scenario)
+		}
+	})
+}
+
+// emulated refuses what needs an emulated link where there shall be none.
+func (d *decoder) emulated(e *Experiment) {
+	if e.Link.Emulator != "none" || !d.ok("link", e.Scenario) {
+		return
+	}
+	for _, a := range e.axes() {
+		if n := d.at[a.path]; n != nil && slices.ContainsFunc(a.all(), a.shapes) {
+			d.fail(a.path, n, "take the key away, or let the emulator be auto", "`%s` needs an emulated link, but `link.emulator` is none", a.path)
+		}
+	}
+}
+
+// shapes reports whether a level of the factor is about emulated links.
+func (a axisRef) shapes(v reflect.Value) bool {
+	switch level := v.Interface().(type) {
+	case Faults:
+		return slices.ContainsFunc(level, func(f Fault) bool { return f.Kind() != FaultCrash })
+	case Troubles:
+		return slices.ContainsFunc(level, func(t Trouble) bool { return t.Rate != 0 })
+	case Speeds:
+		return level.Given()
+	}
+	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.up" || a.path == "disseminate.slow"
+	return about && !v.IsZero()
 }
 
 // retrieve looks at which keys were given, not at their values: it has its say
@@ -310,34 +303,41 @@ func (d *decoder) retrieve(r *Retrieve) {
 
 // where compiles the conditions.
 func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
-	paths, order := e.wherePaths(e.dropped)
-	ok = true
+	factors := e.factors()
 	for i, src := range e.Where {
-		c, err := compileWhere(src, paths, order)
-		if err == nil {
-			conditions = append(conditions, c)
+		c, err := compileWhere(src, factors)
+		if err != nil {
+			d.expression(e, "where", i, src, err)
 			continue
 		}
-		ok = false
-		p := fmt.Sprintf("where[%d]", i)
-		n := *d.at[p]
-		ce, _ := err.(*conditionError)
-		if !d.ok("systems") && strings.HasPrefix(ce.msg, "`system` has no value") {
-			continue // the name is wrong because the system is
-		}
-		if section, _ := e.scenarioSection(); !section.IsValid() && strings.HasPrefix(ce.msg, "unknown factor") {
-			continue // its section is what is missing
-		}
-		if !d.ok("systems", varyPath) && strings.HasPrefix(ce.msg, "unknown factor `"+varyPath+".") {
-			continue // the factor is wrong, or whose option it is
-		}
-		if n.inner >= 0 && n.verbatim(src) {
-			n.column += n.inner + utf8.RuneCountInString(src[:ce.offset])
-			n.width = ce.width
-		}
-		d.fail(p, &n, ce.hint, "`where`: %s", ce.msg)
+		conditions = append(conditions, c)
 	}
-	return conditions, ok
+	return conditions, len(conditions) == len(e.Where)
+}
+
+// expression fails with what is wrong in a text of the list at path, unless it follows
+// from another mistake.
+func (d *decoder) expression(e *Experiment, list string, i int, src string, err error) {
+	wrong := err.(*gate.Error)
+	section, _ := e.scenarioSection()
+	for _, other := range []struct {
+		ok  bool
+		msg string
+	}{
+		{d.ok("systems"), "`system`: "}, {d.ok("systems"), "the run has no system"},
+		{section.IsValid(), "unknown factor"}, {d.ok("systems", varyPath), "unknown factor `" + varyPath + "."},
+	} {
+		if !other.ok && strings.HasPrefix(wrong.Msg, other.msg) {
+			return
+		}
+	}
+	path := fmt.Sprintf("%s[%d]", list, i)
+	n := *d.at[path]
+	if n.inner >= 0 && n.verbatim(src) {
+		n.column += n.inner + wrong.At - 1
+		n.width = wrong.Width
+	}
+	d.fail(path, &n, wrong.Fix, "`%s`: %s", list, wrong.Msg)
 }
 
 // cellsPossible are the cells; it reports each level that makes one impossible,

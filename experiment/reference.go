@@ -111,7 +111,7 @@ func (f *field) defaultText() string {
 }
 
 func (f *field) describeInTable() string {
-	text := f.doc
+	text := f.doc + f.only()
 	if f.min != "" && f.min != "0" {
 		text += " At least " + f.min + "."
 	}
@@ -123,23 +123,16 @@ func (f *field) describeInTable() string {
 
 // pathsText lists what can be a factor.
 func pathsText() string {
-	var b strings.Builder
-	var walk func(t reflect.Type, prefix string)
-	walk = func(t reflect.Type, prefix string) {
-		for _, f := range tableOf(t).fields {
-			switch {
-			case f.axis:
-				fmt.Fprintf(&b, "`%s`, ", prefix+f.key)
-			case prefix+f.key == varyPath:
-				fmt.Fprintf(&b, "`%s.NAME`, ", varyPath)
-			}
-			if sub := f.section(); sub != nil && !f.list() {
-				walk(sub, prefix+f.key+".")
-			}
+	var paths []string
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		switch {
+		case f.axis:
+			paths = append(paths, "`"+path+"`")
+		case path == varyPath:
+			paths = append(paths, "`"+path+".NAME`")
 		}
-	}
-	walk(reflect.TypeFor[Experiment](), "")
-	return strings.TrimSuffix(b.String(), ", ")
+	})
+	return strings.Join(paths, ", ")
 }
 
 func systemsText(cat Catalog) string {
@@ -153,7 +146,7 @@ func systemsText(cat Catalog) string {
 			b.WriteString("\n| option | value | default | meaning |\n|---|---|---|---|\n")
 		}
 		for _, o := range s.Options {
-			value := optionNoun(&o)
+			value := o.noun()
 			if o.Secret {
 				value = "name of an environment variable"
 			}

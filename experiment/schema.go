@@ -130,18 +130,21 @@ func (s *schemaMaker) plain(f field) object {
 		s.defs[name] = scalarSchema(k)
 		return object{"$ref": "#/$defs/" + name}
 	}
+	o := object{"type": "integer"}
 	switch f.typ.Kind() {
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.String:
-		return object{"type": "string"}
+		return object{"type": []string{"string", "number"}} // YAML reads 5 as a number
+	case reflect.Float64:
+		o["type"] = "number"
+	case reflect.Uint64:
+		o["minimum"] = 0
 	}
-	o := object{"type": "integer", "minimum": 0}
-	if n, err := strconv.Atoi(f.min); err == nil {
-		o["minimum"] = n
-	}
-	if n, err := strconv.Atoi(f.max); err == nil {
-		o["maximum"] = n
+	for limit, text := range map[string]string{"minimum": f.min, "maximum": f.max} {
+		if n, err := strconv.Atoi(text); err == nil {
+			o[limit] = n
+		}
 	}
 	return o
 }
@@ -168,7 +171,7 @@ func scalarSchema(k scalarKind) object {
 
 // describe is the doc of f with what the schema's other words cannot say.
 func (f *field) describe() string {
-	text := f.doc
+	text := f.doc + f.only()
 	if f.axis {
 		text += " A list makes it a factor."
 	}
@@ -211,7 +214,7 @@ func (s *schemaMaker) systems(o, props object) {
 		names = append(names, spec.Name)
 		options, required := object{}, []string{}
 		for _, opt := range spec.Options {
-			options[opt.Name] = optionSchema(opt)
+			options[opt.Name] = s.option(opt)
 			if opt.Required {
 				required = append(required, opt.Name)
 			}
@@ -233,26 +236,13 @@ func (s *schemaMaker) systems(o, props object) {
 	o["allOf"] = rules
 }
 
-func optionSchema(opt OptionSpec) object {
-	o := object{}
-	switch opt.Type {
-	case "int":
-		o["type"] = "integer"
-	case "bool":
-		o["type"] = "boolean"
-	case "size":
-		o = scalarSchema(Bytes(0).describe())
-	case "duration":
-		o = scalarSchema(Duration(0).describe())
-	case "enum":
-		o["enum"] = opt.Enum
-	case "strings":
-		o["anyOf"] = []any{object{"type": "string"}, object{"type": "array", "items": object{"type": "string"}}}
-	default:
-		o["type"] = []string{"string", "number"}
-	}
-	if opt.Secret {
+func (s *schemaMaker) option(opt OptionSpec) object {
+	o := s.value(opt.field())
+	switch {
+	case opt.Secret:
 		o = object{"type": "string", "pattern": `^(\$\{?)?[A-Z_][A-Z0-9_]*\}?$`}
+	case opt.Type == "strings":
+		o = object{"anyOf": []any{o, object{"type": "array", "items": o}}}
 	}
 	o["description"] = opt.Help
 	if opt.Default != "" {
@@ -265,15 +255,13 @@ func optionSchema(opt OptionSpec) object {
 // itself.
 func (s *schemaMaker) overrides() object {
 	props := object{}
-	for _, f := range tableOf(reflect.TypeFor[Experiment]()).fields {
-		if f.scenario == "" {
-			continue
-		}
-		for _, sub := range tableOf(f.section()).fields {
-			if sub.axis && !sub.compound() {
-				v := s.value(sub)
-				v["description"] = sub.doc
-				props[sub.key] = v
+	top := tableOf(reflect.TypeFor[Experiment]())
+	for _, scenario := range top.field("scenario").enum {
+		for _, f := range tableOf(top.field(scenario).section()).fields {
+			if f.axis && !f.compound() {
+				v := s.value(f)
+				v["description"] = f.doc
+				props[f.key] = v
 			}
 		}
 	}

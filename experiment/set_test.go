@@ -122,7 +122,7 @@ func TestSetErrors(t *testing.T) {
 			"      hint: did you mean `nginx`?"},
 		{"retrieve.range=[1MiB", "--set retrieve.range=***: not YAML: sequence end token ']' not found\n" +
 			"--set | retrieve.range=***\n" +
-			"      |                ^^^"},
+			"      |                ^"},
 	} {
 		_, err := Parse("base.yaml", []byte(setBase), []string{c.set}, testCatalog())
 		if err == nil || err.Error() != c.want {

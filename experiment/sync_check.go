@@ -4,41 +4,14 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // sync reads what is not typed by the format itself, and checks what a sync needs
 // beside its section.
 func (d *decoder) sync(e *Experiment) {
-	d.followers(e)
 	d.vary(e)
 	d.faultsAbout(e, "sync.faults", WhoPeers, WhoNode)
-	d.emulatedSync(e)
 	d.watched(e)
-}
-
-// followers refuses systems whose nodes follow no chain, and asks of attached
-// ones only what can be asked of them.
-func (d *decoder) followers(e *Experiment) {
-	for i, use := range e.Systems {
-		path := fmt.Sprintf("systems[%d]", i)
-		spec := d.cat.find(use.Use)
-		if spec == nil || !d.ok(path) {
-			continue
-		}
-		if n := d.at[path+".override"]; n != nil {
-			d.fail(path+".override", n, "make two experiments, or a factor", "system `%s` cannot have settings of its own: in the scenario sync they are the same for all", use.Name)
-		}
-		if !spec.Follows {
-			var can []string
-			for _, s := range d.cat {
-				if s.Follows {
-					can = append(can, s.Name)
-				}
-			}
-			d.fail(path+".use", d.first(path+".use", path), "systems that can: "+strings.Join(can, ", "), "system `%s` does not follow a chain, which the scenario sync needs", spec.Name)
-		}
-	}
 }
 
 // unwatched are the keys that say what is done to a node.
@@ -83,30 +56,6 @@ func (d *decoder) watched(e *Experiment) {
 
 // attached reports whether the one system of the experiment is.
 func (e *Experiment) attached() bool { return len(e.Systems) == 1 && e.Systems[0].Mode == "attach" }
-
-// emulatedSync refuses what needs an emulated link where there shall be none.
-func (d *decoder) emulatedSync(e *Experiment) {
-	if e.Link.Emulator != "none" || !d.ok("link", "sync") {
-		return
-	}
-	for _, c := range []struct {
-		key   string
-		needs bool
-	}{
-		{"speeds", slices.ContainsFunc(levelsOf[Speeds](e, "sync.speeds"), Speeds.Given)},
-		{"trouble", slices.ContainsFunc(slices.Concat(levelsOf[Troubles](e, "sync.trouble")...), func(t Trouble) bool { return t.Rate != 0 })},
-		{"faults", changesLinks(levelsOf[Faults](e, "sync.faults"))},
-	} {
-		if path := "sync." + c.key; c.needs {
-			d.fail(path, d.at[path], "take the key away, or let the emulator be auto", "`%s` changes emulated links, but `link.emulator` is none", path)
-		}
-	}
-}
-
-// changesLinks reports whether a fault of any level changes links.
-func changesLinks(levels []Faults) bool {
-	return slices.ContainsFunc(slices.Concat(levels...), func(f Fault) bool { return f.Kind() != FaultCrash })
-}
 
 // checkSync refuses cells that cannot be had.
 func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {

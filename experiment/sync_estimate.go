@@ -78,24 +78,7 @@ func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 		moving, est.Limit = link, "link"
 	}
 	est.Operation = startFollow + e.interval(c) + moving
-	took := est.Operation
-	for _, f := range s.Faults {
-		left := 1.0 // of the chain
-		if !f.At.Timed {
-			left -= float64(f.At.Share)
-		}
-		switch {
-		case c.tooLate(f, est.Operation):
-		case f.For > 0:
-			took += f.For.Seconds()
-		case f.Kind() == FaultRate && c.Link.Rate > 0:
-			took += left * link * max(0, float64(c.Link.Rate/f.Rate)-1)
-		case f.Kind() == FaultRate:
-			took += left * max(0, s.bytes()*8/tcpPayload(float64(f.Rate))-moving)
-		case f.Of(s.Peers) >= s.honest():
-			took += e.Limits.Stall.Seconds()
-		}
-	}
+	took := est.Operation + c.faultSeconds(est.Operation, link, e.Limits.Stall)
 	est.Seconds = math.Min(took, e.Limits.Deadline.Seconds()) + aroundSync
 	return est
 }

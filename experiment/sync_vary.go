@@ -68,22 +68,6 @@ func (s *Sync) varied() []axisRef {
 	return axes
 }
 
-// optionField is an option as a key of the format.
-func optionField(name, typ string, enum []string) field {
-	f := field{key: name, axis: true, enum: enum, typ: reflect.TypeFor[string]()}
-	switch typ {
-	case "size":
-		f.typ = reflect.TypeFor[Bytes]()
-	case "duration":
-		f.typ = reflect.TypeFor[Duration]()
-	case "int":
-		f.typ = reflect.TypeFor[int64]()
-	case "bool":
-		f.typ = reflect.TypeFor[bool]()
-	}
-	return f
-}
-
 // varies reports whether an option is a factor, whatever is written there.
 func (d *decoder) varies(option string) bool {
 	n := d.at[varyPath]
@@ -137,49 +121,38 @@ type variedReader struct {
 	by map[string]*node // the factor that each option belongs to
 }
 
-// single reads a list of values of one option.
+// single reads the values of one option.
 func (v *variedReader) single(en entry, path string) (Varied, bool) {
 	d, n := v.d, en.value
 	spec, opt := v.option(en.key, en.key, path)
 	switch {
 	case opt == nil:
 		return Varied{}, false
-	case n.kind == nullNode || n.kind == listNode && len(n.items) == 0:
+	case n.kind == nullNode:
 		d.fail(path, n, "give at least one value, or take the key away", "`%s` has no values", path)
 		return Varied{}, false
-	case n.kind == mappingNode:
-		d.fail(path, n, "write a list of values, or a list of named sets: `- short: {"+en.key.text+": …}`", "`%s` must be a list, not a mapping", path)
-		return Varied{}, false
 	}
-	f := optionField(opt.Name, opt.Type, opt.Enum)
 	read := Varied{Type: opt.Type}
 	if opt.Network {
 		read.Network = []string{opt.Name}
 	}
-	seen := map[string]bool{}
-	for i, item := range elements(n, f) {
-		p := fmt.Sprintf("%s[%d]", path, i)
-		d.at[p] = item
-		value := reflect.New(f.typ).Elem()
+	f := opt.field()
+	f.axis = true
+	for _, item := range elements(n, f) {
 		item.show()
-		if !d.scalar(item, value, f, p) {
+	}
+	values := d.levels(n, en.key, f, path)
+	for i := 0; i < values.Len() && d.ok(path); i++ {
+		text := f.text(values.Index(i))
+		p := fmt.Sprintf("%s[%d]", path, i)
+		if !d.noCredentials(spec, opt, d.at[p], p, text) {
+			d.at[p].hide()
 			continue
 		}
-		text := f.text(value)
-		if seen[text] {
-			d.fail(p, item, "a factor has each of its levels once", "`%s` has the value %s twice", path, text)
-			continue
+		if text == "" {
+			d.fail(p, d.at[p], opt.Help, "`%s`: an empty text is no value", path)
 		}
-		seen[text] = true
-		canonical, err := canonicalOption(opt, text)
-		if !d.noCredentials(spec, opt, item, p, text) {
-			item.hide()
-			continue
-		}
-		if err != nil || text == "" {
-			d.fail(p, item, opt.Help, "`%s`: an empty text is no value", path)
-			continue
-		}
+		_, canonical, _ := opt.read(text)
 		read.Levels = append(read.Levels, VariedLevel{text, map[string]string{opt.Name: canonical}})
 	}
 	return read, d.ok(path)
@@ -289,7 +262,7 @@ func (v *variedReader) option(key, owner *node, path string) (*SystemSpec, *Opti
 			return nil, nil
 		}
 		if opt != nil && opt.Type != o.Type {
-			d.fail(path, key, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, optionNoun(opt), optionNoun(o))
+			d.fail(path, key, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, opt.noun(), o.noun())
 			return nil, nil
 		}
 		if with := d.at[fmt.Sprintf("systems[%d].with", i)]; with != nil && with.get(o.Name) != nil {

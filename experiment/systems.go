@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
@@ -65,7 +64,6 @@ func (d *decoder) first(paths ...string) *node {
 }
 
 func (d *decoder) system(e *Experiment, use *SystemUse, spec *SystemSpec, path string) {
-	at := d.first(path+".use", path)
 	switch {
 	case use.Mode == "" && slices.Contains(spec.Modes, "start"):
 		use.Mode = "start"
@@ -74,21 +72,50 @@ func (d *decoder) system(e *Experiment, use *SystemUse, spec *SystemSpec, path s
 	case use.Mode != "" && !slices.Contains(spec.Modes, use.Mode):
 		d.fail(path+".mode", d.first(path+".mode", path), "its modes: "+strings.Join(spec.Modes, ", "), "system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
 	}
-	if e.Scenario == "retrieve" && !spec.HTTP {
-		d.fail(path+".use", at, "systems with HTTP: "+strings.Join(d.httpSystems(), ", "), "system `%s` does not serve its objects over HTTP, which the scenario retrieve needs", spec.Name)
-	}
 	d.with(use, spec, path)
 	d.overrides(e, use, path)
+	if d.ok(path) {
+		d.suits(e, use, spec, path)
+	}
 }
 
-func (d *decoder) httpSystems() []string {
-	var names []string
-	for _, s := range d.cat {
-		if s.HTTP {
-			names = append(names, s.Name)
+// asked is what a scenario asks of its systems.
+var asked = map[string]struct {
+	of   func(*SystemSpec) bool
+	what string
+}{
+	"retrieve":    {func(s *SystemSpec) bool { return s.HTTP }, "serve its objects over HTTP"},
+	"disseminate": {func(s *SystemSpec) bool { return s.Spreads }, "spread content among many nodes"},
+	"sync":        {func(s *SystemSpec) bool { return s.Follows }, "follow a chain"},
+}
+
+// suits refuses a system that the scenario cannot use.
+func (d *decoder) suits(e *Experiment, use *SystemUse, spec *SystemSpec, path string) {
+	if ask, is := asked[e.Scenario]; is && !ask.of(spec) {
+		var can []string
+		for i := range d.cat {
+			if ask.of(&d.cat[i]) {
+				can = append(can, d.cat[i].Name)
+			}
+		}
+		d.fail(path+".use", d.first(path+".use", path), "systems that can: "+strings.Join(can, ", "),
+			"system `%s` cannot %s, which the scenario %s needs", spec.Name, ask.what, e.Scenario)
+		return
+	}
+	if e.Scenario != "disseminate" && e.Scenario != "sync" {
+		return
+	}
+	if n := d.at[path+".override"]; n != nil {
+		d.fail(path+".override", n, "make two experiments, or a factor",
+			"system `%s` cannot have settings of its own: in the scenario %s they are the same for all", use.Name, e.Scenario)
+	}
+	if e.Scenario == "disseminate" {
+		use.Alone = spec.Baseline
+		if use.Mode == "attach" {
+			d.fail(path+".mode", d.first(path+".mode", path+".use", path), "take `mode` away, or write `mode: start`",
+				"system `%s` is attached, but the nodes of a swarm are started here, each on a link of its own", use.Name)
 		}
 	}
-	return names
 }
 
 // with reads the options of a system.
@@ -123,10 +150,9 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 			p := path + ".with." + opt.Name
 			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
 		case opt.Default != "":
-			text, err := canonicalOption(opt, opt.Default)
+			_, text, err := opt.read(opt.Default)
 			if err != nil {
-				// The catalog's own default: keep it, the system will judge.
-				text = opt.Default
+				text = opt.Default // the catalog's own: the system will judge
 			}
 			given[opt.Name] = text
 		}
@@ -155,12 +181,12 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		return text, d.noCredentials(spec, opt, n, path, text)
 	}
 	if n.kind != scalarNode {
-		d.fail(path, n, opt.Help, "option `%s` must be %s, not %s", opt.Name, optionNoun(opt), n.kind)
+		d.fail(path, n, opt.Help, "option `%s` must be %s, not %s", opt.Name, opt.noun(), n.kind)
 		return "", false
 	}
-	text, err := canonicalOption(opt, n.text)
+	_, text, err := opt.read(n.text)
 	if err != nil {
-		d.fail(path, n, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, optionNoun(opt))
+		d.fail(path, n, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.noun())
 		return "", false
 	}
 	if _, err := strconv.ParseFloat(text, 64); opt.Type != "string" || err == nil {
@@ -206,56 +232,12 @@ func (d *decoder) secret(opt *OptionSpec, n *node, path string) (string, bool) {
 	return "", false
 }
 
-func optionNoun(opt *OptionSpec) string {
-	switch opt.Type {
-	case "int":
-		return "a whole number"
-	case "bool":
-		return "true or false"
-	case "size":
-		return Bytes(0).describe().noun
-	case "duration":
-		return Duration(0).describe().noun
-	case "enum":
-		return "one of " + strings.Join(opt.Enum, ", ")
-	case "strings":
-		return "a list of texts"
-	}
-	return "a text"
-}
-
-// canonicalOption checks one value and writes it as systems expect it: sizes
-// in bytes, durations as in the standard library.
-func canonicalOption(opt *OptionSpec, text string) (string, error) {
-	f := field{key: opt.Name}
-	switch opt.Type {
-	case "size":
-		b, err := ParseBytes(text)
-		return fmt.Sprint(int64(b)), err
-	case "duration":
-		var d Duration
-		err := d.parse(text)
-		return time.Duration(d).String(), err
-	case "int":
-		f.typ = reflect.TypeFor[int64]()
-	case "bool":
-		f.typ = reflect.TypeFor[bool]()
-	default:
-		f.typ, f.enum = reflect.TypeFor[string](), opt.Enum
-	}
-	v := reflect.New(f.typ).Elem()
-	err := f.parse(text, v)
-	return fmt.Sprint(v.Interface()), err
-}
-
 // scenarioSection is the struct of the chosen scenario's section and the key
 // it has, or an invalid value.
 func (e *Experiment) scenarioSection() (reflect.Value, string) {
 	v := reflect.ValueOf(e).Elem()
-	for _, f := range tableOf(v.Type()).fields {
-		if f.scenario != "" && f.scenario == e.Scenario && !v.Field(f.index).IsNil() {
-			return v.Field(f.index).Elem(), f.key
-		}
+	if f := tableOf(v.Type()).field(e.Scenario); f != nil {
+		return reflect.Indirect(v.Field(f.index)), e.Scenario
 	}
 	return reflect.Value{}, ""
 }

@@ -10,21 +10,21 @@ import (
 
 // field is one key of the format, read from the struct tags.
 type field struct {
-	key      string
-	doc      string
-	def      string
-	min, max string
-	zero     string
-	form     string
-	label    string
-	enum     []string
-	required bool
-	noSplit  bool
-	scenario string
-	element  bool         // describes one entry of a list
-	axis     bool         // may be a list of values, which makes it a factor
-	typ      reflect.Type // of one value
-	index    int
+	key       string
+	doc       string
+	def       string
+	min, max  string
+	zero      string
+	form      string
+	label     string
+	enum      []string
+	required  bool
+	noSplit   bool
+	scenarios []string     // in which it has a meaning; nil: in all
+	element   bool         // describes one entry of a list
+	axis      bool         // may be a list of values, which makes it a factor
+	typ       reflect.Type // of one value
+	index     int
 }
 
 // table is one mapping of the format.
@@ -49,10 +49,13 @@ func tableOf(t reflect.Type) table {
 		f := field{
 			key: key, doc: tag.Get("doc"), def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
 			zero: tag.Get("zero"), form: tag.Get("form"), label: tag.Get("label"), required: tag.Get("required") == "true",
-			noSplit: tag.Get("split") == "no", scenario: tag.Get("scenario"), typ: sf.Type, index: i,
+			noSplit: tag.Get("split") == "no", typ: sf.Type, index: i,
 		}
 		if e := tag.Get("enum"); e != "" {
 			f.enum = strings.Split(e, ",")
+		}
+		if in := tag.Get("scenario"); in != "" {
+			f.scenarios = strings.Split(in, ",")
 		}
 		f.axis = f.label != ""
 		tab.fields = append(tab.fields, f)
@@ -95,25 +98,34 @@ func isScalar(t reflect.Type) bool { return reflect.PointerTo(t).Implements(refl
 // compound reports whether a value of f is more than one scalar.
 func (f *field) compound() bool { return f.section() != nil || f.list() }
 
+// only says in which scenarios f has a meaning, where it is not the section of one.
+func (f *field) only() string {
+	if f.scenarios == nil || f.scenarios[0] == f.key {
+		return ""
+	}
+	return " Only with the scenario " + strings.Join(f.scenarios, ", ") + "."
+}
+
 func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }
+
+// walk calls do for every key of a struct of the format, sections before what they have.
+func walk(t reflect.Type, prefix string, do func(path string, f field)) {
+	for _, f := range tableOf(t).fields {
+		do(prefix+f.key, f)
+		if s := f.section(); s != nil {
+			walk(s, prefix+f.key+".", do)
+		}
+	}
+}
 
 // Keys are the dotted paths of every key of the format.
 func Keys() []string {
 	var paths []string
-	var walk func(t reflect.Type, prefix string)
-	walk = func(t reflect.Type, prefix string) {
-		for _, f := range tableOf(t).fields {
-			paths = append(paths, prefix+f.key)
-			if s := f.section(); s != nil {
-				walk(s, prefix+f.key+".")
-			}
-		}
-	}
-	walk(reflect.TypeFor[Experiment](), "")
+	walk(reflect.TypeFor[Experiment](), "", func(path string, _ field) { paths = append(paths, path) })
 	return paths
 }
 
-// kindOf describes the type of one value of f, enumerations and words for zero
+// kind describes the type of one value of f, enumerations and words for zero
 // left aside.
 func (f *field) kind() scalarKind {
 	if f.form != "" {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -64,11 +65,9 @@ func (p *Plan) Unapplied() []string {
 		}
 		var parts []string
 		for _, section := range []string{"link", "data"} {
-			for _, a := range e.axes() {
-				if strings.HasPrefix(a.path, section+".") && a.set() && (section == "link" || !slices.Contains(e.Allow, "write")) {
-					parts = append(parts, section)
-					break
-				}
+			if slices.ContainsFunc(e.axes(), func(a axisRef) bool { return strings.HasPrefix(a.path, section+".") && a.set() }) &&
+				(section == "link" || !e.allows("write")) {
+				parts = append(parts, section)
 			}
 		}
 		if parts != nil {
@@ -80,12 +79,7 @@ func (p *Plan) Unapplied() []string {
 
 // set reports whether any level differs from the zero value.
 func (a axisRef) set() bool {
-	for i := range a.values.Len() {
-		if !a.values.Index(i).IsZero() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.all(), func(v reflect.Value) bool { return !v.IsZero() })
 }
 
 // starvingRate is the share of a link, in bytes per second, below which TCP can leave a

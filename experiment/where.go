@@ -1,14 +1,16 @@
 package experiment
 
 import (
-	"fmt"
+	"cmp"
+
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
@@ -37,155 +39,61 @@ type level struct {
 	number float64 // for order; NaN for words
 }
 
-// conditionError is a mistake at a byte offset of an expression.
-type conditionError struct {
-	offset, width int
-	msg, hint     string
-}
-
-func (e *conditionError) Error() string {
-	if e.hint != "" {
-		return e.msg + " (" + e.hint + ")"
-	}
-	return e.msg
-}
-
-// wherePath is a path that conditions may use.
-type wherePath struct {
-	field field
-	words []string // the only values there are, if they are known
-}
-
-type whereToken struct {
-	kind   byte // 'p'ath or value, 's'tring, 'o'perator, 0 at the end
-	text   string
-	offset int
-}
-
-// arithmetic reports whether t is an operator that people try behind a factor.
-func (t whereToken) arithmetic() bool {
-	return t.kind == 'o' && t.text == "*" || t.kind == 'p' && strings.HasPrefix(t.text, "/")
-}
-
-type whereParser struct {
-	paths  map[string]wherePath
-	order  []string // the paths in the order of the format
-	src    string
-	tokens []whereToken
-}
-
-// compileWhere compiles one condition. A panic with a *conditionError keeps
-// the descent readable; it never leaves this function.
-func compileWhere(src string, paths map[string]wherePath, order []string) (c condition, err error) {
-	p := &whereParser{paths: paths, order: order, src: src}
-	defer func() {
-		if r := recover(); r != nil {
-			ce, ok := r.(*conditionError)
-			if !ok {
-				panic(r)
-			}
-			c, err = nil, ce
-		}
-	}()
-	p.lex()
-	c = p.or(0)
-	if t := p.peek(); t.arithmetic() {
-		p.fail(t, timesHint, "unexpected %q", t.text)
-	} else if t.kind != 0 {
-		p.fail(t, "join conditions with && or ||", "unexpected %q", t.text)
-	}
-	return c, nil
-}
-
-func (p *whereParser) fail(t whereToken, hint, format string, args ...any) {
-	panic(&conditionError{offset: t.offset, width: max(1, utf8.RuneCountInString(t.text)), msg: fmt.Sprintf(format, args...), hint: hint})
-}
-
-const operatorChars = "=!<>&|()[],*"
-
-func (p *whereParser) lex() {
-	ops := []string{"==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", "*"}
-next:
-	for i := 0; i < len(p.src); {
-		switch c := p.src[i]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			i++
-			continue
-		case c == '"' || c == '\'':
-			end := strings.IndexByte(p.src[i+1:], c)
-			if end < 0 {
-				p.fail(whereToken{offset: i}, "", "the quoted text does not end")
-			}
-			p.tokens = append(p.tokens, whereToken{'s', p.src[i+1 : i+1+end], i})
-			i += end + 2
-			continue
-		}
-		for _, op := range ops {
-			if strings.HasPrefix(p.src[i:], op) {
-				p.tokens = append(p.tokens, whereToken{'o', op, i})
-				i += len(op)
-				continue next
-			}
-		}
-		if strings.IndexByte(operatorChars, p.src[i]) >= 0 {
-			hint := map[byte]string{'=': "compare with ==", '&': "write &&", '|': "write ||"}[p.src[i]]
-			p.fail(whereToken{offset: i, text: p.src[i : i+1]}, hint, "unexpected %q", p.src[i:i+1])
-		}
-		end := strings.IndexAny(p.src[i:], operatorChars+" \t\r\n\"'")
-		if end < 0 {
-			end = len(p.src) - i
-		}
-		p.tokens = append(p.tokens, whereToken{'p', p.src[i : i+end], i})
-		i += end
-	}
-}
-
-func (p *whereParser) peek() whereToken {
-	if len(p.tokens) == 0 {
-		return whereToken{offset: len(p.src)}
-	}
-	return p.tokens[0]
-}
-
-func (p *whereParser) take() whereToken {
-	t := p.peek()
-	if len(p.tokens) > 0 {
-		p.tokens = p.tokens[1:]
-	}
-	return t
-}
-
-func (p *whereParser) is(op string) bool {
-	t := p.peek()
-	if t.kind == 'o' && t.text == op {
-		p.take()
-		return true
-	}
-	return false
-}
+var whereSplit = regexp.MustCompile(`"[^"]*"?|'[^']*'?|[=!<>]=?|&&|\|\||[()\[\],*&|]|[^\s"'=!<>&|()\[\],*]+`)
 
 // maxConditionDepth bounds the recursion on hostile input.
 const maxConditionDepth = 100
 
+type whereParser struct {
+	*gate.Scanner
+	factors []axisRef
+}
+
+// compileWhere compiles one condition over the factors.
+func compileWhere(src string, factors []axisRef) (keep condition, err error) {
+	defer gate.Caught(&err)
+	p := &whereParser{gate.Scan("where", src, whereSplit), factors}
+	keep = p.or(0)
+	if t := p.Peek(); !t.End() {
+		p.misplaced(t)
+	}
+	return keep, nil
+}
+
+const timesHint = "write the number first, and multiply only: 2 * disseminate.seeders <= disseminate.nodes"
+
+// instead is what to write for what people try.
+func instead(t gate.Token) string {
+	switch {
+	case t.Quoted:
+	case t.Text == "*" || strings.HasPrefix(t.Text, "/"):
+		return timesHint
+	case t.Text == "=":
+		return "compare with =="
+	case t.Text == "&" || t.Text == "|":
+		return "write " + t.Text + t.Text
+	case t.Text == "and" || t.Text == "or":
+		return "write && for and, || for or"
+	}
+	return ""
+}
+
+func (p *whereParser) misplaced(t gate.Token) {
+	p.Fail(t, cmp.Or(instead(t), "join conditions with && or ||"), "unexpected %q", t.Text)
+}
+
 func (p *whereParser) or(depth int) condition {
 	c := p.and(depth)
-	for {
-		t := p.peek()
-		switch {
-		case p.is("||"):
-			a, b := c, p.and(depth)
-			c = func(env func(string) level) bool { return a(env) || b(env) }
-		case t.kind == 'p' && (t.text == "or" || t.text == "and"):
-			p.fail(t, "write && for and, || for or", "unexpected %q", t.text)
-		default:
-			return c
-		}
+	for p.Take("||") {
+		a, b := c, p.and(depth)
+		c = func(env func(string) level) bool { return a(env) || b(env) }
 	}
+	return c
 }
 
 func (p *whereParser) and(depth int) condition {
 	c := p.not(depth)
-	for p.is("&&") {
+	for p.Take("&&") {
 		a, b := c, p.not(depth)
 		c = func(env func(string) level) bool { return a(env) && b(env) }
 	}
@@ -193,86 +101,86 @@ func (p *whereParser) and(depth int) condition {
 }
 
 func (p *whereParser) not(depth int) condition {
-	t := p.peek()
 	if depth > maxConditionDepth {
-		p.fail(t, "", "nested too deep")
+		p.Fail(p.Peek(), "", "nested too deep")
 	}
 	switch {
-	case p.is("!"):
+	case p.Take("!"):
 		c := p.not(depth + 1)
 		return func(env func(string) level) bool { return !c(env) }
-	case p.is("("):
+	case p.Take("("):
 		c := p.or(depth + 1)
-		if t := p.peek(); !p.is(")") {
-			p.fail(t, "", "expected a closing parenthesis")
+		if t := p.Peek(); !p.Take(")") {
+			p.Fail(t, instead(t), "expected a closing parenthesis")
 		}
 		return c
 	}
 	return p.comparison()
 }
 
-// operand is one side of a comparison: a path or the text of a value.
+// operand is one side of a comparison: a factor or the text of a value.
 type operand struct {
-	token whereToken
-	path  *wherePath
-	times float64 // what the path's number is multiplied by; 0: nothing
+	token  gate.Token
+	factor *axisRef
+	times  float64 // what the factor's number is multiplied by; 0: nothing
 }
 
-const timesHint = "write the number first, and multiply only: 2 * disseminate.seeders <= disseminate.nodes"
+func (p *whereParser) factor(path string) *axisRef {
+	if i := slices.IndexFunc(p.factors, func(a axisRef) bool { return a.path == path }); i >= 0 {
+		return &p.factors[i]
+	}
+	return nil
+}
 
 func (p *whereParser) operand() operand {
-	t := p.take()
-	if t.kind != 'p' && t.kind != 's' {
-		what := "the end"
-		if t.kind != 0 {
-			what = fmt.Sprintf("%q", t.text)
-		}
-		p.fail(t, "a comparison is like retrieve.range <= data.size", "expected a factor or a value, not %s", what)
-	}
-	if next := p.peek(); next.kind == 'o' && next.text == "*" {
-		return p.product(t, p.take())
-	}
-	if t.kind == 'p' {
-		if w, ok := p.paths[t.text]; ok {
-			return operand{token: t, path: &w}
-		}
-		if strings.Contains(t.text, "/") && p.begins(t.text) {
-			p.fail(t, timesHint, "unexpected `/`")
-		}
+	t := p.Next()
+	switch before, _, divided := strings.Cut(t.Text, "/"); {
+	case t.End():
+		p.Fail(t, "a comparison is like retrieve.range <= data.size", "expected a factor or a value, not the end")
+	case t.Operator:
+		p.Fail(t, "a comparison is like retrieve.range <= data.size", "expected a factor or a value, not %q", t.Text)
+	case p.Peek().Is("*"):
+		return p.product(t)
+	case t.Quoted:
+	case divided && p.factor(before) != nil:
+		p.Fail(t, timesHint, "unexpected `/`")
+	default:
+		factor := p.factor(t.Text)
 		// A dot with a letter before it is a path: values have digits there.
-		if i := strings.IndexByte(t.text, '.'); i > 0 && !strings.Contains("0123456789", t.text[i-1:i]) {
-			p.fail(t, suggest.DidYouMean(t.text, p.order), "unknown factor `%s`", t.text)
+		if i := strings.IndexByte(t.Text, '.'); factor == nil && i > 0 && !isDigits(t.Text[i-1:i]) {
+			p.Fail(t, suggest.DidYouMean(t.Text, p.paths()), "unknown factor `%s`", t.Text)
 		}
+		return operand{token: t, factor: factor}
 	}
 	return operand{token: t}
 }
 
-// begins reports whether the text before the first slash is a path.
-func (p *whereParser) begins(text string) bool {
-	before, _, _ := strings.Cut(text, "/")
-	_, ok := p.paths[before]
-	return ok
+func (p *whereParser) paths() []string {
+	paths := make([]string, len(p.factors))
+	for i, f := range p.factors {
+		paths[i] = f.path
+	}
+	return paths
 }
 
-// product is a number, the times sign that was taken, and the path after it.
-func (p *whereParser) product(number, times whereToken) operand {
-	_, _, unit, ok := splitNumber(number.text)
-	if !ok || unit != "" || number.kind != 'p' {
-		p.fail(times, timesHint, "unexpected %q after %q", "*", number.text)
+// product is a number, the times sign that comes next, and the factor after it.
+func (p *whereParser) product(number gate.Token) operand {
+	times := p.Next()
+	by, err := strconv.ParseFloat(number.Text, 64)
+	if _, _, unit, ok := splitNumber(number.Text); !ok || unit != "" || number.Quoted {
+		p.Fail(times, timesHint, "unexpected %q after %q", "*", number.Text)
 	}
-	by, err := strconv.ParseFloat(number.text, 64)
 	if err != nil || by == 0 {
-		p.fail(number, "a number above 0", "%q cannot be multiplied by", number.text)
+		p.Fail(number, "a number above 0", "%q cannot be multiplied by", number.Text)
 	}
 	o := p.operand()
-	if o.times != 0 {
-		p.fail(o.token, "multiply the numbers yourself", "one number is enough before `%s`", o.token.text)
-	}
-	if o.path == nil {
-		p.fail(o.token, timesHint, "%q is not a factor: nothing else can be multiplied", o.token.text)
-	}
-	if o.path.field.kind().unit == "" {
-		p.fail(o.token, "", "`%s` has no number to multiply", o.token.text)
+	switch {
+	case o.times != 0:
+		p.Fail(o.token, "multiply the numbers yourself", "one number is enough before `%s`", o.token.Text)
+	case o.factor == nil:
+		p.Fail(o.token, timesHint, "%q is not a factor: nothing else can be multiplied", o.token.Text)
+	case o.factor.field.kind().unit == "":
+		p.Fail(o.token, "", "`%s` has no number to multiply", o.token.Text)
 	}
 	o.times = by
 	return o
@@ -280,32 +188,32 @@ func (p *whereParser) product(number, times whereToken) operand {
 
 func (p *whereParser) comparison() condition {
 	left := p.operand()
-	t := p.take()
+	op := p.Next()
 	switch {
-	case t.kind == 'p' && t.text == "in":
-		return p.in(left)
-	case t.arithmetic():
-		p.fail(t, timesHint, "unexpected %q", t.text)
+	case op.Is("in"):
+		return p.in(left, op)
+	case op.Operator && slices.Contains([]string{"==", "!=", "<", "<=", ">", ">="}, op.Text):
+		return p.compare(left, op, p.operand())
+	case instead(op) != "":
+		p.misplaced(op)
 	}
-	if t.kind != 'o' || !slices.Contains([]string{"==", "!=", "<", "<=", ">", ">="}, t.text) {
-		p.fail(t, "compare with ==, !=, <, <=, >, >= or in [a, b]", "expected a comparison after %q", left.token.text)
-	}
-	return p.compare(left, t, p.operand())
+	p.Fail(op, "compare with ==, !=, <, <=, >, >= or in [a, b]", "expected a comparison after %q", left.token.Text)
+	return nil
 }
 
-func (p *whereParser) in(left operand) condition {
-	eq := whereToken{'o', "==", left.token.offset}
-	if t := p.peek(); !p.is("[") {
-		p.fail(t, "", "expected [ after in")
+func (p *whereParser) in(left operand, op gate.Token) condition {
+	op.Text = "=="
+	if t := p.Peek(); !p.Take("[") {
+		p.Fail(t, "", "expected [ after in")
 	}
 	var any []condition
 	for {
-		any = append(any, p.compare(left, eq, p.operand()))
-		if p.is("]") {
+		any = append(any, p.compare(left, op, p.operand()))
+		if p.Take("]") {
 			break
 		}
-		if t := p.peek(); !p.is(",") {
-			p.fail(t, "", "expected , or ] in the list")
+		if t := p.Peek(); !p.Take(",") {
+			p.Fail(t, "", "expected , or ] in the list")
 		}
 	}
 	return func(env func(string) level) bool {
@@ -313,33 +221,26 @@ func (p *whereParser) in(left operand) condition {
 	}
 }
 
-func (p *whereParser) compare(a operand, op whereToken, b operand) condition {
-	if a.path == nil && b.path == nil {
-		hint := ""
-		for _, t := range []whereToken{a.token, b.token} {
-			for _, path := range p.order {
-				if strings.HasSuffix(path, "."+t.text) {
-					hint = "did you mean `" + path + "`?"
-				}
+func (p *whereParser) compare(a operand, op gate.Token, b operand) condition {
+	typed := a
+	switch {
+	case a.factor != nil && b.factor != nil:
+		if ka, kb := a.factor.field.kind(), b.factor.field.kind(); ka.unit != kb.unit {
+			p.Fail(b.token, "", "`%s` is %s, `%s` is %s: they do not compare", a.token.Text, ka.noun, b.token.Text, kb.noun)
+		}
+	case b.factor != nil:
+		typed = b
+	case a.factor == nil:
+		hint := suggest.DidYouMean(a.token.Text, p.paths())
+		for _, path := range p.paths() {
+			if strings.HasSuffix(path, "."+a.token.Text) || strings.HasSuffix(path, "."+b.token.Text) {
+				hint = "did you mean `" + path + "`?"
 			}
 		}
-		if hint == "" {
-			hint = suggest.DidYouMean(a.token.text, p.order)
-		}
-		p.fail(a.token, hint, "neither side of %s is a factor", op.text)
+		p.Fail(a.token, hint, "neither side of %s is a factor", op.Text)
 	}
-	typed := a
-	if a.path == nil {
-		typed = b
-	}
-	if a.path != nil && b.path != nil {
-		if ka, kb := a.path.field.kind(), b.path.field.kind(); ka.unit != kb.unit {
-			p.fail(b.token, "", "`%s` is %s, `%s` is %s: they do not compare", a.token.text, ka.noun, b.token.text, kb.noun)
-		}
-	}
-	isText := typed.path.field.kind().unit == ""
-	if isText && op.text != "==" && op.text != "!=" {
-		p.fail(op, "words only compare with == and !=", "`%s` has no order", typed.token.text)
+	if typed.factor.field.kind().unit == "" && op.Text != "==" && op.Text != "!=" {
+		p.Fail(op, "words only compare with == and !=", "`%s` has no order", typed.token.Text)
 	}
 	x, y := p.side(a, typed), p.side(b, typed)
 	numbers := a.times != 0 || b.times != 0
@@ -349,7 +250,7 @@ func (p *whereParser) compare(a operand, op whereToken, b operand) condition {
 		if numbers {
 			same = u.number == v.number
 		}
-		switch op.text {
+		switch op.Text {
 		case "==":
 			return same
 		case "!=":
@@ -365,45 +266,45 @@ func (p *whereParser) compare(a operand, op whereToken, b operand) condition {
 	}
 }
 
-// side is one side as a function of the cell; the value of the other side's
-// factor when it is not a factor itself.
+// side is one side as a function of the cell: the level of its factor, or a value of the
+// other side's.
 func (p *whereParser) side(o, typed operand) func(env func(string) level) level {
-	if o.path != nil {
-		path := o.token.text
+	path := typed.token.Text
+	if o.factor != nil {
 		return func(env func(string) level) level {
-			l := env(path)
+			l := env(o.token.Text)
 			if o.times != 0 {
 				l.number *= o.times
 			}
 			return l
 		}
 	}
-	w := typed.path
-	if w.words != nil && !slices.Contains(w.words, o.token.text) {
-		p.fail(o.token, suggest.DidYouMean(o.token.text, w.words), "`%s` has no value %q", typed.token.text, o.token.text)
-	}
-	if w.field.compound() {
-		fixed := level{o.token.text, math.NaN()}
-		return func(func(string) level) level { return fixed }
-	}
-	v := reflect.New(w.field.typ).Elem()
-	f := w.field
-	f.min, f.max = "", ""
-	if err := f.parse(o.token.text, v); err != nil {
-		hint := ""
-		msg := err.Error()
-		if u, ok := err.(*unitError); ok {
-			msg, hint = u.msg, u.hint
-		}
-		p.fail(o.token, hint, "`%s`: %s", typed.token.text, msg)
+	f := typed.factor.compared()
+	v := reflect.New(f.typ).Elem()
+	if err := f.parse(o.token.Text, v); err != nil {
+		wrong := err.(*unitError)
+		p.Fail(o.token, wrong.hint, "`%s`: %s", path, wrong.msg)
 	}
 	fixed := levelOf(f, v)
-	if typed.token.text == rangePath && v.IsZero() {
-		return func(env func(string) level) level {
-			return level{text: fixed.text, number: env(dataSizePath).number}
+	return func(env func(string) level) level {
+		if path == rangePath && v.IsZero() {
+			return level{fixed.text, env(dataSizePath).number}
+		}
+		return fixed
+	}
+}
+
+// compared is how values of the factor are read in a condition.
+func (a axisRef) compared() field {
+	f := a.field
+	f.min, f.max = "", ""
+	if f.compound() {
+		f.typ, f.enum, f.zero = reflect.TypeFor[string](), []string{f.zero}, ""
+		for i := range a.values.Len() {
+			f.enum = append(f.enum, a.field.text(a.values.Index(i)))
 		}
 	}
-	return func(func(string) level) level { return fixed }
+	return f
 }
 
 const (

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 )
 
 // What conditions mean, in one cell.
@@ -56,8 +59,7 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 		if err != nil {
 			t.Fatal(err)
 		}
-		paths, order := e.wherePaths(nil)
-		cond, err := compileWhere(c.expr, paths, order)
+		cond, err := compileWhere(c.expr, e.factors())
 		if err != nil {
 			t.Errorf("%s: %v", c.expr, err)
 			continue
@@ -129,11 +131,11 @@ func FuzzWhere(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	paths, order := e.wherePaths(nil)
+	factors := e.factors()
 	f.Fuzz(func(t *testing.T, src string) {
-		if _, err := compileWhere(src, paths, order); err != nil {
-			ce, ok := err.(*conditionError)
-			if !ok || ce.offset < 0 || ce.offset > len(src) || ce.msg == "" {
+		if _, err := compileWhere(src, factors); err != nil {
+			ce, ok := err.(*gate.Error)
+			if !ok || ce.At < 1 || ce.At > utf8.RuneCountInString(src)+1 || ce.Msg == "" {
 				t.Fatalf("%q: %#v", src, err)
 			}
 		}

@@ -16,6 +16,11 @@ func BoxCPU() record.Metric {
 		Help: "share of the machine's CPU time that was used by anything on it: near 1 it is the machine that was measured (use and time are read one after the other, so it may come out a little above 1; reports then show 100 % and keep the number)"}
 }
 
+func OthersBusy() record.Metric {
+	return record.Metric{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
+		Help: "share of the machine's CPU time that went to processes which are not part of the run"}
+}
+
 func BusiestCPU() record.Metric {
 	return record.Metric{Key: "busiest_cpu", Name: "CPU of the busiest process", Unit: "1", Better: record.Neither,
 		Help: "CPUs that the one of the system's processes kept busy that used most, with the children that it waited for, over the trial: 1 is what a single thread can use, or several that each use less"}
@@ -33,7 +38,6 @@ func IOPressure() record.Metric {
 
 // PutUsage adds what the engine saw of the processes.
 func PutUsage(u Usage, put func(string, float64)) {
-	put("system_cpu", u.SystemCPU)
 	put("system_rss_peak", u.SystemRSSPeak)
 	put("others_busy", u.OthersBusy)
 	put("box_cpu", u.BoxCPU)

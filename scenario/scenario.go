@@ -109,9 +109,6 @@ type Sink struct {
 
 	// What follows is for scenarios that Continue.
 	Journal Journal
-	// Paid is the event of collect.Baseline that says what was spent before the
-	// trial began; nil: nothing was, or the journal knows.
-	Paid *record.Event
 	// Now is the time since Epoch: monotonic within a session, and beyond
 	// everything that earlier sessions of the trial have recorded.
 	Now func() time.Duration

@@ -73,7 +73,7 @@ type shaper struct {
 	congestion string // in force, as far as we know
 	buffers    map[string]int64
 	tunWorks   bool
-	tbfWorks   bool
+	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
 	tun        *link.Emulator
 	kernel     *link.Kernel
 	connected  map[*host]bool // to tun
@@ -103,7 +103,8 @@ func (s *shaper) choose(t *Testbed) error {
 		}
 	}
 	if t.mode.Emulator != "none" {
-		s.tbfWorks = auto && t.mode.Emulator == "tun" && link.HasTBF()
+		auto := auto && t.mode.Emulator == "tun"
+		s.tbfWorks = sync.OnceValue(func() bool { return auto && link.HasTBF() })
 		return nil
 	}
 	reasons := strings.Join(why, "; ")
@@ -147,7 +148,7 @@ func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.tunWorks {
 			s.active = "tun" // netem knows no pairs
 		}
-		if s.tbfWorks && !spec.Changes && spec.topology().RateOnly() {
+		if s.active == "tun" && !spec.Changes && spec.topology().RateOnly() && s.tbfWorks() {
 			s.active = link.TBFDiscipline // a third of the CPU that tun needs, see BenchmarkShapers
 		}
 	}

@@ -77,7 +77,7 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 // TestRateAlone: the kernel shapes a link that has a rate and nothing else, where it can.
 func TestRateAlone(t *testing.T) {
 	tb := needEmulator(t, Options{})
-	if !tb.shape.tbfWorks {
+	if !tb.shape.tbfWorks() {
 		t.Skip("the kernel shapes rates in no other way here than what it shapes all with")
 	}
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")

@@ -3,12 +3,7 @@
 // which interval decides, is the matter of the package report.
 package gate
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-	"unicode/utf8"
-)
+import "slices"
 
 // Kind is what a rule compares a metric with.
 type Kind int
@@ -51,75 +46,24 @@ func (r Rule) Means(level func(path string) string) bool {
 	return !slices.ContainsFunc(r.Where, func(c Condition) bool { return (level(c.Path) == c.Value) == c.Not })
 }
 
-// Error is a rule that cannot be read, with the place.
-type Error struct {
-	Rule  string
-	At    int // column, from 1
-	Width int // characters, at least 1
-	Msg   string
-	Fix   string // what to do; may be empty
+// Metric is a number that rules may speak of.
+type Metric struct {
+	Key     string
+	Unit    string // of its values: "s", "B/s", "ratio"
+	Neither bool   // neither way is better
+	Lower   bool   // less is better
 }
 
-// Error shows the rule with a mark under the place.
-func (e *Error) Error() string {
-	return fmt.Sprintf("gate, column %d: %s\n  %s\n  %s^", e.At, e.Msg, e.Rule, strings.Repeat(" ", e.At-1))
-}
-
-// Hint is what to do.
-func (e *Error) Hint() string { return e.Fix }
-
-// token is a word or an operator, with its column from 1.
-type token struct {
-	text   string
-	at     int
-	quoted bool // it stood between quotes, which are not part of text
-	open   bool // and the second quote is missing
-}
-
-// is reports whether t is a word of the language.
-func (t token) is(word string) bool { return t.text == word && !t.quoted }
-
-// width is how many characters of the rule t takes, at least 1.
-func (t token) width() int {
-	n := utf8.RuneCountInString(t.text)
-	if t.quoted {
-		n += 2
-	}
-	return max(1, n)
-}
-
-// tokens splits a rule. Operators and parentheses need no spaces around them;
-// text that contains spaces is quoted.
-func tokens(rule string) []token {
-	var all []token
-	runes := []rune(rule)
-	for i := 0; i < len(runes); {
-		switch r := runes[i]; {
-		case r == ' ' || r == '\t':
-			i++
-		case r == '"' || r == '\'':
-			n := i + 1
-			for n < len(runes) && runes[n] != r {
-				n++
-			}
-			all, i = append(all, token{text: string(runes[i+1 : n]), at: i + 1, quoted: true, open: n == len(runes)}), n+1
-		case strings.ContainsRune("<>=!", r):
-			n := 1
-			if i+1 < len(runes) && runes[i+1] == '=' {
-				n = 2
-			}
-			all, i = append(all, token{text: string(runes[i : i+n]), at: i + 1}), i+n
-		case r == '(' || r == ')':
-			all, i = append(all, token{text: string(r), at: i + 1}), i+1
-		default:
-			n := i
-			for n < len(runes) && !strings.ContainsRune(" \t<>=!()", runes[n]) {
-				n++
-			}
-			all, i = append(all, token{text: string(runes[i:n]), at: i + 1}), n
-		}
-	}
-	return all
+// Names are what a rule may speak of.
+type Names struct {
+	Metrics  []Metric            // nil: not known, and any may be named
+	Headline string              // the metric of a rule that names none; empty: not known
+	Levels   map[string][]string // of each factor by its path; "system" is one
+	Fixed    map[string]string   // what could be a factor and has this level in every cell
+	Gone     []string            // systems of Levels that no cell has any more: `--set systems=` took them out
+	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
+	Open     bool                // factors beside those of Levels are not known
+	Base     bool                // there is a base run
 }
 
 // AddLevel makes a level of a factor known.

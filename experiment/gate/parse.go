@@ -1,35 +1,16 @@
 package gate
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// Metric is a number that rules may speak of.
-type Metric struct {
-	Key     string
-	Unit    string // of its values: "s", "B/s", "ratio"
-	Neither bool   // neither way is better
-	Lower   bool   // less is better
-}
-
-// Names are what a rule may speak of.
-type Names struct {
-	Metrics  []Metric            // nil: not known, and any may be named
-	Headline string              // the metric of a rule that names none; empty: not known
-	Levels   map[string][]string // of each factor by its path; "system" is one
-	Fixed    map[string]string   // what could be a factor and has this level in every cell
-	Gone     []string            // systems of Levels that no cell has any more: `--set systems=` took them out
-	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
-	Open     bool                // factors beside those of Levels are not known
-	Base     bool                // there is a base run
-}
+// split finds the words, operators and quoted texts of a rule.
+var split = regexp.MustCompile(`"[^"]*"?|'[^']*'?|[<>=!]=?|[()]|[^\s<>=!()"']+`)
 
 // Parse reads a rule:
 //
@@ -40,45 +21,17 @@ type Names struct {
 // each of them with `where FACTOR == LEVEL`, or !=, and more conditions joined by
 // `and`. A metric is its key, p95(ttfb) for ttfb_p95, or a part of a single key:
 // success for success_rate. least is the SHARE of a rule that names none.
-func Parse(rule string, names Names, least float64) (Rule, error) {
-	p := &parser{rule: rule, names: names, tokens: tokens(rule)}
-	r, err := p.parse(least)
-	if err != nil {
-		return Rule{}, err
-	}
+func Parse(rule string, names Names, least float64) (r Rule, err error) {
+	defer Caught(&err)
+	p := &parser{Scan("gate", rule, split), names}
+	r = p.rule(least)
 	r.Text = strings.TrimSpace(rule)
 	return r, nil
 }
 
 type parser struct {
-	rule   string
-	names  Names
-	tokens []token
-}
-
-// peek is the next token; at the end an empty one behind the rule.
-func (p *parser) peek() token {
-	if len(p.tokens) == 0 {
-		return token{at: utf8.RuneCountInString(p.rule) + 1}
-	}
-	return p.tokens[0]
-}
-
-func (p *parser) next() token {
-	t := p.peek()
-	if len(p.tokens) > 0 {
-		p.tokens = p.tokens[1:]
-	}
-	return t
-}
-
-// take takes the next token if it is this word.
-func (p *parser) take(word string) bool {
-	if !p.peek().is(word) {
-		return false
-	}
-	p.next()
-	return true
+	*Scanner
+	names Names
 }
 
 // forms are what a rule can be.
@@ -87,149 +40,143 @@ const forms = "forms: METRIC < VALUE; METRIC within 20% of SYSTEM; METRIC no wor
 // withoutGates is what to do about a rule whose system was taken out.
 const withoutGates = "leave the system in, give other rules with --set 'gates=...', or none with --set gates="
 
-func (p *parser) fail(t token, fix, format string, args ...any) error {
-	return &Error{Rule: p.rule, At: t.at, Width: t.width(), Msg: fmt.Sprintf(format, args...), Fix: fix}
-}
-
-func (p *parser) expect(word, after string) error {
-	if t := p.peek(); !p.take(word) {
-		return p.fail(t, forms, "%s expected after %s", quoted(word), quoted(after))
+func (p *parser) expect(word, after string) {
+	if t := p.Peek(); !p.Take(word) {
+		p.Fail(t, forms, "%s expected after %s", quoted(word), quoted(after))
 	}
-	return nil
 }
 
 func quoted(s string) string { return "`" + s + "`" }
 
-func (p *parser) parse(least float64) (r Rule, err error) {
-	if i := slices.IndexFunc(p.tokens, func(t token) bool { return t.open }); i >= 0 {
-		return r, p.fail(p.tokens[i], "", "the quoted text does not end")
+func (p *parser) rule(least float64) Rule {
+	start := p.Peek()
+	if start.Text == "" {
+		p.Fail(start, forms, "the rule is empty")
 	}
-	start := p.peek()
-	if start.text == "" {
-		return r, p.fail(start, forms, "the rule is empty")
+	r := Rule{Metric: p.names.Headline}
+	if start.Text != "no" {
+		r.Metric = p.metric()
 	}
-	r.Metric = p.names.Headline
-	if start.text != "no" {
-		if r.Metric, err = p.metric(); err != nil {
-			return r, err
-		}
-	}
-	var system token // of Within
 	m := Metric{Key: r.Metric, Unit: anyUnit}
 	if i := slices.IndexFunc(p.names.Metrics, func(m Metric) bool { return m.Key == r.Metric }); i >= 0 {
 		m = p.names.Metrics[i]
 	}
-	switch t := p.next(); t.text {
+	var system Token // of Within
+	switch t := p.Next(); t.Text {
 	case "<", "<=", ">", ">=":
-		r.Kind, r.Op = Limit, t.text
-		if r.Value, err = p.value(m, t.text); err != nil {
-			return r, err
-		}
+		r.Kind, r.Op, r.Value = Limit, t.Text, p.value(m, t.Text)
 	case "=", "==", "!=":
-		return r, p.fail(t, "use <, <=, > or >=", "%s: measured numbers cannot be tested for equality", quoted(t.text))
+		p.Fail(t, "use <, <=, > or >=", "%s: measured numbers cannot be tested for equality", quoted(t.Text))
 	case "within":
-		r.Kind = Within
-		if r.Share, err = p.share(m); err != nil {
-			return r, err
-		}
-		if err = p.expect("of", "within "+strconv.FormatFloat(100*r.Share, 'g', -1, 64)+"%"); err != nil {
-			return r, err
-		}
-		system = p.next()
-		if r.System = system.text; !slices.Contains(p.names.Levels["system"], r.System) {
-			fix := suggest.DidYouMean(r.System, p.names.Levels["system"])
-			if system.is("BASE") {
-				fix = "for another run: METRIC no worse than BASE by " + strconv.FormatFloat(100*r.Share, 'g', -1, 64) + "%"
-			}
-			return r, p.fail(system, fix, "the run has no system %s", quoted(r.System))
-		}
-		if slices.Contains(p.names.Gone, r.System) {
-			return r, p.fail(system, withoutGates, "there is nothing to compare with: `--set` took %s out", quoted(r.System))
-		}
+		r.Kind, r.Share = Within, p.share(m)
+		p.expect("of", "within "+percent(r.Share))
+		system = p.Next()
+		r.System = p.system(system, r.Share)
 	case "no":
-		r.Kind, r.Share = NoWorse, least
-		if m.Neither {
-			return r, p.fail(t, "name a metric of which it is known which way is better", "%s is for information: neither way is better", quoted(m.Key))
-		}
-		for _, words := range [][2]string{{"worse", "no"}, {"than", "worse"}} {
-			if err = p.expect(words[0], words[1]); err != nil {
-				return r, err
-			}
-		}
-		base := p.peek()
-		if err = p.expect("BASE", "than"); err != nil {
-			return r, err
-		}
-		if !p.names.Base {
-			return r, p.fail(base, "use plimsoll compare BASE NEW --gate", "there is no base run to be worse than")
-		}
-		if p.take("by") {
-			if r.Share, err = p.share(m); err != nil {
-				return r, err
-			}
-		}
+		r.Kind, r.Share = NoWorse, p.noWorse(t, m, least)
 	default:
-		return r, p.fail(t, forms, "a comparison expected after %s: <, <=, >, >=, within or no worse than", quoted(r.Metric))
+		p.Fail(t, forms, "a comparison expected after %s: <, <=, >, >=, within or no worse than", quoted(r.Metric))
 	}
-	where := p.peek()
-	if p.take("where") {
-		if r.Where, err = p.conditions(); err != nil {
-			return r, err
-		}
+	where := p.Peek()
+	if p.Take("where") {
+		r.Where = p.conditions()
 	}
-	if t := p.peek(); t.text != "" {
-		return r, p.fail(t, forms, "%s is not understood here", quoted(t.text))
+	if t := p.Peek(); t.Text != "" {
+		p.Fail(t, forms, "%s is not understood here", quoted(t.Text))
 	}
+	p.meansSome(r, system, where)
+	return r
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', -1, 64) + "%" }
+
+// system is the name that t is, of a system to compare with.
+func (p *parser) system(t Token, share float64) string {
+	systems := p.names.Levels["system"]
+	switch {
+	case slices.Contains(p.names.Gone, t.Text):
+		p.Fail(t, withoutGates, "there is nothing to compare with: `--set` took %s out", quoted(t.Text))
+	case t.Is("BASE") && !slices.Contains(systems, t.Text):
+		p.Fail(t, "for another run: METRIC no worse than BASE by "+percent(share), "the run has no system %s", quoted(t.Text))
+	case !slices.Contains(systems, t.Text):
+		p.Fail(t, suggest.DidYouMean(t.Text, systems), "the run has no system %s", quoted(t.Text))
+	}
+	return t.Text
+}
+
+// noWorse reads `worse than BASE by SHARE`, behind the word no.
+func (p *parser) noWorse(no Token, m Metric, least float64) float64 {
+	if m.Neither {
+		p.Fail(no, "name a metric of which it is known which way is better", "%s is for information: neither way is better", quoted(m.Key))
+	}
+	p.expect("worse", "no")
+	p.expect("than", "worse")
+	base := p.Peek()
+	p.expect("BASE", "than")
+	if !p.names.Base {
+		p.Fail(base, "use plimsoll compare BASE NEW --gate", "there is no base run to be worse than")
+	}
+	if p.Take("by") {
+		return p.share(m)
+	}
+	return least
+}
+
+// meansSome refuses a rule that no cell is meant by, where the cells are known.
+func (p *parser) meansSome(r Rule, system, where Token) {
 	if p.names.Cells == nil || slices.ContainsFunc(p.names.Cells, func(c map[string]string) bool {
 		return r.Means(func(path string) string { return c[path] })
 	}) {
-		return r, nil
+		return
 	}
 	if len(r.Where) == 0 { // only a system is left that is compared with itself
-		return r, p.fail(system, "name another system of the run, or add one", "the run has no system but %s, which is not compared with itself", quoted(r.System))
+		p.Fail(system, "name another system of the run, or add one",
+			"the run has no system but %s, which is not compared with itself", quoted(r.System))
 	}
-	if i := slices.IndexFunc(r.Where, func(c Condition) bool { return c.Path == "system" && !c.Not && slices.Contains(p.names.Gone, c.Value) }); i >= 0 {
-		return r, p.fail(where, withoutGates, "no cell of the run is meant: `--set` took %s out", quoted(r.Where[i].Value))
+	for _, c := range r.Where {
+		if c.Path == "system" && !c.Not && slices.Contains(p.names.Gone, c.Value) {
+			p.Fail(where, withoutGates, "no cell of the run is meant: `--set` took %s out", quoted(c.Value))
+		}
 	}
 	fix := "`and` joins conditions that one cell must meet; for several levels write a rule of each"
 	if r.Kind == Within {
 		fix = "a system is not compared with itself; " + fix
 	}
-	return r, p.fail(where, fix, "no cell of the run is meant: such a rule is never decided")
+	p.Fail(where, fix, "no cell of the run is meant: such a rule is never decided")
 }
 
 // metric reads a key, p95(key), or a part of a key.
-func (p *parser) metric() (string, error) {
-	t := p.next()
-	word := t.text
-	if p.take("(") {
-		inner := p.next()
-		if close := p.peek(); !p.take(")") {
-			return "", p.fail(close, "p90(ttfb)", "%s expected", quoted(")"))
+func (p *parser) metric() string {
+	t := p.Next()
+	word := t.Text
+	if p.Take("(") {
+		inner := p.Next()
+		if close := p.Peek(); !p.Take(")") {
+			p.Fail(close, "p90(ttfb)", "%s expected", quoted(")"))
 		}
 		switch q, isQuantile := strings.CutPrefix(word, "p"); {
 		case word == "median":
-			word = inner.text + "_p50"
+			word = inner.Text + "_p50"
 		case isQuantile && q != "" && strings.Trim(q, "0123456789.") == "":
-			word = inner.text + "_p" + strings.ReplaceAll(q, ".", "")
+			word = inner.Text + "_p" + strings.ReplaceAll(q, ".", "")
 		default:
 			fix := "p50, p90, p95, p99 or median of a time"
 			if small := strings.ToLower(word); small != word {
-				fix = "did you mean " + quoted(small+"("+strings.ToLower(inner.text)+")") + "?"
+				fix = "did you mean " + quoted(small+"("+strings.ToLower(inner.Text)+")") + "?"
 			}
-			return "", p.fail(t, fix, "%s is no percentile", quoted(word))
+			p.Fail(t, fix, "%s is no percentile", quoted(word))
 		}
 	}
 	if p.names.Metrics == nil {
-		return word, nil
+		return word
 	}
 	if word == "success" && slices.ContainsFunc(p.names.Metrics, func(m Metric) bool { return m.Key == "ok_rate" }) {
-		return "ok_rate", nil // where what succeeds are nodes, not operations
+		return "ok_rate" // where what succeeds are nodes, not operations
 	}
 	var keys, near []string
 	for _, m := range p.names.Metrics {
 		if m.Key == word {
-			return word, nil
+			return word
 		}
 		keys = append(keys, m.Key)
 		if slices.Contains(strings.Split(m.Key, "_"), word) {
@@ -238,87 +185,84 @@ func (p *parser) metric() (string, error) {
 	}
 	switch {
 	case len(near) == 1:
-		return near[0], nil
+		return near[0]
 	case len(near) > 1:
-		return "", p.fail(t, "one of: "+strings.Join(near, ", "), "%s can be several metrics", quoted(word))
+		p.Fail(t, "one of: "+strings.Join(near, ", "), "%s can be several metrics", quoted(word))
 	}
 	fix := suggest.DidYouMean(word, keys)
 	if fix == "" {
 		fix = "metrics: " + strings.Join(keys, ", ")
 	}
-	return "", p.fail(t, fix, "the run has no metric %s", quoted(word))
+	p.Fail(t, fix, "the run has no metric %s", quoted(word))
+	return ""
 }
 
 // share reads 20% or 0.2. What is better when it is less can be worse by any share;
 // what is better when it is more cannot lose all.
-func (p *parser) share(m Metric) (float64, error) {
-	t := p.next()
-	v, unit, ok := number(t.text)
-	if ok && unit == "" && p.take("%") {
+func (p *parser) share(m Metric) float64 {
+	t := p.Next()
+	v, unit, ok := number(t.Text)
+	if ok && unit == "" && p.Take("%") {
 		unit = "%"
 	}
 	if unit == "%" {
 		v /= 100
 	}
 	switch valid := ok && (unit == "" || unit == "%") && v >= 0; {
-	case valid && v >= 1 && m.Lower && unit == "%":
-	case valid && v >= 1 && m.Lower && unit == "":
-		return 0, p.fail(t, "did you mean "+quoted(t.text+"%")+"?", "a share of 100%% and more is given in %%, not as %s", quoted(t.text))
-	case !valid || v >= 1:
-		return 0, p.fail(t, "such as 5%", "a share from 0 to below 100%% expected, not %s", quoted(t.text))
+	case valid && (v < 1 || m.Lower && unit == "%"):
+	case valid && m.Lower:
+		p.Fail(t, "did you mean "+quoted(t.Text+"%")+"?", "a share of 100%% and more is given in %%, not as %s", quoted(t.Text))
+	default:
+		p.Fail(t, "such as 5%", "a share from 0 to below 100%% expected, not %s", quoted(t.Text))
 	}
-	return v, nil
+	return v
 }
 
 // value reads a number with a unit of the metric's, after an operator. What no
 // number of the metric ever is cannot be a limit: a rule of it holds always or never.
-func (p *parser) value(m Metric, op string) (float64, error) {
-	t := p.next()
-	v, unit, ok := number(t.text)
+func (p *parser) value(m Metric, op string) float64 {
+	t := p.Next()
+	v, unit, ok := number(t.Text)
 	switch {
-	case t.text == "":
-		return 0, p.fail(t, forms, "a number expected after %s", quoted(op))
+	case t.Text == "":
+		p.Fail(t, forms, "a number expected after %s", quoted(op))
 	case !ok:
-		return 0, p.fail(t, "", "a number expected, not %s", quoted(t.text))
+		p.Fail(t, "", "a number expected, not %s", quoted(t.Text))
 	}
-	if n := p.peek(); unit == "" && n.text != "" && !n.is("where") {
-		unit = p.next().text
+	if n := p.Peek(); unit == "" && n.Text != "" && !n.Is("where") {
+		unit = p.Next().Text
 	}
 	scale, ok := unitsOf(m.Unit)[unit]
 	if m.Unit == anyUnit {
 		scale, ok = 1, true // what is read again once the metric is known
 	}
 	switch {
-	case !ok && strings.Contains(t.text+unit, ","):
-		return 0, p.fail(t, "several rules are a list: gates: [RULE, RULE]", "one rule ends before the comma")
+	case !ok && strings.Contains(t.Text+unit, ","):
+		p.Fail(t, "several rules are a list: gates: [RULE, RULE]", "one rule ends before the comma")
 	case !ok && unit == "":
-		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, and %s has no unit", m.Key, unitWord(m.Unit), quoted(t.text))
+		p.Fail(t, unitsHint(m.Unit), "%s is in %s, and %s has no unit", m.Key, unitWord(m.Unit), quoted(t.Text))
 	case !ok:
-		return 0, p.fail(t, "units: "+strings.Join(unitNames(m.Unit), ", "), "%s is in %s, which cannot be given in %s", m.Key, unitWord(m.Unit), quoted(unit))
+		p.Fail(t, unitsHint(m.Unit), "%s is in %s, which cannot be given in %s", m.Key, unitWord(m.Unit), quoted(unit))
 	}
 	limit := v * scale
 	if unit == "%" {
-		var err error
-		if limit, err = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64); err != nil { // 99.9/100 is not 0.999
-			return 0, err
-		}
+		limit, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64) // 99.9/100 is not 0.999
 	}
-	return limit, p.possible(t, m, op, limit, v, unit)
+	p.possible(t, m, op, limit, v, unit)
+	return limit
 }
 
 // possible refuses a limit that lies where no number of the metric does.
-func (p *parser) possible(t token, m Metric, op string, limit, v float64, unit string) error {
+func (p *parser) possible(t Token, m Metric, op string, limit, v float64, unit string) {
 	most := mostOf(m)
-	percent := strconv.FormatFloat(v, 'g', -1, 64) + "%"
 	switch {
 	case limit < 0 || limit == 0 && op == "<":
-		return p.fail(t, "", "%s is never below 0", m.Key)
+		p.Fail(t, "", "%s is never below 0", m.Key)
 	case limit > most && unit == "" && v <= 100*most:
-		return p.fail(t, "did you mean "+quoted(percent)+"?", "%s is a share: %s is %s %%", m.Key, quoted(t.text), strconv.FormatFloat(100*v, 'g', -1, 64))
+		p.Fail(t, "did you mean "+quoted(strconv.FormatFloat(v, 'g', -1, 64)+"%")+"?", "%s is a share: %s is %g %%", m.Key, quoted(t.Text), 100*v)
 	case limit > most || limit == 1 && most == 1 && op == ">":
-		return p.fail(t, "", "%s is never above %s %%", m.Key, strconv.FormatFloat(100*most, 'g', -1, 64))
+		p.Fail(t, "", "%s is never above %g %%", m.Key, 100*most)
 	}
-	return nil
 }
 
 // anyUnit is the unit of a metric that is not known.
@@ -333,63 +277,58 @@ func number(text string) (v float64, unit string, ok bool) {
 	return v, text[n:], err == nil
 }
 
-func (p *parser) conditions() ([]Condition, error) {
-	var all []Condition
-	for after := "where"; ; after = "and" {
-		c, err := p.condition(after)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, c); !p.take("and") {
-			return all, nil
-		}
+func (p *parser) conditions() []Condition {
+	all := []Condition{p.condition("where")}
+	for p.Take("and") {
+		all = append(all, p.condition("and"))
 	}
+	return all
 }
 
-func (p *parser) condition(after string) (c Condition, err error) {
-	t := p.next()
+func (p *parser) condition(after string) (c Condition) {
+	t := p.Next()
 	var called []string // what factors can be called
 	for path := range p.names.Levels {
-		if isCalled(path, t.text) {
+		if isCalled(path, t.Text) {
 			c.Path = path
 		}
 		called = append(called, path[strings.LastIndex(path, ".")+1:])
 	}
 	slices.Sort(called)
 	switch {
-	case t.text == "":
-		return c, p.fail(t, "factors: "+strings.Join(called, ", "), "a factor expected after %s", quoted(after))
+	case t.Text == "":
+		p.Fail(t, "factors: "+strings.Join(called, ", "), "a factor expected after %s", quoted(after))
 	case c.Path == "" && p.names.Open:
-		c.Path = t.text
+		c.Path = t.Text
 	case c.Path == "":
 		for path, level := range p.names.Fixed {
-			if isCalled(path, t.text) {
-				return c, p.fail(t, "take the condition away, or with --set gates= all rules", "%s does not vary: it is %s in every cell", path, level)
+			if isCalled(path, t.Text) {
+				p.Fail(t, "take the condition away, or with --set gates= all rules", "%s does not vary: it is %s in every cell", path, level)
 			}
 		}
-		return c, p.fail(t, suggest.DidYouMean(t.text, called), "%s is no factor of the run", quoted(t.text))
+		p.Fail(t, suggest.DidYouMean(t.Text, called), "%s is no factor of the run", quoted(t.Text))
 	}
-	switch op := p.next(); op.text {
+	switch op := p.Next(); op.Text {
 	case "=", "==":
 	case "!=":
 		c.Not = true
 	default:
 		fix := ""
-		if slices.Contains([]string{"<", "<=", ">", ">="}, op.text) {
+		if slices.Contains([]string{"<", "<=", ">", ">="}, op.Text) {
 			fix = "levels are not compared by size: name one with ==, or leave one out with !="
 		}
-		return c, p.fail(op, fix, "%s or %s expected after %s", quoted("=="), quoted("!="), quoted(t.text))
+		p.Fail(op, fix, "%s or %s expected after %s", quoted("=="), quoted("!="), quoted(t.Text))
 	}
-	level := p.next()
-	c.Value = level.text
+	level := p.Next()
+	c.Value = level.Text
 	levels, known := p.names.Levels[c.Path]
 	switch {
-	case level.text == "" && !level.quoted:
-		return c, p.fail(level, levelsHint(levels), "a level of %s expected", c.Path)
+	case level.Text == "" && !level.Quoted:
+		p.Fail(level, levelsHint(levels), "a level of %s expected", c.Path)
 	case known && !slices.Contains(levels, c.Value):
-		return c, p.fail(level, levelsHint(levels), "%s has no level %s", c.Path, quoted(level.text))
+		p.Fail(level, levelsHint(levels), "%s has no level %s", c.Path, quoted(level.Text))
 	}
-	return c, nil
+	return c
 }
 
 // isCalled reports whether a factor goes by a name: its path, or the end of it.
@@ -404,7 +343,7 @@ func levelsHint(levels []string) string {
 	}
 	all := make([]string, len(levels))
 	for i, l := range levels {
-		if all[i] = l; len(tokens(l)) != 1 || tokens(l)[0].quoted {
+		if all[i] = l; split.FindString(l) != l || strings.ContainsAny(l, `"'`) {
 			all[i] = `"` + l + `"`
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // unitsOf are the units in which a value of a metric may be given, with their
@@ -37,12 +38,12 @@ func unitsOf(unit string) map[string]float64 {
 	return map[string]float64{"": 1, unit: 1}
 }
 
-func unitNames(unit string) []string {
+func unitsHint(unit string) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(unitsOf(unit))), func(s string) bool { return s == "" })
 	if len(names) == 0 {
-		return []string{"none"}
+		names = []string{"none"}
 	}
-	return names
+	return "units: " + strings.Join(names, ", ")
 }
 
 func unitWord(unit string) string {

@@ -127,11 +127,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("system_cpu_per_gb", cpu/(verified/1e9))
 	}
 	put("node_rss_peak", peak)
-	put("harness_cpu", in.Usage.HarnessCPU)
-	put("emulator_cpu", in.Usage.EmulatorCPU)
-	put("box_cpu", in.Usage.BoxCPU)
-	put("emulator_thread", in.Usage.EmulatorThread)
-	put("others_busy", in.Usage.OthersBusy)
-	put("io_pressure", in.Usage.IOPressure)
+	nodes.PutMachine(in.Usage, put)
 	return m
 }

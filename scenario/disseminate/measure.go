@@ -13,7 +13,7 @@ import (
 
 // Metrics of a trial. The trial is the unit: its leechers are summed up first.
 func (Scenario) Metrics() []record.Metric {
-	return []record.Metric{
+	return append([]record.Metric{
 		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
 			Help: "longest time of a leecher from its release to the end of the poll that first reported that its last byte is verified; absent unless all are ok, those left out that were crashed or cut away on purpose"},
 		{Key: "time_median", Name: "time until a leecher has it, median", Unit: "s", Better: record.Lower,
@@ -70,17 +70,7 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "the same divided by the content bytes that the leechers have verified, in units of 10^9"},
 		{Key: "node_rss_peak", Name: "memory of the largest node", Unit: "B", Better: record.Lower,
 			Help: "largest resident set of a node's processes that was seen from the release to the end of the load, of the node that takes part where it is largest"},
-		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU that the plimsoll process used, which asks the nodes and observes, from the release to the end of the load"},
-		{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower,
-			Help: "likewise of the link emulator, where it is a process of its own"},
-		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
-			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		scenario.EmulatorThread(),
-		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		scenario.IOPressure(),
-	}
+	}, nodes.MachineMetrics()...)
 }
 
 // lifetime is how long a leecher took until a moment of it; 0: it did not come.

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -113,11 +114,11 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 func TestOverheadSettlesBetween(t *testing.T) {
 	for operation, connections := range map[string]string{"put": "keep", "put-dir": "keep", "fill": "keep", "delete": "fresh"} {
 		t.Run(operation, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
 				what := cell(operation, 1000, func(o *experiment.Overhead) {
 					o.Connections, o.Objects, o.Count = connections, 10, 3
 				})
-				b, n := newScripted(t, nil, system.Options{"a": "10ms", "settle": "7s"}, testLimits, what)
+				b, n := newScripted(t, nil, system.Options{"a": "10ms", "settle": "7s"}, scenariotest.Limits(), what)
 				durable := map[system.Ref]bool{}
 				n.settle = func(ctx context.Context, ref system.Ref) error {
 					durable[ref] = true
@@ -150,9 +151,9 @@ func TestOverheadSettlesBetween(t *testing.T) {
 }
 
 func TestOverheadSettlesWhatItPrepares(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		begun := time.Now()
-		newBench(t, system.Options{"settle": "7s"}, testLimits, cell("get", 1000), cell("range", 10), cell("update", 10))
+		newBench(t, system.Options{"settle": "7s"}, scenariotest.Limits(), cell("get", 1000), cell("range", 10), cell("update", 10))
 		if took := time.Since(begun); took != 7*time.Second {
 			t.Errorf("preparation took %s", took)
 		}
@@ -161,15 +162,15 @@ func TestOverheadSettlesWhatItPrepares(t *testing.T) {
 
 // What never settles costs a deadline once, not in each trial, and is no failure.
 func TestOverheadGivesUpSettling(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		put := cell("put", 1000)
 		fill := cell("fill", 1000, func(o *experiment.Overhead) { o.Objects, o.Count = 10, 1 })
-		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, testLimits, put, fill)
+		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, scenariotest.Limits(), put, fill)
 		n.settle = func(ctx context.Context, _ system.Ref) error { return hang(ctx) }
 		for i, c := range []experiment.Cell{put, put, fill, put, fill} {
 			begun := time.Now()
 			y := b.must(c)
-			least, most := testLimits.Deadline.Std(), testLimits.Deadline.Std()+time.Second
+			least, most := scenariotest.Limits().Deadline.Std(), scenariotest.Limits().Deadline.Std()+time.Second
 			if i > 0 {
 				least, most = 0, scenario.SettleBriefly+time.Second
 			}
@@ -217,9 +218,9 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
 	for _, operation := range []string{"get", "stat", "fill"} {
 		t.Run(operation, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
 				what := cell(operation, 1000, func(o *experiment.Overhead) { o.Objects = 10 })
-				b, n := newScripted(t, nil, system.Options{"cache": "true"}, testLimits, what)
+				b, n := newScripted(t, nil, system.Options{"cache": "true"}, scenariotest.Limits(), what)
 				b.must(what)
 				reads := map[string]int{}
 				for i, call := range n.calls {
@@ -254,8 +255,8 @@ func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
 
 // Operations that were cut off are longer than they were watched, by kind.
 func TestOverheadFillCensors(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		limits := testLimits
+	scenariotest.Virtual(t, func(t *testing.T) {
+		limits := scenariotest.Limits()
 		limits.Deadline = experiment.Duration(5500 * time.Millisecond)
 		what := cell("fill", 10, func(o *experiment.Overhead) { o.Objects = 10 })
 		b, n := newScripted(t, nil, system.Options{"a": "0s"}, limits, what)
@@ -272,7 +273,7 @@ func TestOverheadFillCensors(t *testing.T) {
 		n.get = hang
 		y := b.must(what)
 		// 1 to 5 s, and five of more than 5.5 s.
-		if got := y.metrics["put_p50"]; !near(got, 5) || y.metrics["duration_p50"] != got {
+		if got := y.metrics["put_p50"]; !scenariotest.Near(got, 5) || y.metrics["duration_p50"] != got {
 			t.Errorf("put_p50 is %g", got)
 		}
 		if _, told := y.metrics["get_p50"]; told {
@@ -288,8 +289,8 @@ func TestOverheadFillCensors(t *testing.T) {
 }
 
 func TestOverheadNoMedianIsNoted(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		limits := testLimits
+	scenariotest.Virtual(t, func(t *testing.T) {
+		limits := scenariotest.Limits()
 		limits.Deadline = experiment.Duration(5 * time.Second)
 		what := cell("get", 10)
 		b, n := newScripted(t, nil, nil, limits, what)
@@ -323,11 +324,11 @@ func TestOverheadWireBytes(t *testing.T) {
 		concurrency int
 		want        float64 // 0: not told
 	}{{"get", 1, 1100}, {"get", 4, 0}, {"put", 1, 1200}, {"put", 4, 0}, {"put-durable", 1, 1207}, {"put-durable", 4, 1207}, {"delete", 4, 0}, {"fill", 1, 0}} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			what := cell(c.operation, 1000, func(o *experiment.Overhead) { o.Concurrency = c.concurrency })
 			wire := &counter{}
 			carry := func(n int64) error { wire.bytes.Add(n); return nil }
-			b, n := newScripted(t, wire, nil, testLimits, what)
+			b, n := newScripted(t, wire, nil, scenariotest.Limits(), what)
 			n.get = func(context.Context) error { return carry(1100) }
 			n.put = func(context.Context) error { return carry(1200) }
 			n.settle = func(context.Context, system.Ref) error { return carry(7) }
@@ -352,13 +353,13 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 		}, "mem: ask what its servers hold: it took longer than 10m0s"},
 		"put-dir": {func(n *scripted) { n.Change(func(m *mem.Model) { m.Hangs = 1 }) }, "mem: make a directory: it took longer than 10m0s"},
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			what := cell(operation, 1000)
-			b, n := newScripted(t, nil, nil, testLimits, what)
+			b, n := newScripted(t, nil, nil, scenariotest.Limits(), what)
 			c.set(n)
 			begun := time.Now()
 			_, err := b.trial(what)
-			if err == nil || !strings.Contains(err.Error(), c.want) || time.Since(begun) > testLimits.Deadline.Std()+time.Second {
+			if err == nil || !strings.Contains(err.Error(), c.want) || time.Since(begun) > scenariotest.Limits().Deadline.Std()+time.Second {
 				t.Errorf("%s: %v after %s", operation, err, time.Since(begun))
 			}
 		})
@@ -367,11 +368,11 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 
 // A generator that is the limit says so: its CPU fills the time of what it times.
 func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		const each = 60 * time.Millisecond // virtual; CPU is real
 		what := cell("put", 1000, func(o *experiment.Overhead) { o.Count = 3 })
 		for _, busy := range []bool{true, false} {
-			b, n := newScripted(t, nil, nil, testLimits, what)
+			b, n := newScripted(t, nil, nil, scenariotest.Limits(), what)
 			n.put = func(context.Context) error {
 				for from := scenario.SelfCPU(); busy && scenario.SelfCPU()-from < each.Seconds(); {
 				}
@@ -409,12 +410,12 @@ func TestOverheadContentShareIsNoted(t *testing.T) {
 	}
 	for _, operation := range []string{"put", "get"} {
 		what := cell(operation, 4<<20)
-		b := newBench(t, nil, testLimits, what)
+		b := newBench(t, nil, scenariotest.Limits(), what)
 		if y := b.must(what); !noted(y.load.Notes) {
 			t.Errorf("%s: %q", operation, y.load.Notes)
 		}
 		small := cell(operation, 1000)
-		b = newBench(t, system.Options{"a": "50ms"}, testLimits, small)
+		b = newBench(t, system.Options{"a": "50ms"}, scenariotest.Limits(), small)
 		if y := b.must(small); noted(y.load.Notes) {
 			t.Errorf("slow %s: %q", operation, y.load.Notes)
 		}

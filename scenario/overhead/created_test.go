@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -36,7 +37,7 @@ func memNode(t *testing.T, opt system.Options) *mem.Node {
 
 func siteOf(mode system.Mode, cluster system.Cluster) scenario.Site {
 	return scenario.Site{
-		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: cluster, Seed: 1, Limits: testLimits,
+		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: cluster, Seed: 1, Limits: scenariotest.Limits(),
 		Event: func(string, string, string, time.Duration) {}, Say: func(string) {},
 	}
 }
@@ -59,7 +60,7 @@ func held(t *testing.T, n *mem.Node) int {
 func TestCloseRemovesWhatWasStored(t *testing.T) {
 	cells := []experiment.Cell{cell("get", 1000), cell("range", 1000), cell("update", 1000), cell("put-dir", 1000), cell("fill", 1000), cell("delete", 1000), cell("put-durable", 1000)}
 	for _, mode := range []system.Mode{system.Attach, system.Start} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			// Nothing is durable before the deadline of the operation.
 			n := memNode(t, system.Options{"settle": "1h", "a": "1ms"})
 			runner, err := Scenario{}.Prepare(t.Context(), siteOf(mode, given{node: n}), cells)
@@ -67,7 +68,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, c := range cells {
-				load, err := runner.Trial(t.Context(), c, uint64(i), scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})
+				load, err := runner.Trial(t.Context(), c, uint64(i), scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }, Progress: func(int64, int64) {}})
 				if err != nil {
 					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
 				}
@@ -102,7 +103,7 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		}
 		return runner
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		if err := prepared(t, onlyNode{memNode(t, nil)}).Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
 			t.Errorf("a node that cannot delete: %v", err)
 		}
@@ -137,14 +138,14 @@ func TestCloseSaysWhatStays(t *testing.T) {
 
 // A put that was cut off may have left what nobody can name: that is said, too.
 func TestCloseSaysWhatMayBeLeft(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		n := memNode(t, system.Options{"errors": "1"})
 		what := cell("put", 1000, fresh)
 		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{what})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := runner.Trial(t.Context(), what, 1, scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }}); err != nil {
+		if _, err := runner.Trial(t.Context(), what, 1, scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }, Progress: func(int64, int64) {}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "5 operations that failed may each have left an object") {
@@ -169,7 +170,7 @@ func (n *fullNode) Seed(ctx context.Context, name string, size int64, r io.Reade
 // A preparation that fails leaves nothing in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		n := &fullNode{memNode(t, nil), 3}
 		_, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{c})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {

@@ -1,6 +1,7 @@
 package overhead
 
 import (
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -23,7 +24,7 @@ func TestOverheadIntervalsCover(t *testing.T) {
 	sizes := []int64{1, 1000, 10_000, 60_000, 200_000}
 	rtts := []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond}
 	covered := map[string]int{}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		var cells []experiment.Cell
 		for _, size := range sizes {
 			cells = append(cells, cell("get", size, func(o *experiment.Overhead) { o.Count = 1 }))
@@ -35,7 +36,7 @@ func TestOverheadIntervalsCover(t *testing.T) {
 			b := newBench(t, system.Options{
 				"a": a.String(), "r": strconv.FormatFloat(r, 'g', -1, 64), "rate": strconv.Itoa(int(rate)), "dial": "1",
 				"noise": strconv.FormatFloat(0.02+0.1*rng.Float64(), 'g', -1, 64), "seed": strconv.Itoa(n + 1), "cache": "true",
-			}, testLimits, cells...)
+			}, scenariotest.Limits(), cells...)
 			var points []stats.CostPoint
 			for k, rtt := range rtts {
 				b.node.Change(func(m *mem.Model) { m.RTT = rtt })

@@ -7,13 +7,14 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // What the options of a system have taken away is told before anything is
 // stored, all of it at once, with the conditions that leave the cells out.
 func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		prepare := func(n system.Node, identity map[string]string, cells ...experiment.Cell) *scenario.UnfitError {
 			t.Helper()
 			_, err := Scenario{}.Prepare(t.Context(), siteOf(system.Start, given{n, identity}), cells)
@@ -66,7 +67,7 @@ func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
 
 // Prepares says what Prepare then does.
 func TestPrepares(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		four := func(o *experiment.Overhead) { o.Concurrency = 4 }
 		cells := []experiment.Cell{
 			cell("get", 1000), cell("stat", 1000, four), cell("get", 3000), cell("range", 10), cell("range", 20), cell("update", 500, four),

@@ -66,8 +66,7 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "CPU seconds of all the system's processes during the whole trial, divided by the timed operations: more than these cost, because the operation that primes connections, making objects cold, connecting anew, telling what is held and removing what was stored are in it"},
 		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
-		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		scenario.OthersBusy(),
 		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
 	}
 }
@@ -163,12 +162,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
 		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
 	}
-	put("system_rss_peak", in.Usage.SystemRSSPeak)
-	put("others_busy", in.Usage.OthersBusy)
-	put("box_cpu", in.Usage.BoxCPU)
-	put("emulator_thread", in.Usage.EmulatorThread)
-	put("busiest_cpu", in.Usage.BusiestCPU)
-	put("io_pressure", in.Usage.IOPressure)
+	scenario.PutUsage(in.Usage, put)
 	return m
 }
 

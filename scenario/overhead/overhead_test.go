@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
@@ -51,7 +52,7 @@ func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.N
 		t.Fatal(p)
 	}
 	b.runner, err = Scenario{}.Prepare(t.Context(), scenario.Site{
-		Use: use, Cluster: clusterOf{cluster, wrap(b.node)}, Client: client, Seed: 1, Limits: limits,
+		Use: use, Cluster: scenariotest.Replaced{Cluster: cluster, Node: wrap(b.node)}, Client: client, Seed: 1, Limits: limits,
 		Event: func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
 	}, cells)
 	if err != nil {
@@ -80,7 +81,7 @@ func (b *bench) trial(c experiment.Cell) (yield, error) {
 	summary := record.NewSummary()
 	var err error
 	b.trials++
-	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
+	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenario.Sink{Epoch: time.Now(), Progress: func(int64, int64) {}, Block: func(block []byte) error {
 		had := len(y.ops)
 		var err error
 		if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
@@ -132,18 +133,18 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 	} {
 		for _, connections := range []string{"keep", "fresh"} {
 			t.Run(c.operation+"/"+connections, func(t *testing.T) {
-				virtual(t, func(t *testing.T) {
+				scenariotest.Virtual(t, func(t *testing.T) {
 					what := cell(c.operation, size, func(o *experiment.Overhead) { o.Connections = connections })
-					b := newBench(t, opt, testLimits, what)
+					b := newBench(t, opt, scenariotest.Limits(), what)
 					y := b.must(what)
 					want := c.want
 					if connections == "fresh" {
 						want += dial * rtt
 					}
-					if got := y.metrics["duration_p50"]; !near(got, want) {
+					if got := y.metrics["duration_p50"]; !scenariotest.Near(got, want) {
 						t.Errorf("duration_p50 is %g, want %g", got, want)
 					}
-					if len(y.ops) != 5 || y.metrics["success_rate"] != 1 || !near(y.metrics["ops_rate"], 1/want) {
+					if len(y.ops) != 5 || y.metrics["success_rate"] != 1 || !scenariotest.Near(y.metrics["ops_rate"], 1/want) {
 						t.Errorf("%d operations, %v", len(y.ops), y.metrics)
 					}
 					for _, op := range y.ops {
@@ -159,7 +160,7 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 					if first != c.reads || expanded != c.puts {
 						t.Errorf("metrics %v", y.metrics)
 					}
-					if c.puts && (!near(y.metrics["expansion"], 1.5) || !near(y.metrics["absolute_per_op"], 1.5*size) || y.metrics["inodes_per_object"] != 1) {
+					if c.puts && (!scenariotest.Near(y.metrics["expansion"], 1.5) || !scenariotest.Near(y.metrics["absolute_per_op"], 1.5*size) || y.metrics["inodes_per_object"] != 1) {
 						t.Errorf("metrics %v", y.metrics)
 					}
 					if d := y.load.Details; len(d) == 0 || d[0].Kind != record.DetailPhase {
@@ -173,8 +174,8 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 
 // Every fault has its outcome, within the limits.
 func TestOverheadOutcomes(t *testing.T) {
-	limits := testLimits
-	soon := testLimits
+	limits := scenariotest.Limits()
+	soon := scenariotest.Limits()
 	soon.Deadline = experiment.Duration(2 * time.Second)
 	for name, c := range map[string]struct {
 		operation string
@@ -195,7 +196,7 @@ func TestOverheadOutcomes(t *testing.T) {
 		"truncated":    {"get", func(m *mem.Model) { m.Truncate = 1 }, limits, record.Truncated, "", time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
 				what := cell(c.operation, 20_000, func(o *experiment.Overhead) { o.Count = 2 })
 				b := newBench(t, nil, c.limits, what)
 				b.node.Change(c.fault)
@@ -221,9 +222,9 @@ func TestOverheadOutcomes(t *testing.T) {
 
 // A read that cannot be made cold is no measurement of a cold read.
 func TestOverheadColdOrNotAtAll(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		what := cell("get", 1000)
-		b := newBench(t, system.Options{"cache": "true"}, testLimits, what)
+		b := newBench(t, system.Options{"cache": "true"}, scenariotest.Limits(), what)
 		b.node.Change(func(m *mem.Model) { m.Warm = 1 })
 		y, err := b.trial(what)
 		if !errors.Is(err, system.ErrWarm) || len(y.ops) != 0 {
@@ -233,22 +234,22 @@ func TestOverheadColdOrNotAtAll(t *testing.T) {
 }
 
 func TestOverheadBounds(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		put := func(count int, time time.Duration) experiment.Cell {
 			return cell("put", 1, func(o *experiment.Overhead) { o.Count, o.Time = count, experiment.Duration(time) })
 		}
-		b := newBench(t, system.Options{"a": "1s"}, testLimits)
+		b := newBench(t, system.Options{"a": "1s"}, scenariotest.Limits())
 		for _, c := range []struct {
 			count int
 			time  time.Duration
 			want  int
 		}{{3, time.Hour, 3}, {100, 4500 * time.Millisecond, 5}, {100, time.Millisecond, 1}} {
-			if y := b.must(put(c.count, c.time)); len(y.ops) != c.want || !near(y.load.Seconds, float64(c.want)) {
+			if y := b.must(put(c.count, c.time)); len(y.ops) != c.want || !scenariotest.Near(y.load.Seconds, float64(c.want)) {
 				t.Errorf("count %d, time %s: %d operations in %g s", c.count, c.time, len(y.ops), y.load.Seconds)
 			}
 		}
 		many := cell("put", 1, func(o *experiment.Overhead) { o.Concurrency = 4 })
-		if y := b.must(many); len(y.ops) != 20 || !near(y.load.Seconds, 5) || !near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
+		if y := b.must(many); len(y.ops) != 20 || !scenariotest.Near(y.load.Seconds, 5) || !scenariotest.Near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
 			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics, y.load.Details)
 		}
 		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 0 {
@@ -259,13 +260,13 @@ func TestOverheadBounds(t *testing.T) {
 
 // A size that took too long is not tried again, nor a larger one, over this link.
 func TestOverheadSkipsWhatTookTooLong(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		at := func(operation string, size int64, delay time.Duration) experiment.Cell {
 			c := cell(operation, size, func(o *experiment.Overhead) { o.Count, o.Longest = 1, experiment.Duration(10*time.Second) })
 			c.Link.Delay = experiment.Duration(delay)
 			return c
 		}
-		b := newBench(t, system.Options{"rate": "1000"}, testLimits, at("get", 1000, 0), at("get", 100_000, 0))
+		b := newBench(t, system.Options{"rate": "1000"}, scenariotest.Limits(), at("get", 1000, 0), at("get", 100_000, 0))
 		for _, c := range []struct {
 			cell experiment.Cell
 			skip bool
@@ -289,10 +290,10 @@ func TestOverheadSkipsWhatTookTooLong(t *testing.T) {
 
 // Objects of fill stay; a deployment brought up anew begins at none.
 func TestOverheadFill(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		fill := cell("fill", 2000, func(o *experiment.Overhead) { o.Objects, o.Count, o.Concurrency = 100, 7, 3 })
 		opt := system.Options{"a": "10ms", "rate": "200000", "expansion": "3.3"}
-		b := newBench(t, opt, testLimits, fill)
+		b := newBench(t, opt, scenariotest.Limits(), fill)
 		for trial := range 3 {
 			y := b.must(fill)
 			kinds := map[record.OpKind]int{}
@@ -306,17 +307,17 @@ func TestOverheadFill(t *testing.T) {
 				t.Errorf("operations: %v", kinds)
 			}
 			m := y.metrics
-			if m["stored_objects"] != float64(50+100*trial) || !near(m["put_p50"], 0.02) || !near(m["get_p50"], 0.02) || !near(m["stat_p50"], 0.01) || m["duration_p50"] != m["put_p50"] {
+			if m["stored_objects"] != float64(50+100*trial) || !scenariotest.Near(m["put_p50"], 0.02) || !scenariotest.Near(m["get_p50"], 0.02) || !scenariotest.Near(m["stat_p50"], 0.01) || m["duration_p50"] != m["put_p50"] {
 				t.Errorf("trial %d: %v", trial, m)
 			}
-			if !near(m["expansion"], 3.3) || m["entries_per_object"] != 1 || !near(m["disk_per_byte"], 8192.0/2000) {
+			if !scenariotest.Near(m["expansion"], 3.3) || m["entries_per_object"] != 1 || !scenariotest.Near(m["disk_per_byte"], 8192.0/2000) {
 				t.Errorf("trial %d: %v", trial, m)
 			}
 		}
 		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 300 {
 			t.Errorf("%d objects (%v)", h.Objects, err)
 		}
-		if y := newBench(t, opt, testLimits, fill).must(fill); y.metrics["stored_objects"] != 50 {
+		if y := newBench(t, opt, scenariotest.Limits(), fill).must(fill); y.metrics["stored_objects"] != 50 {
 			t.Errorf("brought up anew: %v", y.metrics)
 		}
 	})
@@ -325,9 +326,9 @@ func TestOverheadFill(t *testing.T) {
 // What is stored is never what was stored before: a system that finds the same
 // content again would have nothing to do.
 func TestOverheadContentIsFresh(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		fill := cell("fill", 64, func(o *experiment.Overhead) { o.Concurrency, o.Count = 4, 1 })
-		b := newBench(t, nil, testLimits, fill)
+		b := newBench(t, nil, scenariotest.Limits(), fill)
 		for range 5 {
 			b.must(fill)
 		}
@@ -350,14 +351,14 @@ func TestOverheadContentIsFresh(t *testing.T) {
 }
 
 func TestOverheadEndsWithItsContext(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		what := cell("put", 1000, fresh)
-		b := newBench(t, system.Options{"a": "20s"}, testLimits, what)
+		b := newBench(t, system.Options{"a": "20s"}, scenariotest.Limits(), what)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		var ops []record.Op
 		begun := time.Now()
-		_, err := b.runner.Trial(ctx, what, 1, scenario.Sink{Epoch: begun, Block: func(block []byte) (err error) {
+		_, err := b.runner.Trial(ctx, what, 1, scenario.Sink{Epoch: begun, Progress: func(int64, int64) {}, Block: func(block []byte) (err error) {
 			ops, err = record.DecodeBlock(block, ops)
 			return err
 		}})
@@ -437,13 +438,13 @@ func TestOverheadMetricsAreDefined(t *testing.T) {
 		}
 		defined[m.Key] = true
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		seen := map[string]bool{"wire_bytes": true, "line": true, "line_share": true, "first_byte_line": true, "first_byte_line_share": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true} // of real processes and links
 		var cells []experiment.Cell
 		for _, operation := range []string{"put", "get", "fill"} {
 			cells = append(cells, cell(operation, 1000))
 		}
-		b := newBench(t, system.Options{"a": "1ms"}, testLimits, cells...)
+		b := newBench(t, system.Options{"a": "1ms"}, scenariotest.Limits(), cells...)
 		for _, c := range cells {
 			for key := range b.must(c).metrics {
 				if !defined[key] {
@@ -528,4 +529,10 @@ func TestOverheadLines(t *testing.T) {
 			t.Errorf("%s: share %v", c.name, m["line_share"])
 		}
 	}
+}
+
+type yield struct {
+	ops     []record.Op
+	load    scenario.Load
+	metrics map[string]float64
 }

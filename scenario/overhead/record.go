@@ -40,17 +40,11 @@ type spent struct {
 func (t *trial) record(op record.Op, c spent) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ops = append(t.ops, op)
 	if err := t.tally.add(op, c, t.sink.Epoch); err != nil {
 		return err
 	}
-	if t.sink.Progress != nil {
-		t.sink.Progress(t.tally.count, t.tally.moved)
-	}
-	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > scenario.FlushEvery {
-		return t.send()
-	}
-	return nil
+	t.sink.Progress(t.tally.count, t.tally.moved)
+	return t.log.Add(op)
 }
 
 func (y *tally) add(op record.Op, c spent, epoch time.Time) error {
@@ -91,21 +85,6 @@ func (y *tally) account(phases []system.Phase) {
 		}
 		y.phases[phase.Name] = append(y.phases[phase.Name], phase.Took.Seconds())
 	}
-}
-
-func (t *trial) flush() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.send()
-}
-
-func (t *trial) send() error {
-	if len(t.ops) == 0 {
-		return nil
-	}
-	err := t.sink.Block(record.AppendBlock(nil, t.ops))
-	t.ops, t.sent = t.ops[:0], time.Now()
-	return err
 }
 
 // load is what the trial says of itself. cpu is this process's at its beginning.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -20,14 +18,13 @@ type trial struct {
 	o    *experiment.Overhead
 	seed uint64 // of the content
 	sink scenario.Sink
+	log  *scenario.OpLog
 
 	directories []system.Ref // one for each worker, for put-dir
 
 	mu    sync.Mutex
 	tally tally
-	ops   []record.Op // not yet with the sink
-	sent  time.Time   // when the sink last had some
-	made  []object    // stored in this trial
+	made  []object // stored in this trial
 
 	unsettled bool // the trial has given up waiting until objects are durable
 }
@@ -35,7 +32,7 @@ type trial struct {
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
-		runner: r, cell: cell, o: cell.Overhead, sink: sink, sent: time.Now(),
+		runner: r, cell: cell, o: cell.Overhead, sink: sink, log: scenario.NewOpLog(sink.Block),
 		seed: scenario.MixSeed(seed, "content", 0), tally: tally{phases: map[string][]float64{}},
 	}
 	if r.site.Use.Mode == string(system.Attach) {
@@ -53,7 +50,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	} else {
 		load, err = t.repeat(ctx)
 	}
-	if e := t.flush(); err == nil {
+	if e := t.log.Flush(); err == nil {
 		err = e
 	}
 	if err == nil {

@@ -69,8 +69,7 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "largest sum, over the polls of the trial, of the resident set sizes of the system's processes; memory they share counts once per process"},
 		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Neither,
 			Help: "largest resident set size of the load generator"},
-		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		scenario.OthersBusy(),
 		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
 	}
 }

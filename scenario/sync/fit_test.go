@@ -42,16 +42,7 @@ func syncPlan(t *testing.T, src string) *experiment.Plan {
 type followerLinks struct{ nodes []*mem.Follower }
 
 func (l *followerLinks) Change(_ context.Context, c scenario.NetworkChange) error {
-	links := mem.Links{Up: map[int]float64{}, Down: map[int]float64{}, Apart: c.Apart}
-	for i, r := range c.Rates {
-		if r.Up > 0 {
-			links.Up[i] = r.Up / 8
-		}
-		if r.Down > 0 {
-			links.Down[i] = r.Down / 8
-		}
-	}
-	l.nodes[0].SetLinks(links)
+	l.nodes[0].SetLinks(scenariotest.Links(c))
 	return nil
 }
 

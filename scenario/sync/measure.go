@@ -3,11 +3,12 @@ package sync
 import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 )
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return []record.Metric{
+	return append([]record.Metric{
 		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
 			Help: "from the moment before the fresh node is started to the end of the first poll that reported that its best block is the chain's last and that everything that subscribes to the chain has followed; of an attached node, from the start of the watch to its own word; absent unless it is ok"},
 		{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower,
@@ -66,17 +67,7 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "load line divided by the time until it can serve, as the replay ends when everything has followed, too"},
 		{Key: "ok_rate", Name: "ok", Unit: "ratio", Better: record.Higher,
 			Help: "1 when the node could serve at last, 0 when it failed or came to its deadline; absent when a fault took it away for good"},
-		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU that the plimsoll process used, which asks the node and observes, in the load"},
-		{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower,
-			Help: "likewise of the link emulator, where it is a process of its own"},
-		{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
-			Help: "likewise of everything on the machine: near 1 it is the machine that was measured"},
-		scenario.EmulatorThread(),
-		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
-		scenario.IOPressure(),
-	}
+	}, nodes.MachineMetrics()...)
 }
 
 // Names of details of the kind [record.DetailFollower]. A value that the node does not report has none.

@@ -75,6 +75,9 @@ func (r *runner) findNodes(cells []experiment.Cell) error {
 	}
 	for i, n := range all {
 		_, ok := n.(system.Follower)
+		if !r.attached() {
+			_, ok = n.(system.ChainNode)
+		}
 		if problems := unfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
 			return &scenario.UnfitError{System: name, Problems: problems}
 		} else if !ok {

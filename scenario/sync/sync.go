@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -145,11 +146,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 			}
 		}
 	}
-	put("harness_cpu", in.Usage.HarnessCPU)
-	put("emulator_cpu", in.Usage.EmulatorCPU)
-	put("box_cpu", in.Usage.BoxCPU)
-	put("emulator_thread", in.Usage.EmulatorThread)
-	put("others_busy", in.Usage.OthersBusy)
-	put("io_pressure", in.Usage.IOPressure)
+	nodes.PutMachine(in.Usage, put)
 	return m
 }

@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"errors"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"io"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func (n *refuser) Put(ctx context.Context, name string, size int64, r io.Reader)
 // Sessions that are killed again and again do not use retries up: the pauses
 // between attempts are those of one session.
 func TestUploadBacksOffAcrossSessions(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(1, 100, func(u *experiment.Upload) {
 			u.Retries, u.Backoff = 6, experiment.Duration(time.Minute)
 		}))

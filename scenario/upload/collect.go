@@ -30,8 +30,7 @@ func (Collect) Metrics() []record.Metric {
 			Help: "CPU seconds of all the system's processes during the last session"},
 		record.Metric{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest sum, over the samples of the last session, of the resident set sizes of the system's processes; memory they share counts once per process"},
-		record.Metric{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU time that went to processes which are not part of the run"})
+		scenario.OthersBusy())
 }
 
 // Problems implements Scenario: whatever a system reports can be collected.
@@ -51,13 +50,6 @@ func (Collect) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cel
 	return &collectRunner{site, nodes[0]}, nil
 }
 
-// Measure computes a trial's metrics; see Metrics for their definitions.
-func (Collect) Measure(in scenario.Measured) map[string]float64 {
-	m := replayPolls(&in).metrics()
-	scenario.PutUsage(in.Usage, scenario.Numbers(m))
-	return m
-}
-
 type collectRunner struct {
 	site scenario.Site
 	node system.Node
@@ -69,19 +61,16 @@ func (*collectRunner) Close(context.Context) error { return nil }
 // Trial implements Runner: it polls for as long as was asked for, counted from
 // the trial's epoch, or until ctx ends.
 func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
-	p := newPolls(r.site, r.node, sink, cell.Collect.Every.Std())
+	p := newPolls(r.node, sink, cell.Collect.Every.Std())
 	if err := p.restore(); err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
 	}
 	report := func() {
-		if sink.State == nil {
-			return
-		}
 		s := scenario.State{At: sink.Now()}
 		p.sofar(&s)
 		sink.State(s)
 	}
-	p.told = report
+	p.polled = report
 	ctx, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
 	end, err := p.begin(ctx, cancel)

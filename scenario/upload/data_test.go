@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/validity"
@@ -41,7 +42,7 @@ func TestUploadUnreadableData(t *testing.T) {
 		"longer":   func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("b", 100)), 0o644) },
 	} {
 		dir := tree(t, map[string]string{"a": "aaaa", "b": "bbbb", "c/d": "dddd"})
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			cell := uploadCell(0, 0)
 			cell.Data = experiment.Data{Directory: dir, Copies: 1}
 			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
@@ -79,7 +80,7 @@ func TestUploadUnreadableData(t *testing.T) {
 // Errors, hangs and a system that loses its bytes: in the end each object is
 // there once, and what was wrong is in the operations.
 func TestUploadThroughTrouble(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"}, uploadCell(60, 3000, func(u *experiment.Upload) {
 			u.Concurrency, u.Retries = 4, 50
 		}))
@@ -98,7 +99,7 @@ func TestUploadThroughTrouble(t *testing.T) {
 		if outcomes[record.OK] != 60 || outcomes[record.Stalled] == 0 || outcomes[record.Error] == 0 || len(outcomes) != 3 {
 			t.Errorf("outcomes %v", outcomes)
 		}
-		if want := 60 / float64(60+outcomes[record.Stalled]+outcomes[record.Error]); !near(y.metrics["success_rate"], want) {
+		if want := 60 / float64(60+outcomes[record.Stalled]+outcomes[record.Error]); !scenariotest.Near(y.metrics["success_rate"], want) {
 			t.Errorf("success rate %v, want %v", y.metrics["success_rate"], want)
 		}
 	})
@@ -112,7 +113,7 @@ func TestUploadVerifies(t *testing.T) {
 		record.Truncated:  func(m *mem.Model) { m.Truncate = 1 },
 		record.Error:      func(m *mem.Model) { m.Errors = 1 },
 	} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(400, 1000, func(u *experiment.Upload) { u.Verify = 0.5 }))
 			f := b.faulty(nil)
 			f.after = func(string, int) error {
@@ -143,7 +144,7 @@ func TestUploadVerifies(t *testing.T) {
 // In an attached system what was stored is removed in the end where that was
 // asked for, by the session that ends the trial; an interrupted one removes nothing.
 func TestUploadRemoves(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.After = "remove" }))
 		b.mode = "attach"
 		if _, err := b.mem.Seed(t.Context(), "someone's", 1, strings.NewReader("x")); err != nil {
@@ -170,7 +171,7 @@ func TestUploadRemoves(t *testing.T) {
 
 // All times are those of the trial's clock, whatever the wall clock says.
 func TestUploadHasTheTrialsClock(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10))
 		b.epoch = time.Now().Add(-1000 * time.Hour)
 		b.must()
@@ -188,13 +189,13 @@ func TestUploadHasTheTrialsClock(t *testing.T) {
 }
 
 func TestCollectPollsAndStoresNothing(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		cluster, err := mem.System{}.Start(t.Context(), system.Deployment{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cell := experiment.Cell{ID: "c001", Collect: &experiment.Collect{Every: experiment.Duration(time.Minute), For: experiment.Duration(10 * time.Minute)}}
-		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"}, Cluster: cluster, Limits: testLimits}, []experiment.Cell{cell})
+		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"}, Cluster: cluster, Limits: scenariotest.Limits()}, []experiment.Cell{cell})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +247,7 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 			seen[m.Key], defined[m.Key] = true, true
 		}
 	}
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10, func(u *experiment.Upload) { u.Verify = 1 }))
 		y := b.must()
 		in := measuredFrom(b.ledger, b.cell, y.load)

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -78,7 +79,7 @@ func (n *moody) Delete(ctx context.Context, ref system.Ref) error {
 // A put whose answer was lost has stored its object. That the question what it
 // left is not answered either is no proof against it: nothing is deleted.
 func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(3, 1000))
 		n := &moody{Node: b.mem, lost: errors.New("connection reset")}
 		asked := 0
@@ -102,7 +103,7 @@ func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
 // What is proven to be wrong is removed; our own data that cannot be read proves
 // nothing.
 func TestInspect(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 1000))
 		b.must()
 		all, err := b.mem.List(t.Context())
@@ -110,7 +111,7 @@ func TestInspect(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := &moody{Node: b.mem}
-		trial := &trial{runner: &runner{site: scenario.Site{Limits: testLimits}, node: n}, set: b.set()}
+		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set()}
 		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
 		for _, o := range all {
 			object := slices.IndexFunc([]int{0, 1}, func(i int) bool { return pre+trial.set.Object(i).Name == o.Name })
@@ -159,7 +160,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 		lose bool
 		want string // in the error; empty: it goes on
 	}{{"they are there", false, "the list is not to be believed"}, {"they are gone", true, ""}} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(20, 100))
 			n := &moody{Node: b.mem}
 			b.node = n
@@ -188,7 +189,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 // What was to be removed at the end is removed when an exit condition ends the
 // trial, too.
 func TestUploadRemovesAfterAStop(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.Upload) { u.After = "remove" }))
 		b.mode = "attach"
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -210,7 +211,7 @@ func TestUploadRemovesAfterAStop(t *testing.T) {
 // Objects that never become durable are not waited for one after the other: all
 // of them together have twice upload.settle after the last was accepted.
 func TestUploadManyNeverDurable(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		settle := 2 * time.Hour
 		b := newUploadBench(t, system.Options{"settle": "10000h"}, uploadCell(200, 10, func(u *experiment.Upload) {
 			u.Slot, u.Concurrency, u.Settle = "accepted", 4, experiment.Duration(settle)
@@ -225,7 +226,7 @@ func TestUploadManyNeverDurable(t *testing.T) {
 
 // A daemon that is not there when it is asked makes no object less durable.
 func TestUploadSettleIsAskedAgain(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"settle": "10s"}, uploadCell(5, 10))
 		n := &moody{Node: b.mem}
 		asked := 0
@@ -248,7 +249,7 @@ func TestUploadSettleIsAskedAgain(t *testing.T) {
 // A later session counts what the operations say: our own deadlines are no
 // failures of the server, and what could not be read was never put.
 func TestUploadCountsGoOn(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(30, 10))
 		for i := range 20 {
 			b.ledger.ops = append(b.ledger.ops,
@@ -256,12 +257,8 @@ func TestUploadCountsGoOn(t *testing.T) {
 				record.Op{Kind: record.OpPut, Object: uint32(i), Outcome: record.OK},
 				record.Op{Kind: record.OpPutDurable, Object: uint32(i), Outcome: record.OK})
 		}
-		trial := &trial{
-			runner: &runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, u: b.cell.Upload, set: b.set(),
-			sink: scenario.Sink{Now: func() time.Duration { return time.Hour }, Journal: b.ledger},
-			jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{}, tally: newUploadTally(),
-		}
-		trial.queue, trial.pre = newQueue(30, trial.sink.Now), trial.trialNames(b.cell, 42)
+		sink := scenario.Sink{Now: func() time.Duration { return time.Hour }, Journal: b.ledger}
+		trial := newTrial(&runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, b.cell, 42, sink, b.set())
 		for i := range 30 {
 			job := record.Job{Object: int64(i), State: record.JobAccepted, Attempts: 2, Began: 1, Accepted: 2, Name: trial.name(i), Size: 10}
 			if i >= 20 {
@@ -275,9 +272,9 @@ func TestUploadCountsGoOn(t *testing.T) {
 		if err := trial.replay(&restored{refs: newHashes()}); err != nil {
 			t.Fatal(err)
 		}
-		y := totalsOf(measuredFrom(b.ledger, b.cell, scenario.Load{}))
-		if trial.tally.finished != 20 || y.finished != 20 || y.failures != 0 || y.touched != 25 || y.begun != 55 {
-			t.Errorf("finished %d failures %d touched %d begun %d", y.finished, y.failures, y.touched, y.begun)
+		m := Scenario{}.Measure(*measuredFrom(b.ledger, b.cell, scenario.Load{}))
+		if trial.tally.finished != 20 || m["puts_ended"] != 20 || m["success_rate"] != 1 || m["attempts_per_object"] != 55.0/25 {
+			t.Errorf("finished %d, metrics %v", trial.tally.finished, m)
 		}
 	})
 }
@@ -285,7 +282,7 @@ func TestUploadCountsGoOn(t *testing.T) {
 // A verification that is interrupted goes on where it was: only what was under way
 // then, and what had to be put again since, is fetched twice.
 func TestUploadVerificationGoesOn(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.Upload) { u.Verify = 1 }))
 		n := &moody{Node: b.mem}
 		b.node = n

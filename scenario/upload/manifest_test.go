@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"errors"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // A directory that has changed between two sessions is refused, and the error
 // names what has changed; put back as it was, the trial goes on.
 func TestUploadNamesChangedFiles(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		base := t.TempDir()
 		write := func(name, text string) {
 			path := filepath.Join(base, "films", name)

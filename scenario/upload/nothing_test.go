@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 // none of the system's.
 func TestNothingReachedTheServers(t *testing.T) {
 	for expansion, want := range map[string]bool{"0": true, "1": false} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			y := newUploadBench(t, system.Options{"a": "1s", "expansion": expansion}, uploadCell(3, 100)).must()
 			told := slices.ContainsFunc(y.load.Notes, func(n string) bool { return strings.HasPrefix(n, "nothing reached the storage servers") })
 			if told != want {

@@ -3,7 +3,9 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -31,7 +35,7 @@ func (n *startled) Costs(ctx context.Context) (system.Costs, error) {
 // What a coin is comes from the readings: that the account did not answer once
 // makes no amount another one. What the budget cost before the trial counts.
 func TestSpentOfASystemThatWasNotReady(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000))
 		b.node = &startled{Node: b.mem}
 		before, _ := collect.Baseline([]system.Reading{system.Money(system.ReadSpentPrefix+"upload", new(big.Int), 9)})
@@ -40,7 +44,7 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		y := b.must()
-		if got := y.metrics["spent"]; !near(got, 30_500e-9) {
+		if got := y.metrics["spent"]; !scenariotest.Near(got, 30_500e-9) {
 			t.Errorf("spent %v", got)
 		}
 		for _, s := range b.states {
@@ -72,11 +76,11 @@ func TestPollLatency(t *testing.T) {
 			{call("a", 2, ""), call("b", 2, "")}, {call("a", 2, ""), call("b", 0, "connection refused: nobody there")},
 		}, map[string]float64{"poll_p50": 4, "poll_gaps": 1}},
 	} {
-		p := &polls{}
+		var polls []record.Poll
 		for i, calls := range c.polls {
-			p.tally.add(record.Poll{Seq: int64(i), Calls: calls})
+			polls = append(polls, record.Poll{Seq: int64(i), Calls: calls})
 		}
-		m := p.tally.metrics()
+		m := Collect{}.Measure(scenario.Measured{Polls: slices.Values(polls)})
 		for key, want := range c.want {
 			if got := m[key]; got != want {
 				t.Errorf("%s: %s is %v, want %v", c.name, key, got, want)
@@ -87,11 +91,35 @@ func TestPollLatency(t *testing.T) {
 
 // Both bandwidths of a test are of the same time: that in which it stored.
 func TestBandwidthsHaveOneWindow(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
 		m := b.must().metrics
 		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file || absolute > 3.1*file {
 			t.Errorf("absolute bytes are three times the file bytes, their bandwidths %v and %v", absolute, file)
 		}
 	})
+}
+
+// Months of trouble are a few spans: one for each kind, and a bounded number of kinds.
+func TestTroubleIsBounded(t *testing.T) {
+	var polls []record.Poll
+	for hour := range 5000 {
+		at := time.Duration(hour) * time.Hour
+		polls = append(polls, record.Poll{
+			Start:    at,
+			Calls:    []record.PollCall{{Name: "/wallet", Start: at, Error: fmt.Sprintf("timeout: no answer within %dms", hour)}},
+			Readings: []record.Reading{{Name: "height", Bad: fmt.Sprintf("fell from %d to 3", hour)}, {Name: "files", Value: 3}},
+		})
+	}
+	all := readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble
+	if len(all) != 2 || *all[0] != (trouble{"call failed", "/wallet", "timeout", 5000, 0, 4999 * 3600, "timeout: no answer within 0ms"}) ||
+		all[1].class != "fell from" || all[1].count != 5000 {
+		t.Errorf("%+v", all)
+	}
+	for i := range polls {
+		polls[i].Calls[0].Name = fmt.Sprint("/", i)
+	}
+	if all := readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble; len(all) != mostTrouble {
+		t.Errorf("%d kinds", len(all))
+	}
 }

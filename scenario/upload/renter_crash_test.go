@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -75,7 +76,7 @@ func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
 		t.Run(dialect.name, func(t *testing.T) {
 			adopted := 0
 			for first, over := 1, false; !over; first++ {
-				virtual(t, func(t *testing.T) {
+				scenariotest.Virtual(t, func(t *testing.T) {
 					sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 1 << 20})
 					t.Cleanup(sim.Close)
 					opt := system.Options{"url": dialect.url(sim), "password": simPassword}
@@ -139,7 +140,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 		}
 	}()
 	if s.bench == nil {
-		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: testLimits, epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.Upload) {
+		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: scenariotest.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.Upload) {
 			u.Concurrency, u.Slot, u.Verify = 1, "accepted", 1
 		})}
 	}

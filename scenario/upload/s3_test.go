@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/s3"
@@ -30,7 +31,7 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 		u.Concurrency, u.Verify, u.Poll = 5, 1, experiment.Duration(200*time.Millisecond)
 	})
 	cell.Data.Spread = experiment.SizeRange{From: 1, To: 100e3}
-	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: testLimits, mode: "start", epoch: time.Now()}
+	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start", epoch: time.Now()}
 	pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(cell, 42)
 	var err error
 	if b.cluster, err = sys.Start(systemtest.Context(t), d); err != nil {
@@ -118,7 +119,7 @@ func TestUploadCostsLittleBesidesPuts(t *testing.T) {
 	systemtest.Need(t, "versitygw", sys.Check(t.Context(), nil))
 	hosts := systemtest.Hosts(t, 2)
 	cell := uploadCell(400, 20_000, nil...)
-	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: testLimits, mode: "start"}
+	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start"}
 	var err error
 	if b.cluster, err = sys.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)

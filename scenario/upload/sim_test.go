@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/siasim"
@@ -53,7 +54,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 	cell := uploadCell(objects, 1, append([]func(*experiment.Upload){func(u *experiment.Upload) {
 		u.Concurrency, u.Slot, u.Poll, u.Settle = 5, "accepted", experiment.Duration(weeksPoll), experiment.Duration(time.Second)
 	}}, set...)...)
-	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: testLimits, mode: "attach"}
+	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "attach"}
 	b.limits.Deadline, b.limits.Stall = experiment.Duration(30*day), experiment.Duration(30*day)
 	b.name, b.node, b.epoch = "siad", cluster.Nodes()[0].(system.Store), time.Now()
 	b.state = func(scenario.State) { b.states = b.states[:0] } // one a second of 25 days
@@ -172,11 +173,6 @@ func (w *weeks) check() {
 	}
 }
 
-// told reports whether an event begins so.
-func (w *weeks) told(what, detail string) bool {
-	return slices.ContainsFunc(w.ledger.events, func(e record.Event) bool { return e.What == what && strings.HasPrefix(e.Detail, detail) })
-}
-
 func (w *weeks) stored() int {
 	return w.ledger.count(record.JobAccepted) + w.ledger.count(record.JobDurable)
 }
@@ -286,26 +282,15 @@ func TestUploadWeeksOnSia(t *testing.T) {
 					w.t.Errorf("at %v: readings are marked absurd: %v", p.Start, absurd)
 				}
 			}
-			// What stays a gap stands in the record once with its moment, then with its number.
-			for _, want := range []string{
-				"/renter/files, 5 d after the trial began: connection refused", "/renter/files, 9 d 22 h after the trial began: HTML instead of JSON",
-				"/renter/files, HTML instead of JSON: 2 times so far, from 9 d 22 h to 10 d after",
-			} {
-				if !w.told(whatGap, want) {
-					w.t.Errorf("no event says %q: %v", want, w.ledger.events)
+			kinds := map[string]int64{}
+			for _, k := range readPolls(&scenario.Measured{Polls: slices.Values(w.ledger.polls)}).trouble {
+				kinds[k.subject+", "+k.class] = k.count
+				if k.what == "reading not used" && (k.count != 12 || k.from < (15*day).Seconds() || k.to >= (16*day).Seconds()) {
+					w.t.Errorf("absurd readings: %+v", k)
 				}
 			}
-			first, later := 0, 0
-			for _, e := range w.ledger.events {
-				if e.What == whatAbsurd && strings.Contains(e.Detail, ", 15 d after") && !strings.Contains(e.Detail, "times so far") {
-					first++
-				}
-				if e.What == whatAbsurd && strings.Contains(e.Detail, "12 times so far, from 15 d ") && strings.Contains(e.Detail, "to 15 d 22 h") {
-					later++
-				}
-			}
-			if first == 0 || first != later || len(w.ledger.events) > 60 {
-				w.t.Errorf("of absurd readings %d events tell the first, %d the number; %d events in all: %v", first, later, len(w.ledger.events), w.ledger.events)
+			if kinds["/renter/files, connection refused"] != 1 || kinds["/renter/files, HTML instead of JSON"] != 2 || len(w.ledger.events) > 60 {
+				w.t.Errorf("%v; %d events", kinds, len(w.ledger.events))
 			}
 			for _, j := range w.ledger.jobs {
 				if j.Accepted > 18*day+time.Minute && j.Accepted < 21*day {
@@ -330,7 +315,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			if testing.Short() && test.name != "money" {
 				t.Skip("25 days, even in virtual time")
 			}
-			virtual(t, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
 				w := newWeeks(t, objects, siasim.Config{Faults: test.faults})
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 40*day, fmt.Errorf("it did not end"))
 				defer cancel()

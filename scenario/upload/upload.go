@@ -92,8 +92,7 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "CPU seconds of all the system's processes during the last session"},
 		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest sum, over the samples of the last session, of the resident set sizes of the system's processes; memory they share counts once per process"},
-		{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU time that went to processes which are not part of the run"},
+		scenario.OthersBusy(),
 		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
 	})...)
 }
@@ -122,14 +121,4 @@ func uploadUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell
 		}
 	}
 	return nil
-}
-
-// Measure computes a trial's metrics; see Metrics for their definitions.
-func (Scenario) Measure(in scenario.Measured) map[string]float64 {
-	polls := replayPolls(&in)
-	m := polls.metrics()
-	put := scenario.Numbers(m)
-	uploadFacts(&in, polls, m, put)
-	scenario.PutUsage(in.Usage, put)
-	return m
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -188,7 +189,7 @@ func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *upl
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(), limits: testLimits, mode: "start"}
+	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start"}
 	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
 	return b
 }
@@ -201,7 +202,7 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal) (yield, error) {
 	b.t.Helper()
 	runner, err := Scenario{}.Prepare(ctx, scenario.Site{
-		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: clusterOf{b.cluster, b.node}, Seed: 1, Limits: b.limits,
+		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: scenariotest.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
 		Run: "0123abcd", Kept: b.kept, Base: b.base, Steady: b.steady,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
@@ -214,7 +215,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 	var y yield
 	from := len(b.ops)
 	y.load, err = runner.Trial(ctx, b.cell, 42, scenario.Sink{
-		Epoch: b.epoch, Journal: journal, Paid: b.paid, Now: func() time.Duration { return time.Since(b.epoch) },
+		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
 			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {
@@ -313,7 +314,7 @@ func puts(ops []record.Op) map[uint32]int {
 }
 
 func TestUploadStoresAll(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"}, uploadCell(20, 1000, func(u *experiment.Upload) { u.Concurrency, u.Verify = 4, 1 }))
 		y := b.must()
 		if err := b.holds(); err != nil {
@@ -325,7 +326,7 @@ func TestUploadStoresAll(t *testing.T) {
 			"attempts_per_object": 1, "accept_p50": 2, "file_bandwidth": 2000, "file_rate": 2, "accepted_bytes": 20_000,
 			"absolute_bytes": 30_000, "expansion": 1.5, "storage_efficiency": 1 / 1.5, "absolute_per_file": 1500, "verified": 20, "verify_failed": 0, "spent": 20_000e-9,
 		} {
-			if got, ok := m[key]; !ok || !near(got, want) {
+			if got, ok := m[key]; !ok || !scenariotest.Near(got, want) {
 				t.Errorf("%s is %v (%v), want %v", key, got, ok, want)
 			}
 		}
@@ -406,7 +407,7 @@ func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
 }
 
 func TestUploadRetriesWithBackOff(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(1, 10, func(u *experiment.Upload) { u.Retries = 7 }))
 		f := b.faulty(func(_ string, n int) error {
 			if n < 8 {
@@ -427,7 +428,7 @@ func TestUploadRetriesWithBackOff(t *testing.T) {
 			t.Error(err)
 		}
 		m := y.metrics
-		if m["attempts_per_object"] != 8 || !near(m["success_rate"], 1.0/8) || m["failed"] != 0 || m["accepted"] != 1 {
+		if m["attempts_per_object"] != 8 || !scenariotest.Near(m["success_rate"], 1.0/8) || m["failed"] != 0 || m["accepted"] != 1 {
 			t.Errorf("metrics %v", m)
 		}
 	})
@@ -436,7 +437,7 @@ func TestUploadRetriesWithBackOff(t *testing.T) {
 // Refused, failed and unreadable objects are given up apart from each other, and
 // the others are stored meanwhile.
 func TestUploadGivesUp(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(6, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
 		f := b.faulty(func(name string, n int) error {
 			switch {
@@ -462,7 +463,7 @@ func TestUploadGivesUp(t *testing.T) {
 			t.Errorf("job %+v", j)
 		}
 		m := y.metrics
-		if m["failed"] != 1 || m["refused"] != 1 || m["accepted"] != 4 || !near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
+		if m["failed"] != 1 || m["refused"] != 1 || m["accepted"] != 4 || !scenariotest.Near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
 			t.Errorf("metrics %v, puts %v", m, f.puts)
 		}
 		classes := map[string]int{}
@@ -489,7 +490,7 @@ func TestUploadGivesUp(t *testing.T) {
 // A system is full when attempts in a row find no room, and is not any more once
 // it takes an object.
 func TestUploadFull(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
 		full := true
 		b.faulty(func(name string, n int) error {
@@ -521,7 +522,7 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 		retries int
 		listing bool // the system lists, and cannot be asked by name
 	}{{0, false}, {3, false}, {0, true}} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			retries := c.retries
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Retries = retries }))
 			f := b.faulty(nil)
@@ -555,7 +556,7 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 // An object is under way until it is accepted, or until it is durable.
 func TestUploadSlots(t *testing.T) {
 	for slot, want := range map[string]time.Duration{"accepted": 5 * time.Second, "auto": 55 * time.Second, "durable": 55 * time.Second} {
-		virtual(t, func(t *testing.T) {
+		scenariotest.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.Slot, u.Concurrency = slot, 2 }))
 			b.must()
 			last, durable := time.Duration(0), time.Duration(0)
@@ -575,7 +576,7 @@ func TestUploadSlots(t *testing.T) {
 // An object that does not become durable holds its slot for upload.settle, is
 // asked about again at the end, and is counted.
 func TestUploadNeverDurable(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"settle": "1h50m"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Settle = experiment.Duration(30 * time.Minute) }))
 		y := b.must()
 		// The first was accepted 90 minutes before the end came, and has half an
@@ -592,7 +593,7 @@ func TestUploadNeverDurable(t *testing.T) {
 // An exit condition ends a trial: what was under way is looked into, a last poll
 // is made, and there is a result.
 func TestUploadStops(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.Upload) { u.Concurrency = 4 }))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.state = func(s scenario.State) {
@@ -638,7 +639,7 @@ func TestUploadStops(t *testing.T) {
 // An interrupted trial ends quickly, although the system does not answer, and
 // another session goes on with it.
 func TestUploadInterrupted(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(10, 10))
 		ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
 		defer cancel()
@@ -657,4 +658,10 @@ func TestUploadInterrupted(t *testing.T) {
 			t.Errorf("%d puts, metrics %v", n, y.metrics)
 		}
 	})
+}
+
+type yield struct {
+	ops     []record.Op
+	load    scenario.Load
+	metrics map[string]float64
 }

@@ -3,6 +3,8 @@ package renterd
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
@@ -58,7 +60,7 @@ func (s uploadSettings) packing() (enabled bool, err error) {
 		Enabled *bool `json:"enabled"`
 	}
 	if err := json.Unmarshal(s["packing"], &p); err != nil || p.Enabled == nil {
-		return false, fmt.Errorf("settings/upload do not tell whether packing is on (%.80s)", s["packing"])
+		return false, fmt.Errorf("renterd: settings/upload do not say whether packing is on (%.80s)", s["packing"])
 	}
 	return *p.Enabled, nil
 }
@@ -69,7 +71,7 @@ func (s uploadSettings) redundancy() (minimum, total int64, err error) {
 		Total int64 `json:"totalShards"`
 	}
 	if err := json.Unmarshal(s["redundancy"], &r); err != nil || r.Min < 1 || r.Total < r.Min {
-		return 0, 0, fmt.Errorf("settings/upload tell no redundancy (%.80s)", s["redundancy"])
+		return 0, 0, fmt.Errorf("renterd: settings/upload report no redundancy (%.80s)", s["redundancy"])
 	}
 	return r.Min, r.Total, nil
 }
@@ -78,22 +80,13 @@ func (s uploadSettings) redundancy() (minimum, total int64, err error) {
 func (s uploadSettings) with(enabled bool) (uploadSettings, error) {
 	packing := map[string]json.RawMessage{}
 	if err := json.Unmarshal(s["packing"], &packing); err != nil {
-		return nil, fmt.Errorf("settings/upload: packing: %w", err)
+		return nil, fmt.Errorf("renterd: settings/upload: packing: %w", err)
 	}
-	packing["enabled"] = json.RawMessage("false")
-	if enabled {
-		packing["enabled"] = json.RawMessage("true")
-	}
-	text, err := json.Marshal(packing)
-	if err != nil {
-		return nil, err
-	}
-	out := uploadSettings{}
-	for k, v := range s {
-		out[k] = v
-	}
-	out["packing"] = text
-	return out, nil
+	packing["enabled"] = json.RawMessage(strconv.FormatBool(enabled))
+	out := maps.Clone(s)
+	var err error
+	out["packing"], err = json.Marshal(packing)
+	return out, err
 }
 
 type buffer struct {
@@ -106,7 +99,7 @@ type contract struct {
 	Archived  string       `json:"archivalReason"` // why it is not in use any more, such as renewed; empty: it is
 	State     string       `json:"state"`          // pending until it is on the chain
 	ID        string       `json:"id"`
-	Size      float64      `json:"size"` // bytes; a figure that underflowed is no error here
+	Size      sia.Bytes    `json:"size"`
 	Price     sia.Hastings `json:"contractPrice"`
 	Funds     sia.Hastings `json:"initialRenterFunds"`
 	Spending  struct {
@@ -115,6 +108,50 @@ type contract struct {
 		SectorRoots sia.Hastings `json:"sectorRoots"`
 		Uploads     sia.Hastings `json:"uploads"`
 	} `json:"spending"`
+}
+
+// accounts says what a contract pays for: it cost the money that was put into it and its
+// price, which is paid on top; what the node says that it spent comes off the money in it.
+func accounts() sia.Accounts[contract] {
+	return sia.Accounts[contract]{
+		Total: func(c contract) sia.Hastings { return c.Funds.Plus(c.Price) },
+		Unspent: func(c contract) sia.Hastings {
+			s := c.Spending
+			return c.Funds.Minus(s.Uploads, s.FundAccount, s.Deletions, s.SectorRoots)
+		},
+		Purposes: []sia.Purpose[contract]{
+			{Name: "fees", Of: func(c contract) sia.Hastings { return c.Price }},
+			{Name: "upload", Of: func(c contract) sia.Hastings { return c.Spending.Uploads }},
+			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.Spending.FundAccount }},
+			{Name: "deletions", Of: func(c contract) sia.Hastings { return c.Spending.Deletions }},
+			{Name: "roots", Of: func(c contract) sia.Hastings { return c.Spending.SectorRoots }},
+		},
+	}
+}
+
+type walletAnswer struct {
+	Spendable   sia.Hastings `json:"spendable"` // without what unconfirmed transactions take
+	Unconfirmed sia.Hastings `json:"unconfirmed"`
+	Immature    sia.Hastings `json:"immature"`
+}
+
+type consensusAnswer struct {
+	Synced bool     `json:"synced"`
+	Height *float64 `json:"blockHeight"`
+}
+
+// bucketAnswer is of the bucket. Absolute bytes fall on delete and have nothing of what
+// waits in buffers. Uploaded bytes are the sizes of the node's active contracts, whatever
+// bucket is asked for; they lag by seconds and do not fall on delete. Multipart uploads
+// are those of S3 clients that were begun: ours, and all others that are under way, are
+// not among them, so that the node does not report how many there are.
+type bucketAnswer struct {
+	Objects   *float64 `json:"numObjects"`
+	Multipart *float64 `json:"numUnfinishedObjects"`
+	Bytes     *float64 `json:"totalObjectsSize"`
+	Sectors   *float64 `json:"totalSectorsSize"`
+	Uploaded  *float64 `json:"totalUploadedSize"`
+	Health    *float64 `json:"minHealth"`
 }
 
 type host struct {

@@ -1,52 +1,45 @@
 package renterd
 
 import (
-	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// api is a renterd's HTTP API. All of it needs the password.
-type api struct {
-	base   *url.URL
-	header http.Header
-	client *web.Client
+// connect makes an API without asking the node anything. All of it needs the password.
+func connect(base *url.URL, password string, from testbed.Host) (*sia.API, error) {
+	return sia.Connect(name, base.JoinPath("/api"), nil, password, from, explain)
 }
 
-func connect(base *url.URL, password string, from testbed.Host) (*api, error) {
-	client, err := web.New(name, from.Dial, system.HTTPTarget{URL: base})
-	if err != nil {
-		return nil, err
+// hostFull is what a host says that has no room for a sector, in the line for it
+// of the answer to an upload of which a slab failed.
+const hostFull = "host responded with error: failed to write sector: failed to read response: not enough storage"
+
+// explain adds what a status and its text mean.
+func explain(err error) error {
+	var e *web.StatusError
+	if !errors.As(err, &e) {
+		return err
 	}
-	// An upload is answered when it is stored, and refused while it is sent.
-	patient := client.Patient()
-	client.Close()
-	return &api{base: base, header: web.Login(nil, "", password), client: patient}, nil
-}
-
-// url is that of a route; key, an object's key or the beginning of some, ends it.
-func (a *api) url(route, key string, query url.Values) *url.URL {
-	u := *a.base
-	u.Path = strings.TrimSuffix(a.base.Path, "/") + "/api/" + route + key // escaped when it is sent
-	u.RawQuery = query.Encode()
-	return &u
-}
-
-func (a *api) get(ctx context.Context, u *url.URL, out any) error {
-	return explain(a.client.JSON(ctx, http.MethodGet, u, a.header, nil, out))
-}
-
-func (a *api) send(ctx context.Context, method string, u *url.URL, in, out any) error {
-	return explain(a.client.JSON(ctx, method, u, a.header, in, out))
-}
-
-// contracts are the active ones; the answer is null before the first.
-func (a *api) contracts(ctx context.Context) (all []contract, err error) {
-	err = a.get(ctx, a.url("bus/contracts", "", nil), &all)
-	return all, err
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password", err, system.ErrAuth)
+	case strings.Contains(e.Said, "bucket not found"):
+		return fmt.Errorf("%w; set option `bucket` to one that is there", err)
+	case strings.Contains(e.Said, "not enough hosts"), strings.Contains(e.Said, "not enough contracts"):
+		return fmt.Errorf("%w: %w; lower option `total_shards`, or give the node more contracts", err, system.ErrTooFew)
+	case strings.Contains(e.Text, hostFull):
+		// Before the answer, which is long: it has a line for each host.
+		return fmt.Errorf("%w on %d hosts: %w", system.ErrQuota, strings.Count(e.Text, hostFull), err)
+	case e.Status == http.StatusNotFound:
+		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
+	}
+	return err
 }

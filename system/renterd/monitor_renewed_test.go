@@ -25,10 +25,10 @@ const renewed = `[
 // told beside the new one's.
 func TestRenewedContractsAreToldBeside(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "contracts after: spending")[0]
-	e.Query = allContracts
+	e.Query = allContracts()
 	e.Answer.Body = replay.Body{Text: renewed, JSON: true}
 	got := map[string]system.Reading{}
-	all, err := on(t, []replay.Exchange{e}).readContracts(t.Context())
+	all, err := on(t, []replay.Exchange{e}).Calls()[0].Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func everything(t *testing.T) []replay.Exchange {
 	hosts[0].Body.Text = `{"offset":0,"limit":1000,"filterMode":"allowed","usabilityMode":"usable"}`
 	hosts[0].Answer = replay.Steps(rec, "hosts with their prices (v2Settings.prices)")[0].Answer
 	contracts := replay.Steps(rec, "contracts after: spending")
-	contracts[0].Query = allContracts
+	contracts[0].Query = allContracts()
 	return replay.Chain(
 		contracts, replay.Steps(objects, "stats/objects"),
 		replay.Steps(objects, "poll slabbuffers until the full one was uploaded"),

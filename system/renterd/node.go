@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -25,16 +26,25 @@ const (
 
 // node is a bucket of a renterd. A ref is a key without its leading slash.
 type node struct {
-	sia.Objects // nothing but those in Stored is deleted
-	api         *api
-	bucket      string
-	asked       url.Values // redundancy of our uploads, when not the node's
-	total       int64      // shards of a slab that is stored in full
-	write       bool
-	page        int // objects asked for at a time
+	sia.Objects
+	api    *sia.API
+	bucket string
+	asked  url.Values // redundancy of our uploads, when not the node's
+	total  int64      // shards of a slab that is stored in full
+	page   int        // objects asked for at a time
 
 	mu           sync.Mutex
 	settingsBack func(ctx context.Context) error // nil: nothing was changed
+}
+
+func newNode(a *sia.API, bucket string) *node {
+	n := &node{api: a, bucket: bucket, page: pageSize}
+	n.System = name
+	n.Ask = func(ctx context.Context, ref system.Ref) (int64, error) {
+		o, err := n.object(ctx, ref)
+		return o.Size, err
+	}
+	return n
 }
 
 // provider is a bucket that is read: its objects were there.
@@ -45,79 +55,67 @@ func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return
 
 func (n *node) query() url.Values { return url.Values{"bucket": {n.bucket}} }
 
-// Put implements system.Node. With packing the end of the object, or all of it,
+// Put implements system.Store. With packing the end of the object, or all of it,
 // lies in a buffer of the node when it returns. renterd replaces an object of
 // the same key without a word: ours begin with a mark of this run, so that they
 // are no one else's, and Put refuses one that was put before.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if !n.write {
-		return "", fmt.Errorf("renterd: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
+	if err := n.MayWrite(fmt.Sprintf("put %q", name)); err != nil {
+		return "", err
 	}
 	ref := n.Named(name)
-	if _, taken := n.Stored.Size(ref); taken {
+	if _, taken := n.Stored(ref); taken {
 		return "", fmt.Errorf("renterd: put %q: there is an object %s already, which a put would replace", name, ref)
 	}
 	q := n.query()
-	for k, v := range n.asked {
-		q[k] = v
+	maps.Copy(q, n.asked)
+	if err := n.api.Upload(ctx, http.MethodPut, "/worker/object/"+string(ref), q, size, r); err != nil {
+		return "", fmt.Errorf("renterd: put %q: %w", name, err)
 	}
-	header := n.api.header.Clone()
-	header.Set("Content-Type", "application/octet-stream")
-	_, err := n.api.client.Call(ctx, web.Call{Method: http.MethodPut, URL: n.api.url("worker/object/", string(ref), q), Header: header, Body: r, Size: size})
-	if err != nil {
-		return "", fmt.Errorf("renterd: put %q: %w", name, explain(err))
-	}
-	n.Stored.Add(ref, size)
+	n.Add(ref, size)
 	return ref, nil
 }
 
 // Target implements system.HTTPServer.
 func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
-	key, err := n.Space.Path(ref)
+	key, err := n.Path(ref)
 	if err != nil {
 		return system.HTTPTarget{}, err
 	}
-	return system.HTTPTarget{URL: n.api.url("worker/object/", key, n.query()), Header: n.api.header.Clone()}, nil
+	return system.HTTPTarget{URL: n.api.URL("/worker/object/"+key, n.query()), Header: n.api.Header.Clone()}, nil
 }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	t, err := n.Target(ref)
 	if err != nil {
 		return err
 	}
-	return n.api.client.Get(ctx, t, w)
+	return n.api.Client.Get(ctx, t, w)
 }
 
 // GetRange implements system.Ranger. renterd serves bytes=a-b within the object
 // and answers 400 to all other forms, so the size must be known first.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	t, err := n.Target(ref)
-	if err != nil {
-		return err
-	}
-	size := func() (int64, error) {
-		o, err := n.object(ctx, ref)
-		return o.Size, err
-	}
-	return sia.Part(name, ref, off, count, func() (int64, error) { return n.Size(ref, size) }, func(there int64) error {
-		return n.api.client.GetRange(ctx, t, off, there, w)
+	return n.Range(ctx, ref, off, count, func(_ string, there int64) error {
+		t, err := n.Target(ref)
+		if err != nil {
+			return err
+		}
+		return n.api.Client.GetRange(ctx, t, off, there, w)
 	})
 }
 
 // Delete implements system.Deleter, for what this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	key, err := n.Space.Path(ref)
+	key, err := n.MayDelete(ref)
 	if err != nil {
 		return err
 	}
-	if _, ours := n.Stored.Size(ref); !ours {
-		return fmt.Errorf("renterd: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
-	}
-	if err := n.api.send(ctx, http.MethodDelete, n.api.url("worker/object/", key, n.query()), nil, nil); err != nil {
+	if err := n.api.Send(ctx, http.MethodDelete, "/worker/object/"+key, n.query(), nil, nil); err != nil {
 		return err
 	}
-	n.Stored.Remove(ref)
+	n.Remove(ref)
 	return nil
 }
 
@@ -130,12 +128,12 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 	q.Set("limit", strconv.Itoa(n.page))
 	for {
 		var page objectsAnswer
-		if err := n.api.get(ctx, n.api.url("bus/objects/", n.Space.Prefix, q), &page); err != nil {
+		if err := n.api.Get(ctx, "/bus/objects/"+n.Prefix, q, &page); err != nil {
 			return err
 		}
 		for _, o := range page.Objects {
 			ref := system.Ref(strings.TrimPrefix(o.Key, "/"))
-			if err := visit(system.Object{Name: n.Space.Name(ref), Ref: ref, Size: o.Size}); err != nil {
+			if err := visit(system.Object{Name: n.Name(ref), Ref: ref, Size: o.Size}); err != nil {
 				return err
 			}
 		}
@@ -150,12 +148,12 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 }
 
 func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
-	key, err := n.Space.Path(ref)
+	key, err := n.Path(ref)
 	if err != nil {
 		return object{}, err
 	}
 	o := object{Size: -1}
-	if err := n.api.get(ctx, n.api.url("bus/object/", key, n.query()), &o); err != nil {
+	if err := n.api.Get(ctx, "/bus/object/"+key, n.query(), &o); err != nil {
 		return object{}, err
 	}
 	if o.Size < 0 {
@@ -164,13 +162,38 @@ func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
 	return o, nil
 }
 
-// Stat implements system.Stater. It is the node's own account: hosts are not asked.
-func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	o, err := n.object(ctx, ref)
-	if err != nil {
-		return system.Object{}, err
+// Settle implements system.Settler: it waits until every slab of the object has
+// left the node's buffers and has all its shards on hosts. With packing that
+// happens when others fill the buffer, which may be never. It asks every 5 ms,
+// or 2 % of what it waited (sia.Poll), and so ends late by that and by one answer
+// of the node.
+func (n *node) Settle(ctx context.Context, ref system.Ref) error {
+	seen := false
+	err := sia.Poll(ctx, name, string(ref)+" is accepted and not durable", func(ctx context.Context) (bool, string, error) {
+		o, err := n.object(ctx, ref)
+		on := o.onHosts(n.total)
+		seen = seen || err == nil
+		return on >= o.Size, fmt.Sprintf("%d of %d bytes are on hosts", on, o.Size), err
+	})
+	if err != nil && seen && ctx.Err() != nil { // a node that hangs is not asked again
+		return n.withBuffers(ctx, err)
 	}
-	return system.Object{Name: n.Space.Name(ref), Ref: ref, Size: o.Size}, nil
+	return err
+}
+
+// withBuffers adds how full the buffers are in which objects wait.
+func (n *node) withBuffers(ctx context.Context, err error) error {
+	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
+	defer cancel()
+	var buffers []buffer
+	if n.api.Get(ask, "/bus/slabbuffers", nil, &buffers) != nil || len(buffers) == 0 {
+		return err
+	}
+	var full []string
+	for _, b := range buffers {
+		full = append(full, fmt.Sprintf("%d of %d bytes", b.Size, b.MaxSize))
+	}
+	return fmt.Errorf("%w; the node's slab buffers hold %s: put more, or set option `packing` to off", err, strings.Join(full, ", "))
 }
 
 // Cool implements system.Cooler. renterd keeps no copy of what is on hosts;
@@ -186,32 +209,48 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
+// Stats implements system.Stats. Absolute is the sectors of the bucket's
+// objects on hosts. `totalUploadedSize` lags by seconds and never falls, and
+// what waits in slab buffers is in neither.
+//
+// The node reports totals of buckets only, and summing up the slabs of our objects
+// would take a call for each. So a node that writes reports Absolute only while
+// the bucket has as many objects as it has put there; else it is −1, because
+// what others store meanwhile would count as the cost of ours.
+func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
+	bucket := struct {
+		Objects *int64 `json:"numObjects"`
+		Sectors *int64 `json:"totalSectorsSize"`
+	}{}
+	if err := n.api.Get(ctx, "/bus/stats/objects", n.query(), &bucket); err != nil {
+		return system.Holdings{}, err
+	}
+	h := system.Holdings{Objects: reported(bucket.Objects), Absolute: reported(bucket.Sectors), Disk: -1, Entries: -1, Inodes: -1}
+	if ours := n.Len(); n.Write && h.Objects != ours {
+		h.Objects, h.Absolute = ours, -1
+	}
+	return h, nil
+}
+
+func reported(n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	return n.api.synced(ctx)
-}
-
-func (a *api) synced(ctx context.Context) error {
-	var c struct {
-		Synced bool  `json:"synced"`
-		Height int64 `json:"blockHeight"`
-	}
-	if err := a.get(ctx, a.url("bus/consensus/state", "", nil), &c); err != nil {
-		return err
-	}
-	if !c.Synced {
-		return fmt.Errorf("renterd: %s has not synced its chain (height %d): wait until /api/bus/consensus/state says so", a.base.Host, c.Height)
-	}
-	return nil
+	return n.api.Synced(ctx, "/bus/consensus/state")
 }
 
 // Processes implements system.Node.
 func (n *node) Processes() []testbed.Process { return nil }
 
 // Endpoints implements system.Endpointer.
-func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} }
+func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
 
 // Stop implements group.Node. It puts back the settings that we have changed.
 func (n *node) Stop(ctx context.Context) error {
@@ -225,6 +264,6 @@ func (n *node) Stop(ctx context.Context) error {
 			err = errors.Join(errors.New("renterd: the node's upload packing could not be put back as it was"), err)
 		}
 	}
-	n.api.client.Close()
+	n.api.Client.Close()
 	return err
 }

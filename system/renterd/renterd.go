@@ -64,19 +64,17 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n := &node{
-		api: a, bucket: opt["bucket"], asked: asked, write: d.Write, page: pageSize,
-		Objects: sia.Objects{Space: sia.Space{System: name, Prefix: strings.TrimPrefix(opt["prefix"], "/")}},
+	n := newNode(a, opt["bucket"])
+	n.asked, n.Write, n.Prefix = asked, d.Write, strings.TrimPrefix(opt["prefix"], "/")
+	if n.Write {
+		n.Mark = sia.Mark(d.Run)
 	}
-	if n.write {
-		n.Space.Mark = sia.Mark(d.Run)
-	}
-	identity := map[string]string{"endpoint": base.Host, "bucket": n.bucket, "prefix": n.Space.Prefix}
+	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": n.bucket, "prefix": n.Prefix}
 	if err := n.attach(ctx, opt, identity); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		if n.write {
+		if n.Write {
 			return n, nil
 		}
 		return provider{n}, nil

@@ -15,7 +15,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
-	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -36,8 +35,10 @@ func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.client.Close)
-	return &node{api: a, bucket: "load", Objects: sia.Objects{Space: sia.Space{System: name}}, total: 3, write: true, page: 2}
+	t.Cleanup(a.Client.Close)
+	n := newNode(a, "load")
+	n.total, n.Write, n.page = 3, true, 2
+	return n
 }
 
 // attach goes through the whole attaching, on a replay.
@@ -210,7 +211,7 @@ func TestTooFewHostsWhileSending(t *testing.T) {
 	if _, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size)); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "3 < 10") {
 		t.Errorf("got %v", err)
 	}
-	if _, ours := n.Stored.Size("wide"); ours {
+	if _, ours := n.Stored("wide"); ours {
 		t.Error("what was refused counts as ours")
 	}
 }
@@ -311,21 +312,21 @@ func TestNamesAreNotReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := c.Nodes()[0].(*node)
-		ref := n.Space.Ref("theirs")
-		if seen[ref] || !strings.HasPrefix(string(ref), "plimsoll/") || ref == "plimsoll/theirs" || n.Space.Name(ref) != "theirs" {
+		ref := n.Named("theirs")
+		if seen[ref] || !strings.HasPrefix(string(ref), "plimsoll/") || ref == "plimsoll/theirs" || n.Name(ref) != "theirs" {
 			t.Errorf("key %q is one that somebody else may have", ref)
 		}
 		seen[ref] = true
 	}
 	n := on(t, nil) // nothing is sent
-	n.Stored.Add("ours", 1)
+	n.Add("ours", 1)
 	if _, err := n.Put(t.Context(), "ours", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "would replace") {
 		t.Errorf("put: %v", err)
 	}
 	if err := n.Delete(t.Context(), "theirs"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete: %v", err)
 	}
-	n.write = false
+	n.Write = false
 	if _, err := n.Put(t.Context(), "new", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("put: %v", err)
 	}
@@ -402,7 +403,7 @@ func TestListFollowsMarkers(t *testing.T) {
 	end.Query = url.Values{"bucket": {"load"}, "limit": {"2"}, "marker": {"/on/fill6"}}
 	pages := replay.Steps(rec, "page 1: limit 2 and marker", "page 2: limit 2 and marker", "page 3: limit 2 and marker", "page 4: limit 2 and marker")
 	n := on(t, append(pages, end))
-	n.Space.Prefix = "on/"
+	n.Prefix = "on/"
 	all, err := n.List(t.Context())
 	if err != nil || len(all) != 8 {
 		t.Fatalf("%d objects, %v", len(all), err)
@@ -412,7 +413,7 @@ func TestListFollowsMarkers(t *testing.T) {
 	}
 	stuck := replay.Steps(rec, "page 1: limit 2 and marker")[0].JSON(200, map[string]any{"hasMore": true, "objects": nil})
 	n = on(t, []replay.Exchange{stuck})
-	n.Space.Prefix = "on/"
+	n.Prefix = "on/"
 	if _, err := n.List(t.Context()); err == nil || !strings.Contains(err.Error(), "no way to it") {
 		t.Errorf("got %v", err)
 	}
@@ -424,7 +425,7 @@ func TestStats(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
 	states := replay.Steps(rec, "stats/objects after") // one byte, three sectors of 4 MiB; then one object more
 	n := on(t, states[:2])
-	n.Stored.Add("b1", 1)
+	n.Add("b1", 1)
 	if h, err := n.Stats(t.Context()); err != nil || h.Objects != 1 || h.Absolute != 3*4<<20 || h.Disk != -1 {
 		t.Errorf("%+v, %v", h, err)
 	}
@@ -432,12 +433,12 @@ func TestStats(t *testing.T) {
 		t.Errorf("with somebody else's object: %+v, %v", h, err)
 	}
 	reader := on(t, states[1:2])
-	reader.write = false
+	reader.Write = false
 	if h, err := reader.Stats(t.Context()); err != nil || h.Objects != 2 || h.Absolute != 6*4<<20 {
 		t.Errorf("reading: %+v, %v", h, err)
 	}
 	reader = on(t, []replay.Exchange{states[0].JSON(200, map[string]any{"numObjects": nil})})
-	reader.write = false
+	reader.Write = false
 	if h, err := reader.Stats(t.Context()); err != nil || h.Objects != -1 || h.Absolute != -1 {
 		t.Errorf("%+v, %v", h, err)
 	}
@@ -466,11 +467,11 @@ func TestCosts(t *testing.T) {
 	total := new(big.Int).Set(c.Locked)
 	for _, s := range c.Spent {
 		spent[s.Purpose] = s.Amount
-		if s.Purpose != "contract prices" {
+		if s.Purpose != "fees" {
 			total.Add(total, s.Amount)
 		}
 	}
-	if spent["fund account"].Cmp(amount("6000000000000000000000000")) != 0 || spent["contract prices"].Cmp(amount("600000000000000000000000")) != 0 || spent["uploads"].Sign() <= 0 {
+	if spent["accounts"].Cmp(amount("6000000000000000000000000")) != 0 || spent["fees"].Cmp(amount("600000000000000000000000")) != 0 || spent["upload"].Sign() <= 0 {
 		t.Errorf("%v", spent)
 	}
 	var funds []contract

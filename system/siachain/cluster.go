@@ -2,7 +2,6 @@ package siachain
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +16,10 @@ type cluster struct {
 	d system.Deployment
 }
 
-var _ system.Chains = (*cluster)(nil)
+var (
+	_ system.Chains   = (*cluster)(nil)
+	_ system.Replayer = (*cluster)(nil)
+)
 
 // Chain implements system.Chains. A process of ours makes it: that takes a core as
 // long as the chain is long, and is ended with ctx.
@@ -32,44 +34,32 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 	if err := os.MkdirAll(c.d.Cache, 0o755); err != nil {
 		return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
 	}
-	wanted, err := json.Marshal(spec)
-	if err != nil {
-		return system.Chain{}, err
-	}
 	var made system.Chain
-	if err := c.work(ctx, "make", func(p progress) {
+	if err := c.work(ctx, task{Do: "make", Cache: c.d.Cache, Spec: spec}, func(p progress) {
 		switch {
 		case p.Chain != nil:
 			made = *p.Chain
 		case p.Say != "":
 			say(p.Say)
 		}
-	}, "--cache="+c.d.Cache, "--spec="+string(wanted)); err != nil {
+	}); err != nil {
 		return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
 	}
 	return made, nil
 }
 
-// Replay implements system.Chains.
-func (c *cluster) Replay(ctx context.Context, task system.FollowTask) (system.Replayed, error) {
-	if _, err := parse(task.Settings); err != nil {
-		return system.Replayed{}, err
+// Replay implements system.Replayer.
+func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (done system.Replayed, err error) {
+	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Peers: what.Peers}
+	if t.Settings, err = own(what.Settings, false); err != nil {
+		return done, err
 	}
-	own, err := of(task.Settings, false)
-	if err != nil {
-		return system.Replayed{}, err
-	}
-	peers, err := json.Marshal(task.Peers)
-	if err != nil {
-		return system.Replayed{}, err
-	}
-	var done system.Replayed
-	if err := c.work(ctx, "replay", func(p progress) {
+	if err := c.work(ctx, t, func(p progress) {
 		if p.Replayed != nil {
 			done = *p.Replayed
 		}
-	}, "--chain="+task.Chain.ID, "--dir="+task.Dir, "--peers="+string(peers), "--settings="+own); err != nil {
-		return system.Replayed{}, fmt.Errorf("sia-chain: replay: %w", err)
+	}); err != nil {
+		return done, fmt.Errorf("sia-chain: replay: %w", err)
 	}
 	return done, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -23,12 +24,12 @@ type inside struct {
 	ended   chan error
 }
 
-func begin(t *testing.T, args ...string) *inside {
+func begin(t *testing.T, what task) *inside {
 	t.Helper()
 	ctx, cancel := context.WithCancel(systemtest.Context(t))
 	n := &inside{t: t, control: systemtest.FreeAddress(t), end: cancel, ended: make(chan error, 1)}
 	go func() {
-		n.ended <- System{}.Serve(ctx, append([]string{"--control=" + n.control}, args...), io.Discard, io.Discard)
+		n.ended <- System{}.Serve(ctx, []string{"--control=" + n.control, what.flag()}, io.Discard, io.Discard)
 	}()
 	t.Cleanup(cancel)
 	n.listening()
@@ -93,10 +94,12 @@ func TestEndsInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	listen, dir := systemtest.FreeAddress(t), t.TempDir()
-	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen)
+	peer := begin(t, task{Do: "serve", Chain: c.Dir, Listen: listen})
 	fresh := func() *inside {
-		return begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+systemtest.FreeAddress(t), "--dir="+dir, `--peers=["`+listen+`"]`,
-			`--settings={"sync_interval":"100ms","subscriber":"full","db_sync":"off","peer_discovery_interval":"100ms"}`)
+		return begin(t, task{
+			Do: "follow", Chain: c.Dir, Listen: systemtest.FreeAddress(t), Dir: dir, Peers: []string{listen},
+			Settings: system.Options{"sync_interval": "100ms", "subscriber": "full", "db_sync": "off", "peer_discovery_interval": "100ms"},
+		})
 	}
 	n := fresh()
 	var f system.Following
@@ -112,15 +115,21 @@ func TestEndsInTheMiddle(t *testing.T) {
 	}
 	// a process takes with it what is still under way; this one does not
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if err = chain.CheckStore(dir); !errors.Is(err, chain.ErrLocked) || time.Now().After(end) {
-			break
+		store, err := chain.OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{})
+		if err == nil {
+			err = store.Close()
 		}
-	}
-	if err != nil {
-		t.Errorf("the store after an end in the middle: %v", err)
+		if errors.Is(err, chain.ErrLocked) && time.Now().Before(end) {
+			continue
+		}
+		if err != nil {
+			t.Errorf("the store after an end in the middle: %v", err)
+		}
+		break
 	}
 	n = fresh()
-	if again := n.following(); again.Height < f.Height || again.Indexed > again.Height {
+	again := n.following() // where the machine is busy, the first process came to the end while it was ending
+	if again.Height < f.Height || again.Indexed > again.Height {
 		t.Errorf("ended at %+v, went on at %+v", f, again)
 	}
 	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String() || f.Indexed < 900; time.Sleep(20 * time.Millisecond) {
@@ -128,12 +137,12 @@ func TestEndsInTheMiddle(t *testing.T) {
 			t.Fatalf("not whole after a minute: %+v", f)
 		}
 	}
-	if f.Commits < 9 || f.Peers[0].Blocks < 1 || f.Peers[0].Requests < 1 || f.Peers[0].Busy <= 0 || f.TimedOut+f.Failed != 0 {
+	if again.Height < 900 && (f.Commits < 9 || f.Peers[0].Blocks < 1 || f.Peers[0].Requests < 1 || f.Peers[0].Busy <= 0 || f.TimedOut+f.Failed != 0) {
 		t.Errorf("whole, and %+v", f)
 	}
 	n.stop()
 	peer.stop()
-	if err := c.Verify(systemtest.Context(t)); err != nil {
+	if err := chaincache.Check(systemtest.Context(t), c.Dir, &c.Manifest); err != nil {
 		t.Errorf("serving has changed the chain: %v", err)
 	}
 }
@@ -146,9 +155,11 @@ func TestShortAnswersStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	listen := systemtest.FreeAddress(t)
-	begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"max_send_blocks":"99"}`)
-	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+systemtest.FreeAddress(t), "--dir="+t.TempDir(), `--peers=["`+listen+`"]`,
-		`--settings={"sync_interval":"100ms","peer_discovery_interval":"100ms","db_sync":"off"}`)
+	begin(t, task{Do: "serve", Chain: c.Dir, Listen: listen, Settings: system.Options{"max_send_blocks": "99"}})
+	n := begin(t, task{
+		Do: "follow", Chain: c.Dir, Listen: systemtest.FreeAddress(t), Dir: t.TempDir(), Peers: []string{listen},
+		Settings: system.Options{"sync_interval": "100ms", "peer_discovery_interval": "100ms", "db_sync": "off"},
+	})
 	var f system.Following
 	for end := time.Now().Add(20 * time.Second); f.Trouble == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		f = n.following()
@@ -176,14 +187,16 @@ func TestPeersThatSync(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (task{chain: short.Dir, dir: part, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
+	if err := (task{Chain: short.Dir, Dir: part, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
 		t.Fatal(err)
 	}
 	listen := systemtest.FreeAddress(t)
-	peer := begin(t, "--do=serve", "--chain="+c.Dir, "--listen="+listen, `--settings={"peers_sync":"true","sync_interval":"500ms"}`)
+	peer := begin(t, task{Do: "serve", Chain: c.Dir, Listen: listen, Settings: system.Options{"peers_sync": "true", "sync_interval": "500ms"}})
 	// it is asked for nothing for so long that the peer asks first
-	n := begin(t, "--do=follow", "--chain="+c.Dir, "--listen="+systemtest.FreeAddress(t), "--dir="+part, `--peers=["`+listen+`"]`,
-		`--settings={"sync_interval":"3s","peer_discovery_interval":"100ms","db_sync":"off"}`)
+	n := begin(t, task{
+		Do: "follow", Chain: c.Dir, Listen: systemtest.FreeAddress(t), Dir: part, Peers: []string{listen},
+		Settings: system.Options{"sync_interval": "3s", "peer_discovery_interval": "100ms", "db_sync": "off"},
+	})
 	var f system.Following
 	for end := time.Now().Add(time.Minute); f.Tip != c.Tip.ID.String(); time.Sleep(20 * time.Millisecond) {
 		if f = n.following(); time.Now().After(end) {
@@ -195,7 +208,7 @@ func TestPeersThatSync(t *testing.T) {
 	}
 	n.stop()
 	peer.stop()
-	if err := c.Verify(systemtest.Context(t)); err != nil {
+	if err := chaincache.Check(systemtest.Context(t), c.Dir, &c.Manifest); err != nil {
 		t.Errorf("syncing has changed the chain: %v", err)
 	}
 }

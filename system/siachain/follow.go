@@ -29,15 +29,15 @@ type follower struct {
 
 	tip      atomic.Pointer[types.ChainIndex]
 	target   atomic.Int64
-	unsynced atomic.Pointer[trouble] // the last round that failed
+	unsynced atomic.Pointer[string] // how the last round failed
 }
 
 func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
-	dir, err := filepath.Abs(t.dir)
+	dir, err := filepath.Abs(t.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
-	f := &follower{book: newBook(t.peers)}
+	f := &follower{book: newBook(t.Peers)}
 	f.store, err = chain.OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
 	if c.Spec.Form == chain.V2 { // a checkpoint comes before the blocks
 		f.least = min(f.least, t.settings.blockTimeout)
 	}
-	h := header(c, t.listen)
+	h := header(c, t.Listen)
 	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f}))
 	f.running = run(syncer.New(l, cm, f.book, h, append(t.settings.syncer(),
 		syncer.WithDialer(&dialer{book: f.book, header: h}), syncer.WithLogger(log))...))
@@ -106,8 +106,8 @@ func (f *follower) trouble() string {
 	if why := f.book.hopeless(); why != "" {
 		return why
 	}
-	if t := f.unsynced.Load(); t != nil && strings.Contains(f.book.refusal(), wrongNumber) {
-		return fmt.Sprintf("%s: %s; it asks for %d and takes no less", t.what, wrongNumber, blocksPerRequest)
+	if why := f.unsynced.Load(); why != nil && strings.Contains(f.book.refusal(), wrongNumber) {
+		return fmt.Sprintf("%s: %s; it asks for %d and takes no less", *why, wrongNumber, blocksPerRequest)
 	}
 	return ""
 }

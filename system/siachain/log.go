@@ -54,7 +54,8 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	case "sync failed":
 		for _, field := range fields {
 			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
-				f.unsynced.Store(&trouble{err.Error()})
+				why := err.Error()
+				f.unsynced.Store(&why)
 			}
 		}
 	}
@@ -63,8 +64,3 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 
 // Sync implements zapcore.Core.
 func (listener) Sync() error { return nil }
-
-// trouble is something that went wrong.
-type trouble struct {
-	what string
-}

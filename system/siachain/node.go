@@ -2,11 +2,9 @@ package siachain
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -14,18 +12,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// node implements system.Follower: at most one process, which serves or follows.
+// node implements system.ChainNode: at most one process, which serves or follows.
 type node struct {
 	*member.Embedded
 	gateway string // its address of the gateway protocol, the same for its life
 
 	mu      sync.Mutex
-	serving string // what Serve started, in full; empty: it does not serve
+	serving string // the task that Serve began; empty: it does not serve
 }
 
 var (
-	_ system.Follower = (*node)(nil)
-	_ system.Healther = (*node)(nil)
+	_ system.ChainNode = (*node)(nil)
+	_ system.Healther  = (*node)(nil)
 )
 
 func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label string) (*node, error) {
@@ -38,12 +36,13 @@ func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label str
 	return n, err
 }
 
-// Address implements system.Follower.
+// Address implements system.ChainNode.
 func (n *node) Address(context.Context) (string, error) { return n.gateway, nil }
 
 // run starts the process, and says in its own words why it cannot do its task.
-func (n *node) run(ctx context.Context, args ...string) error {
-	if err := n.Run(ctx, args...); err != nil {
+func (n *node) run(ctx context.Context, t task) error {
+	n.serving = ""
+	if err := n.Run(ctx, t.flag()); err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
 	var s state
@@ -57,57 +56,41 @@ func (n *node) run(ctx context.Context, args ...string) error {
 	return errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 }
 
-// Serve implements system.Follower.
-func (n *node) Serve(ctx context.Context, task system.ServeTask) error {
+// Serve implements system.ChainNode.
+func (n *node) Serve(ctx context.Context, what system.ServeTask) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	own, err := of(task.Settings, true)
-	if err != nil {
+	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner}
+	if t.Settings, err = own(what.Settings, true); err != nil {
 		return err
 	}
-	if s, err := parse(task.Settings); err != nil {
-		return err
-	} else if s.sendBlocks < 1 {
-		return fmt.Errorf("sia-chain: max_send_blocks is %d", s.sendBlocks)
-	}
-	args := []string{"--do=serve", "--chain=" + task.Chain.ID, "--listen=" + n.gateway, "--manner=" + task.Manner, "--settings=" + own}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	what := fmt.Sprint(args)
-	if n.serving == what && n.Health(ctx) == nil {
+	if n.serving == t.flag() && n.Health(ctx) == nil {
 		return nil
 	}
-	n.serving = ""
-	if err := n.run(ctx, args...); err != nil {
+	if err := n.run(ctx, t); err != nil {
 		return err
 	}
-	n.serving = what
+	n.serving = t.flag()
 	return nil
 }
 
-// Follow implements system.Follower.
-func (n *node) Follow(ctx context.Context, task system.FollowTask) error {
-	for _, a := range task.Peers {
-		if _, err := netip.ParseAddrPort(a); err != nil {
+// Follow implements system.ChainNode.
+func (n *node) Follow(ctx context.Context, what system.FollowTask) (err error) {
+	for _, a := range what.Peers {
+		if err := member.IPPort(a); err != nil {
 			return fmt.Errorf("sia-chain: %q is no address of a peer, IP:PORT: %w", a, err)
 		}
 	}
-	if _, err := parse(task.Settings); err != nil {
-		return err
-	}
-	own, err := of(task.Settings, false)
-	if err != nil {
-		return err
-	}
-	peers, err := json.Marshal(task.Peers)
-	if err != nil {
+	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers}
+	if t.Settings, err = own(what.Settings, false); err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.serving = ""
-	return n.run(ctx, "--do=follow", "--chain="+task.Chain.ID, "--listen="+n.gateway, "--dir="+task.Dir, "--peers="+string(peers), "--settings="+own)
+	return n.run(ctx, t)
 }
 
 // Following implements system.Follower.
@@ -122,7 +105,7 @@ func (n *node) Following(ctx context.Context) (system.Following, error) {
 	return *s.Following, nil
 }
 
-// Halt implements system.Follower.
+// Halt implements system.ChainNode.
 func (n *node) Halt(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,7 +113,7 @@ func (n *node) Halt(ctx context.Context) error {
 	return n.Stop(ctx)
 }
 
-// Kill implements system.Follower.
+// Kill implements system.ChainNode.
 func (n *node) Kill(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,10 +17,10 @@ import (
 // make finds or makes a chain.
 func (t task) make(ctx context.Context, say func(progress)) error {
 	tenth := -1
-	c, err := chain.Cache{Dir: t.cache}.Chain(ctx, t.spec, func(done, total int) {
+	c, err := chain.Cache{Dir: t.Cache}.Chain(ctx, t.Spec, func(done, total int) {
 		if now := 10 * done / max(1, total); now != tenth {
 			tenth = now
-			say(progress{Say: fmt.Sprintf("making a chain of %d blocks with %d transactions each (%s): %d%%", total, t.spec.Transactions, t.spec.Form, 10*now)})
+			say(progress{Say: fmt.Sprintf("making a chain of %d blocks with %d transactions each (%s): %d%%", total, t.Spec.Transactions, t.Spec.Form, 10*now)})
 		}
 	})
 	if err != nil {
@@ -37,21 +37,21 @@ func (t task) make(ctx context.Context, say func(progress)) error {
 // and waits for its subscriber. There are as many workers as peers are named, or,
 // with none, as many as there are processors: no number of peers is faster.
 func (t task) replay(ctx context.Context, say func(progress)) (err error) {
-	c, err := chain.Open(t.chain)
+	c, err := chain.Open(t.Chain)
 	if err != nil {
 		return err
 	}
-	store, err := chain.OpenStore(t.dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
+	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
 	if err != nil {
 		return err
 	}
-	w, err := openWallet(t.dir, t.settings, store.Manager(), c.Spec.Watched())
+	w, err := openWallet(t.Dir, t.settings, store.Manager(), c.Spec.Watched())
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
 	from := store.Manager().Tip().Height
 	began, cpu := time.Now(), cpuSeconds()
-	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.peers), runtime.GOMAXPROCS(0)))
+	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.Peers), runtime.GOMAXPROCS(0)))
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
 		select {
 		case <-ctx.Done():

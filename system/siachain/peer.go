@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
@@ -95,7 +96,7 @@ func (t task) serve(c *chain.Chain, l net.Listener) (doer, error) {
 		// ticker, on the machine that the fresh node is measured on.
 		opts = append(opts, syncer.WithSyncInterval(never))
 	}
-	s := syncer.New(l, whole{cm}, newBook(nil), header(c, t.listen), opts...)
+	s := syncer.New(l, whole{cm}, newBook(nil), header(c, t.Listen), opts...)
 	return &peer{run(s), closeStore}, nil
 }
 
@@ -125,15 +126,14 @@ type mute struct {
 	conns []net.Conn
 }
 
-func (t task) refuse(c *chain.Chain, l net.Listener, stranger bool) (doer, error) {
-	h := header(c, t.listen)
-	if stranger {
-		other := c.Spec.Stranger().Genesis()
-		h.GenesisID = other.ID()
+func (t task) refuse(c *chain.Chain, l net.Listener) doer {
+	h := header(c, t.Listen)
+	if t.Manner == system.Stranger {
+		h.GenesisID[0]++
 	}
 	m := &mute{l: l}
 	go m.accept(h)
-	return m, nil
+	return m
 }
 
 func (m *mute) accept(h gateway.Header) {

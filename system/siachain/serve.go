@@ -25,63 +25,55 @@ type state struct {
 	Following *system.Following `json:",omitempty"` // of a fresh node
 }
 
-// task is what a process is to do, from its flags.
+// task is what a process is to do: its flag --task, as JSON.
 type task struct {
-	control, listen   string
-	cache, chain, dir string
-	spec              chain.Spec
-	manner            string
-	peers             []string
-	settings          settings
-	do                string
-	rawSpec, rawPeers string
-	rawSettings       string
+	Do       string         // make or replay a chain, or serve or follow it
+	Spec     chain.Spec     `json:",omitzero"`  // make
+	Cache    string         `json:",omitempty"` // make: directory of chains
+	Chain    string         `json:",omitempty"` // all others: directory of the chain
+	Listen   string         `json:",omitempty"` // serve, follow: address of the gateway protocol
+	Manner   string         `json:",omitempty"` // serve
+	Dir      string         `json:",omitempty"` // follow, replay: directory of the store
+	Peers    []string       `json:",omitempty"` // follow: addresses; replay: as many workers
+	Settings system.Options `json:",omitempty"` // serve, follow, replay
+	settings settings
 }
 
-func parseTask(args []string, stderr io.Writer) (t task, err error) {
+func (t task) flag() string {
+	b, _ := json.Marshal(t) // of texts and numbers: no error
+	return "--task=" + string(b)
+}
+
+func parseTask(args []string, stderr io.Writer) (t task, control string, err error) {
 	flags := flag.NewFlagSet("node sia-chain", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&t.do, "do", "", "make or replay a chain, or serve or follow it")
-	flags.StringVar(&t.control, "control", "", "serve, follow: `address` of the control API")
-	flags.StringVar(&t.listen, "listen", "", "serve, follow: `address` of the gateway protocol")
-	flags.StringVar(&t.cache, "cache", "", "make: `directory` of chains")
-	flags.StringVar(&t.rawSpec, "spec", "{}", "make: which chain, as `JSON`")
-	flags.StringVar(&t.chain, "chain", "", "all others: `directory` of the chain")
-	flags.StringVar(&t.dir, "dir", "", "follow, replay: `directory` of the store")
-	flags.StringVar(&t.rawPeers, "peers", "[]", "follow: addresses, as `JSON`; replay: as many workers")
-	flags.StringVar(&t.manner, "manner", system.Honest, "serve: silent, stranger; empty: honest")
-	flags.StringVar(&t.rawSettings, "settings", "{}", "serve, follow, replay: options, as `JSON`")
+	raw := flags.String("task", "", "what to do, as `JSON`")
+	flags.StringVar(&control, "control", "", "serve, follow: `address` of the control API")
 	if err := flags.Parse(args); err != nil {
-		return t, err
+		return t, "", err
 	}
-	if flags.NArg() > 0 {
-		return t, fmt.Errorf("sia-chain: nothing besides flags, not %q", flags.Args())
+	if err := json.Unmarshal([]byte(*raw), &t); err != nil {
+		return t, "", fmt.Errorf("sia-chain: --task=%s: %w", *raw, err)
 	}
-	var opt system.Options
-	for raw, to := range map[string]any{t.rawSpec: &t.spec, t.rawPeers: &t.peers, t.rawSettings: &opt} {
-		if err := json.Unmarshal([]byte(raw), to); err != nil {
-			return t, fmt.Errorf("sia-chain: %s: %w", raw, err)
-		}
-	}
-	t.settings, err = parse(opt)
-	return t, err
+	t.settings, err = parse(t.Settings)
+	return t, control, err
 }
 
 // Serve implements system.Embedded: `plimsoll node sia-chain`.
 func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	t, err := parseTask(args, stderr)
+	t, control, err := parseTask(args, stderr)
 	if err != nil {
 		return err
 	}
-	switch t.do {
+	switch t.Do {
 	case "make":
 		return t.once(stdout, func(say func(progress)) error { return t.make(ctx, say) })
 	case "replay":
 		return t.once(stdout, func(say func(progress)) error { return t.replay(ctx, say) })
 	case "serve", "follow":
-		return t.node(ctx, stdout)
+		return t.node(ctx, control, stdout)
 	}
-	return fmt.Errorf("sia-chain: --do is make, replay, serve or follow, not %q", t.do)
+	return fmt.Errorf("sia-chain: a task is to make, replay, serve or follow, not %q", t.Do)
 }
 
 // once does what has an end, and reports on stdout.
@@ -103,17 +95,17 @@ type doer interface {
 
 // node serves the control API, and does the task until ctx ends. When the
 // task cannot be done, the API reports why, and the process waits to be ended.
-func (t task) node(ctx context.Context, stdout io.Writer) error {
-	if t.control == "" || t.listen == "" || t.chain == "" || t.do == "follow" && t.dir == "" {
-		return errors.New("sia-chain: give --control, --listen and --chain, and --dir to follow")
+func (t task) node(ctx context.Context, address string, stdout io.Writer) error {
+	if address == "" || t.Listen == "" || t.Chain == "" || t.Do == "follow" && t.Dir == "" {
+		return errors.New("sia-chain: --control, or Listen, Chain or Dir of --task, is missing")
 	}
-	control, err := (&net.ListenConfig{}).Listen(ctx, "tcp", t.control)
+	control, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
 	defer control.Close()
 	// before the store is opened, which takes time: peers may already know the address
-	gateway, err := (&net.ListenConfig{}).Listen(ctx, "tcp", t.listen)
+	gateway, err := (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen)
 	if err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
@@ -122,7 +114,7 @@ func (t task) node(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		d = failed{err}
 	}
-	fmt.Fprintf(stdout, "sia-chain: %s at %s, control at http://%s/\n", t.do, t.listen, t.control)
+	fmt.Fprintf(stdout, "sia-chain: %s at %s, control at http://%s/\n", t.Do, t.Listen, address)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+member.HealthPath, func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
@@ -141,21 +133,19 @@ func (t task) node(ctx context.Context, stdout io.Writer) error {
 }
 
 func (t task) begin(gateway net.Listener) (doer, error) {
-	c, err := chain.Open(t.chain)
+	c, err := chain.Open(t.Chain)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case t.do == "follow":
+	case t.Do == "follow":
 		return t.follow(c, gateway)
-	case t.manner == system.Honest:
+	case t.Manner == system.Honest:
 		return t.serve(c, gateway)
-	case t.manner == system.Silent:
-		return t.refuse(c, gateway, false)
-	case t.manner == system.Stranger:
-		return t.refuse(c, gateway, true)
+	case t.Manner == system.Silent || t.Manner == system.Stranger:
+		return t.refuse(c, gateway), nil
 	}
-	return nil, fmt.Errorf("sia-chain: a peer is silent, a stranger or honest, not %q", t.manner)
+	return nil, fmt.Errorf("sia-chain: a peer is silent, a stranger or honest, not %q", t.Manner)
 }
 
 // failed is a task that cannot be done.

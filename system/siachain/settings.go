@@ -1,7 +1,6 @@
 package siachain
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -77,16 +76,15 @@ func (s settings) syncer() []syncer.Option {
 	}
 }
 
-// of are the options that a peer's process gets, or, with peer false, a fresh
-// node's: as JSON, the same for the same settings. Those of the other side keep
-// their defaults.
-func of(o system.Options, peer bool) (string, error) {
+// own are the options that a peer's process gets, or, with peer false, a fresh
+// node's: the same for the same settings. Those of the other side keep their defaults.
+func own(o system.Options, peer bool) (system.Options, error) {
 	own := system.Options{}
 	for k, v := range o {
 		if slices.Contains(peerSide, k) == peer && k != "port" {
 			own[k] = v
 		}
 	}
-	b, err := json.Marshal(own)
-	return string(b), err
+	_, err := parse(o)
+	return own, err
 }

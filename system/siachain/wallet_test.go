@@ -79,7 +79,7 @@ func TestIndexIsRight(t *testing.T) {
 			}
 			for i := range 2 {
 				var done system.Replayed
-				err := task{chain: c.Dir, dir: dir, settings: set}.replay(systemtest.Context(t), func(p progress) { done = *p.Replayed })
+				err := task{Chain: c.Dir, Dir: dir, settings: set}.replay(systemtest.Context(t), func(p progress) { done = *p.Replayed })
 				if err != nil || done.Blocks != int64(300*(1-i)) {
 					t.Fatalf("replay %d: %+v, %v", i, done, err)
 				}
@@ -158,9 +158,10 @@ func TestPragmas(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for _, args := range [][]string{
-		nil, {"--do=dance"}, {"--do=serve"}, {"--do=follow", "--control=127.0.0.1:0", "--listen=127.0.0.1:0", "--chain=x"}, {"serve"},
-		{"--do=make", "--spec=no JSON"}, {"--do=serve", "--settings={\"no_such\":\"1\"}"}, {"--do=serve", "--settings={\"sync_interval\":\"0s\"}"},
-		{"--do=replay", "--chain=/nowhere", "--dir=/nowhere"}, {"--do=make", "--cache=/proc/nowhere", "--spec={\"blocks\":1,\"form\":\"v2\"}"},
+		nil, {"serve"}, {"--task=no JSON"}, {`--task={"Do":"dance"}`}, {`--task={"Do":"serve"}`},
+		{"--control=127.0.0.1:0", `--task={"Do":"follow","Listen":"127.0.0.1:0","Chain":"x"}`},
+		{`--task={"Do":"serve","Settings":{"no_such":"1"}}`}, {`--task={"Do":"serve","Settings":{"sync_interval":"0s"}}`},
+		{`--task={"Do":"replay","Chain":"/nowhere","Dir":"/nowhere"}`}, {`--task={"Do":"make","Cache":"/proc/nowhere","Spec":{"blocks":1,"form":"v2"}}`},
 	} {
 		if err := (System{}).Serve(systemtest.Context(t), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
@@ -192,7 +193,7 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 		{Blocks: 400, Transactions: 0, Form: "v2", Seed: 3}, {Blocks: 60, Transactions: 20, Form: "v2", Seed: 3},
 	} {
 		var made system.Chain
-		if err := (task{cache: t.TempDir(), spec: spec}).make(systemtest.Context(t), func(p progress) {
+		if err := (task{Cache: t.TempDir(), Spec: spec}).make(systemtest.Context(t), func(p progress) {
 			if p.Chain != nil {
 				made = *p.Chain
 			}
@@ -204,7 +205,7 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := (task{chain: made.ID, dir: dir, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
+		if err := (task{Chain: made.ID, Dir: dir, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
 			t.Fatal(err)
 		}
 		c, err := chain.Open(made.ID)

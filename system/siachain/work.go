@@ -21,10 +21,10 @@ type progress struct {
 	Replayed *system.Replayed `json:",omitempty"`
 }
 
-// work runs `plimsoll node sia-chain --do=VERB` on the first host until it ends, and
+// work runs `plimsoll node sia-chain` on the first host until it ends, and
 // hands over what it says. When ctx ends, so does the process.
-func (c *cluster) work(ctx context.Context, verb string, each func(progress), args ...string) error {
-	command, err := c.d.Node(name, append([]string{"--do=" + verb}, args...)...)
+func (c *cluster) work(ctx context.Context, t task, each func(progress)) error {
+	command, err := c.d.Node(name, t.flag())
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (c *cluster) work(ctx context.Context, verb string, each func(progress), ar
 		return err
 	}
 	defer r.Close()
-	proc, err := c.d.Hosts[0].Start(ctx, testbed.Command{Name: name + "/" + verb, Role: "system", Args: command, Dir: c.d.Dir, Stdout: w})
+	proc, err := c.d.Hosts[0].Start(ctx, testbed.Command{Name: name + "/" + t.Do, Role: "system", Args: command, Dir: c.d.Dir, Stdout: w})
 	if err != nil {
 		return err
 	}

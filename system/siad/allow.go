@@ -21,46 +21,45 @@ const (
 // locked or empty, and forms no contract then: so the wallet is looked at
 // before, and the allowance read back.
 func (n *node) Allow(ctx context.Context, a system.Allowance) error {
-	if n.attached && !n.write {
-		return fmt.Errorf("siad: set an allowance: %w", system.ErrReadOnly)
-	}
-	var w walletAnswer
-	if err := n.api.get(ctx, "/wallet", nil, &w); err != nil {
+	if err := n.MayWrite("set an allowance"); err != nil {
 		return err
 	}
-	if !w.Unlocked {
-		return fmt.Errorf("siad: set an allowance: wallet of %s: %w; %s", n.api.base.Host, system.ErrLocked, unlockHint)
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("siad: set an allowance on %s: %w", n.api.Base.Host, fmt.Errorf(format, args...))
+	}
+	var w walletAnswer
+	if err := n.api.Get(ctx, "/wallet", nil, &w); err != nil {
+		return err
+	}
+	if err := n.api.unlocked(w); err != nil {
+		return err
 	}
 	funds := a.Amount
 	if funds == nil {
 		funds = w.Confirmed.Int
 	}
 	if funds == nil || funds.Sign() <= 0 {
-		return fmt.Errorf("siad: set an allowance: the wallet of %s is empty, and %v cannot be allowed; send it siacoins first", n.api.base.Host, funds)
+		return fail("the wallet is empty, and %v cannot be allowed; send it siacoins first", funds)
 	}
 	if w.Confirmed.Int != nil && w.Confirmed.Cmp(funds) < 0 {
-		return fmt.Errorf("siad: set an allowance of %v hastings: the wallet of %s has %v; allow less, or send it siacoins", funds, n.api.base.Host, w.Confirmed)
+		return fail("%v hastings, and the wallet has %v; allow less, or send it siacoins", funds, w.Confirmed)
 	}
 	now, err := n.allowance(ctx)
 	if err != nil {
 		return err
 	}
-	want := allowed{Hosts: int64(a.Hosts), Period: a.Period, Renew: now.Renew}
-	want.Funds.Int = funds
-	if want.Hosts == 0 {
-		want.Hosts = cmp.Or(now.Hosts, usualHosts)
-	}
-	if want.Period == 0 {
-		want.Period = cmp.Or(now.Period, usualPeriod)
+	want := allowed{
+		Hosts:  cmp.Or(int64(a.Hosts), now.Hosts, usualHosts),
+		Period: cmp.Or(a.Period, now.Period, usualPeriod),
+		Renew:  now.Renew,
 	}
 	if want.Renew <= 0 || want.Renew >= want.Period {
 		want.Renew = max(want.Period/2, 1)
 	}
-	err = n.api.post(ctx, "/renter", url.Values{
+	if err := n.api.post(ctx, "/renter", url.Values{
 		"funds": {funds.String()}, "hosts": {strconv.FormatInt(want.Hosts, 10)},
 		"period": {strconv.FormatInt(want.Period, 10)}, "renewwindow": {strconv.FormatInt(want.Renew, 10)},
-	}, nil)
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	got, err := n.allowance(ctx)
@@ -68,8 +67,8 @@ func (n *node) Allow(ctx context.Context, a system.Allowance) error {
 		return err
 	}
 	if got.Funds.Int == nil || got.Funds.Cmp(funds) != 0 || got.Hosts != want.Hosts || got.Period != want.Period {
-		return fmt.Errorf("siad: %s answered 204 to an allowance of %v hastings for %d hosts and %d blocks, and has one of %v for %d hosts and %d blocks",
-			n.api.base.Host, funds, want.Hosts, want.Period, got.Funds, got.Hosts, got.Period)
+		return fail("siad answered 204 to %v hastings for %d hosts and %d blocks, and has %v for %d hosts and %d blocks",
+			funds, want.Hosts, want.Period, got.Funds, got.Hosts, got.Period)
 	}
 	return nil
 }
@@ -77,6 +76,6 @@ func (n *node) Allow(ctx context.Context, a system.Allowance) error {
 // allowance is the one in force.
 func (n *node) allowance(ctx context.Context) (allowed, error) {
 	var r renterAnswer
-	err := n.api.get(ctx, "/renter", nil, &r)
+	err := n.api.Get(ctx, "/renter", nil, &r)
 	return r.Settings.Allowance, err
 }

@@ -44,7 +44,7 @@ func TestAllow(t *testing.T) {
 		}
 	}
 	n := attached(t, nil)
-	n.write = false
+	n.Write = false
 	if err := n.Allow(t.Context(), system.Allowance{Amount: kilo}); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("read only: %v", err)
 	}

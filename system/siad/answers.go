@@ -3,50 +3,36 @@ package siad
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
+	"slices"
 
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
-
-// size is a number of bytes in an answer. siad counts in uint64 and its counts
-// have been seen to underflow: what no file can have is an error, not a figure.
-type size int64
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *size) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*s = 0
-		return nil
-	}
-	n, err := strconv.ParseUint(string(text), 10, 64)
-	if err != nil || n > math.MaxInt64 {
-		return fmt.Errorf("%s is no number of bytes", text)
-	}
-	*s = size(n)
-	return nil
-}
 
 // file is what the renter knows of a file. Redundancy is the lowest of all
 // chunks: 0 until the last one is on a host.
 type file struct {
-	SiaPath        string  `json:"siapath"`
-	FileSize       size    `json:"filesize"`
-	UploadedBytes  size    `json:"uploadedbytes"`
-	UploadProgress float64 `json:"uploadprogress"` // percent
-	Redundancy     float64 `json:"redundancy"`
-	Available      bool    `json:"available"`
-	LocalPath      string  `json:"localpath"`
+	SiaPath       string    `json:"siapath"`
+	FileSize      sia.Bytes `json:"filesize"`
+	UploadedBytes sia.Bytes `json:"uploadedbytes"`
+	Progress      float64   `json:"uploadprogress"` // percent; it never falls, not even when hosts are lost
+	Redundancy    float64   `json:"redundancy"`
+	Available     bool      `json:"available"`
+	Health        *float64  `json:"health"` // 0: all pieces are there; releases before 1.4 do not report it
 }
 
-type fileAnswer struct {
-	File *file `json:"file"`
+// absurd is an error when a number of bytes is none that a file can have.
+func (f file) absurd() error {
+	for _, b := range []sia.Bytes{f.FileSize, f.UploadedBytes} {
+		if b.Bad != "" {
+			return fmt.Errorf("siad: file %s: %s is no number of bytes: %w", f.SiaPath, b.Bad, system.ErrAnswer)
+		}
+	}
+	return nil
 }
 
 type walletAnswer struct {
-	Encrypted bool         `json:"encrypted"`
 	Unlocked  bool         `json:"unlocked"`
-	Rescan    bool         `json:"rescanning"`
 	Confirmed sia.Hastings `json:"confirmedsiacoinbalance"`
 	Outgoing  sia.Hastings `json:"unconfirmedoutgoingsiacoins"`
 	Incoming  sia.Hastings `json:"unconfirmedincomingsiacoins"`
@@ -63,8 +49,7 @@ type consensusAnswer struct {
 }
 
 type gatewayAnswer struct {
-	Address string     `json:"netaddress"`
-	Peers   []struct{} `json:"peers"`
+	Peers []struct{} `json:"peers"` // null when there are none
 }
 
 type readyAnswer struct {
@@ -109,6 +94,8 @@ type maintenance struct {
 	Prices  sia.Hastings `json:"updatepricetablecost"`
 }
 
+func (m maintenance) sum() sia.Hastings { return m.Balance.Plus(m.Fund, m.Prices) }
+
 type contractsAnswer struct {
 	All      []contract `json:"contracts"`       // each null when empty
 	Active   []contract `json:"activecontracts"` //
@@ -126,21 +113,46 @@ type contractsAnswer struct {
 
 // present are contracts of a list that a release may not know.
 type present struct {
-	told bool
-	all  []contract
+	known bool
+	all   []contract
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It is called for null, too, which is
 // an empty list.
 func (p *present) UnmarshalJSON(text []byte) error {
-	p.told = true
+	p.known = true
 	return json.Unmarshal(text, &p.all)
+}
+
+// current are the contracts that are not over.
+func (a contractsAnswer) current() []contract {
+	return once(nil, a.Active, a.Passive, a.Inactive, a.All)
+}
+
+// ended are the contracts that are over, or of no use any more.
+func (a contractsAnswer) ended() []contract {
+	return once(append(a.current(), a.Refreshed...), a.Disabled, a.Expired.all, a.ExpiredRefreshed)
+}
+
+// once are the contracts of these lists, each once, without those of another.
+func once(without []contract, lists ...[]contract) (out []contract) {
+	seen := map[string]bool{}
+	for _, c := range without {
+		seen[c.ID] = true
+	}
+	for _, c := range slices.Concat(lists...) {
+		if c.ID == "" || !seen[c.ID] {
+			seen[c.ID] = true
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 type contract struct {
 	ID          string       `json:"id"`
-	Size        figure       `json:"size"`
-	Good        *bool        `json:"goodforupload"` // old releases do not tell
+	Size        sia.Bytes    `json:"size"`
+	Good        *bool        `json:"goodforupload"` // old releases do not report it
 	Total       sia.Hastings `json:"totalcost"`
 	RenterFunds sia.Hastings `json:"renterfunds"` // not spent yet
 	Fees        sia.Hastings `json:"fees"`
@@ -149,6 +161,24 @@ type contract struct {
 	Download    sia.Hastings `json:"downloadspending"`
 	FundAccount sia.Hastings `json:"fundaccountspending"`
 	Maintenance maintenance  `json:"maintenancespending"`
+}
+
+// accounts says what a contract pays for. siad 1.5 pays for calls of its own from
+// accounts with hosts and reports what went there (accounts, maintenance): without it the
+// parts do not make the total.
+func accounts() sia.Accounts[contract] {
+	return sia.Accounts[contract]{
+		Total:   func(c contract) sia.Hastings { return c.Total },
+		Unspent: func(c contract) sia.Hastings { return c.RenterFunds },
+		Purposes: []sia.Purpose[contract]{
+			{Name: "fees", Of: func(c contract) sia.Hastings { return c.Fees }},
+			{Name: "storage", Of: func(c contract) sia.Hastings { return c.Storage }},
+			{Name: "upload", Of: func(c contract) sia.Hastings { return c.Upload }},
+			{Name: "download", Of: func(c contract) sia.Hastings { return c.Download }},
+			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.FundAccount }, New: true},
+			{Name: "maintenance", Of: func(c contract) sia.Hastings { return c.Maintenance.sum() }, New: true},
+		},
+	}
 }
 
 type pricesAnswer struct {

@@ -3,94 +3,132 @@ package siad
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// api is one siad's HTTP API.
+// api is one siad's HTTP API. Reports need no password, so that a wrong one goes unnoticed.
 type api struct {
-	base   *url.URL
-	header http.Header
-	client *web.Client     // waits as long as ctx allows: reports of a full renter have taken minutes
-	alive  context.Context // ends when a process of ours does; nil: we started none
+	*sia.API
+	alive context.Context // ends when a process of ours does; nil: we started none
 }
 
 // connect makes an api without asking the daemon anything.
-func connect(base *url.URL, password string, from testbed.Host) (*api, error) {
-	client, err := web.New(name, from.Dial, system.HTTPTarget{URL: base})
-	if err != nil {
-		return nil, err
-	}
+func connect(base *url.URL, password string, from testbed.Host) (a *api, err error) {
+	a = &api{}
 	// Any other agent is refused: "Browser access disabled".
-	header := web.Login(http.Header{"User-Agent": {"Sia-Agent"}}, "", password)
-	patient := client.Patient()
-	client.Close()
-	return &api{base: base, header: header, client: patient}, nil
+	a.API, err = sia.Connect(name, base, http.Header{"User-Agent": {"Sia-Agent"}}, password, from, a.explain)
+	return a, err
 }
 
-func (a *api) close() { a.client.Close() }
-
-func (a *api) url(path string, query url.Values) *url.URL {
-	u := *a.base
-	u.Path = strings.TrimSuffix(a.base.Path, "/") + path // escaped when it is sent
-	u.RawQuery = query.Encode()
-	return &u
-}
-
-// get reads a report. Reports need no password, so that a wrong one goes unnoticed.
-func (a *api) get(ctx context.Context, path string, query url.Values, out any) error {
-	return a.explain(a.client.JSON(ctx, http.MethodGet, a.url(path, query), a.header, nil, out))
-}
+func (a *api) close() { a.Client.Close() }
 
 // list reads a long list of a report, as [web.Client.List] does.
 func (a *api) list(ctx context.Context, path, field string, each func(*json.Decoder) error) error {
-	return a.explain(a.client.List(ctx, a.url(path, nil), a.header, field, each))
+	return a.explain(a.Client.List(ctx, a.URL(path, nil), a.Header, field, each))
 }
 
 // post sends a form. Its success, 204, says that the order was taken, not that
 // it was carried out.
-func (a *api) post(ctx context.Context, path string, form url.Values, out any) error {
+func (a *api) post(ctx context.Context, path string, form url.Values) error {
 	if form == nil {
-		return a.explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, nil, out))
+		return a.Send(ctx, http.MethodPost, path, nil, nil, nil)
 	}
-	return a.explain(a.client.JSON(ctx, http.MethodPost, a.url(path, nil), a.header, form, out))
-}
-
-// upload sends size bytes of r.
-func (a *api) upload(ctx context.Context, path string, query url.Values, size int64, r io.Reader) error {
-	header := a.header.Clone()
-	header.Set("Content-Type", "application/octet-stream")
-	_, err := a.client.Call(ctx, web.Call{Method: http.MethodPost, URL: a.url(path, query), Header: header, Body: r, Size: size})
-	return a.explain(err)
+	return a.Send(ctx, http.MethodPost, path, nil, form, nil)
 }
 
 // download writes an answer's body to w.
 func (a *api) download(ctx context.Context, path string, query url.Values, w io.Writer) error {
-	resp, err := a.client.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, query), Header: a.header})
+	resp, err := a.Client.Open(ctx, web.Call{Method: http.MethodGet, URL: a.URL(path, query), Header: a.Header})
 	if err != nil {
 		return a.explain(err)
 	}
 	defer resp.Body.Close()
-	return a.explain(a.client.Copy(resp, w))
+	return a.explain(a.Client.Copy(resp, w))
 }
 
 // checkPassword asks for something that is refused without the password and
 // does nothing with it: a download to nowhere.
 func (a *api) checkPassword(ctx context.Context) error {
-	err := a.get(ctx, "/renter/download/plimsoll-password-check", nil, nil)
+	err := a.Get(ctx, "/renter/download/plimsoll-password-check", nil, nil)
 	switch web.Status(err) {
 	case http.StatusBadRequest, http.StatusInternalServerError:
 		return nil // the password was right, the download is not
 	}
 	if err == nil {
-		return fmt.Errorf("siad: %s took a download without a destination: it is no siad v1.5", a.base.Host)
+		return fmt.Errorf("siad: %s took a download without a destination: it is no siad v1.5", a.Base.Host)
+	}
+	return err
+}
+
+func (a *api) version(ctx context.Context) (string, error) {
+	var v struct {
+		Version string `json:"version"`
+	}
+	err := a.Get(ctx, "/daemon/version", nil, &v)
+	return v.Version, err
+}
+
+// deathTime is how long the end of a process may take to be noticed after its
+// connections broke.
+const deathTime = 500 * time.Millisecond
+
+// explain adds to an error what is behind it: a process that has ended, or what
+// a status means.
+func (a *api) explain(err error) error {
+	if err == nil || web.Status(err) != 0 || a.alive == nil {
+		return meaning(err)
+	}
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		select {
+		case <-a.alive.Done():
+		case <-time.After(deathTime):
+		}
+	}
+	return patience.Explain(a.alive, err)
+}
+
+const unlockHint = "POST /wallet/unlock, or set option `wallet_password`"
+
+// meaning adds what a status and its text mean. siad says 400 and 500 for
+// everything, so that the text is all there is to go by.
+func meaning(err error) error {
+	var e *web.StatusError
+	if !errors.As(err, &e) {
+		return err
+	}
+	for _, known := range []struct {
+		text  string
+		means error
+		hint  string
+	}{
+		{"wallet must be unlocked", system.ErrLocked, "; " + unlockHint},
+		{"not enough contracts", system.ErrTooFew, "; GET /renter/uploadready says how many are needed"},
+		{"not enough workers", system.ErrTooFew, "; hosts are offline or on cooldown: GET /renter/workers"},
+		{"path does not exist", system.ErrNotFound, ""},
+		{"no file known with that", system.ErrNotFound, ""},
+		{"invalid SiaPath", system.ErrBadRef, ""},
+	} {
+		if strings.Contains(e.Said, known.text) {
+			return fmt.Errorf("%w: %w%s", err, known.means, known.hint)
+		}
+	}
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password (siad keeps it in the file apipassword)", err, system.ErrAuth)
+	case 491:
+		return fmt.Errorf("%w; siad runs without that module: start it with -M gctwr", err)
 	}
 	return err
 }

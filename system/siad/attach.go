@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
@@ -17,18 +16,22 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 	if err := n.api.checkPassword(ctx); err != nil {
 		return err
 	}
-	if err := n.api.synced(ctx); err != nil {
+	if err := n.api.Synced(ctx, "/consensus"); err != nil {
 		return err
 	}
 	if err := n.pieces(ctx, opt); err != nil {
 		return err
 	}
-	if n.write { // reading needs neither a wallet nor contracts for uploads
+	if n.Write { // reading needs neither a wallet nor contracts for uploads
 		if err := n.unlock(ctx, opt); err != nil {
 			return err
 		}
-		if err := n.ready(ctx); err != nil {
+		r, err := n.uploadReady(ctx)
+		if err != nil {
 			return err
+		}
+		if !r.Ready {
+			return fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.api.Base.Host, r.Active, r.Needed, system.ErrTooFew)
 		}
 	}
 	return n.identify(ctx, identity)
@@ -40,11 +43,11 @@ func (n *node) pieces(ctx context.Context, opt system.Options) (err error) {
 		return err
 	}
 	var own readyAnswer
-	if err := n.api.get(ctx, "/renter/uploadready", nil, &own); err != nil {
+	if err := n.api.Get(ctx, "/renter/uploadready", nil, &own); err != nil {
 		return err
 	}
 	if own.DataPieces < 1 || own.ParityPieces < 1 {
-		return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`", n.api.base.Host)
+		return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`", n.api.Base.Host)
 	}
 	n.data, n.parity = own.DataPieces, own.ParityPieces
 	return nil
@@ -60,22 +63,11 @@ func (n *node) unlock(ctx context.Context, opt system.Options) error {
 	if !set {
 		return fmt.Errorf("%w: the environment has no variable %s", locked, opt["wallet_password"])
 	}
-	return n.api.post(ctx, "/wallet/unlock", url.Values{"encryptionpassword": {password}}, nil)
-}
-
-// ready asks whether uploads would be taken.
-func (n *node) ready(ctx context.Context) error {
-	r, err := n.uploadReady(ctx)
-	if err == nil && !r.Ready {
-		err = fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.api.base.Host, r.Active, r.Needed, system.ErrTooFew)
-	}
-	return err
+	return n.api.post(ctx, "/wallet/unlock", url.Values{"encryptionpassword": {password}})
 }
 
 func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {
-	err = n.api.get(ctx, "/renter/uploadready", url.Values{
-		"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)},
-	}, &r)
+	err = n.api.Get(ctx, "/renter/uploadready", n.redundancy(), &r)
 	return r, err
 }
 
@@ -85,18 +77,10 @@ func (n *node) identify(ctx context.Context, identity map[string]string) error {
 	if err != nil {
 		return err
 	}
-	identity["version"] = "siad " + version
+	identity["version"], identity["currency"] = "siad "+version, "SC"
 	identity["redundancy"] = fmt.Sprintf("%d data + %d parity pieces", n.data, n.parity)
 	identity["put"] = "uploadstream: accepted at redundancy 1"
 	identity["get"] = "download with disablelocalfetch=true: from hosts"
 	identity["connections"] = "the daemon keeps its sessions with hosts"
 	return nil
-}
-
-func (a *api) version(ctx context.Context) (string, error) {
-	var v struct {
-		Version string `json:"version"`
-	}
-	err := a.get(ctx, "/daemon/version", nil, &v)
-	return v.Version, err
 }

@@ -10,6 +10,9 @@ import (
 	"go.sia.tech/core/types"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // consensusState is an answer of /consensus that was looked through.
@@ -21,14 +24,14 @@ type consensusState struct {
 
 // consensus asks how far the daemon is.
 func (a *api) consensus(ctx context.Context) (c consensusState, err error) {
-	if err := a.get(ctx, "/consensus", nil, &c.consensusAnswer); err != nil {
+	if err := a.Get(ctx, "/consensus", nil, &c.consensusAnswer); err != nil {
 		return c, err
 	}
 	if c.height, err = heightOf(c.Height); err != nil {
-		return c, fmt.Errorf("siad: GET /consensus of %s: %w: %w", a.base.Host, err, system.ErrAnswer)
+		return c, fmt.Errorf("siad: GET /consensus of %s: %w: %w", a.Base.Host, err, system.ErrAnswer)
 	}
 	if err := c.tip.UnmarshalText([]byte(c.CurrentBlock)); err != nil {
-		return c, fmt.Errorf("siad: GET /consensus of %s: %.80q is no block's identity: %w", a.base.Host, c.CurrentBlock, system.ErrAnswer)
+		return c, fmt.Errorf("siad: GET /consensus of %s: %.80q is no block's identity: %w", a.Base.Host, c.CurrentBlock, system.ErrAnswer)
 	}
 	return c, nil
 }
@@ -52,7 +55,7 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 		return system.Following{}, err
 	}
 	var g gatewayAnswer // asked second: who has the chain had a peer
-	if err := a.get(ctx, "/gateway", nil, &g); err != nil {
+	if err := a.Get(ctx, "/gateway", nil, &g); err != nil {
 		return system.Following{}, err
 	}
 	return system.Following{
@@ -60,7 +63,47 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 	}, nil
 }
 
-// notShared is a peer whose share is unknown: siad counts nothing by peer.
-func notShared(address, trouble string) system.PeerShare {
-	return system.PeerShare{Address: address, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1, Trouble: trouble}
+// watched is a siad of the user's, observed while it follows the chain to its end.
+type watched struct {
+	api *api
+}
+
+// watch attaches to one that need be nothing but reachable: neither synced nor
+// with a renter. What is asked of it needs no password.
+func (s System) watch(ctx context.Context, d system.Deployment, identity map[string]string) (*watched, error) {
+	base, password, err := sia.Endpoint(s.Info(), d.Options)
+	if err != nil {
+		return nil, err
+	}
+	a, err := connect(base, password, d.Client)
+	if err != nil {
+		return nil, err
+	}
+	version, err := a.version(ctx)
+	if err == nil {
+		_, err = a.consensus(ctx)
+	}
+	if err != nil {
+		a.close()
+		return nil, err
+	}
+	identity["version"] = "siad " + version
+	return &watched{api: a}, nil
+}
+
+// Following implements system.Follower.
+func (w *watched) Following(ctx context.Context) (system.Following, error) {
+	return w.api.following(ctx)
+}
+
+// Processes implements system.Node.
+func (w *watched) Processes() []testbed.Process { return nil }
+
+// Endpoints implements system.Endpointer.
+func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.Base)} }
+
+// Stop implements group.Node.
+func (w *watched) Stop(context.Context) error {
+	w.api.close()
+	return nil
 }

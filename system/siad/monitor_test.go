@@ -58,7 +58,7 @@ func wantValues(t *testing.T, got map[string]system.Reading, want map[string]flo
 func polled(steps []replay.Exchange) []replay.Exchange {
 	for i := range steps {
 		if steps[i].Path == "/renter/contracts" {
-			steps[i].Query = allContracts
+			steps[i].Query = allContracts()
 		}
 	}
 	return steps
@@ -148,7 +148,7 @@ func TestMonitorOfAnEmptyRenter(t *testing.T) {
 // TestContractsEachOnce: releases differ in the lists that they tell.
 func TestContractsEachOnce(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
-	e.Query = allContracts
+	e.Query = allContracts()
 	got, err := asked(t, attached(t, []replay.Exchange{e}), "/renter/contracts")
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestContractsEachOnce(t *testing.T) {
 // not taken to have none.
 func TestContractsThatAreOver(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
-	e.Query = allContracts
+	e.Query = allContracts()
 	one := func(id string) string {
 		return `{"id":"` + id + `","size":7,"totalcost":"100","fees":"10","storagespending":"20","uploadspending":"30","downloadspending":"0","fundaccountspending":"1","renterfunds":"39"}`
 	}
@@ -248,7 +248,7 @@ func TestAbsurdReadings(t *testing.T) {
 	}
 	wantValues(t, got, map[string]float64{"files": 2, "uploads": 0})
 	contracts := only(t, replay.Load(t, "testdata/reports.jsonl"), "report", "/renter/contracts", 0)[0]
-	contracts.Query = allContracts
+	contracts.Query = allContracts()
 	got, err = asked(t, attached(t, []replay.Exchange{answering(contracts, `{"contracts":[{"id":"a","size":18446744073709551000,"totalcost":"1"}]}`)}), "/renter/contracts")
 	if err != nil || got["contract_bytes"].Bad == "" || got["spent"].Bad != "" {
 		t.Errorf("%+v, %v", got, err)

@@ -37,7 +37,7 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 	if err := each(append([]*daemon{renter}, hosts...), func(d *daemon) error { return d.openWallet(ctx, p.wallet) }); err != nil {
 		return err
 	}
-	if err := renter.api.get(ctx, "/miner/start", nil, nil); err != nil { // a GET, although it changes something
+	if err := renter.api.Get(ctx, "/miner/start", nil, nil); err != nil { // a GET, although it changes something
 		return err
 	}
 	if err := renter.funded(ctx, enough, "the miner's coins did not mature"); err != nil {
@@ -57,7 +57,7 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 	if p.mine {
 		return nil
 	}
-	return renter.api.get(ctx, "/miner/stop", nil, nil)
+	return renter.api.Get(ctx, "/miner/stop", nil, nil)
 }
 
 func each(all []*daemon, do func(*daemon) error) error {
@@ -74,7 +74,7 @@ func isDev(ctx context.Context, a *api) error {
 	var c struct {
 		BlockFrequency json.Number `json:"blockfrequency"`
 	}
-	if err := a.get(ctx, "/daemon/constants", nil, &c); err != nil {
+	if err := a.Get(ctx, "/daemon/constants", nil, &c); err != nil {
 		return err
 	}
 	if f, err := c.BlockFrequency.Int64(); err != nil || f > devBlocks {
@@ -85,7 +85,7 @@ func isDev(ctx context.Context, a *api) error {
 
 // join connects to the peer that all connect to.
 func (d *daemon) join(ctx context.Context, peer string) error {
-	err := d.api.post(ctx, "/gateway/connect/"+peer, nil, nil)
+	err := d.api.post(ctx, "/gateway/connect/"+peer, nil)
 	if err != nil && strings.Contains(err.Error(), "already connected") {
 		return nil
 	}
@@ -94,10 +94,10 @@ func (d *daemon) join(ctx context.Context, peer string) error {
 
 func (d *daemon) openWallet(ctx context.Context, word string) error {
 	password := url.Values{"encryptionpassword": {word}}
-	if err := d.api.post(ctx, "/wallet/init", password, nil); err != nil { // the answer is the seed: not kept
+	if err := d.api.post(ctx, "/wallet/init", password); err != nil { // the answer is the seed: not kept
 		return err
 	}
-	return d.api.post(ctx, "/wallet/unlock", password, nil)
+	return d.api.post(ctx, "/wallet/unlock", password)
 }
 
 // funded waits until the wallet has at least so many hastings.
@@ -108,7 +108,7 @@ func (d *daemon) funded(ctx context.Context, least, what string) error {
 	}
 	return sia.Poll(ctx, name, what, func(ctx context.Context) (bool, string, error) {
 		var w walletAnswer
-		if err := d.api.get(ctx, "/wallet", nil, &w); err != nil {
+		if err := d.api.Get(ctx, "/wallet", nil, &w); err != nil {
 			return false, "", err
 		}
 		if w.Confirmed.Int == nil {
@@ -123,13 +123,13 @@ func (d *daemon) pay(ctx context.Context, renter *daemon) error {
 	var to struct {
 		Address string `json:"address"`
 	}
-	if err := d.api.get(ctx, "/wallet/address", nil, &to); err != nil {
+	if err := d.api.Get(ctx, "/wallet/address", nil, &to); err != nil {
 		return err
 	}
 	if to.Address == "" {
 		return errors.New("siad: a host's wallet gives no address")
 	}
-	return renter.api.post(ctx, "/wallet/siacoins", url.Values{"amount": {hostFunds}, "destination": {to.Address}}, nil)
+	return renter.api.post(ctx, "/wallet/siacoins", url.Values{"amount": {hostFunds}, "destination": {to.Address}})
 }
 
 // offer makes a host take contracts once it is paid.
@@ -137,26 +137,26 @@ func (d *daemon) offer(ctx context.Context, size int64) error {
 	if err := d.funded(ctx, "1", "a host's coins were not confirmed"); err != nil {
 		return err
 	}
-	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.store}, "size": {strconv.FormatInt(size, 10)}}, nil); err != nil {
+	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.store}, "size": {strconv.FormatInt(size, 10)}}); err != nil {
 		return err
 	}
-	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.contact}}, nil); err != nil {
+	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.contact}}); err != nil {
 		return err
 	}
-	return d.api.post(ctx, "/host/announce", url.Values{"netaddress": {d.contact}}, nil)
+	return d.api.post(ctx, "/host/announce", url.Values{"netaddress": {d.contact}})
 }
 
 // contracts sets the allowance once the hosts are known and waits for contracts.
 func (n *node) contracts(ctx context.Context, hosts int, p plan) error {
 	err := sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
 		var known hostsAnswer
-		err := n.api.get(ctx, "/hostdb/active", nil, &known)
+		err := n.api.Get(ctx, "/hostdb/active", nil, &known)
 		return len(known.Hosts) >= hosts, fmt.Sprintf("%d of %d known", len(known.Hosts), hosts), err
 	})
 	if err != nil {
 		return err
 	}
-	if err := n.api.post(ctx, "/renter", allowance(p), nil); err != nil {
+	if err := n.api.post(ctx, "/renter", allowance(p)); err != nil {
 		return err
 	}
 	return sia.Poll(ctx, name, "contracts were not formed", func(ctx context.Context) (bool, string, error) {

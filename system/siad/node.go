@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -37,11 +39,9 @@ const (
 
 // node is a renter.
 type node struct {
-	sia.Objects  // an attached node deletes nothing but those in Stored
+	sia.Objects
 	api          *api
 	data, parity int64
-	attached     bool
-	write        bool
 	procs        []testbed.Process
 	unwatch      func()
 	stores       []string // the hosts' storage folders
@@ -58,31 +58,40 @@ type provider struct{ *node }
 func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
 
 func newNode(a *api, opt system.Options) *node {
-	prefix := strings.Trim(opt["path"], "/")
-	if prefix != "" {
-		prefix += "/"
+	n := &node{api: a, session: rand.Text()[:10] + "-", unwatch: func() {}}
+	n.System, n.Write = name, true
+	if n.Prefix = strings.Trim(opt["path"], "/"); n.Prefix != "" {
+		n.Prefix += "/"
 	}
-	return &node{api: a, Objects: sia.Objects{Space: sia.Space{System: name, Prefix: prefix}}, session: rand.Text()[:10] + "-", unwatch: func() {}}
+	n.Ask = func(ctx context.Context, ref system.Ref) (int64, error) {
+		f, err := n.file(ctx, ref)
+		return f.FileSize.N, err
+	}
+	return n
 }
 
-// Put implements system.Node. It returns at redundancy 1: each chunk is on as
+// redundancy is that of puts, as siad's calls take it.
+func (n *node) redundancy() url.Values {
+	return url.Values{"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)}}
+}
+
+// Put implements system.Store. It returns at redundancy 1: each chunk is on as
 // many hosts as rebuild it, and on no more.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if n.attached && !n.write {
-		return "", fmt.Errorf("siad: put %q: %w; `allow: [write]` in the experiment file permits it", name, system.ErrReadOnly)
+	if err := n.MayWrite(fmt.Sprintf("put %q", name)); err != nil {
+		return "", err
 	}
 	ref := n.Named(name)
-	err := n.api.upload(ctx, "/renter/uploadstream/"+string(ref), url.Values{
-		"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)},
-	}, size, r)
+	err := n.api.Upload(ctx, http.MethodPost, "/renter/uploadstream/"+string(ref), n.redundancy(), size, r)
 	if err != nil {
 		n.discard(ctx, ref, err)
+	} else {
+		err = n.accepted(ctx, ref, size)
+	}
+	if err != nil {
 		return "", fmt.Errorf("siad: put %q: %w", name, err)
 	}
-	if err := n.accepted(ctx, ref, size); err != nil {
-		return "", fmt.Errorf("siad: put %q: %w", name, err)
-	}
-	n.Stored.Add(ref, size)
+	n.Add(ref, size)
 	n.sending.Store(ref, time.Now())
 	return ref, nil
 }
@@ -93,8 +102,8 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	switch {
 	case errors.Is(err, system.ErrNotFound):
 		err = fmt.Errorf("siad answered 204 and has no file %s: nothing was stored", ref)
-	case err == nil && int64(f.FileSize) != size:
-		err = fmt.Errorf("siad answered 204 and its file %s has %d of %d bytes", ref, f.FileSize, size)
+	case err == nil && f.FileSize.N != size:
+		err = fmt.Errorf("siad answered 204 and its file %s has %d of %d bytes", ref, f.FileSize.N, size)
 	case err == nil && size > 0 && !f.Available:
 		err = fmt.Errorf("siad answered 204 and cannot serve %s (redundancy %g)", ref, f.Redundancy)
 	}
@@ -109,7 +118,7 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 
 // aside is the folder for what failed puts leave behind. No object has such a
 // name: "=" begins an escape in hexadecimal.
-func (n *node) aside() string { return n.Space.Prefix + n.Space.Mark + "=cut-off/" }
+func (n *node) aside() string { return n.Prefix + n.Mark + "=cut-off/" }
 
 // discard takes away what a failed upload left behind. Nothing else can be there:
 // the path begins with a mark of this run, or the network is ours. It is kept
@@ -118,11 +127,9 @@ func (n *node) aside() string { return n.Space.Prefix + n.Space.Mark + "=cut-off
 // It is moved aside and not deleted: a piece that arrives for a deleted file makes
 // siad 1.5.9 drop all chunks which wait for that host, and puts of other files fail.
 func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
-	if _, ours := n.Stored.Size(ref); ours || strings.Contains(failure.Error(), "already exists") {
+	if _, ours := n.Stored(ref); ours || strings.Contains(failure.Error(), "already exists") {
 		return
 	}
-	var status *web.StatusError
-	answered := errors.As(failure, &status)
 	budget := cleanTime
 	if ctx.Err() != nil {
 		budget, ctx = noticeTime, context.WithoutCancel(ctx)
@@ -133,12 +140,12 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	// A renter that has not answered may not have seen yet that nothing more
 	// comes, and makes a file of what came only then.
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
-		err := n.api.post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}}, nil)
+		err := n.api.post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}})
 		if !errors.Is(err, system.ErrNotFound) {
 			n.removeLater(system.Ref(to)) // also when no answer came: it may be there
 			return
 		}
-		if answered || time.Now().After(end) {
+		if web.Status(failure) != 0 || time.Now().After(end) {
 			return // often there is nothing
 		}
 	}
@@ -157,7 +164,7 @@ func (n *node) isAside(path string) bool {
 // removeLater has a file that was moved aside deleted after cutOffTime, or by Stop, in
 // a renter that goes on without us.
 func (n *node) removeLater(ref system.Ref) {
-	if !n.attached || !n.write {
+	if n.Mark == "" || !n.Write {
 		return
 	}
 	later := time.AfterFunc(cutOffTime, func() { _ = n.removeCutOff(context.Background(), ref) }) // else Stop tries again
@@ -169,7 +176,7 @@ func (n *node) removeLater(ref system.Ref) {
 func (n *node) removeCutOff(ctx context.Context, ref system.Ref) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTime)
 	defer cancel()
-	err := n.api.post(ctx, "/renter/delete/"+string(ref), nil, nil)
+	err := n.api.post(ctx, "/renter/delete/"+string(ref), nil)
 	if err != nil && !errors.Is(err, system.ErrNotFound) {
 		return fmt.Errorf("siad: remove %s, which a failed put left: %w", ref, err)
 	}
@@ -191,18 +198,20 @@ func (n *node) removeAllCutOff(ctx context.Context) (err error) {
 
 // file asks the renter what it knows of a file.
 func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
-	path, err := n.Space.Path(ref)
+	path, err := n.Path(ref)
 	if err != nil {
 		return file{}, err
 	}
-	var answer fileAnswer
-	if err := n.api.get(ctx, "/renter/file/"+path, nil, &answer); err != nil {
+	var answer struct {
+		File *file `json:"file"`
+	}
+	if err := n.api.Get(ctx, "/renter/file/"+path, nil, &answer); err != nil {
 		return file{}, err
 	}
 	if answer.File == nil {
 		return file{}, fmt.Errorf("siad: %s: the answer describes no file", ref)
 	}
-	return *answer.File, nil
+	return *answer.File, answer.File.absurd()
 }
 
 // fromHosts makes a download prove where the bytes come from: without it siad
@@ -212,13 +221,13 @@ func fromHosts() url.Values {
 	return url.Values{"httpresp": {"true"}, "disablelocalfetch": {"true"}}
 }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	path, err := n.Space.Path(ref)
+	path, err := n.Path(ref)
 	if err != nil {
 		return err
 	}
-	if size, ours := n.Stored.Size(ref); ours && size == 0 {
+	if size, ours := n.Stored(ref); ours && size == 0 {
 		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
 		return err
 	}
@@ -227,15 +236,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 
 // GetRange implements system.Ranger.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	path, err := n.Space.Path(ref)
-	if err != nil {
-		return err
-	}
-	size := func() (int64, error) {
-		f, err := n.file(ctx, ref)
-		return int64(f.FileSize), err
-	}
-	return sia.Part(name, ref, off, count, func() (int64, error) { return n.Size(ref, size) }, func(there int64) error {
+	return n.Range(ctx, ref, off, count, func(path string, there int64) error {
 		q := fromHosts()
 		q.Set("offset", strconv.FormatInt(off, 10))
 		q.Set("length", strconv.FormatInt(there, 10))
@@ -261,22 +262,19 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Delete implements system.Deleter. An attached renter loses only what this
-// node has put there. It waits for pieces that are on their way ([node.sent]); one
-// whose caller has settled the object, as those that are measured, asks nothing before.
+// Delete implements system.Deleter, for what this node has put there. It waits for
+// pieces that are on their way ([node.sent]); one whose caller has settled the object, as
+// those that are measured, asks nothing before.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	path, err := n.Space.Path(ref)
+	path, err := n.MayDelete(ref)
 	if err != nil {
 		return err
 	}
-	if _, ours := n.Stored.Size(ref); n.attached && !ours {
-		return fmt.Errorf("siad: delete %s: it is not ours: %w", ref, system.ErrReadOnly)
-	}
 	n.sent(ctx, ref)
-	if err := n.api.post(ctx, "/renter/delete/"+path, nil, nil); err != nil {
+	if err := n.api.post(ctx, "/renter/delete/"+path, nil); err != nil {
 		return err
 	}
-	n.Stored.Remove(ref)
+	n.Remove(ref)
 	return nil
 }
 
@@ -298,16 +296,16 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) { return syste
 // Walk implements system.Walker.
 func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	return n.files(ctx, func(f file) error {
-		if !n.Space.Has(f.SiaPath) {
-			return nil
+		if err := f.absurd(); err != nil || !n.Has(f.SiaPath) {
+			return err
 		}
 		ref := system.Ref(f.SiaPath)
-		return visit(system.Object{Name: n.Space.Name(ref), Ref: ref, Size: int64(f.FileSize)})
+		return visit(system.Object{Name: n.Name(ref), Ref: ref, Size: f.FileSize.N})
 	})
 }
 
-// files hands over one of the renter's files after the other: 50,000 make an
-// answer of 25 MB.
+// files hands over one of the renter's files after the other and keeps none of them:
+// 50,000 make an answer of 25 MB. What failed puts left is not among them.
 func (n *node) files(ctx context.Context, each func(file) error) error {
 	var visited error
 	err := n.api.list(ctx, "/renter/files", "files", func(d *json.Decoder) error {
@@ -320,19 +318,34 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 		}
 		return visited
 	})
-	if visited != nil {
-		return visited // nothing is wrong with the answer
+	if visited != nil { // and not what is wrong with the answer
+		return visited
 	}
 	return err
 }
 
-// Stat implements system.Stater. It is the renter's own account: hosts are not asked.
-func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	f, err := n.file(ctx, ref)
-	if err != nil {
-		return system.Object{}, err
+// Stats implements system.Stats. Absolute is what the renter has sent to hosts
+// for the files it still has: whole sectors, every piece. An attached renter has
+// files of others: there only those count that this run may have stored, or,
+// when it only reads, those of its folder. Disk, entries and inodes are those of
+// the hosts' storage folders, when we have started them.
+func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
+	h := system.Holdings{Disk: -1, Entries: -1, Inodes: -1}
+	if len(n.stores) > 0 {
+		var err error
+		if h, err = disk.Usage(n.stores...); err != nil {
+			return h, err
+		}
+		h.Objects, h.Absolute = 0, 0
 	}
-	return system.Object{Name: n.Space.Name(ref), Ref: ref, Size: int64(f.FileSize)}, nil
+	err := n.files(ctx, func(f file) error {
+		if n.Ours(f.SiaPath) {
+			h.Objects++
+			h.Absolute += f.UploadedBytes.N
+		}
+		return f.absurd()
+	})
+	return h, err
 }
 
 // Settle implements system.Settler: it waits until every chunk has all its
@@ -343,8 +356,8 @@ func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	from := time.Now()
 	err := sia.Poll(ctx, name, fmt.Sprintf("%s did not reach full redundancy", ref), func(ctx context.Context) (bool, string, error) {
 		f, err := n.file(ctx, ref)
-		state := fmt.Sprintf("redundancy %.3g of %.3g, %d bytes uploaded", f.Redundancy, want, f.UploadedBytes)
-		return f.FileSize == 0 || f.Redundancy >= want-1e-6, state, err
+		state := fmt.Sprintf("redundancy %.3g of %.3g, %d bytes uploaded", f.Redundancy, want, f.UploadedBytes.N)
+		return f.FileSize.N == 0 || f.Redundancy >= want-tolerance, state, err
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: not repaired in %v", err, time.Since(from).Round(time.Millisecond))
@@ -362,7 +375,7 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	if f.FileSize > 0 && (!f.Available || f.Redundancy < 1) {
+	if f.FileSize.N > 0 && (!f.Available || f.Redundancy < 1) {
 		return fmt.Errorf("siad: %s is not on enough hosts (redundancy %g): %w", ref, f.Redundancy, system.ErrTooFew)
 	}
 	return nil
@@ -375,29 +388,21 @@ func (n *node) Health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	return n.api.synced(ctx)
-}
-
-// synced asks whether the daemon has the whole chain.
-func (a *api) synced(ctx context.Context) error {
-	var c consensusAnswer
-	if err := a.get(ctx, "/consensus", nil, &c); err != nil {
-		return err
-	}
-	if !c.Synced {
-		return fmt.Errorf("siad: %s has not synced its chain (height %s): wait until GET /consensus says so", a.base.Host, c.Height)
-	}
-	return nil
+	return n.api.Synced(ctx, "/consensus")
 }
 
 // unlocked asks whether the wallet can be used.
 func (n *node) unlocked(ctx context.Context) error {
 	var w walletAnswer
-	if err := n.api.get(ctx, "/wallet", nil, &w); err != nil {
+	if err := n.api.Get(ctx, "/wallet", nil, &w); err != nil {
 		return err
 	}
+	return n.api.unlocked(w)
+}
+
+func (a *api) unlocked(w walletAnswer) error {
 	if !w.Unlocked {
-		return fmt.Errorf("siad: wallet of %s: %w; %s", n.api.base.Host, system.ErrLocked, unlockHint)
+		return fmt.Errorf("siad: wallet of %s: %w; %s", a.Base.Host, system.ErrLocked, unlockHint)
 	}
 	return nil
 }
@@ -406,7 +411,7 @@ func (n *node) unlocked(ctx context.Context) error {
 func (n *node) Processes() []testbed.Process { return n.procs }
 
 // Endpoints implements system.Endpointer.
-func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.base)} }
+func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {

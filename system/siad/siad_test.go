@@ -70,7 +70,7 @@ func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *nod
 	}
 	t.Cleanup(a.close)
 	n := newNode(a, system.Options{})
-	n.data, n.parity, n.attached, n.write = 1, 2, true, true
+	n.data, n.parity = 1, 2
 	return n
 }
 
@@ -139,7 +139,7 @@ func TestLockedWallet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mark := c.Nodes()[0].(*node).Space.Mark; len(mark) < 10 {
+	if mark := c.Nodes()[0].(*node).Mark; len(mark) < 10 {
 		t.Errorf("names begin with %q, which somebody else may use", mark)
 	}
 	if v := c.Identity()["version"]; v != "siad 1.5.9" {
@@ -155,7 +155,7 @@ func TestLockedWallet(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := c.Nodes()[0].(system.Store)
-	if mark := n.(provider).Space.Mark; mark != "" {
+	if mark := n.(provider).Mark; mark != "" {
 		t.Errorf("a node for reading has mark %q", mark)
 	}
 	if _, ok := n.(system.Provider); !ok {
@@ -287,7 +287,7 @@ func TestMissingIsSaidIn400And500(t *testing.T) {
 	get := replay.Steps(rec, "missing file: download")
 	get[0].Query.Set("disablelocalfetch", "true")
 	n := attached(t, replay.Chain(get, replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: delete")))
-	n.Stored.Add("missing", 1)
+	n.Add("missing", 1)
 	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get: %v", err)
 	}
@@ -364,7 +364,7 @@ func TestFailedPutIsMovedAside(t *testing.T) {
 	remove[0] = remove[0].JSON(http.StatusNoContent, nil)
 	n := attached(t, replay.Chain(upload, aside, files, remove), replay.Instead(uploadedSum, content),
 		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"), replay.Let(`"mib1"`, `"`+to+`"`))
-	n.Space.Mark, n.session = "MARK-", "S-"
+	n.Mark, n.session = "MARK-", "S-"
 	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 		t.Error("no error")
 	}
@@ -393,7 +393,7 @@ func TestLeftByAKilledSession(t *testing.T) {
 		}
 		all := filesRead(t, steps)
 		n := attached(t, steps, replay.Let(`"mib1"`, `"`+left+`"`))
-		n.Space.Mark, n.write = "MARK-", write
+		n.Mark, n.Write = "MARK-", write
 		readings, err := n.readFiles(t.Context())
 		if err != nil || readings[0].Name != system.ReadFiles || readings[0].Value != float64(all-1) {
 			t.Errorf("write %v: %v, %v; the renter has %d files", write, readings, err, all)
@@ -431,17 +431,17 @@ func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 		}
 		n := attached(t, replay.Chain(upload, remove), replay.Instead(uploadedSum, content),
 			replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"))
-		n.Space.Mark, n.session = "MARK-", "S-"
+		n.Mark, n.session = "MARK-", "S-"
 		if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 		// What an earlier put has stored stays.
 		n = attached(t, upload, replay.Instead(uploadedSum, content))
-		n.Stored.Add("streamed", 1<<20)
+		n.Add("streamed", 1<<20)
 		if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 			t.Errorf("%s, stored before: no error", what)
 		}
-		if _, ours := n.Stored.Size("streamed"); !ours {
+		if _, ours := n.Stored("streamed"); !ours {
 			t.Errorf("%s: the earlier object is forgotten", what)
 		}
 	}
@@ -509,13 +509,13 @@ func TestListAndStats(t *testing.T) {
 	// Files elsewhere are not listed, nor counted as ours; nor are those of
 	// another run in the same folder.
 	n = attached(t, replay.Chain(files, files, files, files))
-	for _, space := range []sia.Space{{System: name, Prefix: "elsewhere/"}, {System: name, Mark: sia.Mark("")}} {
-		n.Space = space
+	for _, c := range []struct{ prefix, mark string }{{"elsewhere/", ""}, {"", sia.Mark("")}} {
+		n.Prefix, n.Mark = c.prefix, c.mark
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 {
-			t.Errorf("%+v: %+v, %v", space, h, err)
+			t.Errorf("%+v: %+v, %v", c, h, err)
 		}
-		if all, err := n.List(t.Context()); err != nil || (len(all) == 0) != (space.Prefix != "") {
-			t.Errorf("%+v: %v, %v", space, all, err)
+		if all, err := n.List(t.Context()); err != nil || (len(all) == 0) != (c.prefix != "") {
+			t.Errorf("%+v: %v, %v", c, all, err)
 		}
 	}
 }
@@ -589,7 +589,7 @@ func TestAbsurdFigures(t *testing.T) {
 func TestModuleThatIsOff(t *testing.T) {
 	off := only(t, replay.Load(t, "testdata/attach.jsonl"), wrong, "/miner/start", 0)
 	n := attached(t, off)
-	if err := n.api.get(t.Context(), "/miner/start", nil, nil); err == nil || !strings.Contains(err.Error(), "-M gctwr") {
+	if err := n.api.Get(t.Context(), "/miner/start", nil, nil); err == nil || !strings.Contains(err.Error(), "-M gctwr") {
 		t.Errorf("got %v", err)
 	}
 }

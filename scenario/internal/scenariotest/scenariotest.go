@@ -3,6 +3,7 @@ package scenariotest
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,31 @@ type Cluster struct {
 func (c Cluster) Nodes() []system.Node        { return []system.Node{c.Node} }
 func (c Cluster) Identity() map[string]string { return c.Details }
 func (Cluster) Stop(context.Context) error    { return nil }
+
+// Replaced is a cluster with another node in its place.
+type Replaced struct {
+	system.Cluster
+	Node system.Node
+}
+
+func (c Replaced) Nodes() []system.Node { return []system.Node{c.Node} }
+
+// Near allows for what a histogram rounds.
+func Near(got, want float64) bool { return math.Abs(got-want) <= 0.002*want }
+
+// Links are the links of nodes in memory after a change; its rates are in bit/s.
+func Links(c scenario.NetworkChange) mem.Links {
+	links := mem.Links{Up: map[int]float64{}, Down: map[int]float64{}, Apart: c.Apart}
+	for i, r := range c.Rates {
+		if r.Up > 0 {
+			links.Up[i] = r.Up / 8
+		}
+		if r.Down > 0 {
+			links.Down[i] = r.Down / 8
+		}
+	}
+	return links
+}
 
 // Site is a deployment of one node, called "it".
 func Site(mode system.Mode, node system.Node) scenario.Site {

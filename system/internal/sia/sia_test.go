@@ -48,18 +48,19 @@ func TestPollEnds(t *testing.T) {
 	})
 }
 
-func TestSpace(t *testing.T) {
-	one, other := Space{"sia", "plimsoll/", Mark("")}, Space{"sia", "plimsoll/", Mark("")}
-	ref := one.Ref("a/b")
-	if one.Name(ref) != "a/b" || ref == other.Ref("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) || !other.Has(string(ref)) {
-		t.Errorf("%q of %+v and %+v", ref, one, other)
+func TestPaths(t *testing.T) {
+	marked := func(run string) *Objects { return &Objects{System: "sia", Prefix: "plimsoll/", Mark: Mark(run)} }
+	one, other := marked(""), marked("")
+	ref := one.Named("a/b")
+	if one.Name(ref) != "a/b" || ref == other.Named("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) || !other.Has(string(ref)) {
+		t.Errorf("%q of marks %s and %s", ref, one.Mark, other.Mark)
 	}
 	if p, err := other.Path(ref); err != nil || p != string(ref) {
 		t.Errorf("%q, %v", p, err)
 	}
-	again := Space{"sia", "plimsoll/", Mark("0123abcd")}
-	if ref := (Space{"sia", "plimsoll/", Mark("0123abcd")}).Ref("a/b"); again.Ref("a/b") != ref || again.Name(ref) != "a/b" || !again.Ours(string(ref)) {
-		t.Errorf("another session of the run has another space than that of %q", ref)
+	again := marked("0123abcd")
+	if ref := marked("0123abcd").Named("a/b"); again.Named("a/b") != ref || again.Name(ref) != "a/b" || !again.Ours(string(ref)) {
+		t.Errorf("another session of the run has other names than that of %q", ref)
 	}
 	if Mark("0123abcd") == Mark("0123abce") {
 		t.Error("two runs have one mark")
@@ -74,19 +75,19 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-func TestPartIsCutToTheObject(t *testing.T) {
-	size := func() (int64, error) { return 100, nil }
+func TestRangesAreCutToTheObject(t *testing.T) {
+	o := &Objects{System: "sia", Ask: func(context.Context, system.Ref) (int64, error) { return 100, nil }}
 	for _, c := range []struct {
 		off, count, asked int64
 		short             bool
 	}{{0, 100, 100, false}, {90, 20, 10, true}, {100, 0, -1, false}, {100, 1, -1, true}, {5, 0, -1, false}} {
 		asked := int64(-1)
-		err := Part("sia", "x", c.off, c.count, size, func(n int64) error { asked = n; return nil })
+		err := o.Range(t.Context(), "x", c.off, c.count, func(_ string, n int64) error { asked = n; return nil })
 		if asked != c.asked || errors.Is(err, io.ErrUnexpectedEOF) != c.short || (err != nil) != c.short {
 			t.Errorf("%+v: asked for %d, %v", c, asked, err)
 		}
 	}
-	if err := Part("sia", "x", -1, 1, size, nil); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := o.Range(t.Context(), "x", -1, 1, nil); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)
 	}
 }

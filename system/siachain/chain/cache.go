@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -30,33 +31,25 @@ func (c Cache) Chain(ctx context.Context, s Spec, say Progress) (*Chain, error) 
 		return nil, err
 	}
 	chain := &Chain{}
-	got, err := c.kept().Get(ctx, key(s), &chain.Manifest, func(dir string) (err error) {
+	var err error
+	chain.Got, err = c.kept().Get(ctx, key(s), &chain.Manifest, func(dir string) (err error) {
 		chain.Manifest, err = build(ctx, dir, s, say)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	chain.Dir, chain.Built, chain.Note, chain.size = got.Dir, got.Built, got.Note, got.Size
-	return chain, nil
+	return chain, err
 }
 
 // build makes the chain in dir, which is empty.
 func build(ctx context.Context, dir string, s Spec, say Progress) (m Manifest, err error) {
-	genesis := s.Genesis()
 	// what is lost by a power failure is a temporary directory
-	store, err := OpenStore(dir, s.Network(), genesis, StoreOptions{NoSync: true, MapFreelist: true})
+	store, err := OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{NoSync: true, MapFreelist: true})
 	if err != nil {
 		return m, err
 	}
-	made, err := generate(ctx, s, store.store, say)
-	if err == nil {
+	if m, err = generate(ctx, s, store.store, say); err == nil {
 		err = store.file.db.Sync()
 	}
-	if err := store.Close(); err != nil {
-		return m, err
-	}
-	return Manifest{Spec: s, Genesis: genesis.ID(), Tip: made.tip, Bytes: made.bytes, Transactions: made.transactions}, err
+	return m, errors.Join(err, store.Close())
 }
 
 // key names a chain by all that it follows from; the part before the sum is for
@@ -65,9 +58,6 @@ func key(s Spec) string {
 	text, _ := json.Marshal(s) // of numbers and texts: no error
 	made := fmt.Sprint(format, string(text), Version("go.sia.tech/core"), Version("go.sia.tech/coreutils"), Version("go.etcd.io/bbolt"))
 	name := fmt.Sprintf("%s-%dx%d-seed%d", s.Form, s.Blocks, s.Transactions, s.Seed)
-	if s.Foreign {
-		name += "-foreign"
-	}
 	return fmt.Sprintf("%s-%x", name, sha256.Sum256([]byte(made)))[:len(name)+1+16]
 }
 

@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 
@@ -13,10 +12,7 @@ import (
 // Chain is one on disk.
 type Chain struct {
 	Manifest
-	Dir   string // of its files
-	Built bool   // it was made just now
-	Note  string // why, where one was there already; empty: none was, or it was used
-	size  int64  // of its store, when a Cache gave it
+	chaincache.Got // of one that was opened, Dir alone
 }
 
 // Manifest describes a chain beside its store.
@@ -31,7 +27,7 @@ type Manifest struct {
 // Open opens the chain in dir, which a [Cache] made: for the process of a peer,
 // which makes none.
 func Open(dir string) (*Chain, error) {
-	c := &Chain{Dir: dir}
+	c := &Chain{Got: chaincache.Got{Dir: dir}}
 	if err := chaincache.Open(dir, &c.Manifest); err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
@@ -48,13 +44,4 @@ func (c *Chain) store() string { return filepath.Join(c.Dir, StoreFile) }
 // its disk, in bytes. It commits more often than the store that the chain was made
 // in, and so has more pages that are half full or free: up to a quarter more was
 // seen; and it grows in steps of 16 MiB.
-func (c *Chain) StoreLimit() int64 { return c.size*3/2 + 64<<20 }
-
-// Verify compares the store with what was made.
-func (c *Chain) Verify(ctx context.Context) error {
-	var m Manifest
-	if err := chaincache.Check(ctx, c.Dir, &m); err != nil {
-		return fmt.Errorf("sia-chain: %w: %w", ErrDamaged, err)
-	}
-	return nil
-}
+func (c *Chain) StoreLimit() int64 { return c.Size*3/2 + 64<<20 }

@@ -38,27 +38,14 @@ func (f *file) open(path string, o *bbolt.Options) error {
 	return nil
 }
 
-// whole compares the database's size with the file's and, where asked, checks all
-// of its pages.
-func (f *file) whole(check bool) error {
+// whole compares the database's size with the file's.
+func (f *file) whole() error {
 	return f.db.View(func(tx *bbolt.Tx) error {
 		info, err := f.f.Stat()
-		if err != nil {
-			return err
+		if err == nil && info.Size() < tx.Size() {
+			err = fmt.Errorf("%w: it has %d bytes of %d", ErrDamaged, info.Size(), tx.Size())
 		}
-		if info.Size() < tx.Size() {
-			return fmt.Errorf("%w: it has %d bytes of %d", ErrDamaged, info.Size(), tx.Size())
-		}
-		if !check {
-			return nil
-		}
-		var first error
-		for err := range tx.Check() { // to its end: it reads in a goroutine of its own
-			if first == nil {
-				first = fmt.Errorf("%w: %w", ErrDamaged, err)
-			}
-		}
-		return first
+		return err
 	})
 }
 

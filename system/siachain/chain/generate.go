@@ -47,7 +47,7 @@ func newGenerator(s Spec) *generator {
 	for i := range receivers {
 		g.watched = append(g.watched, s.address("receiver", i))
 	}
-	b := fmt.Appendf(nil, "plimsoll draws %s %t ", s.Form, s.Foreign)
+	b := fmt.Appendf(nil, "plimsoll draws %s false ", s.Form)
 	b = binary.BigEndian.AppendUint64(b, s.Seed)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Transactions))
 	g.random = rand.New(rand.NewChaCha8(sha256.Sum256(b)))
@@ -200,13 +200,6 @@ func (g *generator) apply(b types.Block, state consensus.State, update consensus
 	}
 }
 
-// made is what a generated chain amounts to.
-type made struct {
-	tip          types.ChainIndex
-	bytes        int64 // of the blocks after genesis, as they are sent
-	transactions int64
-}
-
 // validated is how often a block is validated in full while the chain is made: a
 // spec that consensus does not allow shows at once, and whoever replays or follows
 // the chain validates all of it.
@@ -214,7 +207,7 @@ const validated = 100
 
 // generate writes the chain to a store that has its genesis. Headers, weights and
 // rewards of all blocks are validated on the way.
-func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (m made, err error) {
+func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (m Manifest, err error) {
 	// the library panics where it cannot write
 	defer func() {
 		if r := recover(); r != nil {
@@ -227,6 +220,7 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 	}()
 	g := newGenerator(s)
 	g.begin()
+	m = Manifest{Spec: s, Genesis: g.state.Index.ID, Transactions: int64(s.Blocks * s.Transactions)}
 	pad := store.Scratchpad()
 	if tip := pad.TipState().Index; tip != g.state.Index {
 		return m, fmt.Errorf("sia-chain: generate: the store begins at %v instead of %v", tip, g.state.Index)
@@ -258,8 +252,7 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 		pad.ApplyBlock(state, update)
 		g.apply(b, state, update)
 
-		m.bytes += EncodedBytes(b)
-		m.transactions += int64(s.Transactions)
+		m.Bytes += EncodedBytes(b)
 		if say != nil && time.Since(said) >= time.Second {
 			said = time.Now()
 			say(n+1, s.Blocks)
@@ -268,7 +261,7 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 	if err := pad.Flush(); err != nil {
 		return m, fmt.Errorf("sia-chain: generate: %w", err)
 	}
-	m.tip = g.state.Index
+	m.Tip = g.state.Index
 	if say != nil {
 		say(s.Blocks, s.Blocks)
 	}

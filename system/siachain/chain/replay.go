@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.sia.tech/core/consensus"
@@ -88,6 +89,7 @@ type part struct {
 	headers []types.BlockHeader
 	blocks  []types.Block
 	states  []consensus.State // after each block; nil in form v1
+	err     error
 	ready   chan struct{}
 }
 
@@ -97,62 +99,41 @@ const ahead = 16
 
 // span reads and validates batches in parallel, and adds them in order.
 func (r *replay) span(ctx context.Context) error {
-	var parts []*part
-	base := r.state.Index
-	for rest := r.headers; len(rest) > 0; {
-		n := min(blocksAtOnce, len(rest))
-		parts = append(parts, &part{
-			base:    base,
-			headers: rest[:n],
-			ready:   make(chan struct{}),
-		})
-		base = types.ChainIndex{Height: base.Height + uint64(n), ID: rest[n-1].ID()}
-		rest = rest[n:]
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	work := make(chan *part)
-	room := make(chan struct{}, ahead+r.workers)
+	queue := make(chan *part, ahead)
 	group.Go(func() error {
-		defer close(work)
-		for _, p := range parts {
+		defer close(queue)
+		var fetching errgroup.Group
+		defer fetching.Wait()
+		fetching.SetLimit(r.workers)
+		base := r.state.Index
+		for headers := range slices.Chunk(r.headers, blocksAtOnce) {
+			p := &part{base: base, headers: headers, ready: make(chan struct{})}
+			base = types.ChainIndex{Height: base.Height + uint64(len(headers)), ID: headers[len(headers)-1].ID()}
 			select {
-			case room <- struct{}{}:
+			case queue <- p:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			select {
-			case work <- p:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
+			fetching.Go(func() error {
+				defer close(p.ready)
+				p.err = r.fetch(p)
+				return nil
+			})
 		}
 		return nil
 	})
-	for range r.workers {
-		group.Go(func() error {
-			for p := range work {
-				if err := r.fetch(p); err != nil {
-					return err
-				}
-				close(p.ready)
-			}
-			return nil
-		})
-	}
 	group.Go(func() error {
-		for _, p := range parts {
-			select {
-			case <-p.ready:
-			case <-ctx.Done():
+		for p := range queue {
+			if <-p.ready; ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if ctx.Err() != nil { // both may have been so
-				return context.Cause(ctx)
+			if p.err != nil {
+				return p.err
 			}
 			if err := r.add(p); err != nil {
 				return err
 			}
-			<-room
 		}
 		return nil
 	})
@@ -219,12 +200,8 @@ func (r *replay) checkpoint(at types.ChainIndex) (consensus.State, error) {
 
 // add adds a batch to the store.
 func (r *replay) add(p *part) error {
-	var err error
 	if p.states != nil {
-		err = r.to.AddValidatedV2Blocks(p.blocks, p.states)
-	} else {
-		err = r.to.AddBlocks(p.blocks)
+		return r.to.AddValidatedV2Blocks(p.blocks, p.states)
 	}
-	p.headers, p.blocks, p.states = nil, nil, nil
-	return err
+	return r.to.AddBlocks(p.blocks)
 }

@@ -50,15 +50,6 @@ type Spec struct {
 	Transactions int    `json:"transactions"` // in each block
 	Form         string `json:"form"`         // V1 or V2
 	Seed         uint64 `json:"seed"`
-	Foreign      bool   `json:"foreign,omitempty"` // see Stranger
-}
-
-// Stranger is the same spec with another genesis block, and so with no block in
-// common: nodes of the two refuse each other in the handshake. A peer that is to be
-// refused needs no long chain: few Blocks will do.
-func (s Spec) Stranger() Spec {
-	s.Foreign = !s.Foreign
-	return s
 }
 
 // Validate says what is wrong with the spec.
@@ -115,7 +106,7 @@ func (s Spec) Network() *consensus.Network {
 }
 
 // Genesis is the first block, which pays the wallets that the other blocks'
-// payments come from.
+// payments come from. Its words, as those of keys, are of the format.
 func (s Spec) Genesis() types.Block {
 	coins := make([]types.SiacoinOutput, s.payers())
 	for i := range coins {
@@ -126,7 +117,7 @@ func (s Spec) Genesis() types.Block {
 		Transactions: []types.Transaction{{
 			SiacoinOutputs: coins,
 			SiafundOutputs: []types.SiafundOutput{{Address: types.VoidAddress, Value: 10_000}},
-			ArbitraryData:  [][]byte{fmt.Appendf(nil, "plimsoll %s seed %d foreign %t", s.Form, s.Seed, s.Foreign)},
+			ArbitraryData:  [][]byte{fmt.Appendf(nil, "plimsoll %s seed %d foreign false", s.Form, s.Seed)},
 		}},
 	}
 }
@@ -159,7 +150,7 @@ func (s Spec) watchedPayer(i int) bool { return float64(i) < WatchedShare*float6
 // key is the n-th key of a kind. It depends on the seed and not on the number of
 // blocks.
 func (s Spec) key(kind string, n int) types.PrivateKey {
-	b := fmt.Appendf(nil, "plimsoll %s key %t ", kind, s.Foreign)
+	b := fmt.Appendf(nil, "plimsoll %s key false ", kind)
 	b = binary.BigEndian.AppendUint64(b, s.Seed)
 	b = binary.BigEndian.AppendUint64(b, uint64(n))
 	seed := sha256.Sum256(b)

@@ -34,7 +34,6 @@ var (
 type StoreOptions struct {
 	NoSync      bool // commits do not wait for the disk: a power failure may destroy the store
 	MapFreelist bool // free pages in a hash map instead of a sorted list
-	Manager     []chain.ManagerOption
 }
 
 // Store is the chain database of a node, and the manager on it.
@@ -83,7 +82,7 @@ func (s *Store) open(n *consensus.Network, genesis types.Block, o StoreOptions) 
 	if err := s.file.open(s.path, b); err != nil {
 		return err
 	}
-	if err := s.file.whole(false); err != nil {
+	if err := s.file.whole(); err != nil {
 		return err
 	}
 	s.chainDB = coreutils.NewBoltChainDB(s.file.db)
@@ -95,7 +94,7 @@ func (s *Store) open(n *consensus.Network, genesis types.Block, o StoreOptions) 
 		}
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	s.manager = chain.NewManager(s.store, o.Manager...)
+	s.manager = chain.NewManager(s.store)
 	return fits(s.manager, genesis)
 }
 
@@ -107,9 +106,6 @@ func (s *Store) Manager() *chain.Manager { return s.manager }
 // that makes them valid.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 
-// Path is the file.
-func (s *Store) Path() string { return s.path }
-
 // Close commits what is pending and closes the file. Nothing may use the manager
 // any more: snapshots that are not released keep it waiting.
 func (s *Store) Close() error {
@@ -117,20 +113,6 @@ func (s *Store) Close() error {
 		return fmt.Errorf("sia-chain: close %s: %w", s.path, err)
 	}
 	return nil
-}
-
-// CheckStore reads all pages of a store that no process has open, and says what is
-// wrong with them. It changes nothing.
-func CheckStore(dir string) error {
-	path := filepath.Join(dir, StoreFile)
-	var f file
-	defer f.abandon()
-	return guard(path, func() error {
-		if err := f.open(path, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: storeWait}); err != nil {
-			return err
-		}
-		return f.whole(true)
-	})
 }
 
 // other reports whether the database says that it is of another network.

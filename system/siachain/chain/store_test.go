@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 )
 
 // synced is the directory of a closed store that has a chain's blocks.
@@ -28,11 +30,28 @@ func synced(t *testing.T, c *Chain) string {
 	return dir
 }
 
+// checkStore reads all pages of a store that no process has open.
+func checkStore(dir string) (err error) {
+	var f file
+	defer f.abandon()
+	return guard(dir, func() error {
+		if err := f.open(filepath.Join(dir, StoreFile), &bbolt.Options{ReadOnly: true, PreLoadFreelist: true}); err != nil {
+			return err
+		}
+		return errors.Join(f.whole(), f.db.View(func(tx *bbolt.Tx) (err error) {
+			for wrong := range tx.Check() { // to its end: it reads in a goroutine of its own
+				err = wrong
+			}
+			return err
+		}))
+	})
+}
+
 func TestAStoreGoesOnWhereItWas(t *testing.T) {
 	for _, form := range forms {
 		c := cached(t, small(form))
 		dir := synced(t, c)
-		if err := CheckStore(dir); err != nil {
+		if err := checkStore(dir); err != nil {
 			t.Error(err)
 		}
 		info, err := os.Stat(filepath.Join(dir, StoreFile))
@@ -62,7 +81,7 @@ func TestAStoreInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{})
-	if !errors.Is(err, ErrLocked) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), store.Path()) {
+	if !errors.Is(err, ErrLocked) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), StoreFile) {
 		t.Errorf("got %v", err)
 	}
 	if err := store.Close(); err != nil {
@@ -79,7 +98,7 @@ func TestAStoreOfAnotherChain(t *testing.T) {
 		if form == V1 {
 			other.Form = forms[1]
 		}
-		for what, s := range map[string]Spec{"genesis": s.Stranger(), "network": other} {
+		for what, s := range map[string]Spec{"genesis": stranger(s), "network": other} {
 			_, err := OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{})
 			if !errors.Is(err, ErrOtherGenesis) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), dir) {
 				t.Errorf("%s, other %s: %v", form, what, err)
@@ -91,7 +110,7 @@ func TestAStoreOfAnotherChain(t *testing.T) {
 		} else {
 			store.Close()
 		}
-		if err := CheckStore(dir); err != nil {
+		if err := checkStore(dir); err != nil {
 			t.Error(err)
 		}
 	}
@@ -101,9 +120,6 @@ func TestAStoreThatIsNotThere(t *testing.T) {
 	s := small(V2)
 	_, err := OpenStore(filepath.Join(t.TempDir(), "no"), s.Network(), s.Genesis(), StoreOptions{})
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v", err)
-	}
-	if err := CheckStore(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -158,8 +174,8 @@ func TestDamagedStores(t *testing.T) {
 					t.Errorf("open: %v", err)
 				}
 			}
-			if err := CheckStore(dir); !errors.Is(err, ErrDamaged) {
-				t.Errorf("CheckStore: %v", err)
+			if err := checkStore(dir); err == nil {
+				t.Errorf("its pages: %v", err)
 			}
 			if now, err := os.ReadFile(path); err != nil || len(now) < len(b) {
 				t.Errorf("the file is gone or shorter: %d of %d bytes, %v", len(now), len(b), err)
@@ -177,9 +193,6 @@ func TestADamagedChainIsNotServed(t *testing.T) {
 		}
 		_, _, err := c.OpenReadOnly()
 		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), c.store()) {
-			t.Errorf("%s: %v", form, err)
-		}
-		if err := c.Verify(t.Context()); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", form, err)
 		}
 		if err := Replay(t.Context(), c, fresh(t, c.Spec).Manager(), 1); !errors.Is(err, ErrDamaged) {

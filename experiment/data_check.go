@@ -1,0 +1,135 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+)
+
+// loads reports whether the scenario is one of those whose single trial goes on
+// for as long as it takes.
+func (e *Experiment) loads() bool { return e.Scenario == "upload" || e.Scenario == "collect" }
+
+// sources are the keys of data that say where sizes come from.
+var sources = []string{"size", "mix", "spread", "directory", "trace"}
+
+// data asks for what is stored, where a system starts empty or the scenario stores it.
+func (d *decoder) data(e *Experiment) {
+	switch {
+	case e.Scenario == "upload":
+		d.dataSource(e)
+	case e.Scenario != "collect" && e.Scenario != "sync" && e.Data.Size == 0:
+		d.missingData(e)
+	}
+}
+
+func (d *decoder) missingData(e *Experiment) {
+	if !d.ok("data", "scenario") {
+		return
+	}
+	at, hint := d.at["data"], "write `data: {size: 64MiB}`"
+	started := slices.IndexFunc(e.Systems, func(s SystemUse) bool { return s.Mode == "start" })
+	var why string
+	switch {
+	case e.Scenario == "upload":
+		at, why = d.first("data", "upload", "scenario"), "the scenario upload stores a data set"
+		hint = "write `data: {objects: 1000, size: 40MiB}`; mix, spread, directory and trace are other sources of sizes"
+	case e.Scenario == "overhead" && at == nil:
+		at, why = d.first("overhead", "scenario"), "the scenario overhead measures objects that it stores"
+		hint = "write `data: {size: [1B, 1kB, 100kB]}`, and `allow: [write]` for attached systems"
+	case started >= 0:
+		at = d.first("data", fmt.Sprintf("systems[%d].use", started), fmt.Sprintf("systems[%d]", started))
+		why = "system `" + e.Systems[started].Name + "` is started here and is empty"
+	case at == nil:
+		return
+	default:
+		why, hint = "how large are the objects?", hint+", or take `data` away when the attached systems have objects"
+	}
+	d.fail("data.size", at, hint, "missing key `data.size`: %s", why)
+}
+
+// dataSource wants exactly one source of sizes, and what goes with it.
+func (d *decoder) dataSource(e *Experiment) {
+	var source string
+	for _, key := range sources {
+		n := d.at["data."+key]
+		switch {
+		case n == nil:
+		case source == "":
+			source = key
+		default:
+			d.fail("data."+key, n, "keep one of them", "`data.%s` and `data.%s` both say where the sizes come from", source, key)
+		}
+	}
+	if source == "" {
+		d.missingData(e)
+		return
+	}
+	no := func(key, why string) {
+		if n := d.at["data."+key]; n != nil {
+			d.fail("data."+key, n, "take one of them away", "`data.%s` has no meaning with `data.%s`: %s", key, source, why)
+		}
+	}
+	switch source {
+	case "directory":
+		no("objects", "all files of the tree are stored")
+		no("compressible", "the content is that of the files")
+		no("duplicate", "the content is that of the files")
+	case "trace":
+		no("objects", "there is one object for each line")
+		no("duplicate", "each line has a size of its own")
+	}
+	for _, key := range []string{"directory", "trace"} {
+		if key != source {
+			continue
+		}
+		e.Data.Objects = 0
+		if n := d.at["data."+key]; n.text == "" {
+			d.fail("data."+key, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", key)
+		}
+	}
+	d.tooMuch(e, source)
+	if d.ok("data") && e.Data.Copies > maxCopied/max(1, e.Data.Objects) {
+		d.fail("data.copies", d.first("data.copies", "data"), fmt.Sprintf("at most %d in all", int64(maxCopied)), "%d copies of %d objects are too many", e.Data.Copies, e.Data.Objects)
+	}
+}
+
+// tooMuch refuses more bytes than can be counted.
+func (d *decoder) tooMuch(e *Experiment, source string) {
+	if !d.ok("data") {
+		return
+	}
+	for _, size := range append(levelsOf[Bytes](e, dataSizePath), 0) {
+		r := e.Data
+		r.Size = size
+		if _, bytes := r.Total(); bytes > MaxTotal {
+			d.fail("data."+source, d.first("data."+source, "data"), "at most 4 EiB (4,611 PB) in all", "%s is more than a data set can have", RoughBytes(bytes))
+			return
+		}
+	}
+}
+
+// MaxTotal is the most bytes that a data set may have, copies included: 4 EiB, so
+// that sums of two stay within 64 bits.
+const MaxTotal = 1 << 62
+
+// maxCopied is beyond what any system was ever asked to hold in a test.
+const maxCopied = 1_000_000_000
+
+// permissions asks for the permission to store objects in attached systems, and to
+// spend where a budget is to be set.
+func (d *decoder) permissions(e *Experiment) {
+	if e.Scenario != "upload" || !d.ok("allow") {
+		return
+	}
+	attached := slices.IndexFunc(e.Systems, func(s SystemUse) bool { return s.Mode == "attach" })
+	if attached >= 0 && d.ok("systems") && !e.allows("write") {
+		at := d.first("allow", fmt.Sprintf("systems[%d].use", attached), fmt.Sprintf("systems[%d]", attached))
+		d.fail("allow", at, "write `allow: [write]`, and spend for systems that are paid",
+			"the scenario upload stores objects, and may not write to the attached system `%s`", e.Systems[attached].Name)
+	}
+	if n := d.at["upload.need.allowance"]; n != nil && d.ok("allow", "upload.need.allowance") && !e.allows("spend") {
+		d.fail("upload.need.allowance", n, "write `allow: [write, spend]`, or take the key away", "`upload.need.allowance` sets a budget, which `allow` does not permit")
+	}
+}
+
+func (e *Experiment) allows(what string) bool { return slices.Contains(e.Allow, what) }

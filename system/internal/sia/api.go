@@ -1,0 +1,84 @@
+// Package sia is what the two Sia renters, siad and renterd, have in common.
+package sia
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// API is the HTTP API of a renter.
+type API struct {
+	System  string
+	Base    *url.URL
+	Header  http.Header
+	Client  *web.Client       // waits as long as ctx allows: a put is answered when it is stored
+	Explain func(error) error // adds what a status and its text mean
+}
+
+// Connect makes an API without asking the daemon anything.
+func Connect(name string, base *url.URL, header http.Header, password string, from testbed.Host, explain func(error) error) (*API, error) {
+	client, err := web.New(name, from.Dial, system.HTTPTarget{URL: base})
+	if err != nil {
+		return nil, err
+	}
+	return &API{System: name, Base: base, Header: web.Login(header, "", password), Client: client.Patient(), Explain: explain}, nil
+}
+
+// URL is that of a path.
+func (a *API) URL(path string, query url.Values) *url.URL {
+	u := *a.Base
+	u.Path = strings.TrimSuffix(a.Base.Path, "/") + path // escaped when it is sent
+	u.RawQuery = query.Encode()
+	return &u
+}
+
+// Get reads a report.
+func (a *API) Get(ctx context.Context, path string, query url.Values, out any) error {
+	return a.Explain(a.Client.JSON(ctx, http.MethodGet, a.URL(path, query), a.Header, nil, out))
+}
+
+// Send sends in, as [web.Client.JSON] does.
+func (a *API) Send(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	return a.Explain(a.Client.JSON(ctx, method, a.URL(path, query), a.Header, in, out))
+}
+
+// Upload sends size bytes of r.
+func (a *API) Upload(ctx context.Context, method, path string, query url.Values, size int64, r io.Reader) error {
+	header := a.Header.Clone()
+	header.Set("Content-Type", "application/octet-stream")
+	_, err := a.Client.Call(ctx, web.Call{Method: method, URL: a.URL(path, query), Header: header, Body: r, Size: size})
+	return a.Explain(err)
+}
+
+// Synced is an error unless the report at path says that the daemon has the whole chain.
+func (a *API) Synced(ctx context.Context, path string) error {
+	var c struct {
+		Synced bool `json:"synced"`
+	}
+	if err := a.Get(ctx, path, nil, &c); err != nil {
+		return err
+	}
+	if !c.Synced {
+		return fmt.Errorf("%s: %s has not synced its chain: wait until GET %s says so", a.System, a.Base.Host, path)
+	}
+	return nil
+}
+
+// Report is a call of a poll: what read finds in the answer at path.
+func Report[T any](a *API, name, path string, query url.Values, read func(answer T) []system.Reading) system.Call {
+	return system.Call{Name: name, Read: func(ctx context.Context) ([]system.Reading, error) {
+		var answer T
+		if err := a.Get(ctx, path, query, &answer); err != nil {
+			return nil, err
+		}
+		return read(answer), nil
+	}}
+}
