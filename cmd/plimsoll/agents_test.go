@@ -20,14 +20,14 @@ func TestHostsBehindAgents(t *testing.T) {
 		"retrieve": `
 scenario: retrieve
 systems: [static, boxo]
-link: {delay: 5ms, rate: 100Mbit}
+link: {delay: 5ms, rate: 100Mbit, tolerance: 50%}
 data: {objects: 2, size: 1MiB}
 retrieve: {concurrency: 2, requests: 12}
 `,
 		"disseminate": `
 scenario: disseminate
 systems: [bittorrent]
-link: {delay: 2ms, rate: 50Mbit}
+link: {delay: 2ms, rate: 50Mbit, tolerance: 50%}
 data: {size: 2MiB}
 disseminate: {nodes: 3, seeders: 1}
 `,
@@ -35,7 +35,7 @@ disseminate: {nodes: 3, seeders: 1}
 		experiment += `
 repetitions: 1
 warmup: 0
-limits: {others: none, machine: none, link.tolerance: 50%}
+limits: {others: none, machine: none}
 skip: [machine]
 `
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func factsOfHosts(t *testing.T, experiment string, env ...string) (facts []strin
 	add := func(kind string, what ...any) {
 		facts = append(facts, kind+" "+strings.TrimSpace(fmt.Sprintln(what...)))
 	}
-	add("plan", r.ID())
+	add("plan", string(r.Plan()))
 	trials, err := r.Trials()
 	check(t, err)
 	for _, trial := range trials {

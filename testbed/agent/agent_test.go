@@ -118,7 +118,9 @@ func TestProcesses(t *testing.T) {
 		if err := p.Err(); err != nil {
 			t.Error(err)
 		}
-		if b, err := os.ReadFile(p.LogPath()); err != nil || string(b) != "began\nover\n" {
+		again := start(t, h, shell("cat", "echo again"))
+		awaitEnd(t, again)
+		if b, err := os.ReadFile(p.LogPath()); err != nil || string(b) != "began\nover\nagain\n" || p.LogPath() != again.LogPath() {
 			t.Errorf("log %q, %v", b, err)
 		}
 		if filepath.Dir(p.LogPath()) != tb.Logs() {

@@ -39,6 +39,7 @@ type Host struct {
 
 	mu        sync.Mutex
 	procs     []*process // that run
+	logs      map[string]*logCopy
 	followers []*func(testbed.Process)
 }
 
@@ -57,7 +58,7 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: time.Minute},
 	}
 	transport.Protocols.SetHTTP2(true)
-	h := &Host{client: client{&http.Client{Transport: transport}, opt.Name}, opt: opt}
+	h := &Host{client: client{&http.Client{Transport: transport}, opt.Name}, opt: opt, logs: map[string]*logCopy{}}
 	if _, err := ask[none](ctx, &h.client, "/alive", none{}); err != nil {
 		transport.CloseIdleConnections()
 		return nil, err

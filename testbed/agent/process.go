@@ -64,19 +64,38 @@ func (p *process) follow() {
 	p.end = end
 }
 
+// logCopy is how much of a log is here. Processes of one name write to the same.
+type logCopy struct {
+	sync.Mutex
+	size int64
+}
+
+func (h *Host) logCopy(path string) *logCopy {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.logs[path] == nil {
+		h.logs[path] = &logCopy{}
+	}
+	return h.logs[path]
+}
+
 func (p *process) fetchLog(ctx context.Context) error {
+	known := p.host.logCopy(p.log)
+	known.Lock() // the process before this one has ended
+	defer known.Unlock()
 	f, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	var a none
-	o, err := p.host.open(ctx, "/log", p.ProcessID, &a, nil, nil)
+	o, err := p.host.open(ctx, "/log", logCall{p.ProcessID, known.size}, &a, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer o.end()
-	_, err = io.Copy(f, o)
+	n, err := io.Copy(f, o)
+	known.size += n
 	return err
 }
 

@@ -120,17 +120,25 @@ func (s *server) process(id testbed.ProcessID) (testbed.Process, error) {
 	return nil, fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone)
 }
 
+type logCall struct {
+	ID   testbed.ProcessID
+	From int64
+}
+
 // log streams the process's log until it has ended.
-func (s *server) log(ctx context.Context, x *exchange, id testbed.ProcessID) {
-	p, err := s.process(id)
+func (s *server) log(_ context.Context, x *exchange, q logCall) {
+	p, err := s.process(q.ID)
 	var f *os.File
 	if err == nil {
 		f, err = os.Open(p.LogPath())
 	}
+	if err == nil {
+		defer f.Close()
+		_, err = f.Seek(q.From, io.SeekStart)
+	}
 	if x.answer(none{}, err) != nil || err != nil {
 		return
 	}
-	defer f.Close()
 	for over := false; ; {
 		if _, err := io.Copy(x, f); err != nil || over {
 			return
