@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -26,14 +28,14 @@ type trial struct {
 	tally tally
 	made  []object // stored in this trial
 
-	unsettled bool // the trial has given up waiting until objects are durable
+	unsettled atomic.Bool // the trial has given up waiting until objects are durable
 }
 
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
 		runner: r, cell: cell, o: cell.Overhead, sink: sink, log: scenario.NewOpLog(sink.Block),
-		seed: scenario.MixSeed(seed, "content", 0), tally: tally{phases: map[string][]float64{}},
+		seed: scenario.MixSeed(seed, "content", 0), tally: tally{kinds: map[record.OpKind]*kindTally{}, phases: map[string][]float64{}},
 	}
 	if r.site.Use.Mode == string(system.Attach) {
 		// An attached system outlives the run: what an earlier run of the same
@@ -69,9 +71,12 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 	if err := t.prime(ctx); err != nil {
 		return scenario.Load{}, err
 	}
-	before, err := t.stored(ctx)
-	if err != nil {
-		return scenario.Load{}, err
+	var before *inventory
+	if t.stores() {
+		var err error
+		if before, err = t.inventory(ctx); err != nil {
+			return scenario.Load{}, err
+		}
 	}
 	cpu := scenario.SelfCPU()
 	if err := t.loop(ctx, t.each, t.o.Time.Std(), t.action); err != nil {
@@ -81,10 +86,10 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 	if len(load.Invalid) == 0 {
 		t.remember()
 	}
-	if before != nil && t.tally.failed == 0 && !t.unsettled {
+	if before != nil && t.tally.failed == 0 && !t.unsettled.Load() {
 		// What failed may have left something behind: then what one object takes
 		// is not known.
-		after, err := t.stored(ctx)
+		after, err := t.inventory(ctx)
 		if err != nil {
 			return load, err
 		}
@@ -102,24 +107,13 @@ func (t *trial) stores() bool {
 	return false
 }
 
-// stored is the inventory before and after operations that add objects.
-func (t *trial) stored(ctx context.Context) (*inventory, error) {
-	if !t.stores() {
-		return nil, nil
-	}
-	return t.inventory(ctx)
-}
-
 // directory makes a fresh one for each worker: what entering an object costs may
 // depend on how many are there, and two at once would be in each other's way.
 func (t *trial) directory(ctx context.Context) error {
 	if t.o.Operation != "put-dir" {
 		return nil
 	}
-	d, ok := t.node.(system.Directory)
-	if !ok {
-		return t.cannot("make directories")
-	}
+	d := t.node.(system.Directory)
 	for i := range t.o.Concurrency {
 		err := t.within(ctx, "make a directory", func(ctx context.Context) error {
 			ref, err := d.MakeDirectory(ctx, fmt.Sprintf("plimsoll-%016x-%d", t.seed, i))

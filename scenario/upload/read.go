@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -124,17 +123,13 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 		text = cell.Collect.Price
 	}
 	l.price, _ = experiment.ParsePrice(text) // none is stated
-	var about map[string]map[string]any
-	_ = json.Unmarshal([]byte(facts.Meta()["systems"]), &about) // an older run has none
 	said := map[string]string{}
 	for _, s := range plan.Experiment.Systems {
 		if s.Name == l.trial.Info.System {
 			maps.Copy(said, s.With)
 		}
 	}
-	for key, v := range about[l.trial.Info.System] {
-		said[key] = fmt.Sprint(v)
-	}
+	maps.Copy(said, analysis.Said(facts.Meta(), l.trial.Info.System))
 	number := func(key string) int64 {
 		n, _ := strconv.ParseInt(said[key], 10, 64)
 		return n
