@@ -56,19 +56,18 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 		return c.fault("disseminate."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
 	}
 	const giveRate = "give `link` a rate, such as 100Mbit, or leave the cell out with `where`"
-	unlimited := cell.Link.Rate == 0
+	up, down := cell.Link.UpRate(), cell.Link.DownRate()
+	unlimited := up == 0 || down == 0
 	switch {
 	case s.Leechers() < 1:
 		return impossible("seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < disseminate.nodes\"]`",
 			"%s of %s leave no leecher", plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
-	case unlimited && s.Up != 0:
-		return impossible("up", giveRate, "`up` differs from the rate at which nodes receive, which is unlimited")
 	case unlimited && s.Slow > 0:
 		return impossible("slow", giveRate, "slow leechers differ from a rate that is unlimited")
-	case s.Slow > 0 && s.SlowDown > cell.Link.Rate:
-		return impossible("slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, cell.Link.Rate)
-	case s.Slow > 0 && s.SlowUp > cell.up():
-		return impossible("slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, cell.up())
+	case s.Slow > 0 && s.SlowDown > down:
+		return impossible("slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, down)
+	case s.Slow > 0 && s.SlowUp > up:
+		return impossible("slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, up)
 	}
 	groups := map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes}
 	for _, f := range s.Faults {
@@ -94,13 +93,4 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 func (e *Experiment) afterDeadline(s *Disseminate, f Fault) bool {
 	return s.Join.Poisson == 0 && f.At.Timed && e.Limits.Deadline > 0 &&
 		f.At.After.Seconds() >= arriving(s)+e.Limits.Deadline.Seconds()
-}
-
-// up is the rate at which the nodes of a swarm send, slow ones aside; 0 is
-// unlimited.
-func (c Cell) up() BitRate {
-	if r := c.Disseminate.Up; r != 0 {
-		return r
-	}
-	return c.Link.Rate
 }

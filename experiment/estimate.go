@@ -86,7 +86,7 @@ func (p *Plan) how() string {
 	}
 	unlimited, unknown := false, false
 	for _, c := range p.Cells {
-		unlimited = unlimited || c.Link.Rate == 0
+		unlimited = unlimited || c.pathRate() == 0
 		unknown = unknown || c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0
 	}
 	if p.Experiment.loads() {
@@ -118,8 +118,8 @@ func roundTo(x, step float64) float64 {
 }
 
 func (e *Experiment) estimateCell(c *Cell) CellEstimate {
-	goodput := float64(c.Link.Rate) / 8 * tcpShare
-	if c.Link.Rate == 0 {
+	goodput := float64(c.pathRate()) / 8 * tcpShare
+	if goodput == 0 {
 		goodput = unlimitedRate
 	}
 	var est CellEstimate
@@ -170,7 +170,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 		requests = math.Min(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
 	}
 	workers := math.Min(float64(r.Concurrency), requests)
-	rtt := 2 * c.Link.Delay.Seconds()
+	rtt := c.Link.RTT()
 	rounds := 1.0
 	slowStart := math.Max(0, math.Ceil(math.Log2(math.Min(n, goodput*rtt)/initialWindow+1))-1)
 	if r.Connections == "fresh" {

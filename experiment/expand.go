@@ -326,7 +326,11 @@ func (c *combination) resolve(cell *Cell) *cellError {
 			v.SetZero()
 		}
 	}
-	if l := cell.Link; l.Jitter > l.Delay {
+	if l := cell.Link; l.Regions != nil && l.Delay > 0 {
+		return c.fault("link.delay", fmt.Sprintf("impossible cell (%s): the round trips of `link.regions` replace `link.delay`, which is %s", c.name(), l.Delay),
+			"take one of them away, or leave the cell out with `where: [\"link.regions == none || link.delay == 0s\"]`")
+	}
+	if l := cell.Link; l.Jitter > l.Delay && l.Regions == nil {
 		return c.fault("link.jitter", fmt.Sprintf("impossible cell (%s): a delay of %s cannot vary by %s to either side", c.name(), l.Delay, l.Jitter),
 			"make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`")
 	}
