@@ -136,6 +136,9 @@ func (l Link) UpRate() BitRate { return cmp.Or(l.Up, l.Rate) }
 // DownRate is the rate at which a storage node receives; 0: unlimited.
 func (l Link) DownRate() BitRate { return cmp.Or(l.Down, l.Rate) }
 
+// unlimited reports whether a storage node sends or receives without a limit.
+func (l Link) unlimited() bool { return l.UpRate() == 0 || l.DownRate() == 0 }
+
 // Shaped reports whether the link is to be different from the bare machine.
 func (l Link) Shaped() bool {
 	return l.UpRate() != 0 || l.DownRate() != 0 || l.Delay != 0 || l.Jitter != 0 || l.Loss != 0 || l.Queue != 0 || l.Regions != nil

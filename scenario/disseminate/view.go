@@ -157,11 +157,11 @@ func spreadStart(r *analysis.Result) []analysis.Case {
 	})
 }
 
-// noSharing leaves the raw baseline out, whose leechers pass nothing on by design.
+// noSharing leaves systems out whose leechers pass nothing on by design, as they say.
 func noSharing(r *analysis.Result) []analysis.Case {
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		s := c.Metrics["seeder_share"]
 		x.Value = s.Median
-		return s.N > 0 && s.Median > nearlyAll && c.Plan.Disseminate.Nodes-c.Plan.Disseminate.Seeders > 1 && r.System(c.System).Use != "fanout"
+		return s.N > 0 && s.Median > nearlyAll && c.Plan.Disseminate.Nodes-c.Plan.Disseminate.Seeders > 1 && analysis.Said(r.Frame.Meta, c.System)["sharing"] != "none"
 	})
 }

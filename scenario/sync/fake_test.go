@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -382,7 +383,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	load, err := w.runner.Trial(ctx, w.cell, 5, scenario.Sink{
+	load, err := w.runner.Trial(ctx, w.cell, 5, scenariotest.Sink(scenario.Sink{
 		Epoch: begun, Number: w.number,
 		Block: func(b []byte) error {
 			ops, err := record.DecodeBlock(b, nil)
@@ -396,7 +397,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 			w.events = append(w.events, e)
 			return nil
 		},
-	})
+	}))
 	w.load, w.took = load, time.Since(begun)
 	w.m = Scenario{}.Measure(scenario.Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
 	if w.stores != 0 && !w.runner.attached() {

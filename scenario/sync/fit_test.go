@@ -100,7 +100,7 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 	return func(cell experiment.Cell, block int) map[string]float64 {
 		t.Helper()
 		var all []record.Op
-		load, err := runner.Trial(t.Context(), cell, 5, scenario.Sink{
+		load, err := runner.Trial(t.Context(), cell, 5, scenariotest.Sink(scenario.Sink{
 			Epoch: time.Now(), Number: block,
 			Block: func(b []byte) error {
 				ops, err := record.DecodeBlock(b, nil)
@@ -110,8 +110,7 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 				all = append(all, ops...)
 				return nil
 			},
-			Marks: func([]record.Mark) error { return nil }, Event: func(record.Event) error { return nil },
-		})
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,7 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 	}, nil
 }
 
-// Replay implements system.Chains: it takes the time of all blocks, with noise.
+// Replay implements system.Replayer: it takes the time of all blocks, with noise.
 func (c *chains) Replay(ctx context.Context, task system.FollowTask) (system.Replayed, error) {
 	m, err := c.model(task.Settings)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestChainTimes(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		r, err := s.c.Replay(t.Context(), system.FollowTask{Chain: s.chain, Settings: system.Options{"f1": "high"}})
+		r, err := s.c.(system.Replayer).Replay(t.Context(), system.FollowTask{Chain: s.chain, Settings: system.Options{"f1": "high"}})
 		if err != nil || math.Abs(r.Seconds-2) > 1e-9 || time.Since(began) != 2*time.Second || r.Blocks != 1000 {
 			t.Errorf("replay: %+v, %v after %v", r, err, time.Since(began))
 		}

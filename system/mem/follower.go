@@ -76,7 +76,7 @@ func (n *Follower) Moved() (received, sent float64) {
 	return n.received, n.sent
 }
 
-// Serve implements system.Follower.
+// Serve implements system.ChainNode.
 func (n *Follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if _, err := n.cluster.model(task.Settings); err != nil {
 		return err
@@ -93,10 +93,10 @@ func (n *Follower) Serve(ctx context.Context, task system.ServeTask) error {
 	return nil
 }
 
-// Address implements system.Follower.
+// Address implements system.ChainNode.
 func (n *Follower) Address(ctx context.Context) (string, error) { return n.address, ctx.Err() }
 
-// Follow implements system.Follower.
+// Follow implements system.ChainNode.
 func (n *Follower) Follow(ctx context.Context, task system.FollowTask) error {
 	m, err := n.cluster.model(task.Settings)
 	if err != nil {
@@ -188,10 +188,10 @@ func (n *Follower) end(ctx context.Context, what string) error {
 	return ctx.Err()
 }
 
-// Halt implements system.Follower.
+// Halt implements system.ChainNode.
 func (n *Follower) Halt(ctx context.Context) error { return n.end(ctx, "halt") }
 
-// Kill implements system.Follower. There is nothing that is not committed.
+// Kill implements system.ChainNode. There is nothing that is not committed.
 func (n *Follower) Kill(ctx context.Context) error { return n.end(ctx, "kill") }
 
 // Processes implements system.Node: there are none.

@@ -46,7 +46,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, fmt.Errorf("mem: %w", err)
 	}
 	identity := maps.Clone(map[string]string(opt))
-	identity["version"] = "1"
+	identity["version"], identity["currency"] = "1", "MEM"
 	if d.Follow {
 		if len(d.Hosts) > 0 {
 			nodes = int64(len(d.Hosts))

@@ -88,7 +88,7 @@ func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpe
 		return k, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	n := &follower{c: c, host: c.hosts[0], role: "mine"}
+	n := &follower{c: c, host: c.host, role: "mine"}
 	defer func() { err = errors.Join(err, n.Kill(context.WithoutCancel(ctx))) }() // nothing to do when it was halted
 	d, err := n.start(ctx, launch{bin: c.bin, role: "mine", root: root, modules: "gctwm", alone: true})
 	if err != nil {
@@ -117,7 +117,7 @@ func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) 
 	common := min(int64(spec.Blocks)-1, cheap)
 	seeded := types.Address(types.HashBytes(fmt.Appendf(nil, "plimsoll chain %d", spec.Seed)))
 	known := nonces(now.tip)
-	warned, said := false, time.Now()
+	said := time.Now()
 	for now.height < int64(spec.Blocks) {
 		target, err := now.target()
 		if err != nil {
@@ -131,11 +131,8 @@ func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) 
 			b.Nonce = known[now.height]
 		}
 		if !solved(&b, target) {
-			if !warned {
-				warned = true
-				if left := seconds(ahead(hashes(target), now.height, int64(spec.Blocks))); left > 2*time.Second {
-					say(fmt.Sprintf("the next blocks are difficult: about %v of mining", left))
-				}
+			if now.height == 0 {
+				say("the first blocks of this build are difficult: mining them takes a minute or more")
 			}
 			if err := solve(ctx, &b, target); err != nil {
 				return "", 0, err

@@ -33,8 +33,6 @@ type Chains struct {
 	Store string
 	// NoStranger, NoSilent: the system cannot have peers of that manner.
 	NoStranger, NoSilent bool
-	// NoReplay: the system says system.ErrNoReplay.
-	NoReplay bool
 	// InProcess: the nodes are no processes.
 	InProcess bool
 	// Namespaces: its nodes are started in network namespaces only.
@@ -47,9 +45,10 @@ type Chains struct {
 type chains struct {
 	*testing.T
 	Chains
-	c     system.Chains
-	nodes []system.Follower
-	chain system.Chain
+	c        system.Chains
+	replayer system.Replayer // nil: it is none
+	nodes    []system.ChainNode
+	chain    system.Chain
 }
 
 // RunChains runs the cases of a [system.Chains].
@@ -73,7 +72,7 @@ func RunChains(t *testing.T, s Chains) {
 		{"served again", s.InProcess, (*chains).servedAgain},
 		{"source dies", false, (*chains).sourceDies},
 		{"damaged store", s.Store == "", (*chains).damagedStore},
-		{"replay", false, (*chains).replay},
+		{"replay", w.replayer == nil, (*chains).replay},
 		{"cancelled", false, (*chains).cancelled},
 		{"stop", false, (*chains).stop},
 	} {
@@ -101,8 +100,9 @@ func (s Chains) start(t *testing.T) *chains {
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	w := &chains{T: t, Chains: s, c: c.(system.Chains)}
+	w.replayer, _ = c.(system.Replayer)
 	for _, n := range c.Nodes() {
-		w.nodes = append(w.nodes, n.(system.Follower))
+		w.nodes = append(w.nodes, n.(system.ChainNode))
 	}
 	if len(w.nodes) != nodes || c.Identity()["version"] == "" {
 		t.Fatalf("%d nodes on %d hosts, identity %v", len(w.nodes), nodes, c.Identity())
@@ -429,11 +429,7 @@ func (w *chains) damagedStore() {
 }
 
 func (w *chains) replay() {
-	r, err := w.c.Replay(Context(w.T), w.task(w.TempDir()))
-	if w.NoReplay {
-		fails(w.T, "replay", err, system.ErrNoReplay)
-		return
-	}
+	r, err := w.replayer.Replay(Context(w.T), w.task(w.TempDir()))
 	must(w.T, "replay", err)
 	if r.Blocks != w.chain.Height || r.Seconds <= 0 || r.CPU < 0 {
 		w.Errorf("replay of %d blocks: %+v", w.chain.Height, r)
@@ -445,13 +441,16 @@ func (w *chains) replay() {
 func (w *chains) cancelled() {
 	spec := w.Spec
 	spec.Seed += 1000
-	for what, do := range map[string]func() error{
-		"chain":  func() error { _, err := w.c.Chain(ended(), spec, func(string) {}); return err },
-		"replay": func() error { _, err := w.c.Replay(ended(), w.task(w.TempDir())); return err },
+	all := map[string]func() error{
+		"chain": func() error { _, err := w.c.Chain(ended(), spec, func(string) {}); return err },
 		"serve": func() error {
 			return w.nodes[1].Serve(ended(), system.ServeTask{Chain: w.chain, Settings: maps.Clone(w.Options)})
 		},
-	} {
+	}
+	if w.replayer != nil {
+		all["replay"] = func() error { _, err := w.replayer.Replay(ended(), w.task(w.TempDir())); return err }
+	}
+	for what, do := range all {
 		failsSoon(w.T, what, do, context.Canceled)
 	}
 	wantEnded(w.T, processes(w.c.Nodes()...))
