@@ -37,11 +37,14 @@ type fakeChains struct {
 	mu    sync.Mutex
 	nodes []*fakeFollower
 
-	opens  time.Duration // Follow takes it
-	waits  time.Duration // from Follow's return to the first request
-	lag    time.Duration // of what subscribes; negative: nothing does
-	links  scenario.NetworkChange
-	down   float64 // bytes per second of the fresh node; 0: no limit
+	opens time.Duration // Follow takes it
+	waits time.Duration // from Follow's return to the first request
+	lag   time.Duration // of what subscribes; negative: nothing does
+	links scenario.NetworkChange
+	down  float64 // bytes per second of the fresh node; 0: no limit
+	// pace is what a block takes with these settings, and what subscribes, in seconds, on
+	// links without limits; nil: fakeValidate.
+	pace   func(system.Options) (validate, index float64)
 	replay float64 // seconds; 0: a thousandth for each block
 
 	version string
@@ -64,6 +67,7 @@ type fakeFollower struct {
 	have      float64 // blocks
 	since     time.Time
 	requests  time.Time // when the first goes out
+	validates float64   // blocks per second
 	complete  time.Time
 	delivered map[string]float64
 
@@ -136,6 +140,9 @@ func (c *fakeChains) advance() {
 	rates, all := map[string]float64{}, 0.0
 	for _, p := range c.peers() {
 		up := fakeUp
+		if c.pace != nil {
+			up = math.MaxFloat32
+		}
 		if r := c.links.Rates[p.place].Up; r > 0 {
 			up = r / 8
 		}
@@ -154,9 +161,9 @@ func (c *fakeChains) advance() {
 		factor = down / all
 	}
 	perSecond := all * factor * fakeBlocks / fakeBytes
-	if perSecond > fakeValidate {
-		factor *= fakeValidate / perSecond
-		perSecond = fakeValidate
+	if perSecond > n.validates {
+		factor *= n.validates / perSecond
+		perSecond = n.validates
 	}
 	got := perSecond * took
 	if left := fakeBlocks - n.have; got >= left {
@@ -220,6 +227,11 @@ func (n *fakeFollower) Follow(ctx context.Context, task system.FollowTask) error
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	n.started++
+	n.validates = fakeValidate
+	if n.c.pace != nil {
+		validate, index := n.c.pace(task.Settings)
+		n.validates, n.c.lag = 1/validate, time.Duration(index*fakeBlocks*float64(time.Second))
+	}
 	n.runs, n.have, n.since, n.requests, n.complete = &task, have, time.Now(), time.Now().Add(n.c.waits), time.Time{}
 	return os.WriteFile(path, fmt.Append(nil, have), 0o600)
 }

@@ -132,7 +132,7 @@ func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) 
 		}
 		if !solved(&b, target) {
 			if now.height == 0 {
-				say("the first blocks of this build are difficult: mining them takes a minute or more")
+				say("the first blocks of this build are difficult: mining them takes minutes")
 			}
 			if err := solve(ctx, &b, target); err != nil {
 				return "", 0, err

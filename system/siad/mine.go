@@ -7,12 +7,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math/big"
-	"runtime"
 	"time"
 
 	"go.sia.tech/core/types"
-	"golang.org/x/sync/errgroup"
 )
 
 // Rules of siad's consensus that its API does not tell.
@@ -47,63 +44,28 @@ func (c consensusState) template(to types.Address) types.Block {
 	}
 }
 
-// solve finds the least nonce with which b meets target. It takes all cores while
-// it lasts; nothing is measured then.
+// solve finds the least nonce with which b meets target.
 func solve(ctx context.Context, b *types.Block, target types.Hash256) error {
 	header := b.Header()
 	var buf [80]byte
 	copy(buf[:32], header.ParentID[:])
 	binary.LittleEndian.PutUint64(buf[40:], uint64(header.Timestamp.Unix()))
 	copy(buf[48:], header.Commitment[:])
-	// What one core tries before all compare what they have: the less there is to
-	// try, the less it should try in vain.
-	share := uint64(min(max(hashes(target)/8, 1<<10), 1<<20))
-	best := make([]uint64, runtime.GOMAXPROCS(0))
-	for from := uint64(0); ; from += share * uint64(len(best)) {
-		if err := ctx.Err(); err != nil {
+	for nonce := uint64(0); ; nonce += nonceUnit {
+		if nonce%(nonceUnit<<16) == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var g errgroup.Group
-		for core := range best {
-			g.Go(func() error {
-				best[core] = try(buf, target, from+uint64(core)*share, share)
-				return nil
-			})
-		}
-		_ = g.Wait() // they have no errors
-		for _, n := range best {
-			if n != none {
-				b.Nonce = n
-				return nil
-			}
+		binary.LittleEndian.PutUint64(buf[32:], nonce)
+		if id := types.HashBytes(buf[:]); bytes.Compare(target[:], id[:]) >= 0 {
+			b.Nonce = nonce
+			return nil
 		}
 	}
-}
-
-const none = ^uint64(0) // no multiple of nonceUnit
-
-// try is the first of count nonces that does, or none.
-func try(header [80]byte, target types.Hash256, from, count uint64) uint64 {
-	for i := from; i < from+count; i++ {
-		binary.LittleEndian.PutUint64(header[32:], i*nonceUnit)
-		if id := types.HashBytes(header[:]); bytes.Compare(target[:], id[:]) >= 0 {
-			return i * nonceUnit
-		}
-	}
-	return none
-}
-
-// hashes is how many hashes a block of that target takes on average.
-func hashes(target types.Hash256) float64 {
-	all := new(big.Float).SetInt(new(big.Int).Lsh(big.NewInt(1), 256))
-	one := new(big.Float).SetInt(new(big.Int).Add(new(big.Int).SetBytes(target[:]), big.NewInt(1)))
-	f, _ := new(big.Float).Quo(all, one).Float64()
-	return f
 }
 
 // cheap is the height above which a block takes some ten thousand hashes and less.
 // Below, where the difficulty is still that with which dev builds begin and falls
-// slowly, it takes half a billion for all: a minute or some.
+// slowly, it takes half a billion for all: minutes.
 const cheap = 300
 
 // found has a file for each first block that was met so far, that of dev builds of

@@ -90,9 +90,9 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 // watch has the APIs of daemons say, in their errors, that one of them has ended. alive
 // ends then.
 func watch(all ...*daemon) (alive context.Context, unwatch func()) {
-	var processes []*member.Process
+	var processes []testbed.Process
 	for _, d := range all {
-		processes = append(processes, &d.Process)
+		processes = append(processes, d.Processes()...)
 	}
 	alive, unwatch = member.WhileAlive(context.Background(), processes...)
 	for _, d := range all {

@@ -33,8 +33,6 @@ type Chains struct {
 	Store string
 	// NoStranger, NoSilent: the system cannot have peers of that manner.
 	NoStranger, NoSilent bool
-	// InProcess: the nodes are no processes.
-	InProcess bool
 	// Namespaces: its nodes are started in network namespaces only.
 	Namespaces bool
 	// Syncing is the limit for following the whole chain; 0: a minute.
@@ -69,7 +67,7 @@ func RunChains(t *testing.T, s Chains) {
 		{"no peer", false, func(w *chains) { w.begin(w.TempDir()); w.neverBegins() }},
 		{"silent peers", s.NoSilent, (*chains).silentPeers},
 		{"stranger", s.NoStranger, (*chains).stranger},
-		{"served again", s.InProcess, (*chains).servedAgain},
+		{"served again", false, (*chains).servedAgain},
 		{"source dies", false, (*chains).sourceDies},
 		{"damaged store", s.Store == "", (*chains).damagedStore},
 		{"replay", w.replayer == nil, (*chains).replay},
@@ -273,8 +271,8 @@ func (w *chains) chainKept() {
 func (w *chains) follow() {
 	dir := w.TempDir()
 	w.begin(dir, w.serve(1, system.Honest))
-	if got := len(w.nodes[0].Processes()) > 0; got == w.InProcess {
-		w.Errorf("the fresh node has processes: %v", got)
+	if len(w.nodes[0].Processes()) == 0 {
+		w.Error("the fresh node has no process")
 	}
 	f := w.awaitWhole()
 	if f.Connected != 1 || f.Trouble != "" {
@@ -282,7 +280,7 @@ func (w *chains) follow() {
 	}
 	w.wantShares(f, 1)
 	w.haltAll()
-	if left, err := os.ReadDir(dir); err != nil || len(left) == 0 && !w.InProcess {
+	if left, err := os.ReadDir(dir); err != nil || len(left) == 0 {
 		w.Errorf("the store of a node that was halted: %d entries, %v", len(left), err)
 	}
 }
@@ -313,12 +311,10 @@ func (w *chains) goesOn() {
 	w.begin(dir, peer)
 	w.awaitWhole()
 	w.kill(0)
-	if !w.InProcess {
-		failsSoon(w.T, "following by a node that was killed", func() error {
-			_, err := w.nodes[0].Following(Context(w.T))
-			return err
-		})
-	}
+	failsSoon(w.T, "following by a node that was killed", func() error {
+		_, err := w.nodes[0].Following(Context(w.T))
+		return err
+	})
 	w.begin(dir) // what was committed is there without a peer
 	killed := w.look()
 	w.halt(0)
