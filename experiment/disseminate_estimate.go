@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -134,13 +133,4 @@ func (p *Plan) largestSwarm(system string) int {
 		}
 	}
 	return n
-}
-
-// howDisseminate says what the estimate of a swarm assumed.
-func howDisseminate(alone bool) string {
-	text := "twice the load line"
-	if alone {
-		text += fmt.Sprintf(" (%g times what the seeders take to send everything, where nobody else does)", servedSlack)
-	}
-	return text + fmt.Sprintf(", or %s/s through all nodes together where that takes longer; content made and read back at %s/s; %gs to start a node", Bytes(swarmRate), Bytes(loadRate), startNode)
 }

@@ -20,12 +20,7 @@ func TestDisseminateEstimate(t *testing.T) {
 		t.Helper()
 		return mustPlan(t, swarm, set...).Cells[0].Estimate
 	}
-	near := func(what string, got, want float64) {
-		t.Helper()
-		if math.Abs(got-want) > 0.01*want {
-			t.Errorf("%s: %g, want %g", what, got, want)
-		}
-	}
+	near := nearly(t, 0.01)
 	// 80 Mbit at 100 Mbit/s on the wire, twice; 8 × 10 MB made and read back at 200 MB/s.
 	plain := cell()
 	near("one trial", plain.Seconds, 2*0.85+0.4)
@@ -104,39 +99,6 @@ func TestBaselineEstimate(t *testing.T) {
 	}
 }
 
-func TestDisseminateWarnings(t *testing.T) {
-	warnings := func(set ...string) string { return strings.Join(warningsOf(mustPlan(t, swarm, set...)), "|") }
-	if got := warnings(); got != "" {
-		t.Errorf("warned: %s", got)
-	}
-	if got := warnings("disseminate.seeder_sets=2", "repetitions=4"); got != "" {
-		t.Errorf("two sets in four repetitions: %s", got)
-	}
-	if got := warnings("disseminate.seeder_sets=2"); !strings.Contains(got, "5 repetitions do not divide into 2 seeder sets") {
-		t.Errorf("two sets in five repetitions: %q", got)
-	}
-	for set, warned := range map[string]bool{
-		"disseminate.faults=[{crash: seeders, at: 5m}]":                                                             true,
-		"disseminate.faults=[none, [{crash: leechers, count: 1, at: 5s, for: 1s}, {cut: nodes, count: 2, at: 0s}]]": true,
-		"disseminate.faults=[{crash: seeders, at: 1s}]":                                                             false,
-		"disseminate.faults=[{crash: seeders, at: 0%}]":                                                             false,
-		"disseminate.faults=[{crash: seeders, at: 99%}]":                                                            false,
-	} {
-		if got := warnings(set); strings.Contains(got, "never happens") != warned {
-			t.Errorf("%s: %q", set, got)
-		}
-	}
-	if got := warnings("disseminate.join={wave: 1, every: 10s}", "disseminate.faults=[{crash: seeders, at: 1m}]"); got != "" {
-		t.Errorf("the last leecher comes after a minute: %q", got)
-	}
-	if got := warnings("disseminate.join=[{wave: 3, every: 1m}, {poisson: 0.000001/s}]"); !strings.Contains(got, "in 1 cell (c002) leechers come further apart than their deadline") {
-		t.Errorf("a leecher in eleven days: %q", got)
-	}
-	if got := warnings("data.size=10GB"); !strings.Contains(got, "its deadline") {
-		t.Errorf("10 GB in ten minutes: %q", got)
-	}
-}
-
 // A value with a zero in it is not the zero that has a word of its own.
 func TestZeroHasItsWord(t *testing.T) {
 	for set, want := range map[string]string{
@@ -195,19 +157,5 @@ func TestSwarmIsCanonical(t *testing.T) {
 	}
 	if c := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 51%}, {cut: nodes, count: 2, at: 0s, for: 1m}]", "disseminate.join={poisson: 0.5/s}", "disseminate.stay=1m"); c.Hash == a.Hash {
 		t.Error("another fault, the same plan")
-	}
-}
-
-func TestImpatienceIsToldBeforeTheRun(t *testing.T) {
-	for _, c := range []struct {
-		reconnect string
-		faults    string
-		want      bool
-	}{{"60s", "{crash: seeders, at: 50%, for: 10s}", true}, {"20s", "{crash: seeders, at: 50%, for: 10s}", false}, {"60s", "{crash: seeders, at: 50%}", false}} {
-		p := mustPlan(t, swarm, "disseminate.faults="+c.faults)
-		p.Experiment.Systems[0].With = map[string]string{"reconnect": c.reconnect}
-		if got := strings.Contains(strings.Join(p.Warnings(), "|"), "tries a lost peer again after"); got != c.want {
-			t.Errorf("%v: %v", c, p.Warnings())
-		}
 	}
 }

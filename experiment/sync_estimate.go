@@ -155,16 +155,6 @@ func (p *Plan) syncSetup(system string) float64 {
 	return seconds + float64(peers)*startNode
 }
 
-// howSync says what the estimate of a sync assumed.
-func (p *Plan) howSync() string {
-	if p.Experiment.attached() {
-		return "nothing is known of the chain that the node follows"
-	}
-	text := fmt.Sprintf("blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
-		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
-	return text
-}
-
 // What [Cell.PollEvery] keeps to in the scenario sync.
 const (
 	pollsPerSync    = 200
