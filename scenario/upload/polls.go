@@ -59,10 +59,8 @@ func (p *polls) add(poll record.Poll) {
 // restore adds the polls of earlier sessions, and what was known before the first.
 func (p *polls) restore() error {
 	var paid []record.Reading
-	for e, err := range p.journal.EarlierEvents() {
-		if err != nil {
-			return err
-		}
+	in := p.journal.Recorded()
+	for e := range scenario.Stream(in.Events) {
 		if before := collect.Before(e); before != nil {
 			paid = before
 		}
@@ -70,14 +68,11 @@ func (p *polls) restore() error {
 	if paid != nil {
 		p.used.Add(paid)
 	}
-	for earlier, err := range p.journal.EarlierPolls() {
-		if err != nil {
-			return err
-		}
+	for earlier := range scenario.Stream(in.Polls) {
 		p.add(earlier)
 	}
 	p.restored = p.lastEnd
-	return nil
+	return in.Err()
 }
 
 // begin polls once, and goes on with that until the function that it returns is
