@@ -42,13 +42,13 @@ func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	}
 	seed, all, downs := 0.0, 0.0, make([]float64, l)
 	for range d.Seeders {
-		seed += rate(d.Up, c.Link.Rate)
+		seed += rate(c.Link.UpRate())
 	}
 	slow := SlowLeechers(l, d.Slow)
 	for i := range downs {
-		up, down := rate(d.Up, c.Link.Rate), rate(c.Link.Rate)
+		up, down := rate(c.Link.UpRate()), rate(c.Link.DownRate())
 		if i < slow {
-			up, down = rate(d.SlowUp, d.Up, c.Link.Rate), rate(d.SlowDown, c.Link.Rate)
+			up, down = rate(d.SlowUp, c.Link.UpRate()), rate(d.SlowDown, c.Link.DownRate())
 		}
 		all += up
 		downs[i] = down
