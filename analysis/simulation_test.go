@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -351,5 +352,110 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 	}
 	if c.Gates[0].State != analysis.GateFail {
 		t.Errorf("no worse than BASE: %s: %+v", c.Gates[0].State, c.Gates[0].Cells[0])
+	}
+}
+
+// altered is a simulated run whose trials are changed before they are judged.
+func altered(t *testing.T, file string, seed uint64, change func(*record.Trial)) *analysis.Result {
+	t.Helper()
+	plan := simulatedPlan(t, file)
+	var trials []record.Trial
+	for _, x := range simulate(t, plan, seed, noises["normal"], 1, 0).Frame.Trials {
+		change(&x.Trial)
+		trials = append(trials, x.Trial)
+	}
+	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), append(simulatedMetrics, record.Metric{Key: "others_busy"}), trials))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Runs with too few trials are no two runs without a difference.
+func TestCompareTooFew(t *testing.T) {
+	few := strings.Replace(simulated, "repetitions: 8", "repetitions: 3", 1)
+	same := func(*record.Trial) {}
+	c, err := analysis.CompareRuns(altered(t, few, 1, same), []*analysis.Result{altered(t, few, 2, same)}, []string{"a", "b"}, analysis.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(c.Verdict.Text, "inconclusive, too few trials (each cell needs 5 valid ones in each run)") {
+		t.Error(c.Verdict.Text)
+	}
+	if o := c.Overall[0]; o.OpenCells != 6 || o.SameCells != 0 {
+		t.Errorf("%+v", o)
+	}
+	for _, cell := range c.Cells {
+		if q := cell.Metrics["throughput"].New[0].Ratio; q.Needed != 5 || q.PHolm.Known() {
+			t.Errorf("%+v", q)
+		}
+	}
+}
+
+// The CPU that others used is listed where it differs by a twentieth of the machine.
+func TestOthersDiffer(t *testing.T) {
+	busy := func(share float64) *analysis.Result {
+		return altered(t, simulated, 1, func(t *record.Trial) { t.Metrics["others_busy"] = share })
+	}
+	for share, want := range map[float64]string{0.04: "", 0.12: "12 %"} {
+		c, err := analysis.CompareRuns(busy(0.02), []*analysis.Result{busy(share)}, []string{"a", "b"}, analysis.CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, d := range c.Differs {
+			if d.Kind == "others" {
+				got = d.New[0]
+			}
+		}
+		if got != want {
+			t.Errorf("2 %% and %g: %q, want %q", share, got, want)
+		}
+	}
+}
+
+// An emulator that was late is no link outside its tolerance.
+func TestInvalidTrialsSayWhy(t *testing.T) {
+	for reason, want := range map[string]string{record.ReasonLinkOff: "links outside their tolerance", record.ReasonEmulatorLate: "the link emulator was late"} {
+		r := altered(t, simulated, 1, func(t *record.Trial) { t.Invalid = []string{reason} })
+		for _, f := range r.Findings {
+			if f.Rule == "trials-invalid" && !strings.Contains(f.Title, "("+want) {
+				t.Errorf("%s: %s", reason, f.Title)
+			}
+		}
+		if !r.Found("trials-invalid") {
+			t.Errorf("%s: no finding", reason)
+		}
+	}
+}
+
+// Where more repetitions decide some of the cells of a gate, they are no vain advice.
+func TestMoreRepetitionsHelpSome(t *testing.T) {
+	few := strings.Replace(simulated, "repetitions: 8", "repetitions: 3", 1)
+	for name, c := range map[string]struct {
+		invalid    func(t *record.Trial) bool
+		each, some bool
+	}{
+		"all have few":  {func(*record.Trial) bool { return false }, true, true},
+		"some have few": {func(t *record.Trial) bool { return t.Cell == "c001" }, false, true},
+		"none has any":  {func(*record.Trial) bool { return true }, false, false},
+	} {
+		r := altered(t, few, 1, func(t *record.Trial) {
+			if c.invalid(t) {
+				t.Invalid = []string{record.ReasonBoxBusy}
+			}
+		})
+		gates, err := r.Hold([]string{"throughput > 1kB/s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if each, some := analysis.MoreHelps(gates); each != c.each || some != c.some {
+			t.Errorf("%s: %v, %v: %+v", name, each, some, gates[0].Cells)
+		}
+		for _, cell := range gates[0].Cells {
+			if cell.N == 0 == strings.Contains(cell.Why, "are needed") {
+				t.Errorf("%s: %d trials: %s", name, cell.N, cell.Why)
+			}
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	textWidth = 100 // columns of a terminal that everyone has
-	textCells = 24  // cells shown before the table is cut
+	textWidth = 80 // columns of a terminal that everyone has
+	textCells = 24 // cells shown before the table is cut
 )
 
 // WriteText writes the plan for people, at most 100 columns wide.

@@ -1,10 +1,8 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // leastWork is what storing an object takes at least beside link and round trip,
@@ -23,7 +21,7 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 		return CellEstimate{Bound: Unknown}
 	}
 	each := bytes / objects / goodput
-	latency := 2*c.Link.Delay.Seconds() + leastWork + each
+	latency := c.Link.RTT() + leastWork + each
 	rounds := objects / float64(c.Upload.Concurrency) * latency
 	est := CellEstimate{Seconds: math.Max(rounds, bytes/goodput), Bytes: bytes, Operation: math.Max(latency, each), Limit: "link", Bound: AtLeast}
 	if rounds > bytes/goodput {
@@ -93,20 +91,4 @@ func (e Estimate) text(content string) string {
 		return took
 	}
 	return took + " and " + moved + " of " + content + " bytes"
-}
-
-// howUpload says what the estimate of a load test assumed.
-func (p *Plan) howUpload(unlimited bool) string {
-	var parts []string
-	switch {
-	case p.Experiment.Scenario == "collect":
-		return "polls keep to their schedule"
-	case p.Estimate.Bound == Unknown:
-		return "nothing about the files is assumed"
-	}
-	parts = append(parts, fmt.Sprintf("all bytes at the link's rate, and a round trip and %gs of work for each object; what the system takes beyond that is not known before", leastWork))
-	if unlimited {
-		parts = append(parts, fmt.Sprintf("unlimited links carry %s/s", Bytes(unlimitedRate)))
-	}
-	return strings.Join(parts, "; ")
 }

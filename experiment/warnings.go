@@ -30,6 +30,9 @@ var cellWarnings = []struct {
 	}, "all peers are gone for good after a fault: no sync ends well"},
 }
 
+// fewestInterval is how many trials an exact 95 % interval of a median needs.
+const fewestInterval = 6
+
 // Warnings are what a reader should think about before the run.
 func (p *Plan) Warnings() []string {
 	var warnings []string
@@ -48,6 +51,10 @@ func (p *Plan) Warnings() []string {
 	if s != nil && s.SeederSets > 0 && r.Min == r.Max && r.Max%s.SeederSets != 0 {
 		warnings = append(warnings, fmt.Sprintf("%s do not divide into %d seeder sets: some sets count once more than others; repeat a multiple of %[2]d times, or change disseminate.seeder_sets",
 			plural(r.Max, "repetition"), s.SeederSets))
+	}
+	if r.Max > 1 && r.Max < fewestInterval {
+		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the trials: %d do (repetitions)",
+			plural(r.Max, "repetition"), fewestInterval))
 	}
 	warnings = append(warnings, p.Unapplied()...)
 	warnings = append(warnings, p.gateWarnings()...)
@@ -89,10 +96,10 @@ const starvingRate = 4 * 1460 / 0.2
 // starves reports whether the clients of a cell share its link so thinly that some may
 // get nothing for the stall limit, and one request of each takes longer than that.
 func (c *Cell) starves(stall Duration) bool {
-	if c.Retrieve == nil || c.Retrieve.Concurrency < 2 || c.Link.Rate == 0 {
+	if c.Retrieve == nil || c.Retrieve.Concurrency < 2 || c.Link.UpRate() == 0 {
 		return false
 	}
-	fair := float64(c.Link.Rate) / 8 / float64(c.Retrieve.Concurrency)
+	fair := float64(c.Link.UpRate()) / 8 / float64(c.Retrieve.Concurrency)
 	return fair < starvingRate && float64(requestBytes(c.Data, c.Retrieve))/fair > stall.Seconds()
 }
 

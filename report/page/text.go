@@ -37,6 +37,7 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 	t.prose(r.Verdict.Tone, "", r.Verdict.Text)
 	t.line("", "")
 	head := len(t.lines)
+	t.ratios()
 	t.warnings()
 	t.gates()
 	t.validity()
@@ -49,6 +50,9 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 		}
 	}
 	t.cells(room)
+	if n := len(t.lines); n > 0 && t.lines[n-1] == "" && len(foot) > 0 && strings.HasPrefix(foot[0], "   Ratios") {
+		t.lines = t.lines[:n-1]
+	}
 	t.lines = append(t.lines, foot...)
 	_, err := io.WriteString(w, strings.TrimRight(strings.Join(t.lines, "\n"), "\n")+"\n")
 	return err
@@ -175,10 +179,14 @@ func (t *text) validity() {
 	if run := t.r.Run; run.State != "complete" {
 		t.prose("", "   ", fmt.Sprintf("The run is %s: %d of %d trials.", run.State, run.Done, run.Planned))
 	}
+	if !t.verbose {
+		return
+	}
+	for _, why := range reasons(t.r) {
+		t.prose("", "   ", why.Key+": "+why.Value)
+	}
 	for _, note := range t.r.Notes {
-		if t.verbose {
-			t.prose("", "   ", note)
-		}
+		t.prose("", "   ", note)
 	}
 }
 
@@ -198,6 +206,23 @@ func (t *text) cells(room int) {
 		}()
 	}
 	t.table(all, "", 0)
+}
+
+// ratios says what ratios are to, for the end of the table that has them.
+func (t *text) ratios() {
+	any, open, few := ratioKinds(t.r)
+	if !any {
+		return
+	}
+	note := "Ratios are to " + cmp.Or(t.r.Baseline, "the default") + " in the same block"
+	if open {
+		note += "; ~: no significant difference"
+	}
+	if few {
+		note += "; (n 2): 2 pairs of trials, too few to compare"
+	}
+	t.prose("", "   ", note+".")
+	t.line("", "")
 }
 
 // largest are at most n rows of the table of cells, in its order: those of the groups with the

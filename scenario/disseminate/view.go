@@ -25,7 +25,7 @@ func View() *analysis.View {
 		Question:  "How fast does content spread from seeders to leechers?",
 		Operation: [2]string{"leecher", "leechers"},
 		Headline:  func(*experiment.Plan) string { return "time_median" },
-		Axis: []string{"disseminate.nodes", "data.size", "disseminate.seeders", "link.rate", "disseminate.up", "link.delay",
+		Axis: []string{"disseminate.nodes", "data.size", "disseminate.seeders", "link.rate", "link.up", "link.delay",
 			"disseminate.slow"},
 		Compared: []string{"time_median", "time_last", "speed_median", "disk_last", "first_byte", "overhead", "system_cpu_per_gb", "node_rss_peak"},
 		Numbers:  []string{"time_median", "time_last", "ok_rate"},
@@ -157,11 +157,15 @@ func spreadStart(r *analysis.Result) []analysis.Case {
 	})
 }
 
-// noSharing leaves systems out whose leechers pass nothing on by design, as they say.
+// noSharing leaves raw baselines out, whose leechers pass nothing on by design.
 func noSharing(r *analysis.Result) []analysis.Case {
+	alone := map[string]bool{}
+	for _, s := range r.Frame.Plan.Experiment.Systems {
+		alone[s.Name] = s.Alone
+	}
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		s := c.Metrics["seeder_share"]
 		x.Value = s.Median
-		return s.N > 0 && s.Median > nearlyAll && c.Plan.Disseminate.Nodes-c.Plan.Disseminate.Seeders > 1 && analysis.Said(r.Frame.Meta, c.System)["sharing"] != "none"
+		return s.N > 0 && s.Median > nearlyAll && c.Plan.Disseminate.Nodes-c.Plan.Disseminate.Seeders > 1 && !alone[c.System]
 	})
 }

@@ -30,7 +30,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{
 		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
-		"discovery": "none: seeders are named", "sharing": "none", "upload_limit": opt["upload_limit"],
+		"discovery": "none: seeders are named", "upload_limit": opt["upload_limit"],
 	}
 	known := &registry{of: map[system.Ref]*published{}}
 	kind := member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort}
