@@ -190,5 +190,16 @@ type pricesAnswer struct {
 }
 
 type hostsAnswer struct {
-	Hosts []struct{} `json:"hosts"` // null when none is known
+	Hosts []struct {
+		NetAddress string `json:"netaddress"`
+	} `json:"hosts"` // null when none is known
+}
+
+func (a hostsAnswer) has(address string) bool {
+	for _, h := range a.Hosts {
+		if h.NetAddress == address {
+			return true
+		}
+	}
+	return false
 }

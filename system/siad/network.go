@@ -130,7 +130,13 @@ func (d *daemon) pay(ctx context.Context, renter *daemon) error {
 	if to.Address == "" {
 		return errors.New("siad: a host's wallet gives no address")
 	}
-	return renter.api.post(ctx, "/wallet/siacoins", url.Values{"amount": {hostFunds}, "destination": {to.Address}})
+	for range 2 { // a lost announcement locks the coins of one payment for many blocks
+		err := renter.api.post(ctx, "/wallet/siacoins", url.Values{"amount": {hostFunds}, "destination": {to.Address}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // offer makes a host take contracts once it is paid.
@@ -159,13 +165,18 @@ const announceAgain = 20 * time.Second
 // again each time it has waited so long without success.
 func (n *node) awaitKnown(ctx context.Context, hosts []*daemon, again time.Duration) error {
 	announced := time.Now()
-	var refused error // a host whose only coins are in the lost announcement may spend them again after 40 blocks
+	var refused error // a host may still lack coins that no lost announcement locks
 	return sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
 		var known hostsAnswer
 		err := n.api.Get(ctx, "/hostdb/active", nil, &known)
 		ok := len(known.Hosts) >= len(hosts)
 		if err == nil && !ok && time.Since(announced) > again {
-			refused = each(hosts, func(h *daemon) error { return h.announce(ctx) })
+			refused = each(hosts, func(h *daemon) error {
+				if known.has(h.contact) {
+					return nil
+				}
+				return h.announce(ctx)
+			})
 			announced = time.Now()
 		}
 		state := fmt.Sprintf("%d of %d known", len(known.Hosts), len(hosts))

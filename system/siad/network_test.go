@@ -45,6 +45,7 @@ func renterSteps(rec []replay.Exchange) []replay.Exchange {
 		replay.Steps(r, "start the CPU miner (GET)"),
 		replay.Optional(replay.Poll(replay.Steps(r, "poll wallet while mining"))),
 		replay.Steps(r, "send 20000 SC to the host"),
+		replay.Steps(r, "send 20000 SC to the host"),
 		replay.Poll(replay.Steps(r, "poll hostdb/active until all hosts are known")),
 		replay.Steps(r, "hostdb/active, complete"),
 		replay.Steps(r, "set the allowance with checkforipviolation=false"),
