@@ -79,7 +79,8 @@ func factsOfHosts(t *testing.T, experiment string, env ...string) (facts []strin
 			add("link", l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, right)
 		}
 		for sample := range r.Samples(trial.ID) {
-			add("process", trial.Cell, sample.Process, sample.Role, math.IsNaN(sample.RSS), math.IsNaN(sample.NetRx), sample.PID > 0)
+			known := []bool{!math.IsNaN(sample.RSS), !math.IsNaN(sample.NetRx), sample.PID > 0}
+			add("process", trial.Cell, sample.Process, sample.Role, known)
 		}
 	}
 	slices.Sort(facts)

@@ -27,10 +27,10 @@ type Options struct {
 	// Dial reaches the agent.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	Logs        string                   // directory of this machine for the logs of its processes
-	Label       func(name string) string // of a process, see [testbed.Testbed.Label]; nil: its name
-	Machine     testbed.Machine          // that it runs on; nil: one that the agent is asked about
-	Alive       time.Duration            // how often it hears of us; 0: often enough for DefaultOrphaned
+	Logs    string                   // directory of this machine for the logs of its processes
+	Label   func(name string) string // of a process, see [testbed.Testbed.Label]; nil: its name
+	Machine testbed.Machine          // that it runs on; nil: one that the agent is asked about
+	Alive   time.Duration            // how often it hears of us; 0: often enough for DefaultOrphaned
 }
 
 // Host is a host behind an agent.
