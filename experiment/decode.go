@@ -162,6 +162,8 @@ func expandShort(n *node, tab table) *node {
 var removed = map[string]string{
 	"sync.design": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
 	"sync.search": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
+
+	"disseminate.up": "it is `link.up` now, in all scenarios: write `link: {rate: 100Mbit, up: 20Mbit}`",
 }
 
 func unknownKeyHint(key, path string, tab table) string {
@@ -318,7 +320,7 @@ func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
 		d.wrongKind(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
 		return
 	}
-	if n.kind == scalarNode && f.zero != "" {
+	if n.kind == scalarNode && f.zero != "" && tableOf(f.section()).short == nil {
 		d.fail(path, n, "", "%s must be a list, or `%s`", called(path), f.zero)
 		return
 	}

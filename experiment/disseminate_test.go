@@ -29,7 +29,7 @@ func TestDisseminateEstimate(t *testing.T) {
 	if plain.Limit != "link" {
 		t.Errorf("limited by %q", plain.Limit)
 	}
-	near("half the rate up", cell("disseminate.up=50Mbit").Operation, 2*plain.Operation)
+	near("half the rate up", cell("link.up=50Mbit").Operation, 2*plain.Operation)
 	near("slow leechers", cell("disseminate.slow=1%", "disseminate.slow_down=10Mbit").Operation, 10*plain.Operation)
 	// No links: the machine moves all bytes.
 	free := cell("link.rate=unlimited")
@@ -75,12 +75,12 @@ func TestBaselineEstimate(t *testing.T) {
 	}
 	one := cell("disseminate.nodes=2").Operation
 	for set, times := range map[string]float64{
-		"disseminate={nodes: 8}":              7,
-		"disseminate={nodes: 32}":             31,
-		"disseminate={nodes: 8, seeders: 4}":  1,
-		"disseminate={nodes: 9, seeders: 4}":  2, // one of them has two
-		"disseminate={nodes: 8, up: 50Mbit}":  14,
-		"disseminate={nodes: 8, up: 200Mbit}": 3.5,
+		"disseminate={nodes: 8}":             7,
+		"disseminate={nodes: 32}":            31,
+		"disseminate={nodes: 8, seeders: 4}": 1,
+		"disseminate={nodes: 9, seeders: 4}": 2, // one of them has two
+		"link={rate: 100Mbit, up: 50Mbit}":   14,
+		"link={rate: 100Mbit, up: 200Mbit}":  3.5,
 	} {
 		if got := cell(set).Operation; math.Abs(got-times*one) > 0.01*got {
 			t.Errorf("%s: %g s, want %g times %g s", set, got, times, one)
@@ -104,7 +104,7 @@ func TestZeroHasItsWord(t *testing.T) {
 	for set, want := range map[string]string{
 		"link.queue=10B":            "queue 10B",
 		"link.queue=auto,50B,200kB": "queue auto / 50B / 200kB",
-		"disseminate.up=link,50bit": "up link / 50bit",
+		"link.up=rate,50bit":        "up rate / 50bit",
 	} {
 		var text strings.Builder
 		if err := mustPlan(t, swarm, set).WriteText(&text); err != nil {

@@ -108,7 +108,7 @@ func (p *Plan) how() string {
 		alone, Bytes(swarmRate), Bytes(loadRate), startNode)
 	assume(e.Sync != nil, "blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
 		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
-	assume((objects || e.Upload != nil) && slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Link.Rate == 0 }), "unlimited links carry %s/s", Bytes(unlimitedRate))
+	assume((objects || e.Upload != nil) && slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.pathRate() == 0 }), "unlimited links carry %s/s", Bytes(unlimitedRate))
 	assume(slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0 }),
 		"objects of unknown size have %s", Bytes(unknownSize))
 	assume(e.Disseminate != nil, "%gs around each trial", aroundTrial)
@@ -122,8 +122,8 @@ func roundTo(x, step float64) float64 {
 }
 
 func (e *Experiment) estimateCell(c *Cell) CellEstimate {
-	goodput := float64(c.Link.Rate) / 8 * tcpShare
-	if c.Link.Rate == 0 {
+	goodput := float64(c.pathRate()) / 8 * tcpShare
+	if goodput == 0 {
 		goodput = unlimitedRate
 	}
 	var est CellEstimate
@@ -174,7 +174,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 		requests = math.Min(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
 	}
 	workers := math.Min(float64(r.Concurrency), requests)
-	rtt := 2 * c.Link.Delay.Seconds()
+	rtt := c.Link.RTT()
 	rounds := 1.0
 	slowStart := math.Max(0, math.Ceil(math.Log2(math.Min(n, goodput*rtt)/initialWindow+1))-1)
 	if r.Connections == "fresh" {

@@ -254,7 +254,7 @@ func (a axisRef) shapes(v reflect.Value) bool {
 	case Speeds:
 		return level.Given()
 	}
-	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.up" || a.path == "disseminate.slow"
+	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.slow"
 	return about && !v.IsZero()
 }
 

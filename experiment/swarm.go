@@ -71,12 +71,12 @@ func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	up, down := make([]float64, l), make([]float64, l)
 	for i := range l {
 		if i < slow {
-			up[i], down[i] = rate(d.SlowUp, d.Up, c.Link.Rate), rate(d.SlowDown, c.Link.Rate)
+			up[i], down[i] = rate(d.SlowUp, c.Link.UpRate()), rate(d.SlowDown, c.Link.DownRate())
 		} else {
-			up[i], down[i] = rate(d.Up, c.Link.Rate), rate(c.Link.Rate)
+			up[i], down[i] = rate(c.Link.UpRate()), rate(c.Link.DownRate())
 		}
 	}
-	seeders := slices.Repeat([]float64{rate(d.Up, c.Link.Rate)}, d.Seeders)
+	seeders := slices.Repeat([]float64{rate(c.Link.UpRate())}, d.Seeders)
 	return fluidBound(n, int64(c.Data.Size), seeders, up, down)
 }
 

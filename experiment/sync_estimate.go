@@ -118,11 +118,11 @@ func (c *Cell) syncLine() float64 {
 	up := 0.0
 	for _, r := range rates {
 		if r == 0 {
-			r = c.Link.Rate
+			r = c.Link.UpRate()
 		}
 		up += unlimited(float64(r))
 	}
-	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.Rate))))
+	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.DownRate()))))
 }
 
 // syncSetup is what a system takes beside its trials, in seconds: peers started,

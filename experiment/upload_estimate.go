@@ -21,7 +21,7 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 		return CellEstimate{Bound: Unknown}
 	}
 	each := bytes / objects / goodput
-	latency := 2*c.Link.Delay.Seconds() + leastWork + each
+	latency := c.Link.RTT() + leastWork + each
 	rounds := objects / float64(c.Upload.Concurrency) * latency
 	est := CellEstimate{Seconds: math.Max(rounds, bytes/goodput), Bytes: bytes, Operation: math.Max(latency, each), Limit: "link", Bound: AtLeast}
 	if rounds > bytes/goodput {
