@@ -198,7 +198,7 @@ func (w *readings) metrics() map[string]float64 {
 // bandwidth puts that of absolute bytes between two moments, in seconds, by [collect.Rate];
 // none where too few polls reported them, so that they may have come at another time.
 func (w *readings) bandwidth(from, to float64, put func(string, float64)) {
-	if v, _, _, ok := collect.Rate(w.told(w.values[system.ReadAbsolute]), from, to); ok {
+	if v, _, _, ok := collect.Rate(w.reported(w.values[system.ReadAbsolute]), from, to); ok {
 		put("absolute_bandwidth", v)
 	}
 }
