@@ -396,6 +396,47 @@ func TestUploadRetriesWithBackOff(t *testing.T) {
 	})
 }
 
+// Sessions that are killed again and again do not use retries up: the pauses
+// between attempts are those of one session.
+func TestUploadBacksOffAcrossSessions(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(1, 100, func(u *experiment.Upload) {
+			u.Retries, u.Backoff = 6, experiment.Duration(time.Minute)
+		}))
+		until := time.Now().Add(30 * time.Minute)
+		f := b.faulty(func(string, int) error {
+			if time.Now().Before(until) {
+				return system.ErrQuota
+			}
+			return nil
+		})
+		sessions := 0
+		for ; sessions < 1000; sessions++ {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, errCrash)
+			_, err := b.session(ctx)
+			cancel()
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+		}
+		if err := b.holds(); err != nil || b.ledger.count(record.JobDurable)+b.ledger.count(record.JobAccepted) != 1 || sessions < 100 {
+			t.Fatalf("after %d sessions: %v, %v", sessions, err, b.ledger.jobs)
+		}
+		want := []time.Duration{time.Minute, 5 * time.Minute, 10 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+		if len(f.begun) != len(want)+1 {
+			t.Fatalf("asked at %v", f.begun)
+		}
+		for i, pause := range want {
+			if took := f.begun[i+1] - f.begun[i]; took < pause || took > pause+10*time.Second {
+				t.Errorf("pause %d was %v, want %v", i+1, took, pause)
+			}
+		}
+	})
+}
+
 // Refused, failed and unreadable objects are given up apart from each other, and
 // the others are stored meanwhile.
 func TestUploadGivesUp(t *testing.T) {
