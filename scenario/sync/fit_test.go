@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // syncPlan is an experiment on mem.
@@ -91,7 +92,7 @@ func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell e
 		Use: use, Cluster: cluster, Network: links, Seed: 1, Dir: dir, Limits: plan.Experiment.Limits,
 		Disk: func(context.Context) (scenario.StoreDir, error) {
 			d, err := os.MkdirTemp(dir, "store")
-			return scenario.StoreDir{Path: d, On: "disk", Remove: func() error { return os.RemoveAll(d) }}, err
+			return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: "disk", Remove: func() error { return os.RemoveAll(d) }}, err
 		},
 	}, plan.Cells)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // syncRunner is one prepared deployment: its chains are there. Peers live from
@@ -185,7 +186,7 @@ func (r *runner) store(ctx context.Context, chain system.Chain, storage string) 
 	if make == nil {
 		make = func(context.Context) (scenario.StoreDir, error) {
 			dir, err := os.MkdirTemp(r.site.Dir, "store-")
-			return scenario.StoreDir{Path: dir, On: "the disk of " + r.site.Dir, Remove: func() error { return os.RemoveAll(dir) }}, err
+			return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: dir, On: "the disk of " + r.site.Dir, Remove: func() error { return os.RemoveAll(dir) }}, err
 		}
 	}
 	dir, err := make(ctx)

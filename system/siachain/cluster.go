@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // cluster implements system.Chains.
@@ -28,19 +28,21 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 	if c.d.Cache == "" {
 		return system.Chain{}, errors.New("sia-chain: the deployment has no cache directory, in which a chain is kept")
 	}
-	if err := os.MkdirAll(c.d.Cache, 0o755); err != nil {
-		return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
-	}
 	var made system.Chain
-	if err := c.work(ctx, task{Do: "make", Cache: c.d.Cache, Spec: spec}, func(p progress) {
-		switch {
-		case p.Chain != nil:
-			made = *p.Chain
-		case p.Say != "":
-			say(p.Say)
+	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec has the same blocks on each machine
+		if err := h.Files().MkdirAll(c.d.Cache, 0o755); err != nil {
+			return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
 		}
-	}); err != nil {
-		return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
+		if err := c.work(ctx, h, task{Do: "make", Cache: c.d.Cache, Spec: spec}, func(p progress) {
+			switch {
+			case p.Chain != nil:
+				made = *p.Chain
+			case p.Say != "":
+				say(p.Say)
+			}
+		}); err != nil {
+			return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
+		}
 	}
 	return made, nil
 }
@@ -51,7 +53,7 @@ func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (done syst
 	if t.Settings, err = own(what.Settings, false); err != nil {
 		return done, err
 	}
-	if err := c.work(ctx, t, func(p progress) {
+	if err := c.work(ctx, c.d.Hosts[0], t, func(p progress) {
 		if p.Replayed != nil {
 			done = *p.Replayed
 		}

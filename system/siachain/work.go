@@ -21,9 +21,9 @@ type progress struct {
 	Replayed *system.Replayed `json:",omitempty"`
 }
 
-// work runs `plimsoll node sia-chain` on the first host until it ends, and
+// work runs `plimsoll node sia-chain` on a host until it ends, and
 // hands over what it says. When ctx ends, so does the process.
-func (c *cluster) work(ctx context.Context, t task, each func(progress)) error {
+func (c *cluster) work(ctx context.Context, h testbed.Host, t task, each func(progress)) error {
 	command, err := c.d.Node(name, t.flag())
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (c *cluster) work(ctx context.Context, t task, each func(progress)) error {
 		return err
 	}
 	defer r.Close()
-	proc, err := c.d.Hosts[0].Start(ctx, testbed.Command{Name: name + "/" + t.Do, Role: "system", Args: command, Dir: c.d.Dir, Stdout: w})
+	proc, err := h.Start(ctx, testbed.Command{Name: name + "/" + t.Do, Role: "system", Args: command, Dir: c.d.DirOf(h), Stdout: w})
 	if err != nil {
 		return err
 	}

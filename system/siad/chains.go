@@ -20,7 +20,7 @@ import (
 type chains struct {
 	bin      string
 	version  string
-	dir      string // scratch
+	d        system.Deployment
 	cache    string // where chains are kept
 	hosts    []testbed.Host
 	nodes    []*follower
@@ -37,7 +37,7 @@ func startChains(ctx context.Context, d system.Deployment, bin string) (*chains,
 		return nil, err
 	}
 	c := &chains{
-		bin: bin, version: b.version, dir: d.Dir, cache: d.Cache, hosts: d.Hosts,
+		bin: bin, version: b.version, d: d, cache: d.Cache, hosts: d.Hosts,
 		identity: map[string]string{
 			"binary": bin, "version": "siad " + b.version, "network": "private", "peers": "modules gc, --no-bootstrap",
 			"fresh node": "in initial download, from the peers that it is connected to",
@@ -47,7 +47,7 @@ func startChains(ctx context.Context, d system.Deployment, bin string) (*chains,
 		c.identity["checks"] = "built with `debug`: it checks itself while it validates, which takes time"
 	}
 	if c.cache == "" {
-		c.cache = filepath.Join(d.Dir, "chains")
+		c.cache = filepath.Join(d.DirOf(d.Client), "chains")
 	}
 	for i, h := range d.Hosts {
 		c.nodes = append(c.nodes, &follower{c: c, host: h, role: "node-" + strconv.Itoa(i+1)})

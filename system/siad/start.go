@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/patience"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -22,9 +22,9 @@ import (
 type daemon struct {
 	api     *api
 	proc    testbed.Process
-	rpc     string // where peers connect
-	contact string // where renters reach the host
-	store   string // the host's storage folder
+	rpc     string   // where peers connect
+	contact string   // where renters reach the host
+	store   disk.Dir // the host's storage folder
 }
 
 const (
@@ -44,7 +44,7 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 		return nil, errors.Join(err, stopAll(stop, all))
 	}
 	start := func(h testbed.Host, role, modules string) (*daemon, error) {
-		return startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.Dir, name+"-"+role), modules: modules, alone: true})
+		return startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role), modules: modules, alone: true})
 	}
 	renter, err := start(d.Client, "client-1", "gctwrma")
 	if err != nil {
@@ -57,7 +57,7 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 			return fail(err)
 		}
 		all = append(all, h)
-		if err := os.Mkdir(h.store, 0o755); err != nil {
+		if err := h.store.Files.MkdirAll(h.store.Path, 0o755); err != nil {
 			return fail(fmt.Errorf("siad: %w", err))
 		}
 	}
@@ -128,10 +128,7 @@ func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error)
 	if l.rpc != "" {
 		addresses[1] = l.rpc
 	}
-	one := &daemon{rpc: addresses[1], contact: addresses[2], store: filepath.Join(l.root, "store")}
-	if err := os.MkdirAll(l.root, 0o755); err != nil {
-		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
-	}
+	one := &daemon{rpc: addresses[1], contact: addresses[2], store: disk.Dir{Files: h.Files(), Path: filepath.Join(l.root, "store")}}
 	password := rand.Text()
 	if one.api, err = connect(&url.URL{Scheme: "http", Host: addresses[0]}, password, h); err != nil {
 		return nil, err
