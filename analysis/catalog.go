@@ -164,8 +164,10 @@ type invalidity struct {
 }
 
 var invalidities = []invalidity{
-	{[]string{record.ReasonLinkOff, record.ReasonEmulatorLate, record.ReasonEmulatorDied}, "links outside their tolerance, or emulated late",
+	{[]string{record.ReasonLinkOff}, "links outside their tolerance",
 		"See the table of links: a slower link or a quieter machine is easier to emulate."},
+	{[]string{record.ReasonEmulatorLate, record.ReasonEmulatorDied}, "the link emulator was late, or ended",
+		"Use a slower link, fewer nodes or a quieter machine: the emulator needs CPU time to send each packet when it is due."},
 	{[]string{record.ReasonBoxBusy}, "other processes used the CPU", "Run again on a quiet machine."},
 	{[]string{record.ReasonMachineLimited}, "this machine was the bottleneck",
 		"Use fewer nodes or connections, a slower link, or a machine with more CPUs."},
@@ -275,7 +277,7 @@ func drift(r *Result) []Case {
 		var ratios [][]float64
 		var centres []float64
 		for _, c := range r.Cells {
-			if c.System != s.Name {
+			if c.System != s.Name || r.View.Accumulates != nil && r.View.Accumulates(c) {
 				continue
 			}
 			sum := c.Metrics[r.Headline]

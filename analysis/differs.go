@@ -63,7 +63,9 @@ func (c *Comparison) differences() {
 		}
 		return fmt.Sprintf("%d of %d", off, all)
 	})
-	c.differ("others", "CPU used by others, median", othersBusy)
+	if all := append([]*Result{c.base}, c.news...); slices.ContainsFunc(all, func(r *Result) bool { return math.Abs(othersBusy(r)-othersBusy(c.base)) >= leastOthers }) {
+		c.differ("others", "CPU used by others (median over trials)", func(r *Result) string { return words.Percent(othersBusy(r)) })
+	}
 	c.differ("trials", "valid", func(r *Result) string { return fmt.Sprintf("%d of %d", r.Run.Valid, r.Run.Done) })
 }
 
@@ -107,20 +109,20 @@ func momentary(key string) bool {
 	})
 }
 
-// othersBusy is the CPU that others used, in steps of 5 % of the machine: finer ones
-// differ between any two runs.
-func othersBusy(r *Result) string {
+// leastOthers is by how much of the machine the CPU that others used must differ:
+// smaller differences are between any two runs.
+const leastOthers = 0.05
+
+// othersBusy is the CPU that others used as a share of the machine, the median over
+// trials; NaN: it was not recorded.
+func othersBusy(r *Result) float64 {
 	var all []float64
 	for _, t := range r.Frame.Trials {
 		if v, ok := t.Metrics["others_busy"]; ok && !t.Warmup {
 			all = append(all, v)
 		}
 	}
-	if len(all) == 0 {
-		return "not recorded"
-	}
-	low := min(int(stats.Median(all)*20)*5, 95)
-	return fmt.Sprintf("%d to %d %%", low, low+5)
+	return stats.Median(all)
 }
 
 // settingText is a setting as an experiment file has it: plans keep bytes and seconds

@@ -6,9 +6,9 @@ import (
 )
 
 // FrameOf is a frame of trials that were not executed.
-func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []record.Trial) *Frame {
+func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []record.Trial, links ...record.LinkCheck) *Frame {
 	f := newFrame(p, view)
-	f.Metrics = metrics
+	f.Metrics, f.Checks = metrics, links
 	f.addTrials(trials)
 	for _, t := range f.Trials {
 		f.addRows(t)

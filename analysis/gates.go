@@ -412,10 +412,12 @@ func (d *CellRuling) settle(p polledRange, lo, hi, low, high float64, decide fun
 	d.Why = "the limit lies within the interval; " + d.Why
 }
 
-// few says that a cell has too few trials. Where it has none, more may have none, either.
+// few says that a cell has too few trials. Where it has none, the reason is not their
+// number.
 func (d *CellRuling) few() {
-	d.Why += fmt.Sprintf("; %d are needed", gate.FewestTrials)
-	d.more = d.N > 0
+	if d.more = d.N > 0; d.more {
+		d.Why += fmt.Sprintf("; %d are needed", gate.FewestTrials)
+	}
 }
 
 // unsupported says in how many trials too few operations succeeded for a percentile.
@@ -451,7 +453,8 @@ func GateState(all []Ruling) string {
 	return state
 }
 
-// MoreHelps reports whether more repetitions can decide all inconclusive gates, and any.
+// MoreHelps reports whether more repetitions can decide all inconclusive gates, and any
+// cell of them.
 func MoreHelps(all []Ruling) (each, any bool) {
 	each = true
 	for _, g := range all {
@@ -460,7 +463,7 @@ func MoreHelps(all []Ruling) (each, any bool) {
 		}
 		helps := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateInconclusive && d.more })
 		lost := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateInconclusive && !d.more })
-		each, any = each && helps && !lost, any || helps && !lost
+		each, any = each && helps && !lost, any || helps
 	}
 	return each && any, any
 }

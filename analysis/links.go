@@ -204,11 +204,26 @@ type Pair struct {
 	Value string `json:"value"`
 }
 
+// Said is what a system said of itself when it was started or attached, by the run's
+// metadata.
+func Said(meta map[string]string, system string) map[string]string {
+	var about map[string]map[string]any
+	_ = json.Unmarshal([]byte(meta["systems"]), &about) // an older run has none
+	said := map[string]string{}
+	for key, v := range about[system] {
+		said[key] = fmt.Sprint(v)
+	}
+	return said
+}
+
 // environment lays the run's metadata flat: a value that is a JSON object becomes one
 // pair for each of its leaves, "systems.nginx.version".
-func environment(meta map[string]string) []Pair {
-	pairs := []Pair{}
+func (f *Frame) environment() []Pair {
+	pairs, meta := []Pair{}, f.Meta
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		if key == planSum { // of the file; the plan's own hash is another
+			continue
+		}
 		var v map[string]any
 		if strings.HasPrefix(meta[key], "{") && json.Unmarshal([]byte(meta[key]), &v) == nil {
 			if key == "environment" {

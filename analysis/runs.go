@@ -78,6 +78,9 @@ type RunRatio struct {
 	PHolm       Num  `json:"p_holm"` // over the cells and new runs of this metric
 	Significant bool `json:"significant"`
 	Better      int  `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
+	// Needed is how many trials of each run this comparison needs; 0: it has enough, or
+	// nothing is claimed of the metric.
+	Needed int `json:"needed,omitempty"`
 	// CutOff names the run, "new" or "base", of which half or more of the trials never
 	// came to the number: there is no ratio then, and the rank test alone decides.
 	CutOff string `json:"cut_off,omitempty"`
@@ -101,7 +104,8 @@ type OverCells struct {
 	WorseCells  int    `json:"cells_worse"`
 	SmallCells  int    `json:"cells_below_floor"` // significant, and below the effect floor
 	SameCells   int    `json:"cells_not_significant"`
-	Warn        string `json:"warn,omitempty"` // why nothing is claimed
+	OpenCells   int    `json:"cells_inconclusive"` // too few trials, or nothing is claimed of the metric
+	Warn        string `json:"warn,omitempty"`     // why nothing is claimed
 }
 
 // OnlyCell is a cell that not both of two runs have.
@@ -358,15 +362,25 @@ func (c *Comparison) measure(m record.Metric) {
 		apart := q.Lo > 1 && !math.IsInf(float64(q.Lo), 0) || q.Hi < 1 && !math.IsInf(float64(q.Hi), 0)
 		q.Significant = (apart || q.CutOff != "") && ps[i] <= alpha
 		q.Better = worth(m, q.Significant, q.size(m))
-		if least := stats.MinP(len(t.xs), len(t.ys)); least > alpha {
-			q.Warn = fmt.Sprintf("%d and %d trials are too few to compare: 5 and 5 would do", len(t.xs), len(t.ys))
-		} else if least*float64(len(tasks)) > alpha {
-			q.Warn = fmt.Sprintf("%d and %d trials are too few for %d comparisons", len(t.xs), len(t.ys), len(tasks))
+		if stats.MinP(len(t.xs), len(t.ys))*float64(len(tasks)) > alpha {
+			q.Needed, q.PHolm = trialsNeeded(len(tasks)), Unknown
+			q.Warn = fmt.Sprintf("%d and %d trials are too few for %s: %d in each run are needed", len(t.xs), len(t.ys),
+				words.Plural(int64(len(tasks)), "comparison", "comparisons"), q.Needed)
 		}
 		if slices.Contains(c.base.View.Lasting, m.Key) {
-			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Warn = Unknown, Unknown, Unknown, Unknown, false, 0, lastingText
+			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Needed, q.Warn = Unknown, Unknown, Unknown, Unknown, false, 0, 0, lastingText
 		}
 	}
+}
+
+// trialsNeeded is how many trials on either side can make one of so many comparisons
+// significant.
+func trialsNeeded(comparisons int) int {
+	n := 1
+	for stats.MinP(n, n)*float64(comparisons) > alpha {
+		n++
+	}
+	return n
 }
 
 // finite are the values of rows; censored ones are as far off as there is: infinite,
@@ -454,7 +468,7 @@ func worth(m record.Metric, significant bool, ratio Num) int {
 
 // over takes all cells of a metric together.
 func (c *Comparison) over(m record.Metric) {
-	first := len(c.Overall)
+	first, lasting := len(c.Overall), slices.Contains(c.base.View.Lasting, m.Key)
 	var ps []float64
 	for k := range c.news {
 		o := OverCells{New: c.New[k].Dir, Metric: m.Key}
@@ -467,6 +481,8 @@ func (c *Comparison) over(m record.Metric) {
 			v := row.New[k]
 			xs, ys = append(xs, v.logs()), append(ys, row.Base.logs())
 			switch {
+			case v.Ratio.Needed > 0 || lasting:
+				o.OpenCells++
 			case !v.Ratio.Significant:
 				o.SameCells++
 			case v.Ratio.Better > 0:
@@ -485,7 +501,7 @@ func (c *Comparison) over(m record.Metric) {
 		if i.Bounded() {
 			o.Lo, o.Hi = Num(i.Lo), Num(i.Hi)
 		}
-		if slices.Contains(c.base.View.Lasting, m.Key) {
+		if lasting {
 			p = math.NaN()
 			o.Lo, o.Hi, o.P = Unknown, Unknown, Unknown
 		}
@@ -550,8 +566,11 @@ func (c *Comparison) verdict() Verdict {
 		if len(c.New) > 1 {
 			who = o.New
 		}
-		cells := o.BetterCells + o.WorseCells + o.SmallCells + o.SameCells
+		cells := o.BetterCells + o.WorseCells + o.SmallCells + o.SameCells + o.OpenCells
 		text := who + ": no significant difference"
+		if o.OpenCells > 0 {
+			text += fmt.Sprintf(", with too few trials in %d of %d cells", o.OpenCells, cells)
+		}
 		switch {
 		case o.BetterCells > 0 && o.WorseCells > 0:
 			text, tone = fmt.Sprintf("%s: better in %d of %d cells, worse in %d", who, o.BetterCells, cells, o.WorseCells), graver(tone, Warn)
@@ -563,8 +582,8 @@ func (c *Comparison) verdict() Verdict {
 			text, tone = fmt.Sprintf("%s: worse over all cells (%s)", who, words.Show(float64(o.Value), "×")), graver(tone, Bad)
 		case o.SmallCells > 0:
 			text = fmt.Sprintf("%s: only differences of less than %s", who, words.Percent(EffectFloor))
-		case o.Better == 0 && c.undecidable(o.New):
-			text, tone = who+": too few trials to compare", graver(tone, Neutral)
+		case o.Better == 0 && o.OpenCells == cells:
+			text, tone = who+": inconclusive, too few trials"+c.needed(o.New), graver(tone, Neutral)
 		case o.Better > 0:
 			text = fmt.Sprintf("%s: better over all cells (%s)", who, words.Show(float64(o.Value), "×"))
 		}
@@ -576,14 +595,18 @@ func (c *Comparison) verdict() Verdict {
 	return Verdict{words.Capital(m.Name) + ", " + strings.Join(parts, "; ") + ".", tone}
 }
 
-// undecidable reports whether no comparison of a new run's headline has the trials to be
-// significant.
-func (c *Comparison) undecidable(dir string) bool {
-	k := slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == dir })
-	return !slices.ContainsFunc(c.Cells, func(cell *ComparedCell) bool {
-		v := cell.Metrics[c.Headline].New
-		return k < len(v) && v[k] != nil && v[k].Ratio.Warn == ""
-	})
+// needed says how many trials the comparisons of a new run's headline need.
+func (c *Comparison) needed(dir string) string {
+	k, most := slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == dir }), 0
+	for _, cell := range c.Cells {
+		if v := cell.Metrics[c.Headline].New; k < len(v) && v[k] != nil {
+			most = max(most, v[k].Ratio.Needed)
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (each cell needs %d valid ones in each run)", most)
 }
 
 // Hold decides gates over each of the new runs, after those of the run's own plan

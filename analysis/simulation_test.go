@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -12,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
@@ -77,13 +81,13 @@ func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand
 	return r
 }
 
-func simulatedPlan(t testing.TB) *experiment.Plan {
+func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 	t.Helper()
 	var catalog experiment.Catalog
 	for _, name := range []string{"nginx", "boxo"} {
 		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"}, Summary: name, HTTP: true})
 	}
-	e, err := experiment.Parse("simulated.yaml", []byte(simulated), nil, catalog)
+	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,33 +98,134 @@ func simulatedPlan(t testing.TB) *experiment.Plan {
 	return plan
 }
 
+// simulatedCosts has operations that are fitted and memory, simulatedFills what slows
+// down with the number of objects.
+const (
+	simulatedCosts = `
+scenario: overhead
+systems: [nginx, boxo]
+baseline: nginx
+link: {rate: 100Mbit, delay: [0s, 10ms, 40ms]}
+data: {size: [1kB, 100kB, 1MB, 10MB]}
+overhead: {operation: [put, get], count: 3}
+repetitions: 6
+warmup: 0
+`
+	simulatedFills = `
+scenario: overhead
+systems: [nginx, boxo]
+baseline: nginx
+data: {size: 1kB}
+overhead: {operation: fill, objects: 1000, count: 3}
+repetitions: 10
+warmup: 0
+`
+)
+
+// simulateCosts makes the result of a run of overhead in which the model holds, no memory
+// grows with the file and nothing slows down, with five times the noise.
+func simulateCosts(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 2))
+	streams := map[string]func() float64{}
+	noisy := func(v float64, of string) float64 { // trials that follow each other are alike
+		if streams[of] == nil {
+			streams[of] = noise(rng)
+		}
+		return v * math.Exp(5*streams[of]())
+	}
+	var trials []record.Trial
+	var links []record.LinkCheck
+	stored := map[string]float64{}
+	for block := range plan.Blocks {
+		for _, i := range rng.Perm(len(plan.Cells)) {
+			c := plan.Cells[i]
+			rtt := 0.0003 + 2*c.Link.Delay.Seconds()
+			m := map[string]float64{"success_rate": 1, "duration_p50": noisy(0.02+3*rtt+float64(c.Data.Size)/10e6, "duration")}
+			trial := record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10, Outcomes: map[string]int64{"ok": 3}, Metrics: m}
+			for _, process := range []string{"client-1", "storage-1"} {
+				for _, kind := range []string{record.DetailRSSRest, record.DetailRSSPeak} {
+					trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: c.System + "/" + process, Value: noisy(80e6, process+kind)})
+				}
+			}
+			if c.Overhead.Operation == "fill" {
+				stored[c.System] += 1000
+				m["stored_objects"] = stored[c.System]
+				for _, key := range []string{"put_p50", "get_p50", "stat_p50"} {
+					m[key] = noisy(0.02, key)
+				}
+				m["duration_p50"] = m["put_p50"]
+			}
+			trials = append(trials, trial)
+			links = append(links, record.LinkCheck{Trial: trial.ID, WantRTT: rtt, RTT: rtt, OK: true})
+		}
+	}
+	r, err := analysis.Analyse(analysis.FrameOf(plan, overhead.View(), overhead.Scenario{}.Metrics(), trials, links...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// simulations is how many runs are simulated: few, unless `make bench` asks for more.
+func simulations(t testing.TB, few int) int {
+	asked := os.Getenv("PLIMSOLL_SIMULATIONS")
+	if asked == "" {
+		return few
+	}
+	n, err := strconv.Atoi(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// atMost is how often something may happen in n simulations whose chance is a share, with
+// three standard errors.
+func atMost(n int, share float64) int { return int(share*float64(n) + 3*math.Sqrt(share*float64(n))) }
+
 // Of runs in which nothing differs and nothing is wrong, a rule may fire in one of a
 // hundred, and a difference may be significant over all cells in one of twenty.
 func TestNullRuns(t *testing.T) {
-	const runs = 1000
-	plan := simulatedPlan(t)
-	for name, noise := range noises {
-		t.Run(name, func(t *testing.T) {
-			fired, differ := map[string]int{}, 0
-			for seed := range uint64(runs) {
-				r := simulate(t, plan, seed, noise, 1, 0.05)
-				for _, f := range r.Findings {
-					fired[f.Rule]++
+	for scenario, c := range map[string]struct {
+		file string
+		few  int
+		run  func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result
+	}{
+		"retrieve": {simulated, 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+			return simulate(t, plan, seed, noise, 1, 0.05)
+		}},
+		"overhead": {simulatedCosts, 100, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+			return simulateCosts(t, plan, seed, noise)
+		}},
+		"fill": {simulatedFills, 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+			return simulateCosts(t, plan, seed, noise)
+		}},
+	} {
+		plan, runs := simulatedPlan(t, c.file), simulations(t, c.few)
+		for name, noise := range noises {
+			t.Run(scenario+"/"+name, func(t *testing.T) {
+				fired, differ := map[string]int{}, 0
+				for seed := range uint64(runs) {
+					r := c.run(plan, seed, noise)
+					for _, f := range r.Findings {
+						fired[f.Rule]++
+					}
+					if o, ok := r.OverallOf("boxo", r.Headline); ok && o.Significant {
+						differ++
+					}
 				}
-				if o, ok := r.OverallOf("boxo", "throughput"); ok && o.Significant {
-					differ++
+				t.Logf("of %d runs: rules %v, %d differences", runs, fired, differ)
+				for rule, n := range fired {
+					if n > runs/100 && (runs >= 1000 || n > atMost(runs, 0.01)) {
+						t.Errorf("%s fired in %d of %d runs", rule, n, runs)
+					}
 				}
-			}
-			t.Logf("of %d runs: rules %v, %d differences", runs, fired, differ)
-			for rule, n := range fired {
-				if n > runs/100 {
-					t.Errorf("%s fired in %d of %d runs", rule, n, runs)
+				if differ > atMost(runs, 0.05) {
+					t.Errorf("a difference is significant in %d of %d runs", differ, runs)
 				}
-			}
-			if differ > runs/20 {
-				t.Errorf("a difference is significant in %d of %d runs", differ, runs)
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -128,7 +233,7 @@ func TestNullRuns(t *testing.T) {
 // effects of system and block together.
 func TestOverallCovers(t *testing.T) {
 	const runs, truth = 300, 0.9
-	plan := simulatedPlan(t)
+	plan := simulatedPlan(t, simulated)
 	for name, noise := range noises {
 		t.Run(name, func(t *testing.T) {
 			covers, found := 0, 0
@@ -152,7 +257,7 @@ func TestOverallCovers(t *testing.T) {
 
 // What is wrong is found: a failing server, drift, a fall under load, wrong bytes.
 func TestPlantedTruths(t *testing.T) {
-	plan := simulatedPlan(t)
+	plan := simulatedPlan(t, simulated)
 	for rule, spoil := range map[string]func(c experiment.Cell, t *record.Trial){
 		"failures": func(c experiment.Cell, t *record.Trial) {
 			if c.System == "boxo" {
@@ -200,7 +305,7 @@ func TestPlantedTruths(t *testing.T) {
 
 // Trials that were cut off count against a gate on a rate: they are no reason to pass.
 func TestGatesCountWhatWasCutOff(t *testing.T) {
-	plan := simulatedPlan(t)
+	plan := simulatedPlan(t, simulated)
 	view := retrieve.View()
 	view.Censored = func(tr record.Trial, metric string) bool {
 		return metric == "throughput" && tr.Outcomes["deadline"] > 0
@@ -247,5 +352,110 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 	}
 	if c.Gates[0].State != analysis.GateFail {
 		t.Errorf("no worse than BASE: %s: %+v", c.Gates[0].State, c.Gates[0].Cells[0])
+	}
+}
+
+// altered is a simulated run whose trials are changed before they are judged.
+func altered(t *testing.T, file string, seed uint64, change func(*record.Trial)) *analysis.Result {
+	t.Helper()
+	plan := simulatedPlan(t, file)
+	var trials []record.Trial
+	for _, x := range simulate(t, plan, seed, noises["normal"], 1, 0).Frame.Trials {
+		change(&x.Trial)
+		trials = append(trials, x.Trial)
+	}
+	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), append(simulatedMetrics, record.Metric{Key: "others_busy"}), trials))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Runs with too few trials are no two runs without a difference.
+func TestCompareTooFew(t *testing.T) {
+	few := strings.Replace(simulated, "repetitions: 8", "repetitions: 3", 1)
+	same := func(*record.Trial) {}
+	c, err := analysis.CompareRuns(altered(t, few, 1, same), []*analysis.Result{altered(t, few, 2, same)}, []string{"a", "b"}, analysis.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(c.Verdict.Text, "inconclusive, too few trials (each cell needs 5 valid ones in each run)") {
+		t.Error(c.Verdict.Text)
+	}
+	if o := c.Overall[0]; o.OpenCells != 6 || o.SameCells != 0 {
+		t.Errorf("%+v", o)
+	}
+	for _, cell := range c.Cells {
+		if q := cell.Metrics["throughput"].New[0].Ratio; q.Needed != 5 || q.PHolm.Known() {
+			t.Errorf("%+v", q)
+		}
+	}
+}
+
+// The CPU that others used is listed where it differs by a twentieth of the machine.
+func TestOthersDiffer(t *testing.T) {
+	busy := func(share float64) *analysis.Result {
+		return altered(t, simulated, 1, func(t *record.Trial) { t.Metrics["others_busy"] = share })
+	}
+	for share, want := range map[float64]string{0.04: "", 0.12: "12 %"} {
+		c, err := analysis.CompareRuns(busy(0.02), []*analysis.Result{busy(share)}, []string{"a", "b"}, analysis.CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, d := range c.Differs {
+			if d.Kind == "others" {
+				got = d.New[0]
+			}
+		}
+		if got != want {
+			t.Errorf("2 %% and %g: %q, want %q", share, got, want)
+		}
+	}
+}
+
+// An emulator that was late is no link outside its tolerance.
+func TestInvalidTrialsSayWhy(t *testing.T) {
+	for reason, want := range map[string]string{record.ReasonLinkOff: "links outside their tolerance", record.ReasonEmulatorLate: "the link emulator was late"} {
+		r := altered(t, simulated, 1, func(t *record.Trial) { t.Invalid = []string{reason} })
+		for _, f := range r.Findings {
+			if f.Rule == "trials-invalid" && !strings.Contains(f.Title, "("+want) {
+				t.Errorf("%s: %s", reason, f.Title)
+			}
+		}
+		if !r.Found("trials-invalid") {
+			t.Errorf("%s: no finding", reason)
+		}
+	}
+}
+
+// Where more repetitions decide some of the cells of a gate, they are no vain advice.
+func TestMoreRepetitionsHelpSome(t *testing.T) {
+	few := strings.Replace(simulated, "repetitions: 8", "repetitions: 3", 1)
+	for name, c := range map[string]struct {
+		invalid    func(t *record.Trial) bool
+		each, some bool
+	}{
+		"all have few":  {func(*record.Trial) bool { return false }, true, true},
+		"some have few": {func(t *record.Trial) bool { return t.Cell == "c001" }, false, true},
+		"none has any":  {func(*record.Trial) bool { return true }, false, false},
+	} {
+		r := altered(t, few, 1, func(t *record.Trial) {
+			if c.invalid(t) {
+				t.Invalid = []string{record.ReasonBoxBusy}
+			}
+		})
+		gates, err := r.Hold([]string{"throughput > 1kB/s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if each, some := analysis.MoreHelps(gates); each != c.each || some != c.some {
+			t.Errorf("%s: %v, %v: %+v", name, each, some, gates[0].Cells)
+		}
+		for _, cell := range gates[0].Cells {
+			if cell.N == 0 == strings.Contains(cell.Why, "are needed") {
+				t.Errorf("%s: %d trials: %s", name, cell.N, cell.Why)
+			}
+		}
 	}
 }

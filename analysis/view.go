@@ -54,6 +54,9 @@ type View struct {
 	// Lasting are the metrics of processes that live through all trials of a run: one
 	// value per run, however many trials read it, so that runs cannot be compared by them.
 	Lasting []string
+	// Accumulates reports whether each trial of a cell changes what the next one finds, so
+	// that results which rise or fall over the run are no drift; nil: none does.
+	Accumulates func(*Cell) bool
 	// Success counts what succeeded in trials; nil: operations, by their outcome.
 	Success func(trials []*Trial, conf float64) Proportion
 	// OneTrial says that a run is one long trial of each cell by design.

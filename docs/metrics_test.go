@@ -248,3 +248,16 @@ func named(e ast.Expr, name string) bool {
 	i, ok := e.(*ast.Ident)
 	return ok && i.Name == name
 }
+
+// Every reason why a trial is invalid is explained.
+func TestReasonsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("methodology.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range record.Reasons() {
+		if !regexp.MustCompile("(?m)^\\| .*`" + why + "`.* \\|").Match(text) {
+			t.Errorf("methodology.md has no row for the reason %s", why)
+		}
+	}
+}

@@ -169,18 +169,14 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base,
 		Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+		DropCaches: s.dropCaches,
+		Disk:       func(ctx context.Context) (scenario.StoreDir, error) { return r.diskStore(ctx, s.hosts[0]) },
+		RAM: func(ctx context.Context, size int64) (scenario.StoreDir, error) {
+			return ramStore(ctx, s.hosts[0], size)
+		},
 	}
 	if s.network != nil {
 		at.Network = s.network
-	}
-	if spreads(r.cellsOf(name)) {
-		at.DropCaches = s.dropCaches
-	}
-	if s.chains && !s.attached() {
-		at.Disk, at.RAM = func(ctx context.Context) (scenario.StoreDir, error) { return r.diskStore(ctx, s.hosts[0]) },
-			func(ctx context.Context, size int64) (scenario.StoreDir, error) {
-				return ramStore(ctx, s.hosts[0], size)
-			}
 	}
 	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
 	return err

@@ -40,6 +40,8 @@ type Config struct {
 	WaitQuiet    time.Duration // how long to wait for a quiet machine before the first trial
 	StopInvalid  bool          // stop when no trial of the session's first block is valid
 	RetryInvalid bool          // of a resumed run: execute invalid trials again
+
+	Behind testbed.Behind // puts hosts behind agents; may be nil
 }
 
 // Result says how a run ended.

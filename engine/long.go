@@ -85,7 +85,7 @@ func (t *execution) open(ctx context.Context) error {
 		err = t.goOn(earlier)
 	} else if err = t.begin(); err == nil && s.paid != nil {
 		t.event(s.paid.Kind, s.paid.What, s.paid.Detail)
-		t.paid = s.paid
+		err = r.rec.Flush() // the trial reads it
 	}
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -70,7 +71,11 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 		s.earlier(int(done), events)
 	}
 	if s.paid != nil {
-		s.paid(sink.Paid)
+		for e := range sink.Journal.EarlierEvents() {
+			if collect.Before(e) != nil {
+				s.paid(&e)
+			}
+		}
 	}
 	load := func() scenario.Load { return scenario.Load{Seconds: sink.Now().Seconds()} }
 	for n := int64(1); done < s.objects; {

@@ -26,7 +26,7 @@ func testbedOptions(cfg Config) testbed.Options {
 		emulator = "tun" // the only one that knows pairs of nodes
 	}
 	return testbed.Options{
-		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan) && !shapes(cfg.Plan), IPv6: link.IPv6,
+		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan) && !shapes(cfg.Plan), IPv6: link.IPv6, Behind: cfg.Behind,
 	}
 }
 

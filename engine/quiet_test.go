@@ -37,7 +37,7 @@ func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint6
 	load, err := r.Runner.Trial(ctx, c, seed, s)
 	load.Invalid = nil // likewise
 	if r.spoil() {
-		load.Invalid = append(load.Invalid, record.ReasonUnhealthy)
+		load.Invalid = append(load.Invalid, record.ReasonDaemonRestarted)
 	}
 	return load, err
 }
@@ -71,7 +71,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 		if err != nil || res.Trials != executed || res.Valid != valid || (res.Invalid != nil) != stops {
 			t.Fatalf("%s: %+v, %v", what, res, err)
 		}
-		if stops && (res.Invalid.Trials != 2 || !maps.Equal(res.Invalid.Reasons, map[string]int{record.ReasonUnhealthy: 2})) {
+		if stops && (res.Invalid.Trials != 2 || !maps.Equal(res.Invalid.Reasons, map[string]int{record.ReasonDaemonRestarted: 2})) {
 			t.Errorf("%s: %+v", what, res.Invalid)
 		}
 		cfg.Resume = true
@@ -86,7 +86,9 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 	if n := len(trials); n != 2+6+6 { // two of the warm-up block
 		t.Errorf("%d trials are recorded", n)
 	}
-	if kept := slices.IndexFunc(trials, func(t record.Trial) bool { return slices.Contains(t.Invalid, record.ReasonUnhealthy) && !t.Warmup }); kept < 0 {
+	if kept := slices.IndexFunc(trials, func(t record.Trial) bool {
+		return slices.Contains(t.Invalid, record.ReasonDaemonRestarted) && !t.Warmup
+	}); kept < 0 {
 		t.Error("the invalid trials are gone")
 	}
 	cfg.RetryInvalid = false

@@ -34,9 +34,8 @@ type execution struct {
 	restarted bool // the system was, just before
 
 	// Of a trial that continues.
-	marks  []string      // notes that its sessions left
-	paid   *record.Event // what was spent before it, where it begins in this session
-	others byMachine     // over all sessions so far
+	marks  []string  // notes that its sessions left
+	others byMachine // over all sessions so far
 
 	mu         sync.Mutex
 	conditions []exitCondition // of this load
@@ -190,7 +189,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	})
 	watched := t.watch(ctx, cancel)
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.check, Paid: t.paid,
+		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.check,
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Journal: journal{t.w, r.rec.Reader},
 		Begin: window.begin, End: window.end,
 		Progress: func(ops, bytes int64) { r.say.Load(ops, bytes, t.clock.Now()) },

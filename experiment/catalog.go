@@ -3,6 +3,8 @@ package experiment
 import (
 	"reflect"
 	"strconv"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // Catalog is what the caller knows of storage systems: the names allowed under
@@ -59,6 +61,18 @@ func (s *SystemSpec) option(name string) *OptionSpec {
 	return nil
 }
 
+// unknownOption is the hint for an option that the system has not.
+func (s *SystemSpec) unknownOption(name string) string {
+	var names []string
+	for _, o := range s.Options {
+		names = append(names, o.Name)
+	}
+	if names == nil {
+		return "it has none"
+	}
+	return suggest.DidYouMean(name, names)
+}
+
 // field is the option as a key of the format.
 func (o *OptionSpec) field() field { return optionField(o.Name, o.Type, o.Enum) }
 
@@ -77,8 +91,8 @@ func optionField(name, typ string, enum []string) field {
 	return f
 }
 
-// noun says what the option wants, for an error.
-func (o *OptionSpec) noun() string {
+// Noun says what the option wants, for an error.
+func (o *OptionSpec) Noun() string {
 	if o.Type == "strings" {
 		return "a list of texts"
 	}
@@ -104,8 +118,8 @@ func (o *OptionSpec) read(text string) (file, system string, err error) {
 	return file, file, nil
 }
 
-// defaultText is the default as one would write it in a file.
-func (o *OptionSpec) defaultText() string {
+// DefaultText is the default as one would write it in a file.
+func (o *OptionSpec) DefaultText() string {
 	if file, _, err := o.read(o.Default); err == nil {
 		return file
 	}

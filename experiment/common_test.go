@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
@@ -72,5 +74,22 @@ func testKnown() Known {
 			return []gate.Metric{{Key: "throughput", Unit: "B/s"}, {Key: "ttfb_p50", Unit: "s"}, {Key: "ttfb_p95", Unit: "s"}, {Key: "success_rate", Unit: "ratio"}, {Key: "commits", Unit: "1", Neither: true}}
 		},
 		Preconditions: []string{"busy", "disk-space", "machine"},
+	}
+}
+
+const fewRepetitions = "give no 95 % interval of a median"
+
+// warningsOf are those of a plan but that its repetitions are few, as the default's are.
+func warningsOf(p *Plan) []string {
+	return slices.DeleteFunc(p.Warnings(), func(w string) bool { return strings.Contains(w, fewRepetitions) })
+}
+
+func TestWarnsOfFewRepetitions(t *testing.T) {
+	const src = "scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {duration: 1s}\n"
+	for repetitions, want := range map[string]bool{"1": false, "2": true, "5": true, "6": false, "{min: 2, max: 9, until: {metric: throughput, within: 5%}}": false} {
+		got := strings.Join(mustPlan(t, src, "repetitions="+repetitions).Warnings(), "|")
+		if strings.Contains(got, fewRepetitions) != want {
+			t.Errorf("%s repetitions: %q", repetitions, got)
+		}
 	}
 }

@@ -171,15 +171,16 @@ func unknownKeyHint(key, path string, tab table) string {
 	if c := suggest.Nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"
 	}
-	for _, p := range Keys() {
-		section, last := "", p
-		if i := strings.LastIndex(p, "."); i >= 0 {
-			section, last = p[:i], p[i+1:]
+	for _, k := range Keys() {
+		section, last := "", k.Path
+		if i := strings.LastIndex(last, "."); i >= 0 {
+			section, last = last[:i], last[i+1:]
 		}
-		if last == key && section != path {
-			if section == "" {
-				return "`" + key + "` belongs at the top level"
-			}
+		switch {
+		case last != key || section == path:
+		case section == "":
+			return "`" + key + "` belongs at the top level"
+		default:
 			return "`" + key + "` belongs under `" + section + "`"
 		}
 	}
@@ -384,11 +385,9 @@ func (f *field) parse(text string, v reflect.Value) error {
 		return nil
 	}
 	if f.enum != nil {
-		for _, word := range f.enum {
-			if text == word {
-				v.SetString(text)
-				return nil
-			}
+		if slices.Contains(f.enum, text) {
+			v.SetString(text)
+			return nil
 		}
 		hint := ""
 		if c := suggest.Nearest(text, f.enum); c != "" {
@@ -402,6 +401,11 @@ func (f *field) parse(text string, v reflect.Value) error {
 		}
 		return err
 	}
+	return f.within(text, v)
+}
+
+// within refuses a value that is beyond the limits of f.
+func (f *field) within(text string, v reflect.Value) error {
 	for _, limit := range []struct {
 		text, word string
 		sign       float64

@@ -50,50 +50,50 @@ func (d *decoder) slow(e *Experiment) {
 	}
 }
 
+const giveRate = "give `link` a rate, such as 100Mbit, or leave the cell out with `where`"
+
 // checkDisseminate refuses swarms that cannot be had.
 func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
-	impossible := func(key, hint, format string, args ...any) *cellError {
-		return c.fault("disseminate."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
-	}
-	const giveRate = "give `link` a rate, such as 100Mbit, or leave the cell out with `where`"
 	unlimited := cell.Link.Rate == 0
 	switch {
 	case s.Leechers() < 1:
-		return impossible("seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < disseminate.nodes\"]`",
+		return c.impossible("disseminate.seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < disseminate.nodes\"]`",
 			"%s of %s leave no leecher", plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
 	case unlimited && s.Up != 0:
-		return impossible("up", giveRate, "`up` differs from the rate at which nodes receive, which is unlimited")
+		return c.impossible("disseminate.up", giveRate, "`up` differs from the rate at which nodes receive, which is unlimited")
 	case unlimited && s.Slow > 0:
-		return impossible("slow", giveRate, "slow leechers differ from a rate that is unlimited")
+		return c.impossible("disseminate.slow", giveRate, "slow leechers differ from a rate that is unlimited")
 	case s.Slow > 0 && s.SlowDown > cell.Link.Rate:
-		return impossible("slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, cell.Link.Rate)
+		return c.impossible("disseminate.slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, cell.Link.Rate)
 	case s.Slow > 0 && s.SlowUp > cell.up():
-		return impossible("slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, cell.up())
+		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, cell.up())
 	}
-	groups := map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes}
-	for _, f := range s.Faults {
+	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
+}
+
+// checkFaults refuses faults that a cell with such groups of nodes cannot have.
+func (c *combination) checkFaults(cell *Cell, groups map[string]int) *cellError {
+	path, deadline := c.e.Scenario+".faults", c.e.Limits.Deadline.Seconds()
+	for _, f := range cell.faults() {
 		n := groups[f.Who()]
+		begins, random := 0.0, false // with random arrivals it is unknown when the last one comes
+		if s := cell.Disseminate; s != nil {
+			begins, random = arriving(s), s.Join.Poisson != 0
+		}
 		switch {
 		case f.Of(n) > n:
-			return impossible("faults", fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who()),
-				"the fault `%s` needs %d of them, and there is only %s", f, f.Count.Count, plural(n, strings.TrimSuffix(f.Who(), "s")))
-		case f.Kind() == FaultCut && f.Of(n) == s.Nodes:
-			return impossible("faults", "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts all %d nodes off from nobody", f, s.Nodes)
-		case c.e.afterDeadline(s, f):
-			return impossible("faults", "begin it earlier, or raise limits.deadline",
-				"the fault `%s` begins when the deadline of all leechers is over, which is %s after the release of each (limits.deadline)", f, c.e.Limits.Deadline)
-		case f.Kind() == FaultRate && unlimited:
-			return impossible("faults", giveRate, "the fault `%s` changes a rate that is unlimited", f)
+			return c.impossible(path, fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who()),
+				"the fault `%s` needs %d %s, and there is only %s", f, f.Count.Count, f.Who(), plural(n, strings.TrimSuffix(f.Who(), "s")))
+		case cell.Disseminate != nil && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
+			return c.impossible(path, "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts off all %d nodes, so the cut has no other side", f, n)
+		case !random && f.At.Timed && deadline > 0 && f.At.After.Seconds() >= begins+deadline:
+			return c.impossible(path, "begin it earlier, or raise limits.deadline", "the fault `%s` begins when the deadline is over, which is %s (limits.deadline)",
+				f, c.e.Limits.Deadline)
+		case cell.Disseminate != nil && f.Kind() == FaultRate && cell.Link.Rate == 0:
+			return c.impossible(path, giveRate, "the fault `%s` changes a rate that is unlimited", f)
 		}
 	}
 	return nil
-}
-
-// afterDeadline reports whether the fault has a moment at which no trial is
-// running any more. With random arrivals it is unknown when the last one comes.
-func (e *Experiment) afterDeadline(s *Disseminate, f Fault) bool {
-	return s.Join.Poisson == 0 && f.At.Timed && e.Limits.Deadline > 0 &&
-		f.At.After.Seconds() >= arriving(s)+e.Limits.Deadline.Seconds()
 }
 
 // up is the rate at which the nodes of a swarm send, slow ones aside; 0 is

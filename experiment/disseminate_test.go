@@ -105,7 +105,7 @@ func TestBaselineEstimate(t *testing.T) {
 }
 
 func TestDisseminateWarnings(t *testing.T) {
-	warnings := func(set ...string) string { return strings.Join(mustPlan(t, swarm, set...).Warnings(), "|") }
+	warnings := func(set ...string) string { return strings.Join(warningsOf(mustPlan(t, swarm, set...)), "|") }
 	if got := warnings(); got != "" {
 		t.Errorf("warned: %s", got)
 	}

@@ -100,32 +100,25 @@ type combination struct {
 	system *SystemUse
 }
 
-func (c *combination) value(path string) (reflect.Value, *field) {
-	for i := range c.axes {
-		if c.axes[i].path == path && c.levels[i] >= 0 {
-			return c.axes[i].values.Index(c.levels[i]), &c.axes[i].field
-		}
-	}
-	return reflect.Value{}, nil
-}
-
 // level is what a condition sees.
 func (c *combination) level(path string) level {
-	if path == systemPath {
-		return level{c.system.Name, math.NaN()}
-	}
-	v, f := c.value(path)
-	if f == nil {
-		if path == dataSizePath {
-			return level{"", math.Inf(1)} // unknown: as large as it needs to be
+	for i, a := range c.axes {
+		if a.path != path || c.levels[i] < 0 {
+			continue
 		}
-		return level{"", math.NaN()}
+		l := levelOf(a.field, a.values.Index(c.levels[i]))
+		if path == rangePath && a.values.Index(c.levels[i]).IsZero() {
+			l.number = c.level(dataSizePath).number
+		}
+		return l
 	}
-	l := levelOf(*f, v)
-	if path == rangePath && v.IsZero() {
-		l.number = c.level(dataSizePath).number
+	switch path {
+	case systemPath:
+		return level{c.system.Name, math.NaN()}
+	case dataSizePath:
+		return level{"", math.Inf(1)} // unknown: as large as it needs to be
 	}
-	return l
+	return level{"", math.NaN()}
 }
 
 // name describes the combination for an error: its factors.
@@ -141,65 +134,68 @@ func (c *combination) name() string {
 
 // cellError is an impossible cell.
 type cellError struct {
+	unitError
 	path  string // of the field at fault
 	index int    // of its level
-	msg   string
-	hint  string
 }
 
-func (e *cellError) Error() string {
-	if e.hint == "" {
-		return e.msg
-	}
-	return e.msg + " (" + e.hint + ")"
-}
+// at is the path of the level at fault.
+func (e *cellError) at() string { return fmt.Sprintf("%s[%d]", e.path, e.index) }
 
 // expand makes the cells: the product of all levels and systems, without what
 // `where` leaves out. The system varies fastest, so that cells that are
 // compared stand side by side.
 func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 	axes := e.axes()
-	total, longest := float64(max(1, len(e.Systems))), axes[0]
+	total, longest := 1.0, axes[0]
 	for _, a := range axes {
 		total *= float64(max(1, a.values.Len()))
 		if a.values.Len() > longest.values.Len() {
 			longest = a
 		}
 	}
-	if total > maxCombinations {
-		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("the factors have %.0f combinations; at most %d are possible", total, maxCombinations), hint: "shorten the lists, or make several experiments"}}
+	refuse := func(path, hint, format string, args ...any) ([]Cell, []*cellError) {
+		return nil, []*cellError{{unitError{fmt.Sprintf(format, args...), hint}, path, 0}}
+	}
+	if all := total * float64(max(1, len(e.Systems))); all > maxCombinations {
+		return refuse(longest.path, "shorten the lists, or make several experiments", "the factors have %.0f combinations; at most %d are possible", all, maxCombinations)
 	}
 	var combos []combination
 	seen := map[string]bool{}
-	c := combination{e: e, axes: axes, levels: make([]int, len(axes))}
 	blocks, count := e.Repetitions.Max+e.Warmup.Trials, 0
-	c.each(0, func() {
+	for k := range int(total) {
+		levels := make([]int, len(axes))
+		for i, a := range slices.Backward(axes) {
+			n := a.values.Len()
+			levels[i] = k%max(1, n) - boolInt(n == 0) // -1 where it has none
+			k /= max(1, n)
+		}
 		for i := range e.Systems {
-			c.system = &e.Systems[i]
+			c := combination{e: e, axes: axes, levels: levels, system: &e.Systems[i]}
 			if slices.ContainsFunc(conditions, func(keep condition) bool { return !keep(c.level) }) {
 				continue
 			}
 			if count++; count*blocks > maxTrials {
 				continue // only count on, for the message
 			}
-			kept := c
-			kept.levels = c.applied()
-			if key := fmt.Sprint(i, kept.levels); !seen[key] {
+			c.levels = c.applied()
+			if key := fmt.Sprint(i, c.levels); !seen[key] {
 				seen[key] = true
-				combos = append(combos, kept)
+				combos = append(combos, c)
 			} else {
 				count--
 			}
 		}
-	})
+	}
 	switch {
 	case count == 0:
-		return nil, []*cellError{{path: "where", msg: "no cell is left: `where` excludes every combination of the factors"}}
+		return refuse("where", "", "no cell is left: `where` excludes every combination of the factors")
 	case e.Scenario == "sync" && count > maxSyncCells:
-		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("%d cells: all combinations of the knobs and conditions are executed; at most %d are possible", count, maxSyncCells),
-			hint: "choose fewer knobs or levels, or leave combinations out with `where`"}}
+		return refuse(longest.path, "choose fewer knobs or levels, or leave combinations out with `where`",
+			"%d cells: all combinations of the knobs and conditions are executed; at most %d are possible", count, maxSyncCells)
 	case count*blocks > maxTrials:
-		return nil, []*cellError{{path: longest.path, msg: fmt.Sprintf("%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"), blocks, maxTrials), hint: "shorten the lists, narrow them with `where`, or repeat less"}}
+		return refuse(longest.path, "shorten the lists, narrow them with `where`, or repeat less",
+			"%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"), blocks, maxTrials)
 	}
 	return e.cells(combos)
 }
@@ -219,24 +215,6 @@ func (c *combination) applied() []int {
 		}
 	}
 	return levels
-}
-
-// each calls do for every choice of levels.
-func (c *combination) each(i int, do func()) {
-	if i == len(c.axes) {
-		do()
-		return
-	}
-	n := c.axes[i].values.Len()
-	if n == 0 {
-		c.levels[i] = -1
-		c.each(i+1, do)
-		return
-	}
-	for l := range n {
-		c.levels[i] = l
-		c.each(i+1, do)
-	}
 }
 
 func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {
@@ -327,8 +305,8 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		}
 	}
 	if l := cell.Link; l.Jitter > l.Delay {
-		return c.fault("link.jitter", fmt.Sprintf("impossible cell (%s): a delay of %s cannot vary by %s to either side", c.name(), l.Delay, l.Jitter),
-			"make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`")
+		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`",
+			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}
 	if err := c.override(cell); err != nil {
 		return err
@@ -371,10 +349,10 @@ func (c *combination) override(cell *Cell) *cellError {
 		section, _ := c.e.scenarioSection()
 		f := tableOf(section.Type()).field(key)
 		if f == nil || !f.axis {
-			return &cellError{msg: fmt.Sprintf("system %s: `%s` cannot be overridden", c.system.Name, key)}
+			return c.fault("", "", "system %s: `%s` cannot be overridden", c.system.Name, key)
 		}
 		if err := f.parse(text, cellField(reflect.ValueOf(cell).Elem(), c.e.Scenario+"."+key)); err != nil {
-			return &cellError{msg: fmt.Sprintf("system %s: override `%s`: %v", c.system.Name, key, err)}
+			return c.fault("", "", "system %s: override `%s`: %v", c.system.Name, key, err)
 		}
 	}
 	return nil
@@ -385,11 +363,11 @@ func (c *combination) override(cell *Cell) *cellError {
 func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 	size := int64(cell.Data.Size)
 	if size > 0 && int64(r.Range) > size {
-		return c.fault(rangePath, fmt.Sprintf("impossible cell (%s): a range of %s does not fit into an object of %s", c.name(), r.Range, cell.Data.Size),
-			"make the objects larger, or leave the cell out with `where: [\"retrieve.range <= data.size\"]`")
+		return c.impossible(rangePath, "make the objects larger, or leave the cell out with `where: [\"retrieve.range <= data.size\"]`",
+			"a range of %s does not fit into an object of %s", r.Range, cell.Data.Size)
 	}
 	if r.Receive == "drop" && r.HTTP == "2" {
-		return c.fault("retrieve.receive", fmt.Sprintf("impossible cell (%s): receive: drop works on plain HTTP/1.1 only, not with http: \"2\"", c.name()), "use receive: verify, or http: auto")
+		return c.impossible("retrieve.receive", "use receive: verify, or http: auto", "receive: drop works on plain HTTP/1.1 only, not with http: \"2\"")
 	}
 	if r.Arrivals != nil {
 		r.Concurrency = 0
@@ -413,8 +391,13 @@ func requestBytes(d Data, r *Retrieve) int64 {
 	return int64(d.Size)
 }
 
-func (c *combination) fault(path, msg, hint string) *cellError {
-	err := &cellError{path: path, index: -1, msg: msg, hint: hint}
+// impossible is a cell that cannot be had, for what is at path.
+func (c *combination) impossible(path, hint, format string, args ...any) *cellError {
+	return c.fault(path, hint, "impossible cell (%s): %s", c.name(), fmt.Sprintf(format, args...))
+}
+
+func (c *combination) fault(path, hint, format string, args ...any) *cellError {
+	err := &cellError{unitError{fmt.Sprintf(format, args...), hint}, path, -1}
 	for i, a := range c.axes {
 		if a.path == path {
 			err.index = c.levels[i]

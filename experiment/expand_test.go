@@ -285,10 +285,10 @@ func TestEstimate(t *testing.T) {
 // The study's flaw: with a 60 s deadline a fair-shared burst cannot succeed.
 func TestWarnsOfShortDeadline(t *testing.T) {
 	src := "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: 1GiB}\nretrieve: {per_worker: 1, range: 100MiB, concurrency: [10, 1000]}\nlimits: {deadline: %s}\n"
-	if w := mustPlan(t, fmt.Sprintf(src, "60s")).Warnings(); len(w) != 1 || !strings.Contains(w[0], "1 cell (c002)") {
+	if w := warningsOf(mustPlan(t, fmt.Sprintf(src, "60s"))); len(w) != 1 || !strings.Contains(w[0], "1 cell (c002)") {
 		t.Errorf("warnings with 60s: %q", w)
 	}
-	if w := mustPlan(t, fmt.Sprintf(src, "1h")).Warnings(); len(w) != 0 {
+	if w := warningsOf(mustPlan(t, fmt.Sprintf(src, "1h"))); len(w) != 0 {
 		t.Errorf("warnings with 1h: %q", w)
 	}
 }
@@ -298,7 +298,7 @@ func TestWarnsOfStarvation(t *testing.T) {
 	const src = "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 20Mbit}\ndata: {size: 4MiB}\n" +
 		"retrieve: {duration: 60s, concurrency: [1, 600]}\nlimits: {deadline: 1h, stall: %s}\n"
 	for stall, want := range map[string]int{"30s": 1, "1000s": 1, "1010s": 0} {
-		w := mustPlan(t, fmt.Sprintf(src, stall)).Warnings()
+		w := warningsOf(mustPlan(t, fmt.Sprintf(src, stall)))
 		if len(w) != want || want > 0 && !strings.Contains(w[0], "1 cell (c002)") {
 			t.Errorf("a stall limit of %s: warnings %q", stall, w)
 		}

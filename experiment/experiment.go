@@ -124,7 +124,7 @@ type Exit struct {
 // redundancy, where the system reports it) in every full window.
 type Floor struct {
 	Bytes  Bytes    `json:"bytes" default:"1.35GB" min:"1B" doc:"Bytes per window, at least; none at all is less."`
-	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides; over the servers' bytes, where the system tells them, from poll to poll."`
+	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the window, which slides; over the servers' bytes, where the system reports them, from poll to poll."`
 }
 
 // Steady is when a load test no longer changes.

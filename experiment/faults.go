@@ -28,7 +28,7 @@ func (p *Part) parse(s string) error {
 		return badUnit("write a number such as `2`, or a share such as `25%`", "%q is not %s", s, p.describe().noun)
 	}
 	if share == 0 {
-		return badUnit("take it away, or write a larger share", "a share of 0 is nobody")
+		return badUnit("take it away, or write a larger share", "a share of 0 selects none")
 	}
 	*p = Part{Share: share}
 	return nil
@@ -180,23 +180,22 @@ func (f *Fault) check() error {
 		f.Whose = ""
 	}
 	who := f.Who()
-	switch {
-	case kinds != 1:
-		return badUnit("write it like `{crash: seeders, at: 50%}`", "a fault has one of crash, cut and rate")
-	case f.Whose != "" && f.Rate == 0:
-		return badUnit("name the nodes behind `"+string(f.Kind())+"`", "`of` belongs to `rate` only")
-	case who == WhoNode && f.Count != Part{}:
-		return badUnit("take `count` away", "there is one node")
-	case f.WithoutData && f.Crash == "":
-		return badUnit("only `crash` has it", "`without_data` has no meaning in this fault")
-	case f.WithoutData && f.For == 0:
-		return badUnit("add `for: 10s`, or take `without_data` away", "nothing is started again, with or without data")
-	case f.WithoutData && who != "leechers" && who != WhoNode:
-		return badUnit("crash leechers or the fresh node without data", "%s would come back without anything to give", who)
-	case f.Cut == "nodes" && f.Count == Part{}:
-		return badUnit("cut a part of them: `count: 50%`", "all nodes are cut off from nobody")
-	case who == WhoNode && f.Kind() != FaultRate && f.For == 0:
-		return badUnit("add `for: 2s`", "the fresh node never goes on")
+	for _, c := range []struct {
+		wrong     bool
+		msg, hint string
+	}{
+		{kinds != 1, "a fault has one of crash, cut and rate", "write it like `{crash: seeders, at: 50%}`"},
+		{f.Whose != "" && f.Rate == 0, "`of` belongs to `rate` only", "name the nodes behind `" + string(f.Kind()) + "`"},
+		{who == WhoNode && f.Count != Part{}, "there is one node", "take `count` away"},
+		{f.WithoutData && f.Crash == "", "`without_data` has no meaning in this fault", "only `crash` has it"},
+		{f.WithoutData && f.For == 0, "nothing is started again, with or without data", "add `for: 10s`, or take `without_data` away"},
+		{f.WithoutData && who != "leechers" && who != WhoNode, who + " would come back without anything to give", "crash leechers or the fresh node without data"},
+		{f.Cut == "nodes" && f.Count == Part{}, "the cut has no other side: all nodes are cut off", "cut a part of them: `count: 50%`"},
+		{who == WhoNode && f.Kind() != FaultRate && f.For == 0, "the fresh node never goes on", "add `for: 2s`"},
+	} {
+		if c.wrong {
+			return badUnit(c.hint, "%s", c.msg)
+		}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ gates: [p95(ttfb) < 200ms, success >= 98% where concurrency == 8, no worse than 
 		{[]string{"link.rate=100Mbit", "gates=throughput < 13MB/s"}, ""},
 		{[]string{"gates=offered_rate > 1/s"}, "c001 has no `retrieve.arrivals`"},
 	} {
-		got := strings.Join(mustPlan(t, held, c.set...).Warnings(), "; ")
+		got := strings.Join(warningsOf(mustPlan(t, held, c.set...)), "; ")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", c.set, got, c.want)
 		}

@@ -59,16 +59,8 @@ func upgrade(data []byte) (upgraded []byte, removed string, err error) {
 			delete(sync, "vary")
 			sync["options"] = options
 		}
-		for _, path := range []string{"disseminate.join", "disseminate.faults", "sync.speeds", "sync.trouble", "sync.faults"} {
-			name, key, _ := strings.Cut(path, ".")
-			at := section(cell, name)
-			value, is := at[key]
-			if !is {
-				continue
-			}
-			if at[key], err = typed(path, value); err != nil {
-				return nil, "", err
-			}
+		if err := retype(cell, "disseminate.join", "disseminate.faults", "sync.speeds", "sync.trouble", "sync.faults"); err != nil {
+			return nil, "", err
 		}
 	}
 	for _, at := range sections {
@@ -79,19 +71,26 @@ func upgrade(data []byte) (upgraded []byte, removed string, err error) {
 			}
 			delete(section(at, name), key)
 		}
-		data := section(at, "data")
-		for _, key := range []string{"mix", "spread"} {
-			value, is := data[key]
-			if !is {
-				continue
-			}
-			if data[key], err = typed("data."+key, value); err != nil {
-				return nil, "", err
-			}
+		if err := retype(at, "data.mix", "data.spread"); err != nil {
+			return nil, "", err
 		}
 	}
 	upgraded, err = json.Marshal(plan)
 	return upgraded, removed, err
+}
+
+// retype types the values of some keys.
+func retype(in object, paths ...string) (err error) {
+	for _, path := range paths {
+		name, key, _ := strings.Cut(path, ".")
+		at := section(in, name)
+		if value, is := at[key]; is {
+			if at[key], err = typed(path, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // section is the object of that name in another; an empty one where there is none.

@@ -17,16 +17,13 @@ type Overhead struct {
 
 // checkOverhead refuses cells that cannot be executed.
 func (c *combination) checkOverhead(cell *Cell, o *Overhead) *cellError {
-	impossible := func(path, why, hint string) *cellError {
-		return c.fault(path, "impossible cell ("+c.name()+"): "+why, hint)
-	}
 	switch {
 	case o.Operation == "range" && cell.Data.Size > o.RangeOf:
-		return impossible(dataSizePath, fmt.Sprintf("a range of %s does not fit into an object of %s", cell.Data.Size, o.RangeOf),
-			fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation != range || data.size <= %s\"]`", o.RangeOf))
+		hint := fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation != range || data.size <= %s\"]`", o.RangeOf)
+		return c.impossible(dataSizePath, hint, "a range of %s does not fit into an object of %s", cell.Data.Size, o.RangeOf)
 	case o.Connections == "fresh" && o.Concurrency > 1:
-		return impossible("overhead.connections", "with several operations under way, none of them can be given connections of its own",
-			"leave the cell out with `where: [\"overhead.concurrency == 1 || overhead.connections == keep\"]`")
+		return c.impossible("overhead.connections", "leave the cell out with `where: [\"overhead.concurrency == 1 || overhead.connections == keep\"]`",
+			"with several operations under way, none of them can be given connections of its own")
 	}
 	return nil
 }

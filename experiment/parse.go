@@ -348,26 +348,21 @@ func (d *decoder) cellsPossible(e *Experiment, conditions []condition) []Cell {
 		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",
 			"no cell is left: in all of them one operation is expected to take longer than %s", e.Overhead.Longest)
 	}
-	type where struct {
-		path  string
-		index int
-	}
-	count := map[where]int{}
+	count := map[string]int{}
 	for _, b := range bad {
-		count[where{b.path, b.index}]++
+		count[b.at()]++
 	}
 	for _, b := range bad {
-		n := count[where{b.path, b.index}]
+		n := count[b.at()]
 		if n == 0 {
 			continue
 		}
-		delete(count, where{b.path, b.index})
+		delete(count, b.at())
 		msg := b.msg
 		if n > 1 {
 			msg += fmt.Sprintf(" (and %s more)", plural(n-1, "cell"))
 		}
-		at := d.first(fmt.Sprintf("%s[%d]", b.path, b.index), b.path, "scenario")
-		d.fail(b.path, at, b.hint, "%s", msg)
+		d.fail(b.path, d.first(b.at(), b.path, "scenario"), b.hint, "%s", msg)
 	}
 	if len(d.errs) > 0 {
 		return nil

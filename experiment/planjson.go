@@ -27,7 +27,13 @@ func (p *Plan) Marshal() ([]byte, error) {
 
 // LoadPlan reads what Marshal wrote, also that of older releases. It refuses another
 // format and a plan whose hash does not match its content.
-func LoadPlan(data []byte) (*Plan, error) {
+func LoadPlan(data []byte) (*Plan, error) { return readPlan(data, true) }
+
+// ReadPlan is LoadPlan for reports: whoever wrote the plan, and whatever else it has.
+func ReadPlan(data []byte) (*Plan, error) { return readPlan(data, false) }
+
+func readPlan(data []byte, strict bool) (*Plan, error) {
+	p := &Plan{}
 	var head struct {
 		Format int    `json:"format"`
 		Hash   string `json:"hash"`
@@ -35,29 +41,13 @@ func LoadPlan(data []byte) (*Plan, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
-	if head.Format != 1 && head.Format != PlanFormat {
+	if strict && head.Format != 1 && head.Format != PlanFormat {
 		return nil, fmt.Errorf("plan: format %d, this version reads formats 1 and %d", head.Format, PlanFormat)
 	}
-	if now := sum(data, head.Hash); now != head.Hash {
+	if now := sum(data, head.Hash); strict && now != head.Hash {
 		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", head.Hash, now)
 	}
-	return readPlan(data, head.Format, true)
-}
-
-// ReadPlan is LoadPlan for reports: whoever wrote the plan, and whatever else it has.
-func ReadPlan(data []byte) (*Plan, error) {
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, err
-	}
-	return readPlan(data, head.Format, false)
-}
-
-func readPlan(data []byte, format int, strict bool) (*Plan, error) {
-	p := &Plan{}
-	if format == 1 {
+	if head.Format == 1 {
 		p.old = bytes.Clone(data)
 		var err error
 		if data, p.Removed, err = upgrade(data); err != nil {

@@ -12,26 +12,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-func TestReferenceHasEveryKeyAndOption(t *testing.T) {
-	page, err := Reference(testCatalog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range Keys() {
-		key := p[strings.LastIndex(p, ".")+1:]
-		if !strings.Contains(string(page), "| `"+key+"` |") {
-			t.Errorf("key %s is not on the page", p)
-		}
-	}
-	for _, s := range testCatalog() {
-		for _, o := range s.Options {
-			if !strings.Contains(string(page), "| `"+o.Name+"` |") {
-				t.Errorf("option %s of %s is not on the page", o.Name, s.Name)
-			}
-		}
-	}
-}
-
 // Every key is described, and its default, limits and enumeration are values
 // that the key accepts.
 func TestTable(t *testing.T) {

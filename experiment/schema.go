@@ -246,7 +246,7 @@ func (s *schemaMaker) option(opt OptionSpec) object {
 	}
 	o["description"] = opt.Help
 	if opt.Default != "" {
-		o["default"] = opt.defaultText()
+		o["default"] = opt.DefaultText()
 	}
 	return o
 }

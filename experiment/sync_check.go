@@ -59,9 +59,6 @@ func (e *Experiment) attached() bool { return len(e.Systems) == 1 && e.Systems[0
 
 // checkSync refuses cells that cannot be had.
 func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
-	impossible := func(key, hint, format string, args ...any) *cellError {
-		return c.fault("sync."+key, "impossible cell ("+c.name()+"): "+fmt.Sprintf(format, args...), hint)
-	}
 	if c.e.attached() {
 		// What the node follows, from whom, and where it keeps it are unknown.
 		*s = Sync{Storage: "disk", Poll: s.Poll}
@@ -76,24 +73,14 @@ func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
 			useless += n
 		}
 		if t.Rate != 0 && !s.Speeds.Given() && cell.Link.Rate != 0 && t.Rate >= cell.Link.Rate {
-			return impossible("trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s", t, cell.Link.Rate)
+			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s", t, cell.Link.Rate)
 		}
 	}
 	switch {
 	case all > s.Peers:
-		return impossible("trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"), s.Peers)
+		return c.impossible("sync.trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"), s.Peers)
 	case useless >= s.Peers:
-		return impossible("trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
+		return c.impossible("sync.trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
 	}
-	for _, f := range s.Faults {
-		switch deadline := c.e.Limits.Deadline; {
-		case f.Who() == WhoPeers && f.Of(s.Peers) > s.Peers:
-			return impossible("faults", "name at most "+fmt.Sprint(s.Peers)+", or a share such as `50% of peers`, or leave the cell out with `where`",
-				"the fault `%s` needs %d peers, and there is only %s", f, f.Count.Count, plural(s.Peers, "peer"))
-		case f.At.Timed && deadline > 0 && f.At.After >= deadline:
-			return impossible("faults", "begin it earlier, or raise limits.deadline",
-				"the fault `%s` begins when the deadline of the node is over, which is %s after its start (limits.deadline)", f, deadline)
-		}
-	}
-	return nil
+	return c.checkFaults(cell, map[string]int{WhoPeers: s.Peers, WhoNode: 1})
 }

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
 // varyPath is where options of the systems become factors.
@@ -71,22 +69,11 @@ func (s *Sync) varied() []axisRef {
 // varies reports whether an option is a factor, whatever is written there.
 func (d *decoder) varies(option string) bool {
 	n := d.at[varyPath]
-	if n == nil {
-		return false
-	}
-	for _, e := range n.entries {
-		if e.key.text == option {
-			return true
-		}
-		for _, item := range e.value.items {
-			for _, level := range item.entries {
-				if level.value.get(option) != nil {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return n != nil && slices.ContainsFunc(n.entries, func(e entry) bool {
+		return e.key.text == option || slices.ContainsFunc(e.value.items, func(item *node) bool {
+			return slices.ContainsFunc(item.entries, func(set entry) bool { return set.value.get(option) != nil })
+		})
+	})
 }
 
 // vary reads the options of the systems that are factors.
@@ -95,44 +82,43 @@ func (d *decoder) vary(e *Experiment) {
 	if n == nil || n.kind != mappingNode || !d.ok("systems") {
 		return
 	}
-	v := variedReader{d: d, e: e, by: map[string]*node{}}
+	owners := map[string]*node{}
 	e.Sync.Vary = map[string]Varied{}
-	for _, entry := range n.entries {
-		path := join(varyPath, entry.key.text)
-		d.at[path] = entry.value
-		bundle := slices.ContainsFunc(entry.value.items, func(item *node) bool { return item.kind == mappingNode })
+	for _, en := range n.entries {
+		v := variedReader{decoder: d, e: e, owners: owners, key: en.key, path: join(varyPath, en.key.text)}
+		d.at[v.path] = en.value
 		var read Varied
-		var ok bool
-		if bundle {
-			read, ok = v.bundle(entry, path)
+		if slices.ContainsFunc(en.value.items, func(item *node) bool { return item.kind == mappingNode }) {
+			read = v.bundle(en.value)
 		} else {
-			read, ok = v.single(entry, path)
+			read = v.single(en.value)
 		}
-		if ok {
-			e.Sync.Vary[entry.key.text] = read
+		if d.ok(v.path) {
+			e.Sync.Vary[en.key.text] = read
 		}
 	}
 }
 
-// variedReader reads the factors of one file.
+// variedReader reads one factor.
 type variedReader struct {
-	d  *decoder
-	e  *Experiment
-	by map[string]*node // the factor that each option belongs to
+	*decoder
+	e      *Experiment
+	owners map[string]*node // the factor that each option belongs to, of all factors
+	key    *node
+	path   string
 }
 
 // single reads the values of one option.
-func (v *variedReader) single(en entry, path string) (Varied, bool) {
-	d, n := v.d, en.value
-	spec, opt := v.option(en.key, en.key, path)
+func (v *variedReader) single(n *node) (read Varied) {
+	spec, opt := v.option(v.key, v.path)
 	switch {
 	case opt == nil:
-		return Varied{}, false
+		return read
 	case n.kind == nullNode:
-		d.fail(path, n, "give at least one value, or take the key away", "`%s` has no values", path)
-		return Varied{}, false
+		v.fail(v.path, n, "give at least one value, or take the key away", "`%s` has no values", v.path)
+		return read
 	}
-	read := Varied{Type: opt.Type}
+	read.Type = opt.Type
 	if opt.Network {
 		read.Network = []string{opt.Name}
 	}
@@ -141,86 +127,94 @@ func (v *variedReader) single(en entry, path string) (Varied, bool) {
 	for _, item := range elements(n, f) {
 		item.show()
 	}
-	values := d.levels(n, en.key, f, path)
-	for i := 0; i < values.Len() && d.ok(path); i++ {
+	values := v.levels(n, v.key, f, v.path)
+	for i := 0; i < values.Len() && v.ok(v.path); i++ {
 		text := f.text(values.Index(i))
-		p := fmt.Sprintf("%s[%d]", path, i)
-		if !d.noCredentials(spec, opt, d.at[p], p, text) {
-			d.at[p].hide()
-			continue
-		}
-		if text == "" {
-			d.fail(p, d.at[p], opt.Help, "`%s`: an empty text is no value", path)
+		p := fmt.Sprintf("%s[%d]", v.path, i)
+		if !v.noCredentials(spec, opt, v.at[p], p, text) {
+			v.at[p].hide()
+		} else if text == "" {
+			v.fail(p, v.at[p], opt.Help, "`%s`: an empty text is no value", v.path)
 		}
 		_, canonical, _ := opt.read(text)
 		read.Levels = append(read.Levels, VariedLevel{text, map[string]string{opt.Name: canonical}})
 	}
-	return read, d.ok(path)
+	return read
 }
 
 // bundle reads a list of named sets of options.
-func (v *variedReader) bundle(en entry, path string) (Varied, bool) {
-	d := v.d
-	const example = "each value is a name with its options: `- short: {sync_interval: 500ms}`"
-	if !nameRE.MatchString(en.key.text) {
-		d.fail(path, en.key, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a factor", en.key.text)
-		return Varied{}, false
+func (v *variedReader) bundle(n *node) (read Varied) {
+	switch {
+	case !nameRE.MatchString(v.key.text):
+		v.fail(v.path, v.key, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a factor", v.key.text)
+		return read
+	case v.isOption(v.key.text):
+		v.fail(v.path, v.key, "give the factor another name", "`%s` is the name of an option, but its values are sets of several", v.key.text)
+		return read
 	}
-	if v.isOption(en.key.text) {
-		d.fail(path, en.key, "give the factor another name", "`%s` is the name of an option, but its values are sets of several", en.key.text)
-		return Varied{}, false
-	}
-	read := Varied{}
-	var first []string // the options of the first value
-	for i, item := range en.value.items {
-		p := fmt.Sprintf("%s[%d]", path, i)
-		d.at[p] = item
-		if item.kind != mappingNode || len(item.entries) != 1 || item.entries[0].value.kind != mappingNode || len(item.entries[0].value.entries) == 0 {
-			d.fail(p, item, example, "`%s` is a list of sets of options, and this is none", path)
+	for i, item := range n.items {
+		p := fmt.Sprintf("%s[%d]", v.path, i)
+		v.at[p] = item
+		if item.kind != mappingNode || len(item.entries) != 1 || len(item.entries[0].value.entries) == 0 {
+			v.fail(p, item, "each value is a name with its options: `- short: {sync_interval: 500ms}`",
+				"`%s` is a list of sets of options, and this is none", v.path)
 			continue
 		}
-		name, set := item.entries[0].key, item.entries[0].value
-		switch {
-		case !nameRE.MatchString(name.text):
-			d.fail(p, name, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a set of options", name.text)
-			continue
-		case slices.Contains(read.values(), name.text):
-			d.fail(p, name, "a factor has each of its levels once", "`%s` has the value %s twice", path, name.text)
-			continue
+		name := item.entries[0].key
+		level := v.set(item.entries[0], &read, p)
+		if v.ok(p) {
+			v.distinct(level, read.Levels, name, p)
 		}
-		level := VariedLevel{name.text, map[string]string{}}
-		name.show()
-		for _, o := range set.entries {
-			at := p + "." + o.key.text
-			o.key.show()
-			if spec, opt := v.option(o.key, en.key, at); opt != nil {
-				if text, ok := d.option(spec, opt, o.value, at); ok {
-					level.Options[opt.Name] = text
-				}
-				if opt.Network && !slices.Contains(read.Network, opt.Name) {
-					read.Network = append(read.Network, opt.Name)
-				}
-			}
+		if v.ok(p) {
+			read.Levels = append(read.Levels, level)
 		}
-		if !d.ok(p) {
-			continue
-		}
-		names := slices.Sorted(maps.Keys(level.Options))
-		switch {
-		case first == nil:
-			first = names
-		case !slices.Equal(names, first):
-			d.fail(p, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s", name.text, strings.Join(names, ", "), path, strings.Join(first, ", "))
-			continue
-		}
-		if same := slices.IndexFunc(read.Levels, func(l VariedLevel) bool { return maps.Equal(l.Options, level.Options) }); same >= 0 {
-			d.fail(p, name, "a factor has each of its levels once", "the sets `%s` and `%s` are the same", read.Levels[same].Value, name.text)
-			continue
-		}
-		read.Levels = append(read.Levels, level)
 	}
 	read.Type = typeOfAll(read.values())
-	return read, d.ok(path)
+	return read
+}
+
+// set reads a named set of options.
+func (v *variedReader) set(en entry, of *Varied, path string) VariedLevel {
+	level := VariedLevel{en.key.text, map[string]string{}}
+	if !nameRE.MatchString(en.key.text) {
+		v.fail(path, en.key, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a set of options", en.key.text)
+		return level
+	}
+	if slices.Contains(of.values(), level.Value) {
+		v.fail(path, en.key, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
+		return level
+	}
+	en.key.show()
+	for _, o := range en.value.entries {
+		at := path + "." + o.key.text
+		o.key.show()
+		if spec, opt := v.option(o.key, at); opt != nil {
+			if text, ok := v.decoder.option(spec, opt, o.value, at); ok {
+				level.Options[opt.Name] = text
+			}
+			if opt.Network && !slices.Contains(of.Network, opt.Name) {
+				of.Network = append(of.Network, opt.Name)
+			}
+		}
+	}
+	return level
+}
+
+// distinct wants a set to have the same options as the first one, and other values than
+// all before.
+func (v *variedReader) distinct(level VariedLevel, before []VariedLevel, name *node, path string) {
+	names := sortedKeys(level.Options)
+	for i, other := range before {
+		switch first := sortedKeys(other.Options); {
+		case i == 0 && !slices.Equal(names, first):
+			v.fail(path, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s",
+				level.Value, strings.Join(names, ", "), v.path, strings.Join(first, ", "))
+			return
+		case maps.Equal(other.Options, level.Options):
+			v.fail(path, name, "a factor has each of its levels once", "the sets `%s` and `%s` are the same", other.Value, level.Value)
+			return
+		}
+	}
 }
 
 // typeOfAll is the type of option that all texts are canonical values of, so that
@@ -240,66 +234,43 @@ func typeOfAll(texts []string) string {
 
 // isOption reports whether a system of the experiment has the option.
 func (v *variedReader) isOption(name string) bool {
-	return slices.ContainsFunc(v.e.Systems, func(use SystemUse) bool {
-		spec := v.d.cat.find(use.Use)
-		return spec != nil && spec.option(name) != nil
-	})
+	return slices.ContainsFunc(v.e.Systems, func(use SystemUse) bool { return v.cat.find(use.Use).option(name) != nil })
 }
 
-// option is the option that key names, if it can be a factor of all systems. owner
-// is the factor's key.
-func (v *variedReader) option(key, owner *node, path string) (*SystemSpec, *OptionSpec) {
-	d := v.d
-	var spec *SystemSpec
-	var opt *OptionSpec
+// option is the option that key names, if it can be a factor of all systems.
+func (v *variedReader) option(key *node, path string) (spec *SystemSpec, opt *OptionSpec) {
+	wrong := func(hint, format string, args ...any) (*SystemSpec, *OptionSpec) {
+		v.fail(path, key, hint, format, args...)
+		return nil, nil
+	}
 	for i, use := range v.e.Systems {
-		if spec = d.cat.find(use.Use); spec == nil {
-			return nil, nil
-		}
+		spec = v.cat.find(use.Use)
 		o := spec.option(key.text)
 		if o == nil {
-			v.unknown(spec, key, path)
-			return nil, nil
+			hint := spec.unknownOption(key.text)
+			if len(v.e.Systems) > 1 && v.isOption(key.text) {
+				hint = "every system of the experiment needs it: make two experiments"
+			}
+			return wrong(hint, "system `%s` has no option `%s`", spec.Name, key.text)
 		}
 		if opt != nil && opt.Type != o.Type {
-			d.fail(path, key, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, opt.noun(), o.noun())
-			return nil, nil
+			return wrong("make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, opt.Noun(), o.Noun())
 		}
-		if with := d.at[fmt.Sprintf("systems[%d].with", i)]; with != nil && with.get(o.Name) != nil {
-			d.fail(path, key, "take it away from `with`: the first value of a factor is the default", "the option `%s` is a factor, and system `%s` has it in `with`, too", o.Name, use.Name)
-			return nil, nil
+		if with := v.at[fmt.Sprintf("systems[%d].with", i)]; with != nil && with.get(o.Name) != nil {
+			return wrong("take it away from `with`: the first value of a factor is the default",
+				"the option `%s` is a factor, and system `%s` has it in `with`, too", o.Name, use.Name)
 		}
 		opt = o
 	}
-	if opt == nil {
-		return nil, nil
-	}
-	if opt.Secret {
-		d.fail(path, key, "it belongs into `with`, as the name of an environment variable", "the option `%s` is a secret and cannot be a factor", opt.Name)
-		return nil, nil
-	}
-	if before := v.by[opt.Name]; before != nil && before != owner {
-		d.fail(path, key, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", opt.Name, before.text)
-		return nil, nil
-	}
-	v.by[opt.Name] = owner
-	return spec, opt
-}
-
-// unknown says that a system has no such option.
-func (v *variedReader) unknown(spec *SystemSpec, key *node, path string) {
-	var names []string
-	for _, o := range spec.Options {
-		names = append(names, o.Name)
-	}
-	hint := suggest.DidYouMean(key.text, names)
+	owner := v.owners[opt.Name]
 	switch {
-	case len(names) == 0:
-		hint = "it has none"
-	case len(v.e.Systems) > 1 && v.isOption(key.text):
-		hint = "every system of the experiment needs it: make two experiments"
+	case opt.Secret:
+		return wrong("it belongs into `with`, as the name of an environment variable", "the option `%s` is a secret and cannot be a factor", opt.Name)
+	case owner != nil && owner != v.key:
+		return wrong("let one of them have it", "the option `%s` belongs to the factor `%s`, too", opt.Name, owner.text)
 	}
-	v.d.fail(path, key, hint, "system `%s` has no option `%s`", spec.Name, key.text)
+	v.owners[opt.Name] = v.key
+	return spec, opt
 }
 
 // options are those that the combination sets for the systems, and which of them

@@ -17,7 +17,7 @@ func TestSyncWarnings(t *testing.T) {
 		{[]string{"sync.storage=disk,ram", `where=["sync.storage == ram || sync.vary.sync_interval == 500ms"]`}, "no cell of ledger has the first value of all knobs"},
 		{[]string{"sync.storage=disk,ram", `where=["sync.storage == disk || sync.vary.sync_interval == 500ms"]`}, ""},
 	} {
-		got := strings.Join(mustPlan(t, following, c.set...).Warnings(), "; ")
+		got := strings.Join(warningsOf(mustPlan(t, following, c.set...)), "; ")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", c.set, got, c.want)
 		}

@@ -122,30 +122,21 @@ func (d *decoder) suits(e *Experiment, use *SystemUse, spec *SystemSpec, path st
 func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 	n := d.at[path+".with"]
 	given := map[string]string{}
-	var names []string
-	for _, o := range spec.Options {
-		names = append(names, o.Name)
+	if n == nil {
+		n = &node{}
 	}
-	if n != nil {
-		for _, e := range n.entries {
-			opt := spec.option(e.key.text)
-			if opt == nil {
-				hint := suggest.DidYouMean(e.key.text, names)
-				if len(names) == 0 {
-					hint = "it has none"
-				}
-				d.errs = append(d.errs, e.key.errorf(hint, "system `%s` has no option `%s`", spec.Name, e.key.text))
-				continue
-			}
-			if text, ok := d.option(spec, opt, e.value, path+".with."+opt.Name); ok {
-				given[opt.Name] = text
-			}
+	for _, e := range n.entries {
+		opt := spec.option(e.key.text)
+		if opt == nil {
+			d.errs = append(d.errs, e.key.errorf(spec.unknownOption(e.key.text), "system `%s` has no option `%s`", spec.Name, e.key.text))
+		} else if text, ok := d.option(spec, opt, e.value, path+".with."+opt.Name); ok {
+			given[opt.Name] = text
 		}
 	}
 	for i := range spec.Options {
 		opt := &spec.Options[i]
 		switch {
-		case given[opt.Name] != "" || n != nil && n.get(opt.Name) != nil, opt.Required && d.varies(opt.Name):
+		case given[opt.Name] != "" || n.get(opt.Name) != nil, opt.Required && d.varies(opt.Name):
 		case opt.Required:
 			p := path + ".with." + opt.Name
 			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
@@ -181,12 +172,12 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		return text, d.noCredentials(spec, opt, n, path, text)
 	}
 	if n.kind != scalarNode {
-		d.fail(path, n, opt.Help, "option `%s` must be %s, not %s", opt.Name, opt.noun(), n.kind)
+		d.fail(path, n, opt.Help, "option `%s` must be %s, not %s", opt.Name, opt.Noun(), n.kind)
 		return "", false
 	}
 	_, text, err := opt.read(n.text)
 	if err != nil {
-		d.fail(path, n, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.noun())
+		d.fail(path, n, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.Noun())
 		return "", false
 	}
 	if _, err := strconv.ParseFloat(text, 64); opt.Type != "string" || err == nil {

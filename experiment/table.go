@@ -118,13 +118,6 @@ func walk(t reflect.Type, prefix string, do func(path string, f field)) {
 	}
 }
 
-// Keys are the dotted paths of every key of the format.
-func Keys() []string {
-	var paths []string
-	walk(reflect.TypeFor[Experiment](), "", func(path string, _ field) { paths = append(paths, path) })
-	return paths
-}
-
 // kind describes the type of one value of f, enumerations and words for zero
 // left aside.
 func (f *field) kind() scalarKind {

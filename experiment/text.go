@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	textWidth = 100 // columns of a terminal that everyone has
-	textCells = 24  // cells shown before the table is cut
+	textWidth = 80 // columns of a terminal that everyone has
+	textCells = 24 // cells shown before the table is cut
 )
 
 // WriteText writes the plan for people, at most 100 columns wide.
@@ -82,42 +82,42 @@ func (e *Experiment) settingsOf(v reflect.Value, prefix string) (parts []string)
 	if !v.IsValid() {
 		return nil
 	}
-	add := func(key string, texts []string, def string) {
-		if text := strings.Join(texts, " / "); text != "" && text != def {
-			parts = append(parts, key+" "+text)
-		}
-	}
 	for _, f := range tableOf(v.Type()).fields {
-		fv := v.Field(f.index)
-		switch sync, _ := v.Addr().Interface().(*Sync); {
-		case f.axis:
-			all := e.levels(prefix+f.key, f, fv)
-			texts := make([]string, all.Len())
-			for i := range texts {
-				texts[i] = f.text(all.Index(i))
+		fv, path := v.Field(f.index), prefix+f.key
+		_, words := fv.Interface().(fmt.Stringer)
+		switch {
+		case path == varyPath:
+			vary := fv.Interface().(map[string]Varied)
+			for _, name := range sortedKeys(vary) {
+				parts = append(parts, name+" "+strings.Join(vary[name].values(), " / "))
 			}
-			if len(texts) > 1 || !fv.IsZero() {
-				add(f.key, texts, f.def)
-			}
-		case prefix+f.key == varyPath:
-			for _, name := range sortedKeys(sync.Vary) {
-				add(name, sync.Vary[name].values(), "")
-			}
-		case f.section() == nil:
-			if !fv.IsZero() || f.def != "" {
-				add(f.key, []string{f.text(fv)}, f.def)
-			}
-		case f.typ.Kind() == reflect.Pointer && !fv.IsNil():
-			parts = append(parts, f.key+" {"+strings.Join(e.settingsOf(fv.Elem(), prefix+f.key+"."), ", ")+"}")
-		case f.list() || f.typ.Kind() == reflect.Struct && f.zero == "" && reflect.PointerTo(f.typ).Implements(reflect.TypeFor[checked]()):
-			if !fv.IsZero() {
-				add(f.key, []string{f.text(fv)}, "")
+		case f.section() == nil || f.list() || words:
+			if text := e.setting(path, f, fv); text != "" && text != f.def {
+				parts = append(parts, f.key+" "+text)
 			}
 		case f.typ.Kind() == reflect.Struct:
-			parts = append(parts, e.settingsOf(fv, prefix+f.key+".")...)
+			parts = append(parts, e.settingsOf(fv, path+".")...)
+		case !fv.IsNil():
+			parts = append(parts, f.key+" {"+strings.Join(e.settingsOf(fv.Elem(), path+"."), ", ")+"}")
 		}
 	}
 	return parts
+}
+
+// setting is the value of a key, or its levels; empty where it has none.
+func (e *Experiment) setting(path string, f field, v reflect.Value) string {
+	texts := []string{f.text(v)}
+	if f.axis {
+		texts = nil
+		all := e.levels(path, f, v)
+		for i := range all.Len() {
+			texts = append(texts, f.text(all.Index(i)))
+		}
+	}
+	if v.IsZero() && len(texts) < 2 && (f.axis || f.def == "") {
+		return ""
+	}
+	return strings.Join(texts, " / ")
 }
 
 // text is the system's name, and what is particular about it.

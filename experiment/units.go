@@ -144,6 +144,19 @@ func (q *quantity) read(s string) (*big.Rat, error) {
 	return v, nil
 }
 
+// float is the value of s in the base unit as a number; zero is what is wrong with 0.
+func (q *quantity) float(s, zero string) (float64, error) {
+	v, err := q.read(s)
+	if err == nil && v.Sign() == 0 && zero != "" {
+		err = badUnit("", "%s", zero)
+	}
+	if err != nil {
+		return 0, err
+	}
+	f, _ := v.Float64()
+	return f, nil
+}
+
 func (q *quantity) sum(s string) (*big.Rat, error) {
 	total := new(big.Rat)
 	for rest := s; rest != "" || s == ""; {
@@ -206,14 +219,8 @@ func (q *quantity) hint(s, num, unit string) string {
 	if hint, is := q.meant[lower]; is {
 		return strings.ReplaceAll(hint, "%", num)
 	}
-	if q == rateQuantity && strings.HasSuffix(strings.TrimSuffix(unit, "/s"), "B") {
-		if b, err := ParseBytes(num + strings.TrimSuffix(unit, "/s")); err == nil && b > 0 && b < 1e14 {
-			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
-		}
-		return "rates are in bits per second, such as 100Mbit"
-	}
-	if q == bytesQuantity && (strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps") || strings.HasSuffix(lower, "/s")) {
-		return "that is a rate; a size is in bytes, such as 10MiB"
+	if hint := q.foreign(num, unit); hint != "" {
+		return hint
 	}
 	var names []string
 	for _, u := range q.units {
@@ -225,6 +232,22 @@ func (q *quantity) hint(s, num, unit string) string {
 		}
 	}
 	return "units are " + strings.Join(names, ", ")
+}
+
+// foreign is the hint for a size where a rate belongs, and for a rate where a size does.
+func (q *quantity) foreign(num, unit string) string {
+	each := strings.TrimSuffix(unit, "/s")
+	lower := strings.ToLower(each)
+	switch {
+	case q == rateQuantity && strings.HasSuffix(each, "B"):
+		if b, err := ParseBytes(num + each); err == nil && b > 0 && b < 1e14 {
+			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
+		}
+		return "rates are in bits per second, such as 100Mbit"
+	case q == bytesQuantity && (each != unit || strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps")):
+		return "that is a rate; a size is in bytes, such as 10MiB"
+	}
+	return ""
 }
 
 // Bytes is a size in bytes. It is written with a unit that says whether it is
@@ -278,16 +301,9 @@ func (Bytes) describe() scalarKind { return bytesQuantity.scalarKind }
 type BitRate float64
 
 func (r *BitRate) parse(s string) error {
-	v, err := rateQuantity.read(s)
-	if err != nil {
-		return err
-	}
-	if v.Sign() == 0 {
-		return badUnit("", "a rate of 0 lets nothing through")
-	}
-	f, _ := v.Float64()
-	*r = BitRate(f)
-	return nil
+	v, err := rateQuantity.float(s, "a rate of 0 lets nothing through")
+	*r = BitRate(v)
+	return err
 }
 
 // String is the rate with the largest unit in which it is at least 1.
@@ -373,11 +389,8 @@ func (Duration) describe() scalarKind { return durationQuantity.scalarKind }
 type Fraction float64
 
 func (f *Fraction) parse(s string) error {
-	v, err := shareQuantity.read(s)
-	if err == nil {
-		x, _ := v.Float64()
-		*f = Fraction(x)
-	}
+	v, err := shareQuantity.float(s, "")
+	*f = Fraction(v)
 	return err
 }
 
@@ -406,16 +419,9 @@ func (Fraction) describe() scalarKind { return shareQuantity.scalarKind }
 type OpRate float64
 
 func (r *OpRate) parse(s string) error {
-	v, err := opsQuantity.read(s)
-	if err != nil {
-		return err
-	}
-	if v.Sign() == 0 {
-		return badUnit("", "a rate of 0 never starts an operation")
-	}
-	f, _ := v.Float64()
-	*r = OpRate(f)
-	return nil
+	v, err := opsQuantity.float(s, "a rate of 0 never starts an operation")
+	*r = OpRate(v)
+	return err
 }
 
 // String is the rate per second.

@@ -30,6 +30,9 @@ var cellWarnings = []struct {
 	}, "all peers are gone for good after a fault: no sync ends well"},
 }
 
+// fewestInterval is how many trials an exact 95 % interval of a median needs.
+const fewestInterval = 6
+
 // Warnings are what a reader should think about before the run.
 func (p *Plan) Warnings() []string {
 	var warnings []string
@@ -48,6 +51,10 @@ func (p *Plan) Warnings() []string {
 	if s != nil && s.SeederSets > 0 && r.Min == r.Max && r.Max%s.SeederSets != 0 {
 		warnings = append(warnings, fmt.Sprintf("%s do not divide into %d seeder sets: some sets count once more than others; repeat a multiple of %[2]d times, or change disseminate.seeder_sets",
 			plural(r.Max, "repetition"), s.SeederSets))
+	}
+	if r.Max > 1 && r.Max < fewestInterval {
+		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the trials: %d do (repetitions)",
+			plural(r.Max, "repetition"), fewestInterval))
 	}
 	warnings = append(warnings, p.Unapplied()...)
 	warnings = append(warnings, p.gateWarnings()...)

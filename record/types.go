@@ -1,6 +1,10 @@
 package record
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Metric defines one number that a trial yields. Definitions are stored in
 // run.db, so that a run directory explains itself years later.
@@ -34,11 +38,38 @@ const (
 	ReasonEmulatorDied       = "emulator-died"
 	ReasonDaemonRestarted    = "daemon-restarted"
 	ReasonDaemonDied         = "daemon-died"
-	ReasonUnhealthy          = "server-unhealthy"
-	ReasonInterrupted        = "interrupted"
 	ReasonNoOperations       = "no-operations"
 	ReasonClocks             = "clocks-disagree" // of an imported trial
 )
+
+// meanings say what validity reasons mean, in a line each.
+func meanings() map[string]string {
+	return map[string]string{
+		ReasonGeneratorSaturated: "the load generator used all the CPU it could get",
+		ReasonGeneratorLate:      "the load generator sent requests late",
+		ReasonBoxBusy:            "other processes used more of the CPU than limits.others allows",
+		ReasonMachineLimited:     "this machine's CPUs were the bottleneck (limits.machine)",
+		ReasonBeyondLine:         "a trial of this cell was faster than its link allows",
+		ReasonLinkOff:            "the link's round trip or rate was off by more than link.tolerance",
+		ReasonEmulatorLate:       "the link emulator sent packets late",
+		ReasonEmulatorDied:       "the link emulator ended during the trial",
+		ReasonDaemonRestarted:    "a process of the system had just restarted",
+		ReasonDaemonDied:         "a process of the system ended during the trial",
+		ReasonNoOperations:       "too few operations",
+		ReasonClocks:             "answers have earlier times than their requests",
+	}
+}
+
+// Meaning says what a validity reason means; the reason itself where it is not known.
+func Meaning(reason string) string {
+	if m, ok := meanings()[reason]; ok {
+		return m
+	}
+	return reason
+}
+
+// Reasons are all validity reasons, in order.
+func Reasons() []string { return slices.Sorted(maps.Keys(meanings())) }
 
 // NoteNotEmulated marks a trial whose link was asked for and not emulated.
 const NoteNotEmulated = "link: not emulated"

@@ -70,12 +70,52 @@ func (b *CreatedObjects) newestFirst() []system.Ref {
 	return refs
 }
 
-// The removal of one object is given up after removeOneTimeout, that of all the
+// The removal of one object is given up after RemoveOneTimeout, that of all the
 // others after so many hangs: the server is not there any more.
 const (
 	RemoveOneTimeout = 30 * time.Second
 	RemoveHangs      = 3
 )
+
+// Removal removes objects one after the other, and counts. The zero value is ready.
+type Removal struct {
+	gone, stay, hangs int
+	why               error // why the first stays
+}
+
+var errHung = errors.New("not tried after others hung")
+
+// Try removes an object with do, unless ctx has ended or the system hangs, and reports
+// whether it is gone; that it was not there is as good.
+func (r *Removal) Try(ctx context.Context, do func(context.Context) error) bool {
+	err := ctx.Err()
+	if err == nil && r.hangs >= RemoveHangs {
+		err = errHung
+	} else if err == nil {
+		one, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
+		defer cancel()
+		if err = do(one); err != nil && one.Err() != nil {
+			r.hangs++
+		}
+	}
+	if err == nil || errors.Is(err, system.ErrNotFound) {
+		r.gone++
+		return true
+	}
+	r.stay++
+	if r.why == nil {
+		r.why = err
+	}
+	return false
+}
+
+// Err says how many objects stay, and why; nil: none does.
+func (r *Removal) Err() error {
+	if r.stay == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d objects of ours stay: %w", r.stay, r.stay+r.gone, r.why)
+}
 
 // RemoveAll deletes what is left, until ctx ends. Its error says how much stays
 // there, and why.
@@ -99,33 +139,14 @@ func (b *CreatedObjects) clearKnown(ctx context.Context, node system.Node) error
 	if !ok {
 		return fmt.Errorf("%d objects of ours stay: it cannot remove objects", len(refs))
 	}
-	var why error
-	stay, hangs := 0, 0
-	for i, ref := range refs {
-		one, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
-		err := d.Delete(one, ref)
-		if err != nil && one.Err() != nil {
-			hangs++
-		}
-		cancel()
-		if err == nil || errors.Is(err, system.ErrNotFound) {
+	var left Removal
+	for _, ref := range refs {
+		if left.Try(ctx, func(ctx context.Context) error { return d.Delete(ctx, ref) }) {
 			b.Removed(ref)
-			continue
-		}
-		stay++
-		if why == nil {
-			why = err
-		}
-		if ctx.Err() != nil || hangs >= RemoveHangs {
-			stay += len(refs) - i - 1
-			break
 		}
 	}
-	if stay > 0 {
-		return fmt.Errorf("%d of %d objects of ours stay: %w", stay, len(refs), why)
-	}
-	return nil
+	return left.Err()
 }
 
-// removeTimeout bounds the removal of one trial's objects.
+// RemoveTimeout bounds the removal of one trial's objects.
 const RemoveTimeout = time.Minute

@@ -26,26 +26,21 @@ type Measured struct {
 	Jobs   iter.Seq[record.Job]
 	Polls  iter.Seq[record.Poll]
 	Events iter.Seq[record.Event]
+	failed *error // the first of their errors
 }
 
 // ErrNoFacts says that a trial recorded its metrics and not all that they are computed
 // from, as older versions did and as imported trials do: the stored ones remain.
 var ErrNoFacts = errors.New("the trial did not record what its metrics are computed from")
 
-// Recompute computes a trial's metrics from what a run directory holds of it. The engine
-// does so when a trial ends, with the details that it is about to store and the summary
-// that it has; a nil summary is read. Memory is constant but for polls.
-func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell, summary *record.Summary) (map[string]float64, error) {
-	in, runners, known := factsOf(trial.Details)
-	if !known {
-		return nil, ErrNoFacts
-	}
-	fail := func(err error) (map[string]float64, error) {
-		return nil, fmt.Errorf("compute the metrics of trial %d: %w", trial.ID, err)
-	}
+// ReadFacts reads what a run directory holds of a trial, but for its summary. Memory is
+// constant: the streams are read when they are used, and [Measured.Err] is of what failed
+// then.
+func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Measured, error) {
+	in, runners, _ := factsOf(trial.Details)
 	links, err := r.LinksOf(trial.ID)
 	if err != nil {
-		return fail(err)
+		return in, fmt.Errorf("links of trial %d: %w", trial.ID, err)
 	}
 	if own := len(links) - runners; own > 0 {
 		in.Link = &links[own-1]
@@ -53,22 +48,43 @@ func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment
 	} else {
 		in.Load.Links = links
 	}
-	if summary == nil {
-		if summary, err = r.Summary(trial.ID); err != nil {
-			return fail(err)
-		}
+	in.Cell, in.failed = cell, new(error)
+	in.Ops, in.Jobs = Sound(r.Ops(trial.ID), in.failed), Sound(r.Jobs(trial.ID), in.failed)
+	in.Polls, in.Events = Sound(r.Polls(trial.ID), in.failed), Sound(r.EventsOf(trial.ID), in.failed)
+	return in, nil
+}
+
+// Err is why a stream ended before its end; nil: none did.
+func (in *Measured) Err() error {
+	if in.failed == nil {
+		return nil
 	}
-	in.Cell, in.Summary = cell, summary
-	in.Ops, in.Jobs = Sound(r.Ops(trial.ID), &err), Sound(r.Jobs(trial.ID), &err)
-	in.Polls, in.Events = Sound(r.Polls(trial.ID), &err), Sound(r.EventsOf(trial.ID), &err)
-	m := s.Measure(in)
+	return *in.failed
+}
+
+// Recompute computes a trial's metrics from what a run directory holds of it. The engine
+// does so when a trial ends, with the details that it is about to store and the summary
+// that it has; a nil summary is read.
+func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell, summary *record.Summary) (map[string]float64, error) {
+	if _, _, known := factsOf(trial.Details); !known {
+		return nil, ErrNoFacts
+	}
+	in, err := ReadFacts(r, trial, cell)
+	if err == nil && summary == nil {
+		summary, err = r.Summary(trial.ID)
+	}
+	var m map[string]float64
+	if err == nil {
+		in.Summary = summary
+		m, err = s.Measure(in), in.Err()
+	}
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("compute the metrics of trial %d: %w", trial.ID, err)
 	}
 	return m, nil
 }
 
-// sound is a stream without errors: the first ends it, and is kept.
+// Sound is a stream without errors: the first ends it, and is kept.
 func Sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for x, err := range all {

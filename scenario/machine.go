@@ -38,7 +38,6 @@ func IOPressure() record.Metric {
 
 // PutUsage adds what the engine saw of the processes.
 func PutUsage(u Usage, put func(string, float64)) {
-	put("system_cpu", u.SystemCPU)
 	put("system_rss_peak", u.SystemRSSPeak)
 	put("others_busy", u.OthersBusy)
 	put("box_cpu", u.BoxCPU)

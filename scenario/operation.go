@@ -195,9 +195,6 @@ func (r *Receiver) Write(p []byte) (int, error) {
 // Nanos is a time as operations have it; 0 means none there.
 func Nanos(d time.Duration) int64 { return max(1, d.Nanoseconds()) }
 
-// FlushEvery is how long operations may wait before they are recorded.
-const FlushEvery = time.Second
-
 // SettleBriefly bounds a wait that was in vain last time. Some systems never
 // settle (renterd, until its buffer is full): the deadline of an operation in
 // every trial would be hours; no wait at all would never find that it changed.

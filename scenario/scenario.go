@@ -61,14 +61,13 @@ type Site struct {
 	Use     experiment.SystemUse
 	Cluster system.Cluster
 	Client  testbed.Host // where the load comes from
-	Network Network      // the links between the nodes of a swarm; nil for other deployments
-	// DropCaches empties the machine's page cache, for reads that are to come from
-	// the disk; nil for other deployments than swarms.
+	Network Network      // the links between the nodes; nil: they have none of their own
+	// DropCaches empties the hosts' page caches, for reads that are to come from the disk.
 	DropCaches func(ctx context.Context) error
 	// Disk and RAM make an empty directory for the store of one trial, on the disk or
 	// in memory; remove it when done. RAM fails, without taking memory, when there is
 	// not enough for size bytes. They say what the directory is on ("ext4 on /dev/vda",
-	// "tmpfs of 2 GiB"). Nil for other deployments than chains.
+	// "tmpfs of 2 GiB"). They are of the first server's host: not for attached systems.
 	Disk   func(ctx context.Context) (StoreDir, error)
 	RAM    func(ctx context.Context, size int64) (StoreDir, error)
 	Self   []string // command prefix of our own subcommands
@@ -92,7 +91,7 @@ type StoreDir struct {
 	Remove func() error
 }
 
-// Sink takes what a trial yields while it runs.
+// Sink takes what a trial yields while it runs: each function is there for every scenario.
 type Sink struct {
 	Epoch    time.Time          // nanosecond 0 of the operations' times
 	Link     *record.LinkCheck  // the link as verified just before; nil: none was
@@ -103,16 +102,12 @@ type Sink struct {
 	// Event records something that happened within the trial, at its At.
 	Event func(record.Event) error
 	// Begin and End are the edges of the time that Usage is of, for a scenario that
-	// does more than load the system: prepare before, verify after. Without them it
+	// does more than load the system: prepare before, verify after. Where they are not called it
 	// is the whole trial. Each observes all processes once, which takes some
 	// milliseconds.
 	Begin, End func()
 
-	// What follows is for scenarios that Continue.
-	Journal Journal
-	// Paid is the event of collect.Baseline that says what was spent before the
-	// trial began; nil: nothing was, or the journal knows.
-	Paid *record.Event
+	Journal Journal // for scenarios that Continue
 	// Now is the time since Epoch: monotonic within a session, and beyond
 	// everything that earlier sessions of the trial have recorded.
 	Now func() time.Duration

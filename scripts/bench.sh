@@ -20,6 +20,8 @@ fi
 if [ "${1:-all}" = all ]; then
   echo "# page: of a run of 500 cells, its bytes and the time until its first screen is drawn and answers"
   go test -v -count=1 -run '^TestPageOfManyCells$' ./report
+  echo "# null runs: how often each rule is false, of 1,000 simulated runs in which nothing is wrong"
+  PLIMSOLL_SIMULATIONS=1000 go test -v -count=1 -run '^TestNullRuns$' ./analysis
   echo "# index: of 200 runs of one experiment, its bytes and the time to read the runs and write it"
   go test -v -count=1 -run '^TestIndexOfManyRuns$' ./report
 fi

@@ -15,7 +15,8 @@ type CostModel struct {
 	A        Interval  // seconds
 	R        Interval  // round trips
 	B        Interval  // seconds per byte
-	Holds    bool      // the residuals are no larger than what repeated trials differ by
+	P        float64   // that cells miss the model by chance alone; NaN: nothing was repeated, or no cell is left to test with
+	Holds    bool      // P is not significant at 1 %
 	Why      string    // why it does not hold, or what limits the fit; empty: nothing to say
 	Residual []float64 // of each point, relative: time / predicted − 1
 	Scale    float64   // robust spread of the residuals (relative)

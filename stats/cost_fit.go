@@ -89,7 +89,8 @@ func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 		m.Residual[i] = p.Time/m.Predict(p.RTT, p.Size) - 1
 	}
 	m.Scale = robustSpread(m.Residual)
-	m.Holds, m.Why = f.holds()
+	m.P = f.lackOfFitP()
+	m.Holds, m.Why = f.holds(m.P)
 	return m
 }
 
@@ -150,8 +151,7 @@ func (f *costFit) misfit() float64 {
 }
 
 // holds says whether the model holds, and what the reader must know.
-func (f *costFit) holds() (bool, string) {
-	p := f.lackOfFitP()
+func (f *costFit) holds(p float64) (bool, string) {
 	switch {
 	case f.noise.freedom == 0:
 		return false, "no cell was repeated, so nothing says how far trials may differ from the model"

@@ -113,3 +113,34 @@ func slopeOrderNormal(x []float64, slopes int, conf float64) int {
 	// The k-th from either end is the last that is beyond z standard deviations.
 	return max(0, int(math.Floor((float64(slopes)-z*math.Sqrt(variance))/2)))
 }
+
+// Rising is the p-value that y does not rise with x, one-sided, for values in the order
+// of time of which neighbours may be alike: Student's test of a straight line through
+// both, after each value has lost a share of the one before it (Prais and Winsten 1954).
+// It is exact for normal noise of this autocorrelation and cautious for less. NaN: fewer
+// than four values, or all at one x. That y does not fall has the p-value 1 − p.
+func Rising(x, y []float64, autocorrelation float64) float64 {
+	n := len(x)
+	if n < 4 {
+		return math.NaN()
+	}
+	free := func(v []float64) []float64 {
+		all := []float64{v[0] * math.Sqrt(1-autocorrelation*autocorrelation)}
+		for i := range v[1:] {
+			all = append(all, v[i+1]-autocorrelation*v[i])
+		}
+		return all
+	}
+	ones := free(slices.Repeat([]float64{1}, n))
+	xs, ys := free(x), free(y)
+	for _, v := range [][]float64{xs, ys} {
+		subtract(v, dot(ones, v)/dot(ones, ones), ones)
+	}
+	spread := dot(xs, xs)
+	if !(spread > negligible*dot(ones, ones)) {
+		return math.NaN()
+	}
+	slope := dot(xs, ys) / spread
+	subtract(ys, slope, xs)
+	return distuv.StudentsT{Sigma: 1, Nu: float64(n - 2)}.Survival(slope / math.Sqrt(dot(ys, ys)/float64(n-2)/spread))
+}

@@ -106,3 +106,37 @@ func TestSlopeIntervalCovers(t *testing.T) {
 		t.Errorf("tied y: covers %.4f", covered)
 	}
 }
+
+// Of values with an autocorrelation that do not rise, few are said to; a rise is found.
+func TestRising(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	series := func(slope float64) float64 {
+		x, y, last := upTo(8), make([]float64, 8), rng.NormFloat64()
+		for i := range y {
+			last = 0.5*last + math.Sqrt(0.75)*rng.NormFloat64()
+			y[i] = slope*x[i] + last
+		}
+		return Rising(x, y, 0.5)
+	}
+	var rises, falls, found int
+	for range repetitions {
+		p := series(0)
+		count(&rises, p <= 0.05)
+		count(&falls, 1-p <= 0.05)
+		count(&found, series(2) <= 0.05)
+	}
+	for what, n := range map[string]int{"rise": rises, "fall": falls} {
+		if share := float64(n) / repetitions; math.Abs(share-0.05) > simulationError(0.05) {
+			t.Errorf("%.3f without a slope %s", share, what)
+		}
+	}
+	if found < repetitions*9/10 {
+		t.Errorf("of %d rises %d are found", repetitions, found)
+	}
+	if p := Rising(upTo(3), upTo(3), 0.5); !math.IsNaN(p) {
+		t.Errorf("three values have p = %v", p)
+	}
+	if p := Rising([]float64{1, 1, 1, 1}, upTo(4), 0.5); !math.IsNaN(p) {
+		t.Errorf("values at one x have p = %v", p)
+	}
+}

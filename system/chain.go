@@ -2,12 +2,11 @@ package system
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
 // Chains is a cluster of a system whose nodes hold a chain of blocks and get it
-// from each other. Its nodes are [Follower]s, one on each of Deployment.Hosts, in
+// from each other. Its nodes are [ChainNode]s, one on each of Deployment.Hosts, in
 // their order; nothing runs on a host before Serve or Follow is called there.
 type Chains interface {
 	Cluster
@@ -16,16 +15,17 @@ type Chains interface {
 	// damaged one is made again, and Chain.Note says so. It takes as long as the
 	// chain is long, and says how far it is.
 	Chain(ctx context.Context, spec ChainSpec, say func(text string)) (Chain, error)
+}
+
+// Replayer is a [Chains] that can validate a chain without peers.
+type Replayer interface {
 	// Replay validates the chain once more on the first host, from a local file, as
 	// fast as the machine can: no network, no waits, the same blocks, the same
 	// consensus code and the same store in task.Dir as by Follow. The process is
 	// ended when it returns. Options that concern the network (Option.Network) do not
-	// matter. A system that gets blocks from peers only says [ErrNoReplay].
+	// matter.
 	Replay(ctx context.Context, task FollowTask) (Replayed, error)
 }
-
-// ErrNoReplay is that of a [Chains] without a Replay.
-var ErrNoReplay = errors.New("the system cannot validate a chain without a network")
 
 // ChainSpec says which chain is wanted. The same spec gives the same blocks.
 type ChainSpec struct {
@@ -47,9 +47,17 @@ type Chain struct {
 	Note         string // what the user should know: why a cached one was made again
 }
 
-// Follower is a node of a [Chains] cluster.
+// Follower is a node that follows a chain: a [ChainNode], or one that was attached to and
+// is only observed.
 type Follower interface {
 	Node
+	// Following is how far the node is. Cheap: it is asked many times a second.
+	Following(ctx context.Context) (Following, error)
+}
+
+// ChainNode is a node of a [Chains] cluster.
+type ChainNode interface {
+	Follower
 	// Serve makes the node a peer that has the whole chain, and returns when it can
 	// be connected to. Where it serves the same with the same settings already, it
 	// goes on; else it is started anew.
@@ -59,8 +67,6 @@ type Follower interface {
 	// which may be before it has a peer. A store that is damaged is an error that
 	// names it; it stays as it is.
 	Follow(ctx context.Context, task FollowTask) error
-	// Following is how far the node is. Cheap: it is asked many times a second.
-	Following(ctx context.Context) (Following, error)
 	// Address is where peers reach the node that serves.
 	Address(ctx context.Context) (string, error)
 	// Halt ends the node's process in its own way, Kill at once (SIGKILL). Both are

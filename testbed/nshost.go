@@ -82,7 +82,7 @@ func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, fmt.Errorf("testbed: dial %s from host %s: %w", address, h.name, err)
 	}
 	var d net.Dialer
-	if h.ns == nil {
+	if h.ns == nil && h.addr.IsLoopback() {
 		d.LocalAddr = h.localAddr(network, address)
 	}
 	// The socket belongs to the namespace it was made in; waiting for the

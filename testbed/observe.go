@@ -57,10 +57,10 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 		every = time.Second
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
-	t.observers.Add(1)
+	forget := t.KeepLastWords()
 	go func() {
 		defer close(done)
-		defer t.quiet()
+		defer forget()
 		began := time.Now()
 		timer := time.NewTimer(0)
 		defer timer.Stop()
@@ -85,12 +85,26 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 	}
 }
 
-// quiet ends an observation; when it was the last, the last words are dropped.
-func (t *Testbed) quiet() {
+// KeepLastWords keeps the final samples of processes that end, for the next Poll, as
+// during an observation, until stop.
+func (t *Testbed) KeepLastWords() (stop func()) {
+	t.observers.Add(1)
+	var stops []func()
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.observers.Add(-1) == 0 {
-		t.lastWords = nil
+	remote := t.remote
+	t.mu.Unlock()
+	for _, r := range remote {
+		stops = append(stops, r.KeepLastWords())
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.observers.Add(-1) == 0 {
+			t.lastWords = nil
+		}
 	}
 }
 
@@ -112,7 +126,7 @@ func (t *Testbed) look() []record.Sample {
 	defer t.polling.Unlock()
 	all := scan()
 	t.mu.Lock()
-	hosts, watched := slices.Concat(t.hosts, t.apart), t.watched
+	hosts, watched, remote := slices.Concat(t.hosts, t.apart), t.watched, t.remote
 	samples := t.lastWords
 	t.lastWords = nil
 	t.mu.Unlock()
@@ -121,7 +135,12 @@ func (t *Testbed) look() []record.Sample {
 		procs = append(procs, processes(t.hub)...)
 	}
 	for _, p := range procs {
-		samples = append(samples, p.sample(all))
+		if p.cmd.Role != RoleAgent {
+			samples = append(samples, p.sample(all))
+		}
+	}
+	for _, r := range remote {
+		samples = append(samples, r.Poll()...)
 	}
 	leaders := map[int]bool{}
 	for _, p := range procs {

@@ -230,6 +230,23 @@ func (h *host) bury(name string) error {
 	return nil
 }
 
+// Label is the name of a process of a host in samples and logs: that of its command, with
+// the host's in front when another host has a process of that name.
+func (t *Testbed) Label(host, name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.label(host, name)
+}
+
+func (t *Testbed) label(host, name string) string {
+	label := name
+	if owner, ok := t.labels[label]; ok && owner != host {
+		label = host + "/" + name
+	}
+	t.labels[label] = host
+	return label
+}
+
 // claim gives the process its label and holds up Close until it is started; the
 // caller says Done to t.starting. A name that another host uses too gets
 // the host's in front, so that samples and logs tell them apart.
@@ -242,11 +259,7 @@ func (h *host) claim(name string) (label string, nth int, err error) {
 	h.t.starting.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	label = name
-	if owner, ok := h.t.labels[label]; ok && owner != h {
-		label = h.name + "/" + name
-	}
-	h.t.labels[label] = h
+	label = h.t.label(h.name, name)
 	if h.starts == nil {
 		h.starts = map[string]int{}
 	}

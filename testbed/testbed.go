@@ -27,8 +27,25 @@ type Options struct {
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // called with what happens, one line each; may be nil
+	Behind  Behind       // puts each host of AddHost behind an agent; may be nil
 	Lost    func(error)  // called when nothing would clean up after plimsoll any more: the run must end; may be nil
 }
+
+// Behind starts an agent on a host of the testbed; from then on the host is used through
+// the agent alone.
+type Behind func(ctx context.Context, t *Testbed, at Host) (Remote, error)
+
+// Remote is a host behind an agent.
+type Remote interface {
+	Host
+	// Poll is samples of the host's processes. Start and End are not set.
+	Poll() []record.Sample
+	// KeepLastWords is [Testbed.KeepLastWords] there.
+	KeepLastWords() (stop func())
+}
+
+// RoleAgent is the role of agents' processes, which have no samples.
+const RoleAgent = "agent"
 
 // Mode is what the testbed can do on this machine. It is part of the record.
 type Mode struct {
@@ -50,8 +67,9 @@ type Testbed struct {
 	mu     sync.Mutex
 	mode   Mode
 	hosts  []*host
-	apart  []*host          // those of Outside
-	labels map[string]*host // process label → the host it belongs to
+	apart  []*host           // those of Outside and OwnNetwork
+	remote []Remote          // those of hosts that are behind an agent
+	labels map[string]string // process label → the host it belongs to
 	closed bool
 
 	watched []*watched // servers of others that are part of the run
@@ -79,7 +97,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	default:
 		return nil, fmt.Errorf("testbed: emulator %q is unknown: want auto, netem, tun or none", opt.Emulate)
 	}
-	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), started: time.Now(), labels: map[string]*host{}}
+	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), started: time.Now(), labels: map[string]string{}}
 	if len(t.self) == 0 {
 		exe, err := os.Executable()
 		if err != nil {
@@ -159,6 +177,21 @@ func (t *Testbed) Self(args ...string) []string {
 // AddHost adds a host that every other host reaches. Hosts live as long as the
 // testbed.
 func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
+	h, err := t.addHost(ctx, name)
+	if err != nil || t.opt.Behind == nil {
+		return h, err
+	}
+	r, err := t.opt.Behind(ctx, t, h)
+	if err != nil {
+		return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remote = append(t.remote, r)
+	return r, nil
+}
+
+func (t *Testbed) addHost(ctx context.Context, name string) (Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -203,9 +236,28 @@ func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
 	return h, nil
 }
 
+// OwnNetwork adds a host that is the network this process was started in, which others
+// reach under an address: that of an agent.
+func (t *Testbed) OwnNetwork(name string, addr netip.Addr) (Host, error) {
+	h := &host{t: t, name: name, addr: addr, keeper: startKeeper(nil)}
+	if !addr.IsLoopback() { // which all share
+		var err error
+		if h.netdev, err = os.Open("/proc/self/net/dev"); err != nil {
+			return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.apart = append(t.apart, h)
+	return h, nil
+}
+
 // maxHosts keeps the last two bytes of an address free of overflow and of the
 // broadcast address; a machine ends long before.
 const maxHosts = 1000
+
+// Logs is the directory for the logs of processes.
+func (t *Testbed) Logs() string { return filepath.Join(t.opt.Dir, "logs") }
 
 // Scratch makes a directory that is removed with the testbed, also when
 // plimsoll is killed.

@@ -132,9 +132,9 @@ func undecidedHint(all, some bool) string {
 	case all:
 		return more
 	case some:
-		return more + ", which does not decide all of these: the lines above say why"
+		return more + ", which decides some of these cells; the lines above say what hinders the others"
 	}
-	return "more repetitions alone do not help; the lines above say why, cell by cell"
+	return "more repetitions do not help; the lines above say why, cell by cell"
 }
 
 // comparisonFormats are what a comparison can be written as, the default first.

@@ -47,7 +47,7 @@ func systemCompletions() []cobra.Completion {
 func completeSet(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var keys []cobra.Completion
 	for _, k := range experiment.Keys() {
-		keys = append(keys, k+"=")
+		keys = append(keys, k.Path+"=")
 	}
 	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }

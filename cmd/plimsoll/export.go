@@ -16,8 +16,8 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json, benchfmt, and with -csv or -parquet: ops, jobs, polls, calls, readings, " +
-	"marks"
+const exportFormats = "csv, parquet, json or benchfmt; of the tables ops, jobs, polls, calls, readings and marks: " +
+	"TABLE-csv or TABLE-parquet"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 

@@ -24,8 +24,8 @@ func (p *program) importCommand() *cobra.Command {
 of the forms that it has: log files with records in their lines, the JSON of
 Vector or Elasticsearch, the directories of tables into which its own program
 splits them; plain, compressed or as an archive. It writes a run directory, of
-which report, compare and export work like those of any other run. What such a
-log does not tell is said there. docs/study-logs.md describes it.`,
+which report, compare and export work like those of any other run. The report
+says what such a log does not contain. docs/study-logs.md describes it.`,
 		Example: `  plimsoll import benchmarks-2025-02-20.jsonl.gz --out runs/study
   plimsoll import data/devnet/g1740079931 data/devnet/g1740320977 --out runs/study`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ const importMemory = 280 << 20
 func (p *program) importLogs(ctx context.Context, files []string, out string) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
 	res, err := studylog.Import(ctx, files, studylog.Options{Dir: out, Version: programVersion(),
-		Metrics: disseminate.Scenario{}.Metrics()})
+		Metrics: disseminate.Scenario{}.Metrics(), Measure: disseminate.TimesOf})
 	if errors.Is(err, studylog.ErrNothing) {
 		return usage(err, "a log has lines with >>{…} in them, among them one of an "+
 			"experiment's configuration; see docs/study-logs.md")

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
@@ -28,6 +29,9 @@ func (p *program) nodeCommand() *cobra.Command {
 	}
 	part("load", "the HTTP load generator", func(ctx context.Context, _ []string) error {
 		return httpload.Serve(ctx, p.stdin, p.stdout)
+	})
+	part("agent", "a host's agent", func(ctx context.Context, args []string) error {
+		return agent.Serve(ctx, args, p.stdin)
 	})
 	part("link", "the link emulator", link.ServeTUN)
 	part("reaper", "the watchdog that cleans up after us", func(ctx context.Context, args []string) error {

@@ -31,15 +31,16 @@ type progress struct {
 	dir     string
 	resumed bool
 
-	mu       sync.Mutex
-	n, total int
-	current  string
-	chain    int // blocks of the chain that the trial follows; 0: it follows none
-	block    int
-	trials   int
-	first    time.Time
-	skipped  map[string]bool // cells, by ID
-	invalid  int
+	mu        sync.Mutex
+	n, total  int
+	current   string
+	chain     int // blocks of the chain that the trial follows; 0: it follows none
+	block     int
+	trials    int
+	first     time.Time
+	skipped   map[string]bool // cells, by ID
+	explained map[string]bool // reasons why trials are invalid
+	invalid   int
 
 	measured, spoilt int // trials, and those that a busy machine made invalid
 	busyReasons      []string
@@ -54,7 +55,8 @@ type progress struct {
 var _ engine.Progress = (*progress)(nil)
 
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
-	return &progress{ui: u, p: plan, dir: dir, resumed: resumed, block: -1 << 30, skipped: map[string]bool{}}
+	return &progress{ui: u, p: plan, dir: dir, resumed: resumed, block: -1 << 30, skipped: map[string]bool{},
+		explained: map[string]bool{}}
 }
 
 // Start implements engine.Progress.
@@ -159,7 +161,17 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	case len(t.Invalid) > 0:
 		p.invalid++
 		if p.invalid <= maxInvalidLines {
-			p.ui.Say("trial %d (%s) is invalid: %s", t.ID, p.current, strings.Join(t.Invalid, ", "))
+			what := "trial"
+			if t.Warmup {
+				what = "warm-up trial"
+			}
+			p.ui.Say("%s %d (%s) is invalid: %s", what, t.ID, p.current, strings.Join(t.Invalid, ", "))
+			for _, why := range t.Invalid {
+				if !p.explained[why] {
+					p.ui.Say("  %s: %s", why, record.Meaning(why))
+				}
+				p.explained[why] = true
+			}
 		} else if p.invalid == maxInvalidLines+1 {
 			p.ui.Say("more trials are invalid; the report lists them")
 		}

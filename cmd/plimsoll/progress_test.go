@@ -43,8 +43,15 @@ func TestInvalidTrialsAreNumbered(t *testing.T) {
 	p := newProgress(ui.New(&out, &err), &experiment.Plan{Warmup: 1, Blocks: 2}, "", false)
 	cell := experiment.Cell{ID: "c001", System: "fanout", Factors: []experiment.Factor{{Path: "system", Value: "fanout"}}}
 	p.Begin(7, 9, cell, -1, true)
-	p.End(record.Trial{ID: 7, Cell: "c001", Block: -1, State: record.Done, Invalid: []string{"box-busy"}}, cell)
-	if got := out.String() + err.String(); !strings.Contains(got, "trial 7 (fanout) is invalid: box-busy") || strings.Contains(got, "block 0") {
-		t.Errorf("said %q", got)
+	p.End(record.Trial{ID: 7, Cell: "c001", Block: -1, Warmup: true, State: record.Done, Invalid: []string{"box-busy"}}, cell)
+	p.End(record.Trial{ID: 8, Cell: "c001", State: record.Done, Invalid: []string{"box-busy"}}, cell)
+	got := out.String() + err.String()
+	for _, want := range []string{"warm-up trial 7 (fanout) is invalid: box-busy", "\ntrial 8 (fanout) is invalid: box-busy"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	if n := strings.Count(got, record.Meaning(record.ReasonBoxBusy)); n != 1 || strings.Contains(got, "block 0") {
+		t.Errorf("the reason is explained %d times: %q", n, got)
 	}
 }

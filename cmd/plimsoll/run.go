@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
 	"github.com/spf13/cobra"
 )
 
@@ -143,6 +144,10 @@ func (p *program) execute(ctx context.Context, cfg engine.Config) error {
 	dir := cfg.Dir
 	if cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
 		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
+	}
+	var err error
+	if cfg.Behind, err = agent.Wanted(); err != nil {
+		return ui.Exit(ui.CodeUsage, err)
 	}
 	progress := newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
 	cfg.Systems, cfg.Version, cfg.Command, cfg.Progress = all.All(), programVersion(), os.Args, progress

@@ -78,9 +78,12 @@ func statusOf(ctx context.Context, s system.System) status {
 	return st
 }
 
-// writeSystems is a table of about 100 columns: what a system can do is broken into lines.
+// systemsWidth is how many columns the list of systems and the page of one have.
+const systemsWidth = 80
+
+// writeSystems is a table: what a system can do is broken into lines.
 func writeSystems(w io.Writer, list []status) {
-	const canWidth = 58
+	const canWidth = 38
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "SYSTEM\tHOW\tHERE\tCAN")
 	for _, st := range list {
@@ -103,7 +106,7 @@ func writeSystems(w io.Writer, list []status) {
 	fmt.Fprintln(w, "\nplimsoll systems NAME: what one is, how to get it and its options.")
 }
 
-// fold breaks words into lines of at most width, and at least one word.
+// fold breaks words into lines of at most width, or of one word.
 func fold(words []string, width int) []string {
 	lines := []string{""}
 	for _, word := range words {
@@ -140,25 +143,38 @@ func joinModes(modes []system.Mode) string {
 	return strings.Join(s, ", ")
 }
 
+// writeSystem says what a system is, in lines of 80 columns.
 func writeSystem(w io.Writer, s system.System, st status) error {
 	info := s.Info()
-	fmt.Fprintf(w, "%s: %s\nhere: %s\n", info.Name, info.Summary, here(st))
-	if info.Install != "" && here(st) != "installed" {
-		fmt.Fprintf(w, "to get it: %s\n", info.Install)
+	labelled := func(label, text string) {
+		if text == "" {
+			return
+		}
+		for i, line := range fold(strings.Fields(text), systemsWidth-len("to get it: ")) {
+			if i > 0 {
+				label = ""
+			}
+			fmt.Fprintf(w, "%-11s%s\n", label, line)
+		}
 	}
-	fmt.Fprintf(w, "how: %s   can: %s\n", joinModes(info.Modes), strings.Join(info.Can, " "))
+	labelled("system:", info.Name+": "+info.Summary)
+	labelled("here:", here(st))
+	if here(st) != "installed" {
+		labelled("to get it:", info.Install)
+	}
+	labelled("how:", joinModes(info.Modes))
+	labelled("can:", strings.Join(info.Can, " "))
 	if info.Has(system.Start) {
 		after := "begins anew with a fresh deployment: this system cannot be brought up again with its data"
 		if _, ok := s.(system.Reviver); ok {
 			after = "goes on: the system is brought up again with its data"
 		}
-		fmt.Fprintf(w, "when started here, a load test that was cut off %s\n", after)
+		labelled("resume:", "when started here, a load test that was cut off "+after)
 	}
 	if len(info.Options) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w, "\noptions (under with: in the experiment file)")
-	tw := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	for _, o := range info.Options {
 		kind := o.Type
 		if len(o.Enum) > 0 {
@@ -168,12 +184,20 @@ func writeSystem(w io.Writer, s system.System, st status) error {
 		if b, err := experiment.ParseBytes(def); err == nil && o.Type == "size" {
 			def = b.String()
 		}
-		if o.Required {
-			def = "required"
+		switch {
+		case o.Required:
+			kind += ", required"
+		case def != "":
+			kind += ", default " + def
 		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\n", o.Name, kind, def, o.Help)
+		for i, line := range fold(strings.Fields(o.Name+" ("+kind+")"), systemsWidth-2) {
+			fmt.Fprintf(w, "%*s%s\n", 2+2*min(i, 1), "", line)
+		}
+		for _, line := range fold(strings.Fields(o.Help), systemsWidth-6) {
+			fmt.Fprintf(w, "      %s\n", line)
+		}
 	}
-	return tw.Flush()
+	return nil
 }
 
 func writePresets(p *program) error {

@@ -223,11 +223,16 @@ func compareTables(c *analysis.Comparison) []compareTable {
 		names[m.Key] = m
 	}
 	over := compareTable{title: "All cells together (geometric mean of new / base)", asked: true,
-		rows: [][]string{{"metric", "run", "ratio", "95 %", "p (Holm)", "better", "worse", "same"}}}
+		rows: [][]string{{"metric", "run", "ratio", "95 %", "p (Holm)", "better", "worse", "same", "inconclusive"}}}
 	for _, o := range c.Overall {
 		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
 		over.rows = append(over.rows, []string{names[o.Metric].Name, newName(c, k), ratioText(o.Value, o.Significant, o.Better), interval(o.Lo, o.Hi),
-			pText(o.PHolm), fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells)})
+			pText(o.PHolm), fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells)})
+	}
+	if !slices.ContainsFunc(c.Overall, func(o analysis.OverCells) bool { return o.OpenCells > 0 }) {
+		for i, row := range over.rows {
+			over.rows[i] = row[:len(row)-1]
+		}
 	}
 	if len(c.New) == 1 { // the column of runs would say the same in every row
 		for i, row := range over.rows {
@@ -264,7 +269,11 @@ func compareTables(c *analysis.Comparison) []compareTable {
 				if x.Ratio.CutOff != "" {
 					ratio = map[int]string{1: "better", -1: "worse", 0: "~"}[x.Ratio.Better]
 				}
-				row = append(row, medianText(x.Summary, m.Unit), ratio, interval(x.Ratio.Lo, x.Ratio.Hi), pText(x.Ratio.PHolm))
+				p := pText(x.Ratio.PHolm)
+				if x.Ratio.Needed > 0 {
+					ratio, p = strings.TrimPrefix(ratio, "~ "), fmt.Sprintf("too few (needs %d)", x.Ratio.Needed)
+				}
+				row = append(row, medianText(x.Summary, m.Unit), ratio, interval(x.Ratio.Lo, x.Ratio.Hi), p)
 			}
 			t.rows = append(t.rows, row)
 		}

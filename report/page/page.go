@@ -79,6 +79,7 @@ type page struct {
 	Links, Invalid, Skipped    table
 	OwnTables, OwnFolded       []ownTableView
 	GateViews                  []gateView
+	Reasons                    []analysis.Pair // why trials are invalid, in words
 	Plan                       string
 	Version                    string
 	AnyRatio, AnyTilde, AnyFew bool
@@ -112,7 +113,7 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	}
 	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live), Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data),
 		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false), Links: linkTable(r),
-		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r)}
+		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r), Reasons: reasons(r)}
 	p.NumbersWhere, p.Numbers = keyNumbers(r)
 	for _, f := range figures {
 		switch {

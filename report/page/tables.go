@@ -263,6 +263,16 @@ func invalidTable(r *analysis.Result) table {
 	return t
 }
 
+// reasons say what the reasons of invalid trials mean, those that occur.
+func reasons(r *analysis.Result) (all []analysis.Pair) {
+	for _, why := range record.Reasons() {
+		if slices.ContainsFunc(r.Invalid, func(v analysis.InvalidTrial) bool { return slices.Contains(v.Reasons, why) }) {
+			all = append(all, analysis.Pair{Key: why, Value: record.Meaning(why)})
+		}
+	}
+	return all
+}
+
 func skippedTable(r *analysis.Result) table {
 	t := table{Head: []head{{Name: "system"}, {Name: "cell"}, {Name: "trials", Numeric: true}, {Name: "why"}}}
 	for _, s := range r.Skipped {

@@ -42,13 +42,14 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 	t.validity()
 	foot := slices.Clone(t.lines[head:])
 	t.lines = t.lines[:head]
-	room := mostLines - head - len(foot)
+	room := mostLines - head - len(foot) - ratioLines
 	for i, own := range r.Tables {
 		if i == 0 && !own.Folded || verbose {
 			room -= t.table(ownTable(own), own.Title, room/2)
 		}
 	}
 	t.cells(room)
+	t.ratios()
 	t.lines = append(t.lines, foot...)
 	_, err := io.WriteString(w, strings.TrimRight(strings.Join(t.lines, "\n"), "\n")+"\n")
 	return err
@@ -175,10 +176,14 @@ func (t *text) validity() {
 	if run := t.r.Run; run.State != "complete" {
 		t.prose("", "   ", fmt.Sprintf("The run is %s: %d of %d trials.", run.State, run.Done, run.Planned))
 	}
+	if !t.verbose {
+		return
+	}
+	for _, why := range reasons(t.r) {
+		t.prose("", "   ", why.Key+": "+why.Value)
+	}
 	for _, note := range t.r.Notes {
-		if t.verbose {
-			t.prose("", "   ", note)
-		}
+		t.prose("", "   ", note)
 	}
 }
 
@@ -198,6 +203,22 @@ func (t *text) cells(room int) {
 		}()
 	}
 	t.table(all, "", 0)
+}
+
+// ratioLines are what [text.ratios] takes at most.
+const ratioLines = 1
+
+// ratios says what ratios are to, under the table that has them.
+func (t *text) ratios() {
+	if !slices.ContainsFunc(t.r.Cells, func(c *analysis.Cell) bool { _, ok := c.Ratios[t.r.Headline]; return ok }) {
+		return
+	}
+	if n := len(t.lines); n > 0 && t.lines[n-1] == "" {
+		t.lines = t.lines[:n-1]
+	}
+	to := cmp.Or(t.r.Baseline, "the default")
+	t.line("", "   Ratios are to "+to+" in the same block; ~: no significant difference.")
+	t.line("", "")
 }
 
 // largest are at most n rows of the table of cells, in its order: those of the groups with the

@@ -30,50 +30,33 @@ const (
 
 // entry is a record of any type; a type uses some of the fields.
 type entry struct {
-	Name        string  `json:"name"`
-	Timestamp   moment  `json:"timestamp"`
-	Node        string  `json:"node,omitempty"`
-	Value       *number `json:"value,omitempty"`
-	Dataset     string  `json:"dataset_name,omitempty"`
-	Destination string  `json:"destination,omitempty"`
-	RequestID   string  `json:"request_id,omitempty"`
-	Stage       string  `json:"stage,omitempty"`
-	Boundary    string  `json:"type,omitempty"` // start or end
-	Repetition  *int    `json:"repetition,omitempty"`
-	Duration    *number `json:"duration,omitempty"` // seconds
-	Error       *string `json:"error,omitempty"`
-	Type        string  `json:"entry_type"`
+	Type        string   `json:"entry_type"`
+	Name        string   `json:"name"`
+	Timestamp   moment   `json:"timestamp"`
+	Node        string   `json:"node"`
+	Value       *float64 `json:"value"`
+	Dataset     string   `json:"dataset_name"`
+	Destination string   `json:"destination"`
+	RequestID   string   `json:"request_id"`
+	Stage       string   `json:"stage"`
+	Boundary    string   `json:"type"` // start or end
+	Repetition  *int     `json:"repetition"`
+	Duration    *float64 `json:"duration"` // seconds
+	Error       string   `json:"error"`
 
 	size   int     // of the record, in bytes
 	config *config // of a record of an experiment's configuration
 }
 
-// number is written without an exponent, as the study writes it.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, float64(n), 'f', -1, 64), nil
-}
-
-// moment is a time of the study's clocks: microseconds, with a zone. One without
-// a zone is UTC.
+// moment is a time of the study's clocks. One without a zone is UTC.
 type moment struct{ time.Time }
-
-const momentLayout = "2006-01-02T15:04:05.000000Z07:00"
-
-func (m moment) MarshalJSON() ([]byte, error) {
-	return []byte(`"` + m.UTC().Format(momentLayout) + `"`), nil
-}
 
 func (m *moment) UnmarshalJSON(b []byte) error {
 	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
+	err := json.Unmarshal(b, &s)
+	if err != nil {
 		return err
 	}
-	return m.parse(s)
-}
-
-func (m *moment) parse(s string) (err error) {
 	s = strings.Replace(s, " ", "T", 1)
 	if m.Time, err = time.Parse(time.RFC3339Nano, s); err != nil {
 		m.Time, err = time.Parse("2006-01-02T15:04:05.999999999", s)
@@ -93,6 +76,9 @@ type config struct {
 	System      string  `json:"-"`
 }
 
+// trials is how many an experiment was to have.
+func (c *config) trials() int { return c.SeederSets * c.Repetitions }
+
 // nodeSet is either a list of nodes or a template with the nodes made from it.
 type nodeSet struct {
 	Size  int
@@ -100,33 +86,28 @@ type nodeSet struct {
 }
 
 func (n *nodeSet) UnmarshalJSON(b []byte) error {
-	type node struct {
-		Name string `json:"name"`
+	var set struct {
+		Size  int `json:"network_size"`
+		Nodes []struct {
+			Name string `json:"name"`
+		} `json:"nodes"`
 	}
-	var list []node
-	if json.Unmarshal(b, &list) == nil {
-		n.Size = len(list)
-	} else {
-		var set struct {
-			Size  int    `json:"network_size"`
-			Nodes []node `json:"nodes"`
-		}
-		if err := json.Unmarshal(b, &set); err != nil {
-			return err
-		}
-		n.Size, list = set.Size, set.Nodes
+	if json.Unmarshal(b, &set.Nodes) == nil {
+		set.Size = len(set.Nodes)
+	} else if err := json.Unmarshal(b, &set); err != nil {
+		return err
 	}
-	for _, node := range list {
+	n.Size = set.Size
+	for _, node := range set.Nodes {
 		n.Names = append(n.Names, node.Name)
 	}
 	return nil
 }
 
-// errUnknown is a record of a type that nothing is known of.
 var errUnknown = errors.New("unknown type of record")
 
-// find looks for a record in a line; false: there is none. An error is of a
-// record that cannot be used: cut off, of an unknown type, or incomplete.
+// find looks for a record in a line; false: there is none. An error is of a record that
+// cannot be used: cut off, of an unknown type, or incomplete.
 func find(line string) (e entry, found bool, err error) {
 	for {
 		_, rest, ok := strings.Cut(line, marker)
@@ -134,7 +115,7 @@ func find(line string) (e entry, found bool, err error) {
 			return entry{}, found, err
 		}
 		line = rest
-		// What comes after the record is the business of who shipped the log.
+		// What follows the record was added by whatever shipped the log.
 		var raw json.RawMessage
 		if derr := json.NewDecoder(strings.NewReader(rest)).Decode(&raw); derr != nil || raw[0] != '{' {
 			if strings.HasPrefix(strings.TrimSpace(rest), "{") {
@@ -155,33 +136,33 @@ func parse(raw []byte, kind string) (entry, error) {
 	if err := json.Unmarshal(raw, &tag); err != nil {
 		return entry{}, err
 	}
-	if tag.Type == "" {
-		tag.Type = kind
+	if tag.Type != "" {
+		kind = tag.Type
 	}
-	system, isConfig := strings.CutSuffix(tag.Type, typeConfig)
+	e := entry{Type: kind}
+	system, isConfig := strings.CutSuffix(kind, typeConfig)
+	var err error
 	switch {
 	case isConfig:
-		c := &config{System: system, Unit: 1, SeederSets: 1, SetID: "unnamed"}
-		if err := json.Unmarshal(raw, c); err != nil {
-			return entry{Type: tag.Type}, err
+		e.config = &config{System: system, Unit: 1, SeederSets: 1, SetID: "unnamed"}
+		if err = json.Unmarshal(raw, e.config); err == nil {
+			err = e.config.check()
 		}
-		e := entry{Type: tag.Type, size: len(raw), config: c}
-		return e, c.check()
-	case tag.Type == typeRequest, tag.Type == typeDownload, tag.Type == typeStage, tag.Type == typeStatus:
-		var e entry
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return entry{Type: tag.Type}, err
+	case kind == typeRequest, kind == typeDownload, kind == typeStage, kind == typeStatus:
+		if err = json.Unmarshal(raw, &e); err == nil {
+			e.Type = kind
+			err = e.tidy()
 		}
-		e.Type, e.size = tag.Type, len(raw)
-		return e, e.tidy()
+	default:
+		err = fmt.Errorf("%w %q", errUnknown, kind)
 	}
-	return entry{Type: tag.Type}, fmt.Errorf("%w %q", errUnknown, tag.Type)
+	e.size = len(raw)
+	return e, err
 }
 
 func (c *config) check() error {
-	switch {
-	case c.System == "", c.FileSize <= 0, c.Nodes.Size < 2, c.Seeders < 1, c.Seeders >= c.Nodes.Size, c.Repetitions < 1, c.SeederSets < 1, c.Unit < 1:
-		return fmt.Errorf("impossible configuration of %q: %d bytes, %d nodes, %d seeders, %d × %d repetitions, unit %d", c.SetID, c.FileSize, c.Nodes.Size, c.Seeders, c.SeederSets, c.Repetitions, c.Unit)
+	if c.System == "" || c.FileSize <= 0 || c.Nodes.Size < 2 || c.Seeders < 1 || c.Seeders >= c.Nodes.Size || c.Repetitions < 1 || c.SeederSets < 1 || c.Unit < 1 {
+		return fmt.Errorf("impossible configuration of %q: %+v", c.SetID, *c)
 	}
 	return nil
 }
@@ -213,22 +194,14 @@ func (e *entry) tidy() error {
 
 var datasetName = regexp.MustCompile(`dataset-(\d+)-(\d+)`)
 
-// datasetOf finds the name of a data set in a text such as a request's ID; the
-// text itself when there is none.
-func datasetOf(text string) string {
-	if m := datasetName.FindString(text); m != "" {
-		return m
-	}
-	return text
-}
-
-// setAndRepetition are those of a data set's name.
-func setAndRepetition(dataset string) (set, repetition int, ok bool) {
-	m := datasetName.FindStringSubmatch(dataset)
+// datasetOf finds the name of a data set in a text such as a request's ID, with its
+// seeder set and repetition; the text itself where there is none.
+func datasetOf(text string) (name string, set, repetition int) {
+	m := datasetName.FindStringSubmatch(text)
 	if m == nil {
-		return 0, 0, false
+		return text, 0, 0
 	}
-	set, err1 := strconv.Atoi(m[1])
-	repetition, err2 := strconv.Atoi(m[2])
-	return set, repetition, err1 == nil && err2 == nil
+	set, _ = strconv.Atoi(m[1]) // digits; too many are as good as any other number
+	repetition, _ = strconv.Atoi(m[2])
+	return m[0], set, repetition
 }

@@ -1,9 +1,9 @@
 package studylog
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,8 +19,11 @@ import (
 // Format is how the log is called where a run says what it was imported from.
 const Format = "log of bittorrent-benchmarks"
 
+// reference is the system that the study compares with.
+const reference = "deluge"
+
 // unknown is what such a log does not contain.
-var unknown = [...]string{
+var unknown = []string{
 	"the links were neither shaped nor measured",
 	"the content was not verified: a leecher is complete when its records say so",
 	"processor time, memory and the traffic of nodes were not recorded, nor versions",
@@ -31,9 +34,10 @@ var unknown = [...]string{
 
 // Options are of an import.
 type Options struct {
-	Dir     string          // the run directory to make
-	Version string          // of this program
-	Metrics []record.Metric // definitions of the scenario disseminate
+	Dir     string                               // the run directory to make
+	Version string                               // of this program
+	Metrics []record.Metric                      // definitions of the scenario disseminate
+	Measure func([]record.Op) map[string]float64 // those of them that operations give
 }
 
 // Result is what an import did.
@@ -50,11 +54,11 @@ type Result struct {
 // ErrNothing is of files in which there is no experiment.
 var ErrNothing = errors.New("no experiment was found")
 
-// Import reads logs of the study and makes a run directory of them. Everything
-// that is recorded of an experiment is in it: trials that failed and leechers
-// that did not complete, too.
+// Import reads logs of the study and makes a run directory of them. Everything that is
+// recorded of an experiment is in it: trials that failed and leechers that did not
+// complete, too.
 func Import(ctx context.Context, files []string, o Options) (*Result, error) {
-	g := &gatherer{current: map[string]*experiment{}, place: map[string]uint32{}}
+	g := &gatherer{current: map[string]*experiment{}, samples: map[source][]sample{}}
 	rd := &reader{ctx: ctx, counts: &g.counts, take: g.take}
 	for _, f := range files {
 		if err := rd.path(f); err != nil {
@@ -66,8 +70,8 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	var usable []*experiment
 	for _, x := range g.experiments {
 		switch {
-		case x.config == nil && len(x.requests)+len(x.stages)+len(x.statuses) > 0:
-			res.Left = append(res.Left, fmt.Sprintf("%s: %d records of an experiment whose configuration is not there: how large its files were is not known", x.stream.name, len(x.requests)+len(x.stages)+len(x.statuses)))
+		case x.config == nil && x.records() > 0:
+			res.Left = append(res.Left, fmt.Sprintf("%s: %d records of an experiment whose configuration is not there: how large its files were is not known", x.stream.name, x.records()))
 		case x.config != nil && len(x.trials) == 0:
 			res.Left = append(res.Left, fmt.Sprintf("%s (%s): a configuration without a single request", x.config.SetID, x.stream.name))
 		case x.config != nil:
@@ -76,41 +80,24 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	}
 	res.Counts = g.counts
 	if len(usable) == 0 {
-		return res, fmt.Errorf("import: %s: %w%s", strings.Join(files, ", "), ErrNothing, because(res))
+		return res, fmt.Errorf("import: %s: %w: %s", strings.Join(files, ", "), ErrNothing, strings.Join(append(res.Counts.words(), res.Left...), "; "))
 	}
 	slices.SortStableFunc(usable, func(a, b *experiment) int { return a.trials[0].first.Compare(b.trials[0].first) })
-	p, cells, err := planOf(usable, files, o, res)
+	p, cells, err := planOf(usable, files, res)
 	if err != nil {
-		return res, err
+		return res, fmt.Errorf("import: the experiments do not make a plan: %w", err)
 	}
 	raw, err := p.Marshal()
 	if err != nil {
 		return res, err
 	}
-	run, err := record.Create(o.Dir, raw, map[string]string{"version": o.Version, "imported": says(p.Imported)}, o.Metrics)
+	from := fmt.Sprintf("%s (%s); %s", Format, strings.Join(p.Imported.From, ", "), strings.Join(slices.Concat(unknown, p.Imported.Notes), "; "))
+	run, err := record.Create(o.Dir, raw, map[string]string{"version": o.Version, "imported": from}, o.Metrics)
 	if err != nil {
 		return res, err
 	}
-	if err := write(ctx, run, usable, cells, res); err != nil {
-		return res, errors.Join(err, run.Close())
-	}
-	return res, run.Close()
-}
-
-// says is what a report says about where the numbers are from.
-func says(i *plan.Imported) string {
-	return fmt.Sprintf("%s (%s); %s; %s", i.Format, strings.Join(i.From, ", "), strings.Join(i.Unknown, "; "), strings.Join(i.Notes, "; "))
-}
-
-func because(res *Result) string {
-	words := res.Counts.words()
-	if len(res.Left) > 0 {
-		words = append(words, res.Left...)
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(words, "; ")
+	w := &writer{run: run, cells: cells, measure: o.Measure, res: res}
+	return res, errors.Join(w.write(ctx, usable), run.Close())
 }
 
 // words says what was left out of the records, and why.
@@ -124,7 +111,7 @@ func (c *Counts) words() []string {
 	say(c.Duplicates, "records that were there already")
 	say(c.Cut, "records that are cut off")
 	say(c.Incomplete, "records without what their type must have")
-	say(c.Homeless, "download metrics of which no experiment is known")
+	say(c.Unassigned, "download metrics of which no experiment is known")
 	for _, kind := range slices.Sorted(maps.Keys(c.Unknown)) {
 		say(c.Unknown[kind], fmt.Sprintf("records of the unknown type %q", kind))
 	}
@@ -137,123 +124,82 @@ func (c *Counts) words() []string {
 // Words is the result in sentences for the user.
 func (r *Result) Words() []string {
 	words := []string{fmt.Sprintf("%d experiments, %d trials, %d leechers (%d of them unfinished)", r.Experiments, r.Trials, r.Leechers, r.Unfinished)}
-	if r.Absent > 0 {
-		words = append(words, fmt.Sprintf("%d trials were planned of which there is no record", r.Absent))
-	}
-	words = append(words, r.Counts.words()...)
+	words = append(append(words, r.absent()...), r.Counts.words()...)
 	for _, l := range r.Left {
 		words = append(words, "left out: "+l)
 	}
 	return words
 }
 
-// cellKey is what makes a cell of an experiment.
-type cellKey struct {
-	system         string
-	size           int64
-	nodes, seeders int
-}
-
-func keyOf(x *experiment) cellKey {
-	c := x.config
-	return cellKey{c.System, c.FileSize, c.Nodes.Size, c.Seeders}
-}
-
-// planOf makes the plan that would have asked for these experiments.
-func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Plan, map[cellKey]string, error) {
-	var systems []string
-	var sizes []int64
-	var nodes, seeders []int
-	planned, sets := map[cellKey]int{}, 0
-	alike := map[cellKey]map[string]bool{}
-	add := func(k cellKey) {
-		if !slices.Contains(systems, k.system) {
-			systems = append(systems, k.system)
-		}
-		if !slices.Contains(sizes, k.size) {
-			sizes = append(sizes, k.size)
-		}
-		if !slices.Contains(nodes, k.nodes) {
-			nodes = append(nodes, k.nodes)
-		}
-		if !slices.Contains(seeders, k.seeders) {
-			seeders = append(seeders, k.seeders)
-		}
+func (r *Result) absent() []string {
+	if r.Absent == 0 {
+		return nil
 	}
+	return []string{fmt.Sprintf("%d trials were planned of which there is no record", r.Absent)}
+}
+
+// planOf makes the plan that would have asked for these experiments, and names the cell
+// of each.
+func planOf(all []*experiment, files []string, res *Result) (*plan.Plan, map[cellKey]string, error) {
+	planned, names, sets := map[cellKey]int{}, map[cellKey][]string{}, 0
 	for _, x := range all {
-		k := keyOf(x)
-		add(k)
-		if alike[k] == nil {
-			alike[k] = map[string]bool{}
-		}
-		alike[k][x.config.SetID] = true
-		want := x.wanted()
-		planned[k] += max(want, len(x.trials))
 		there := map[string]bool{}
 		for _, t := range x.trials {
 			there[t.dataset] = true
 		}
+		want, k := x.config.trials(), x.cell()
 		res.Absent += max(0, want-len(there))
+		planned[k] += max(want, len(x.trials))
+		names[k] = append(names[k], x.config.SetID)
 		sets = max(sets, x.config.SeederSets)
 	}
-	// The reference comes first, as a baseline does.
-	baseline := ""
-	if slices.Contains(systems, reference) && len(systems) > 1 {
+	systems := distinct(all, func(k cellKey) string { return k.system })
+	baseline := "none"
+	if slices.Contains(systems, reference) && len(systems) > 1 { // it comes first, as a baseline does
 		baseline = reference
+		systems = append([]string{reference}, slices.DeleteFunc(systems, func(s string) bool { return s == reference })...)
 	}
-	slices.SortFunc(systems, func(a, b string) int {
-		return cmp.Or(-compareBool(a == baseline, b == baseline), -compareBool(a == reference, b == reference), cmp.Compare(a, b))
-	})
-	slices.Sort(sizes)
-	slices.Sort(nodes)
-	slices.Sort(seeders)
-	blocks := slices.Max(slices.Collect(maps.Values(planned)))
-
-	var y bytes.Buffer
-	fmt.Fprintf(&y, "scenario: disseminate\ntitle: %s, imported\n", Format)
-	fmt.Fprintf(&y, "description: \"Imported, not measured by Plimsoll.\"\nsystems:\n")
-	catalog := plan.Catalog{}
+	var catalog plan.Catalog
 	for _, s := range systems {
-		fmt.Fprintf(&y, "  - %q\n", s)
 		catalog = append(catalog, plan.SystemSpec{Name: s, Modes: []string{"start"}, Spreads: true})
 	}
-	if baseline != "" && len(systems) > 1 {
-		fmt.Fprintf(&y, "baseline: %q\n", baseline)
-	}
-	fmt.Fprintf(&y, "data: {size: [%s]}\n", join(sizes, "B"))
-	fmt.Fprintf(&y, "link: {emulator: none}\n")
-	fmt.Fprintf(&y, "disseminate: {nodes: [%s], seeders: [%s], seeder_sets: %d}\n", join(nodes, ""), join(seeders, ""), sets)
-	fmt.Fprintf(&y, "where: [\"disseminate.seeders < disseminate.nodes\"]\nrepetitions: %d\nwarmup: 0\n", blocks)
-	e, err := plan.Parse(Format, y.Bytes(), nil, catalog)
+	blocks := slices.Max(slices.Collect(maps.Values(planned)))
+	source, err := json.Marshal(map[string]any{ // which is YAML
+		"scenario": "disseminate", "title": Format + ", imported", "description": "Imported, not measured by Plimsoll.",
+		"systems": systems, "baseline": baseline, "link": map[string]any{"emulator": "none"},
+		"data": map[string]any{"size": distinct(all, func(k cellKey) int64 { return k.size })},
+		"disseminate": map[string]any{"nodes": distinct(all, func(k cellKey) int { return k.nodes }),
+			"seeders": distinct(all, func(k cellKey) int { return k.seeders }), "seeder_sets": sets},
+		"where": []string{"disseminate.seeders < disseminate.nodes"}, "repetitions": blocks, "warmup": 0})
 	if err != nil {
-		return nil, nil, fmt.Errorf("import: the experiments do not make a plan: %w", err)
+		return nil, nil, err
+	}
+	e, err := plan.Parse(Format, source, nil, catalog)
+	if err != nil {
+		return nil, nil, err
 	}
 	whole, err := e.Plan()
 	if err != nil {
-		return nil, nil, fmt.Errorf("import: the experiments do not make a plan: %w", err)
+		return nil, nil, err
 	}
-	imported := plan.Imported{Format: Format, Unknown: unknown[:], Notes: res.Counts.words()}
-	var merged []string
-	for k, ids := range alike {
-		if len(ids) > 1 {
-			merged = append(merged, fmt.Sprintf("%s, %d seeders of %d nodes and %s: the experiments %s are one cell, since the log has no place for what else they may differ in", k.system, k.seeders, k.nodes, plan.Bytes(k.size), strings.Join(slices.Sorted(maps.Keys(ids)), ", ")))
+	from := plan.Imported{Format: Format, Unknown: unknown, Notes: res.Counts.words()}
+	for _, k := range slices.SortedFunc(maps.Keys(names), func(a, b cellKey) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
+		slices.Sort(names[k])
+		if ids := slices.Compact(names[k]); len(ids) > 1 {
+			from.Notes = append(from.Notes, fmt.Sprintf("%s, %d seeders of %d nodes and %s: the experiments %s are one cell, since the log has no place for what else they may differ in",
+				k.system, k.seeders, k.nodes, plan.Bytes(k.size), strings.Join(ids, ", ")))
 		}
 	}
-	slices.Sort(merged)
-	imported.Notes = append(imported.Notes, merged...)
-	if res.Absent > 0 {
-		imported.Notes = append(imported.Notes, fmt.Sprintf("%d trials were planned of which there is no record", res.Absent))
-	}
-	imported.Notes = append(imported.Notes, res.Left...)
+	from.Notes = slices.Concat(from.Notes, res.absent(), res.Left)
 	for _, f := range files {
-		imported.From = append(imported.From, filepath.Base(f))
+		from.From = append(from.From, filepath.Base(f))
 	}
 	cellOf := func(c plan.Cell) cellKey {
 		return cellKey{c.System, int64(c.Data.Size), c.Disseminate.Nodes, c.Disseminate.Seeders}
 	}
-	p, err := whole.Import(imported, func(c plan.Cell) bool { return planned[cellOf(c)] > 0 }, blocks)
+	p, err := whole.Import(from, func(c plan.Cell) bool { return planned[cellOf(c)] > 0 }, blocks)
 	if err != nil {
-		return nil, nil, fmt.Errorf("import: %w", err)
+		return nil, nil, err
 	}
 	cells := map[cellKey]string{}
 	for _, c := range p.Cells {
@@ -262,93 +208,74 @@ func planOf(all []*experiment, files []string, o Options, res *Result) (*plan.Pl
 	return p, cells, nil
 }
 
-// reference is the system that the study compares with.
-const reference = "deluge"
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
+// distinct are the values that cells have, in order.
+func distinct[T cmp.Ordered](all []*experiment, of func(cellKey) T) []T {
+	var values []T
+	for _, x := range all {
+		values = append(values, of(x.cell()))
 	}
-	return -1
+	slices.Sort(values)
+	return slices.Compact(values)
 }
 
-func join[T int | int64](values []T, unit string) string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = fmt.Sprintf("%d%s", v, unit)
-	}
-	return strings.Join(words, ", ")
+// writer records trials.
+type writer struct {
+	run     *record.Run
+	cells   map[cellKey]string
+	measure func([]record.Op) map[string]float64
+	res     *Result
 }
 
 // write records all trials, in the order of their times.
-func write(ctx context.Context, run *record.Run, all []*experiment, cells map[cellKey]string, res *Result) error {
-	type one struct {
-		x *experiment
-		t *trial
-	}
-	var trials []one
+func (w *writer) write(ctx context.Context, all []*experiment) error {
+	blocks, of := blocksOf(all), map[*trial]*experiment{}
 	for _, x := range all {
-		res.Experiments++
 		for _, t := range x.trials {
-			trials = append(trials, one{x, t})
+			of[t] = x
 		}
 	}
-	slices.SortStableFunc(trials, func(a, b one) int { return a.t.first.Compare(b.t.first) })
-	blocks := blocksOf(all)
-	for i, o := range trials {
+	trials := slices.SortedFunc(maps.Keys(of), func(a, b *trial) int {
+		return cmp.Or(a.first.Compare(b.first), cmp.Compare(blocks[a], blocks[b]), cmp.Compare(of[a].config.System, of[b].config.System))
+	})
+	w.res.Experiments, w.res.Trials = len(all), len(trials)
+	if err := w.run.Event(record.Event{At: trials[0].first, Kind: "phase", What: "run begins", Detail: "imported"}); err != nil {
+		return err
+	}
+	for _, t := range trials {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if i == 0 {
-			if err := run.Event(record.Event{At: o.t.first, Kind: "phase", What: "run begins", Detail: "imported"}); err != nil {
-				return err
-			}
-		}
-		if err := o.x.write(run, o.t, cells[keyOf(o.x)], blocks[o.t], res); err != nil {
+		if err := w.trial(of[t], t, blocks[t]); err != nil {
 			return err
 		}
-		if i == len(trials)-1 {
-			return run.Event(record.Event{At: o.t.lastSeen(), Kind: "phase", What: "run ends", Detail: "imported"})
-		}
 	}
-	return nil
+	return w.run.Event(record.Event{At: trials[len(trials)-1].lastSeen(), Kind: "phase", What: "run ends", Detail: "imported"})
 }
 
-// lastSeen is the last moment of which the trial has a record; what follows the
-// downloads is not counted.
+// lastSeen is the last moment of which the trial has a record; what follows the downloads
+// is not counted.
 func (t *trial) lastSeen() time.Time {
-	last := t.first
-	see := func(at time.Time) {
-		if at.After(last) {
-			last = at
-		}
-	}
+	times := []time.Time{t.first}
 	for _, of := range []map[string]*span{t.seeded, t.leechers} {
 		for _, s := range of {
-			see(s.start)
-			see(s.end)
+			times = append(times, s.start, s.end)
 		}
 	}
-	for name, all := range t.metrics {
+	for name, all := range t.progress {
 		if t.leechers[name] != nil && len(all) > 0 {
-			see(time.Unix(0, all[len(all)-1].at))
+			times = append(times, time.Unix(0, all[len(all)-1].at))
 		}
 	}
-	for _, s := range t.stages {
-		if s.name == "leeching" || s.name == "downloading" {
-			see(s.start)
-			see(s.end)
+	for _, e := range t.said {
+		if e.Stage == "leeching" || e.Stage == "downloading" {
+			times = append(times, e.Timestamp.Time)
 		}
 	}
-	return last
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
-// write records one trial.
-func (x *experiment) write(run *record.Run, t *trial, cell string, block int, res *Result) error {
-	res.Trials++
+// trial records one trial.
+func (w *writer) trial(x *experiment, t *trial, block int) error {
 	var epoch time.Time
 	for _, s := range t.leechers {
 		if !s.start.IsZero() && (epoch.IsZero() || s.start.Before(epoch)) {
@@ -359,29 +286,44 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 	if !timed {
 		epoch = t.first
 	}
-	w, err := run.Begin(cell, block, false, epoch)
+	rec, err := w.run.Begin(w.cells[x.cell()], block, false, epoch)
 	if err != nil {
 		return err
 	}
-	if err := w.Event(record.Event{At: epoch, Kind: "note", What: "imported", Detail: fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)}); err != nil {
-		return err
-	}
-	if err := x.events(w, t); err != nil {
-		return err
+	events := append([]record.Event{{At: epoch, Kind: "note", What: "imported", Detail: fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)}}, t.events()...)
+	for _, e := range events {
+		if err := rec.Event(e); err != nil {
+			return err
+		}
 	}
 	if !timed {
-		return w.Fail(fmt.Errorf("%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID, t.errorWords()))
+		return rec.Fail(fmt.Errorf("%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID, t.errorWords()))
 	}
-	names := x.nodes()
-	var end record.Trial
-	if words := t.errorWords(); words != "" {
-		end.Notes = append(end.Notes, "the study's runner"+words)
+	end, ops, marks := w.leechers(x, t, epoch)
+	if err := rec.Ops(ops); err != nil {
+		return err
 	}
-	var ops []record.Op
-	var marks []record.Mark
-	again, lost := 0, 0
-	lastSeen := t.lastSeen()
-	for node, name := range names {
+	if err := rec.Marks(marks); err != nil {
+		return err
+	}
+	end.Metrics = w.measure(ops)
+	byStart := func(a, b record.Op) int { return cmp.Compare(a.Start, b.Start) }
+	end.Metrics["start_spread"] = time.Duration(slices.MaxFunc(ops, byStart).Start - slices.MinFunc(ops, byStart).Start).Seconds()
+	end.Seconds = time.Duration(ops[len(ops)-1].LastByte).Seconds()
+	return rec.End(end)
+}
+
+// leechers reads what the leechers of a trial did, and what is wrong with it.
+func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.Trial, ops []record.Op, marks []record.Mark) {
+	note := func(holds bool, format string, args ...any) {
+		if holds {
+			end.Notes = append(end.Notes, fmt.Sprintf(format, args...))
+		}
+	}
+	words := t.errorWords()
+	note(words != "", "the study's runner%s", words)
+	again, lost, lastSeen := 0, 0, t.lastSeen()
+	for node, name := range x.nodes() {
 		role := -1.0
 		switch {
 		case t.leechers[name] != nil:
@@ -394,73 +336,49 @@ func (x *experiment) write(run *record.Run, t *trial, cell string, block int, re
 			continue
 		}
 		f := t.fetchOf(x.config, name, node, epoch, lastSeen)
-		res.Leechers++
+		w.res.Leechers++
 		if f.op.Outcome != record.OK {
-			res.Unfinished++
+			w.res.Unfinished++
 		}
 		if f.op.Class == classLost {
 			lost++
 		}
 		if f.earlier > 0 {
-			end.Notes = append(end.Notes, f.clockNote(name))
-			if !slices.Contains(end.Invalid, record.ReasonClocks) {
-				end.Invalid = append(end.Invalid, record.ReasonClocks)
-			}
+			end.Invalid = []string{record.ReasonClocks}
 		}
-		if t.leechers[name].start.IsZero() {
-			end.Notes = append(end.Notes, fmt.Sprintf("the request of %s was not recorded: it is timed from the first of the others", name))
-		}
+		note(f.earlier > 0, "the clock of %s is at least %s behind the runner's: its first record came before the request", name, record.Span(f.earlier))
+		note(t.leechers[name].start.IsZero(), "the request of %s was not recorded: it is timed from the first of the others", name)
 		again += f.again
-		ops = append(ops, f.op)
-		marks = append(marks, f.marks...)
+		ops, marks = append(ops, f.op), append(marks, f.marks...)
 	}
-	if want := x.config.Nodes.Size - x.config.Seeders; len(ops) != want {
-		end.Notes = append(end.Notes, fmt.Sprintf("%d leechers have a record, %d were to be there", len(ops), want))
-	}
-	if again > 0 {
-		end.Notes = append(end.Notes, fmt.Sprintf("%d pieces were downloaded more than once", again))
-	}
-	if lost > 0 {
-		end.Notes = append(end.Notes, fmt.Sprintf("%d leechers completed by the runner's word and lack their last records: when they did is not known", lost))
-	}
+	want := x.config.Nodes.Size - x.config.Seeders
+	note(len(ops) != want, "%d leechers have a record, %d were to be there", len(ops), want)
+	note(again > 0, "%d pieces were downloaded more than once", again)
+	note(lost > 0, "%d leechers completed by the runner's word and lack their last records: when they did is not known", lost)
 	slices.SortStableFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
-	if err := w.Ops(ops); err != nil {
-		return err
-	}
-	if err := w.Marks(marks); err != nil {
-		return err
-	}
-	end.Metrics = measure(ops, x.config.FileSize)
-	end.Seconds = time.Duration(ops[len(ops)-1].LastByte).Seconds()
-	return w.End(end)
+	return end, ops, marks
 }
 
 // errorWords is what the runner said of the trial's failure.
 func (t *trial) errorWords() string {
-	if t.status != nil && t.status.Error != nil {
-		return " reports an error: " + *t.status.Error
-	}
-	for _, s := range t.stages {
-		if s.err != "" {
-			return " reports an error while " + s.name + ": " + s.err
+	words := ""
+	for _, e := range t.said {
+		switch {
+		case e.Error != "" && e.Type == typeStatus:
+			return " reports an error: " + e.Error
+		case e.Error != "" && words == "":
+			words = " reports an error while " + e.Stage + ": " + e.Error
 		}
 	}
-	return ""
+	return words
 }
 
-// events records the stages and the seeding.
-func (x *experiment) events(w *record.TrialWriter, t *trial) error {
-	for _, s := range t.stages {
-		e := record.Event{At: s.start, Kind: "phase", What: s.name, Detail: s.err, Took: s.end.Sub(s.start)}
-		switch {
-		case s.start.IsZero():
-			e.What, e.At, e.Took = s.name+eventEnds, s.end, 0
-		case s.end.IsZero():
-			e.What, e.Took = s.name+eventBegins, 0
-		}
-		if err := w.Event(e); err != nil {
-			return err
+// events are the stages and the seeding.
+func (t *trial) events() (all []record.Event) {
+	for _, e := range t.said {
+		if e.Type == typeStage {
+			all = append(all, record.Event{At: e.Timestamp.Time, Kind: "phase", What: e.Stage + " " + e.Boundary + "s", Detail: e.Error})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.seeded)) {
@@ -468,20 +386,11 @@ func (x *experiment) events(w *record.TrialWriter, t *trial) error {
 		if s.start.IsZero() {
 			continue
 		}
-		took := time.Duration(0)
+		e := record.Event{At: s.start, Kind: "node", What: "seeded", Detail: name}
 		if !s.end.IsZero() {
-			took = s.end.Sub(s.start)
+			e.Took = s.end.Sub(s.start)
 		}
-		if err := w.Event(record.Event{At: s.start, Kind: "node", What: eventSeeded, Detail: name, Took: took}); err != nil {
-			return err
-		}
+		all = append(all, e)
 	}
-	return nil
+	return all
 }
-
-// Events of an imported trial.
-const (
-	eventSeeded = "seeded"  // a node was given the content
-	eventBegins = " begins" // after the name of a stage of which no end was recorded
-	eventEnds   = " ends"   // likewise, no beginning
-)

@@ -19,6 +19,7 @@ import (
 
 	plan "github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
 
 // What is imported are the numbers of the log: times of each leecher since its
@@ -82,7 +83,7 @@ func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
 func shipped(all []logged, experiment string, vector bool) []map[string]any {
 	var docs []map[string]any
 	for _, l := range all {
-		pod := map[string]any{"pod_name": l.pod, "pod_labels": map[string]string{labelExperiment: experiment, labelGroup: "g1", labelApp: appName}}
+		pod := map[string]any{"pod_name": l.pod, "pod_labels": map[string]string{labelExperiment: experiment, labelGroup: "g1"}}
 		doc := map[string]any{"message": "INFO " + l.text(), "timestamp": "2025-02-20T10:00:00Z"}
 		if vector {
 			doc["kubernetes"] = pod
@@ -152,7 +153,7 @@ func TestFormsOfALog(t *testing.T) {
 		if d := cmp.Diff(expected, factsOfTrials(t, got)); d != "" {
 			t.Errorf("%s (-want +got):\n%.2000s", name, d)
 		}
-		if res.Counts.Cut+res.Counts.Incomplete+res.Counts.Homeless+res.Counts.Duplicates != 0 || len(res.Left) > 0 {
+		if res.Counts.Cut+res.Counts.Incomplete+res.Counts.Unassigned+res.Counts.Duplicates != 0 || len(res.Left) > 0 {
 			t.Errorf("%s: %+v", name, res)
 		}
 	}
@@ -204,7 +205,7 @@ func TestADamagedLog(t *testing.T) {
 	}
 	c := res.Counts
 	// The two plain records of 10 lines are no records; of the configuration the second is not one more.
-	if want := int64(len(delugeStudy.logs()) - 1); c.Duplicates != want || c.Cut != 2 || c.Incomplete != 2 || c.Homeless != 1 || c.Unknown["metric"] != 2 {
+	if want := int64(len(delugeStudy.logs()) - 1); c.Duplicates != want || c.Cut != 2 || c.Incomplete != 2 || c.Unassigned != 1 || c.Unknown["metric"] != 2 {
 		t.Errorf("%d duplicates of %d: %+v", c.Duplicates, want, c)
 	}
 	words := strings.Join(res.Words(), "\n")
@@ -378,7 +379,7 @@ func TestNodesOfTheSameNames(t *testing.T) {
 	later := delugeStudy
 	later.begin = later.begin.Add(time.Hour)
 	r, res := imported(t, write2(t, "a.log", plainLog(append(delugeStudy.logs(), later.logs()...)...)...), write2(t, "b.log", plainLog(other.logs()...)...))
-	if res.Experiments != 3 || res.Trials != 12 || res.Unfinished != 0 || res.Counts.Homeless+res.Counts.Duplicates != 0 {
+	if res.Experiments != 3 || res.Trials != 12 || res.Unfinished != 0 || res.Counts.Unassigned+res.Counts.Duplicates != 0 {
 		t.Errorf("%+v", res)
 	}
 	slow := 0
@@ -399,7 +400,7 @@ func TestNothingToImport(t *testing.T) {
 		"no config": write2(t, "x.log", plainLog(noConfig...)...),
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
-		_, err := Import(t.Context(), []string{file}, Options{Dir: dir})
+		_, err := Import(t.Context(), []string{file}, Options{Dir: dir, Measure: disseminate.TimesOf})
 		if !errors.Is(err, ErrNothing) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -436,15 +437,15 @@ func TestImportsThatAreRefused(t *testing.T) {
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := Import(t.Context(), []string{nested}, Options{Dir: dir}); err == nil || errors.Is(err, ErrNothing) {
+	if _, err := Import(t.Context(), []string{nested}, Options{Dir: dir, Measure: disseminate.TimesOf}); err == nil || errors.Is(err, ErrNothing) {
 		t.Errorf("nested: %v", err)
 	}
-	if _, err := Import(interrupted, []string{plain}, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
+	if _, err := Import(interrupted, []string{plain}, Options{Dir: dir, Measure: disseminate.TimesOf}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 	defer func(was int) { room = was }(room)
 	room = 1 << 10
-	if _, err := Import(t.Context(), []string{plain}, Options{Dir: dir}); !errors.Is(err, ErrTooMuch) {
+	if _, err := Import(t.Context(), []string{plain}, Options{Dir: dir, Measure: disseminate.TimesOf}); !errors.Is(err, ErrTooMuch) {
 		t.Errorf("too much: %v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {

@@ -1,7 +1,6 @@
 package studylog
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -27,72 +26,65 @@ type fetch struct {
 	again   int           // pieces that it got more than once
 }
 
-// fetchOf reads a leecher's records. The trial's epoch is the first request of
-// any of its leechers; lastSeen is the last record of any of them.
+// fetchOf reads a leecher's records. The trial's epoch is the first request of any of its
+// leechers; lastSeen is the last record of any of them.
 func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.Time) fetch {
-	start := t.leechers[name].start
-	if start.IsZero() {
-		start = epoch
+	begun := time.Duration(0)
+	if start := t.leechers[name].start; !start.IsZero() {
+		begun = start.Sub(epoch)
 	}
-	begun := start.Sub(epoch)
 	f := fetch{op: record.Op{Kind: record.OpFetch, Worker: uint32(node), Length: c.FileSize, Intended: int64(begun), Start: int64(begun)}}
-	progress := newProgress(c)
-	before, last := begun, begun
-	percent := int64(0)
-	all := t.metrics[name]
+	pieces, last, percent := map[int64]bool{}, begun, int64(-1)
+	all := t.progress[name]
 	for i, m := range all {
 		at := time.Duration(m.at - epoch.UnixNano())
-		if at < begun {
-			f.earlier = max(f.earlier, begun-at)
-			at = begun
-		}
+		f.earlier = max(f.earlier, begun-at)
+		at = max(at, begun, 1) // a first byte at 0 would be none
 		if i == 0 {
-			f.op.FirstByte = int64(max(at, 1)) // 0 is none
-			at = time.Duration(f.op.FirstByte)
+			f.op.FirstByte = int64(at)
 		}
-		at = max(at, time.Duration(f.op.FirstByte))
-		progress.add(m.value)
+		if c.Unit == 1 { // bytes
+			f.op.Bytes = max(f.op.Bytes, wholeAt(int64(math.Round(m.value)), c.FileSize))
+		} else if piece := int64(math.Round(m.value)); pieces[piece] {
+			f.again++
+		} else {
+			pieces[piece] = true
+			f.op.Bytes = min(int64(len(pieces))*c.Unit, c.FileSize)
+		}
 		if i+1 < len(all) && all[i+1].at == m.at {
 			continue // what has the same time is one mark
 		}
-		done := progress.complete()
-		if now := progress.bytes * 100 / c.FileSize; now > percent || len(f.marks) == 0 || done || i == len(all)-1 {
+		done := f.op.Bytes == c.FileSize
+		if now := f.op.Bytes * 100 / c.FileSize; now > percent || done || i == len(all)-1 {
 			percent = now
-			f.marks = append(f.marks, record.Mark{Node: node, Before: before, Start: at, End: at, Verified: progress.bytes,
+			f.marks = append(f.marks, record.Mark{Node: node, Before: last, Start: at, End: at, Verified: f.op.Bytes,
 				Written: -1, Received: -1, Sent: -1, Peers: -1, Complete: done})
 		}
-		before, last = at, at
-		if done {
+		if last = at; done {
 			break
 		}
 	}
-	f.again = progress.again
-	f.op.Bytes, f.op.LastByte = progress.bytes, int64(last)
-	if !progress.complete() {
+	if f.op.Bytes < c.FileSize {
 		f.op.Outcome, f.op.Class = t.fate()
-		until := last
 		if f.op.Class != classLost { // it was watched on in vain
-			until = max(until, lastSeen.Sub(epoch))
+			last = max(last, lastSeen.Sub(epoch))
 		}
-		f.op.LastByte = int64(max(until, begun))
 	}
+	f.op.LastByte = int64(last)
 	return f
 }
 
 // fate is the outcome of a leecher that did not complete, by the records.
 func (t *trial) fate() (record.Outcome, string) {
-	s := t.stage("downloading")
-	failed := ""
-	for _, s := range t.stages {
-		if s.err != "" && s.name != "deleting" {
-			failed = s.err
+	completed, failed := false, ""
+	for _, e := range t.said {
+		completed = completed || e.Stage == "downloading" && e.Boundary == "end" && e.Error == ""
+		if e.Error != "" && e.Stage != "deleting" {
+			failed = e.Error
 		}
 	}
-	if t.status != nil && t.status.Error != nil {
-		failed = *t.status.Error
-	}
 	switch {
-	case s != nil && !s.end.IsZero() && s.err == "":
+	case completed:
 		return record.InFlight, classLost
 	case strings.Contains(failed, inTime):
 		return record.Deadline, "deadline"
@@ -102,50 +94,12 @@ func (t *trial) fate() (record.Outcome, string) {
 	return record.InFlight, classCut
 }
 
-// progress is how much of the content a leecher has, by its download metrics. A
-// unit of 1 means that they count bytes; a larger one that each names a piece of
-// that length, in the order of arrival.
-type progress struct {
-	size, unit int64
-	pieces     map[int64]bool
-	bytes      int64
-	again      int
-}
-
-func newProgress(c *config) *progress {
-	p := &progress{size: c.FileSize, unit: c.Unit}
-	if p.unit > 1 {
-		p.pieces = map[int64]bool{}
-	}
-	return p
-}
-
-func (p *progress) add(value float64) {
-	if p.unit == 1 {
-		p.bytes = max(p.bytes, min(int64(math.Round(value)), p.size))
-		if p.bytes == lastStep(p.size) {
-			p.bytes = p.size
-		}
-		return
-	}
-	piece := int64(math.Round(value))
-	if p.pieces[piece] {
-		p.again++
-		return
-	}
-	p.pieces[piece] = true
-	p.bytes = min(int64(len(p.pieces))*p.unit, p.size)
-}
-
-func (p *progress) complete() bool { return p.bytes == p.size }
-
-// lastStep is the last value that an agent of the study logs for a file: it logs
-// each whole step of a hundredth, rounded down, and never what remains.
-func lastStep(size int64) int64 {
+// wholeAt is how much of a file a leecher has that reports so many bytes. The study's
+// agents report each whole hundredth, rounded down, and never what remains.
+func wholeAt(bytes, size int64) int64 {
 	step := max(1, size/100)
-	return size / step * step
-}
-
-func (f *fetch) clockNote(name string) string {
-	return fmt.Sprintf("the clock of %s is at least %s behind the runner's: its first record came before the request", name, record.Span(f.earlier))
+	if bytes >= size/step*step {
+		return size
+	}
+	return bytes
 }

@@ -26,22 +26,22 @@ type Counts struct {
 	Cut        int64 // records that were cut off within
 	Incomplete int64 // records without a field that their type must have, or with an impossible one
 	Duplicates int64 // records that were there already
-	Homeless   int64 // download metrics of which no experiment is known
+	Unassigned int64 // download metrics of which no experiment is known
 	Unknown    map[string]int64
 	Files      int64
 	CutFiles   []string // compressed files that end too early
 }
 
-// stream is a sequence of records that one process, or all of one experiment,
-// wrote. A labelled one is of a single experiment.
+// stream is a sequence of records that one process, or all of one experiment, wrote. A
+// labelled one is of a single experiment.
 type stream struct {
 	name     string
 	file     string
 	labelled bool
 }
 
-// reader finds the records in files of all the forms that the study has. It holds
-// one record at a time, however large a file is.
+// reader finds the records in files of all the forms that the study has. It holds one
+// record at a time, however large a file is.
 type reader struct {
 	ctx    context.Context
 	counts *Counts
@@ -54,27 +54,31 @@ const (
 	kinds   = 20      // names that are listed of what was left out
 )
 
-var errTooLong = fmt.Errorf("a record is longer than %d bytes", longest)
+// contextReader ends with an error when the context is over.
+type contextReader struct {
+	ctx context.Context
+	in  io.Reader
+}
 
-// bounded is a file of which one record is read at a time: it ends with an error
-// when a record is too long or the context is over.
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.in.Read(p)
+}
+
+// bounded ends with an error when a record is too long.
 type bounded struct {
-	ctx  context.Context
 	in   io.Reader
 	left int
 }
-
-func (r *reader) bounded(in io.Reader) *bounded { return &bounded{r.ctx, in, longest} }
 
 // next begins another record.
 func (b *bounded) next() { b.left = longest }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	switch {
-	case b.ctx.Err() != nil:
-		return 0, context.Cause(b.ctx)
-	case b.left <= 0:
-		return 0, errTooLong
+	if b.left <= 0 {
+		return 0, fmt.Errorf("a record is longer than %d bytes", longest)
 	}
 	n, err := b.in.Read(p[:min(len(p), b.left)])
 	b.left -= n
@@ -83,40 +87,33 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // path reads a file, or all files below a directory.
 func (r *reader) path(name string) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return r.open(name)
-	}
 	return filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+		if err != nil || p != name && !d.Type().IsRegular() {
 			return err
 		}
-		return r.open(p)
+		f, err := os.Open(p)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || info.IsDir() {
+			return err
+		}
+		if err := r.file(filepath.ToSlash(p), &contextReader{r.ctx, f}, 0); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		return nil
 	})
 }
 
-func (r *reader) open(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := r.file(filepath.ToSlash(name), f, 0); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// file reads one file, compressed or not. What a compressed one that ends too
-// early has until there is used.
+// file reads one file, compressed or not. What a compressed one that ends too early has
+// until there is used.
 func (r *reader) file(name string, f io.Reader, depth int) error {
 	if depth > deepest {
 		return fmt.Errorf("%s: compressed or archived more than %d times", name, deepest)
 	}
 	in := bufio.NewReaderSize(f, 1<<16)
+	base := path.Base(name)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
@@ -126,36 +123,35 @@ func (r *reader) file(name string, f io.Reader, depth int) error {
 		if strings.HasSuffix(name, ".tgz") {
 			plain = strings.TrimSuffix(name, ".tgz") + ".tar"
 		}
-		err = r.file(plain, z, depth+1)
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			if len(r.counts.CutFiles) < kinds {
-				r.counts.CutFiles = append(r.counts.CutFiles, path.Base(name))
-			}
-			return nil
+		if err = r.file(plain, z, depth+1); !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
 		}
-		return err
+		if len(r.counts.CutFiles) < kinds {
+			r.counts.CutFiles = append(r.counts.CutFiles, base)
+		}
+		return nil
 	}
-	base := path.Base(name)
-	switch {
-	case strings.HasSuffix(base, ".tar"):
+	if strings.HasSuffix(base, ".tar") {
 		return r.archive(name, in, depth)
-	case strings.HasSuffix(base, ".csv"):
-		r.counts.Files++
-		return r.table(name, r.bounded(in))
-	case strings.HasSuffix(base, typeConfig+".jsonl"):
-		r.counts.Files++
-		return r.configs(name, r.bounded(in))
-	case strings.HasSuffix(base, ".json"):
-		r.counts.Files++
-		return r.documents(name, in)
 	}
 	r.counts.Files++
+	switch {
+	case strings.HasSuffix(base, ".csv"):
+		return r.table(name, &bounded{in, longest})
+	case strings.HasSuffix(base, typeConfig+".jsonl"):
+		b := &bounded{in, longest}
+		return r.values(json.NewDecoder(b), b, func(raw json.RawMessage) error {
+			e, err := parse(raw, strings.TrimSuffix(base, ".jsonl"))
+			return r.entry(ofDirectory(name), e, err)
+		})
+	case strings.HasSuffix(base, ".json"):
+		return r.documents(name, in)
+	}
 	return r.lines(name, in)
 }
 
 func (r *reader) archive(name string, f io.Reader, depth int) error {
-	t := tar.NewReader(f)
-	for {
+	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -171,9 +167,8 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 	}
 }
 
-// lines reads a log: lines of any program that contain records, or the JSON
-// of a shipper around such lines. What is left of a line that is too long is no
-// record.
+// lines reads a log: lines of any program that contain records, or the JSON of a shipper
+// around such lines. What is left of a line that is too long is no record.
 func (r *reader) lines(name string, in *bufio.Reader) error {
 	var line []byte
 	for {
@@ -185,8 +180,7 @@ func (r *reader) lines(name string, in *bufio.Reader) error {
 			continue
 		}
 		if len(line) > longest {
-			r.counts.Lines++
-			r.counts.Cut++
+			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
 		} else if len(line) > 0 {
 			if err := r.line(name, string(line)); err != nil {
 				return err
@@ -195,11 +189,7 @@ func (r *reader) lines(name string, in *bufio.Reader) error {
 		line = line[:0]
 		if errors.Is(err, io.EOF) {
 			return nil
-		}
-		if err == nil && r.ctx.Err() != nil {
-			err = context.Cause(r.ctx)
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
 	}
@@ -212,7 +202,7 @@ func (r *reader) line(name, line string) error {
 	r.counts.Lines++
 	if strings.HasPrefix(line, "{") {
 		var d document
-		if err := json.Unmarshal([]byte(line), &d); err == nil && d.shipped() {
+		if err := json.Unmarshal([]byte(line), &d); err == nil && d.line() != nil {
 			return r.document(name, &d)
 		} else if err != nil && strings.Contains(line, `"message"`) && strings.Contains(line, marker) {
 			r.counts.Cut++
@@ -228,12 +218,13 @@ func (r *reader) line(name, line string) error {
 
 func (r *reader) message(s stream, text string) error {
 	e, found, err := find(text)
-	if found {
-		return r.entry(s, e, err)
+	if !found {
+		return nil
 	}
-	return nil
+	return r.entry(s, e, err)
 }
 
+// entry takes a record, or counts why it cannot be used.
 func (r *reader) entry(s stream, e entry, err error) error {
 	switch {
 	case err == nil:
@@ -266,199 +257,118 @@ type document struct {
 
 // Labels of the study's pods.
 const (
-	labelApp        = "app.kubernetes.io/name"
 	labelExperiment = "app.kubernetes.io/instance"
 	labelGroup      = "app.kubernetes.io/part-of"
-	appName         = "codex-benchmarks"
 )
 
-func (d *document) shipped() bool { return d.Message != nil || d.Source != nil && d.Source.shipped() }
-
-func (r *reader) document(name string, d *document) error {
+// line is the document that has the line; nil: there is none.
+func (d *document) line() *document {
 	if d.Source != nil {
 		d = d.Source
 	}
 	if d.Message == nil {
 		return nil
 	}
-	labels, pod := d.PodLabels, d.PodName
-	if d.Kubernetes != nil {
-		labels, pod = d.Kubernetes.PodLabels, d.Kubernetes.PodName
+	return d
+}
+
+func (r *reader) document(name string, d *document) error {
+	if d = d.line(); d == nil {
+		return nil
 	}
-	s := stream{name: labels[labelGroup] + "/" + labels[labelExperiment], file: name, labelled: labels[labelExperiment] != ""}
-	if !s.labelled {
-		s.name = name + " " + pod
+	about := d
+	if d.Kubernetes != nil {
+		about = d.Kubernetes
+	}
+	s := stream{name: name + " " + about.PodName, file: name}
+	if labels := about.PodLabels; labels[labelExperiment] != "" {
+		s.name, s.labelled = labels[labelGroup]+"/"+labels[labelExperiment], true
 	}
 	return r.message(s, *d.Message)
 }
 
-// documents reads a file that is one JSON value: the answer of Elasticsearch, or
-// a list of documents. A file of lines is read as such.
+// documents reads a file that is one JSON value: the answer of Elasticsearch, or an
+// object with a list of documents. A file of lines is read as such.
 func (r *reader) documents(name string, in *bufio.Reader) error {
 	head, _ := in.Peek(in.Size()) // a short file is shorter
-	if key, _ := listed(json.NewDecoder(bytes.NewReader(head)), func() {}); key == "" {
+	if !toList(json.NewDecoder(bytes.NewReader(head)), &bounded{}) {
 		return r.lines(name, in)
 	}
-	b := r.bounded(in)
+	b := &bounded{in, longest}
 	dec := json.NewDecoder(b)
-	_, err := listed(dec, b.next)
-	for err == nil && dec.More() {
+	toList(dec, b)
+	return r.values(dec, b, func(raw json.RawMessage) error {
 		var d document
-		b.next()
-		err = dec.Decode(&d)
-		if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
-			r.counts.Lines, r.counts.Cut, err = r.counts.Lines+1, r.counts.Cut+1, nil
-		} else if err == nil {
-			r.counts.Lines++
-			if err := r.document(name, &d); err != nil {
-				return err
-			}
+		if json.Unmarshal(raw, &d) != nil {
+			r.counts.Cut++
+			return nil
+		}
+		return r.document(name, &d)
+	})
+}
+
+// toList goes to the first element of the list that is called documents or hits; false:
+// there is no such list.
+func toList(dec *json.Decoder, b *bounded) bool {
+	for last := ""; ; b.next() {
+		t, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if t == json.Delim('[') && (last == "documents" || last == "hits") {
+			return true
+		}
+		last, _ = t.(string)
+	}
+}
+
+// values decodes one JSON value after the other, to the end of their list or file. One
+// that is cut off or too long ends that, too: what was there is used.
+func (r *reader) values(dec *json.Decoder, b *bounded, use func(json.RawMessage) error) error {
+	for b.next(); dec.More(); b.next() {
+		var raw json.RawMessage
+		r.counts.Lines++
+		if dec.Decode(&raw) != nil {
+			r.counts.Cut++
+			break
+		}
+		if err := use(raw); err != nil {
+			return err
 		}
 	}
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
-	if err != nil { // the file ends too early, or a document is too long: what was there is used
-		r.counts.Cut++
-	}
 	return nil
 }
 
-// listed goes to the first element of the list of documents, and says under which
-// key that is: documents, or hits within hits. Empty: there is no such list.
-func listed(dec *json.Decoder, next func()) (key string, err error) {
-	depth, within := 0, ""
-	for isKey := false; ; {
-		next()
-		t, err := dec.Token()
-		if err != nil {
-			return "", err
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			list := t == json.Delim('[')
-			if depth == 0 && list {
-				return "", nil
-			}
-			if list && (depth == 1 && key == "documents" || depth == 2 && within == "hits" && key == "hits") {
-				return key, nil
-			}
-			if depth == 1 {
-				within = key
-			}
-			depth++
-			isKey = !list
-			if list { // its values are of no interest
-				for dec.More() {
-					next()
-					if err := skip(dec, next); err != nil {
-						return "", err
-					}
-				}
-			}
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			if depth--; depth == 0 {
-				return "", nil
-			}
-			isKey = true
-			continue
-		}
-		if depth == 0 {
-			return "", nil
-		}
-		if isKey {
-			key, _ = t.(string)
-		}
-		isKey = !isKey
-	}
-}
-
-// skip reads one value, token by token.
-func skip(dec *json.Decoder, next func()) error {
-	for depth := 0; ; {
-		next()
-		t, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
-}
-
-// ofDirectory is the stream of a directory into which the study's program has
-// split the records of one experiment.
+// ofDirectory is the stream of a directory into which the study's program has split the
+// records of one experiment.
 func ofDirectory(name string) stream {
 	return stream{name: path.Dir(name), file: path.Dir(name), labelled: true}
 }
 
-func (r *reader) configs(name string, in *bounded) error {
-	kind := strings.TrimSuffix(path.Base(name), ".jsonl")
-	dec := json.NewDecoder(in)
-	for {
-		var raw json.RawMessage
-		in.next()
-		err := dec.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
-		}
-		r.counts.Lines++
-		if err != nil {
-			r.counts.Cut++
-			return nil
-		}
-		e, err := parse(raw, kind)
-		if err := r.entry(ofDirectory(name), e, err); err != nil {
-			return err
-		}
-	}
-}
-
-// table reads one of the tables into which the study's program splits records;
-// its name is their type.
+// table reads one of the tables into which the study's program splits records; its name
+// is their type.
 func (r *reader) table(name string, in *bounded) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
-	rows := csv.NewReader(in)
-	rows.FieldsPerRecord = -1
-	rows.ReuseRecord = true
-	first, err := rows.Read()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	head := append([]string{}, first...)
-	for {
-		in.next()
+	var head []string
+	for rows := csv.NewReader(in); ; in.next() {
 		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
+		var broken *csv.ParseError
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
+		case errors.As(err, &broken):
+			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
+			continue
+		case err != nil:
+			return err
+		case head == nil:
+			head = row
+			continue
 		}
 		r.counts.Lines++
-		var broken *csv.ParseError
-		if errors.As(err, &broken) {
-			r.counts.Cut++
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if len(row) != len(head) {
-			r.counts.Cut++
-			continue
-		}
 		e, err := fromRow(kind, head, row)
 		if err := r.entry(ofDirectory(name), e, err); err != nil {
 			return err
@@ -466,8 +376,8 @@ func (r *reader) table(name string, in *bounded) error {
 	}
 }
 
-// fromRow makes a record of a table's row: as JSON, so that there is one reading
-// of records.
+// fromRow makes a record of a table's row: as JSON, so that there is one reading of
+// records.
 func fromRow(kind string, head, row []string) (entry, error) {
 	fields := map[string]any{}
 	for i, key := range head {

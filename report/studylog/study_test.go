@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
 
 // study makes logs such as the study's programs write. It is written from the
@@ -240,7 +241,7 @@ func split(t *testing.T, dir string, all []logged) {
 func imported(t *testing.T, files ...string) (*record.Reader, *Result) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	res, err := Import(t.Context(), files, Options{Dir: dir, Version: "test"})
+	res, err := Import(t.Context(), files, Options{Dir: dir, Version: "test", Measure: disseminate.TimesOf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 	s.ops, s.marks, s.events, s.edges = nil, nil, nil, 0
 	sum := record.NewSummary()
 	begun := time.Now()
-	load, err := s.runner.Trial(ctx, s.cell, s.seed, scenario.Sink{
+	load, err := s.runner.Trial(ctx, s.cell, s.seed, scenariotest.Sink(scenario.Sink{
 		Epoch: begun, Number: s.number,
 		Begin: func() { s.edges++ }, End: func() { s.edges++ },
 		Block: func(b []byte) error {
@@ -136,7 +136,7 @@ func (s *swarmTest) trial(ctx context.Context) error {
 			s.events = append(s.events, e)
 			return nil
 		},
-	})
+	}))
 	s.load, s.took = load, time.Since(begun)
 	s.m = Scenario{}.Measure(scenario.Measured{Cell: s.cell, Summary: sum, Load: load, Ops: slices.Values(s.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 	for _, n := range s.nodes {

@@ -163,6 +163,21 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 	put("first_byte", stats.ProductLimit(first, 0.5))
 }
 
+// TimesOf are the metrics that follow from the operations of leechers alone, where
+// nothing says when they had all on disk.
+func TimesOf(ops []record.Op) map[string]float64 {
+	m, all := map[string]float64{}, make([]leecherOp, len(ops))
+	for i, op := range ops {
+		all[i] = leecherOp{int(op.Worker), op, record.Op{Outcome: record.InFlight}}
+	}
+	swarmTimes(all, m, func(key string, v float64) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			m[key] = v
+		}
+	})
+	return m
+}
+
 // swarmPolls are the metrics of how the leechers were asked.
 func swarmPolls(in *scenario.Measured, put func(string, float64)) {
 	known := func(kind string) []float64 { return slices.DeleteFunc(in.EachDetail(kind), math.IsNaN) }

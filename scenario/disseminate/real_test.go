@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
@@ -51,7 +52,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		var ops []record.Op
 		var marks []record.Mark
 		var once sync.Once
-		load, err := r.Trial(systemtest.Context(t), cell, uint64(number), scenario.Sink{
+		load, err := r.Trial(systemtest.Context(t), cell, uint64(number), scenariotest.Sink(scenario.Sink{
 			Epoch: time.Now(), Number: number,
 			Block: func(b []byte) error {
 				all, err := record.DecodeBlock(b, nil)
@@ -72,7 +73,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 					})
 				}
 			},
-		})
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}

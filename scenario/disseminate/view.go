@@ -157,11 +157,15 @@ func spreadStart(r *analysis.Result) []analysis.Case {
 	})
 }
 
-// noSharing leaves the raw baseline out, whose leechers pass nothing on by design.
+// noSharing leaves raw baselines out, whose leechers pass nothing on by design.
 func noSharing(r *analysis.Result) []analysis.Case {
+	alone := map[string]bool{}
+	for _, s := range r.Frame.Plan.Experiment.Systems {
+		alone[s.Name] = s.Alone
+	}
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		s := c.Metrics["seeder_share"]
 		x.Value = s.Median
-		return s.N > 0 && s.Median > nearlyAll && c.Plan.Disseminate.Nodes-c.Plan.Disseminate.Seeders > 1 && r.System(c.System).Use != "fanout"
+		return s.N > 0 && s.Median > nearlyAll && c.Plan.Disseminate.Nodes-c.Plan.Disseminate.Seeders > 1 && !alone[c.System]
 	})
 }

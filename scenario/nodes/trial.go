@@ -140,9 +140,6 @@ func (t *Trial) Now() time.Duration { return max(1, time.Since(t.Sink.Epoch)) }
 
 // Event records something that happened in the trial, at a moment since the epoch.
 func (t *Trial) Event(kind, what, detail string, at, took time.Duration) {
-	if t.Sink.Event == nil {
-		return
-	}
 	err := t.Sink.Event(record.Event{At: t.Sink.Epoch.Add(at), Kind: kind, What: what, Detail: detail, Took: took})
 	if err != nil {
 		t.fail(err)
@@ -181,9 +178,7 @@ var ErrOver = errors.New("the trial's load is over")
 // decided what becomes of each. cpu is what it took of this process, in seconds.
 func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 	t.traffic = t.Links.traffic(ctx)
-	if t.Sink.Begin != nil {
-		t.Sink.Begin()
-	}
+	t.Sink.Begin()
 	before := scenario.SelfCPU()
 	err = t.run(ctx)
 	cpu = scenario.SelfCPU() - before
@@ -195,9 +190,7 @@ func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 		}
 		t.traffic[i] = since
 	}
-	if t.Sink.End != nil {
-		t.Sink.End()
-	}
+	t.Sink.End()
 	t.conclude(err == nil)
 	return cpu, err
 }
@@ -446,11 +439,8 @@ func (t *Trial) Record(ops []record.Op) error {
 	for part := range slices.Chunk(ops, record.BlockSize) {
 		errs = append(errs, t.Sink.Block(record.AppendBlock(nil, part)))
 	}
-	if t.Sink.Marks != nil {
-		slices.SortStableFunc(t.marks, func(a, b record.Mark) int { return int(a.End - b.End) })
-		errs = append(errs, t.Sink.Marks(t.marks))
-	}
-	return errors.Join(errs...)
+	slices.SortStableFunc(t.marks, func(a, b record.Mark) int { return int(a.End - b.End) })
+	return errors.Join(append(errs, t.Sink.Marks(t.marks))...)
 }
 
 // Loaded is what the trial says of itself: what all such trials have in common. With the

@@ -2,7 +2,9 @@ package overhead
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -25,31 +27,50 @@ type action struct {
 	accepted func() system.Ref // what must become durable before the next; nil: nothing
 }
 
-// action prepares, untimed, the n-th operation of a worker; n = -1 primes.
+// action prepares, untimed, the n-th operation of a worker; n = -1 primes. What the
+// operation asks of the node was checked when it was prepared, see unfit.
 func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
+	c := t.content(worker, n)
+	w, _ := wantOf(t.cell)
+	set := t.sets[w.set]
+	i := 0
+	if len(set) > t.o.Concurrency { // else each worker has one of its own, or there is none
+		i = pick(len(set), t.o.Concurrency, worker, n)
+	}
 	switch t.o.Operation {
 	case "put":
-		return t.put(t.content(worker, n)), nil
+		return t.put(record.OpPut, c, t.node.Put), nil
 	case "put-durable":
-		return t.putDurable(t.content(worker, n))
+		s := t.node.(system.Settler)
+		a := t.put(record.OpPutDurable, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+			ref, err := t.node.Put(ctx, name, size, r)
+			if err == nil {
+				err = s.Settle(ctx, ref)
+			}
+			return ref, err
+		})
+		a.accepted = nil
+		return a, nil
 	case "put-dir":
-		return t.putIn(t.directories[worker], t.content(worker, n))
+		d, dir := t.node.(system.Directory), t.directories[worker]
+		return t.put(record.OpPutDir, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+			return d.PutIn(ctx, dir, name, size, r)
+		}), nil
 	case "get":
-		set := t.sized[int64(t.cell.Data.Size)]
-		i := pick(len(set), t.o.Concurrency, worker, n)
 		return t.get(ctx, set[i], i)
 	case "range":
-		i := pick(len(t.ranged), t.o.Concurrency, worker, n)
-		return t.getRange(ctx, t.ranged[i], i, worker, n)
+		return t.getRange(ctx, set[i], i, worker, n)
 	case "stat":
-		set := t.sized[int64(t.cell.Data.Size)]
-		i := pick(len(set), t.o.Concurrency, worker, n)
 		return t.stat(ctx, set[i], i)
 	case "update":
-		set := t.mutable[int64(t.cell.Data.Size)]
-		return t.update(set[worker], worker, t.content(worker, n))
+		u, o := t.node.(system.Updater), set[worker]
+		return action{
+			kind: record.OpUpdate, object: uint32(worker), length: c.Size, sends: true,
+			do:       func(w *scenario.Operation) error { return u.Update(w.Ctx, o.ref, c.Size, w.Sending(c)) },
+			accepted: func() system.Ref { return o.ref },
+		}, nil
 	case "delete":
-		return t.remover(ctx, t.content(worker, n))
+		return t.remover(ctx, c)
 	}
 	return action{}, fmt.Errorf("overhead: there is no operation %q", t.o.Operation)
 }
@@ -67,56 +88,19 @@ func pick(objects, workers, worker, n int) int {
 	return worker + n%share*workers
 }
 
-func (t *trial) put(c workload.Content) action {
+// put prepares the storing of an object with store.
+func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) action {
 	var ref system.Ref
 	return action{
-		kind: record.OpPut, object: uint32(c.Index), length: c.Size, sends: true,
+		kind: kind, object: uint32(c.Index), length: c.Size, sends: true,
 		do: func(w *scenario.Operation) (err error) {
-			ref, err = t.node.Put(w.Ctx, t.name(c), c.Size, w.Sending(c))
+			ref, err = store(w.Ctx, t.name(c), c.Size, w.Sending(c))
 			t.Add(ref)
 			return err
 		},
-		after:    func() { t.store(object{ref, c}) },
+		after:    func() { t.stored(object{ref, c}) },
 		accepted: func() system.Ref { return ref },
 	}
-}
-
-func (t *trial) putDurable(c workload.Content) (action, error) {
-	s, ok := t.node.(system.Settler)
-	if !ok {
-		return action{}, t.cannot("say when an object is durable")
-	}
-	a := t.put(c)
-	var ref system.Ref
-	a.kind = record.OpPutDurable
-	a.do = func(w *scenario.Operation) (err error) {
-		ref, err = t.node.Put(w.Ctx, t.name(c), c.Size, w.Sending(c))
-		t.Add(ref)
-		if err != nil {
-			return err
-		}
-		return s.Settle(w.Ctx, ref)
-	}
-	a.after, a.accepted = func() { t.store(object{ref, c}) }, nil
-	return a, nil
-}
-
-func (t *trial) putIn(dir system.Ref, c workload.Content) (action, error) {
-	d, ok := t.node.(system.Directory)
-	if !ok {
-		return action{}, t.cannot("enter objects into directories")
-	}
-	var ref system.Ref
-	a := t.put(c)
-	a.kind = record.OpPutDir
-	a.do = func(w *scenario.Operation) (err error) {
-		ref, err = d.PutIn(w.Ctx, dir, t.name(c), c.Size, w.Sending(c))
-		t.Add(ref)
-		return err
-	}
-	a.after = func() { t.store(object{ref, c}) }
-	a.accepted = func() system.Ref { return ref }
-	return a, nil
 }
 
 // get prepares a read of the whole object.
@@ -126,13 +110,9 @@ func (t *trial) get(ctx context.Context, o object, index int) (action, error) {
 	})
 }
 
+// getRange prepares a read from anywhere in the object, the same for all systems.
 func (t *trial) getRange(ctx context.Context, o object, index, worker, n int) (action, error) {
-	r, ok := t.node.(system.Ranger)
-	if !ok {
-		return action{}, t.cannot("read ranges")
-	}
-	length := int64(t.cell.Data.Size)
-	// Anywhere in the object, and the same for all systems.
+	r, length := t.node.(system.Ranger), int64(t.cell.Data.Size)
 	where := rand.New(rand.NewPCG(t.seed, uint64(worker)<<32|uint64(n+1)))
 	off := where.Int64N(o.content.Size - length + 1)
 	return t.read(ctx, record.OpRange, o, index, off, length, func(w *scenario.Operation, to *scenario.Receiver) error {
@@ -150,9 +130,6 @@ func (t *trial) cool(ctx context.Context, ref system.Ref) error {
 }
 
 func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64, do func(*scenario.Operation, *scenario.Receiver) error) (action, error) {
-	if err := t.cool(ctx, o.ref); err != nil {
-		return action{}, err
-	}
 	var to *scenario.Receiver
 	return action{
 		kind: kind, object: uint32(index), offset: off, length: length,
@@ -163,58 +140,29 @@ func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index in
 			return do(w, to)
 		},
 		wrong: func() bool { return to != nil && to.Wrong },
-	}, nil
+	}, t.cool(ctx, o.ref)
 }
 
 func (t *trial) stat(ctx context.Context, o object, index int) (action, error) {
-	s, ok := t.node.(system.Stater)
-	if !ok {
-		return action{}, t.cannot("tell of an object without its bytes")
-	}
-	if err := t.cool(ctx, o.ref); err != nil {
-		return action{}, err
-	}
+	s := t.node.(system.Stater)
 	return action{kind: record.OpStat, object: uint32(index), do: func(w *scenario.Operation) error {
 		got, err := s.Stat(w.Ctx, o.ref)
 		if err == nil && got.Size >= 0 && got.Size != o.content.Size {
-			err = fmt.Errorf("stat: the size is not that of the object")
+			err = errors.New("stat: the size is not that of the object")
 		}
 		return err
-	}}, nil
-}
-
-func (t *trial) update(o object, index int, c workload.Content) (action, error) {
-	u, ok := t.node.(system.Updater)
-	if !ok {
-		return action{}, t.cannot("replace the content of an object")
-	}
-	return action{
-		kind: record.OpUpdate, object: uint32(index), length: c.Size, sends: true,
-		do:       func(w *scenario.Operation) error { return u.Update(w.Ctx, o.ref, c.Size, w.Sending(c)) },
-		accepted: func() system.Ref { return o.ref },
-	}, nil
+	}}, t.cool(ctx, o.ref)
 }
 
 // remover prepares the removal of an object that it stores for it.
 func (t *trial) remover(ctx context.Context, c workload.Content) (action, error) {
-	d, ok := t.node.(system.Deleter)
-	if !ok {
-		return action{}, t.cannot("remove objects")
+	ref, err := t.store(ctx, t.name(c), c, t.seeded)
+	if err == nil {
+		err = t.settle(ctx, ref)
 	}
-	var ref system.Ref
-	err := t.within(ctx, "store an object to remove", func(ctx context.Context) (err error) {
-		ref, err = t.runner.seed(ctx, t.name(c), c)
-		return err
-	})
-	if err != nil {
-		return action{}, err
-	}
-	t.keep(1, c.Size)
-	if err := t.settle(ctx, ref); err != nil {
-		return action{}, err
-	}
+	d := t.node.(system.Deleter)
 	return action{kind: record.OpDelete, object: uint32(c.Index),
 		do:    func(w *scenario.Operation) error { return d.Delete(w.Ctx, ref) },
-		after: func() { t.Removed(ref); t.keep(-1, -c.Size) },
-	}, nil
+		after: func() { t.removed(object{ref, c}) },
+	}, err
 }

@@ -230,7 +230,7 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 // nothing either: the trials are too noisy.
 const unsettled = 0.25
 
-func (f *fit) holds() analysis.Value {
+func (f *fit) holds(fits int) analysis.Value {
 	switch {
 	case f.model.Points == 0:
 		return analysis.Text("no fit")
@@ -240,7 +240,7 @@ func (f *fit) holds() analysis.Value {
 		return analysis.Text("yes")
 	}
 	no := analysis.Text("no")
-	if f.misfit >= misfit {
+	if f.misfit >= misfit && f.model.P <= misfitAlpha/float64(fits) {
 		no.Tone = analysis.Warn
 	}
 	return no
@@ -286,7 +286,7 @@ func (r *reading) costTable() analysis.Table {
 			from, to = min(from, n), max(to, n)
 		}
 		t.Rows = append(t.Rows, append(row, analysis.Number(float64(from)), analysis.Number(float64(to)), stays, analysis.Number(f.misfit),
-			analysis.Number(float64(len(f.trials))), f.holds(), analysis.Text(strings.Join(f.notes, "; "))))
+			analysis.Number(float64(len(f.trials))), f.holds(len(fits)), analysis.Text(strings.Join(f.notes, "; "))))
 	}
 	return t
 }

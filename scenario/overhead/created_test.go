@@ -68,7 +68,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, c := range cells {
-				load, err := runner.Trial(t.Context(), c, uint64(i), scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})
+				load, err := runner.Trial(t.Context(), c, uint64(i), scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }}))
 				if err != nil {
 					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
 				}
@@ -145,7 +145,7 @@ func TestCloseSaysWhatMayBeLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := runner.Trial(t.Context(), what, 1, scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }}); err != nil {
+		if _, err := runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})); err != nil {
 			t.Fatal(err)
 		}
 		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "5 operations that failed may each have left an object") {

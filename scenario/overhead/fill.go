@@ -2,8 +2,8 @@ package overhead
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -22,23 +22,20 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil
 	}()
-	t.tally.kinds = map[record.OpKind]*record.Summary{}
 	share := func(worker int) int { return (t.o.Objects - worker + t.o.Concurrency - 1) / t.o.Concurrency }
 	err := t.loop(ctx, share, 0, func(_ context.Context, worker, n int) (action, error) {
-		a := t.put(t.content(worker, n))
+		a := t.put(record.OpPut, t.content(worker, n), t.node.Put)
 		a.accepted = nil // all of them are waited for together
 		return a, nil
 	})
-	for _, o := range t.made {
-		t.patience.pending = append(t.patience.pending, o.ref)
-	}
+	t.patience.pending = append(t.patience.pending, t.made...)
 	if err == nil {
 		err = t.settleFilled(ctx)
 	}
 	if err != nil {
 		return t.load(cpu), err
 	}
-	there := append(append([]object{}, t.filled[size]...), t.made...)
+	there := slices.Concat(t.filled[size], t.made)
 	if len(there) > 0 {
 		if err := t.probe(ctx, there); err != nil {
 			return t.load(cpu), err
@@ -46,8 +43,7 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	}
 	load := t.load(cpu)
 	load.Details = append(load.Details, scenario.Fact(scenario.LoadHeld, held))
-	t.noteMedians(&load)
-	if t.tally.failed > 0 || t.unsettled {
+	if t.tally.failed > 0 || t.unsettled.Load() {
 		return load, nil
 	}
 	after, err := t.inventory(ctx)
@@ -56,33 +52,6 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	}
 	load.Details = append(load.Details, storedDetails(t.before, after)...)
 	return load, nil
-}
-
-// fillMedians are the metrics of a fill that are median times of one kind of operation.
-var fillMedians = [...]struct {
-	key, what string
-	kind      record.OpKind
-}{{"put_p50", "put", record.OpPut}, {"get_p50", "get", record.OpGet}, {"stat_p50", "stat", record.OpStat}}
-
-// medianTime is the median time of operations, those that were cut off taken as longer
-// than they were watched; false: it was not reached.
-func medianTime(s *record.Summary) (float64, bool) {
-	v := s.KaplanMeier(record.Duration, 0.5)
-	return v, s.Count(record.Duration) > 0 && !math.IsInf(v, 0)
-}
-
-// noteMedians notes which kinds of operations have no median time.
-func (t *trial) noteMedians(load *scenario.Load) {
-	for _, k := range fillMedians {
-		s := t.tally.kinds[k.kind]
-		if s == nil {
-			continue
-		}
-		cut := s.Censored(record.Duration)
-		if _, reached := medianTime(s); !reached && cut > 0 {
-			load.Notes = append(load.Notes, noteNoMedian(k.what, cut, s.Count(record.Duration)+cut))
-		}
-	}
 }
 
 // memoryMetrics are the metrics that follow from the operations one by one, of which
@@ -111,11 +80,9 @@ func memoryMetrics(in *scenario.Measured, put func(string, float64)) {
 		}
 		return
 	}
-	for _, k := range fillMedians {
-		if s := kinds[k.kind]; s != nil {
-			if v, reached := medianTime(s); reached {
-				put(k.key, v)
-			}
+	for key, kind := range map[string]record.OpKind{"put_p50": record.OpPut, "get_p50": record.OpGet, "stat_p50": record.OpStat} {
+		if s := kinds[kind]; s != nil && s.Count(record.Duration) > 0 { // cut-off ones are longer than they were watched
+			put(key, s.KaplanMeier(record.Duration, 0.5))
 		}
 	}
 	if held, told := in.Detail(record.DetailLoad, scenario.LoadHeld); told {

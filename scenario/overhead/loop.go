@@ -2,7 +2,6 @@ package overhead
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -78,11 +77,8 @@ func (t *trial) redial(ctx context.Context) error {
 		return nil
 	}
 	d, ok := t.node.(system.Redialer)
-	if !ok && t.onlyFresh() {
+	if !ok { // it does anyway
 		return nil
-	}
-	if !ok {
-		return t.cannot("be made to connect anew")
 	}
 	return t.within(ctx, "make it connect anew", d.Redial)
 }
@@ -168,8 +164,4 @@ func (t *trial) traffic() float64 {
 	}
 	rx, tx := t.site.Client.Traffic()
 	return rx + tx
-}
-
-func (t *trial) cannot(what string) error {
-	return fmt.Errorf("%s: it cannot %s", t.site.Use.Name, what)
 }

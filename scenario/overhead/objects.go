@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -27,10 +28,7 @@ type runner struct {
 	node  system.Store
 	notes []string
 
-	sized   map[int64][]object // by size, for get and stat
-	ranged  []object           // of range_of, for range
-	mutable map[int64][]object // by size, for update
-
+	sets   map[set][]object   // what cells read or change
 	filled map[int64][]object // by size, what fill has added
 	before *inventory         // before the first fill; nil: there is no fill, or the system does not report it
 	held   atomic.Int64       // objects of ours that are there
@@ -40,39 +38,47 @@ type runner struct {
 	patience patience
 }
 
-// want is a set of objects of one size that cells read or change.
-type want struct {
+// set names objects of one size that cells read or change.
+type set struct {
 	purpose string // "read", "range", "mutable", "fill"
 	size    experiment.Bytes
-	n       int
+}
+
+// want is so many of them.
+type want struct {
+	set
+	n int
+}
+
+// wantOf is what a cell needs; false: nothing.
+func wantOf(c experiment.Cell) (want, bool) {
+	o := c.Overhead
+	// Operations under way at once have an object each: what one makes cold, the
+	// other must not read. As many again are there to prime with, see pick.
+	n := max(c.Data.Objects, o.Concurrency) + o.Concurrency
+	switch o.Operation {
+	case "get", "stat":
+		return want{set{"read", c.Data.Size}, n}, true
+	case "range":
+		return want{set{"range", o.RangeOf}, n}, true
+	case "update":
+		return want{set{"mutable", c.Data.Size}, o.Concurrency}, true
+	case "fill":
+		return want{set{"fill", c.Data.Size}, 1}, true
+	}
+	return want{}, false
 }
 
 // wants are the sets that cells need, each once.
-func wants(cells []experiment.Cell) []want {
-	var all []want
-	need := func(purpose string, size experiment.Bytes, n int) {
-		for i, w := range all {
-			if w.purpose == purpose && w.size == size {
-				all[i].n = max(w.n, n)
-				return
-			}
-		}
-		all = append(all, want{purpose, size, n})
-	}
+func wants(cells []experiment.Cell) (all []want) {
 	for _, c := range cells {
-		o := c.Overhead
-		// Operations under way at once have an object each: what one makes cold, the
-		// other must not read. As many again are there to prime with, see pick.
-		n := max(c.Data.Objects, o.Concurrency) + o.Concurrency
-		switch o.Operation {
-		case "get", "stat":
-			need("read", c.Data.Size, n)
-		case "range":
-			need("range", o.RangeOf, n)
-		case "update":
-			need("mutable", c.Data.Size, o.Concurrency)
-		case "fill":
-			need("fill", c.Data.Size, 1)
+		w, any := wantOf(c)
+		i := slices.IndexFunc(all, func(x want) bool { return x.set == w.set })
+		switch {
+		case i >= 0:
+			all[i].n = max(all[i].n, w.n)
+		case any:
+			all = append(all, w)
 		}
 	}
 	return all
@@ -97,8 +103,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	node, _ := nodes[0].(system.Store) // else unfit
 	r := &runner{
 		CreatedObjects: scenario.NewCreatedObjects(site.Use),
-		site:           site, node: node, slow: map[slowKey]slowest{},
-		sized: map[int64][]object{}, mutable: map[int64][]object{}, filled: map[int64][]object{},
+		site:           site, node: node, slow: map[slowKey]slowest{}, sets: map[set][]object{}, filled: map[int64][]object{},
 	}
 	// What its options leave of what the kind of system can do.
 	can := system.Abilities(nodes[0])
@@ -117,16 +122,21 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 			err = errors.Join(err, r.Close(ctx))
 		}
 	}()
-	begun := time.Now()
+	begun, fills := time.Now(), false
 	for _, w := range wants(cells) {
-		if err := r.prepare(ctx, w); err != nil {
+		if w.purpose == "fill" {
+			fills, err = true, r.tryFill(ctx, w)
+		} else {
+			err = r.prepare(ctx, w)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	if err := r.settlePrepared(ctx); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Overhead.Operation == "fill" }) {
+	if fills {
 		if r.before, err = r.inventory(ctx); err != nil {
 			return nil, err
 		}
@@ -135,28 +145,40 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	return r, nil
 }
 
-// prepare stores one set.
-func (r *runner) prepare(ctx context.Context, w want) (err error) {
-	size := int64(w.size)
-	switch w.purpose {
-	case "read":
-		r.sized[size], err = r.grow(ctx, r.sized[size], w, r.seed)
-	case "range":
-		r.ranged, err = r.grow(ctx, r.ranged, w, r.seed)
-	case "mutable":
-		u, ok := r.node.(system.Updater)
-		if !ok {
-			return fmt.Errorf("%s: it has no mutable objects", r.site.Use.Name)
-		}
-		r.mutable[size], err = r.grow(ctx, r.mutable[size], w, func(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
-			ref, err := u.PutMutable(ctx, name, c.Size, c.Reader())
-			r.Add(ref)
-			return ref, err
-		})
-	case "fill":
-		return r.tryFill(ctx, w)
+// storeFunc stores an object in one of the ways that a system has.
+type storeFunc func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
+
+// seeded is the quickest.
+func (r *runner) seeded(ctx context.Context, name string, size int64, from io.Reader) (system.Ref, error) {
+	return system.Seed(ctx, r.node, name, size, from)
+}
+
+// store stores an object untimed.
+func (r *runner) store(ctx context.Context, name string, c workload.Content, store storeFunc) (ref system.Ref, err error) {
+	ref, err = store(ctx, name, c.Size, c.Reader())
+	r.Add(ref)
+	if err != nil {
+		return ref, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, experiment.Bytes(c.Size), err)
 	}
-	return err
+	r.keep(1, c.Size)
+	return ref, nil
+}
+
+// prepare stores one set.
+func (r *runner) prepare(ctx context.Context, w want) error {
+	store := r.seeded
+	if w.purpose == "mutable" {
+		store = r.node.(system.Updater).PutMutable
+	}
+	for i := range w.n {
+		c := r.contentOf(w.set, i)
+		ref, err := r.store(ctx, r.objectName(w.set, i), c, store)
+		if err != nil {
+			return err
+		}
+		r.sets[w.set] = append(r.sets[w.set], object{ref, c})
+	}
+	return nil
 }
 
 // tryFill puts one object and makes it cold. What fill adds it reads again, and
@@ -167,18 +189,15 @@ func (r *runner) tryFill(ctx context.Context, w want) error {
 	if !ok {
 		return nil
 	}
-	c := workload.Content{Seed: scenario.MixSeed(r.site.Seed, w.purpose, int64(w.size)), Size: int64(w.size)}
-	var ref system.Ref
+	o := object{content: r.contentOf(w.set, 0)}
 	err := r.within(ctx, "put an object", func(ctx context.Context) (err error) {
-		ref, err = r.node.Put(ctx, r.objectName(w, 0), c.Size, c.Reader())
+		o.ref, err = r.store(ctx, r.objectName(w.set, 0), o.content, r.node.Put)
 		return err
 	})
-	r.Add(ref)
 	if err != nil {
 		return nil
 	}
-	r.keep(1, c.Size)
-	err = r.within(ctx, "make it cold", func(ctx context.Context) error { return cooler.Cool(ctx, ref) })
+	err = r.within(ctx, "make it cold", func(ctx context.Context) error { return cooler.Cool(ctx, o.ref) })
 	if errors.Is(err, system.ErrWarm) {
 		return &scenario.UnfitError{System: r.site.Use.Name, Problems: []system.Problem{{
 			What: fmt.Sprintf("it cannot do the operation fill with objects of %s: what is put stays near the client, where reading it measures nothing (%v)", w.size, err),
@@ -186,37 +205,19 @@ func (r *runner) tryFill(ctx context.Context, w want) error {
 		}}}
 	}
 	d, ok := r.node.(system.Deleter)
-	if ok && r.within(ctx, "remove it", func(ctx context.Context) error { return d.Delete(ctx, ref) }) == nil {
-		r.Removed(ref)
-		r.keep(-1, -c.Size)
+	if ok && r.within(ctx, "remove it", func(ctx context.Context) error { return d.Delete(ctx, o.ref) }) == nil {
+		r.removed(o)
 	}
 	return nil
 }
 
-func (r *runner) seed(ctx context.Context, name string, c workload.Content) (system.Ref, error) {
-	ref, err := system.Seed(ctx, r.node, name, c.Size, c.Reader())
-	r.Add(ref)
-	return ref, err
+func (r *runner) objectName(s set, i int) string {
+	return fmt.Sprintf("plimsoll-%s-%d-%d-%06d", s.purpose, r.site.Seed, int64(s.size), i)
 }
 
-func (r *runner) objectName(w want, i int) string {
-	return fmt.Sprintf("plimsoll-%s-%d-%d-%06d", w.purpose, r.site.Seed, int64(w.size), i)
-}
-
-// grow makes a set of objects as long as it is wanted.
-func (r *runner) grow(ctx context.Context, set []object, w want, store func(context.Context, string, workload.Content) (system.Ref, error)) ([]object, error) {
-	for i := len(set); i < w.n; i++ {
-		// Mixed with purpose and size, so that two sets have no byte in common.
-		c := workload.Content{Seed: scenario.MixSeed(r.site.Seed, w.purpose, int64(w.size)), Index: uint64(i), Size: int64(w.size)}
-		name := r.objectName(w, i)
-		ref, err := store(ctx, name, c)
-		if err != nil {
-			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, w.size, err)
-		}
-		r.keep(1, c.Size)
-		set = append(set, object{ref, c})
-	}
-	return set, nil
+// contentOf mixes purpose and size into the seed, so that two sets have no byte in common.
+func (r *runner) contentOf(s set, i int) workload.Content {
+	return workload.Content{Seed: scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)), Index: uint64(i), Size: int64(s.size)}
 }
 
 // Close implements Runner.
@@ -226,4 +227,59 @@ func (r *runner) Close(ctx context.Context) error { return r.RemoveAll(ctx, r.no
 func (r *runner) keep(objects, bytes int64) {
 	r.held.Add(objects)
 	r.bytes.Add(bytes)
+}
+
+// removed notes that an object is there no longer.
+func (r *runner) removed(o object) {
+	r.Removed(o.ref)
+	r.keep(-1, -o.content.Size)
+}
+
+// stored notes what the trial has stored.
+func (t *trial) stored(o object) {
+	t.keep(1, o.content.Size)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = append(t.made, o)
+}
+
+// remove deletes what the trial has stored, where the system can, so that disks
+// do not fill. It is bounded, and what it cannot remove is said.
+func (t *trial) remove(ctx context.Context) {
+	d, ok := t.node.(system.Deleter)
+	if !ok || ctx.Err() != nil && t.site.Use.Mode != string(system.Attach) { // the whole deployment goes
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
+	defer cancel()
+	var left scenario.Removal
+	for _, o := range t.made {
+		if left.Try(ctx, func(ctx context.Context) error { return d.Delete(ctx, o.ref) }) {
+			t.removed(o)
+		}
+	}
+	if err := left.Err(); err != nil {
+		t.site.Event("note", "objects not removed", t.site.Use.Name+": "+err.Error(), 0)
+	}
+}
+
+// within does one step that surrounds operations, under a deadline of its own as
+// long as that of an operation. Its error says which step it was, and when the
+// deadline ended it, so.
+func (r *runner) within(ctx context.Context, what string, do func(context.Context) error) error {
+	return r.withinTime(ctx, r.site.Limits.Deadline.Std(), what, do)
+}
+
+func (r *runner) withinTime(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
+	cause := fmt.Errorf("it took longer than %s: %w", limit, context.DeadlineExceeded)
+	step, cancel := context.WithTimeoutCause(ctx, limit, cause)
+	defer cancel()
+	err := do(step)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && step.Err() != nil:
+		return fmt.Errorf("%s: %s: %w (%w)", r.site.Use.Name, what, cause, err)
+	}
+	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }

@@ -162,12 +162,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
 		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
 	}
-	put("system_rss_peak", in.Usage.SystemRSSPeak)
-	put("others_busy", in.Usage.OthersBusy)
-	put("box_cpu", in.Usage.BoxCPU)
-	put("emulator_thread", in.Usage.EmulatorThread)
-	put("busiest_cpu", in.Usage.BusiestCPU)
-	put("io_pressure", in.Usage.IOPressure)
+	scenario.PutUsage(in.Usage, put)
 	return m
 }
 

@@ -81,14 +81,14 @@ func (b *bench) trial(c experiment.Cell) (yield, error) {
 	summary := record.NewSummary()
 	var err error
 	b.trials++
-	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
+	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
 		had := len(y.ops)
 		var err error
 		if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
 			return err
 		}
 		return summary.Ops(y.ops[had:])
-	}})
+	}}))
 	y.metrics = Scenario{}.Measure(scenario.Measured{Cell: c, Summary: summary, Load: y.load, Ops: slices.Values(y.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
 	return y, err
 }
@@ -358,10 +358,10 @@ func TestOverheadEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		var ops []record.Op
 		begun := time.Now()
-		_, err := b.runner.Trial(ctx, what, 1, scenario.Sink{Epoch: begun, Block: func(block []byte) (err error) {
+		_, err := b.runner.Trial(ctx, what, 1, scenariotest.Sink(scenario.Sink{Epoch: begun, Block: func(block []byte) (err error) {
 			ops, err = record.DecodeBlock(block, ops)
 			return err
-		}})
+		}}))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}

@@ -2,8 +2,10 @@ package overhead
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -16,17 +18,19 @@ import (
 type tally struct {
 	count  int64     // operations timed
 	failed int64     // those that were not ok
-	cut    int64     // those of them that the experiment cut off
 	moved  int64     // bytes of objects
 	first  time.Time // start of the first
 	last   time.Time // end of the last
 	times  []float64 // seconds of those that were ok
 	spent            // of all of them; wire NaN: not counted, or not theirs alone
 
-	kinds  map[record.OpKind]*record.Summary // times by kind, where a trial has several; nil: it has one
-	phases map[string][]float64              // seconds, by phase
-	order  []string                          // of the phases
+	kinds  map[record.OpKind]*kindTally
+	phases map[string][]float64 // seconds, by phase
+	order  []string             // of the phases
 }
+
+// kindTally counts operations of one kind that were ok, or that the experiment cut off.
+type kindTally struct{ ok, cut int64 }
 
 // spent is what an operation took of us.
 type spent struct {
@@ -40,33 +44,29 @@ type spent struct {
 func (t *trial) record(op record.Op, c spent) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ops = append(t.ops, op)
-	if err := t.tally.add(op, c, t.sink.Epoch); err != nil {
-		return err
-	}
-	if t.sink.Progress != nil {
-		t.sink.Progress(t.tally.count, t.tally.moved)
-	}
-	if len(t.ops) >= record.BlockSize || time.Since(t.sent) > scenario.FlushEvery {
-		return t.send()
-	}
-	return nil
+	t.tally.add(op, c, t.sink.Epoch)
+	t.sink.Progress(t.tally.count, t.tally.moved)
+	return t.log.Add(op)
 }
 
-func (y *tally) add(op record.Op, c spent, epoch time.Time) error {
+func (y *tally) add(op record.Op, c spent, epoch time.Time) {
 	y.count++
 	y.moved += op.Bytes
 	y.took += c.took
 	y.content += c.content
 	y.cpu += c.cpu
 	y.wire += c.wire
+	if y.kinds[op.Kind] == nil {
+		y.kinds[op.Kind] = &kindTally{}
+	}
 	if op.Outcome == record.OK {
 		y.times = append(y.times, c.took.Seconds())
+		y.kinds[op.Kind].ok++
 	} else {
 		y.failed++
 	}
 	if !op.Outcome.Finished() {
-		y.cut++
+		y.kinds[op.Kind].cut++
 	}
 	start, end := epoch.Add(time.Duration(op.Start)), epoch.Add(time.Duration(op.LastByte))
 	if y.first.IsZero() || start.Before(y.first) {
@@ -75,13 +75,6 @@ func (y *tally) add(op record.Op, c spent, epoch time.Time) error {
 	if end.After(y.last) {
 		y.last = end
 	}
-	if y.kinds == nil {
-		return nil
-	}
-	if y.kinds[op.Kind] == nil {
-		y.kinds[op.Kind] = record.NewSummary()
-	}
-	return y.kinds[op.Kind].Ops([]record.Op{op})
 }
 
 func (y *tally) account(phases []system.Phase) {
@@ -91,21 +84,6 @@ func (y *tally) account(phases []system.Phase) {
 		}
 		y.phases[phase.Name] = append(y.phases[phase.Name], phase.Took.Seconds())
 	}
-}
-
-func (t *trial) flush() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.send()
-}
-
-func (t *trial) send() error {
-	if len(t.ops) == 0 {
-		return nil
-	}
-	err := t.sink.Block(record.AppendBlock(nil, t.ops))
-	t.ops, t.sent = t.ops[:0], time.Now()
-	return err
 }
 
 // load is what the trial says of itself. cpu is this process's at its beginning.
@@ -122,12 +100,14 @@ func (t *trial) load(cpu float64) scenario.Load {
 	for _, name := range y.order {
 		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name, Value: stats.Median(y.phases[name])})
 	}
-	if t.unsettled {
+	if t.unsettled.Load() {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
 		load.Notes = append(load.Notes, noteUnsettled)
 	}
-	if ended := y.count - y.failed + y.cut; y.kinds == nil && 2*(y.count-y.failed) < ended {
-		load.Notes = append(load.Notes, noteNoMedian("the operation", y.cut, ended))
+	for _, kind := range slices.Sorted(maps.Keys(y.kinds)) {
+		if k := y.kinds[kind]; k.ok < k.cut {
+			load.Notes = append(load.Notes, fmt.Sprintf("%s has no median time: %d of %d were cut off before it was reached", kind, k.cut, k.ok+k.cut))
+		}
 	}
 	if saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
@@ -142,11 +122,6 @@ func (t *trial) load(cpu float64) scenario.Load {
 // contentShare is the share of the operations' time from which on making and
 // comparing their content is no small part of what was measured.
 const contentShare = 0.05
-
-// noteNoMedian says why a median is left out.
-func noteNoMedian(what string, cut, of int64) string {
-	return fmt.Sprintf("%s has no median time: %d of %d were cut off before it was reached", what, cut, of)
-}
 
 // saturated reports whether this process was the limit of its operations: it
 // kept saturatedShare of a core busy for each one under way (or of all cores,

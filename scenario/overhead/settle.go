@@ -2,9 +2,8 @@ package overhead
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -13,11 +12,9 @@ import (
 
 // patience is how long it is worth while to wait for objects to become durable.
 type patience struct {
-	mu   sync.Mutex
-	lost bool // waiting was in vain last time
-	told bool // that it was, once or more
-
-	pending []system.Ref // added by fill, and not known to be durable
+	lost    atomic.Bool // waiting was in vain last time
+	once    sync.Once   // that is noted once
+	pending []object    // added by fill, and not known to be durable
 }
 
 // settle waits until an object has its full redundancy, where accepted is less
@@ -30,22 +27,19 @@ func (r *runner) settle(ctx context.Context, ref system.Ref) (bool, error) {
 		return true, nil
 	}
 	limit := r.site.Limits.Deadline.Std()
-	r.patience.mu.Lock()
-	if r.patience.lost {
+	if r.patience.lost.Load() {
 		limit = min(limit, scenario.SettleBriefly)
 	}
-	r.patience.mu.Unlock()
 	begun := time.Now()
 	err := r.withinTime(ctx, limit, "wait until an object is durable", func(ctx context.Context) error { return s.Settle(ctx, ref) })
 	if err != nil && ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	r.patience.mu.Lock()
-	defer r.patience.mu.Unlock()
-	r.patience.lost = err != nil
-	if err != nil && !r.patience.told {
-		r.patience.told = true
-		r.site.Event("note", "accepted objects do not become durable", err.Error(), time.Since(begun))
+	r.patience.lost.Store(err != nil)
+	if err != nil {
+		r.patience.once.Do(func() {
+			r.site.Event("note", "accepted objects do not become durable", err.Error(), time.Since(begun))
+		})
 	}
 	return err == nil, nil
 }
@@ -53,10 +47,11 @@ func (r *runner) settle(ctx context.Context, ref system.Ref) (bool, error) {
 // settlePrepared waits until what was prepared is durable, so that none of it is
 // on the link in a trial. It stops where that is in vain.
 func (r *runner) settlePrepared(ctx context.Context) error {
-	sets := slices.Concat(slices.Collect(maps.Values(r.sized)), [][]object{r.ranged}, slices.Collect(maps.Values(r.mutable)))
-	for _, o := range slices.Concat(sets...) {
-		if settled, err := r.settle(ctx, o.ref); err != nil || !settled {
-			return err
+	for _, set := range r.sets {
+		for _, o := range set {
+			if settled, err := r.settle(ctx, o.ref); err != nil || !settled {
+				return err
+			}
 		}
 	}
 	return nil
@@ -64,17 +59,12 @@ func (r *runner) settlePrepared(ctx context.Context) error {
 
 // settle is the runner's, until it was in vain once in this trial.
 func (t *trial) settle(ctx context.Context, ref system.Ref) error {
-	t.mu.Lock()
-	unsettled := t.unsettled
-	t.mu.Unlock()
-	if unsettled {
+	if t.unsettled.Load() {
 		return nil
 	}
 	settled, err := t.runner.settle(ctx, ref)
 	if !settled {
-		t.mu.Lock()
-		t.unsettled = true
-		t.mu.Unlock()
+		t.unsettled.Store(true)
 	}
 	return err
 }
@@ -84,7 +74,7 @@ func (t *trial) settle(ctx context.Context, ref system.Ref) error {
 // inventory shall hold all of it. It stops where that is in vain.
 func (t *trial) settleFilled(ctx context.Context) error {
 	for len(t.patience.pending) > 0 {
-		if err := t.settle(ctx, t.patience.pending[0]); err != nil || t.unsettled {
+		if err := t.settle(ctx, t.patience.pending[0].ref); err != nil || t.unsettled.Load() {
 			return err
 		}
 		t.patience.pending = t.patience.pending[1:]

@@ -24,9 +24,17 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 	return all, nil
 }
 
-// riseAlpha is the share of runs without any slope in which one may be significant,
-// whatever the number of slopes.
-const riseAlpha = 0.01
+const (
+	// falseAlpha is the share of runs in which nothing is wrong, and in which a rule may
+	// fire all the same, whatever the number of tests.
+	falseAlpha = 0.01
+	// misfitAlpha is that of the cost model, whose small p-values are too small where
+	// noise is heavy-tailed.
+	misfitAlpha = falseAlpha / 30
+	// neighbours is how much trials that follow each other may be alike. The number of
+	// objects grows with time, so what drifts for a while looks like a slope.
+	neighbours = 0.5
+)
 
 // objectsTable is how the time of an operation changes with the number of objects that
 // the servers hold.
@@ -79,12 +87,15 @@ func (r *reading) objectsTable() analysis.Table {
 				analysis.Number(to), analysis.Number(stats.Median(s.y)), slope, change, analysis.Number(float64(len(s.x))), analysis.Number(float64(cut))})
 		}
 	}
-	for _, s := range sloped { // each end of the interval is for one direction
-		q, change := stats.Slope(s.x, s.y, 1-2*riseAlpha/float64(len(sloped))), "not significant"
+	for _, s := range sloped {
+		for i, v := range s.y { // noise is a share of the time
+			s.y[i] = math.Log(v)
+		}
+		p, change, alpha := stats.Rising(s.x, s.y, neighbours), "not significant", falseAlpha/float64(len(sloped))
 		switch {
-		case q.Lo > 0:
+		case p <= alpha:
 			change = "slower"
-		case q.Hi < 0:
+		case 1-p <= alpha:
 			change = "faster"
 		}
 		t.Rows[s.row][7] = analysis.Text(change)
@@ -259,7 +270,7 @@ const (
 // holds of an earlier, larger object makes it too flat: so all trials may show growth,
 // but its absence only those before which nothing larger was handled, or the little that
 // the largest upload had above rest.
-func (m *memory) growth(one []float64, largest float64) (slope analysis.Value, grows, note string) {
+func (m *memory) growth(one []float64, largest, confidence float64) (slope analysis.Value, grows, note string) {
 	if len(one) == 0 || !(largest > 0) {
 		return analysis.Text(""), "", ""
 	}
@@ -267,16 +278,16 @@ func (m *memory) growth(one []float64, largest float64) (slope analysis.Value, g
 	if len(m.rest) > 0 {
 		atMost = max(0, slices.Max(one)-stats.Median(m.rest)) / largest
 	}
-	own, all := m.slope(true, largest), m.slope(false, largest)
+	own, all := m.slope(true, largest, analysis.Confidence), m.slope(false, largest, analysis.Confidence)
 	bounded := own.Lo.Known() && own.Hi.Known()
 	switch {
-	case bounded && own.Lo > growthFloor:
+	case m.slope(true, largest, confidence).Lo > growthFloor:
 		return own, "yes", ""
 	case bounded && own.Hi < growthFloor:
 		return own, "no", ""
 	case atMost < growthFloor:
 		return analysis.Text(""), "no", "the largest upload was hardly above rest"
-	case all.Lo > growthFloor:
+	case m.slope(false, largest, confidence).Lo > growthFloor:
 		return all, "yes", "at least so much: what earlier loads left behind hides some of it"
 	case bounded:
 		return own, "not known", "the interval is too wide"
@@ -286,7 +297,7 @@ func (m *memory) growth(one []float64, largest float64) (slope analysis.Value, g
 
 // slope leaves objects out that are far smaller than the largest, unless there are no
 // others.
-func (m *memory) slope(own bool, largest float64) analysis.Value {
+func (m *memory) slope(own bool, largest, confidence float64) analysis.Value {
 	for _, from := range []float64{growthSizes * largest, 0} {
 		var x, y []float64
 		for _, p := range m.peaks {
@@ -295,7 +306,7 @@ func (m *memory) slope(own bool, largest float64) analysis.Value {
 			}
 		}
 		if len(x) > 0 && slices.Min(x) < slices.Max(x) {
-			return analysis.Estimate(stats.Slope(x, y, analysis.Confidence))
+			return analysis.Estimate(stats.Slope(x, y, confidence))
 		}
 	}
 	return analysis.Text("")
@@ -309,7 +320,8 @@ func (r *reading) memoryTable() analysis.Table {
 			{Key: "operation", Name: "operation"}, {Key: "one", Name: "peak, one upload", Unit: "B"}, {Key: "one_size", Name: "of size", Unit: "B"},
 			{Key: "several", Name: "peak, several", Unit: "B"}, {Key: "at_once", Name: "at once", Unit: "1"}, {Key: "growth", Name: "per file byte", Unit: "B"},
 			{Key: "grows", Name: "grows"}, {Key: "note", Name: "note"}}}
-	for _, m := range r.memories() {
+	all := r.memories()
+	for _, m := range all {
 		one, largest := m.largest(1)
 		most := 1
 		for _, p := range m.peaks {
@@ -327,7 +339,8 @@ func (r *reading) memoryTable() analysis.Table {
 		if len(one) > 0 {
 			size = analysis.Number(largest)
 		}
-		slope, grows, note := m.growth(one, largest)
+		// Two slopes of each process are tested, upwards.
+		slope, grows, note := m.growth(one, largest, 1-2*falseAlpha/float64(2*len(all)))
 		t.Rows = append(t.Rows, []analysis.Value{analysis.Text(m.system), analysis.Text(m.process), analysis.Number(float64(m.processes)), median(m.rest),
 			median(m.pss), median(m.between), analysis.Text(operation), median(one), size, several, atOnce, slope, analysis.Text(grows), analysis.Text(note)})
 	}

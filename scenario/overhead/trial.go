@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -20,23 +20,22 @@ type trial struct {
 	o    *experiment.Overhead
 	seed uint64 // of the content
 	sink scenario.Sink
+	log  *scenario.OpLog
 
 	directories []system.Ref // one for each worker, for put-dir
 
 	mu    sync.Mutex
 	tally tally
-	ops   []record.Op // not yet with the sink
-	sent  time.Time   // when the sink last had some
-	made  []object    // stored in this trial
+	made  []object // stored in this trial
 
-	unsettled bool // the trial has given up waiting until objects are durable
+	unsettled atomic.Bool // the trial has given up waiting until objects are durable
 }
 
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
-		runner: r, cell: cell, o: cell.Overhead, sink: sink, sent: time.Now(),
-		seed: scenario.MixSeed(seed, "content", 0), tally: tally{phases: map[string][]float64{}},
+		runner: r, cell: cell, o: cell.Overhead, sink: sink, log: scenario.NewOpLog(sink.Block),
+		seed: scenario.MixSeed(seed, "content", 0), tally: tally{kinds: map[record.OpKind]*kindTally{}, phases: map[string][]float64{}},
 	}
 	if r.site.Use.Mode == string(system.Attach) {
 		// An attached system outlives the run: what an earlier run of the same
@@ -53,7 +52,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	} else {
 		load, err = t.repeat(ctx)
 	}
-	if e := t.flush(); err == nil {
+	if e := t.log.Flush(); err == nil {
 		err = e
 	}
 	if err == nil {
@@ -72,9 +71,12 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 	if err := t.prime(ctx); err != nil {
 		return scenario.Load{}, err
 	}
-	before, err := t.stored(ctx)
-	if err != nil {
-		return scenario.Load{}, err
+	var before *inventory
+	if t.stores() {
+		var err error
+		if before, err = t.inventory(ctx); err != nil {
+			return scenario.Load{}, err
+		}
 	}
 	cpu := scenario.SelfCPU()
 	if err := t.loop(ctx, t.each, t.o.Time.Std(), t.action); err != nil {
@@ -84,10 +86,10 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 	if len(load.Invalid) == 0 {
 		t.remember()
 	}
-	if before != nil && t.tally.failed == 0 && !t.unsettled {
+	if before != nil && t.tally.failed == 0 && !t.unsettled.Load() {
 		// What failed may have left something behind: then what one object takes
 		// is not known.
-		after, err := t.stored(ctx)
+		after, err := t.inventory(ctx)
 		if err != nil {
 			return load, err
 		}
@@ -105,24 +107,13 @@ func (t *trial) stores() bool {
 	return false
 }
 
-// stored is the inventory before and after operations that add objects.
-func (t *trial) stored(ctx context.Context) (*inventory, error) {
-	if !t.stores() {
-		return nil, nil
-	}
-	return t.inventory(ctx)
-}
-
 // directory makes a fresh one for each worker: what entering an object costs may
 // depend on how many are there, and two at once would be in each other's way.
 func (t *trial) directory(ctx context.Context) error {
 	if t.o.Operation != "put-dir" {
 		return nil
 	}
-	d, ok := t.node.(system.Directory)
-	if !ok {
-		return t.cannot("make directories")
-	}
+	d := t.node.(system.Directory)
 	for i := range t.o.Concurrency {
 		err := t.within(ctx, "make a directory", func(ctx context.Context) error {
 			ref, err := d.MakeDirectory(ctx, fmt.Sprintf("plimsoll-%016x-%d", t.seed, i))

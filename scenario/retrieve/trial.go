@@ -81,9 +81,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	defer stop()
 
 	result, err := httpload.ReadStream(stream, sink.Block, func(p httpload.Progress) {
-		if sink.Progress != nil {
-			sink.Progress(p.Ops, p.Bytes)
-		}
+		sink.Progress(p.Ops, p.Bytes)
 	})
 	if err != nil {
 		if ctx.Err() != nil {

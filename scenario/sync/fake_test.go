@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -36,11 +37,14 @@ type fakeChains struct {
 	mu    sync.Mutex
 	nodes []*fakeFollower
 
-	opens  time.Duration // Follow takes it
-	waits  time.Duration // from Follow's return to the first request
-	lag    time.Duration // of what subscribes; negative: nothing does
-	links  scenario.NetworkChange
-	down   float64 // bytes per second of the fresh node; 0: no limit
+	opens time.Duration // Follow takes it
+	waits time.Duration // from Follow's return to the first request
+	lag   time.Duration // of what subscribes; negative: nothing does
+	links scenario.NetworkChange
+	down  float64 // bytes per second of the fresh node; 0: no limit
+	// pace is what a block takes with these settings, and what subscribes, in seconds, on
+	// links without limits; nil: fakeValidate.
+	pace   func(system.Options) (validate, index float64)
 	replay float64 // seconds; 0: a thousandth for each block
 
 	version string
@@ -63,6 +67,7 @@ type fakeFollower struct {
 	have      float64 // blocks
 	since     time.Time
 	requests  time.Time // when the first goes out
+	validates float64   // blocks per second
 	complete  time.Time
 	delivered map[string]float64
 
@@ -135,6 +140,9 @@ func (c *fakeChains) advance() {
 	rates, all := map[string]float64{}, 0.0
 	for _, p := range c.peers() {
 		up := fakeUp
+		if c.pace != nil {
+			up = math.MaxFloat32
+		}
 		if r := c.links.Rates[p.place].Up; r > 0 {
 			up = r / 8
 		}
@@ -153,9 +161,9 @@ func (c *fakeChains) advance() {
 		factor = down / all
 	}
 	perSecond := all * factor * fakeBlocks / fakeBytes
-	if perSecond > fakeValidate {
-		factor *= fakeValidate / perSecond
-		perSecond = fakeValidate
+	if perSecond > n.validates {
+		factor *= n.validates / perSecond
+		perSecond = n.validates
 	}
 	got := perSecond * took
 	if left := fakeBlocks - n.have; got >= left {
@@ -219,6 +227,11 @@ func (n *fakeFollower) Follow(ctx context.Context, task system.FollowTask) error
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	n.started++
+	n.validates = fakeValidate
+	if n.c.pace != nil {
+		validate, index := n.c.pace(task.Settings)
+		n.validates, n.c.lag = 1/validate, time.Duration(index*fakeBlocks*float64(time.Second))
+	}
 	n.runs, n.have, n.since, n.requests, n.complete = &task, have, time.Now(), time.Now().Add(n.c.waits), time.Time{}
 	return os.WriteFile(path, fmt.Append(nil, have), 0o600)
 }
@@ -382,7 +395,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	load, err := w.runner.Trial(ctx, w.cell, 5, scenario.Sink{
+	load, err := w.runner.Trial(ctx, w.cell, 5, scenariotest.Sink(scenario.Sink{
 		Epoch: begun, Number: w.number,
 		Block: func(b []byte) error {
 			ops, err := record.DecodeBlock(b, nil)
@@ -396,7 +409,7 @@ func (w *syncTest) trial(ctx context.Context) error {
 			w.events = append(w.events, e)
 			return nil
 		},
-	})
+	}))
 	w.load, w.took = load, time.Since(begun)
 	w.m = Scenario{}.Measure(scenario.Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
 	if w.stores != 0 && !w.runner.attached() {

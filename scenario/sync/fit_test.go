@@ -1,34 +1,42 @@
 package sync
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/mem"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// syncPlan is an experiment on mem.
-func syncPlan(t *testing.T, src string) *experiment.Plan {
+// knobs are options of a system that multiply what its nodes take by what is drawn.
+const knobs = `
+scenario: sync
+systems: [fake]
+sync:
+  blocks: 1000
+  transactions: 1
+  form: v2
+  replay: false
+  poll: 5ms # the least: a trial is known this late, which is no part of the truth
+  vary:
+    f1: [low, high]
+    f2: [low, high]
+    index: [none, some]
+`
+
+// knobsPlan is an experiment on the fake.
+func knobsPlan(t *testing.T) *experiment.Plan {
 	t.Helper()
-	spec := experiment.SystemSpec{Name: "mem", Modes: []string{"start"}, Follows: true}
-	for _, o := range (mem.System{}).Info().Options {
-		spec.Options = append(spec.Options, experiment.OptionSpec(o))
+	spec := experiment.SystemSpec{Name: "fake", Modes: []string{"start"}, Follows: true}
+	for name, levels := range map[string][]string{"f1": {"low", "high"}, "f2": {"low", "high"}, "index": {"none", "some"}} {
+		spec.Options = append(spec.Options, experiment.OptionSpec{Name: name, Type: "enum", Enum: levels, Default: levels[0]})
 	}
-	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
+	e, err := experiment.Parse("test.yaml", []byte(knobs), nil, experiment.Catalog{spec})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,105 +46,6 @@ func syncPlan(t *testing.T, src string) *experiment.Plan {
 	}
 	return plan
 }
-
-// followerLinks are the links of mem's followers as a [Network].
-type followerLinks struct{ nodes []*mem.Follower }
-
-func (l *followerLinks) Change(_ context.Context, c scenario.NetworkChange) error {
-	l.nodes[0].SetLinks(scenariotest.Links(c))
-	return nil
-}
-
-func (*followerLinks) Check(context.Context, int, int) (record.LinkCheck, error) {
-	return record.LinkCheck{OK: true}, nil
-}
-
-func (l *followerLinks) Traffic(context.Context) (all []scenario.Traffic) {
-	for _, n := range l.nodes {
-		received, sent := n.Moved()
-		all = append(all, scenario.Traffic{Received: received, Sent: sent})
-	}
-	return all
-}
-
-func (*followerLinks) Emulated() (bool, string) { return true, "" }
-
-// syncOn prepares the cells of a plan on mem with these options. The function it
-// gives executes a trial of a cell in a block, and gives its metrics.
-func syncOn(t *testing.T, plan *experiment.Plan, opt system.Options) func(cell experiment.Cell, block int) map[string]float64 {
-	t.Helper()
-	use := plan.Experiment.Systems[0]
-	all := system.Options{"nodes": "1"}
-	for k, v := range use.With {
-		all[k] = v
-	}
-	for k, v := range opt {
-		all[k] = v
-	}
-	nodes := 1
-	for _, c := range plan.Cells {
-		nodes = max(nodes, 1+c.Sync.Peers)
-	}
-	all["nodes"] = strconv.Itoa(nodes)
-	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: all, Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	links := &followerLinks{}
-	for _, n := range cluster.Nodes() {
-		links.nodes = append(links.nodes, n.(*mem.Follower))
-	}
-	dir := t.TempDir()
-	use.With = all
-	runner, err := Scenario{}.Prepare(t.Context(), scenario.Site{
-		Use: use, Cluster: cluster, Network: links, Seed: 1, Dir: dir, Limits: plan.Experiment.Limits,
-		Disk: func(context.Context) (scenario.StoreDir, error) {
-			d, err := os.MkdirTemp(dir, "store")
-			return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: "disk", Remove: func() error { return os.RemoveAll(d) }}, err
-		},
-	}, plan.Cells)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(cell experiment.Cell, block int) map[string]float64 {
-		t.Helper()
-		var all []record.Op
-		load, err := runner.Trial(t.Context(), cell, 5, scenario.Sink{
-			Epoch: time.Now(), Number: block,
-			Block: func(b []byte) error {
-				ops, err := record.DecodeBlock(b, nil)
-				if err != nil {
-					return err
-				}
-				all = append(all, ops...)
-				return nil
-			},
-			Marks: func([]record.Mark) error { return nil }, Event: func(record.Event) error { return nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := Scenario{}.Measure(scenario.Measured{Cell: cell, Load: load, Ops: slices.Values(all), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
-		if m["ok_rate"] != 1 {
-			t.Fatalf("cell %s, block %d: %v, %q", cell.ID, block, m, load.Notes)
-		}
-		return m
-	}
-}
-
-const knobs = `
-scenario: sync
-systems: [mem]
-sync:
-  blocks: 200
-  transactions: 1
-  replay: false
-  poll: 5ms # the least: a trial is known this late, which is no part of the truth
-  vary:
-    f1: [low, high]
-    f2: [low, high]
-    index: [0s, 2ms]
-`
 
 // varied are the factors of an experiment, and the levels of each of its cells.
 func varied(plan *experiment.Plan) (factors []stats.FactorialFactor, levels func(experiment.Cell) []int) {
@@ -161,7 +70,7 @@ func varied(plan *experiment.Plan) (factors []stats.FactorialFactor, levels func
 	}
 }
 
-// From mem through the scenario to the analysis, again and again: main effects and
+// From a node through the scenario to the analysis, again and again: main effects and
 // the one interaction come back, with intervals that cover them as often as they
 // promise, and so does what the waterfall says of the way to the best combination.
 func TestSyncEffectsAreRecovered(t *testing.T) {
@@ -169,7 +78,7 @@ func TestSyncEffectsAreRecovered(t *testing.T) {
 		t.Skip("simulates a hundred experiments")
 	}
 	const experiments, blocks = 100, 5
-	plan := syncPlan(t, knobs)
+	plan := knobsPlan(t)
 	factors, levels := varied(plan)
 	if len(plan.Cells) != 8 || len(factors) != 3 {
 		t.Fatalf("%d cells of %v", len(plan.Cells), factors)
@@ -178,18 +87,32 @@ func TestSyncEffectsAreRecovered(t *testing.T) {
 	faster, kept, false5 := 0, 0, 0
 	scenariotest.Virtual(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(6, 6))
-		for n := range experiments {
+		for range experiments {
 			between := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 			m1, m2, m12 := between(0.5, 0.9), between(0.7, 1.2), between(0.6, 0.9)
-			index := 1 + 2.0/10 // 10 ms for a block, and 2 ms when something subscribes
-			text := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-			trial := syncOn(t, plan, system.Options{
-				"validate": "10ms", "m1": text(m1), "m2": text(m2), "m12": text(m12), "noise": text(between(0.05, 0.15)), "seed": strconv.Itoa(n + 1),
+			index, noise := 1.2, between(0.05, 0.15)
+			at := func(l []int) float64 {
+				return math.Pow(m1, float64(l[0])) * math.Pow(m2, float64(l[1])) * math.Pow(m12, float64(l[0]*l[1])) * math.Pow(index, float64(l[2]))
+			}
+			var now []int // levels of the cell under way
+			w := newSyncTest(t, 1, func(c *fakeChains, cell *experiment.Cell) {
+				*cell = plan.Cells[0]
+				c.opens, c.waits = 0, 0
+				c.pace = func(system.Options) (validate, subscriber float64) {
+					all := 2e-3 * at(now) * math.Exp(noise*rng.NormFloat64())
+					validate = all / math.Pow(index, float64(now[2]))
+					return validate, all - validate
+				}
 			})
+			if err := w.prepare(plan.Cells...); err != nil {
+				t.Fatal(err)
+			}
 			var obs []stats.FactorialObs
 			for b := range blocks {
 				for _, c := range plan.Cells {
-					obs = append(obs, stats.FactorialObs{Levels: levels(c), Block: b, Value: trial(c, b)["sync_time"]})
+					w.cell, w.number, now = c, b, levels(c)
+					w.run()
+					obs = append(obs, stats.FactorialObs{Levels: now, Block: b, Value: w.m["sync_time"]})
 				}
 			}
 			fit, err := stats.Factorial(factors, obs, 0.95)
@@ -220,9 +143,6 @@ func TestSyncEffectsAreRecovered(t *testing.T) {
 			gain, err := stats.BestGain(factors, obs, 0.95)
 			if err != nil {
 				t.Fatal(err)
-			}
-			at := func(l []int) float64 {
-				return math.Pow(m1, float64(l[0])) * math.Pow(m2, float64(l[1])) * math.Pow(m12, float64(l[0]*l[1])) * math.Pow(index, float64(l[2]))
 			}
 			if gain.Ratio.Contains(at(gain.To)) {
 				covered["total"]++
@@ -256,78 +176,5 @@ func TestSyncEffectsAreRecovered(t *testing.T) {
 	}
 	if kept < experiments*89/100 || false5 > experiments*11/100 {
 		t.Errorf("the truly best is kept in %d, an innocent is accused in %d", kept, false5)
-	}
-}
-
-// TestSyncIsNoFasterThanItsLink, whatever the noise: with one peer and with more,
-// of which each sends at its own rate.
-func TestSyncIsNoFasterThanItsLink(t *testing.T) {
-	plan := syncPlan(t, `
-scenario: sync
-systems: [{use: mem, with: {validate: 1ms, block: 2kB, noise: "0.5", spread: "0", timeout: 1m, m1: "0.01"}}]
-sync:
-  blocks: 500
-  transactions: 1
-  peers: [1, 3]
-  speeds: [{list: [1Mbit]}, {list: [4Mbit, 16Mbit]}]
-  vary: {f1: [low, high]}
-`)
-	scenariotest.Virtual(t, func(t *testing.T) {
-		trial := syncOn(t, plan, nil)
-		for _, c := range plan.Cells {
-			for b := range 5 {
-				m := trial(c, b)
-				// They are asked one after the other, so the fastest bounds them.
-				rate := 1e6
-				if c.Sync.Speeds.String() != "list 1Mbit" {
-					rate = 4e6
-					if c.Sync.Peers > 1 {
-						rate = 16e6
-					}
-				}
-				least := 500 * 2000 * 8 / rate
-				if m["chain_time"] < least || m["line"] > m["chain_time"]*1.1 {
-					t.Errorf("%s: %v s, the link alone takes %v s", c.ID, m["chain_time"], least)
-				}
-			}
-		}
-	})
-}
-
-// TestSyncTimeoutIsAU: one peer answers in times that vary, one is silent. Too short
-// a timeout loses answers, too long a one waits for the silent peer.
-func TestSyncTimeoutIsAU(t *testing.T) {
-	plan := syncPlan(t, `
-scenario: sync
-systems: [{use: mem, with: {rtt: 100ms, spread: "0.5", validate: 1ms}}]
-sync:
-  blocks: 300
-  transactions: 1
-  peers: 2
-  trouble: [{silent: 1}]
-  replay: false
-  poll: 50ms
-  vary: {timeout: [2s, 50ms, 150ms, 400ms]}
-`)
-	_, levels := varied(plan)
-	times := make([][]float64, 4)
-	scenariotest.Virtual(t, func(t *testing.T) {
-		trial := syncOn(t, plan, nil)
-		for b := range 5 {
-			for _, c := range plan.Cells {
-				m := trial(c, b)
-				if m["useful_share"] != 0.5 || !(m["timeouts"] > 0) {
-					t.Errorf("%v", m)
-				}
-				i := levels(c)[0]
-				times[i] = append(times[i], m["sync_time"])
-			}
-		}
-	})
-	best := stats.Median(times[2])
-	for i, took := range times {
-		if i != 2 && !(stats.Median(took) > best) {
-			t.Errorf("level %d takes %v s, 150ms takes %v s", i, stats.Median(took), best)
-		}
 	}
 }

@@ -2,10 +2,8 @@ package sync
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // syncRunner is one prepared deployment: its chains are there. Peers live from
@@ -76,6 +73,9 @@ func (r *runner) findNodes(cells []experiment.Cell) error {
 	}
 	for i, n := range all {
 		_, ok := n.(system.Follower)
+		if !r.attached() {
+			_, ok = n.(system.ChainNode)
+		}
 		if problems := unfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
 			return &scenario.UnfitError{System: name, Problems: problems}
 		} else if !ok {
@@ -176,18 +176,7 @@ func storeSize(chain system.Chain) int64 {
 func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (scenario.StoreDir, error) {
 	make := r.site.Disk
 	if storage == "ram" {
-		make = func(ctx context.Context) (scenario.StoreDir, error) {
-			if r.site.RAM == nil {
-				return scenario.StoreDir{}, errors.New("there are no RAM disks here")
-			}
-			return r.site.RAM(ctx, storeSize(chain))
-		}
-	}
-	if make == nil {
-		make = func(context.Context) (scenario.StoreDir, error) {
-			dir, err := os.MkdirTemp(r.site.Dir, "store-")
-			return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: dir, On: "the disk of " + r.site.Dir, Remove: func() error { return os.RemoveAll(dir) }}, err
-		}
+		make = func(ctx context.Context) (scenario.StoreDir, error) { return r.site.RAM(ctx, storeSize(chain)) }
 	}
 	dir, err := make(ctx)
 	switch {

@@ -114,7 +114,7 @@ func (t *trial) ready(ctx context.Context) error {
 	if t.store, err = t.runner.store(ctx, t.chain, t.s.Storage); err != nil {
 		return err
 	}
-	if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+	if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
 		return t.Failed("halt the node of an earlier trial", err)
 	}
 	if err := t.serve(ctx); err != nil {
@@ -126,7 +126,7 @@ func (t *trial) ready(ctx context.Context) error {
 	return t.checkPeer(ctx)
 }
 
-func follower(n *nodes.Node) system.Follower { return n.System.(system.Follower) }
+func chainNode(n *nodes.Node) system.ChainNode { return n.System.(system.ChainNode) }
 
 // serve makes the peers of the trial serve, a few at a time. Those that serve the
 // same already go on; whether a setting matters to them the system knows. Others,
@@ -141,7 +141,7 @@ func (t *trial) serve(ctx context.Context) error {
 			delete(t.serving, n.Place)
 		}
 	}
-	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, func(ctx context.Context, n *nodes.Node) error { return follower(n).Halt(ctx) })
+	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, func(ctx context.Context, n *nodes.Node) error { return chainNode(n).Halt(ctx) })
 	if err != nil {
 		return err
 	}
@@ -158,11 +158,11 @@ func (t *trial) serve(ctx context.Context) error {
 // serveOne makes one peer serve, and learns its address.
 func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	p := t.peers[n.Place-1]
-	err := follower(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
+	err := chainNode(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
 	if err != nil {
 		return err
 	}
-	address, err := follower(n).Address(ctx)
+	address, err := chainNode(n).Address(ctx)
 	if err != nil {
 		return fmt.Errorf("its address: %w", err)
 	}
@@ -182,7 +182,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	for _, p := range t.peers {
 		from = append(from, p.address)
 	}
-	err := follower(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
+	err := chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
 	if err == nil {
 		return nil
 	}
@@ -205,7 +205,7 @@ const strays = 3
 
 // Poll implements NodeActions. Of a node that is attached to, its own word counts.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
-	f, err := follower(n).Following(ctx)
+	f, err := n.System.(system.Follower).Following(ctx)
 	if err != nil {
 		return nodes.Answer{}, err
 	}
@@ -232,7 +232,7 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 }
 
 // Kill implements NodeActions.
-func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return follower(n).Kill(ctx) }
+func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return chainNode(n).Kill(ctx) }
 
 // Restart implements NodeActions: peers serve what they had, the fresh node is started
 // by its task.
@@ -405,9 +405,9 @@ func (t *trial) clean(ctx context.Context) {
 				delete(t.serving, p.Place)
 			}
 		}
-		if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Halt); err != nil {
+		if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
 			t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
-			if err := nodes.Within(ctx, t.Starting, follower(t.fresh).Kill); err != nil {
+			if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Kill); err != nil {
 				t.Event("error", "node not killed", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
 			}
 		}

@@ -50,13 +50,6 @@ func (Collect) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cel
 	return &collectRunner{site, nodes[0]}, nil
 }
 
-// Measure computes a trial's metrics; see Metrics for their definitions.
-func (Collect) Measure(in scenario.Measured) map[string]float64 {
-	m := replayPolls(&in).metrics()
-	scenario.PutUsage(in.Usage, scenario.Numbers(m))
-	return m
-}
-
 type collectRunner struct {
 	site scenario.Site
 	node system.Node
@@ -68,19 +61,16 @@ func (*collectRunner) Close(context.Context) error { return nil }
 // Trial implements Runner: it polls for as long as was asked for, counted from
 // the trial's epoch, or until ctx ends.
 func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
-	p := newPolls(r.site, r.node, sink, cell.Collect.Every.Std())
+	p := newPolls(r.node, sink, cell.Collect.Every.Std())
 	if err := p.restore(); err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
 	}
 	report := func() {
-		if sink.State == nil {
-			return
-		}
 		s := scenario.State{At: sink.Now()}
 		p.sofar(&s)
 		sink.State(s)
 	}
-	p.told = report
+	p.polled = report
 	ctx, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
 	end, err := p.begin(ctx, cancel)

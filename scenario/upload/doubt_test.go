@@ -257,12 +257,8 @@ func TestUploadCountsGoOn(t *testing.T) {
 				record.Op{Kind: record.OpPut, Object: uint32(i), Outcome: record.OK},
 				record.Op{Kind: record.OpPutDurable, Object: uint32(i), Outcome: record.OK})
 		}
-		trial := &trial{
-			runner: &runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, u: b.cell.Upload, set: b.set(),
-			sink: scenario.Sink{Now: func() time.Duration { return time.Hour }, Journal: b.ledger},
-			jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{}, tally: newUploadTally(),
-		}
-		trial.queue, trial.pre = newQueue(30, trial.sink.Now), trial.trialNames(b.cell, 42)
+		sink := scenario.Sink{Now: func() time.Duration { return time.Hour }, Journal: b.ledger}
+		trial := newTrial(&runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, b.cell, 42, sink, b.set())
 		for i := range 30 {
 			job := record.Job{Object: int64(i), State: record.JobAccepted, Attempts: 2, Began: 1, Accepted: 2, Name: trial.name(i), Size: 10}
 			if i >= 20 {
@@ -276,9 +272,9 @@ func TestUploadCountsGoOn(t *testing.T) {
 		if err := trial.replay(&restored{refs: newHashes()}); err != nil {
 			t.Fatal(err)
 		}
-		y := totalsOf(measuredFrom(b.ledger, b.cell, scenario.Load{}))
-		if trial.tally.finished != 20 || y.finished != 20 || y.failures != 0 || y.touched != 25 || y.begun != 55 {
-			t.Errorf("finished %d failures %d touched %d begun %d", y.finished, y.failures, y.touched, y.begun)
+		m := Scenario{}.Measure(*measuredFrom(b.ledger, b.cell, scenario.Load{}))
+		if trial.tally.finished != 20 || m["puts_ended"] != 20 || m["success_rate"] != 1 || m["attempts_per_object"] != 55.0/25 {
+			t.Errorf("finished %d, metrics %v", trial.tally.finished, m)
 		}
 	})
 }

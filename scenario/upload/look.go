@@ -3,14 +3,12 @@ package upload
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -23,14 +21,21 @@ const (
 	absent
 	broken // there, and not as it should be
 	whole
+	findings
 )
 
-// find asks the system for an object by name.
+// find asks the system for an object: a list that was read since says it, or its name.
 func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
-	n, named := t.node.(system.Namer)
-	s, stats := t.node.(system.Stater)
-	if !named || !stats {
-		return unknown, system.Object{}
+	t.mu.Lock()
+	o, listed := t.listed[object]
+	delete(t.listed, object)
+	t.mu.Unlock()
+	if listed {
+		return t.inspect(ctx, object, o), o
+	}
+	n, s, ok := t.byName()
+	if !ok {
+		return unknown, o
 	}
 	ref := n.Named(t.name(object))
 	step, cancel := context.WithTimeout(ctx, t.lookTime())
@@ -44,6 +49,13 @@ func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 	}
 	o.Ref = ref
 	return t.inspect(ctx, object, o), o
+}
+
+// byName is the node, when it can be asked for an object by its name.
+func (t *trial) byName() (system.Namer, system.Stater, bool) {
+	n, named := t.node.(system.Namer)
+	s, stats := t.node.(system.Stater)
+	return n, s, named && stats
 }
 
 // lookTime bounds one question about an object.
@@ -114,10 +126,10 @@ func (t *trial) sameRange(w *scenario.Operation, r system.Ranger, object int, re
 	}
 	defer from.Close()
 	want := make([]byte, compareEnd)
-	if _, err := from.Seek(off, io.SeekStart); err != nil {
-		return &unreadableError{err}
+	if _, err = from.Seek(off, io.SeekStart); err == nil {
+		_, err = io.ReadFull(from, want)
 	}
-	if _, err := io.ReadFull(from, want); err != nil {
+	if err != nil {
 		return &unreadableError{err}
 	}
 	var got bytes.Buffer
@@ -131,7 +143,7 @@ func (t *trial) sameRange(w *scenario.Operation, r system.Ranger, object int, re
 	return nil
 }
 
-// hash is the SHA-256 of an object's content.
+// hash is the SHA-256 of an object's content, in hex.
 func (t *trial) hash(object int) (string, error) {
 	from, err := openSource(t.set, object)
 	if err != nil {
@@ -141,71 +153,49 @@ func (t *trial) hash(object int) (string, error) {
 	if _, err := io.Copy(io.Discard, from); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(from.hash.Sum(nil)), nil
+	return from.sum(), nil
 }
 
 // look finds out what an attempt that seemed to fail has left. What is there and
-// whole is not put again: done says so. What is not whole goes.
-func (t *trial) look(ctx context.Context, worker, object int) (done bool, err error) {
+// whole is accepted now; what is not whole goes.
+func (t *trial) look(ctx context.Context, object int) (finding, error) {
 	found, o := t.find(ctx, object)
-	if ctx.Err() != nil {
-		t.queue.back(object, objectUnder)
-		return true, nil
-	}
 	switch found {
 	case whole:
-		job := t.adopt(object, o)
-		return true, t.accepted(ctx, worker, object, job, o.Ref, job.Accepted)
+		return whole, t.adopt(object, o)
 	case broken:
-		t.removeBroken(ctx, o)
+		if !t.removeBroken(ctx, o) {
+			return unknown, nil
+		}
 		t.doubts(object, false)
 	case absent:
 		t.doubts(object, false)
 	}
-	return false, nil
+	return found, nil
 }
 
-// adopt makes a found object one of ours: its job, as if a put had succeeded now.
-func (t *trial) adopt(object int, o system.Object) *record.Job {
-	job := t.job(object)
-	if job.Attempts == 0 { // the record of it was lost with the power
-		job.Attempts = 1
-	}
+// adopt makes a found object one of ours, as if a put had succeeded now.
+func (t *trial) adopt(object int, o system.Object) error {
+	job, now := t.job(object), t.sink.Now()
+	job.Attempts = max(1, job.Attempts) // the record of it was lost with the power
 	job.Adopted, job.SHA256 = true, ""
 	if sum, err := t.hash(object); err == nil {
 		job.SHA256 = sum
 	}
 	t.runner.adopt(o)
-	job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(o.Ref), t.sink.Now(), ""
 	if job.Began == 0 {
-		job.Began = job.Accepted
+		job.Began = now
 	}
-	return job
+	return t.accept(object, job, o.Ref, now)
 }
 
-// takeBack adopts an object that was given up, or never known to be accepted, and
-// is not under way.
-func (t *trial) takeBack(object int, o system.Object) error {
-	t.regain(object)
-	job := t.adopt(object, o)
-	if err := t.write(*job); err != nil {
-		return err
-	}
-	t.keepRef(object, job)
-	t.countAccepted(job)
-	if t.settler() == nil {
-		t.forget(object)
-	} else {
-		t.doubts(object, false)
-	}
-	return nil
-}
-
-// removeBroken removes what is not whole.
-func (t *trial) removeBroken(ctx context.Context, o system.Object) {
-	if err := t.remove(ctx, o); err != nil {
+// removeBroken removes what is not whole, and reports whether it is gone.
+func (t *trial) removeBroken(ctx context.Context, o system.Object) bool {
+	err := t.remove(ctx, o)
+	if err != nil {
 		t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
 	}
+	return err == nil
 }
 
 // discard removes what an attempt has left that we cut off for our own reasons.
@@ -223,88 +213,65 @@ func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
 // given up, and those that an exit condition cut off. What is there is adopted
 // or removed; where this cannot be decided, the object stays in doubt in the journal.
 func (t *trial) resolve(ctx context.Context) error {
-	t.mu.Lock()
-	var doubted []int
-	for object := range t.doubt {
-		doubted = append(doubted, object)
-	}
-	t.mu.Unlock()
-	slices.Sort(doubted)
+	doubted := t.doubted()
 	if len(doubted) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	ask, err := t.asker(ctx)
-	if err != nil {
-		t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
-	}
-	var adopted, removed, absentNow, open int
-	for _, object := range doubted {
-		found, o := ask(object)
-		switch found {
-		case whole:
-			adopted++
-			if err := t.takeBack(object, o); err != nil {
-				return err
-			}
-			t.queue.set(object, objectAccepted)
-			if t.settler() != nil {
-				t.mu.Lock()
-				t.late = append(t.late, object)
-				t.mu.Unlock()
-			}
-		case broken:
-			if err := t.remove(ctx, o); err != nil {
-				open++
-				continue
-			}
-			removed++
-			t.doubts(object, false)
-		case absent:
-			absentNow++
-			t.doubts(object, false)
-		default:
-			open++
+	if _, _, named := t.byName(); !named && t.lists() {
+		if _, err := t.list(ctx, newHashes()); err != nil {
+			t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
+		} else {
+			t.clearUnlisted()
 		}
 	}
-	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, %d nothing", len(doubted), adopted, removed, absentNow)
-	if open > 0 {
+	var n [findings]int
+	for _, object := range doubted {
+		found := absent
+		if t.inDoubt(object) { // else it is not in the list
+			var err error
+			if found, err = t.look(ctx, object); err != nil {
+				return err
+			}
+		}
+		if n[found]++; found == whole && t.settler() != nil {
+			t.isLate(object)
+		}
+	}
+	if err := t.write(); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, %d nothing", len(doubted), n[whole], n[broken], n[absent])
+	if open := n[unknown]; open > 0 {
 		what += fmt.Sprintf("; for %d this is not known", open)
 		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them", open))
 	}
 	return t.event("note", "in doubt", what)
 }
 
-// asker finds objects by name, or from one list of all where the system cannot be
-// asked by name.
-func (t *trial) asker(ctx context.Context) (func(object int) (finding, system.Object), error) {
-	byName := func(object int) (finding, system.Object) { return t.find(ctx, object) }
-	_, named := t.node.(system.Namer)
-	_, stats := t.node.(system.Stater)
-	if named && stats || !t.lists() {
-		return byName, nil
-	}
-	listed := map[int]system.Object{}
-	index := t.index(newHashes())
-	err := t.walk(ctx, func(o system.Object) error {
-		for _, object := range index.find(o) {
-			if t.inDoubt(object) {
-				listed[object] = o
-			}
+// doubted are the objects in doubt, in the set's order.
+func (t *trial) doubted() (all []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for object, j := range t.jobs {
+		if j.doubt {
+			all = append(all, object)
 		}
-		return nil
-	})
-	if err != nil {
-		return byName, err
 	}
-	return func(object int) (finding, system.Object) {
-		o, there := listed[object]
-		if !there {
-			return absent, o
+	slices.Sort(all)
+	return all
+}
+
+// clearUnlisted ends the doubt about objects that a complete list does not have.
+func (t *trial) clearUnlisted() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for object, j := range t.jobs {
+		if _, there := t.listed[object]; !there {
+			j.doubt = false
 		}
-		return t.inspect(ctx, object, o), o
-	}, nil
+	}
 }
 
 // resolveTimeout bounds the questions about what is in doubt at the end.

@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -86,19 +84,9 @@ func (l *loadTest) whole() bool {
 
 // money is what the test cost, from the exact amounts of its first and its last poll.
 // Where nothing was stored or paid before, all of the system's own totals belong to it.
-func (l *loadTest) money(events []record.Event) {
+func (l *loadTest) money() {
 	if len(l.readings.last) == 0 || l.decimals < 0 || l.left() {
 		return
-	}
-	// Forming contracts is paid before the first poll, and belongs to the test.
-	for _, e := range events {
-		readings, _ := collect.WithEnded(collect.Before(e))
-		for _, r := range readings {
-			v, ok := new(big.Int).SetString(r.Exact, 10)
-			if ok && e.Trial == l.trial.ID && l.readings.first[r.Name] != nil && r.Bad == "" {
-				l.readings.first[r.Name] = v
-			}
-		}
 	}
 	whole := l.whole()
 	since := func(name string) *big.Int {
@@ -189,7 +177,7 @@ func (l *loadTest) kinds() (names []string) {
 
 // months is for how long contracts are bought; 0: the system has none.
 func (l *loadTest) months() float64 {
-	if l.currency != "SC" {
+	if l.values[system.ReadContracts] == nil {
 		return 0
 	}
 	v := l.values[system.ReadPeriod]
@@ -221,8 +209,7 @@ func (l *loadTest) invariants() {
 				note += fmt.Sprintf("; %s %s → %s", s.reading, words.Show(was, s.unit), words.Show(is, s.unit))
 			}
 		}
-		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: name, Kind: kind, From: l.start[from],
-			To: l.end[to], Note: note})
+		l.span(kind, name, l.start[from], l.end[to], note)
 	}
 	if amount, from, to, held := l.change(); amount != nil {
 		value := float(amount) / math.Pow(10, float64(l.decimals))

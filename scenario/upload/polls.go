@@ -2,9 +2,7 @@ package upload
 
 import (
 	"context"
-	"errors"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,116 +13,70 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// polls asks a system how it is beside a trial, and adds up what it says over
-// all sessions of the trial.
+// polls asks a system how it is beside a trial, and knows of all sessions of the trial
+// what exit conditions judge by.
 type polls struct {
-	site    scenario.Site
 	node    system.Node
 	journal scenario.Journal
 	now     func() time.Duration
 	every   time.Duration
-	paid    *record.Event // what was spent before the trial; nil: its polls, or its events, report all of it
-	told    func()        // called after each poll; nil: none
+	polled  func() // called after each poll
 
-	mu        sync.Mutex
-	tally     pollTally
 	collector *collect.Collector
 	restored  time.Duration // end of the last poll of earlier sessions that reported absolute bytes; negative: none did
+
+	mu       sync.Mutex
+	next     int64         // number of the next poll
+	latest   time.Duration // start of the last
+	reported int           // polls that reported absolute bytes
+	first    float64       // of these: what the first reported, and the last
+	last     float64
+	lastEnd  time.Duration // negative: there is none
+	used     collect.Used
 }
 
-// pollTally adds up polls.
-type pollTally struct {
-	count, missed, gaps int64 // polls; those of the schedule left out; calls without an answer
-	next                int64 // number of the next
-	latest              time.Duration
-	calls               map[string]bool // that the system has
-	took                []float64       // seconds that the calls of each poll that made all took together
-	absolute            change
-	used                collect.Used
-	trouble             trouble
-}
-
-// change is the series of a number over the polls that reported it.
-type change struct {
-	told []collect.Told
-	end  time.Duration // of the last of them
-}
-
-func (c *change) add(p record.Poll, v float64) {
-	c.told, c.end = append(c.told, collect.Told{Start: p.Start.Seconds(), End: p.End.Seconds(), Value: v}), p.End
-}
-
-// gained is by how much the number grew from the first to the last of them.
-func (c *change) gained() float64 { return c.told[len(c.told)-1].Value - c.told[0].Value }
-
-// until is when the last of them was over; negative: there is none.
-func (c *change) until() time.Duration {
-	if len(c.told) == 0 {
-		return -1
-	}
-	return c.end
-}
-
-func newPolls(site scenario.Site, node system.Node, sink scenario.Sink, every time.Duration) *polls {
-	return &polls{site: site, node: node, journal: sink.Journal, now: sink.Now, every: every, paid: sink.Paid, restored: -1}
+func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls {
+	return &polls{node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1, lastEnd: -1}
 }
 
 // add takes one poll.
-func (y *pollTally) add(p record.Poll) {
-	y.count++
-	y.missed += int64(p.Missed)
-	y.next = max(y.next, p.Seq+1)
-	y.latest = max(y.latest, p.Start)
-	y.trouble.add(p)
-	if y.calls == nil {
-		y.calls = map[string]bool{}
-	}
-	var took time.Duration
-	timed := 0
-	for _, c := range p.Calls {
-		y.calls[c.Name] = true
-		if c.Error != "" {
-			y.gaps++
+func (p *polls) add(poll record.Poll) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next, p.latest = max(p.next, poll.Seq+1), max(p.latest, poll.Start)
+	for _, r := range poll.Readings {
+		if r.Name != system.ReadAbsolute || r.Bad != "" {
+			continue
 		}
-		if c.Error == "" || collect.Class(c.Error) == "timeout" {
-			timed++
-			took += c.End - c.Start
+		if p.reported++; p.reported == 1 {
+			p.first = r.Value
 		}
+		p.last, p.lastEnd = r.Value, poll.End
 	}
-	// A poll that left a call out that rests, or was refused one, is no faster.
-	if timed > 0 && timed == len(y.calls) {
-		y.took = append(y.took, took.Seconds())
-	}
-	for _, r := range p.Readings {
-		if r.Name == system.ReadAbsolute && r.Bad == "" {
-			y.absolute.add(p, r.Value)
-		}
-	}
-	y.used.Add(p.Readings)
+	p.used.Add(poll.Readings)
 }
 
 // restore adds the polls of earlier sessions, and what was known before the first.
 func (p *polls) restore() error {
-	paid := p.paid
+	var paid []record.Reading
 	for e, err := range p.journal.EarlierEvents() {
 		if err != nil {
 			return err
 		}
-		if collect.Before(e) != nil {
-			paid = &e
+		if before := collect.Before(e); before != nil {
+			paid = before
 		}
 	}
 	if paid != nil {
-		p.tally.used.Add(collect.Before(*paid))
+		p.used.Add(paid)
 	}
 	for earlier, err := range p.journal.EarlierPolls() {
 		if err != nil {
 			return err
 		}
-		p.tally.add(earlier)
+		p.add(earlier)
 	}
-	p.tally.trouble.known()
-	p.restored = p.tally.absolute.until()
+	p.restored = p.lastEnd
 	return nil
 }
 
@@ -134,19 +86,16 @@ func (p *polls) restore() error {
 func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end func(atOnce bool) error, err error) {
 	// Polls go on to the very end, that of an interrupted trial, too.
 	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	c := &collect.Collector{
-		Node: p.node, Every: p.every, Now: p.now, First: p.tally.next, Earlier: p.tally.latest, Keep: p.keep,
-	}
-	first, cancel := c.Bounded(ctx) // nothing is stored before it is over
+	p.collector = &collect.Collector{Node: p.node, Every: p.every, Now: p.now, First: p.next, Earlier: p.latest, Keep: p.keep}
+	first, cancel := p.collector.Bounded(ctx) // nothing is stored before it is over
 	defer cancel()
-	if _, err := c.Once(first); err != nil && ctx.Err() == nil {
+	if _, err := p.collector.Once(first); err != nil && ctx.Err() == nil {
 		stop(nil)
 		return nil, err
 	}
-	p.collector = c
 	over := make(chan error, 1)
 	go func() {
-		err := c.Run(going)
+		err := p.collector.Run(going)
 		if err != nil {
 			fail(err)
 		}
@@ -157,11 +106,7 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 			stop(collect.ErrAtOnce)
 		}
 		stop(nil)
-		err := <-over
-		p.mu.Lock()
-		events := p.tally.trouble.ended()
-		p.mu.Unlock()
-		return errors.Join(err, p.tell(events))
+		return <-over
 	}, nil
 }
 
@@ -176,25 +121,10 @@ func (p *polls) once(ctx context.Context) error {
 }
 
 func (p *polls) keep(poll record.Poll) error {
-	p.mu.Lock()
-	p.tally.add(poll)
-	events := p.tally.trouble.begun()
-	p.mu.Unlock()
-	// The event first: later sessions take every recorded poll as reported.
-	err := errors.Join(p.tell(events), p.journal.Poll(poll))
-	if p.told != nil {
-		p.told()
-	}
+	p.add(poll)
+	err := p.journal.Poll(poll)
+	p.polled()
 	return err
-}
-
-func (p *polls) tell(events []record.Event) error {
-	for _, e := range events {
-		if err := p.journal.Event(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sofar fills in what servers hold more since the trial's first poll, and the money that was used up; nil: it is not known.
@@ -202,13 +132,13 @@ func (p *polls) sofar(s *scenario.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.Absolute, s.AbsoluteAt = -1, -1
-	if a := p.tally.absolute; len(a.told) > 0 {
-		s.Absolute = max(0, int64(a.gained()))
-		if a.until() > p.restored {
-			s.AbsoluteAt = a.until()
+	if p.reported > 0 {
+		s.Absolute = max(0, int64(p.last-p.first))
+		if p.lastEnd > p.restored {
+			s.AbsoluteAt = p.lastEnd
 		}
 	}
-	if sum, d, known := p.tally.used.Sum(); known {
+	if sum, d, known := p.used.Sum(); known {
 		s.Spent, s.Decimals = sum, d
 	}
 }
@@ -217,10 +147,10 @@ func (p *polls) sofar(s *scenario.State) {
 func (p *polls) gained() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if a := p.tally.absolute; len(a.told) > 1 {
-		return int64(a.gained())
+	if p.reported < 2 {
+		return -1
 	}
-	return -1
+	return int64(p.last - p.first)
 }
 
 // pollMetrics are those that polls yield.
@@ -247,49 +177,33 @@ func pollMetrics() []record.Metric {
 	}
 }
 
-// replayPolls adds up the polls of a trial, and what was spent before the first.
-func replayPolls(in *scenario.Measured) *pollTally {
-	var y pollTally
-	var paid []record.Reading
-	for e := range scenario.Stream(in.Events) {
-		if before := collect.Before(e); before != nil {
-			paid = before
+// metrics are the numbers of pollMetrics, by their keys.
+func (w *readings) metrics() map[string]float64 {
+	m := map[string]float64{"polls": float64(len(w.start)), "polls_missed": float64(w.missed), "poll_gaps": float64(w.failed)}
+	put := scenario.Numbers(m)
+	if v := w.values[system.ReadAbsolute]; v != nil {
+		if first, last := edge(v); last > first {
+			put("absolute_bytes", v[last]-v[first])
+			w.bandwidth(math.Inf(-1), math.Inf(1), put)
 		}
 	}
-	if paid != nil {
-		y.used.Add(paid)
+	if amount, decimals, known := w.used.Sum(); known {
+		put("spent", collect.Float(amount, decimals))
 	}
-	for p := range scenario.Stream(in.Polls) {
-		y.add(p)
-	}
-	return &y
-}
-
-// metrics are the numbers of pollMetrics.
-func (y *pollTally) metrics() map[string]float64 {
-	m := map[string]float64{"polls": float64(y.count), "polls_missed": float64(y.missed), "poll_gaps": float64(y.gaps)}
-	if a := y.absolute; len(a.told) > 1 {
-		m["absolute_bytes"] = a.gained()
-		if v, ok := y.bandwidth(math.Inf(-1), math.Inf(1)); ok {
-			m["absolute_bandwidth"] = v
-		}
-	}
-	if amount, decimals, known := y.used.Sum(); known {
-		m["spent"] = collect.Float(amount, decimals)
-	}
-	if n := len(y.took); n > 0 {
-		m["poll_p50"] = stats.Median(slices.Clone(y.took))
-		if q := n / 4; q > 0 {
-			m["poll_first_quarter"] = stats.Median(slices.Clone(y.took[:q]))
-			m["poll_last_quarter"] = stats.Median(slices.Clone(y.took[n-q:]))
+	if took := known(w.latency); len(took) > 0 {
+		put("poll_p50", stats.Median(took))
+		if q := len(took) / 4; q > 0 {
+			put("poll_first_quarter", stats.Median(took[:q]))
+			put("poll_last_quarter", stats.Median(took[len(took)-q:]))
 		}
 	}
 	return m
 }
 
-// bandwidth is that of absolute bytes between two moments, in seconds, by [collect.Rate];
-// false: too few polls reported them, so that they may have come at another time.
-func (y *pollTally) bandwidth(from, to float64) (float64, bool) {
-	v, _, _, ok := collect.Rate(y.absolute.told, from, to)
-	return v, ok && !math.IsNaN(v)
+// bandwidth puts that of absolute bytes between two moments, in seconds, by [collect.Rate];
+// none where too few polls reported them, so that they may have come at another time.
+func (w *readings) bandwidth(from, to float64, put func(string, float64)) {
+	if v, _, _, ok := collect.Rate(w.told(w.values[system.ReadAbsolute]), from, to); ok {
+		put("absolute_bandwidth", v)
+	}
 }

@@ -3,8 +3,9 @@ package upload
 import (
 	"context"
 	"errors"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -73,11 +76,11 @@ func TestPollLatency(t *testing.T) {
 			{call("a", 2, ""), call("b", 2, "")}, {call("a", 2, ""), call("b", 0, "connection refused: nobody there")},
 		}, map[string]float64{"poll_p50": 4, "poll_gaps": 1}},
 	} {
-		p := &polls{}
+		var polls []record.Poll
 		for i, calls := range c.polls {
-			p.tally.add(record.Poll{Seq: int64(i), Calls: calls})
+			polls = append(polls, record.Poll{Seq: int64(i), Calls: calls})
 		}
-		m := p.tally.metrics()
+		m := Collect{}.Measure(scenario.Measured{Polls: slices.Values(polls)})
 		for key, want := range c.want {
 			if got := m[key]; got != want {
 				t.Errorf("%s: %s is %v, want %v", c.name, key, got, want)
@@ -95,4 +98,28 @@ func TestBandwidthsHaveOneWindow(t *testing.T) {
 			t.Errorf("absolute bytes are three times the file bytes, their bandwidths %v and %v", absolute, file)
 		}
 	})
+}
+
+// Months of trouble are a few spans: one for each kind, and a bounded number of kinds.
+func TestTroubleIsBounded(t *testing.T) {
+	var polls []record.Poll
+	for hour := range 5000 {
+		at := time.Duration(hour) * time.Hour
+		polls = append(polls, record.Poll{
+			Start:    at,
+			Calls:    []record.PollCall{{Name: "/wallet", Start: at, Error: fmt.Sprintf("timeout: no answer within %dms", hour)}},
+			Readings: []record.Reading{{Name: "height", Bad: fmt.Sprintf("fell from %d to 3", hour)}, {Name: "files", Value: 3}},
+		})
+	}
+	all := readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble
+	if len(all) != 2 || *all[0] != (trouble{"call failed", "/wallet", "timeout", 5000, 0, 4999 * 3600, "timeout: no answer within 0ms"}) ||
+		all[1].class != "fell from" || all[1].count != 5000 {
+		t.Errorf("%+v", all)
+	}
+	for i := range polls {
+		polls[i].Calls[0].Name = fmt.Sprint("/", i)
+	}
+	if all := readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble; len(all) != mostTrouble {
+		t.Errorf("%d kinds", len(all))
+	}
 }

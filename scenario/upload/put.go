@@ -15,7 +15,7 @@ import (
 // readied is an object that is recorded as being put, and its content open.
 type readied struct {
 	object int
-	job    *record.Job
+	job    *job
 	from   *source
 	first  bool // no earlier session made this attempt
 }
@@ -28,9 +28,14 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 		if err := t.write(); err != nil {
 			return err
 		}
-		done, err := t.look(ctx, worker, object)
-		if done || err != nil {
+		switch found, err := t.look(ctx, object); {
+		case err != nil:
 			return err
+		case found == whole:
+			return t.afterAccept(ctx, worker, object)
+		case ctx.Err() != nil:
+			t.queue.set(object, objectWaiting)
+			return nil
 		}
 	}
 	r, err := t.ready(object)
@@ -54,7 +59,7 @@ func (t *trial) ready(object int) (*readied, error) {
 		job.Attempts++
 	}
 	job.State, job.Began = record.JobPutting, t.sink.Now()
-	if err := t.write(*job); err != nil {
+	if err := t.write(job.Job); err != nil {
 		from.close()
 		return nil, err
 	}
@@ -67,7 +72,10 @@ func (t *trial) store(ctx context.Context, worker int, r *readied) error {
 	defer from.close()
 	w := scenario.Watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()
-	t.begun(job)
+	t.mu.Lock()
+	t.tally.session++
+	t.tally.begun(job.Began)
+	t.mu.Unlock()
 	ref, err := t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(from, job.Size))
 	end := t.sink.Now() - w.CutOff(err)
 	cause := w.Stop()
@@ -92,145 +100,140 @@ func (t *trial) store(ctx context.Context, worker int, r *readied) error {
 		return t.unreadable(object, job, from.err)
 	case op.Outcome == record.OK:
 		job.SHA256 = from.sum()
-		return t.accepted(ctx, worker, object, job, ref, end)
+		if err := t.accept(object, job, ref, end); err != nil {
+			return err
+		}
+		return t.afterAccept(ctx, worker, object)
 	case ctx.Err() != nil:
 		// Whether the system has it is found out by resolve, or by the next session.
 		t.doubts(object, true)
-		t.queue.back(object, objectUnder)
+		t.queue.set(object, objectWaiting)
 		return nil
 	}
 	return t.failed(object, job, op.Outcome, err)
 }
 
 // job is what is known of an object that is not done.
-func (t *trial) job(object int) *record.Job {
+func (t *trial) job(object int) *job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	j := t.jobs[object]
-	if j == nil {
-		j = &record.Job{Object: int64(object), Name: t.name(object), Size: t.set.Object(object).Size}
-		t.jobs[object] = j
+	if t.jobs[object] == nil {
+		t.jobs[object] = &job{Job: record.Job{Object: int64(object), Name: t.name(object), Size: t.set.Object(object).Size}}
 	}
-	return j
-}
-
-func (t *trial) forget(object int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.jobs, object)
-	delete(t.doubt, object)
+	return t.jobs[object]
 }
 
 func (t *trial) inDoubt(object int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.doubt[object]
+	return t.jobs[object] != nil && t.jobs[object].doubt
 }
 
 func (t *trial) doubts(object int, doubt bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if doubt {
-		t.doubt[object] = true
-	} else {
-		delete(t.doubt, object)
-	}
+	t.jobs[object].doubt = doubt
 }
 
-// accepted goes on with an object that the system has taken: its slot is free
-// now, or once it is durable.
-func (t *trial) accepted(ctx context.Context, worker, object int, job *record.Job, ref system.Ref, at time.Duration) error {
-	job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(ref), at, ""
-	t.doubts(object, false)
-	if t.settler() == nil {
-		t.hold(*job)
-	} else if err := t.write(*job); err != nil { // it is written again soon, by others
-		return err
-	}
-	t.keepRef(object, job)
-	t.countAccepted(job)
-	switch {
-	case t.settler() == nil:
-		t.forget(object)
-	case t.slotDurable(t.u):
-		if err := t.settle(ctx, worker, object, job); err != nil {
-			return err
-		}
-	default:
-		t.pend(object)
-	}
-	if t.queue.of(object) != objectDurable {
-		t.queue.back(object, objectAccepted)
-	} else {
-		t.queue.back(object, objectDurable)
-	}
-	return nil
-}
-
-// failed has an object tried again later, or gives it up.
-func (t *trial) failed(object int, job *record.Job, outcome record.Outcome, why error) error {
-	job.Error = scenario.ShortError(why)
-	if outcome != record.Refused {
-		t.doubts(object, true)
-	}
-	quotas := t.countQuota(errors.Is(why, system.ErrQuota))
-	if job.Attempts <= t.u.Retries {
-		job.State = record.JobWaiting
-		if err := t.write(*job); err != nil {
-			return err
-		}
-		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
-		return nil
-	}
-	// Not at the first refusal, and not while others are taken: a Tahoe-LAFS
-	// server calls itself full to an object of which an upload that was cut off
-	// still holds the place, for half an hour.
-	if quotas > t.u.Retries {
-		t.mu.Lock()
-		t.full = job.Error
-		t.mu.Unlock()
-	}
-	job.State = record.JobFailed
-	state := objectFailed
-	if outcome == record.Refused {
-		job.State, state = record.JobRefused, objectRefused
-	}
-	if err := t.write(*job); err != nil {
-		return err
-	}
-	t.countGivenUp(job)
-	t.dropJob(object)
-	t.queue.back(object, state)
-	return nil
-}
-
-// dropJob forgets all of an object but that it is in doubt: what was given up may
-// be there, too.
-func (t *trial) dropJob(object int) {
+// drop forgets an object of which all is recorded, unless it is in doubt.
+func (t *trial) drop(object int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.doubt[object] {
+	if j := t.jobs[object]; j != nil && !j.doubt {
 		delete(t.jobs, object)
 	}
 }
 
-// unreadable gives an object up whose data is not to be had.
-func (t *trial) unreadable(object int, job *record.Job, why error) error {
-	job.State, job.Error = record.JobUnreadable, scenario.ShortError(why)
-	if err := t.write(*job); err != nil {
-		return err
+// accept notes that the system has an object.
+//
+// Where nothing more is asked about it, that is recorded together with what is written
+// next, which is mostly that another is put: a commit less for each. Whoever is to wait
+// first, for anything, writes. A session that is killed before leaves the object
+// in doubt, as it does one that is killed within its put.
+func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) error {
+	job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(ref), at, ""
+	t.mu.Lock()
+	job.doubt = false
+	t.tally.last = max(t.tally.last, at)
+	t.full, t.quotas = "", 0 // there is room
+	t.held = append(t.held, job.Job)
+	t.mu.Unlock()
+	t.queue.set(object, objectAccepted)
+	if t.settler() == nil {
+		t.drop(object)
+		return nil
 	}
-	t.countGivenUp(job)
-	t.forget(object)
-	t.queue.back(object, objectUnreadable)
-	if t.countUnreadable() <= unreadableEvents {
-		return t.event("note", "data unreadable", fmt.Sprintf("object %d, %s: %s", object, job.Name, job.Error))
+	return t.write()
+}
+
+// afterAccept is what keeps the slot of an object that was accepted.
+func (t *trial) afterAccept(ctx context.Context, worker, object int) error {
+	switch {
+	case t.settler() == nil:
+		return nil
+	case t.slotDurable(t.u):
+		return t.settle(ctx, worker, object)
 	}
+	t.pend(object)
 	return nil
 }
 
-// unreadableEvents is how many unreadable objects are named one by one.
-const unreadableEvents = 20
+// failed has an object tried again later, or gives it up.
+func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) error {
+	job.Error = scenario.ShortError(why)
+	givenUp := job.Attempts > t.u.Retries
+	t.mu.Lock()
+	job.doubt = job.doubt || outcome != record.Refused
+	if errors.Is(why, system.ErrQuota) {
+		t.quotas++
+	}
+	// Not at the first refusal, and not while others are taken: a Tahoe-LAFS
+	// server calls itself full to an object of which an upload that was cut off
+	// still holds the place, for half an hour.
+	if givenUp && t.quotas > t.u.Retries {
+		t.full = job.Error
+	}
+	t.mu.Unlock()
+	switch {
+	case !givenUp:
+		job.State = record.JobWaiting
+		if err := t.write(job.Job); err != nil {
+			return err
+		}
+		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
+		return nil
+	case outcome == record.Refused:
+		return t.giveUp(object, job, record.JobRefused, objectRefused)
+	}
+	return t.giveUp(object, job, record.JobFailed, objectFailed)
+}
+
+// giveUp ends the attempts at an object.
+func (t *trial) giveUp(object int, job *job, state record.JobState, to objectState) error {
+	job.State = state
+	if err := t.write(job.Job); err != nil {
+		return err
+	}
+	t.drop(object)
+	t.queue.set(object, to)
+	return nil
+}
+
+// unreadable gives an object up whose data is not to be had.
+func (t *trial) unreadable(object int, job *job, why error) error {
+	job.Error = scenario.ShortError(why)
+	t.doubts(object, false)
+	if err := t.giveUp(object, job, record.JobUnreadable, objectUnreadable); err != nil {
+		return err
+	}
+	if t.queue.counts().in[objectUnreadable] > mostNamed {
+		return nil
+	}
+	return t.event("note", "data unreadable", fmt.Sprintf("object %d, %s: %s", object, job.Name, job.Error))
+}
+
+// mostNamed is how many objects in the same trouble are named one by one.
+const mostNamed = 20
 
 // backoff is the pause after so many failed attempts: five times as long each
 // time, up to backoffMost.

@@ -3,7 +3,6 @@ package upload
 import (
 	"container/heap"
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -13,31 +12,44 @@ import (
 type objectState uint8
 
 const (
-	objectNew objectState = iota // nothing was done with it
-	objectUnder
-	objectWaiting
+	objectNew     objectState = iota // nothing was done with it
+	objectUnder                      // given out to be put
+	objectWaiting                    // to be put again
 	objectAccepted
 	objectDurable
 	objectFailed
 	objectRefused
 	objectUnreadable
+	objectStates
 )
 
-// queue gives out the objects of a data set: those whose retry is due first,
-// else in the set's order.
+// counts are how many objects are in each state, and the bytes of the accepted ones.
+type counts struct {
+	in    [objectStates]int64
+	bytes int64
+}
+
+// accepted are all of them, durable or not.
+func (c *counts) accepted() int64 { return c.in[objectAccepted] + c.in[objectDurable] }
+
+// queue knows the state of each object of a data set, and gives out those that are to
+// be put: those whose retry is due first, else in the set's order.
 type queue struct {
-	now func() time.Duration
+	now  func() time.Duration
+	size func(object int) int64
 
 	mu    sync.Mutex
 	state []objectState
+	total counts
 	next  int // none before it is new
 	retry retries
-	under int           // given out, and not back
 	again chan struct{} // closed when something changes
 }
 
-func newQueue(n int, now func() time.Duration) *queue {
-	return &queue{now: now, state: make([]objectState, n), again: make(chan struct{})}
+func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
+	q := &queue{now: now, size: size, state: make([]objectState, n), again: make(chan struct{})}
+	q.total.in[objectNew] = int64(n)
+	return q
 }
 
 // take gives the next object, which is then under way. While one may come it
@@ -47,7 +59,7 @@ func (q *queue) take(ctx context.Context, waits func()) (object int, ok bool) {
 		q.mu.Lock()
 		var wait time.Duration
 		object, wait, ok = q.pick()
-		over, again := q.under == 0 && len(q.retry) == 0, q.again
+		over, again := q.total.in[objectUnder] == 0 && len(q.retry) == 0, q.again
 		q.mu.Unlock()
 		if ok || over {
 			return object, ok
@@ -85,21 +97,61 @@ func (q *queue) pick() (object int, wait time.Duration, ok bool) {
 		}
 	}
 	if ok {
-		q.state[object] = objectUnder
-		q.under++
+		q.move(object, objectUnder)
 	}
 	return object, wait, ok
 }
 
-// unpick is for an object that was given out and not touched: it is given out
-// again, before others.
-func (q *queue) unpick(object int) {
+// move changes a state and what is counted by states; q.mu is held.
+func (q *queue) move(object int, to objectState) {
+	from := q.state[object]
+	stored := func(s objectState) bool { return s == objectAccepted || s == objectDurable }
+	if stored(to) != stored(from) {
+		size := q.size(object)
+		if stored(from) {
+			size = -size
+		}
+		q.total.bytes += size
+	}
+	q.total.in[from]--
+	q.total.in[to]++
+	q.state[object] = to
+}
+
+// set changes the state of an object that is not to be put again.
+func (q *queue) set(object int, state objectState) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.state[object] = objectWaiting
-	q.under--
-	heap.Push(&q.retry, retryAt{0, object})
+	q.move(object, state)
 	q.changed()
+}
+
+// later gives an object out again when it is due, before all new ones.
+func (q *queue) later(object int, due time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, objectWaiting)
+	heap.Push(&q.retry, retryAt{due, object})
+	q.changed()
+}
+
+func (q *queue) of(object int) objectState {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state[object]
+}
+
+func (q *queue) counts() counts {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.total
+}
+
+// changed wakes all that wait for an object; q.mu is held. Most of the time no one
+// waits: what is new is given out without waiting.
+func (q *queue) changed() {
+	close(q.again)
+	q.again = make(chan struct{})
 }
 
 // pause waits for d (negative: for ever), for again, or for the end of ctx.
@@ -117,57 +169,7 @@ func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	}
 }
 
-// back ends that an object is under way.
-func (q *queue) back(object int, state objectState) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.state[object] = state
-	q.under--
-	q.changed()
-}
-
-// later does so too, and gives the object out again when it is due.
-func (q *queue) later(object int, due time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.state[object] = objectWaiting
-	q.under--
-	heap.Push(&q.retry, retryAt{due, object})
-	q.changed()
-}
-
-// set is for an object that is not under way.
-func (q *queue) set(object int, state objectState) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.state[object] = state
-}
-
-// first has an object that is not under way given out before all new ones.
-func (q *queue) first(object int) { q.wait(object, 0) }
-
-// wait has an object that is not under way given out when it is due.
-func (q *queue) wait(object int, due time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.state[object] = objectWaiting
-	heap.Push(&q.retry, retryAt{due, object})
-}
-
-func (q *queue) of(object int) objectState {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.state[object]
-}
-
-// changed wakes all that wait for an object; q.mu is held. Most of the time no one
-// waits: what is new is given out without waiting.
-func (q *queue) changed() {
-	close(q.again)
-	q.again = make(chan struct{})
-}
-
-// retryAt is an object that is to be tried again.
+// retryAt is an object that is to be put again.
 type retryAt struct {
 	due    time.Duration
 	object int
@@ -186,15 +188,4 @@ func (r *retries) Pop() any {
 	last := (*r)[len(*r)-1]
 	*r = (*r)[:len(*r)-1]
 	return last
-}
-
-// unretry takes back that objects are to be tried again.
-func (q *queue) unretry(objects []int, state objectState) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, object := range objects {
-		q.state[object] = state
-	}
-	q.retry = slices.DeleteFunc(q.retry, func(r retryAt) bool { return q.state[r.object] != objectWaiting })
-	heap.Init(&q.retry)
 }

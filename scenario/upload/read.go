@@ -1,8 +1,8 @@
 package upload
 
 import (
-	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -21,6 +21,7 @@ import (
 type loadTest struct {
 	*readings
 	*objects
+	metrics  map[string]float64 // by their keys
 	trial    *analysis.Trial
 	up       *experiment.Upload // nil: collect
 	coding   coding
@@ -36,7 +37,36 @@ type loadTest struct {
 
 var nan = math.NaN()
 
-// Read adds what polls, jobs and events say of a trial.
+// measure computes what follows from what a trial recorded.
+func (l *loadTest) measure(in *scenario.Measured) {
+	l.up = in.Cell.Upload
+	settle := 0.0
+	if l.up != nil {
+		settle = l.up.Settle.Seconds()
+	}
+	l.readings = readPolls(in)
+	l.objects = readObjects(in, settle, l.moments(), l.coding.padded)
+	l.metrics = l.readings.metrics()
+	if l.up != nil {
+		l.objects.metrics(in, l.readings, l.metrics)
+	}
+	put := scenario.Numbers(l.metrics)
+	put("system_cpu", in.Usage.SystemCPU)
+	scenario.PutUsage(in.Usage, put)
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Scenario) Measure(in scenario.Measured) map[string]float64 {
+	var l loadTest
+	l.measure(&in)
+	return l.metrics
+}
+
+// Measure computes a trial's metrics; see Metrics for their definitions.
+func (Collect) Measure(in scenario.Measured) map[string]float64 { return Scenario{}.Measure(in) }
+
+// read adds what polls, jobs and events say of a trial beyond its metrics and, of one that
+// has none yet, these.
 func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	if t.State == record.Skipped {
 		return analysis.Facts{}, nil
@@ -49,98 +79,76 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 }
 
 func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
-	plan, err := analysis.ReadPlan(facts)
+	in, err := scenario.ReadFacts(facts, t.Trial, t.Info.Plan)
 	if err != nil {
 		return nil, err
 	}
-	l := &loadTest{trial: t, up: t.Info.Plan.Upload, absolute: nan, fileRate: nan}
-	if l.readings, err = readPolls(facts, t.ID); err != nil {
+	l := &loadTest{trial: t, absolute: nan, fileRate: nan}
+	if err := l.systemOf(facts); err != nil {
 		return nil, err
 	}
-	l.systemOf(plan, facts.Meta())
-	settle := 0.0
-	if l.up != nil {
-		settle = l.up.Settle.Seconds()
-	}
-	if l.objects, err = readObjects(facts, t.ID, settle, plan.Experiment.Limits.Deadline.Seconds(), l.moments(), l.coding.padded); err != nil {
+	l.measure(&in)
+	if err := in.Err(); err != nil {
 		return nil, err
-	}
-	events, err := facts.Events()
-	if err != nil {
-		return nil, err
-	}
-	l.stored()
-	l.efficient()
-	l.emit()
-	l.money(events)
-	l.invariants()
-	l.series()
-	l.define()
-	return l, l.sessions(events, facts)
-}
-
-// systemOf fills in what is known of the trial's system: how it spreads objects over its
-// servers, by its own word, its options or its kind; and what it is paid in.
-func (l *loadTest) systemOf(plan *experiment.Plan, meta map[string]string) {
-	text := ""
-	switch {
-	case l.up != nil:
-		text = l.up.Price
-	case l.trial.Info.Plan.Collect != nil:
-		text = l.trial.Info.Plan.Collect.Price
-	}
-	l.price, _ = experiment.ParsePrice(text) // none is stated
-	var s experiment.SystemUse
-	if i := slices.IndexFunc(plan.Experiment.Systems,
-		func(s experiment.SystemUse) bool { return s.Name == l.trial.Info.System }); i >= 0 {
-		s = plan.Experiment.Systems[i]
-	}
-	var about map[string]map[string]any
-	_ = json.Unmarshal([]byte(meta["systems"]), &about) // an older run has none
-	said := func(key string) string {
-		if v, ok := about[s.Name][key]; ok {
-			return fmt.Sprint(v)
-		}
-		return ""
-	}
-	of := func(key string) int64 {
-		v := said(key)
-		if v == "" {
-			v = s.With[key]
-		}
-		n, _ := strconv.ParseInt(v, 10, 64)
-		return n
-	}
-	l.currency = map[string]string{"siad": "SC", "renterd": "SC", "mem": "MEM"}[s.Use]
-	if c := said("currency"); c != "" {
-		l.currency = c
-	}
-	for _, d := range l.trial.Details {
-		if d.Kind == "currency" {
-			l.currency = d.Name
-		}
 	}
 	if l.currency == "" {
 		l.currency = "units"
+		if l.decimals == 24 { // of an older run: hastings
+			l.currency = "SC"
+		}
 	}
+	maps.Copy(l.metrics, t.Metrics) // as it was measured then
+	l.stored()
+	l.efficient()
+	l.emit()
+	l.money()
+	l.invariants()
+	l.series()
+	l.define()
+	return l, l.sessions(in.Events, facts)
+}
+
+// systemOf fills in what is known of the trial's system: how it spreads objects over its
+// servers, by its own word or its options; and what it is paid in.
+func (l *loadTest) systemOf(facts *record.Reader) error {
+	plan, err := analysis.ReadPlan(facts)
+	if err != nil {
+		return err
+	}
+	text := ""
+	switch cell := l.trial.Info.Plan; {
+	case cell.Upload != nil:
+		text = cell.Upload.Price
+	case cell.Collect != nil:
+		text = cell.Collect.Price
+	}
+	l.price, _ = experiment.ParsePrice(text) // none is stated
+	said := map[string]string{}
+	for _, s := range plan.Experiment.Systems {
+		if s.Name == l.trial.Info.System {
+			maps.Copy(said, s.With)
+		}
+	}
+	maps.Copy(said, analysis.Said(facts.Meta(), l.trial.Info.System))
+	number := func(key string) int64 {
+		n, _ := strconv.ParseInt(said[key], 10, 64)
+		return n
+	}
+	l.currency = said["currency"]
 	c := &l.coding
+	c.sector = number("sector")
 	var a, b int64
-	if n, _ := fmt.Sscanf(said("redundancy"), "%d data + %d parity", &a, &b); n == 2 {
+	if n, _ := fmt.Sscanf(said["redundancy"], "%d data + %d parity", &a, &b); n == 2 {
 		c.needed, c.servers = a, a+b
-	} else if n, _ := fmt.Sscanf(said("redundancy"), "%d of %d shards", &a, &b); n == 2 {
+	} else if n, _ := fmt.Sscanf(said["redundancy"], "%d of %d shards", &a, &b); n == 2 {
 		c.needed, c.servers = a, b
 	} else { // by its options
-		c.needed, c.servers = of("data_pieces")+of("needed"), of("data_pieces")+of("parity_pieces")+of("total")
-	}
-	switch c.sector = of("sector"); { // else what its builds have: siad is started with its dev constants only
-	case c.sector == 0 && (s.Use == "renterd" || s.Use == "siad" && s.Mode == string(system.Attach)):
-		c.sector = 4 << 20
-	case c.sector == 0 && s.Use == "siad":
-		c.sector = 256 << 10
+		c.needed, c.servers = number("data_pieces")+number("needed"), number("data_pieces")+number("parity_pieces")+number("total")
 	}
 	if c.needed <= 0 || c.servers < c.needed {
 		*c = coding{}
 	}
+	return nil
 }
 
 // coding is how a system spreads an object over its servers; zero: not known.
@@ -204,6 +212,7 @@ func (l *loadTest) stored() {
 		if n := l.now(system.ReadFiles); !math.IsNaN(n) {
 			l.files = int64(n)
 		}
+		l.row("file_bandwidth", "", l.fileRate)
 		if first >= 0 {
 			l.absolute = v[last]
 			l.bandwidth(l.rate(v, first, last))
@@ -223,12 +232,10 @@ func (l *loadTest) stored() {
 	l.row("files", "", float64(l.files))
 	l.row("stored_bytes", "", l.fileBytes)
 	l.row("absolute", "", l.absolute)
-	l.row("file_bandwidth", "", l.fileRate)
 }
 
 // bandwidth adds that of absolute bytes, with the bounds that the polls leave.
 func (l *loadTest) bandwidth(p analysis.Point) {
-	l.row("absolute_bandwidth", "", p.Value)
 	l.row("absolute_bandwidth_least", "", p.Lo)
 	l.row("absolute_bandwidth_most", "", p.Hi)
 }
@@ -309,16 +316,18 @@ func (l *loadTest) row(metric, entity string, v float64) {
 	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: v})
 }
 
-// emit adds the rows of what is stored, of its times and of the polls.
+// emit adds the metrics, and what is not among them of objects and polls.
 func (l *loadTest) emit() {
+	for _, key := range slices.Sorted(maps.Keys(l.metrics)) {
+		l.row(key, "", l.metrics[key])
+	}
 	l.row("contracts", "", l.now(system.ReadContracts))
 	l.row("redundancy_mean", "", l.now(system.ReadRedundancyMean))
 	l.row("below_redundancy", "", l.now(system.ReadBelow))
-	if v := slices.DeleteFunc(slices.Clone(l.values[system.ReadRedundancyMax]), math.IsNaN); len(v) > 0 {
+	if v := known(l.values[system.ReadRedundancyMax]); len(v) > 0 {
 		l.row("redundancy_highest", "", slices.Max(v))
 	}
 	if s := l.objects; s.n > 0 {
-		l.row("attempts_per_object", "", float64(s.attempts)/float64(max(1, s.touched)))
 		for _, state := range slices.Sorted(maps.Keys(s.states)) {
 			l.row("objects_by_state", string(state), float64(s.states[state]))
 		}
@@ -328,29 +337,16 @@ func (l *loadTest) emit() {
 			l.row("objects_by_state", lateState, float64(s.notDurable))
 			l.row("objects_by_state", "durable late", float64(s.late))
 		}
-		l.row("missing", "", float64(s.states[record.JobMissing]))
-		l.row("failed", "", float64(s.states[record.JobFailed]))
-		l.row("refused", "", float64(s.states[record.JobRefused]))
-		l.row("unreadable", "", float64(s.states[record.JobUnreadable]))
 		l.row("no_room", "", float64(s.noRoom))
 	}
-	l.times("accept", times(l.sample, accepting))
-	l.times("durable", times(l.sample, settling))
-	l.row("polls", "", float64(len(l.start)))
 	l.row("poll_every", "", l.every())
-	l.row("polls_missed", "", float64(l.missed))
-	l.row("poll_gaps", "", float64(l.failed))
 	l.row("polls_timed_out", "", float64(l.timedOut))
-	if took := slices.DeleteFunc(slices.Clone(l.latency), math.IsNaN); len(took) > 0 {
-		l.row("poll_p50", "", stats.Median(took))
-		if q := len(took) / 4; q > 0 {
-			l.row("poll_first_quarter", "", stats.Median(took[:q]))
-			l.row("poll_last_quarter", "", stats.Median(took[len(took)-q:]))
-		}
+	for _, k := range l.trouble {
+		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count, k.detail))
 	}
 	// The load line: what the link carries, less the redundancy that the client makes.
 	line := nan
-	if v, ok := l.trial.Metrics["bandwidth_line"]; ok {
+	if v, ok := l.metrics["bandwidth_line"]; ok {
 		line = v / l.coding.spread()
 	}
 	l.row("load_line", "", line)
@@ -361,13 +357,9 @@ func (l *loadTest) emit() {
 	}
 }
 
-// times adds the median and the 95th percentile of some times.
-func (l *loadTest) times(key string, all []float64) {
-	if len(all) > 0 {
-		slices.Sort(all)
-		l.row(key+"_p50", "", stats.Median(all))
-		l.row(key+"_p95", "", all[int(math.Ceil(0.95*float64(len(all))))-1])
-	}
+// span adds one to the trial's life.
+func (l *loadTest) span(kind, entity string, from, to float64, note string) {
+	l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: entity, Kind: kind, From: from, To: to, Note: note})
 }
 
 // lateState is of objects that were accepted and not at their full redundancy in time.
@@ -390,17 +382,11 @@ const (
 
 // sessions adds how often the trial was taken up again, what died under it, and what
 // ended it. A session that was killed ended with the last that it recorded.
-func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
+func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader) error {
 	begun, left, down := 0.0, -1.0, 0.0
 	n, cut, crashes := 1, 0, 0
-	add := func(kind string, from, to float64, note string) {
-		l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Kind: kind, From: max(0, from), To: max(0, to),
-			Note: note})
-	}
-	for _, e := range events {
-		if e.Trial != l.trial.ID {
-			continue
-		}
+	add := func(kind string, from, to float64, note string) { l.span(kind, "", max(0, from), max(0, to), note) }
+	for e := range events {
 		since := e.At.Sub(l.trial.Epoch)
 		at := since.Seconds()
 		switch {
@@ -428,7 +414,7 @@ func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
 			add(endedMark, at, at, e.Detail)
 		}
 	}
-	seconds := max(l.trial.Seconds, l.objects.last)
+	seconds := max(l.trial.Seconds, l.latest)
 	end := seconds
 	if left >= 0 {
 		end = left
@@ -443,7 +429,7 @@ func (l *loadTest) sessions(events []record.Event, facts *record.Reader) error {
 	l.row("sessions_killed", "", float64(cut))
 	l.row("downtime", "", down)
 	l.row("crashes", "", float64(crashes))
-	if fetched := int64(l.trial.Metrics["verified"] + l.trial.Metrics["verify_failed"]); cut > 0 {
+	if fetched := int64(l.metrics["verified"] + l.metrics["verify_failed"]); cut > 0 {
 		l.row("attempts_unrecorded", "", float64(max(0, l.attempts-l.states[record.JobPutting]-(ops-fetched))))
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -24,8 +25,10 @@ type readings struct {
 	calls       map[string]bool
 	missed      int64               // polls of the schedule that were left out
 	failed      int64               // calls without an answer
+	trouble     []*trouble          // what was not answered, and what was not used
 	decimals    int                 // of the currency; −1: not known
 	first, last map[string]*big.Int // amounts of money
+	used        collect.Used
 	wealth      []entry
 	endedTold   bool // the system says what contracts that are over had used
 }
@@ -37,19 +40,43 @@ type entry struct {
 	moved float64  // by how much its parts changed since the poll before, without their signs
 }
 
-func readPolls(facts *record.Reader, trial int64) (*readings, error) {
+// trouble is one kind of what stays a gap, so that months of it are one span.
+type trouble struct {
+	what, subject, class string // "call failed", "/renter/files", "timeout"
+	count                int64
+	from, to             float64
+	detail               string // of the first time
+}
+
+// mostTrouble is how many kinds of trouble are distinguished; what is more is counted
+// with the last of them.
+const mostTrouble = 50
+
+func readPolls(in *scenario.Measured) *readings {
 	w := &readings{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
 		last: map[string]*big.Int{}}
-	for p, err := range facts.Polls(trial) {
-		if err != nil {
-			return nil, err
+	var paid []record.Reading // forming contracts is paid before the first poll, and belongs to the test
+	for e := range scenario.Stream(in.Events) {
+		if before := collect.Before(e); before != nil {
+			paid = before
 		}
+	}
+	if paid != nil {
+		w.used.Add(paid)
+	}
+	for p := range scenario.Stream(in.Polls) {
 		w.add(&p)
 	}
 	for name := range w.values {
 		w.values[name] = gaps(w.values[name], len(w.start))
 	}
-	return w, nil
+	paid, _ = collect.WithEnded(paid)
+	for _, r := range paid {
+		if v, ok := new(big.Int).SetString(r.Exact, 10); ok && w.first[r.Name] != nil && r.Bad == "" {
+			w.first[r.Name] = v
+		}
+	}
+	return w
 }
 
 // gaps makes values as long as n, with NaN.
@@ -64,29 +91,14 @@ func (w *readings) add(p *record.Poll) {
 	n := len(w.start)
 	w.start, w.end = append(w.start, p.Start.Seconds()), append(w.end, p.End.Seconds())
 	w.missed += int64(p.Missed)
-	took, timed, open := 0.0, 0, false
-	for _, c := range p.Calls {
-		w.calls[c.Name] = true
-		timeout := c.Error != "" && collect.Class(c.Error) == "timeout"
-		if c.Error != "" {
-			w.failed++
-		}
-		if c.Error == "" || timeout {
-			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || timeout
-		}
-	}
-	// A poll that left out an expensive call, or was refused one, is no faster.
-	if timed == 0 || timed < len(w.calls) {
-		took = nan
-	} else if open {
-		w.timedOut++
-	}
-	w.latency = append(w.latency, took)
+	w.latency = append(w.latency, w.took(p))
+	w.used.Add(p.Readings)
 	wealth, moved, parts := new(big.Int), 0.0, 0
 	readings, told := collect.WithEnded(p.Readings)
 	w.endedTold = w.endedTold || told
 	for _, r := range readings {
 		if r.Bad != "" {
+			w.troubled("reading not used", r.Name, absurdity(r.Bad), r.Bad, p.Start.Seconds())
 			continue
 		}
 		w.values[r.Name] = append(gaps(w.values[r.Name], n)[:n], r.Value)
@@ -115,6 +127,56 @@ func (w *readings) add(p *record.Poll) {
 		w.wealth = append(w.wealth, entry{n, wealth, moved})
 	}
 }
+
+// took is how long the calls of a poll took together; NaN: not all of them were made.
+func (w *readings) took(p *record.Poll) float64 {
+	took, timed, open := 0.0, 0, false
+	for _, c := range p.Calls {
+		w.calls[c.Name] = true
+		class := collect.Class(c.Error)
+		if c.Error != "" {
+			w.failed++
+			w.troubled("call failed", c.Name, class, c.Error, c.Start.Seconds())
+		}
+		if c.Error == "" || class == "timeout" {
+			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || c.Error != ""
+		}
+	}
+	// A poll that left out an expensive call, or was refused one, is no faster.
+	if timed == 0 || timed < len(w.calls) {
+		return nan
+	}
+	if open {
+		w.timedOut++
+	}
+	return took
+}
+
+// absurdity is what is wrong with a reading, without the number that is.
+func absurdity(bad string) string {
+	class, _, _ := strings.Cut(bad, ":")
+	if i := strings.IndexAny(class, "-0123456789"); i >= 0 {
+		class = class[:i]
+	}
+	return strings.TrimSpace(class)
+}
+
+func (w *readings) troubled(what, subject, class, detail string, at float64) {
+	i := slices.IndexFunc(w.trouble, func(k *trouble) bool { return k.what == what && k.subject == subject && k.class == class })
+	if i < 0 && len(w.trouble) < mostTrouble {
+		i = len(w.trouble)
+		w.trouble = append(w.trouble, &trouble{what: what, subject: subject, class: class, from: at, detail: detail})
+	}
+	k := w.trouble[max(i, 0)]
+	if i < 0 {
+		k = w.trouble[mostTrouble-1]
+	}
+	k.count++
+	k.to = at
+}
+
+// known are the values that are no gaps.
+func known(v []float64) []float64 { return slices.DeleteFunc(slices.Clone(v), math.IsNaN) }
 
 // partsOfWealth are the amounts that a closed system neither makes nor loses, and the
 // sign with which they count.

@@ -26,26 +26,18 @@ const (
 
 // restored is what earlier sessions have left.
 type restored struct {
-	recorded int   // objects that something was recorded of
-	accepted int   // of them
-	doubt    []int // a put had begun, and nothing says how it ended
-	adopted  int
-	again    int
-	missing  []int // accepted, and not there
-	damaged  map[int]system.Object
-	unlisted bool                  // the system does not say what is there
-	refs     *hashes               // of accepted objects
-	since    map[int]time.Duration // when those were accepted that are fetched at the end
+	recorded int     // objects that something was recorded of
+	accepted int     // of them
+	doubt    int     // a put had begun, and nothing says how it ended
+	refs     *hashes // of accepted objects
 }
 
-// restore brings the trial to where its earlier sessions have left it. What was
-// recorded is compared with what the system lists, because the two can differ: a
-// put that was under way may have succeeded, and what was accepted may be lost.
+// restore brings the trial to where its earlier sessions have left it: to what they
+// recorded, compared with what the system lists, because the two can differ.
 //
 //   - recorded as accepted, listed: done
 //   - recorded as accepted, not listed, or with another size: missing, put again
-//   - not known to be accepted, listed and whole: adopted
-//   - not known to be accepted, listed and not whole: removed, put again
+//   - not recorded as accepted, listed: looked at; done if whole, else removed and put
 //   - else: put, or put again
 //
 // A system that does not list is believed what was accepted; of what is in doubt
@@ -55,7 +47,7 @@ func (t *trial) restore(ctx context.Context) error {
 	if err := t.polls.restore(); err != nil {
 		return t.errorf("read the polls of earlier sessions", err)
 	}
-	r := restored{refs: newHashes(), since: map[int]time.Duration{}}
+	r := restored{refs: newHashes()}
 	if err := t.replay(&r); err != nil {
 		return err
 	}
@@ -66,13 +58,15 @@ func (t *trial) restore(ctx context.Context) error {
 		return nil
 	}
 	begun := time.Now()
-	if err := t.reconcile(ctx, &r); err != nil {
-		return err
+	what := fmt.Sprintf("%d accepted, taken as recorded because the system does not list what it has; %d in doubt, to be put again where they are not found by name", r.accepted, r.doubt)
+	if t.lists() {
+		missing, err := t.reconcile(ctx, &r)
+		if err != nil {
+			return err
+		}
+		what = fmt.Sprintf("%d accepted, %d in doubt; %d more are listed, and are looked at; %d missing", r.accepted, r.doubt, len(t.listed), missing)
 	}
-	what := fmt.Sprintf("%d accepted, %d in doubt: %d adopted, %d put again; %d missing", r.accepted, len(r.doubt), r.adopted, r.again, len(r.missing))
-	if r.unlisted {
-		what = fmt.Sprintf("%d accepted, taken as recorded because the system does not list what it has; %d in doubt, to be put again where they are not found by name", r.accepted, len(r.doubt))
-	}
+	t.enqueue()
 	t.site.Say(fmt.Sprintf("%s: resumed: %s", t.site.Use.Name, what))
 	return t.event(eventResume, whatReconciled, fmt.Sprintf("resumed: %s (it took %.3g s)", what, time.Since(begun).Seconds()))
 }
@@ -115,124 +109,212 @@ func (t *trial) dataChanged(how string) error {
 	return &DataChangedError{System: t.site.Use.Name, How: how, hint: hint}
 }
 
-// replay reads what earlier sessions have recorded.
-func (t *trial) replay(r *restored) error {
+// eachJob calls do for each object that something is recorded of.
+func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
 	for job, err := range t.sink.Journal.Earlier() {
 		if err != nil {
-			return t.errorf("read the journal of earlier sessions", err)
+			return t.errorf("read what is recorded of objects", err)
 		}
-		i := int(job.Object)
+		if err := do(int(job.Object), &job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay reads what earlier sessions have recorded.
+func (t *trial) replay(r *restored) error {
+	err := t.eachJob(func(i int, job *record.Job) error {
 		if i < 0 || i >= t.set.Len() {
 			return t.dataChanged(fmt.Sprintf("object %d (%s) is not in it any more", job.Object, job.Name))
 		}
 		if o := t.set.Object(i); job.Name != t.pre+o.Name || job.Size != o.Size {
 			return t.dataChanged(fmt.Sprintf("object %d was %s (%d B), and is %s (%d B)", job.Object, strings.TrimPrefix(job.Name, t.pre), job.Size, o.Name, o.Size))
 		}
-		r.recorded++
 		t.replayJob(r, i, job)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for op, err := range t.sink.Journal.EarlierOps() {
 		if err != nil {
 			return t.errorf("read the operations of earlier sessions", err)
 		}
 		t.tally.ended(op)
-		if since, ok := r.since[int(op.Object)]; ok && op.Kind == record.OpGet && time.Duration(op.Start) >= since {
-			t.fetchedBefore(op)
+		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
+			t.fetched[int(op.Object)] = time.Duration(op.Start)
 		}
 	}
 	return nil
 }
 
-func (t *trial) replayJob(r *restored, i int, job record.Job) {
-	t.tally.began(&job)
-	switch job.State {
-	case record.JobAccepted, record.JobDurable:
-		r.accepted++
-		r.refs.add(job.Ref, i)
-		t.tally.acceptedJob(&job)
-		t.keepRef(i, &job)
-		if t.toVerify(i) {
-			r.since[i] = job.Accepted
-		}
-		state := objectAccepted
-		if job.State == record.JobDurable {
-			state = objectDurable
-		} else if t.settler() != nil {
-			t.jobs[i] = &job
-		}
-		t.queue.set(i, state)
-	case record.JobPutting:
-		t.jobs[i] = &job
-		r.doubt = append(r.doubt, i)
-		t.doubt[i] = true
-		t.queue.first(i)
-	case record.JobWaiting:
-		t.jobs[i] = &job
-		t.doubt[i] = true
-		// When the attempt ended is not in the journal; it took part of the pause
-		// at most. So retries are as far apart as if the session had not ended.
-		t.queue.wait(i, job.Began+backoff(t.u.Backoff.Std(), job.Attempts))
-	case record.JobFailed, record.JobRefused:
-		t.tally.givenUp(job.State)
-		state := objectFailed
-		if job.State == record.JobRefused {
-			state = objectRefused
-		}
-		t.queue.set(i, state)
-	case record.JobUnreadable, record.JobMissing: // perhaps it can be read now
-		job.Attempts, job.Ref, job.SHA256 = 0, "", ""
-		t.jobs[i] = &job
-		t.queue.first(i)
-	}
+// states are those of objects whose job is over.
+var states = map[record.JobState]objectState{
+	record.JobAccepted: objectAccepted, record.JobDurable: objectDurable, record.JobFailed: objectFailed, record.JobRefused: objectRefused,
 }
 
-// reconcile compares what was recorded with what is there.
-func (t *trial) reconcile(ctx context.Context, r *restored) error {
-	if !t.lists() {
-		r.unlisted = true
-		return t.pendRestored()
+func (t *trial) replayJob(r *restored, i int, j *record.Job) {
+	r.recorded++
+	if j.Attempts > 0 {
+		t.tally.begun(j.Began)
 	}
-	found := map[int]system.Object{} // there, and not known to be accepted
-	r.damaged = map[int]system.Object{}
-	seen := make([]bool, t.set.Len())
-	index := t.index(r.refs)
+	t.queue.set(i, states[j.State])
+	switch j.State {
+	case record.JobFailed, record.JobRefused:
+		return
+	case record.JobAccepted, record.JobDurable:
+		r.accepted++
+		r.refs.add(j.Ref, i)
+		t.tally.last = max(t.tally.last, j.Accepted)
+		if j.State == record.JobDurable || t.settler() == nil {
+			return
+		}
+	case record.JobPutting:
+		r.doubt++
+	case record.JobUnreadable, record.JobMissing: // perhaps it can be read now
+		j.Attempts, j.Ref, j.SHA256 = 0, "", ""
+	}
+	t.jobs[i] = &job{*j, j.State == record.JobPutting || j.State == record.JobWaiting}
+}
+
+// enqueue gives out what is left of earlier sessions. What may be there already, and
+// what was cut off, comes first.
+func (t *trial) enqueue() {
+	for i := range t.listed {
+		t.job(i).doubt = true
+	}
+	for i, j := range t.jobs {
+		_, listed := t.listed[i]
+		switch {
+		case t.stored(i):
+			t.pending = append(t.pending, i)
+		case j.State == record.JobWaiting && !listed:
+			// When the attempt ended is not recorded; it took part of the pause
+			// at most. So retries are as far apart as if the session had not ended.
+			t.queue.later(i, j.Began+backoff(t.u.Backoff.Std(), j.Attempts))
+		default:
+			t.queue.later(i, 0)
+		}
+	}
+	slices.Sort(t.pending)
+}
+
+// reconcile compares what was recorded with what is there, has what is missing put
+// again, and says how many objects that is.
+func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	step, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std()+time.Duration(t.set.Len())*time.Millisecond)
 	defer cancel()
-	err := t.walk(step, func(o system.Object) error {
-		for _, i := range index.find(o) {
-			if seen[i] {
+	there, err := t.list(step, r.refs)
+	if err != nil {
+		return 0, t.errorf("list what is stored, to compare it with what was recorded (nothing is lost: resume again)", err)
+	}
+	t.clearUnlisted()
+	var missing []record.Job
+	var unlisted []system.Ref // of them
+	err = t.eachJob(func(i int, job *record.Job) error {
+		if _, damaged := there.damaged[i]; t.stored(i) && (damaged || !there.seen[i]) {
+			missing = append(missing, *job)
+		}
+		if t.stored(i) && !there.seen[i] {
+			unlisted = append(unlisted, system.Ref(job.Ref))
+		}
+		return nil
+	})
+	if err == nil {
+		err = t.confirm(ctx, unlisted, r.accepted)
+	}
+	if err != nil || len(missing) == 0 {
+		return 0, err
+	}
+	for _, o := range there.damaged {
+		t.removeBroken(ctx, o)
+	}
+	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: object %d, %s", len(missing), r.accepted, missing[0].Object, missing[0].Name)
+	if err := t.event(eventResume, whatMissing, detail); err != nil {
+		return 0, err
+	}
+	for i := range missing {
+		j := &missing[i]
+		t.jobs[int(j.Object)] = &job{Job: record.Job{Object: j.Object, Name: j.Name, Size: j.Size}}
+		t.queue.set(int(j.Object), objectWaiting)
+		delete(t.fetched, int(j.Object))
+		j.State, j.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
+	}
+	for batch := range slices.Chunk(missing, 1000) {
+		if err := t.write(batch...); err != nil {
+			return 0, err
+		}
+	}
+	return len(missing), nil
+}
+
+// listing is what a system has of the accepted objects.
+type listing struct {
+	seen    []bool
+	damaged map[int]system.Object // with another size
+}
+
+// list reads all that the system has. What it has of objects that are not accepted is
+// kept, to be looked at.
+func (t *trial) list(ctx context.Context, refs *hashes) (listing, error) {
+	there := listing{make([]bool, t.set.Len()), map[int]system.Object{}}
+	names := newHashes()
+	for i := range t.set.Len() {
+		names.add(t.name(i), i)
+	}
+	err := t.walk(ctx, func(o system.Object) error {
+		for _, i := range t.objectsOf(o, refs, names) {
+			if there.seen[i] {
 				continue
 			}
-			seen[i] = true
+			there.seen[i] = true
 			switch {
 			case !t.stored(i):
-				found[i] = o
+				t.listed[i] = o
 			case o.Size >= 0 && o.Size != t.set.Object(i).Size:
-				r.damaged[i] = o
+				there.damaged[i] = o
 			default:
 				t.runner.adopt(o) // an earlier session's is ours: it counts, and may be removed
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return t.errorf("list what is stored, to compare it with what was recorded (nothing is lost: resume again)", err)
+	return there, err
+}
+
+// walk calls visit for everything that the system lists.
+func (t *trial) walk(ctx context.Context, visit func(system.Object) error) error {
+	if w, ok := t.node.(system.Walker); ok {
+		return w.Walk(ctx, visit)
 	}
-	for i := range t.set.Len() {
-		if _, damaged := r.damaged[i]; t.stored(i) && (!seen[i] || damaged) {
-			r.missing = append(r.missing, i)
+	all, err := t.node.(system.Lister).List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if err := visit(o); err != nil {
+			return err
 		}
 	}
-	if err := t.confirm(ctx, r); err != nil {
-		return err
+	return nil
+}
+
+// objectsOf are the objects of the set that a listed one is: by its ref, which is known
+// of accepted ones (more than one where refs come from content, and some have the same),
+// or by its name, before which a system may put a mark of its own.
+func (t *trial) objectsOf(o system.Object, refs, names *hashes) []int {
+	if found := slices.Collect(refs.all(string(o.Ref))); len(found) > 0 {
+		return found
 	}
-	if err := t.replace(ctx, r); err != nil {
-		return err
+	if at := strings.Index(o.Name, t.pre); at >= 0 {
+		for i := range names.all(o.Name[at:]) {
+			if t.name(i) == o.Name[at:] {
+				return []int{i}
+			}
+		}
 	}
-	if err := t.takeUp(ctx, r, found); err != nil {
-		return err
-	}
-	return t.pendRestored()
+	return nil
 }
 
 // confirmSome is how many objects are asked for that a list left out.
@@ -241,25 +323,15 @@ const confirmSome = 5
 // confirm asks for some of the missing objects one by one when they are most of
 // those accepted: a list may be empty because the system is not itself yet, and
 // to believe it is to pay for all of them again.
-func (t *trial) confirm(ctx context.Context, r *restored) error {
-	unlisted := slices.DeleteFunc(slices.Clone(r.missing), func(i int) bool { _, damaged := r.damaged[i]; return damaged })
-	if 2*len(unlisted) <= r.accepted {
+func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int) error {
+	if 2*len(unlisted) <= accepted {
 		return nil
 	}
-	ask := map[int]bool{}
-	for n := range confirmSome {
-		ask[unlisted[n*len(unlisted)/confirmSome]] = true
-	}
+	some := min(confirmSome, len(unlisted))
 	there, gone := 0, 0
 	var why error
-	for job, err := range t.sink.Journal.Earlier() {
-		if err != nil {
-			return t.errorf("read the journal of earlier sessions", err)
-		}
-		if !ask[int(job.Object)] {
-			continue
-		}
-		switch err := t.reach(ctx, system.Ref(job.Ref)); {
+	for n := range some {
+		switch err := t.reach(ctx, unlisted[n*len(unlisted)/some]); {
 		case err == nil:
 			there++
 		case errors.Is(err, system.ErrNotFound):
@@ -271,10 +343,10 @@ func (t *trial) confirm(ctx context.Context, r *restored) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	what := fmt.Sprintf("%s: %d of %d accepted objects are not in its list", t.site.Use.Name, len(unlisted), r.accepted)
+	what := fmt.Sprintf("%s: %d of %d accepted objects are not in its list", t.site.Use.Name, len(unlisted), accepted)
 	switch {
 	case there > 0:
-		return fmt.Errorf("%s, but %d of %d that were asked for are there: the list is not to be believed, and nothing was put again; see that the system is well, and resume again", what, there, len(ask))
+		return fmt.Errorf("%s, but %d of %d that were asked for are there: the list is not to be believed, and nothing was put again; see that the system is well, and resume again", what, there, some)
 	case gone == 0:
 		return fmt.Errorf("%s, and whether they are there cannot be found out (%w); nothing was put again: see that the system is well, and resume again", what, why)
 	}
@@ -305,211 +377,8 @@ func (f *firstByte) Write([]byte) (int, error) {
 	return 0, errors.New("that is enough")
 }
 
-// replace has what is missing put again.
-func (t *trial) replace(ctx context.Context, r *restored) error {
-	if len(r.missing) == 0 {
-		return nil
-	}
-	var jobs []record.Job
-	y := &t.tally
-	gone := map[int]bool{}
-	for _, i := range r.missing {
-		gone[i] = true
-		if o, ok := r.damaged[i]; ok {
-			t.removeBroken(ctx, o)
-		}
-	}
-	for job, err := range t.sink.Journal.Earlier() {
-		if err != nil {
-			return t.errorf("read the journal of earlier sessions", err)
-		}
-		i := int(job.Object)
-		if !gone[i] {
-			continue
-		}
-		y.accepted--
-		y.bytes -= job.Size
-		delete(t.fetched, i)
-		if job.State == record.JobDurable {
-			y.durable--
-		}
-		job.State, job.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
-		jobs = append(jobs, job)
-		again := record.Job{Object: job.Object, Name: job.Name, Size: job.Size}
-		t.jobs[i] = &again
-		t.queue.first(i)
-	}
-	t.recount()
-	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: object %d, %s", len(jobs), r.accepted, jobs[0].Object, jobs[0].Name)
-	if err := t.event(eventResume, whatMissing, detail); err != nil {
-		return err
-	}
-	for batch := range slices.Chunk(jobs, 1000) {
-		if err := t.write(batch...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recount is called when accepted objects are accepted no more: the times of
-// those stay in the distributions, because they were stored once.
-func (t *trial) recount() {
-	for i := range t.refs {
-		if !t.stored(i) {
-			delete(t.refs, i)
-		}
-	}
-}
-
-// takeUp adopts or removes what is there and is not known to be accepted.
-func (t *trial) takeUp(ctx context.Context, r *restored, found map[int]system.Object) error {
-	for _, i := range r.doubt {
-		if _, there := found[i]; !there {
-			r.again++
-			t.doubts(i, false)
-		}
-	}
-	for i := range t.doubt {
-		if _, there := found[i]; !there {
-			delete(t.doubt, i)
-		}
-	}
-	objects := make([]int, 0, len(found))
-	for i := range found {
-		objects = append(objects, i)
-	}
-	slices.Sort(objects)
-	var taken []int
-	for _, i := range objects {
-		o := found[i]
-		if !slices.Contains(r.doubt, i) {
-			r.doubt = append(r.doubt, i)
-		}
-		switch t.inspect(ctx, i, o) {
-		case whole:
-		case broken:
-			t.removeBroken(ctx, o)
-			fallthrough
-		case absent:
-			r.again++
-			t.doubts(i, false)
-			continue
-		default: // it stays in doubt, and is looked at again before it is put
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			r.again++
-			t.doubts(i, true)
-			continue
-		}
-		if err := t.takeBack(i, o); err != nil {
-			return err
-		}
-		r.adopted++
-		taken = append(taken, i)
-	}
-	t.queue.unretry(taken, objectAccepted)
-	return nil
-}
-
-// pendRestored has the accepted objects looked at that were not durable.
-func (t *trial) pendRestored() error {
-	if t.settler() == nil {
-		return nil
-	}
-	for i := range t.jobs {
-		if t.stored(i) {
-			t.pending = append(t.pending, i)
-		}
-	}
-	slices.Sort(t.pending)
-	return nil
-}
-
-// walk calls visit for everything that the system lists.
-func (t *trial) walk(ctx context.Context, visit func(system.Object) error) error {
-	if w, ok := t.node.(system.Walker); ok {
-		return w.Walk(ctx, visit)
-	}
-	all, err := t.node.(system.Lister).List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, o := range all {
-		if err := visit(o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nameIndex finds the object of a data set that the system lists: with some
-// thirty bytes for each, because there may be millions.
-//
-// An object that was accepted is known by its ref. One that is in doubt has none:
-// it is known by the ref that its name gives or, where a system puts a mark of
-// the session before the names of what it stores, by the end of its name.
-type nameIndex struct {
-	t     *trial
-	refs  *hashes // of accepted objects
-	keys  *hashes // refs by name, where a name gives one, else names
-	ends  *hashes // names; nil: not needed so far
-	found []int
-}
-
-func (t *trial) index(refs *hashes) *nameIndex {
-	x := &nameIndex{t: t, refs: refs, keys: newHashes()}
-	for i := range t.set.Len() {
-		x.keys.add(x.key(i), i)
-	}
-	return x
-}
-
-// key is what an object is listed as.
-func (x *nameIndex) key(object int) string {
-	name := x.t.name(object)
-	if n, ok := x.t.node.(system.Namer); ok {
-		return string(n.Named(name))
-	}
-	return name
-}
-
-// find gives the objects of the set that a stored object is: more than one where
-// refs come from content, and some have the same. It is valid until the next call.
-func (x *nameIndex) find(o system.Object) []int {
-	x.found = slices.AppendSeq(x.found[:0], x.refs.all(string(o.Ref)))
-	if len(x.found) > 0 {
-		return x.found
-	}
-	key := o.Name
-	if _, named := x.t.node.(system.Namer); named {
-		key = string(o.Ref)
-	}
-	for i := range x.keys.all(key) {
-		if x.key(i) == key {
-			return append(x.found, i)
-		}
-	}
-	at := strings.Index(o.Name, x.t.pre)
-	if at <= 0 {
-		return nil
-	}
-	if x.ends == nil {
-		x.ends = newHashes()
-		for i := range x.t.set.Len() {
-			x.ends.add(x.t.name(i), i)
-		}
-	}
-	for i := range x.ends.all(o.Name[at:]) {
-		if x.t.name(i) == o.Name[at:] {
-			return append(x.found, i)
-		}
-	}
-	return nil
-}
-
-// hashes finds objects by a text of theirs, of which it keeps 64 bits.
+// hashes finds objects by a text of theirs, of which it keeps 64 bits: there may be
+// millions.
 type hashes struct {
 	seed    maphash.Seed
 	entries []hashed

@@ -212,7 +212,7 @@ func TestManyObjects(t *testing.T) {
 	const n = 500_000
 	s := &objects{step: 1, up: []stored{{at: 100}, {at: 250_000}, {at: n}}}
 	for i := range n {
-		s.accept(object{at: float64(i), took: float64(i % 1000), settled: nan, size: 7}, 10)
+		s.accepted(object{at: float64(i), took: float64(i % 1000), settled: nan, size: 7}, 10)
 	}
 	for i, want := range []int64{101, 249_900, 249_999} {
 		if got := s.up[i]; got.objects != want || got.bytes != 7*float64(want) || got.rounded != 10*float64(want) {

@@ -37,7 +37,7 @@ func (l *loadTest) rates(v []float64) []analysis.Point {
 // series adds what changes within the trial.
 func (l *loadTest) series() {
 	l.addSeries("api_latency", "", l.points(l.latency, func(i, j int) analysis.Point {
-		took := slices.DeleteFunc(slices.Clone(l.latency[i:j+1]), math.IsNaN)
+		took := known(l.latency[i : j+1])
 		return analysis.Point{At: l.mid(j), Value: stats.Median(took), Lo: slices.Min(took), Hi: slices.Max(took)}
 	}))
 	l.addSeries("absolute", "", l.levels(l.values[system.ReadAbsolute]))

@@ -17,20 +17,25 @@ var errSettled = errors.New("the time to wait for objects to be durable is over"
 // settle waits until an accepted object is durable, for upload.settle since it
 // was accepted or, when that was in an earlier session, since this one began. One
 // that is not durable by then is looked at again at the end.
-func (t *trial) settle(ctx context.Context, worker, object int, job *record.Job) error {
-	limit := t.u.Settle.Std()
+func (t *trial) settle(ctx context.Context, worker, object int) error {
+	job, limit := t.job(object), t.u.Settle.Std()
 	waited := t.sink.Now() - max(job.Accepted, t.began)
 	// It may be durable long since: it is asked about once, whatever was waited.
 	done, err := t.settleWithin(ctx, max(limit-waited, min(limit, scenario.SettleBriefly)), worker, object, job)
 	if !done && err == nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), errSettled)) {
-		t.mu.Lock()
-		t.late = append(t.late, object)
-		t.mu.Unlock()
+		t.isLate(object)
 	}
 	return err
 }
 
-func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, object int, job *record.Job) (bool, error) {
+// isLate has an object looked at again at the end.
+func (t *trial) isLate(object int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.late = append(t.late, object)
+}
+
+func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, object int, job *job) (bool, error) {
 	step, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
@@ -47,16 +52,15 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 		}
 	}
 	job.State, job.Durable = record.JobDurable, t.sink.Now()
-	if err := t.write(*job); err != nil {
+	if err := t.write(job.Job); err != nil {
 		return true, err
 	}
 	err := t.done(record.Op{
 		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
 		Start: scenario.Nanos(job.Began), Intended: scenario.Nanos(job.Began), LastByte: scenario.Nanos(job.Durable),
 	})
-	t.countDurable()
 	t.queue.set(object, objectDurable)
-	t.forget(object)
+	t.drop(object)
 	return true, err
 }
 
@@ -91,11 +95,11 @@ func (t *trial) settling(ctx context.Context) (end func() error) {
 	for worker := range settlers {
 		group.Go(func() {
 			for {
-				object, job, ok := t.nextPending(ctx)
+				object, ok := t.nextPending(ctx)
 				if !ok {
 					return
 				}
-				if err := t.settle(ctx, worker, object, job); err != nil {
+				if err := t.settle(ctx, worker, object); err != nil {
 					cancel(err)
 					return
 				}
@@ -136,23 +140,22 @@ func (t *trial) settleLeft() time.Duration {
 }
 
 // nextPending waits for an object to look at.
-func (t *trial) nextPending(ctx context.Context) (object int, job *record.Job, ok bool) {
+func (t *trial) nextPending(ctx context.Context) (object int, ok bool) {
 	for ctx.Err() == nil {
 		t.mu.Lock()
 		if len(t.pending) > 0 {
 			object, t.pending = t.pending[0], t.pending[1:]
-			job = t.jobs[object]
 			t.mu.Unlock()
-			return object, job, true
+			return object, true
 		}
 		over, again := t.noMore, t.pended
 		t.mu.Unlock()
 		if over {
-			return 0, nil, false
+			return 0, false
 		}
 		pause(ctx, -1, again)
 	}
-	return 0, nil, false
+	return 0, false
 }
 
 // settleLate looks again at the objects that were not durable when the wait for
@@ -176,10 +179,7 @@ func (t *trial) settleLate(ctx context.Context) error {
 			if left <= 0 {
 				return nil
 			}
-			t.mu.Lock()
-			job := t.jobs[object]
-			t.mu.Unlock()
-			done, err := t.settleWithin(ctx, min(left, scenario.SettleBriefly), 0, object, job)
+			done, err := t.settleWithin(ctx, min(left, scenario.SettleBriefly), 0, object, t.job(object))
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -22,70 +24,77 @@ type trial struct {
 	seed uint64
 	sink scenario.Sink
 	set  workload.Set
-	data func() (workload.Set, error)
 	pre  string // what names begin with
 
-	queue *queue
-	polls *polls
-
-	telling sync.Mutex // one report at a time, in order
+	queue     *queue
+	polls     *polls
+	log       *scenario.OpLog
+	reporting sync.Mutex // one report at a time, in order
 
 	mu      sync.Mutex
-	held    []record.Job        // accepted, to be written with what is written next
-	jobs    map[int]*record.Job // of objects that are not done, once a put began, and of those not yet durable
-	doubt   map[int]bool        // the latest attempt may have left something in the system
-	refs    map[int]system.Ref  // of those done that are read or removed at the end
-	fetched map[int]bool        // by earlier sessions at their end
-	unread  int                 // objects that were to be fetched and could not be asked for
-	suspect int                 // objects that this session could not verify
-	late    []int               // accepted, and not durable when the wait for it ended
-	pending []int               // accepted, to be looked at
-	pended  chan struct{}       // closed when that changes
-	noMore  bool                // nothing will be accepted any more
+	held    []record.Job          // accepted, to be written with what is written next
+	jobs    map[int]*job          // of objects that are not done, once a put began, and of those not yet durable
+	listed  map[int]system.Object // what a list had of objects that are not recorded as accepted
+	fetched map[int]time.Duration // when earlier sessions fetched objects at their end
+	unread  int                   // objects that were to be fetched and could not be asked for
+	suspect int                   // objects that this session could not verify
+	late    []int                 // accepted, and not durable when the wait for it ended
+	pending []int                 // accepted, to be looked at
+	pended  chan struct{}         // closed when that changes
+	noMore  bool                  // nothing will be accepted any more
 	tally   tally
 	recent  recentTimes
-	ops     []record.Op
-	sent    time.Time
 	began   time.Duration // of this session, since the epoch
 	full    string
 	quotas  int // attempts in a row that it had no room for
 	idle    bool
-	probing bool            // what is put now is a probe
-	probed  []float64       // seconds of its puts
-	probes  []record.Detail // medians
 	notes   []string
+}
+
+// job is what is known of an object that is not done.
+type job struct {
+	record.Job
+	doubt bool // its latest attempt may have left something in the system
+}
+
+// tally adds up attempts over all sessions of a trial.
+type tally struct {
+	finished int64 // that came to an end of their own
+	failures int64 // of them, through the server
+	session  int64 // of this session
+
+	first, last time.Duration // first put begun (negative: none), last acceptance
 }
 
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
-	t := &trial{
-		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, sent: time.Now(), began: sink.Now(),
-		pre:  r.trialNames(cell, seed),
-		jobs: map[int]*record.Job{}, doubt: map[int]bool{}, refs: map[int]system.Ref{}, fetched: map[int]bool{},
-		tally: newUploadTally(), pended: make(chan struct{}),
-		recent: recentTimes{window: r.site.Steady},
-	}
-	t.data = func() (workload.Set, error) {
-		return scenario.DataSet(cell.Data, r.dataSeed(seed), r.site.Base)
-	}
-	return t.trial(ctx)
-}
-
-func (t *trial) trial(ctx context.Context) (scenario.Load, error) {
 	cpu := scenario.SelfCPU()
-	if err := t.open(); err != nil {
-		return scenario.Load{}, err
+	set, err := scenario.DataSet(cell.Data, r.dataSeed(seed), r.site.Base)
+	if err != nil {
+		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}
-	t.polls = newPolls(t.site, t.node, t.sink, t.u.Poll.Std())
-	t.polls.told = t.report
+	t := newTrial(r, cell, seed, sink, set)
 	if err := t.restore(ctx); err != nil {
 		return t.load(cpu), err
 	}
-	err := t.session(ctx)
-	if e := t.flush(); err == nil {
+	err = t.session(ctx)
+	if e := t.log.Flush(); err == nil {
 		err = e
 	}
 	return t.load(cpu), err
+}
+
+func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
+	t := &trial{
+		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(), pre: r.trialNames(cell, seed),
+		log:  scenario.NewOpLog(sink.Block),
+		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{},
+		tally: tally{first: -1}, pended: make(chan struct{}), recent: recentTimes{window: r.site.Steady},
+	}
+	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
+	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
+	t.polls.polled = t.report
+	return t
 }
 
 // session does what is left of the trial. Its error is nil when that is done, or
@@ -119,12 +128,15 @@ func (t *trial) session(outer context.Context) error {
 		if stop != nil {
 			clearing, cancel = context.WithTimeout(context.WithoutCancel(outer), clearStopped)
 		}
-		t.clear(clearing)
+		err = t.clear(clearing)
 		cancel()
 	}
 	t.report()
 	return err
 }
+
+// clearStopped bounds the removal after an exit condition: who set it waits.
+const clearStopped = 30 * time.Minute
 
 // work stores the objects, waits until they are durable, and verifies some.
 func (t *trial) work(ctx context.Context) error {
@@ -136,7 +148,7 @@ func (t *trial) work(ctx context.Context) error {
 	if err == nil && t.pollLate() {
 		err = t.polls.once(ctx)
 	}
-	t.setIdle(true) // no object is left to be stored: that none is, is no lack of progress
+	t.setIdle() // no object is left to be stored: that none is, is no lack of progress
 	if e := endSettling(); err == nil {
 		err = e
 	}
@@ -162,13 +174,8 @@ func (t *trial) pollLate() bool {
 	return stored > 0 && t.u.Poll.Std() > stored/pollsOfPuts
 }
 
-// put stores what is left of the objects.
+// put stores what is left of the objects, so many at a time.
 func (t *trial) put(ctx context.Context) error {
-	return t.workers(ctx, t.u.Concurrency)
-}
-
-// workers put objects, n at a time, until none is left.
-func (t *trial) workers(ctx context.Context, n int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	release := func() {
@@ -177,7 +184,7 @@ func (t *trial) workers(ctx context.Context, n int) error {
 		}
 	}
 	var group sync.WaitGroup
-	for worker := range min(n, max(1, t.set.Len())) {
+	for worker := range min(t.u.Concurrency, max(1, t.set.Len())) {
 		group.Go(func() {
 			defer release()
 			if err := t.worker(ctx, worker, release); err != nil {
@@ -187,17 +194,6 @@ func (t *trial) workers(ctx context.Context, n int) error {
 	}
 	group.Wait()
 	return context.Cause(ctx)
-}
-
-// open makes the data set.
-func (t *trial) open() error {
-	set, err := t.data()
-	if err != nil {
-		return fmt.Errorf("%s: data set: %w", t.site.Use.Name, err)
-	}
-	t.set = set
-	t.queue = newQueue(set.Len(), t.sink.Now)
-	return nil
 }
 
 func (t *trial) name(object int) string { return t.pre + t.set.Object(object).Name }
@@ -220,24 +216,129 @@ func (t *trial) write(jobs ...record.Job) error {
 	return t.sink.Journal.Jobs(jobs...)
 }
 
-// hold has an accepted object recorded together with what is written next, which
-// is mostly that another is put: a commit less for each. Whoever is to wait
-// first, for anything, writes. A session that is killed before leaves the object
-// in doubt, as it does one that is killed within its put.
-func (t *trial) hold(job record.Job) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.held = append(t.held, job)
-}
-
 func (t *trial) note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notes = append(t.notes, text)
 }
 
-func (t *trial) setIdle(idle bool) {
+func (t *trial) setIdle() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.idle = idle
+	t.idle = true
+}
+
+// done takes an operation that has ended.
+func (t *trial) done(op record.Op) error {
+	t.mu.Lock()
+	t.tally.ended(op)
+	if op.Kind == record.OpPut && op.Outcome == record.OK {
+		t.recent.add(time.Duration(op.LastByte), time.Duration(op.LastByte-op.Start))
+	}
+	t.mu.Unlock()
+	return t.log.Add(op)
+}
+
+// ended takes an operation; only puts are attempts.
+func (y *tally) ended(op record.Op) {
+	if op.Kind != record.OpPut {
+		return
+	}
+	y.begun(time.Duration(op.Start))
+	if op.Outcome.Finished() {
+		y.finished++
+	}
+	if op.Outcome.ServerFailure() {
+		y.failures++
+	}
+}
+
+// begun notes when an attempt began: jobs know the latest at an object, operations
+// those of the last second of a killed session not.
+func (y *tally) begun(at time.Duration) {
+	if y.first < 0 || at < y.first {
+		y.first = at
+	}
+}
+
+// report passes on the progress of the trial.
+func (t *trial) report() {
+	t.reporting.Lock()
+	defer t.reporting.Unlock()
+	t.sink.State(t.state())
+}
+
+func (t *trial) state() scenario.State {
+	at, n := t.sink.Now(), t.queue.counts()
+	s := scenario.State{
+		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[objectDurable], Settles: t.settler() != nil,
+		Failed: n.in[objectFailed], Refused: n.in[objectRefused], Unreadable: n.in[objectUnreadable], Bytes: n.bytes,
+	}
+	t.polls.sofar(&s)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.Finished, s.Failures, s.Full, s.Idle = t.tally.finished, t.tally.failures, t.full, t.idle
+	s.PutP50 = t.recent.median(at)
+	return s
+}
+
+// reportEvery is how often progress is reported, and operations are written.
+const reportEvery = time.Second
+
+// reports calls report periodically. The function that it returns ends that.
+func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
+	stop, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			t.report()
+			pause(ctx, reportEvery, stop)
+			select {
+			case <-stop:
+				return
+			case <-ctx.Done():
+				return
+			default:
+			}
+			if err := t.log.Flush(); err != nil {
+				fail(err)
+			}
+		}
+	}()
+	return func() { close(stop); <-over }
+}
+
+// load is what the trial says of itself. cpu is this process's at its beginning.
+func (t *trial) load(cpu float64) scenario.Load {
+	gained, n, settles := t.polls.gained(), t.queue.counts(), t.settler() != nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	load := scenario.Load{
+		Seconds: (t.tally.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu, RSSPeak: selfRSSPeak(), Notes: slices.Clone(t.notes),
+		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
+			scenario.Fact(scenario.LoadAttempts, float64(t.tally.session)), scenario.Fact(scenario.LoadNotCompared, float64(t.unread))},
+	}
+	accepted := n.accepted()
+	if accepted > 0 && load.Seconds > 0 {
+		load.AchievedRate = float64(accepted) / load.Seconds
+	}
+	if settles {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadSettles, 1))
+	}
+	if gained == 0 && accepted > 0 {
+		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in the capability)", accepted))
+	}
+	if open := n.in[objectAccepted]; settles && open > 0 && t.u.Until == "durable" {
+		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s (upload.settle) each gave its slot to the next, and was asked about again at the end", open, t.u.Settle))
+	}
+	return load
+}
+
+// selfRSSPeak is the highest resident set of this process, in bytes.
+func selfRSSPeak() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Maxrss) * 1024
 }

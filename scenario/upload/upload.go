@@ -122,13 +122,3 @@ func uploadUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell
 	}
 	return nil
 }
-
-// Measure computes a trial's metrics; see Metrics for their definitions.
-func (Scenario) Measure(in scenario.Measured) map[string]float64 {
-	polls := replayPolls(&in)
-	m := polls.metrics()
-	put := scenario.Numbers(m)
-	uploadFacts(&in, polls, m, put)
-	scenario.PutUsage(in.Usage, put)
-	return m
-}

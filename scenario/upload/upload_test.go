@@ -215,7 +215,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 	var y yield
 	from := len(b.ops)
 	y.load, err = runner.Trial(ctx, b.cell, 42, scenario.Sink{
-		Epoch: b.epoch, Journal: journal, Paid: b.paid, Now: func() time.Duration { return time.Since(b.epoch) },
+		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
 			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {

@@ -1,13 +1,13 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -36,38 +36,48 @@ func (t *trial) verify(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var next atomic.Int64
+	jobs := make(chan record.Job)
 	var group sync.WaitGroup
 	for worker := range t.u.Concurrency {
 		group.Go(func() {
-			for ctx.Err() == nil {
-				object := int(next.Add(1)) - 1
-				if object >= t.set.Len() {
-					return
-				}
-				if _, fetched := t.fetched[object]; fetched || !t.toVerify(object) || !t.stored(object) {
-					continue
-				}
-				if err := t.verifyOne(ctx, worker, object); err != nil {
+			for job := range jobs {
+				if err := t.verifyOne(ctx, worker, job); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
+	err := t.eachStored(func(object int, job *record.Job) error {
+		if at, fetched := t.fetched[object]; !t.toVerify(object) || fetched && at >= job.Accepted { // not before it was missing
+			return nil
+		}
+		select {
+		case jobs <- *job:
+		case <-ctx.Done():
+		}
+		return context.Cause(ctx)
+	})
+	close(jobs)
 	group.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(context.Cause(ctx), err)
 }
 
-func (t *trial) verifyOne(ctx context.Context, worker, object int) error {
-	size := t.set.Object(object).Size
-	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: size}
-	ref, ok := t.refOf(object)
-	if !ok {
-		return t.notRead(object, "its ref is not known any more")
-	}
+// eachStored calls do for each object that the system has accepted.
+func (t *trial) eachStored(do func(object int, job *record.Job) error) error {
+	return t.eachJob(func(object int, job *record.Job) error {
+		if job.State != record.JobAccepted && job.State != record.JobDurable {
+			return nil
+		}
+		return do(object, job)
+	})
+}
+
+func (t *trial) verifyOne(ctx context.Context, worker int, job record.Job) error {
+	object := int(job.Object)
+	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
 	w := scenario.Watch(ctx, t.site.Limits)
 	start, at := t.sink.Now(), time.Now()
-	err := t.fetch(w, object, ref)
+	err := t.fetch(w, object, system.Ref(job.Ref))
 	end := t.sink.Now() - w.CutOff(err)
 	cause := w.Stop()
 	op.Start, op.LastByte, op.Bytes = scenario.Nanos(start), scenario.Nanos(end), w.Bytes()
@@ -76,8 +86,11 @@ func (t *trial) verifyOne(ctx context.Context, worker, object int) error {
 		op.FirstByte = min(op.Start+first.Sub(at).Nanoseconds(), op.LastByte)
 	}
 	var ours *unreadableError
-	if errors.As(err, &ours) {
-		return t.notRead(object, "its own data could not be read: "+ours.Error())
+	if errors.As(err, &ours) { // there is no operation of it
+		t.mu.Lock()
+		t.unread++
+		t.mu.Unlock()
+		return t.unverified(object, "its own data could not be read: "+ours.Error())
 	}
 	op.Outcome, op.Class, op.Status = scenario.OutcomeOf(err, cause)
 	if errors.Is(err, scenario.ErrWrongBytes) {
@@ -86,30 +99,10 @@ func (t *trial) verifyOne(ctx context.Context, worker, object int) error {
 	if errors.Is(err, errTooShort) {
 		op.Outcome, op.Class = record.Truncated, ""
 	}
-	if err := t.done(op); err != nil {
+	if err := t.done(op); err != nil || op.Outcome == record.OK || op.Outcome == record.Cancelled {
 		return err
 	}
-	switch {
-	case op.Outcome == record.OK, op.Outcome == record.Cancelled:
-	default:
-		return t.unverified(object, fmt.Sprintf("%s: %s", op.Outcome, scenario.ShortError(err)))
-	}
-	return nil
-}
-
-// fetchedBefore takes a fetch of an earlier session.
-func (t *trial) fetchedBefore(op record.Op) {
-	if op.Outcome != record.Cancelled {
-		t.fetched[int(op.Object)] = true
-	}
-}
-
-// notRead notes an object that could not be asked for: there is no operation of it.
-func (t *trial) notRead(object int, why string) error {
-	t.mu.Lock()
-	t.unread++
-	t.mu.Unlock()
-	return t.unverified(object, why)
+	return t.unverified(object, fmt.Sprintf("%s: %s", op.Outcome, scenario.ShortError(err)))
 }
 
 // unverified notes an object that is not what was stored.
@@ -118,7 +111,7 @@ func (t *trial) unverified(object int, why string) error {
 	t.suspect++
 	n := t.suspect
 	t.mu.Unlock()
-	if n > unreadableEvents {
+	if n > mostNamed {
 		return nil
 	}
 	return t.event("violation", "object not verified", fmt.Sprintf("object %d, %s: %s", object, t.name(object), why))
@@ -165,4 +158,23 @@ func (c *checking) Write(p []byte) (int, error) {
 		return 0, scenario.ErrWrongBytes
 	}
 	return len(p), nil
+}
+
+// clear removes what the trial has stored from an attached system, where that was asked
+// for. A started one goes as a whole.
+func (t *trial) clear(ctx context.Context) error {
+	if t.u.After != "remove" || t.site.Use.Mode != string(system.Attach) {
+		return nil
+	}
+	left := scenario.Removal{}
+	err := t.eachStored(func(_ int, job *record.Job) error {
+		left.Try(ctx, func(ctx context.Context) error {
+			return t.remove(ctx, system.Object{Ref: system.Ref(job.Ref), Size: job.Size})
+		})
+		return nil
+	})
+	if why := left.Err(); why != nil {
+		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %v; their names begin with %s", t.site.Use.Name, why, t.pre), 0)
+	}
+	return err
 }

@@ -70,7 +70,7 @@ func (t *trial) readyNext() <-chan ahead {
 		case !ok:
 			a.err = t.write()
 		case t.inDoubt(object):
-			t.queue.unpick(object)
+			t.queue.later(object, 0)
 			a.err = t.write()
 		default:
 			a.readied, a.err = t.ready(object)
@@ -86,7 +86,7 @@ func (t *trial) unready(r *readied) error {
 	if r.first {
 		r.job.State, r.job.Attempts = record.JobWaiting, r.job.Attempts-1
 	}
-	err := t.write(*r.job)
-	t.queue.unpick(r.object)
+	err := t.write(r.job.Job)
+	t.queue.later(r.object, 0)
 	return err
 }

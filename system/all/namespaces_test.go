@@ -123,7 +123,7 @@ func followsIn(t *testing.T, c system.Chains) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, peer := c.Nodes()[0].(system.Follower), c.Nodes()[1].(system.Follower)
+	fresh, peer := c.Nodes()[0].(system.ChainNode), c.Nodes()[1].(system.ChainNode)
 	if err := peer.Serve(ctx, system.ServeTask{Chain: chain}); err != nil {
 		t.Fatal(err)
 	}

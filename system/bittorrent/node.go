@@ -44,7 +44,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 		return "", err
 	}
 	// The client's node knows to whom it serves: either may end.
-	ctx, done := member.WhileAlive(ctx, &n.Process, &n.client.Process)
+	ctx, done := member.WhileAlive(ctx, append(n.Processes(), n.client.Processes()...)...)
 	defer done()
 	return ref, n.await(ctx, ref)
 }
@@ -58,7 +58,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := n.client.Fetch(ctx, ref, []string{n.peer}); err != nil {
 		return err
 	}
-	ctx, done := member.WhileAlive(ctx, &n.Process, &n.client.Process)
+	ctx, done := member.WhileAlive(ctx, append(n.Processes(), n.client.Processes()...)...)
 	defer done()
 	err := n.client.Stream(ctx, ref, w)
 	if gone := n.Alive(); err != nil && gone != nil {

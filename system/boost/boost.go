@@ -15,7 +15,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
-	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -67,7 +66,7 @@ func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget
 		return nil, info, fmt.Errorf("boost: option \"url\": %q is not the base URL of a server, such as http://192.0.2.1:7777", opt["url"])
 	}
 	n = &listed.Node{Name: name, Targets: map[system.Ref]system.HTTPTarget{}}
-	if n.Entries, err = listfile.Read(opt["list"], "cid"); err != nil {
+	if n.Entries, err = listed.Read(opt["list"], "cid"); err != nil {
 		return nil, info, fmt.Errorf("boost: option \"list\": %w", err)
 	}
 	format := opt["format"]

@@ -118,7 +118,7 @@ func (n *pairNode) read(ctx context.Context, ref system.Ref, do func(context.Con
 	if err := n.alive(); err != nil {
 		return err
 	}
-	ctx, done := member.WhileAlive(ctx, &n.client.Process, &n.storage.Process)
+	ctx, done := member.WhileAlive(ctx, append(n.client.Processes(), n.storage.Processes()...)...)
 	defer done()
 	err = do(ctx)
 	if gone := n.alive(); err != nil && gone != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 var (
@@ -213,7 +213,7 @@ func (p *peer) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 	if err := p.Alive(); err != nil {
 		return err
 	}
-	wait := patience.Wait{What: fmt.Sprintf("codex: GET %s on %s", data(ref), p.api.base.Host), Head: answer, Body: p.stallAfter}
+	wait := web.Wait{What: fmt.Sprintf("codex: GET %s on %s", data(ref), p.api.base.Host), Head: answer, Body: p.stallAfter}
 	resp, err := wait.Do(ctx, func(ctx context.Context) (*http.Response, error) { return p.api.open(ctx, data(ref)) })
 	if err != nil {
 		return err

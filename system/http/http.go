@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
-	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -61,12 +60,12 @@ func (s System) node(opt system.Options) (*listed.Node, error) {
 	}
 	n := &listed.Node{Name: name, Targets: map[system.Ref]system.HTTPTarget{}}
 	if urls := opt.Strings("urls"); len(urls) > 0 {
-		if n.Entries, err = listfile.Parse(strings.NewReader(strings.Join(urls, "\n")), "option \"urls\"", "url"); err != nil {
+		if n.Entries, err = listed.Parse(strings.NewReader(strings.Join(urls, "\n")), "option \"urls\"", "url"); err != nil {
 			return nil, fmt.Errorf("http: %w", err)
 		}
 	}
 	if opt["list"] != "" {
-		more, err := listfile.Read(opt["list"], "url")
+		more, err := listed.Read(opt["list"], "url")
 		if err != nil {
 			return nil, fmt.Errorf("http: option \"list\": %w", err)
 		}

@@ -10,8 +10,6 @@
 // of testing/synctest.
 //
 // Its nodes are a swarm, too, in which content spreads as a fluid: see [Links].
-// Deployed to follow a chain of blocks, its nodes are [Follower]s, of whose
-// settings it is given what each multiplies the time by.
 //
 // It is not in package all: it measures nothing, and a list of systems that
 // users choose from is no place for it.
@@ -21,16 +19,13 @@ import "github.com/plimsoll-project/plimsoll/system"
 
 const name = "mem"
 
-// levels of factors f1 and f2.
-var levels = []string{"low", "high"}
-
 // Info implements system.System.
 func (System) Info() system.Info {
 	return system.Info{
 		Name:    name,
 		Summary: "objects in memory, with times and faults that are given: for tests",
 		Modes:   []system.Mode{system.Start},
-		Can:     []string{"put", "range", "delete", "list", "stat", "update", "directory", "durable", "cold", "fresh", "stats", "phases", "cost", "connect", "spread", "restart", "follow"},
+		Can:     []string{"put", "range", "delete", "list", "stat", "update", "directory", "durable", "cold", "fresh", "stats", "phases", "cost", "connect", "spread", "restart"},
 		Options: []system.Option{
 			{Name: "a", Type: "duration", Default: "0s", Help: "time of an operation that neither distance nor size changes"},
 			{Name: "r", Type: "string", Default: "1", Help: "round trips of an operation, one after another"},
@@ -50,17 +45,6 @@ func (System) Info() system.Info {
 			{Name: "up", Type: "size", Default: "0", Network: true, Help: "bytes per second that a node of a swarm sends; 0: no limit"},
 			{Name: "down", Type: "size", Default: "0", Network: true, Help: "bytes per second that a node of a swarm receives; 0: no limit"},
 			{Name: "pass", Type: "bool", Default: "false", Help: "a node of a swarm that has fetched all serves it, too"},
-			{Name: "validate", Type: "duration", Default: "0s", Help: "time that a node takes for a block of a chain"},
-			{Name: "index", Type: "duration", Default: "0s", Help: "time that what subscribes to the chain takes for a block, after it; 0: nothing subscribes"},
-			{Name: "f1", Type: "enum", Enum: levels, Default: "low", Help: "a factor: high, it multiplies validate and index by m1"},
-			{Name: "f2", Type: "enum", Enum: levels, Default: "low", Help: "likewise by m2"},
-			{Name: "m1", Type: "string", Default: "1", Help: "see f1"},
-			{Name: "m2", Type: "string", Default: "1", Help: "see f2"},
-			{Name: "m12", Type: "string", Default: "1", Help: "f1 and f2 both high multiply by this besides"},
-			{Name: "block", Type: "size", Default: "1000", Help: "bytes of a block of a chain"},
-			{Name: "batch", Type: "int", Default: "10", Network: true, Help: "blocks that a node asks a peer for at once; it asks all peers in turn, one at a time"},
-			{Name: "timeout", Type: "duration", Default: "10s", Network: true, Help: "a request for blocks is given up after this, and what came of it is lost"},
-			{Name: "spread", Type: "string", Default: "0", Network: true, Help: "standard deviation of the logarithm of what the time of each request is multiplied with"},
 			{Name: "warm", Type: "string", Default: "0", Help: "share of calls of Cool that fail with ErrWarm"},
 		},
 	}

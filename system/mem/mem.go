@@ -26,8 +26,7 @@ var ErrInjected = errors.New("an error that was asked for")
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }
 
-// Start implements system.System. It uses no hosts; nodes that follow a chain are as
-// many as these, or, where there are none, as option nodes says.
+// Start implements system.System. It uses no hosts.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
@@ -46,13 +45,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, fmt.Errorf("mem: %w", err)
 	}
 	identity := maps.Clone(map[string]string(opt))
-	identity["version"] = "1"
-	if d.Follow {
-		if len(d.Hosts) > 0 {
-			nodes = int64(len(d.Hosts))
-		}
-		return startChains(ctx, opt, int(nodes), uint64(seed), identity)
-	}
+	identity["version"], identity["currency"] = "1", "MEM"
 	store := newStore(m, uint64(seed))
 	if store.swarm, err = newSwarm(opt); err != nil {
 		return nil, err

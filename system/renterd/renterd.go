@@ -69,7 +69,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if n.Write {
 		n.Mark = sia.Mark(d.Run)
 	}
-	identity := map[string]string{"endpoint": base.Host, "bucket": n.bucket, "prefix": n.Prefix}
+	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": n.bucket, "prefix": n.Prefix}
 	if err := n.attach(ctx, opt, identity); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}

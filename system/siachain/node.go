@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// node implements system.Follower: at most one process, which serves or follows.
+// node implements system.ChainNode: at most one process, which serves or follows.
 type node struct {
 	*member.Embedded
 	gateway string // its address of the gateway protocol, the same for its life
@@ -22,8 +22,8 @@ type node struct {
 }
 
 var (
-	_ system.Follower = (*node)(nil)
-	_ system.Healther = (*node)(nil)
+	_ system.ChainNode = (*node)(nil)
+	_ system.Healther  = (*node)(nil)
 )
 
 func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label string) (*node, error) {
@@ -36,7 +36,7 @@ func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label str
 	return n, err
 }
 
-// Address implements system.Follower.
+// Address implements system.ChainNode.
 func (n *node) Address(context.Context) (string, error) { return n.gateway, nil }
 
 // run starts the process, and says in its own words why it cannot do its task.
@@ -56,7 +56,7 @@ func (n *node) run(ctx context.Context, t task) error {
 	return errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 }
 
-// Serve implements system.Follower.
+// Serve implements system.ChainNode.
 func (n *node) Serve(ctx context.Context, what system.ServeTask) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) (err error) {
 	return nil
 }
 
-// Follow implements system.Follower.
+// Follow implements system.ChainNode.
 func (n *node) Follow(ctx context.Context, what system.FollowTask) (err error) {
 	for _, a := range what.Peers {
 		if err := member.IPPort(a); err != nil {
@@ -105,7 +105,7 @@ func (n *node) Following(ctx context.Context) (system.Following, error) {
 	return *s.Following, nil
 }
 
-// Halt implements system.Follower.
+// Halt implements system.ChainNode.
 func (n *node) Halt(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,7 +113,7 @@ func (n *node) Halt(ctx context.Context) error {
 	return n.Stop(ctx)
 }
 
-// Kill implements system.Follower.
+// Kill implements system.ChainNode.
 func (n *node) Kill(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -49,8 +49,7 @@ type consensusAnswer struct {
 }
 
 type gatewayAnswer struct {
-	Address string     `json:"netaddress"`
-	Peers   []struct{} `json:"peers"` // null when there are none
+	Peers []struct{} `json:"peers"` // null when there are none
 }
 
 type readyAnswer struct {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -96,7 +96,7 @@ func (a *api) explain(err error) error {
 		case <-time.After(deathTime):
 		}
 	}
-	return patience.Explain(a.alive, err)
+	return member.Explain(a.alive, err)
 }
 
 const unlockHint = "POST /wallet/unlock, or set option `wallet_password`"

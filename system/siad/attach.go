@@ -77,7 +77,7 @@ func (n *node) identify(ctx context.Context, identity map[string]string) error {
 	if err != nil {
 		return err
 	}
-	identity["version"] = "siad " + version
+	identity["version"], identity["currency"] = "siad "+version, "SC"
 	identity["redundancy"] = fmt.Sprintf("%d data + %d parity pieces", n.data, n.parity)
 	identity["put"] = "uploadstream: accepted at redundancy 1"
 	identity["get"] = "download with disablelocalfetch=true: from hosts"

@@ -82,7 +82,7 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 // makeChain mines into a siad of its own, which is ended, and keeps its database in
 // dir.
 func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (k kept, err error) {
-	n := &follower{c: c, host: c.hosts[0], role: "mine"}
+	n := &follower{c: c, host: c.d.Hosts[0], role: "mine"}
 	root, files := filepath.Join(c.d.DirOf(n.host), n.role), n.host.Files()
 	defer func() { err = errors.Join(err, files.RemoveAll(root)) }()
 	defer func() { err = errors.Join(err, n.Kill(context.WithoutCancel(ctx))) }() // nothing to do when it was halted
@@ -113,7 +113,7 @@ func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) 
 	common := min(int64(spec.Blocks)-1, cheap)
 	seeded := types.Address(types.HashBytes(fmt.Appendf(nil, "plimsoll chain %d", spec.Seed)))
 	known := nonces(now.tip)
-	warned, said := false, time.Now()
+	said := time.Now()
 	for now.height < int64(spec.Blocks) {
 		target, err := now.target()
 		if err != nil {
@@ -127,11 +127,8 @@ func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) 
 			b.Nonce = known[now.height]
 		}
 		if !solved(&b, target) {
-			if !warned {
-				warned = true
-				if left := seconds(ahead(hashes(target), now.height, int64(spec.Blocks))); left > 2*time.Second {
-					say(fmt.Sprintf("the next blocks are difficult: about %v of mining", left))
-				}
+			if now.height == 0 {
+				say("the first blocks of this build are difficult: mining them takes minutes")
 			}
 			if err := solve(ctx, &b, target); err != nil {
 				return "", 0, err

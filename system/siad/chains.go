@@ -1,6 +1,7 @@
 package siad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,22 +10,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
 // chains is a system.Chains of siads, one for each host.
 type chains struct {
-	bin      string
-	version  string
-	d        system.Deployment
-	cache    string // where chains are kept
-	hosts    []testbed.Host
-	nodes    []*follower
-	identity map[string]string
+	system.Cluster
+	bin     string
+	version string
+	d       system.Deployment
+	cache   string // where chains are kept
 }
 
 // startChains starts nothing yet.
@@ -36,23 +34,18 @@ func startChains(ctx context.Context, d system.Deployment, bin string) (*chains,
 	if err != nil {
 		return nil, err
 	}
-	c := &chains{
-		bin: bin, version: b.version, d: d, cache: d.Cache, hosts: d.Hosts,
-		identity: map[string]string{
-			"binary": bin, "version": "siad " + b.version, "network": "private", "peers": "modules gc, --no-bootstrap",
-			"fresh node": "in initial download, from the peers that it is connected to",
-		},
+	identity := map[string]string{
+		"binary": bin, "version": "siad " + b.version, "network": "private", "peers": "modules gc, --no-bootstrap",
+		"fresh node": "in initial download, from the peers that it is connected to",
 	}
 	if b.debug {
-		c.identity["checks"] = "built with `debug`: it checks itself while it validates, which takes time"
+		identity["checks"] = "built with `debug`: it checks itself while it validates, which takes time"
 	}
-	if c.cache == "" {
-		c.cache = filepath.Join(d.DirOf(d.Client), "chains")
-	}
-	for i, h := range d.Hosts {
-		c.nodes = append(c.nodes, &follower{c: c, host: h, role: "node-" + strconv.Itoa(i+1)})
-	}
-	return c, nil
+	c := &chains{bin: bin, version: b.version, d: d, cache: cmp.Or(d.Cache, filepath.Join(d.DirOf(d.Client), "chains"))}
+	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(_ context.Context, i int) (group.Node, error) {
+		return &follower{c: c, host: d.Hosts[i], role: "node-" + strconv.Itoa(i+1)}, nil
+	})
+	return c, err
 }
 
 // build is what a binary says of itself.
@@ -112,35 +105,4 @@ func modulesOf(opt system.Options) (string, error) {
 		return "", fmt.Errorf("siad: option \"modules\": without c, the consensus, %q follows no chain", all)
 	}
 	return all, nil
-}
-
-// Nodes implements system.Cluster.
-func (c *chains) Nodes() []system.Node {
-	nodes := make([]system.Node, len(c.nodes))
-	for i, n := range c.nodes {
-		nodes[i] = n
-	}
-	return nodes
-}
-
-// Identity implements system.Cluster.
-func (c *chains) Identity() map[string]string { return c.identity }
-
-// Replay implements system.Chains: siad validates what a peer sends, and nothing else.
-func (c *chains) Replay(ctx context.Context, _ system.FollowTask) (system.Replayed, error) {
-	if ctx.Err() != nil {
-		return system.Replayed{}, fmt.Errorf("siad: replay: %w", context.Cause(ctx))
-	}
-	return system.Replayed{}, fmt.Errorf("siad: replay: %w", system.ErrNoReplay)
-}
-
-// Stop implements system.Cluster.
-func (c *chains) Stop(ctx context.Context) error {
-	errs := make([]error, len(c.nodes))
-	var wg sync.WaitGroup
-	for i, n := range c.nodes {
-		wg.Go(func() { errs[i] = n.Halt(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

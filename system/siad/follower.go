@@ -12,31 +12,30 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// follower is a siad that may run on a host, as a peer or as the fresh node. Its
-// calls come one after another, but for Following.
+// follower implements system.ChainNode: a siad that may run on a host, as a peer or as
+// the fresh node. Its calls come one after another, but for Following.
 type follower struct {
 	c    *chains
 	host testbed.Host
 	role string
 	at   string // where peers connect to it as a peer, also after it was started again
 
-	mu  sync.Mutex
-	run *running // nil: nothing runs
-	was []testbed.Process
+	mu   sync.Mutex
+	run  *running // nil: nothing runs
+	last *daemon  // also when it has ended; nil: none was started
 }
 
-// running is a process of a follower.
+// running is a daemon of a follower.
 type running struct {
 	*daemon
 	unwatch func()
-	serves  string             // what a peer does; empty: it is the fresh node
-	frozen  bool               // it was stopped, and takes no signal but SIGKILL
-	leave   context.CancelFunc // ends the connecting
-	left    sync.WaitGroup
+	serves  string // what a peer does; empty: it is the fresh node
+	frozen  bool   // it was stopped, and takes no signal but SIGKILL
+	joining member.Background
 
 	mu    sync.Mutex
 	peers []system.PeerShare
@@ -64,11 +63,11 @@ func (n *follower) start(ctx context.Context, l launch) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{daemon: d, leave: func() {}}
-	d.api.alive, r.unwatch = patience.Watch(d.proc)
+	r := &running{daemon: d}
+	_, r.unwatch = watch(d)
 	n.mu.Lock()
-	n.run, n.was = r, []testbed.Process{d.proc}
-	n.mu.Unlock()
+	defer n.mu.Unlock()
+	n.run, n.last = r, d
 	return r, nil
 }
 
@@ -78,7 +77,7 @@ func (n *follower) current() *running {
 	return n.run
 }
 
-// Serve implements system.Follower. A peer has the modules that serve blocks.
+// Serve implements system.ChainNode. A peer has the modules that serve blocks.
 func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	fail := func(err error) error {
 		return fmt.Errorf("siad: %s serves %s: %w", n.host.Name(), task.Chain.ID, err)
@@ -94,12 +93,8 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 		return fail(context.Cause(ctx))
 	}
 	serves := task.Chain.ID + " " + task.Manner + "."
-	if r := n.current(); r != nil && r.serves == serves && r.proc.Err() == nil {
-		select {
-		case <-r.proc.Done():
-		default:
-			return nil
-		}
+	if r := n.current(); r != nil && r.serves == serves && r.Alive() == nil {
+		return nil
 	}
 	if err := n.Halt(ctx); err != nil {
 		return err
@@ -123,7 +118,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if err == nil && task.Manner == system.Silent {
 		// The kernel goes on taking connections for it, without an answer them.
 		r.frozen = true
-		err = r.proc.Signal(syscall.SIGSTOP)
+		err = r.Processes()[0].Signal(syscall.SIGSTOP)
 	}
 	if err != nil {
 		return fail(errors.Join(err, n.Kill(ctx)))
@@ -131,7 +126,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	return nil
 }
 
-// Follow implements system.Follower. The node starts as any does: it asks those
+// Follow implements system.ChainNode. The node starts as any does: it asks those
 // that it has connected to for blocks, one after another, until they have no
 // more. What its gateway remembers of peers is removed from the directory: they
 // would be others than the task's.
@@ -169,32 +164,27 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 // retry is the pause after a peer could not be connected to.
 const retry = time.Second
 
-// follow connects to peers in the background: siad waits for some of them.
+// follow connects to peers in the background: siad waits for some of them. It counts
+// nothing by peer.
 func (r *running) follow(peers []string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	r.leave = cancel
-	for _, p := range peers {
-		r.peers = append(r.peers, notShared(p, ""))
-	}
+	var work []func(context.Context)
 	for i, p := range peers {
-		r.left.Go(func() {
-			for ctx.Err() == nil {
+		r.peers = append(r.peers, system.PeerShare{Address: p, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1})
+		work = append(work, func(ctx context.Context) {
+			for {
 				err := r.join(ctx, p)
 				r.mu.Lock()
 				if r.peers[i].Trouble = ""; err != nil {
 					r.peers[i].Trouble = err.Error()
 				}
 				r.mu.Unlock()
-				if err == nil {
+				if err == nil || !member.Sleep(ctx, retry) {
 					return
-				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(retry):
 				}
 			}
 		})
 	}
+	r.joining.Begin(work...)
 }
 
 // Following implements system.Follower.
@@ -222,7 +212,7 @@ func (n *follower) Following(ctx context.Context) (system.Following, error) {
 	return f, nil
 }
 
-// Address implements system.Follower.
+// Address implements system.ChainNode.
 func (n *follower) Address(context.Context) (string, error) {
 	if r := n.current(); r != nil && r.serves != "" {
 		return r.rpc, nil
@@ -230,17 +220,8 @@ func (n *follower) Address(context.Context) (string, error) {
 	return "", fmt.Errorf("siad: %s does not serve peers", n.host.Name())
 }
 
-// Halt implements system.Follower.
-func (n *follower) Halt(ctx context.Context) error { return n.end(ctx) }
-
-// Kill implements system.Follower.
-func (n *follower) Kill(context.Context) error {
-	now, cancel := context.WithCancel(context.Background())
-	cancel() // a stop without time is SIGKILL
-	return n.end(now)
-}
-
-func (n *follower) end(ctx context.Context) error {
+// Halt implements system.ChainNode.
+func (n *follower) Halt(ctx context.Context) error {
 	n.mu.Lock()
 	r := n.run
 	n.run = nil
@@ -248,15 +229,13 @@ func (n *follower) end(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	r.leave()
+	r.joining.Stop()
 	r.unwatch()
+	stop := r.Stop
 	if r.frozen {
-		now, cancel := context.WithCancel(ctx)
-		cancel()
-		ctx = now
+		stop = r.Process.Kill
 	}
-	err := r.proc.Stop(ctx)
-	r.left.Wait() // its calls have ended with ctx, or with the process
+	err := stop(ctx)
 	r.api.close()
 	if err != nil {
 		return fmt.Errorf("siad: end %s: %w", n.role, err)
@@ -264,9 +243,22 @@ func (n *follower) end(ctx context.Context) error {
 	return nil
 }
 
+// Stop implements group.Node.
+func (n *follower) Stop(ctx context.Context) error { return n.Halt(ctx) }
+
+// Kill implements system.ChainNode.
+func (n *follower) Kill(context.Context) error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // a stop without time is SIGKILL
+	return n.Halt(now)
+}
+
 // Processes implements system.Node.
 func (n *follower) Processes() []testbed.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.was
+	if n.last == nil {
+		return nil
+	}
+	return n.last.Processes()
 }

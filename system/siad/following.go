@@ -10,6 +10,9 @@ import (
 	"go.sia.tech/core/types"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // consensusState is an answer of /consensus that was looked through.
@@ -60,7 +63,47 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 	}, nil
 }
 
-// notShared is a peer whose share is unknown: siad counts nothing by peer.
-func notShared(address, trouble string) system.PeerShare {
-	return system.PeerShare{Address: address, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1, Trouble: trouble}
+// watched is a siad of the user's, observed while it follows the chain to its end.
+type watched struct {
+	api *api
+}
+
+// watch attaches to one that need be nothing but reachable: neither synced nor
+// with a renter. What is asked of it needs no password.
+func (s System) watch(ctx context.Context, d system.Deployment, identity map[string]string) (*watched, error) {
+	base, password, err := sia.Endpoint(s.Info(), d.Options)
+	if err != nil {
+		return nil, err
+	}
+	a, err := connect(base, password, d.Client)
+	if err != nil {
+		return nil, err
+	}
+	version, err := a.version(ctx)
+	if err == nil {
+		_, err = a.consensus(ctx)
+	}
+	if err != nil {
+		a.close()
+		return nil, err
+	}
+	identity["version"] = "siad " + version
+	return &watched{api: a}, nil
+}
+
+// Following implements system.Follower.
+func (w *watched) Following(ctx context.Context) (system.Following, error) {
+	return w.api.following(ctx)
+}
+
+// Processes implements system.Node.
+func (w *watched) Processes() []testbed.Process { return nil }
+
+// Endpoints implements system.Endpointer.
+func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.Base)} }
+
+// Stop implements group.Node.
+func (w *watched) Stop(context.Context) error {
+	w.api.close()
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -51,7 +52,7 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 	if err := each(hosts, func(h *daemon) error { return h.offer(ctx, p.hostSize) }); err != nil {
 		return err
 	}
-	if err := n.contracts(ctx, len(hosts), p); err != nil {
+	if err := n.contracts(ctx, hosts, p); err != nil {
 		return err
 	}
 	if p.mine {
@@ -143,17 +144,36 @@ func (d *daemon) offer(ctx context.Context, size int64) error {
 	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.contact}}); err != nil {
 		return err
 	}
+	return d.announce(ctx)
+}
+
+func (d *daemon) announce(ctx context.Context) error {
 	return d.api.post(ctx, "/host/announce", url.Values{"netaddress": {d.contact}})
 }
 
-// contracts sets the allowance once the hosts are known and waits for contracts.
-func (n *node) contracts(ctx context.Context, hosts int, p plan) error {
-	err := sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
+// announceAgain is the wait, some blocks long, after which an announcement is taken for
+// lost: siad relays its transaction once, and about every third start loses one.
+const announceAgain = 20 * time.Second
+
+// awaitKnown waits until the renter knows all hosts, and has them announce themselves
+// again each time it has waited so long for nothing.
+func (n *node) awaitKnown(ctx context.Context, hosts []*daemon, again time.Duration) error {
+	announced := time.Now()
+	return sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
 		var known hostsAnswer
 		err := n.api.Get(ctx, "/hostdb/active", nil, &known)
-		return len(known.Hosts) >= hosts, fmt.Sprintf("%d of %d known", len(known.Hosts), hosts), err
+		ok := len(known.Hosts) >= len(hosts)
+		if err == nil && !ok && time.Since(announced) > again {
+			err = each(hosts, func(h *daemon) error { return h.announce(ctx) })
+			announced = time.Now()
+		}
+		return ok, fmt.Sprintf("%d of %d known", len(known.Hosts), len(hosts)), err
 	})
-	if err != nil {
+}
+
+// contracts sets the allowance once the hosts are known and waits for contracts.
+func (n *node) contracts(ctx context.Context, hosts []*daemon, p plan) error {
+	if err := n.awaitKnown(ctx, hosts, announceAgain); err != nil {
 		return err
 	}
 	if err := n.api.post(ctx, "/renter", allowance(p)); err != nil {

@@ -3,8 +3,12 @@ package siad
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,5 +106,47 @@ func TestMainNetworkConstantsAreRefused(t *testing.T) {
 	d := replayed(t, []replay.Exchange{e.JSON(200, map[string]int{"blockfrequency": 600})})
 	if err := isDev(t.Context(), d.api); err == nil || !strings.Contains(err.Error(), "`dev` constants") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestLostAnnouncement: siad relays an announcement once; a lost one is sent again.
+func TestLostAnnouncement(t *testing.T) {
+	var announced atomic.Int32
+	serve := func(h http.HandlerFunc) *daemon {
+		s := httptest.NewServer(h)
+		t.Cleanup(s.Close)
+		base, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(a.close)
+		return &daemon{api: a, contact: "127.0.0.1:21012"}
+	}
+	host := serve(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/host/announce" {
+			announced.Add(1)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	renter := serve(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if announced.Load() < 2 {
+			io.WriteString(w, `{"hosts":null}`)
+			return
+		}
+		io.WriteString(w, `{"hosts":[{}]}`)
+	})
+	n := newNode(renter.api, system.Options{})
+	if err := host.announce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := n.awaitKnown(ctx, []*daemon{host}, 20*time.Millisecond); err != nil {
+		t.Error(err)
 	}
 }

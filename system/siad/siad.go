@@ -2,9 +2,11 @@ package siad
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -31,7 +33,7 @@ var (
 	_ system.Allower   = (*node)(nil)
 	_ system.Provider  = provider{}
 	_ system.Chains    = (*chains)(nil)
-	_ system.Follower  = (*follower)(nil)
+	_ system.ChainNode = (*follower)(nil)
 	_ system.Follower  = (*watched)(nil)
 )
 
@@ -93,7 +95,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"binary": bin, "network": "private", "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
+	identity := map[string]string{"binary": bin, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
 	if p.mine {
 		identity["mining"] = "always"
 	}
@@ -136,7 +138,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if n.Write {
 		n.Mark = sia.Mark(d.Run)
 	}
-	identity := map[string]string{"endpoint": base.Host}
+	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
 	if err := n.attach(ctx, opt, identity); err != nil {
 		a.close()
 		return nil, err
@@ -147,4 +149,43 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		}
 		return provider{n}, nil
 	})
+}
+
+// plan is what to start.
+type plan struct {
+	hosts        int
+	data, parity int64
+	hostSize     int64
+	mine         bool
+	wallet       string // password of all wallets; needed once
+	timeout      time.Duration
+}
+
+const folderUnit = 16 << 20 // 64 sectors of the dev constants
+
+func planOf(opt system.Options) (plan, error) {
+	hosts, err1 := opt.Int("hosts")
+	size, err2 := opt.Int("host_size")
+	timeout, err3 := opt.Duration("start_timeout")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return plan{}, fmt.Errorf("siad: %w", err)
+	}
+	data, parity, err := sia.Pair(name, opt, "data_pieces", "parity_pieces")
+	if err != nil {
+		return plan{}, err
+	}
+	if data == 0 {
+		data, parity = 1, max(hosts-1, 1)
+	}
+	switch {
+	case hosts < 2 || hosts > 64:
+		return plan{}, fmt.Errorf("siad: option \"hosts\": %d is not between 2 and 64", hosts)
+	case data+parity > hosts:
+		return plan{}, fmt.Errorf("siad: %d data + %d parity pieces need as many hosts, there are %d: %w", data, parity, hosts, system.ErrTooFew)
+	case size < folderUnit || size%folderUnit != 0:
+		return plan{}, fmt.Errorf("siad: option \"host_size\": %d is not a multiple of 16 MiB", size)
+	case timeout <= 0:
+		return plan{}, fmt.Errorf("siad: option \"start_timeout\": %v is not positive", timeout)
+	}
+	return plan{hosts: int(hosts), data: data, parity: parity, hostSize: size, mine: opt.Bool("mine"), wallet: rand.Text(), timeout: timeout}, nil
 }

@@ -8,20 +8,19 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // daemon is a siad of the private network. Its addresses are host:port.
 type daemon struct {
+	member.Process
 	api     *api
-	proc    testbed.Process
 	rpc     string   // where peers connect
 	contact string   // where renters reach the host
 	store   disk.Dir // the host's storage folder
@@ -33,68 +32,73 @@ const (
 )
 
 // startNetwork starts the daemons and makes a network of them.
-func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) (*node, error) {
+func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) (_ *node, err error) {
 	var all []*daemon
-	fail := func(err error) (*node, error) {
-		for _, one := range all {
-			one.api.close()
+	unwatch := func() {}
+	defer func() {
+		if err == nil {
+			return
 		}
+		unwatch()
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime+5*time.Second)
 		defer cancel()
-		return nil, errors.Join(err, stopAll(stop, all))
+		err = errors.Join(err, each(all, func(one *daemon) error {
+			one.api.close()
+			return one.Stop(stop)
+		}))
+	}()
+	start := func(h testbed.Host, role, modules string) error {
+		one, err := startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role), modules: modules, alone: true})
+		if err == nil {
+			all = append(all, one)
+		}
+		return err
 	}
-	start := func(h testbed.Host, role, modules string) (*daemon, error) {
-		return startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role), modules: modules, alone: true})
-	}
-	renter, err := start(d.Client, "client-1", "gctwrma")
-	if err != nil {
+	if err := start(d.Client, "client-1", "gctwrma"); err != nil {
 		return nil, err
 	}
-	all = append(all, renter)
-	for i := range p.hosts {
-		h, err := start(d.Hosts[0], "storage-"+strconv.Itoa(i+1), "gctwh")
-		if err != nil {
-			return fail(err)
-		}
-		all = append(all, h)
-		if err := h.store.Files.MkdirAll(h.store.Path, 0o755); err != nil {
-			return fail(fmt.Errorf("siad: %w", err))
-		}
-	}
-	n := newNode(renter.api, d.Options)
+	n := newNode(all[0].api, d.Options)
 	n.data, n.parity = p.data, p.parity
-	for _, one := range all {
-		n.procs = append(n.procs, one.proc)
+	for i := range p.hosts {
+		if err := start(d.Hosts[0], "storage-"+strconv.Itoa(i+1), "gctwh"); err != nil {
+			return nil, err
+		}
+		store := all[i+1].store
+		if err := store.Files.MkdirAll(store.Path, 0o755); err != nil {
+			return nil, fmt.Errorf("siad: %w", err)
+		}
+		n.stores = append(n.stores, store)
 	}
 	var alive context.Context
-	alive, n.unwatch = patience.Watch(n.procs...)
-	for _, one := range all {
-		one.api.alive = alive
-	}
+	alive, unwatch = watch(all...)
+	n.unwatch = unwatch
 	formed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(alive, func() { cancel(context.Cause(alive)) })()
-	if err := form(formed, n, renter, all[1:], p); err != nil {
-		n.unwatch()
-		return fail(err)
+	if err := form(formed, n, all[0], all[1:], p); err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		n.procs = append(n.procs, one.Processes()...)
 	}
 	for _, h := range all[1:] {
-		n.stores = append(n.stores, h.store)
 		h.api.close()
 	}
 	return n, nil
 }
 
-func stopAll(ctx context.Context, all []*daemon) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, one := range all {
-		if one.proc != nil {
-			wg.Go(func() { errs[i] = one.proc.Stop(ctx) })
-		}
+// watch has the APIs of daemons say, in their errors, that one of them has ended. alive
+// ends then.
+func watch(all ...*daemon) (alive context.Context, unwatch func()) {
+	var processes []testbed.Process
+	for _, d := range all {
+		processes = append(processes, d.Processes()...)
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	alive, unwatch = member.WhileAlive(context.Background(), processes...)
+	for _, d := range all {
+		d.api.alive = alive
+	}
+	return alive, unwatch
 }
 
 // launch says what to start.
@@ -121,14 +125,21 @@ func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error)
 	if err := ownNetwork(h); err != nil {
 		return nil, err
 	}
-	addresses, err := freeAddresses(ctx, h, 5)
+	ports, err := member.Ports(ctx, h, nil, 5)
 	if err != nil {
 		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
+	}
+	var addresses []string
+	for _, p := range ports {
+		addresses = append(addresses, system.JoinPort(h, p))
 	}
 	if l.rpc != "" {
 		addresses[1] = l.rpc
 	}
-	one := &daemon{rpc: addresses[1], contact: addresses[2], store: disk.Dir{Files: h.Files(), Path: filepath.Join(l.root, "store")}}
+	one := &daemon{
+		Process: member.Process{System: name, Label: name + "/" + l.role, Host: h},
+		rpc:     addresses[1], contact: addresses[2], store: disk.Dir{Files: h.Files(), Path: filepath.Join(l.root, "store")},
+	}
 	password := rand.Text()
 	if one.api, err = connect(&url.URL{Scheme: "http", Host: addresses[0]}, password, h); err != nil {
 		return nil, err
@@ -142,14 +153,13 @@ func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error)
 	if l.alone {
 		args = append(args, "--no-bootstrap")
 	}
-	one.proc, err = h.Start(ctx, testbed.Command{
-		Name: name + "/" + l.role, Role: "system", Dir: l.root, Args: args,
+	if err := one.Run(ctx, testbed.Command{
+		Dir: l.root, Args: args,
 		Env:          []string{"SIA_API_PASSWORD=" + password},
 		ReadyTimeout: apiTime,
 		Ready:        one.api.loaded,
 		Stop:         []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: stopTime}},
-	})
-	if err != nil {
+	}); err != nil {
 		one.api.close()
 		return nil, fmt.Errorf("siad: %w", err)
 	}
@@ -159,24 +169,3 @@ func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error)
 // loaded asks a module. The API answers before the modules are there, which it
 // gets all at once, and says 490 to their calls until then.
 func (a *api) loaded(ctx context.Context) error { return a.Get(ctx, "/consensus", nil, nil) }
-
-// freeAddresses are n different ones of h on which nothing listens.
-func freeAddresses(ctx context.Context, h testbed.Host, n int) ([]string, error) {
-	seen := map[string]bool{}
-	var out []string
-	for range 10 * n {
-		port, err := h.FreePort(ctx)
-		if err != nil {
-			return nil, err
-		}
-		a := system.JoinPort(h, port)
-		if !seen[a] {
-			seen[a] = true
-			out = append(out, a)
-		}
-		if len(out) == n {
-			return out, nil
-		}
-	}
-	return nil, fmt.Errorf("found %d of %d free ports", len(out), n)
-}

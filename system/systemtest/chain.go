@@ -33,10 +33,6 @@ type Chains struct {
 	Store string
 	// NoStranger, NoSilent: the system cannot have peers of that manner.
 	NoStranger, NoSilent bool
-	// NoReplay: the system says system.ErrNoReplay.
-	NoReplay bool
-	// InProcess: the nodes are no processes.
-	InProcess bool
 	// Namespaces: its nodes are started in network namespaces only.
 	Namespaces bool
 	// Syncing is the limit for following the whole chain; 0: a minute.
@@ -47,9 +43,10 @@ type Chains struct {
 type chains struct {
 	*testing.T
 	Chains
-	c     system.Chains
-	nodes []system.Follower
-	chain system.Chain
+	c        system.Chains
+	replayer system.Replayer // nil: it is none
+	nodes    []system.ChainNode
+	chain    system.Chain
 }
 
 // RunChains runs the cases of a [system.Chains].
@@ -70,10 +67,10 @@ func RunChains(t *testing.T, s Chains) {
 		{"no peer", false, func(w *chains) { w.begin(w.TempDir()); w.neverBegins() }},
 		{"silent peers", s.NoSilent, (*chains).silentPeers},
 		{"stranger", s.NoStranger, (*chains).stranger},
-		{"served again", s.InProcess, (*chains).servedAgain},
+		{"served again", false, (*chains).servedAgain},
 		{"source dies", false, (*chains).sourceDies},
 		{"damaged store", s.Store == "", (*chains).damagedStore},
-		{"replay", false, (*chains).replay},
+		{"replay", w.replayer == nil, (*chains).replay},
 		{"cancelled", false, (*chains).cancelled},
 		{"stop", false, (*chains).stop},
 	} {
@@ -101,8 +98,9 @@ func (s Chains) start(t *testing.T) *chains {
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	w := &chains{T: t, Chains: s, c: c.(system.Chains)}
+	w.replayer, _ = c.(system.Replayer)
 	for _, n := range c.Nodes() {
-		w.nodes = append(w.nodes, n.(system.Follower))
+		w.nodes = append(w.nodes, n.(system.ChainNode))
 	}
 	if len(w.nodes) != nodes || c.Identity()["version"] == "" {
 		t.Fatalf("%d nodes on %d hosts, identity %v", len(w.nodes), nodes, c.Identity())
@@ -274,8 +272,8 @@ func (w *chains) chainKept() {
 func (w *chains) follow() {
 	dir := w.TempDir()
 	w.begin(dir, w.serve(1, system.Honest))
-	if got := len(w.nodes[0].Processes()) > 0; got == w.InProcess {
-		w.Errorf("the fresh node has processes: %v", got)
+	if len(w.nodes[0].Processes()) == 0 {
+		w.Error("the fresh node has no process")
 	}
 	f := w.awaitWhole()
 	if f.Connected != 1 || f.Trouble != "" {
@@ -283,7 +281,7 @@ func (w *chains) follow() {
 	}
 	w.wantShares(f, 1)
 	w.haltAll()
-	if left, err := os.ReadDir(dir); err != nil || len(left) == 0 && !w.InProcess {
+	if left, err := os.ReadDir(dir); err != nil || len(left) == 0 {
 		w.Errorf("the store of a node that was halted: %d entries, %v", len(left), err)
 	}
 }
@@ -314,12 +312,10 @@ func (w *chains) goesOn() {
 	w.begin(dir, peer)
 	w.awaitWhole()
 	w.kill(0)
-	if !w.InProcess {
-		failsSoon(w.T, "following by a node that was killed", func() error {
-			_, err := w.nodes[0].Following(Context(w.T))
-			return err
-		})
-	}
+	failsSoon(w.T, "following by a node that was killed", func() error {
+		_, err := w.nodes[0].Following(Context(w.T))
+		return err
+	})
 	w.begin(dir) // what was committed is there without a peer
 	killed := w.look()
 	w.halt(0)
@@ -430,11 +426,7 @@ func (w *chains) damagedStore() {
 }
 
 func (w *chains) replay() {
-	r, err := w.c.Replay(Context(w.T), w.task(w.TempDir()))
-	if w.NoReplay {
-		fails(w.T, "replay", err, system.ErrNoReplay)
-		return
-	}
+	r, err := w.replayer.Replay(Context(w.T), w.task(w.TempDir()))
 	must(w.T, "replay", err)
 	if r.Blocks != w.chain.Height || r.Seconds <= 0 || r.CPU < 0 {
 		w.Errorf("replay of %d blocks: %+v", w.chain.Height, r)
@@ -446,13 +438,16 @@ func (w *chains) replay() {
 func (w *chains) cancelled() {
 	spec := w.Spec
 	spec.Seed += 1000
-	for what, do := range map[string]func() error{
-		"chain":  func() error { _, err := w.c.Chain(ended(), spec, func(string) {}); return err },
-		"replay": func() error { _, err := w.c.Replay(ended(), w.task(w.TempDir())); return err },
+	all := map[string]func() error{
+		"chain": func() error { _, err := w.c.Chain(ended(), spec, func(string) {}); return err },
 		"serve": func() error {
 			return w.nodes[1].Serve(ended(), system.ServeTask{Chain: w.chain, Settings: maps.Clone(w.Options)})
 		},
-	} {
+	}
+	if w.replayer != nil {
+		all["replay"] = func() error { _, err := w.replayer.Replay(ended(), w.task(w.TempDir())); return err }
+	}
+	for what, do := range all {
 		failsSoon(w.T, what, do, context.Canceled)
 	}
 	wantEnded(w.T, processes(w.c.Nodes()...))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
@@ -50,6 +51,9 @@ func slowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.Host) {
 	t.Helper()
 	opt.Dir = t.TempDir()
+	var err error
+	opt.Behind, err = agent.Wanted()
+	must(t, "hosts", err)
 	tb, err := testbed.New(Context(t), opt)
 	if err != nil {
 		t.Fatal(err)

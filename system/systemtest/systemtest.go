@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
 // Suite is one object store in one configuration.
@@ -224,7 +225,7 @@ func (k *objects) want(ref system.Ref, data []byte) {
 // binary then is also the plimsoll whose subcommands the testbed and the
 // systems start.
 func Main(m *testing.M, systems ...system.System) {
-	handled, err := testbed.ServeNode(context.Background(), os.Args[1:])
+	handled, err := agent.ServeNode(context.Background(), os.Args[1:])
 	for _, s := range systems {
 		e, ok := s.(system.Embedded)
 		if ok && !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == s.Info().Name {

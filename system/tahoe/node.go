@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
+	"github.com/plimsoll-project/plimsoll/system/internal/listed"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -149,7 +149,7 @@ func (n *node) Stop(context.Context) error {
 // reader is a client attached to for reading: the objects were there.
 type reader struct {
 	*node
-	entries []listfile.Entry
+	entries []listed.Entry
 }
 
 // Objects implements system.Provider.

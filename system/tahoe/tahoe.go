@@ -12,7 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
+	"github.com/plimsoll-project/plimsoll/system/internal/listed"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -165,11 +165,11 @@ func webAPI(opt system.Options) (*url.URL, error) {
 }
 
 // caps are the objects that an attached grid has already.
-func caps(opt system.Options) ([]listfile.Entry, error) {
+func caps(opt system.Options) ([]listed.Entry, error) {
 	if opt["caps"] == "" {
 		return nil, nil
 	}
-	all, err := listfile.Parse(strings.NewReader(opt["caps"]), "option \"caps\"", "cap")
+	all, err := listed.Parse(strings.NewReader(opt["caps"]), "option \"caps\"", "cap")
 	if err != nil {
 		return nil, fmt.Errorf("tahoe: %w", err)
 	}

@@ -4,6 +4,7 @@ package scenariotest
 import (
 	"context"
 	"math"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +80,22 @@ func Site(mode system.Mode, node system.Node) scenario.Site {
 // Limits of operations: 10 minutes, and 30 seconds without a byte.
 func Limits() experiment.Limits {
 	return experiment.Limits{Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second)}
+}
+
+// Sink is s with functions that keep nothing in place of those that it lacks.
+func Sink(s scenario.Sink) scenario.Sink {
+	none := func() {}
+	all := scenario.Sink{
+		Block: func([]byte) error { return nil }, Progress: func(int64, int64) {}, Marks: func([]record.Mark) error { return nil },
+		Event: func(record.Event) error { return nil }, Begin: none, End: none, State: func(scenario.State) {},
+	}
+	from, to := reflect.ValueOf(s), reflect.ValueOf(&all).Elem()
+	for i := range from.NumField() {
+		if !from.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return all
 }
 
 // Objects counts the objects that a node holds.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/listfile"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -53,7 +52,7 @@ func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 // Node is the server of the listed objects.
 type Node struct {
 	Name       string
-	Entries    []listfile.Entry                                  // at least one
+	Entries    []Entry                                           // at least one
 	Targets    map[system.Ref]system.HTTPTarget                  // of each entry
 	Size       func(listed, served int64) (system.Object, error) // judges a size; nil: they must agree
 	web.Reader                                                   // after Connect
@@ -97,7 +96,7 @@ func (n *Node) Objects(ctx context.Context) ([]system.Object, error) {
 	return out, nil
 }
 
-func (n *Node) object(ctx context.Context, e listfile.Entry) (system.Object, http.Header, error) {
+func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header, error) {
 	o := e.Object()
 	served, noRange, moved, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
 	if err != nil {

@@ -5,6 +5,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -59,27 +60,45 @@ func (p *Process) Alive() error {
 	}
 	select {
 	case <-proc.Done():
-		return fmt.Errorf("%s: the process %s has ended (%v); see %s", p.System, proc.Name(), proc.Err(), proc.LogPath())
+		return fmt.Errorf("%s: %w", p.System, ended(proc))
 	default:
 		return nil
 	}
 }
 
+// ended is the error of a process that has ended.
+func ended(p testbed.Process) error {
+	err := p.Err()
+	if err == nil {
+		err = errors.New("without an error")
+	}
+	return fmt.Errorf("the process %s has ended (%w); see %s", p.Name(), err, p.LogPath())
+}
+
 // WhileAlive is ctx, ended when one of the processes ends, with that as the cause.
-func WhileAlive(ctx context.Context, processes ...*Process) (context.Context, context.CancelFunc) {
+func WhileAlive(ctx context.Context, processes ...testbed.Process) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	for _, p := range processes {
-		if proc := p.process(); proc != nil {
-			go func() {
-				select {
-				case <-ctx.Done():
-				case <-proc.Done():
-					cancel(p.Alive())
-				}
-			}()
-		}
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-p.Done():
+				cancel(ended(p))
+			}
+		}()
 	}
 	return ctx, func() { cancel(nil) }
+}
+
+// Explain adds to err that a process has ended, if one has: alive is of [WhileAlive], or nil.
+func Explain(alive context.Context, err error) error {
+	if err == nil || alive == nil || alive.Err() == nil {
+		return err
+	}
+	if cause := context.Cause(alive); cause != context.Canceled {
+		return fmt.Errorf("%w; %w", err, cause)
+	}
+	return err
 }
 
 // Kill implements system.Restarter; no error when nothing runs.

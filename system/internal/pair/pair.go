@@ -17,7 +17,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
-	"github.com/plimsoll-project/plimsoll/system/internal/patience"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -181,7 +181,7 @@ func (n *Node[A]) Start(ctx context.Context, d system.Deployment, start Starter[
 		return err
 	}
 	n.procs, n.dirs, n.apis = append(n.procs, client.Proc), append(n.dirs, client.Dir), []A{client.API, server.API}
-	n.alive, n.unwatch = patience.Watch(n.procs...)
+	n.alive, n.unwatch = member.WhileAlive(context.Background(), n.procs...)
 	address, err := server.API.Address(ctx)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (n *Node[A]) store(ctx context.Context, on A, far bool, name string, size i
 	}
 	ref, err := on.Store(ctx, name, size, r)
 	if err != nil {
-		return "", patience.Explain(n.alive, fmt.Errorf("%s: put %q (%d bytes): %w", n.System, name, size, err))
+		return "", member.Explain(n.alive, fmt.Errorf("%s: put %q (%d bytes): %w", n.System, name, size, err))
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -273,7 +273,7 @@ type Request func(context.Context) (*http.Response, error)
 func (n *Node[A]) Search(
 	ctx context.Context, what string, ref system.Ref, whole bool, do Request,
 ) (*http.Response, error) {
-	w := patience.Wait{What: n.System + ": " + what, Head: n.NotFoundAfter, Body: n.StallAfter, Alive: n.alive}
+	w := web.Wait{What: n.System + ": " + what, Head: n.NotFoundAfter, Body: n.StallAfter, Alive: n.alive}
 	if n.Closed {
 		w.Known = func(ctx context.Context) (bool, error) {
 			for _, a := range n.apis {
@@ -288,7 +288,7 @@ func (n *Node[A]) Search(
 		w.Body, w.Here = 0, func(ctx context.Context) (bool, error) { return n.Near().Has(ctx, ref) }
 	}
 	resp, err := w.Do(ctx, do)
-	return resp, patience.Explain(n.alive, err)
+	return resp, member.Explain(n.alive, err)
 }
 
 // Evict is the Cool of nodes that can: the server's node gets all of the object, then

@@ -11,6 +11,13 @@ import (
 // Decimals: 10^24 hastings make a siacoin.
 const Decimals = 24
 
+// Bytes of a sector: of the public networks, and of the private one that a siad with dev
+// constants starts.
+const (
+	Sector    = 4 << 20
+	DevSector = 256 << 10
+)
+
 // Hastings is an amount of money, larger than any integer type and so sent as
 // text. Its Int is nil when the daemon did not report it.
 type Hastings struct{ *big.Int }

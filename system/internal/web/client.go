@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
@@ -170,26 +169,10 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 	return nil
 }
 
-// Send makes a request with a body of size bytes and returns the answer's body
-// (at most 64 KiB of it). Nothing is buffered whole.
+// Send is [Client.Call], and its errors say what a status means.
 func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) ([]byte, error) {
-	body, err := Exactly(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: %w", c.name, method, public(t.URL), err)
-	}
-	resp, err := c.do(ctx, method, t, nil, size, body)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		return nil, c.status(resp)
-	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: answer: %w", c.name, method, public(t.URL), err)
-	}
-	return b, nil
+	answer, err := c.Call(ctx, Call{Method: method, URL: t.URL, Header: t.Header, Body: r, Size: size})
+	return answer, meaning(err)
 }
 
 // Size asks for an object's size without fetching it: HEAD, and where that
@@ -254,56 +237,53 @@ func (c *Client) Stat(ctx context.Context, t system.HTTPTarget) (size int64, err
 }
 
 // Head asks for an object's head over a fresh connection within seconds.
-func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	fresh := c.fresh()
-	defer fresh.Close()
-	resp, err := fresh.do(ctx, http.MethodHead, t, nil, 0, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, c.status(resp)
-	}
-	return resp.Header, nil
+func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Header, err error) {
+	return head, c.fresh(ctx, func(ctx context.Context, fresh *Client) error {
+		resp, err := fresh.do(ctx, http.MethodHead, t, nil, 0, nil)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return c.status(resp)
+		}
+		head = resp.Header
+		return nil
+	})
 }
 
 // Probe fetches the object over a fresh connection within seconds: the health
 // of a server, whatever the state of older connections.
 func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	fresh := c.fresh()
-	defer fresh.Close()
-	var got bytes.Buffer
-	if err := fresh.Get(ctx, t, &got); err != nil {
-		return fmt.Errorf("health probe failed: %w", err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, public(t.URL), got.Len())
-	}
-	return nil
+	return c.fresh(ctx, func(ctx context.Context, fresh *Client) error {
+		var got bytes.Buffer
+		if err := fresh.Get(ctx, t, &got); err != nil {
+			return fmt.Errorf("health probe failed: %w", err)
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, public(t.URL), got.Len())
+		}
+		return nil
+	})
 }
 
 // Alive asks for one byte of the object over a fresh connection within seconds.
 func (c *Client) Alive(ctx context.Context, t system.HTTPTarget) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	fresh := c.fresh()
-	defer fresh.Close()
-	if _, _, _, _, err := fresh.Size(ctx, t); err != nil {
-		return fmt.Errorf("health probe failed: %w", err)
-	}
-	return nil
+	return c.fresh(ctx, func(ctx context.Context, fresh *Client) error {
+		if _, _, _, _, err := fresh.Size(ctx, t); err != nil {
+			return fmt.Errorf("health probe failed: %w", err)
+		}
+		return nil
+	})
 }
 
-// fresh is c without its connections.
-func (c *Client) fresh() *Client {
+// fresh calls do, which has seconds, with c without its connections.
+func (c *Client) fresh(ctx context.Context, do func(context.Context, *Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
 	tr := c.pool.clone()
 	tr.DisableKeepAlives = true
-	return newClient(c.name, tr)
+	return do(ctx, newClient(c.name, tr))
 }
 
 func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64, body io.Reader) (*http.Response, error) {
@@ -357,10 +337,12 @@ func (c *Client) body(resp *http.Response, w io.Writer) error {
 // status makes an error of an answer other than the one asked for: a
 // *StatusError, and what the status means.
 func (c *Client) status(resp *http.Response) error {
-	// Read to its end, or the connection is not kept.
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	err := fmt.Errorf("%s: %w", c.name, statusError(resp, text))
-	switch resp.StatusCode {
+	return meaning(c.refusal(resp))
+}
+
+// meaning adds what the status of a [StatusError] means.
+func meaning(err error) error {
+	switch Status(err) {
 	case http.StatusNotFound, http.StatusGone:
 		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -389,19 +371,13 @@ func redact(err error, u *url.URL) error {
 
 // contentRange parses "bytes 0-9/100"; total is -1 for "*".
 func contentRange(s string) (first, last, total int64, ok bool) {
-	s, ok = strings.CutPrefix(s, "bytes ")
-	span, all, ok2 := strings.Cut(s, "/")
-	a, b, ok3 := strings.Cut(span, "-")
-	if !ok || !ok2 || !ok3 {
+	var all string
+	if n, _ := fmt.Sscanf(s, "bytes %d-%d/%s", &first, &last, &all); n < 3 {
 		return 0, 0, 0, false
 	}
-	total = -1
-	var err [3]error
-	first, err[0] = strconv.ParseInt(a, 10, 64)
-	last, err[1] = strconv.ParseInt(b, 10, 64)
-	if all != "*" {
-		total, err[2] = strconv.ParseInt(all, 10, 64)
+	total, err := strconv.ParseInt(all, 10, 64)
+	if all == "*" {
+		total, err = -1, nil
 	}
-	ok = errors.Join(err[:]...) == nil && first >= 0 && last >= first && (total < 0 || last < total)
-	return first, last, total, ok
+	return first, last, total, err == nil && first >= 0 && last >= first && (total < 0 || last < total)
 }

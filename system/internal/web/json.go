@@ -140,8 +140,7 @@ func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	return nil, fmt.Errorf("%s: %w", c.name, statusError(resp, answer))
+	return nil, c.refusal(resp)
 }
 
 // Bounded is the body of an answer that is kept in memory: one of more than
@@ -164,14 +163,19 @@ func (b *bounded) Read(p []byte) (int, error) {
 // Copy writes an answer's body to w and checks that it ended as it should.
 func (c *Client) Copy(resp *http.Response, w io.Writer) error { return c.body(resp, w) }
 
-func statusError(resp *http.Response, answer []byte) *StatusError {
+// refusal is the [StatusError] of an answer.
+func (c *Client) refusal(resp *http.Response) error {
+	// Read to its end, or the connection is not kept.
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	said := string(answer)
 	var message struct{ Message string } // as many APIs wrap it
 	if json.Unmarshal(answer, &message) == nil && message.Message != "" {
 		said = message.Message
 	}
 	said = strings.Join(strings.Fields(said), " ")
-	return &StatusError{Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode, Said: said[:min(len(said), 1<<10)], Text: string(answer)}
+	return fmt.Errorf("%s: %w", c.name, &StatusError{
+		Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode, Said: said[:min(len(said), 1<<10)], Text: string(answer),
+	})
 }
 
 // malformed is the error of an answer that could not be decoded.

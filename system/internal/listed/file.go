@@ -1,6 +1,4 @@
-// Package listfile reads lists of objects that are somewhere already: one per
-// line, "WHAT [SIZE [SHA256]]" with "-" for what is not known, '#' comments.
-package listfile
+package listed
 
 import (
 	"bufio"
@@ -15,7 +13,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Entry is a line.
+// Entry is a line of a list of objects that are somewhere already: "WHAT [SIZE [SHA256]]",
+// with "-" for what is not known and '#' comments.
 type Entry struct {
 	What   string
 	Size   int64  // -1: not known

@@ -1,7 +1,4 @@
-// Package patience bounds the waits for daemons that search a network for ever:
-// they answer nothing where others say 404, and fall silent in the middle of an
-// answer where others break it off.
-package patience
+package web
 
 import (
 	"context"
@@ -18,7 +15,9 @@ import (
 // asked whether any of them has the object at all.
 const look = time.Second
 
-// Wait bounds one request.
+// Wait bounds one request to a daemon that searches a network for ever: it answers nothing
+// where others say 404, and falls silent in the middle of an answer where others break it
+// off.
 type Wait struct {
 	What string        // begins errors: "codex: get zDv…"
 	Head time.Duration // until the answer begins; 0: as long as ctx allows
@@ -56,7 +55,7 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 		unwatch()
 		return nil, err
 	}
-	b := &body{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, unwatch: unwatch, wait: w}
+	b := &waited{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, unwatch: unwatch, wait: w}
 	if w.Body > 0 {
 		b.timer = time.AfterFunc(w.Body, b.stalled)
 		b.timer.Stop() // it runs during reads
@@ -116,8 +115,8 @@ func ours(ctx context.Context, err error) error {
 	return err
 }
 
-// body is an answer's body that must go on.
-type body struct {
+// waited is an answer's body that must go on.
+type waited struct {
 	io.ReadCloser
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -127,7 +126,7 @@ type body struct {
 	n       int64
 }
 
-func (b *body) Read(p []byte) (int, error) {
+func (b *waited) Read(p []byte) (int, error) {
 	if b.timer != nil {
 		// The reader's own pauses do not count as the daemon's.
 		b.timer.Reset(b.wait.Body)
@@ -144,12 +143,12 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *body) stalled() {
+func (b *waited) stalled() {
 	b.cancel(reason{fmt.Errorf("%s: no byte for %v (option stall_after): %w", b.wait.What, b.wait.Body, system.ErrStalled)})
 }
 
 // Close implements io.Closer.
-func (b *body) Close() error {
+func (b *waited) Close() error {
 	if b.timer != nil {
 		b.timer.Stop()
 	}

@@ -1,4 +1,4 @@
-package listfile
+package listed
 
 import (
 	"strings"

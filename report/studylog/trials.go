@@ -1,0 +1,358 @@
+package studylog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// experiment is what was found of one experiment of the study: a system, a size, a number
+// of nodes and of seeders, and several disseminations one after another.
+type experiment struct {
+	stream   stream
+	streams  map[string]bool // names: that one, and those of logs that were given twice
+	config   *config         // nil: its record was not found
+	requests []entry
+	stages   []entry
+	statuses []entry
+	trials   []*trial
+}
+
+func (x *experiment) records() int { return len(x.requests) + len(x.stages) + len(x.statuses) }
+
+// trial is one dissemination: the leechers of one repetition, once.
+type trial struct {
+	dataset         string
+	set, repetition int
+	file            string
+	first           time.Time // its first request
+	seeded          map[string]*span
+	leechers        map[string]*span
+	progress        map[string][]sample // by node, in the order of their times
+	said            []entry             // by the runner: stages and results
+}
+
+// span is a request, or another thing that begins and ends; a time that was not recorded
+// is zero.
+type span struct{ start, end time.Time }
+
+// sample is a download metric: there are millions of them.
+type sample struct {
+	at    int64 // ns since 1970
+	value float64
+}
+
+// source is where samples are from.
+type source struct {
+	stream
+	dataset, node string
+}
+
+// gatherer puts records together.
+type gatherer struct {
+	counts      Counts
+	experiments []*experiment
+	current     map[string]*experiment // by the name of the stream
+	samples     map[source][]sample
+	held        int // bytes, at most about
+}
+
+// room is how much of the records is held in memory, in bytes; tests have less.
+var room = 200 << 20
+
+// ErrTooMuch is of files with more records than can be held.
+var ErrTooMuch = errors.New("more records than an import can hold")
+
+// take is what the reader calls with each record.
+func (g *gatherer) take(s stream, e entry) error {
+	if g.held > room {
+		return fmt.Errorf("%w: they take more than %d MiB", ErrTooMuch, room>>20)
+	}
+	if e.Type == typeDownload {
+		dataset, _, _ := datasetOf(e.Dataset)
+		from := source{s, dataset, e.Node}
+		if g.samples[from] == nil {
+			g.held += 500 + len(s.name) + len(s.file) + len(dataset) + len(e.Node)
+		}
+		g.held += 32 // a sample, and room to grow
+		g.samples[from] = append(g.samples[from], sample{e.Timestamp.UnixNano(), *e.Value})
+		return nil
+	}
+	g.held += 500 + 8*e.size // what a node of a configuration takes, which is written in few bytes
+	x := g.current[s.name]
+	if x == nil || e.config != nil && x.config != nil && x.records() > 0 && !(s.labelled && reflect.DeepEqual(x.config, e.config)) {
+		g.held += 1000 + len(s.name)
+		x = &experiment{stream: s, streams: map[string]bool{s.name: true}}
+		g.current[s.name] = x
+		g.experiments = append(g.experiments, x)
+	}
+	switch e.Type {
+	case typeRequest:
+		x.requests = append(x.requests, e)
+	case typeStage:
+		x.stages = append(x.stages, e)
+	case typeStatus:
+		x.statuses = append(x.statuses, e)
+	default:
+		x.config = e.config
+	}
+	return nil
+}
+
+// assemble makes trials of what was gathered.
+func (g *gatherer) assemble() {
+	g.experiments = merge(g.experiments)
+	trials := map[string][]*trial{} // by data set
+	of, nodes := map[*trial]*experiment{}, map[*trial]map[string]bool{}
+	for _, x := range g.experiments {
+		g.split(x)
+		for _, t := range x.trials {
+			trials[t.dataset], of[t], nodes[t] = append(trials[t.dataset], t), x, map[string]bool{}
+			for _, n := range x.nodesOf(t) {
+				nodes[t][n] = true
+			}
+		}
+	}
+	for _, all := range trials {
+		slices.SortStableFunc(all, func(a, b *trial) int { return a.first.Compare(b.first) })
+	}
+	for from, all := range g.samples {
+		candidates := slices.DeleteFunc(slices.Clone(trials[from.dataset]), func(t *trial) bool {
+			return from.labelled && !of[t].streams[from.name] || !from.labelled && !nodes[t][from.node]
+		})
+		if len(candidates) == 0 {
+			g.counts.Unassigned += int64(len(all))
+			continue
+		}
+		for _, m := range all {
+			t := owner(candidates, from.file, m.at)
+			t.progress[from.node] = append(t.progress[from.node], m)
+		}
+		delete(g.samples, from)
+	}
+	for t := range of {
+		for node, all := range t.progress {
+			slices.SortFunc(all, func(a, b sample) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.value, b.value)) })
+			once := slices.Compact(all)
+			g.counts.Duplicates += int64(len(all) - len(once))
+			g.counts.Records += int64(len(once))
+			t.progress[node] = once
+		}
+	}
+}
+
+// owner is the trial that had begun last by then, of those in the same file if there are
+// any: experiments in two files may have nodes of the same names. It is the first one
+// where a clock says that none had begun. Trials are in the order of their beginnings.
+func owner(trials []*trial, file string, at int64) *trial {
+	var begun *trial
+	for _, t := range slices.Backward(trials) {
+		if t.first.UnixNano() > at {
+			continue
+		}
+		if t.file == file {
+			return t
+		}
+		begun = cmp.Or(begun, t)
+	}
+	return cmp.Or(begun, trials[0])
+}
+
+// merge makes one of experiments that are the same, as when a log was given twice: with
+// the same configuration and a request in common. What is there twice is found later.
+func merge(all []*experiment) []*experiment {
+	type key struct {
+		set, system, destination, request string
+		at                                int64
+	}
+	seen := map[key]*experiment{}
+	var kept []*experiment
+	for _, x := range all {
+		into := x
+		keys := make([]key, len(x.requests))
+		for i, e := range x.requests {
+			k := key{destination: e.Destination, request: e.Name + e.Boundary + e.RequestID, at: e.Timestamp.UnixNano()}
+			if x.config != nil {
+				k.set, k.system = x.config.SetID, x.config.System
+			}
+			keys[i], into = k, cmp.Or(seen[k], into)
+		}
+		for _, k := range keys {
+			seen[k] = into
+		}
+		if into == x {
+			kept = append(kept, x)
+			continue
+		}
+		maps.Copy(into.streams, x.streams)
+		into.requests, into.stages = append(into.requests, x.requests...), append(into.stages, x.stages...)
+		into.statuses = append(into.statuses, x.statuses...)
+	}
+	return kept
+}
+
+// ordered sorts records by their times and leaves out those that are there twice.
+func (g *gatherer) ordered(all []entry) []entry {
+	seen := map[string]bool{}
+	once := slices.DeleteFunc(all, func(e entry) bool {
+		id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID, e.Stage)
+		if e.Repetition != nil {
+			id += fmt.Sprint(*e.Repetition)
+		}
+		there := seen[id]
+		seen[id] = true
+		return there
+	})
+	g.counts.Duplicates += int64(len(all) - len(once))
+	g.counts.Records += int64(len(once))
+	slices.SortStableFunc(once, func(a, b entry) int { return a.Timestamp.Compare(b.Timestamp.Time) })
+	return once
+}
+
+// split finds the trials of an experiment in its requests.
+func (g *gatherer) split(x *experiment) {
+	if x.config != nil {
+		g.counts.Records++
+	}
+	x.requests, x.stages, x.statuses = g.ordered(x.requests), g.ordered(x.stages), g.ordered(x.statuses)
+	open := map[string]*trial{} // by data set
+	for _, e := range x.requests {
+		dataset, set, repetition := datasetOf(e.RequestID)
+		t := open[dataset]
+		again := e.Boundary == "start" && t != nil && (e.Name == requestSeed && len(t.leechers) > 0 ||
+			e.Name == requestLeech && t.leechers[e.Destination] != nil && !t.leechers[e.Destination].start.IsZero())
+		if t == nil || again {
+			t = &trial{dataset: dataset, set: set, repetition: repetition, file: x.stream.file, first: e.Timestamp.Time,
+				seeded: map[string]*span{}, leechers: map[string]*span{}, progress: map[string][]sample{}}
+			open[dataset] = t
+			x.trials = append(x.trials, t)
+		}
+		of := map[string]map[string]*span{requestSeed: t.seeded, requestLeech: t.leechers}[e.Name]
+		if of == nil {
+			continue
+		}
+		if of[e.Destination] == nil {
+			of[e.Destination] = &span{}
+		}
+		if s := of[e.Destination]; e.Boundary == "start" {
+			s.start = e.Timestamp.Time
+		} else {
+			s.end = e.Timestamp.Time
+		}
+	}
+	x.assignStages()
+}
+
+// assignStages gives stages and results, which do not name a data set, to the trials of
+// which they are, by their times: disseminations follow one another, each from just
+// before its first request, when its stage of seeding begins.
+func (x *experiment) assignStages() {
+	begins := make([]time.Time, len(x.trials))
+	for i, t := range x.trials {
+		if i == 0 {
+			continue
+		}
+		begins[i] = t.first
+		for _, e := range x.stages {
+			if e.Stage == "seeding" && e.Boundary == "start" && e.Timestamp.After(x.trials[i-1].first) && !e.Timestamp.After(t.first) {
+				begins[i] = e.Timestamp.Time
+			}
+		}
+	}
+	for _, e := range append(x.stages, x.statuses...) {
+		for i, t := range slices.Backward(x.trials) {
+			if !e.Timestamp.Before(begins[i]) {
+				t.said = append(t.said, e)
+				break
+			}
+		}
+	}
+}
+
+// nodesOf are the names of the nodes of an experiment's trials, as configured, then those
+// that only the trials name.
+func (x *experiment) nodesOf(trials ...*trial) []string {
+	var names []string
+	if x.config != nil {
+		names = slices.Clone(x.config.Nodes.Names)
+	}
+	configured := len(names)
+	for _, t := range trials {
+		for _, of := range []map[string]*span{t.seeded, t.leechers} {
+			for n := range of {
+				if !slices.Contains(names, n) {
+					names = append(names, n)
+				}
+			}
+		}
+	}
+	slices.SortFunc(names[configured:], natural)
+	return names
+}
+
+// nodes are the names of all nodes of an experiment.
+func (x *experiment) nodes() []string {
+	names, configured := x.nodesOf(x.trials...), len(x.config.Nodes.Names)
+	if configured > 0 && len(names) >= 2*configured {
+		return names[configured:] // the configuration has other names for them
+	}
+	return names
+}
+
+// natural compares names so that node-2 comes before node-10.
+func natural(a, b string) int {
+	return cmp.Or(cmp.Compare(strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+// cellKey is what makes a cell of an experiment.
+type cellKey struct {
+	system         string
+	size           int64
+	nodes, seeders int
+}
+
+func (x *experiment) cell() cellKey {
+	return cellKey{x.config.System, x.config.FileSize, x.config.Nodes.Size, x.config.Seeders}
+}
+
+// blocksOf are the blocks of the trials of these experiments, which are in the order of
+// their times. What systems are compared by is the data set: the same seeder set and
+// repetition are the same block, whatever is missing before it. Several experiments of
+// one cell follow each other. A trial whose place is taken or beyond what was planned
+// gets the next one that is free.
+func blocksOf(all []*experiment) map[*trial]int {
+	type place struct {
+		cellKey
+		block int
+	}
+	blocks, taken, from := map[*trial]int{}, map[place]bool{}, map[cellKey]int{}
+	var left []func()
+	for _, x := range all {
+		k := x.cell()
+		for _, t := range x.trials {
+			planned := t.set*x.config.Repetitions + t.repetition
+			p := place{k, from[k] + planned}
+			if t.repetition < x.config.Repetitions && planned < x.config.trials() && !taken[p] {
+				blocks[t], taken[p] = p.block, true
+				continue
+			}
+			left = append(left, func() {
+				p := place{cellKey: k}
+				for taken[p] {
+					p.block++
+				}
+				blocks[t], taken[p] = p.block, true
+			})
+		}
+		from[k] += max(x.config.trials(), len(x.trials))
+	}
+	for _, find := range left {
+		find()
+	}
+	return blocks
+}

@@ -1,0 +1,310 @@
+package upload
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// object is one that the system accepted. Times are seconds since the trial's epoch;
+// NaN: not known.
+type object struct {
+	at, took float64 // of the acceptance, and since its last put began
+	settled  float64 // until its full redundancy
+	size     int64
+}
+
+// mostObjects is how many objects are kept for series: of more every second, fourth,
+// eighth … What is summed is of all.
+const mostObjects = 1 << 17
+
+// objects is what became of the objects of a trial.
+type objects struct {
+	sample []object // of the accepted ones, in the order of acceptance
+	step   int64    // objects for each of the sample
+	states map[record.JobState]int64
+	up     []stored // what was accepted up to each moment of a poll, in order of time
+
+	n, touched, attempts, retried, adopted int64
+	stored, bytes                          int64           // accepted, and their bytes
+	sent                                   int64           // of them, bytes that a put is known to have brought
+	verified, unverified                   int64           // objects fetched at the end
+	missing                                int64           // times that an accepted object was not there later
+	notDurable, late                       int64           // not at their full redundancy in time
+	noRoom                                 int64           // not stored because the system had no room
+	finished, failures                     int64           // attempts that ended, and of them those that the server failed
+	accept, settle                         *record.Summary // times of those that a put is known to have brought
+	resumed                                bool
+
+	// Bytes of objects at their full redundancy, the moment of the last of them, that of
+	// the last acceptance, and the latest of all.
+	full, fullAt, lastAt, latest float64
+	first                        float64 // the first put began; negative: none did
+}
+
+// stored is what was accepted up to a moment.
+type stored struct {
+	at             float64
+	objects        int64
+	bytes, rounded float64 // file bytes, and those in whole sectors
+}
+
+// fetch is how an object was fetched at the end.
+type fetch struct {
+	at time.Duration
+	ok bool
+}
+
+// readObjects reads a trial's jobs, operations and events, in constant memory but for
+// objects that were fetched at the end. settle is how long an object may take to its full
+// redundancy; moments are those at which sums are wanted; rounded is what an object of a
+// size takes on the servers.
+func readObjects(in *scenario.Measured, settle float64, moments []float64, rounded func(int64) int64) *objects {
+	s := &objects{states: map[record.JobState]int64{}, step: 1, first: -1, accept: record.NewSummary(), settle: record.NewSummary()}
+	for _, at := range moments {
+		s.up = append(s.up, stored{at: at})
+		s.latest = max(s.latest, at)
+	}
+	fetched := map[int64]fetch{}
+	for op := range scenario.Stream(in.Ops) {
+		s.op(&op)
+		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
+			fetched[int64(op.Object)] = fetch{time.Duration(op.Start), op.Outcome == record.OK}
+		}
+	}
+	for j := range scenario.Stream(in.Jobs) {
+		s.job(&j, settle, rounded)
+		got, was := fetched[j.Object]
+		switch {
+		case !was || got.at < j.Accepted: // it was missing then, and was put again
+		case got.ok:
+			s.verified++
+		default:
+			s.unverified++
+		}
+	}
+	for j := range scenario.Stream(in.Jobs) {
+		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > settle {
+			s.notDurable++
+		}
+	}
+	for e := range scenario.Stream(in.Events) {
+		s.missing += missingObjects(e)
+		s.resumed = s.resumed || e.Kind == eventResume
+	}
+	for i := 1; i < len(s.up); i++ {
+		s.up[i].objects += s.up[i-1].objects
+		s.up[i].bytes += s.up[i-1].bytes
+		s.up[i].rounded += s.up[i-1].rounded
+	}
+	slices.SortStableFunc(s.sample, func(a, b object) int { return cmp.Compare(a.at, b.at) })
+	return s
+}
+
+// missingObjects is how many accepted objects an event says that a session has missed.
+func missingObjects(e record.Event) (n int64) {
+	if e.Kind == eventResume && e.What == whatMissing {
+		_, _ = fmt.Sscanf(e.Detail, "%d", &n)
+	}
+	return n
+}
+
+// op takes an operation; only puts are attempts.
+func (s *objects) op(op *record.Op) {
+	if op.Kind != record.OpPut {
+		return
+	}
+	s.begun(time.Duration(op.Start).Seconds())
+	if op.Outcome.Finished() {
+		s.finished++
+	}
+	if op.Outcome.ServerFailure() {
+		s.failures++
+	}
+}
+
+// begun notes when a put began: of an object that was tried again its job knows the last.
+func (s *objects) begun(at float64) {
+	if s.first < 0 || at < s.first {
+		s.first = at
+	}
+}
+
+// job takes what became of an object.
+func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) {
+	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
+	s.n++
+	s.states[j.State]++
+	s.latest = max(s.latest, began, at, full)
+	if j.State == record.JobMissing {
+		return // it is to be put again
+	}
+	if j.Attempts > 0 {
+		s.touched++
+		s.attempts += int64(j.Attempts)
+		s.begun(began)
+	}
+	if j.Attempts > 1 {
+		s.retried++
+	}
+	if j.State != record.JobAccepted && j.State != record.JobDurable {
+		if j.State != record.JobUnreadable && strings.Contains(j.Error, system.ErrQuota.Error()) {
+			s.noRoom++
+		}
+		return
+	}
+	x := object{at: at, took: math.NaN(), settled: math.NaN(), size: j.Size}
+	if j.Adopted { // its times are those of the finding
+		s.adopted++
+		s.accepted(x, rounded(j.Size))
+		return
+	}
+	x.took = at - began
+	s.sent += j.Size
+	took(s.accept, j.Began, j.Accepted)
+	if j.State == record.JobDurable {
+		x.settled = full - began
+		took(s.settle, j.Began, j.Durable)
+		s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
+		if full-at > settle {
+			s.late++
+		}
+	}
+	s.accepted(x, rounded(j.Size))
+}
+
+// took adds a time to a summary.
+func took(s *record.Summary, from, to time.Duration) {
+	_ = s.Ops([]record.Op{{Start: scenario.Nanos(from), Intended: scenario.Nanos(from), LastByte: scenario.Nanos(to)}}) // never fails
+}
+
+// accepted counts an object from the first moment on that has it.
+func (s *objects) accepted(x object, rounded int64) {
+	if s.stored%s.step == 0 {
+		s.sample = append(s.sample, x)
+	}
+	if len(s.sample) > mostObjects {
+		for i := range s.sample[:mostObjects/2+1] {
+			s.sample[i] = s.sample[2*i]
+		}
+		s.sample, s.step = s.sample[:mostObjects/2+1], 2*s.step
+	}
+	s.stored++
+	s.bytes += x.size
+	s.lastAt = max(s.lastAt, x.at)
+	if i := s.moment(x.at); i < len(s.up) {
+		s.up[i].objects++
+		s.up[i].bytes += float64(x.size)
+		s.up[i].rounded += float64(rounded)
+	}
+}
+
+// moment is the place of the first moment that is not before a time.
+func (s *objects) moment(at float64) int {
+	i, _ := slices.BinarySearchFunc(s.up, at, func(m stored, at float64) int { return cmp.Compare(m.at, at) })
+	return i
+}
+
+// by is what was accepted by a moment of a poll.
+func (s *objects) by(at float64) stored { return s.up[s.moment(at)] }
+
+// began is when the first put did.
+func (s *objects) began() float64 { return max(0, s.first) }
+
+// times are those that are known, in the order of acceptance.
+func times(all []object, of func(object) float64) (known []float64) {
+	for _, x := range all {
+		if v := of(x); !math.IsNaN(v) {
+			known = append(known, v)
+		}
+	}
+	return known
+}
+
+func accepting(x object) float64 { return x.took }
+func settling(x object) float64  { return x.settled }
+
+// carried is the least rate, in file bytes per second, at which the link carried objects.
+// A system that says when an object is durable may accept it into a buffer on this side
+// of the link, and goes on between sessions, when the trial's clock may not.
+func (s *objects) carried(in *scenario.Measured) float64 {
+	bytes, at := float64(s.sent), s.lastAt
+	if in.LoadDetail(scenario.LoadSettles) > 0 {
+		if s.resumed {
+			return math.NaN()
+		}
+		bytes, at = s.full, s.fullAt
+	}
+	if d := in.Cell.Data; d.Copies > 1 || d.Duplicate > 0 || d.Directory != "" {
+		return math.NaN() // what the system has already need not be sent
+	}
+	return bytes / (at - s.began())
+}
+
+// metrics are the numbers of what became of objects, and of what that cost, by their keys;
+// m has those of the polls already.
+func (s *objects) metrics(in *scenario.Measured, polls *readings, m map[string]float64) {
+	put := scenario.Numbers(m)
+	if n, known := in.Detail(record.DetailLoad, scenario.LoadObjects); known {
+		put("objects", n)
+	}
+	put("accepted", float64(s.stored))
+	put("adopted", float64(s.adopted))
+	put("failed", float64(s.states[record.JobFailed]))
+	put("refused", float64(s.states[record.JobRefused]))
+	put("unreadable", float64(s.states[record.JobUnreadable]))
+	put("missing", float64(s.missing))
+	put("accepted_bytes", float64(s.bytes))
+	if in.LoadDetail(scenario.LoadSettles) > 0 {
+		put("durable", float64(s.states[record.JobDurable]))
+		put("not_durable", float64(s.states[record.JobAccepted]))
+	}
+	if in.Cell.Upload.Verify > 0 {
+		put("verified", float64(s.verified))
+		put("verify_failed", float64(s.unverified)+in.LoadDetail(scenario.LoadNotCompared))
+	}
+	if s.finished > 0 {
+		put("success_rate", 1-float64(s.failures)/float64(s.finished))
+		put("puts_ended", float64(s.finished))
+	}
+	put("attempts_per_object", float64(s.attempts)/float64(s.touched))
+	if s.accept.Count(record.Duration) > 0 {
+		put("accept_p50", s.accept.Quantile(record.Duration, 0.5))
+		put("accept_p95", s.accept.Quantile(record.Duration, 0.95))
+	}
+	if s.settle.Count(record.Duration) > 0 {
+		put("durable_p50", s.settle.Quantile(record.Duration, 0.5))
+		put("durable_p95", s.settle.Quantile(record.Duration, 0.95))
+	}
+	put("generator_cpu_per_op", in.Load.CPU/in.LoadDetail(scenario.LoadAttempts))
+	if in.Load.RSSPeak > 0 {
+		put("generator_rss_peak", in.Load.RSSPeak)
+	}
+	if seconds := s.lastAt - s.began(); s.stored > 0 && seconds > 0 {
+		put("file_rate", float64(s.stored)/seconds)
+		put("file_bandwidth", float64(s.bytes)/seconds)
+	}
+	if p, ok := scenario.PathOf(in.Link); ok {
+		put("bandwidth_line", p.Rate)
+		put("line_share", s.carried(in)/p.Rate)
+		if p.RTT > 0 {
+			put("wait_line", p.RTT)
+		}
+	}
+	delete(m, "absolute_bandwidth") // of another window
+	polls.bandwidth(s.began(), s.lastAt, put)
+	if gained, ok := m["absolute_bytes"]; ok && s.stored > 0 {
+		put("absolute_per_file", gained/float64(s.stored))
+		put("expansion", gained/float64(s.bytes))
+		if gained > 0 {
+			put("storage_efficiency", float64(s.bytes)/gained)
+		}
+	}
+}

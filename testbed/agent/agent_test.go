@@ -1,0 +1,516 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// The test binary is the agent and the watchdog, too.
+func TestMain(m *testing.M) {
+	handled, err := ServeNode(context.Background(), os.Args[1:])
+	switch {
+	case !handled:
+		os.Exit(m.Run())
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// bed is a testbed whose hosts are behind agents.
+func bed(t *testing.T, opt testbed.Options) *testbed.Testbed {
+	t.Helper()
+	opt.Dir, opt.Log, opt.Behind = t.TempDir(), func(s string) { t.Log(s) }, Behind
+	tb, err := testbed.New(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tb.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return tb
+}
+
+func addHost(t *testing.T, tb *testbed.Testbed, name string) testbed.Host {
+	t.Helper()
+	h, err := tb.AddHost(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func shell(name, script string) testbed.Command {
+	return testbed.Command{Name: name, Role: "system", Args: []string{"sh", "-c", script}}
+}
+
+func start(t *testing.T, h testbed.Host, c testbed.Command) testbed.Process {
+	t.Helper()
+	p, err := h.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func awaitEnd(t *testing.T, p testbed.Process) {
+	t.Helper()
+	select {
+	case <-p.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s does not end", p.Name())
+	}
+}
+
+// gone waits until a process group is no more.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("process group %d is still there", pid)
+		}
+	}
+}
+
+func TestProcesses(t *testing.T) {
+	tb := bed(t, testbed.Options{Plain: true})
+	h, other := addHost(t, tb, "a"), addHost(t, tb, "b")
+
+	t.Run("input, output and log", func(t *testing.T) {
+		in, feed := io.Pipe()
+		result, out := io.Pipe()
+		c := shell("cat", "echo began >&2; cat; echo over >&2")
+		c.Stdin, c.Stdout = in, out
+		p := start(t, h, c)
+		line := bufio.NewReader(result)
+		for i := range 3 { // both ways at once
+			fmt.Fprintln(feed, i)
+			if got, err := line.ReadString('\n'); err != nil || got != fmt.Sprintln(i) {
+				t.Fatalf("%q, %v", got, err)
+			}
+		}
+		feed.Close()
+		if rest, err := io.ReadAll(line); err != nil || len(rest) > 0 {
+			t.Errorf("%q, %v", rest, err)
+		}
+		awaitEnd(t, p)
+		if err := p.Err(); err != nil {
+			t.Error(err)
+		}
+		again := start(t, h, shell("cat", "echo again"))
+		awaitEnd(t, again)
+		if b, err := os.ReadFile(p.LogPath()); err != nil || string(b) != "began\nover\nagain\n" || p.LogPath() != again.LogPath() {
+			t.Errorf("log %q, %v", b, err)
+		}
+		if filepath.Dir(p.LogPath()) != tb.Logs() {
+			t.Errorf("the log is %s", p.LogPath())
+		}
+	})
+	t.Run("ready", func(t *testing.T) {
+		c := shell("late", "sleep 0.2; touch $HOME/ready; sleep 60")
+		c.Dir = t.TempDir()
+		asked := 0
+		c.Ready = func(context.Context) error {
+			asked++
+			_, err := h.Files().ReadFile(c.Dir + "/ready")
+			return err
+		}
+		p := start(t, h, c)
+		if asked < 2 {
+			t.Errorf("it was asked %d times", asked)
+		}
+		if _, err := h.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "runs already") {
+			t.Errorf("a second one: %v", err)
+		}
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		gone(t, p.ID().PID)
+	})
+	t.Run("never ready", func(t *testing.T) {
+		c := shell("never", "echo here I am; sleep 60")
+		c.ReadyTimeout, c.Ready = 300*time.Millisecond, func(context.Context) error { return fs.ErrNotExist }
+		_, err := h.Start(t.Context(), c)
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "not ready after") || !strings.Contains(err.Error(), "here I am") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("not installed", func(t *testing.T) {
+		if _, err := h.Start(t.Context(), testbed.Command{Name: "x", Args: []string{"no-such-program"}}); !errors.Is(err, exec.ErrNotFound) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("ends badly", func(t *testing.T) {
+		p := start(t, h, shell("bad", "echo alas; exit 3"))
+		awaitEnd(t, p)
+		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "alas") || !strings.Contains(err.Error(), p.LogPath()) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("signal", func(t *testing.T) {
+		p := start(t, h, shell("signalled", "sleep 60"))
+		if err := p.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		awaitEnd(t, p)
+		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("error %v", err)
+		}
+		if err := p.Signal(syscall.SIGTERM); err == nil {
+			t.Error("one that has ended was signalled")
+		}
+	})
+	t.Run("stop in a hurry", func(t *testing.T) {
+		p := start(t, h, shell("stubborn", "trap '' TERM QUIT; while :; do sleep 1; done"))
+		time.Sleep(100 * time.Millisecond) // for the trap
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		if err := p.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		awaitEnd(t, p)
+		if err := p.Err(); err != nil {
+			t.Errorf("it was stopped, yet: %v", err)
+		}
+	})
+	t.Run("observed", func(t *testing.T) {
+		tr := testbed.TraceOf(h)
+		defer tr.Stop()
+		p, q := start(t, h, shell("twin", "sleep 60")), start(t, other, shell("twin", "sleep 60"))
+		if p.Name() != "twin" || q.Name() != "b/twin" {
+			t.Errorf("names %s and %s", p.Name(), q.Name())
+		}
+		if p.Host() != h || p.ID().Host != "a" || !slices.Contains(tr.Processes(), p) {
+			t.Errorf("%v on %v; followed: %v", p.ID(), p.Host(), tr.Processes())
+		}
+		if m := p.Memory(); !(m.RSS > 0) || !(p.Peak() > 0) || p.ResetPeak() != nil {
+			t.Errorf("memory %+v", m)
+		}
+		var last []record.Sample
+		stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(all []record.Sample) { last = all })
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		stop()
+		names := map[string]int{}
+		for _, s := range last {
+			if !slices.Contains([]string{"cat", "bad", "signalled"}, s.Process) { // ended by themselves
+				names[s.Process]++
+			}
+			if s.Process == "b/twin" && (s.PID != q.ID().PID || !(s.RSS > 0) || s.End < s.Start) {
+				t.Errorf("sample %+v", s)
+			}
+		}
+		// The one that has ended has its last word; agents have none.
+		if want := map[string]int{"twin": 1, "b/twin": 1, "box": 1, "others": 1, "plimsoll": 1}; fmt.Sprint(names) != fmt.Sprint(want) {
+			t.Errorf("samples of %v, want %v", names, want)
+		}
+	})
+}
+
+func TestConnections(t *testing.T) {
+	tb := bed(t, testbed.Options{Plain: true})
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	port, err := b.FreePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("%s:%d", b.Addr(), port)
+	if _, err := a.Dial(t.Context(), "tcp", at); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("nothing listens: %v", err)
+	}
+	l, err := b.Listen(t.Context(), "tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Listen(t.Context(), "tcp", at); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("in use: %v", err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(c, c) // both ways at once
+				_ = c.Close()
+			}()
+		}
+	}()
+	sent := bytes.Repeat([]byte("plimsoll"), 1<<18)
+	for range 3 {
+		c, err := a.Dial(t.Context(), "tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = c.Write(sent)
+			_ = c.(interface{ CloseWrite() error }).CloseWrite()
+		}()
+		if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, sent) {
+			t.Errorf("%d of %d bytes came back, %v", len(got), len(sent), err)
+		}
+		_ = c.Close()
+	}
+	c, err := a.Dial(t.Context(), "tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("nothing comes: %v", err)
+	}
+	_ = c.Close()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.Dial(t.Context(), "tcp", at); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the listener is closed, yet: %v", err)
+	}
+	if _, err := a.Dial(t.Context(), "udp", at); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("datagrams: %v", err)
+	}
+	check, err := tb.Check(t.Context(), a, b, link.Want{}, 0)
+	if err != nil || !check.OK || !(check.Rate > 0) || !math.IsNaN(check.Loss) {
+		t.Errorf("link %+v, %v", check, err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	f := addHost(t, bed(t, testbed.Options{Plain: true}), "a").Files()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x", "file")
+	content := strings.Repeat("content ", 1<<17)
+	if err := f.Write(t.Context(), path, 0o640, strings.NewReader(content)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := f.ReadFile(path); err != nil || string(b) != content {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if _, err := f.ReadFile(path + "2"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is none: %v", err)
+	}
+	broken := io.MultiReader(strings.NewReader("half"), iotestErr{})
+	if err := f.Write(t.Context(), path+"3", 0o640, broken); err == nil {
+		t.Error("a file of a broken reader was written")
+	}
+	if err := f.Rename(path, path+"2"); err != nil {
+		t.Error(err)
+	}
+	if err := f.MkdirAll(filepath.Join(dir, "y"), 0o700); err != nil {
+		t.Error(err)
+	}
+	var seen []string
+	walk := func(e testbed.Entry) error {
+		seen = append(seen, fmt.Sprint(e.Path, e.Mode.IsDir()))
+		return nil
+	}
+	if err := f.Walk(dir, walk); err != nil || fmt.Sprint(seen) != "[.true xtrue x/file2false ytrue]" {
+		t.Errorf("walk %v, %v", seen, err)
+	}
+	if err := f.Walk(path, walk); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("walk nothing: %v", err)
+	}
+	if e, err := testbed.Stat(f, path+"2"); err != nil || e.Size != int64(len(content)) || e.Mode != 0o640 {
+		t.Errorf("stat %+v, %v", e, err)
+	}
+	if err := f.RemoveAll(filepath.Join(dir, "x")); err != nil {
+		t.Error(err)
+	}
+}
+
+type iotestErr struct{}
+
+func (iotestErr) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestMachine(t *testing.T) {
+	h := addHost(t, bed(t, testbed.Options{Plain: true}), "a").(*Host)
+	if m := h.Machine(); m.Name() != "" {
+		t.Errorf("hosts of this machine are said to be on %q", m.Name())
+	}
+	h.opt.Machine = nil
+	m, here := h.Machine(), testbed.Here()
+	free, err := m.AvailableMemory()
+	if err != nil || free <= 0 || m.Name() != "a" || m.CPUs() != here.CPUs() || m.Environment()["kernel"] != here.Environment()["kernel"] {
+		t.Errorf("%s: %d CPUs, %v free, %v", m.Name(), m.CPUs(), free, err)
+	}
+	if fmt.Sprint(m.MayDropCaches()) != fmt.Sprint(here.MayDropCaches()) || len(m.Poll()) < 3 {
+		t.Errorf("caches: %v, poll: %v", m.MayDropCaches(), m.Poll())
+	}
+	if on, err := m.Filesystem(t.TempDir()); err != nil || on.Type == "" {
+		t.Errorf("%+v, %v", on, err)
+	}
+	var short *testbed.MemoryError
+	if _, err := m.RAMDisk("large", math.MaxInt64); !errors.As(err, &short) || short.Hint() == "" {
+		t.Errorf("too large a RAM disk: %v", err)
+	}
+	d, err := m.RAMDisk("small", 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(d.Path); err != nil {
+		t.Error(err)
+	}
+	if err := d.Remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(d.Path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// Each host is a namespace of its own, the calls cross no link of it, and the agent
+// measures what the emulator does.
+func TestNamespaces(t *testing.T) {
+	tb := bed(t, testbed.Options{})
+	if m := tb.Mode(); m.Emulator == "none" {
+		t.Skip(m.Why)
+	}
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	p := link.Params{Rate: 50e6, Delay: 5 * time.Millisecond}
+	spec := testbed.ShapeSpec{Up: map[string]link.Params{"a": p}, Down: map[string]link.Params{"a": p}}
+	if err := tb.Shape(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	c, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+	if err != nil || c.RTT < 0.010 || c.RTT > 0.030 || c.Rate > 50e6 || c.Rate < 20e6 || c.Congestion != testbed.DefaultCongestion {
+		t.Errorf("link %+v, %v", c, err)
+	}
+	_, before := a.Traffic()
+	content := strings.NewReader(strings.Repeat("x", 10<<20))
+	if err := a.Files().Write(t.Context(), filepath.Join(t.TempDir(), "file"), 0o600, content); err != nil {
+		t.Error(err)
+	}
+	if _, after := a.Traffic(); !(after-before < 1<<20) {
+		t.Errorf("%g bytes of calls crossed the host's link", after-before)
+	}
+}
+
+// Who has no certificate of the run's authority is refused, by either end.
+func TestStrangersAreRefused(t *testing.T) {
+	run, stranger := authority(t), authority(t)
+	for _, c := range []struct {
+		name           string
+		server, client Credentials
+		ok             bool
+	}{
+		{"the run's", issue(t, run, true), issue(t, run, false), true},
+		{"a stranger calls", issue(t, run, true), issue(t, stranger, false), false},
+		{"a stranger answers", issue(t, stranger, true), issue(t, run, false), false},
+		{"an agent calls", issue(t, run, true), issue(t, run, true), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := c.server.config()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &server{}
+			web := s.web(config, call(func(context.Context, none) (none, error) { return none{}, nil }))
+			defer web.Close()
+			go web.ServeTLS(l, "", "")
+			h, err := Reach(t.Context(), Options{Credentials: c.client, Dial: func(ctx context.Context) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
+			}})
+			if (err == nil) != c.ok {
+				t.Errorf("error %v", err)
+			}
+			if err == nil {
+				h.Close()
+			}
+		})
+	}
+}
+
+func authority(t *testing.T) *Authority {
+	a, err := NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func issue(t *testing.T, a *Authority, server bool) Credentials {
+	c, err := a.Issue(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// An agent's end, by kill -9 or because its engine has been silent, is the end of all that
+// it started.
+func TestAgentEnds(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		orphaned time.Duration
+		end      func(*testing.T, *Host, testbed.Process)
+	}{
+		{"killed", DefaultOrphaned, func(t *testing.T, _ *Host, agent testbed.Process) {
+			if err := agent.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"orphaned", time.Second, func(t *testing.T, h *Host, _ testbed.Process) {
+			time.Sleep(2 * time.Second)
+			if _, err := h.FreePort(t.Context()); err != nil {
+				t.Errorf("it ended although its engine lives: %v", err)
+			}
+			h.Close()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tb.Close(context.Background())
+			at := addHost(t, tb, "a")
+			tr := testbed.TraceOf(at)
+			h, err := launch(t.Context(), tb, at, c.orphaned)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := start(t, h, shell("tree", "setsid sleep 1000 & sleep 1000"))
+			c.end(t, h, tr.Processes()[0])
+			awaitEnd(t, tr.Processes()[0])
+			awaitEnd(t, p)
+			if err := p.Err(); err == nil {
+				t.Error("its end is no error")
+			}
+			gone(t, p.ID().PID)
+			if _, err := h.Start(t.Context(), shell("late", "true")); err == nil {
+				t.Error("the agent is gone, yet a process was started")
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// HostsVariable in the environment says how hosts are reached: "agents" puts each behind an
+// agent of its own ([Wanted]). It is for tests of that, and not part of any plan.
+const HostsVariable = "PLIMSOLL_HOSTS"
+
+// Wanted is what the environment asks for, for [testbed.Options]: nil for nothing.
+func Wanted() (testbed.Behind, error) {
+	switch v := os.Getenv(HostsVariable); v {
+	case "":
+		return nil, nil
+	case "agents":
+		return Behind, nil
+	default:
+		return nil, fmt.Errorf("%s=%s: want agents, or nothing", HostsVariable, v)
+	}
+}
+
+// Behind starts an agent on a host of this machine, in the host's network, and puts the host
+// behind it. The engine's calls come by a Unix socket, which belongs to no network: nothing
+// of them crosses the host's link.
+func Behind(ctx context.Context, t *testbed.Testbed, at testbed.Host) (testbed.Remote, error) {
+	h, err := launch(ctx, t, at, DefaultOrphaned)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned time.Duration) (*Host, error) {
+	authority, err := NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := authority.Issue(true)
+	if err != nil {
+		return nil, err
+	}
+	opt := Options{
+		Name: at.Name(), Addr: at.Addr(), Logs: t.Logs(), Machine: at.Machine(), Alive: orphaned / 10,
+		Label: func(name string) string { return t.Label(at.Name(), name) },
+	}
+	if opt.Credentials, err = authority.Issue(false); err != nil {
+		return nil, err
+	}
+	dir, err := t.Scratch("agent")
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(dir, "socket")
+	opt.Dial = func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	var input bytes.Buffer
+	if err := gob.NewEncoder(&input).Encode(theirs); err != nil {
+		return nil, err
+	}
+	var h *Host
+	p, err := at.Start(ctx, testbed.Command{
+		Name: "agent", Role: testbed.RoleAgent, Stdin: io.NopCloser(&input),
+		Args: t.Self("node", "agent", "--listen", "unix:"+socket, "--name", at.Name(), "--address", at.Addr().String(),
+			"--dir", dir, "--orphaned", orphaned.String()),
+		Env: []string{"TMPDIR=" + os.TempDir()},
+		Ready: func(ctx context.Context) (err error) {
+			h, err = Reach(ctx, opt)
+			return err
+		},
+		Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: stopTimeout}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		<-p.Done()
+		h.Close()
+	}()
+	return h, nil
+}

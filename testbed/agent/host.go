@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// Options say how a host is reached.
+type Options struct {
+	Name        string
+	Addr        netip.Addr // under which other hosts reach it
+	Credentials Credentials
+	Dial        func(ctx context.Context) (net.Conn, error) // reaches the agent
+	Logs        string                                      // directory of this machine for the logs of its processes
+	Label       func(name string) string                    // of a process, see [testbed.Testbed.Label]; nil: its name
+	Machine     testbed.Machine                             // that it runs on; nil: one that the agent is asked about
+	Alive       time.Duration                               // how often it hears of us; 0: often enough for DefaultOrphaned
+}
+
+// Host is a host behind an agent.
+type Host struct {
+	client
+	opt   Options
+	close context.CancelFunc
+
+	mu        sync.Mutex
+	procs     []*process // that run
+	logs      map[string]*logCopy
+	followers []*func(testbed.Process)
+}
+
+var _ testbed.Host = (*Host)(nil)
+
+// Reach connects to an agent. The caller must Close the host, which ends nothing on it.
+func Reach(ctx context.Context, opt Options) (*Host, error) {
+	config, err := opt.Credentials.config()
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		TLSClientConfig: config, Protocols: new(http.Protocols),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return opt.Dial(ctx) },
+		// Without an answer to a ping the connection, and all that is open on it, ends.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: time.Minute},
+	}
+	transport.Protocols.SetHTTP2(true)
+	h := &Host{client: client{&http.Client{Transport: transport}, opt.Name}, opt: opt, logs: map[string]*logCopy{}}
+	if _, err := ask[none](ctx, &h.client, "/alive", none{}); err != nil {
+		transport.CloseIdleConnections()
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	h.close = func() {
+		end()
+		transport.CloseIdleConnections()
+	}
+	if h.opt.Alive <= 0 {
+		h.opt.Alive = DefaultOrphaned / 10
+	}
+	go h.stayAlive(life)
+	return h, nil
+}
+
+func (h *Host) stayAlive(ctx context.Context) {
+	tick := time.NewTicker(h.opt.Alive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_, _ = ask[none](ctx, &h.client, "/alive", none{}) // who needs the agent will notice
+		}
+	}
+}
+
+// Close lets the agent go, which then ends by itself unless it is stopped.
+func (h *Host) Close() { h.close() }
+
+// Name implements testbed.Host.
+func (h *Host) Name() string { return h.opt.Name }
+
+// Addr implements testbed.Host.
+func (h *Host) Addr() netip.Addr { return h.opt.Addr }
+
+// Dial implements testbed.Host. Only TCP passes through an agent.
+func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return h.connect(ctx, "/dial", dialCall{network, address})
+}
+
+// Listen implements testbed.Host.
+func (h *Host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	return h.listen(ctx, network, address)
+}
+
+// FreePort implements testbed.Host.
+func (h *Host) FreePort(ctx context.Context) (int, error) {
+	return ask[int](ctx, &h.client, "/port", none{})
+}
+
+// Traffic implements testbed.Host.
+func (h *Host) Traffic() (rx, tx float64) {
+	t, err := ask[traffic](context.Background(), &h.client, "/traffic", none{})
+	if err != nil {
+		return math.NaN(), math.NaN()
+	}
+	return t.Rx, t.Tx
+}
+
+// Respond implements testbed.Host.
+func (h *Host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error) {
+	var s string
+	o, err := h.open(ctx, "/respond", none{}, &s, nil, nil)
+	if err != nil {
+		return at, nil, err
+	}
+	if at, err = netip.ParseAddrPort(s); err != nil {
+		o.end()
+		return at, nil, err
+	}
+	return at, o.end, nil
+}
+
+// measureLimit is how long a measurement of a slow, long or lossy link may take.
+const measureLimit = 10 * time.Minute
+
+// Measure implements testbed.Host.
+func (h *Host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error) {
+	ctx, cancel := context.WithTimeout(ctx, measureLimit)
+	defer cancel()
+	return ask[record.LinkCheck](ctx, &h.client, "/measure", measureCall{to.String(), want, tol})
+}
+
+// Machine implements testbed.Host.
+func (h *Host) Machine() testbed.Machine {
+	if h.opt.Machine != nil {
+		return h.opt.Machine
+	}
+	return machine{h}
+}
+
+// Follow implements testbed.Host.
+func (h *Host) Follow(f func(testbed.Process)) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.followers = append(h.followers, &f)
+	for _, p := range h.procs {
+		f(p)
+	}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.followers = slices.DeleteFunc(slices.Clone(h.followers), func(other *func(testbed.Process)) bool { return other == &f })
+	}
+}
+
+// Start implements testbed.Host.
+func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, error) {
+	p, err := h.start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	h.procs = append(h.procs, p)
+	for _, f := range h.followers {
+		(*f)(p)
+	}
+	h.mu.Unlock()
+	go func() {
+		p.follow()
+		h.mu.Lock()
+		h.procs = slices.DeleteFunc(h.procs, func(other *process) bool { return other == p })
+		h.mu.Unlock()
+	}()
+	return p, nil
+}
+
+// start asks the agent. What the process reads and writes is carried until it has ended.
+func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err error) {
+	defer func() {
+		if err == nil {
+			return
+		}
+		if c.Stdin != nil {
+			_ = c.Stdin.Close()
+		}
+		if c.Stdout != nil {
+			_ = c.Stdout.Close()
+		}
+	}()
+	name := c.Name
+	if h.opt.Label != nil {
+		name = h.opt.Label(name)
+	}
+	q := startCall{
+		Name: name, Role: c.Role, Dir: c.Dir, Args: c.Args, Env: c.Env, PSS: c.PSS,
+		ReadyTimeout: c.ReadyTimeout, Stop: c.Stop,
+		Ready: c.Ready != nil, Stdin: c.Stdin != nil, Stdout: c.Stdout != nil,
+	}
+	if q.Ready && q.Stdin {
+		return nil, fmt.Errorf("agent: start %s: a process on a host elsewhere cannot have both an input and a Ready", c.Name)
+	}
+	var body io.Reader
+	var before func(*gob.Decoder) error
+	if q.Stdin {
+		body = c.Stdin
+	}
+	if q.Ready {
+		r, w := io.Pipe()
+		defer w.Close()
+		body, before = r, answerReady(ctx, c, gob.NewEncoder(w))
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(c.ReadyTimeout, time.Minute)+time.Minute)
+	defer cancel()
+	var s started
+	o, err := h.open(ctx, "/start", q, &s, body, before)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{host: h, started: s, role: c.Role, done: make(chan struct{})}
+	p.log = filepath.Join(h.opt.Logs, filepath.Base(s.Log))
+	if !q.Stdin && !q.Stdout {
+		o.end()
+		return p, nil
+	}
+	p.carry(c, o)
+	return p, nil
+}
+
+// answerReady answers the agent's questions whether a process is ready until it asks no
+// more.
+func answerReady(ctx context.Context, c testbed.Command, say *gob.Encoder) func(*gob.Decoder) error {
+	return func(hear *gob.Decoder) error {
+		for {
+			var asked bool
+			if err := hear.Decode(&asked); err != nil || !asked {
+				return err
+			}
+			e := toRemote(c.Ready(ctx))
+			if e == nil {
+				e = &remoteError{}
+			}
+			if err := say.Encode(e); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// facts are what an agent says of its machine at once.
+type facts struct {
+	CPUs        int
+	Memory      float64
+	MemoryErr   *remoteError
+	CachesErr   *remoteError // why they may not be dropped
+	IOPressure  float64
+	Environment map[string]string
+}
+
+// machineCall is a question about the machine; each uses what it needs.
+type machineCall struct {
+	Name    string
+	Size    int64
+	Limit   float64
+	Options testbed.Options
+}
+
+// machineCalls are the questions about the machine and its processes, on the agent's side.
+func (s *server) machineCalls(mux map[string]handler) {
+	m := s.host.Machine()
+	mux["/facts"] = call(func(context.Context, none) (f facts, err error) {
+		f = facts{CPUs: m.CPUs(), CachesErr: toRemote(m.MayDropCaches()), IOPressure: m.IOPressure(), Environment: m.Environment()}
+		f.Memory, err = m.AvailableMemory()
+		f.MemoryErr = toRemote(err)
+		return f, nil
+	})
+	mux["/filesystem"] = call(func(_ context.Context, q machineCall) (testbed.Filesystem, error) { return m.Filesystem(q.Name) })
+	mux["/dropcaches"] = call(func(ctx context.Context, _ none) (none, error) { return none{}, m.DropCaches(ctx) })
+	mux["/problems"] = call(func(_ context.Context, q machineCall) ([]testbed.Problem, error) { return m.Problems(q.Options), nil })
+	mux["/busy"] = call(func(ctx context.Context, q machineCall) (string, error) { return m.Busy(ctx, q.Limit), nil })
+	mux["/poll"] = call(func(context.Context, none) ([]record.Sample, error) { return m.Poll(), nil })
+	mux["/observe"] = stream(func(_ context.Context, x *exchange, _ none) {
+		defer s.bed.KeepLastWords()()
+		if x.answer(none{}, nil) == nil {
+			<-x.req.Done()
+		}
+	})
+	mux["/ramdisk"] = stream(func(_ context.Context, x *exchange, q machineCall) {
+		d, err := m.RAMDisk(q.Name, q.Size)
+		if err != nil {
+			_ = x.answer(ramDisk{}, err)
+			return
+		}
+		if x.answer(ramDisk{d.Path, d.On}, nil) == nil {
+			_, _ = io.Copy(io.Discard, x.in) // until the caller removes it, or is gone
+		}
+		_ = x.answer(none{}, d.Remove())
+	})
+}
+
+type ramDisk struct{ Path, On string }
+
+// machine is that of an agent's host.
+type machine struct{ h *Host }
+
+func (m machine) facts() (facts, error) {
+	return ask[facts](context.Background(), &m.h.client, "/facts", none{})
+}
+
+// Name implements testbed.Machine.
+func (m machine) Name() string { return m.h.opt.Name }
+
+// CPUs implements testbed.Machine.
+func (m machine) CPUs() int {
+	f, _ := m.facts()
+	return f.CPUs
+}
+
+// AvailableMemory implements testbed.Machine.
+func (m machine) AvailableMemory() (float64, error) {
+	f, err := m.facts()
+	if err == nil && f.MemoryErr != nil {
+		err = f.MemoryErr
+	}
+	return f.Memory, err
+}
+
+// Filesystem implements testbed.Machine.
+func (m machine) Filesystem(dir string) (testbed.Filesystem, error) {
+	return ask[testbed.Filesystem](context.Background(), &m.h.client, "/filesystem", machineCall{Name: dir})
+}
+
+// RAMDisk implements testbed.Machine. It ends with the connection, too.
+func (m machine) RAMDisk(name string, size int64) (testbed.RAMDisk, error) {
+	var a ramDisk
+	hold, release := io.Pipe()
+	o, err := m.h.open(context.Background(), "/ramdisk", machineCall{Name: name, Size: size}, &a, hold, nil)
+	if err != nil {
+		return testbed.RAMDisk{}, err
+	}
+	return testbed.RAMDisk{Path: a.Path, On: a.On, Remove: func() error {
+		defer o.end()
+		_ = release.Close()
+		return o.answer(&none{})
+	}}, nil
+}
+
+// DropCaches implements testbed.Machine.
+func (m machine) DropCaches(ctx context.Context) error {
+	_, err := ask[none](ctx, &m.h.client, "/dropcaches", none{})
+	return err
+}
+
+// MayDropCaches implements testbed.Machine.
+func (m machine) MayDropCaches() error {
+	f, err := m.facts()
+	if err == nil && f.CachesErr != nil {
+		err = f.CachesErr
+	}
+	return err
+}
+
+// IOPressure implements testbed.Machine.
+func (m machine) IOPressure() float64 {
+	f, err := m.facts()
+	if err != nil {
+		return math.NaN()
+	}
+	return f.IOPressure
+}
+
+// Problems implements testbed.Machine.
+func (m machine) Problems(opt testbed.Options) []testbed.Problem {
+	opt.Log, opt.Lost = nil, nil
+	all, err := ask[[]testbed.Problem](context.Background(), &m.h.client, "/problems", machineCall{Options: opt})
+	if err != nil {
+		return []testbed.Problem{{Name: "agent", Severity: testbed.Fatal, What: err.Error()}}
+	}
+	return all
+}
+
+// Busy implements testbed.Machine.
+func (m machine) Busy(ctx context.Context, limit float64) string {
+	why, err := ask[string](ctx, &m.h.client, "/busy", machineCall{Limit: limit})
+	if err != nil {
+		return err.Error()
+	}
+	return why
+}
+
+// Environment implements testbed.Machine.
+func (m machine) Environment() map[string]string {
+	f, _ := m.facts()
+	return f.Environment
+}
+
+// Poll implements testbed.Machine.
+func (m machine) Poll() []record.Sample {
+	all, _ := ask[[]record.Sample](context.Background(), &m.h.client, "/poll", none{})
+	return all
+}
+
+// Poll is the samples of the host's processes, without those of the machine, for a
+// testbed that has them already. Start and End are not set.
+func (h *Host) Poll() []record.Sample {
+	return slices.DeleteFunc(machine{h}.Poll(), func(s record.Sample) bool {
+		return s.Role == testbed.RoleBox || s.Role == testbed.RoleEngine
+	})
+}
+
+// KeepLastWords keeps the final samples of processes that end, for the next poll, until
+// stop.
+func (h *Host) KeepLastWords() (stop func()) {
+	var a none
+	o, err := h.open(context.Background(), "/observe", none{}, &a, nil, nil)
+	if err != nil {
+		return func() {}
+	}
+	return o.end
+}

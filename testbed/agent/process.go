@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// process is a process behind an agent.
+type process struct {
+	host *Host
+	started
+	role string
+	log  string // here
+	done chan struct{}
+
+	io sync.WaitGroup // carries what it reads and writes
+
+	mu  sync.Mutex
+	end ended
+}
+
+var _ testbed.Process = (*process)(nil)
+
+// carry carries the input and output of a process; the request ends with it.
+func (p *process) carry(c testbed.Command, o *opened) {
+	p.io.Go(func() {
+		defer o.end()
+		if c.Stdout != nil {
+			_, _ = io.Copy(c.Stdout, o)
+			_ = c.Stdout.Close()
+		}
+		_, _ = io.Copy(io.Discard, o)
+		if c.Stdin != nil {
+			_ = c.Stdin.Close()
+		}
+	})
+}
+
+// follow brings the log here until the process has ended, and how it did.
+func (p *process) follow() {
+	defer close(p.done)
+	ctx := context.Background()
+	err := p.fetchLog(ctx)
+	end, askErr := ask[ended](ctx, &p.host.client, "/ended", p.ProcessID)
+	if askErr != nil {
+		end.Err = toRemote(fmt.Errorf("testbed: %s is out of reach: %w", p.Name(), errors.Join(askErr, err)))
+	}
+	if end.Err != nil { // the log is known by another name here
+		end.Err.Text = strings.ReplaceAll(end.Err.Text, p.started.Log, p.log)
+	}
+	p.io.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end = end
+}
+
+// logCopy is how much of a log is here. Processes of one name write to the same.
+type logCopy struct {
+	sync.Mutex
+	size int64
+}
+
+func (h *Host) logCopy(path string) *logCopy {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.logs[path] == nil {
+		h.logs[path] = &logCopy{}
+	}
+	return h.logs[path]
+}
+
+func (p *process) fetchLog(ctx context.Context) error {
+	known := p.host.logCopy(p.log)
+	known.Lock() // the process before this one has ended
+	defer known.Unlock()
+	f, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var a none
+	o, err := p.host.open(ctx, "/log", logCall{p.ProcessID, known.size}, &a, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer o.end()
+	n, err := io.Copy(f, o)
+	known.size += n
+	return err
+}
+
+func (p *process) Name() string          { return p.started.Name }
+func (p *process) Role() string          { return p.role }
+func (p *process) Host() testbed.Host    { return p.host }
+func (p *process) ID() testbed.ProcessID { return p.ProcessID }
+func (p *process) LogPath() string       { return p.log }
+func (p *process) Done() <-chan struct{} { return p.done }
+
+// Err implements testbed.Process.
+func (p *process) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end.Err == nil {
+		return nil
+	}
+	return p.end.Err
+}
+
+// Crashed implements testbed.Process.
+func (p *process) Crashed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.end.Crashed
+}
+
+// Signal implements testbed.Process.
+func (p *process) Signal(s syscall.Signal) error {
+	_, err := ask[none](context.Background(), &p.host.client, "/signal", signalCall{p.ProcessID, s})
+	return err
+}
+
+// stopLimit bounds a stop whose context does not: no command takes longer.
+const stopLimit = 10 * time.Minute
+
+// Stop implements testbed.Process.
+func (p *process) Stop(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	_, err := ask[none](bounded, &p.host.client, "/stop", p.ProcessID)
+	if ctx.Err() != nil { // the agent kills it now; ask how that went
+		_, err = ask[none](context.WithoutCancel(ctx), &p.host.client, "/stop", p.ProcessID)
+	}
+	if err == nil {
+		<-p.done // what it wrote last is here soon
+	}
+	return err
+}
+
+// Memory implements testbed.Process.
+func (p *process) Memory() testbed.Memory {
+	m, err := ask[testbed.Memory](context.Background(), &p.host.client, "/memory", p.ProcessID)
+	if err != nil {
+		return testbed.Memory{RSS: math.NaN(), PSS: math.NaN(), Peak: math.NaN()}
+	}
+	return m
+}
+
+// ResetPeak implements testbed.Process.
+func (p *process) ResetPeak() error {
+	_, err := ask[none](context.Background(), &p.host.client, "/resetpeak", p.ProcessID)
+	return err
+}
+
+// Peak implements testbed.Process.
+func (p *process) Peak() float64 {
+	peak, err := ask[float64](context.Background(), &p.host.client, "/peak", p.ProcessID)
+	if err != nil {
+		return math.NaN()
+	}
+	return peak
+}

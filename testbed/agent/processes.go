@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// processCalls are the calls about processes, on the agent's side.
+func (s *server) processCalls(mux map[string]handler) {
+	mux["/start"], mux["/log"], mux["/ended"] = stream(s.start), stream(s.log), call(s.ended)
+	mux["/signal"] = call(func(_ context.Context, q signalCall) (none, error) {
+		p, err := s.process(q.ID)
+		if err == nil {
+			err = p.Signal(q.Signal)
+		}
+		return none{}, err
+	})
+	mux["/stop"] = about(s, func(ctx context.Context, p testbed.Process) (none, error) { return none{}, p.Stop(ctx) })
+	mux["/memory"] = about(s, func(_ context.Context, p testbed.Process) (testbed.Memory, error) { return p.Memory(), nil })
+	mux["/resetpeak"] = about(s, func(_ context.Context, p testbed.Process) (none, error) { return none{}, p.ResetPeak() })
+	mux["/peak"] = about(s, func(_ context.Context, p testbed.Process) (float64, error) { return p.Peak(), nil })
+}
+
+// about makes a handler of a question about one process.
+func about[A any](s *server, do func(context.Context, testbed.Process) (A, error)) handler {
+	return call(func(ctx context.Context, id testbed.ProcessID) (a A, err error) {
+		p, err := s.process(id)
+		if err != nil {
+			return a, err
+		}
+		return do(ctx, p)
+	})
+}
+
+type signalCall struct {
+	ID     testbed.ProcessID
+	Signal syscall.Signal
+}
+
+// startCall is a [testbed.Command] as it crosses the connection. What follows it from the
+// caller is the answers to the agent's questions whether the process is ready, if Ready,
+// or the process's input, if Stdin; what follows the agent's answer is its output, if Stdout.
+type startCall struct {
+	Name, Role, Dir      string
+	Args, Env            []string
+	Ready, Stdin, Stdout bool
+	ReadyTimeout         time.Duration
+	Stop                 []testbed.StopStep
+	PSS                  bool
+}
+
+// started is what the agent says of a process, once.
+type started struct {
+	ProcessID testbed.ProcessID
+	Name, Log string
+}
+
+// ended is how it ended.
+type ended struct {
+	Err     *remoteError
+	Crashed string
+}
+
+func (s *server) start(ctx context.Context, x *exchange, q startCall) {
+	c := testbed.Command{Name: q.Name, Role: q.Role, Args: q.Args, Env: q.Env, Dir: q.Dir, Stop: q.Stop, ReadyTimeout: q.ReadyTimeout, PSS: q.PSS}
+	if q.Ready {
+		c.Ready = func(context.Context) error {
+			if err := x.enc.Encode(true); err != nil {
+				return err
+			}
+			var e remoteError
+			if err := x.dec.Decode(&e); err != nil || e.Text == "" {
+				return err
+			}
+			return &e
+		}
+	}
+	var out *io.PipeReader
+	if q.Stdin {
+		c.Stdin = io.NopCloser(x.in)
+	}
+	if q.Stdout {
+		out, c.Stdout = io.Pipe()
+	}
+	p, err := s.host.Start(ctx, c)
+	if q.Ready && x.enc.Encode(false) != nil {
+		return
+	}
+	if err != nil {
+		_ = x.answer(started{}, err)
+		return
+	}
+	s.mu.Lock()
+	s.processes[p.ID()] = p
+	s.mu.Unlock()
+	if x.answer(started{p.ID(), p.Name(), p.LogPath()}, nil) != nil {
+		return
+	}
+	if q.Stdout {
+		_, err := io.Copy(x, out)
+		_ = out.CloseWithError(err)
+	}
+	if q.Stdin { // which comes with this request
+		<-p.Done()
+	}
+}
+
+func (s *server) process(id testbed.ProcessID) (testbed.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.processes[id]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone)
+}
+
+type logCall struct {
+	ID   testbed.ProcessID
+	From int64
+}
+
+// log streams the process's log until it has ended.
+func (s *server) log(_ context.Context, x *exchange, q logCall) {
+	p, err := s.process(q.ID)
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(p.LogPath())
+	}
+	if err == nil {
+		defer f.Close()
+		_, err = f.Seek(q.From, io.SeekStart)
+	}
+	if x.answer(none{}, err) != nil || err != nil {
+		return
+	}
+	for over := false; ; {
+		if _, err := io.Copy(x, f); err != nil || over {
+			return
+		}
+		select {
+		case <-p.Done():
+			over = true // what it wrote last is yet to be read
+		case <-x.req.Done():
+			return
+		case <-time.After(logPace):
+		}
+	}
+}
+
+// logPace is how often a log is looked at for more.
+const logPace = 200 * time.Millisecond
+
+func (s *server) ended(ctx context.Context, id testbed.ProcessID) (ended, error) {
+	p, err := s.process(id)
+	if err != nil {
+		return ended{}, err
+	}
+	select {
+	case <-p.Done():
+		return ended{toRemote(p.Err()), p.Crashed()}, nil
+	case <-ctx.Done():
+		return ended{}, ctx.Err()
+	}
+}

@@ -1,0 +1,234 @@
+// Package agent is hosts that are elsewhere: an agent, `plimsoll node agent`, stands in
+// front of the network and the machine it was started on, and a [Host] reaches it by HTTP/2
+// over mutual TLS. Each call has a deadline; what a call opened ends with its request; an
+// agent that hears nothing of its engine for a while ends what it started, and itself.
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/gob"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// ServeNode is [testbed.ServeNode] with one command more, `node agent`.
+func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
+	if len(args) > 1 && args[0] == "node" && args[1] == "agent" {
+		return true, Serve(ctx, args[2:], os.Stdin)
+	}
+	return testbed.ServeNode(ctx, args)
+}
+
+// DefaultOrphaned is after how long without a word from its engine an agent ends.
+const DefaultOrphaned = 10 * time.Minute
+
+// Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input, and
+// serves until ctx ends or its engine is silent for too long.
+func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
+	ctx, ignore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer ignore()
+	flags := flag.NewFlagSet("plimsoll node agent", flag.ContinueOnError)
+	listen := flags.String("listen", "tcp::7700", "NETWORK:ADDRESS of the engine's calls")
+	name := flags.String("name", "host", "the host's name")
+	addr := flags.String("address", "127.0.0.1", "under which other hosts reach this one")
+	dir := flags.String("dir", ".", "where logs are kept")
+	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var credentials Credentials
+	if err := gob.NewDecoder(stdin).Decode(&credentials); err != nil {
+		return fmt.Errorf("agent: read the credentials: %w", err)
+	}
+	config, err := credentials.config()
+	if err != nil {
+		return err
+	}
+	at, err := netip.ParseAddr(*addr)
+	if err != nil {
+		return fmt.Errorf("agent: --address: %w", err)
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	bed, err := testbed.New(ctx, testbed.Options{Dir: *dir, Plain: true, Lost: end})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, bed.Close(stop))
+	}()
+	host, err := bed.OwnNetwork(*name, at)
+	if err != nil {
+		return err
+	}
+	network, address, _ := strings.Cut(*listen, ":")
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	s := &server{bed: bed, host: host, processes: map[testbed.ProcessID]testbed.Process{}, conns: map[int]*held{}}
+	web := s.web(config, s.handler())
+	defer web.Close()
+	go func() { end(web.ServeTLS(l, "", "")) }()
+	return s.await(ctx, *orphaned)
+}
+
+// web is the server that calls come to. One stream that is not read may not hold up others.
+func (s *server) web(config *tls.Config, h http.Handler) *http.Server {
+	web := &http.Server{
+		Handler: h, TLSConfig: config, ErrorLog: log.New(os.Stderr, "", 0), Protocols: new(http.Protocols),
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerStream: 1 << 18, MaxReceiveBufferPerConnection: 4<<20 - 1},
+	}
+	web.Protocols.SetHTTP2(true)
+	return web
+}
+
+// stopTimeout is how long processes may take to end with their agent.
+const stopTimeout = 30 * time.Second
+
+// await returns when ctx ends or no call has come for too long.
+func (s *server) await(ctx context.Context, orphaned time.Duration) error {
+	for s.heard(); ; {
+		silent := time.Since(time.Unix(0, s.last.Load()))
+		if silent >= orphaned {
+			return fmt.Errorf("agent: the engine has been silent for %s", record.Span(silent))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(orphaned - silent):
+		}
+	}
+}
+
+// server is an agent's state: all that it holds was started or opened by a call.
+type server struct {
+	bed  *testbed.Testbed
+	host testbed.Host
+	last atomic.Int64 // call, in Unix nanoseconds
+
+	mu        sync.Mutex
+	processes map[testbed.ProcessID]testbed.Process // ended ones too: they are asked about
+	conns     map[int]*held
+	next      int
+}
+
+func (s *server) heard() { s.last.Store(time.Now().UnixNano()) }
+
+func (s *server) handler() http.Handler {
+	calls := map[string]handler{
+		"/alive": call(func(context.Context, none) (none, error) { return none{}, nil }),
+		"/port":  call(func(ctx context.Context, _ none) (int, error) { return s.host.FreePort(ctx) }),
+		"/traffic": call(func(context.Context, none) (traffic, error) {
+			rx, tx := s.host.Traffic()
+			return traffic{rx, tx}, nil
+		}),
+		"/dial": stream(s.dial), "/listen": stream(s.listen), "/receive": stream(s.receive), "/send": stream(s.send),
+		"/respond": stream(s.respond), "/measure": call(s.measure),
+	}
+	s.processCalls(calls)
+	s.fileCalls(calls)
+	s.machineCalls(calls)
+	mux := http.NewServeMux()
+	for path, h := range calls {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			s.heard()
+			h(w, r)
+		})
+	}
+	return mux
+}
+
+type traffic struct{ Rx, Tx float64 }
+
+func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
+	if !strings.HasPrefix(q.Network, "tcp") {
+		_ = x.answer(none{}, fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", q.Network, errors.ErrUnsupported))
+		return
+	}
+	c, err := s.host.Dial(ctx, q.Network, q.Address)
+	if err != nil {
+		_ = x.answer(none{}, err)
+		return
+	}
+	s.receive(ctx, x, s.keep(c).id)
+}
+
+// listen says which connections it has accepted, until the request ends.
+func (s *server) listen(ctx context.Context, x *exchange, q dialCall) {
+	l, err := s.host.Listen(ctx, q.Network, q.Address)
+	if err != nil {
+		_ = x.answer("", err)
+		return
+	}
+	defer l.Close()
+	if x.answer(l.Addr().String(), nil) != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, x.in)
+		_ = l.Close()
+	}()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		k := s.keep(c)
+		defer func() {
+			if !k.taken.Load() { // and never will be
+				s.half(k, net.ErrClosed)
+			}
+		}()
+		if x.enc.Encode(k.id) != nil {
+			return
+		}
+	}
+}
+
+// respond answers measurements until the request ends.
+func (s *server) respond(ctx context.Context, x *exchange, _ none) {
+	at, stop, err := s.host.Respond(ctx)
+	if err != nil {
+		_ = x.answer("", err)
+		return
+	}
+	defer stop()
+	if x.answer(at.String(), nil) == nil {
+		<-x.req.Done()
+	}
+}
+
+type measureCall struct {
+	To        string
+	Want      link.Want
+	Tolerance float64
+}
+
+func (s *server) measure(ctx context.Context, q measureCall) (record.LinkCheck, error) {
+	to, err := netip.ParseAddrPort(q.To)
+	if err != nil {
+		return record.LinkCheck{}, err
+	}
+	return s.host.Measure(ctx, to, q.Want, q.Tolerance)
+}

@@ -1,0 +1,224 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// A call is one HTTP request: a question in gob, which knows NaN, then what the caller
+// streams; and the answer likewise, after an error that may be nil. How long the answer
+// may take is in a header; the request, and what it holds on the agent, may live longer.
+const timeoutHeader = "Plimsoll-Timeout"
+
+// callTimeout is the deadline of calls whose context has none.
+const callTimeout = time.Minute
+
+// exchange is a call as the agent sees it.
+type exchange struct {
+	in  *bufio.Reader // what the caller streams
+	dec *gob.Decoder
+	enc *gob.Encoder
+	w   http.ResponseWriter
+	req context.Context // ends with the request
+}
+
+// Write streams to the caller at once.
+func (x *exchange) Write(b []byte) (int, error) {
+	n, err := x.w.Write(b)
+	if err == nil {
+		err = http.NewResponseController(x.w).Flush()
+	}
+	return n, err
+}
+
+// answer sends the answer; what is written after it is streamed.
+func (x *exchange) answer(a any, err error) error {
+	e := toRemote(err)
+	if e == nil {
+		e = &remoteError{}
+	}
+	err = x.enc.Encode(e)
+	if e.Text == "" && err == nil {
+		err = x.enc.Encode(a)
+	}
+	return err
+}
+
+// errorTrailer says, after all that was streamed, why that was not all.
+const errorTrailer = "Plimsoll-Error"
+
+func (x *exchange) fail(err error) {
+	var b bytes.Buffer
+	if e := toRemote(err); e != nil && gob.NewEncoder(&b).Encode(e) == nil {
+		x.w.Header().Set(http.TrailerPrefix+errorTrailer, base64.StdEncoding.EncodeToString(b.Bytes()))
+	}
+}
+
+func fromTrailer(h http.Header) error {
+	var e remoteError
+	b, err := base64.StdEncoding.DecodeString(h.Get(errorTrailer))
+	if err != nil || len(b) == 0 || gob.NewDecoder(bytes.NewReader(b)).Decode(&e) != nil {
+		return nil
+	}
+	return &e
+}
+
+type handler = http.HandlerFunc
+
+// stream makes a handler of a function that answers by itself and goes on.
+func stream[Q any](do func(ctx context.Context, x *exchange, q Q)) handler {
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{in: bufio.NewReader(r.Body), w: w, req: r.Context()}
+		x.dec, x.enc = gob.NewDecoder(x.in), gob.NewEncoder(x)
+		var q Q
+		if err := x.dec.Decode(&q); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		limit, err := time.ParseDuration(r.Header.Get(timeoutHeader))
+		if err != nil {
+			limit = callTimeout
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		do(ctx, x, q)
+	}
+}
+
+// call makes a handler of a function that has an answer and nothing else.
+func call[Q, A any](do func(ctx context.Context, q Q) (A, error)) handler {
+	return stream(func(ctx context.Context, x *exchange, q Q) {
+		a, err := do(ctx, q)
+		_ = x.answer(a, err) // whoever asked is gone
+	})
+}
+
+// none is a question or an answer without content.
+type none struct{ Nothing bool }
+
+// opened is a call as the caller sees it, once it is answered.
+type opened struct {
+	in   *bufio.Reader // what the agent streams
+	resp *http.Response
+	dec  *gob.Decoder
+	end  context.CancelFunc
+}
+
+// Read implements io.Reader. What the agent streams ends with its error, if it has one.
+func (o *opened) Read(b []byte) (int, error) {
+	n, err := o.in.Read(b)
+	return n, o.why(err)
+}
+
+// ReadByte implements io.ByteReader, so that a decoder reads no more than its own.
+func (o *opened) ReadByte() (byte, error) {
+	b, err := o.in.ReadByte()
+	return b, o.why(err)
+}
+
+func (o *opened) why(err error) error {
+	if err == io.EOF {
+		if e := fromTrailer(o.resp.Trailer); e != nil {
+			return e
+		}
+	}
+	return err
+}
+
+// Close ends the call, and what it holds on the agent.
+func (o *opened) Close() error {
+	o.end()
+	return nil
+}
+
+// client calls an agent.
+type client struct {
+	http *http.Client
+	name string // of the host, for errors
+}
+
+// open makes a call that stays open until it is closed. Only the answer has a deadline:
+// that of ctx. body may be nil, and so may before, which hears what comes before the answer.
+func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader, before func(*gob.Decoder) error) (_ *opened, err error) {
+	var head bytes.Buffer
+	if err := gob.NewEncoder(&head).Encode(q); err != nil {
+		return nil, fmt.Errorf("agent: %s: %w", path, err)
+	}
+	limit := callTimeout
+	if d, ok := ctx.Deadline(); ok {
+		limit = time.Until(d)
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	answered := context.AfterFunc(ctx, end)
+	var send io.Reader = &head
+	if body != nil {
+		send = io.MultiReader(&head, body)
+	}
+	req, err := http.NewRequestWithContext(life, http.MethodPost, "https://"+serverName+path, send)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set(timeoutHeader, limit.String())
+	resp, err := c.http.Do(req)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		b, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		err = errors.New(resp.Status + ": " + string(bytes.TrimSpace(b)))
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, err)
+	}
+	o := &opened{in: bufio.NewReader(resp.Body), resp: resp, end: end}
+	o.dec = gob.NewDecoder(o)
+	if before != nil {
+		err = before(o.dec)
+	}
+	if err == nil {
+		err = o.answer(a)
+	}
+	if !answered() {
+		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, context.Cause(ctx))
+	}
+	return o, err
+}
+
+// answer hears an answer: an error of the agent's, or a.
+func (o *opened) answer(a any) error {
+	var said remoteError
+	if err := o.dec.Decode(&said); err != nil {
+		return fmt.Errorf("the agent's answer: %w", err)
+	}
+	if said.Text != "" {
+		return &said
+	}
+	return o.dec.Decode(a)
+}
+
+// ask makes a call that ends with its answer.
+func ask[A any](ctx context.Context, c *client, path string, q any) (a A, err error) {
+	o, err := c.open(ctx, path, q, &a, nil, nil)
+	if err == nil {
+		_, _ = io.Copy(io.Discard, o) // its end, so that nothing has to be cut off
+		_ = o.Close()
+	}
+	return a, err
+}
