@@ -364,7 +364,7 @@ func (r *run) stopSite(ctx context.Context, s *site) error {
 // remove removes a directory of the deployment, here and on its hosts.
 func (s *site) remove(dir string) error {
 	err := os.RemoveAll(dir)
-	for _, h := range testbed.OneOnEach(s.hosts) {
+	for _, h := range s.hosts {
 		err = errors.Join(err, h.Files().RemoveAll(dir))
 	}
 	return err

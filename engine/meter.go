@@ -224,7 +224,7 @@ func (m *meter) others() (edges []record.Sample) {
 
 // usage is what was used between the first and the last poll.
 func (m *meter) usage() scenario.Usage {
-	used := byMachine{}
+	var used byMachine
 	for edges := range slices.Chunk(m.others(), 2) {
 		used.add(edges[0], edges[1])
 	}

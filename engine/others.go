@@ -63,16 +63,19 @@ const longestWindow = 10 * time.Second
 type recentOthers map[string][]counted
 
 // add takes the edges of a trial that began at epoch.
-func (r recentOthers) add(epoch time.Time, edges ...record.Sample) {
+func (r *recentOthers) add(epoch time.Time, edges ...record.Sample) {
+	if *r == nil {
+		*r = recentOthers{}
+	}
 	for _, s := range edges {
 		if s.Process == "" || math.IsNaN(s.CPU) {
 			continue
 		}
-		all := append(r[s.Process], counted{epoch.Add(s.End), s.CPU})
+		all := append((*r)[s.Process], counted{epoch.Add(s.End), s.CPU})
 		if n := len(all); n > 64 {
 			all = slices.Clone(all[n-32:])
 		}
-		r[s.Process] = all
+		(*r)[s.Process] = all
 	}
 }
 
@@ -107,15 +110,17 @@ func (o othersUsed) plus(p othersUsed) othersUsed {
 }
 
 // add adds what was used between two polls.
-func (b byMachine) add(first, last record.Sample) {
-	b[last.Process] = b[last.Process].plus(usedBetween(first, last))
+func (b *byMachine) add(first, last record.Sample) {
+	if *b == nil {
+		*b = byMachine{}
+	}
+	(*b)[last.Process] = (*b)[last.Process].plus(usedBetween(first, last))
 }
 
 // recordedOthers is what the recorded samples of a trial's earlier sessions say.
 // The counters of others begin at 0 with each session, which another process of
 // ours belongs to.
 func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err error) {
-	sum = byMachine{}
 	polled, first, last := map[string]record.Sample{}, map[string]record.Sample{}, map[string]record.Sample{} // the latter of a session
 	end := func() {
 		for name := range last {

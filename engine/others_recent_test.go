@@ -16,7 +16,7 @@ func TestShortTrialsAreJudgedByAWindow(t *testing.T) {
 	sample := func(seconds, share float64) record.Sample { // of others that use a constant share
 		return record.Sample{Process: testbed.OthersSample, End: time.Duration(seconds * 1e9), CPU: seconds * share * cpus}
 	}
-	r := recentOthers{}
+	var r recentOthers
 	trial := func(from, to, share float64) float64 {
 		r.add(epoch, sample(from, share), sample(to, share))
 		return r.window()[testbed.OthersSample].share(cpus)

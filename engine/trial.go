@@ -205,9 +205,6 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		unrecorded.keep(t.w.Link(l))
 	}
 	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
-	if t.others == nil {
-		t.others = byMachine{}
-	}
 	for edges := range slices.Chunk(meter.others(), 2) {
 		t.others.add(edges[0], edges[1])
 		r.others.add(t.clock.epoch, edges...)
