@@ -133,7 +133,7 @@ func settingText(path, value string) string {
 		return value
 	}
 	switch last := lastPart(path); {
-	case path == "link.rate":
+	case slices.Contains([]string{"link.rate", "link.up", "link.down"}, path):
 		return experiment.BitRate(v).String()
 	case last == "range" && v == 0:
 		return "whole"

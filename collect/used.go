@@ -39,14 +39,14 @@ func (r *risen) add(v *big.Int) {
 
 // Add takes the readings of one poll; the sum starts from those of the first.
 func (u *Used) Add(readings []record.Reading) {
-	told := map[string]*big.Int{}
+	reported := map[string]*big.Int{}
 	var untold []string // purposes of which the amount is not to be used
 	readings, _ = WithEnded(readings)
 	for _, r := range readings {
 		amount, ok := new(big.Int).SetString(r.Exact, 10)
 		switch {
 		case r.Bad == "" && ok:
-			told[r.Name] = amount
+			reported[r.Name] = amount
 			if d, known := system.Decimals(amount, r.Value); known {
 				u.decimals, u.money = d, true
 			}
@@ -54,7 +54,7 @@ func (u *Used) Add(readings []record.Reading) {
 			untold = append(untold, r.Name)
 		}
 	}
-	spent, unspent := told[system.ReadSpent], told[system.ReadUnspent]
+	spent, unspent := reported[system.ReadSpent], reported[system.ReadUnspent]
 	// All contracts at once are gone only to a daemon that has not read them yet.
 	hidden := spent != nil && spent.Sign() == 0 && u.total.last != nil && u.total.last.Sign() > 0
 	if spent != nil && unspent != nil && !hidden {
@@ -69,7 +69,7 @@ func (u *Used) Add(readings []record.Reading) {
 			u.parts[name] = &risen{}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(told)) {
+	for _, name := range slices.Sorted(maps.Keys(reported)) {
 		if !strings.HasPrefix(name, system.ReadSpentPrefix) {
 			continue
 		}
@@ -80,14 +80,14 @@ func (u *Used) Add(readings []record.Reading) {
 				u.parts[name].add(new(big.Int))
 			}
 		}
-		u.parts[name].add(told[name])
+		u.parts[name].add(reported[name])
 	}
 }
 
 // WithEnded adds what contracts that are over had used to the account of those
 // in use, where the system reports both: nothing leaves the account then. It does
 // not change the readings that it is given.
-func WithEnded(readings []record.Reading) (all []record.Reading, told bool) {
+func WithEnded(readings []record.Reading) (all []record.Reading, reported bool) {
 	ended := map[string]record.Reading{}
 	for _, r := range readings {
 		if r.Name == system.ReadEnded {

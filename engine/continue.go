@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -97,17 +96,8 @@ type journal struct {
 
 var _ scenario.Journal = journal{}
 
-// Earlier implements scenario.Journal.
-func (j journal) Earlier() iter.Seq2[record.Job, error] { return j.read.Jobs(j.ID()) }
-
-// EarlierOps implements scenario.Journal.
-func (j journal) EarlierOps() iter.Seq2[record.Op, error] { return j.read.Ops(j.ID()) }
-
-// EarlierPolls implements scenario.Journal.
-func (j journal) EarlierPolls() iter.Seq2[record.Poll, error] { return j.read.Polls(j.ID()) }
-
-// EarlierEvents implements scenario.Journal.
-func (j journal) EarlierEvents() iter.Seq2[record.Event, error] { return j.read.EventsOf(j.ID()) }
+// Recorded implements scenario.Journal.
+func (j journal) Recorded() scenario.Measured { return scenario.Recorded(j.read, j.ID()) }
 
 // The events with which a session begins.
 const (

@@ -18,26 +18,33 @@ type linkState struct {
 	current shape
 	spec    testbed.ShapeSpec
 	block   int
-	checks  map[string]record.LinkCheck // by system name, of the current shape in the current block
+	checks  map[checkedPath]record.LinkCheck // of the current shape in the current block
 }
 
 // shape is what decides how links are shaped.
 type shape struct {
-	link experiment.Link
+	link string // its key
 	// the system whose nodes have links of their own; empty: one link to the client for each system
 	nodes string
-	up    experiment.BitRate // of a swarm's nodes, where it differs
 }
 
 func shapeOf(cell experiment.Cell) shape {
-	s := shape{link: cell.Link}
+	s := shape{link: cell.Link.Key()}
 	if nodesOf(cell) > 0 {
 		s.nodes = cell.System
 	}
-	if d := cell.Disseminate; d != nil {
-		s.up = d.Up
-	}
 	return s
+}
+
+// checkedPath is what a measurement of a link holds for: of a link whose two directions differ,
+// one is measured for cells that store, the other for those that read.
+type checkedPath struct {
+	system string
+	stores bool
+}
+
+func pathOf(cell experiment.Cell) checkedPath {
+	return checkedPath{cell.System, nodesOf(cell) == 0 && cell.Stores() && cell.Link.UpRate() != cell.Link.DownRate()}
 }
 
 // prepareLink shapes the link of a cell, if it is not so already, and measures
@@ -59,7 +66,7 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 			return nil, err
 		}
 		first := !r.link.shaped
-		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[string]record.LinkCheck{}}
+		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath]record.LinkCheck{}}
 		if first { // what shaping set on the hosts belongs to the environment
 			if err := r.recordEnvironment(); err != nil {
 				return nil, err
@@ -67,9 +74,9 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 		}
 	}
 	if r.link.block != block {
-		r.link.block, r.link.checks = block, map[string]record.LinkCheck{}
+		r.link.block, r.link.checks = block, map[checkedPath]record.LinkCheck{}
 	}
-	if check, ok := r.link.checks[s.use.Name]; ok {
+	if check, ok := r.link.checks[pathOf(cell)]; ok {
 		return &check, nil
 	}
 	from, to := r.measuredPath(s, cell, block)
@@ -87,7 +94,7 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	if err != nil {
 		return nil, fmt.Errorf("measure the link between %s and %s: %w", from.Name(), to.Name(), err)
 	}
-	r.link.checks[s.use.Name] = check
+	r.link.checks[pathOf(cell)] = check
 	return &check, nil
 }
 
@@ -107,12 +114,15 @@ func (r *run) mendLink(ctx context.Context) error {
 	return r.bed.Shape(ctx, was.spec)
 }
 
-// measuredPath is the path that is measured for all: from the system to the client, or
-// from one node that takes part to another, another pair in each block and the same
+// measuredPath is the path that is measured for all: from the system to the client (where
+// the directions differ, as the cell's bytes go), or from one node that takes part to another, another pair in each block and the same
 // for all systems of a group; of chains, from a peer to the fresh node.
 func (r *run) measuredPath(s *site, cell experiment.Cell, block int) (from, to testbed.Host) {
 	n := nodesOf(cell)
-	if n == 0 {
+	switch {
+	case pathOf(cell).stores:
+		return r.client, s.hosts[0]
+	case n == 0:
 		return s.hosts[0], r.client
 	}
 	rng := rand.New(rand.NewPCG(trialSeed(r.plan.Experiment.Seed, cell.Group(), block), 0))
@@ -128,47 +138,60 @@ func (r *run) notEmulated(cell experiment.Cell) bool {
 	return cell.Link.Shaped() && r.bed.Mode().Emulator == "none" && !r.sites[cell.System].attached()
 }
 
-// shapeSpec puts the whole link at the server's access: each direction has the
+// shapeSpec puts the whole link at the server's access: each direction has a
 // rate and its queue once, the delay once and the loss once. The client's side
 // is not shaped, so that there is one bottleneck.
+//
+// Of nodes, each has an access link of its own. What happens on the way, delay,
+// jitter and loss, is the sender's: each direction has it once, whoever the two
+// are. Of other systems' nodes nothing is shaped: they idle.
 func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	l := cell.Link
-	p := link.Params{
-		Rate: float64(l.Rate), Delay: l.Delay.Std(), Jitter: l.Jitter.Std(),
-		Loss: float64(l.Loss), Queue: int64(l.Queue),
-	}
+	way := link.Params{Delay: l.Delay.Std(), Jitter: l.Jitter.Std(), Loss: float64(l.Loss)}
 	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{}, Down: map[string]link.Params{},
 		Congestion: l.Congestion}
-	switch {
-	case cell.Disseminate != nil:
-		spec.Changes = true
-		nodesSpec(&spec, s.hosts, p, float64(cell.Disseminate.Up))
-		return spec
-	case cell.Sync != nil:
-		// Where no cell changes a link, one that is not shaped is the bare machine's.
-		spec.Changes, _ = plansChanges(r.plan)
-		nodesSpec(&spec, s.hosts, p, 0)
-		return spec
+	if l.Regions != nil {
+		spec.Pairs, way = map[link.Pair]link.Params{}, link.Params{}
 	}
-	for name, s := range r.sites {
-		if !s.attached() {
-			spec.Up[name], spec.Down[name] = p, p
+	access := func(h testbed.Host, back link.Params) {
+		up, down := way, back
+		up.Rate, up.Queue = float64(l.UpRate()), int64(l.Queue)
+		down.Rate, down.Queue = float64(l.DownRate()), int64(l.Queue)
+		spec.Up[h.Name()], spec.Down[h.Name()] = up, down
+	}
+	if nodesOf(cell) == 0 {
+		for _, s := range r.sites {
+			if !s.attached() {
+				access(s.hosts[0], way)
+				pairsSpec(&spec, l, r.client, s.hosts[0])
+			}
 		}
+		return spec
 	}
+	// Where no cell changes a link, one that is not shaped is the bare machine's.
+	changes, _ := plansChanges(r.plan)
+	spec.Changes = changes || cell.Disseminate != nil
+	for _, h := range s.hosts {
+		access(h, link.Params{})
+	}
+	pairsSpec(&spec, l, s.hosts...)
 	return spec
 }
 
-// nodesSpec gives every node an access link of its own. What happens
-// on the way, delay, jitter and loss, is the sender's: each direction has it once,
-// whoever the two are. The rates are two: that at which one sends and that at
-// which the other receives. Of other systems' nodes nothing is shaped: they idle.
-func nodesSpec(spec *testbed.ShapeSpec, hosts []testbed.Host, p link.Params, up float64) {
-	out := p
-	if up > 0 {
-		out.Rate = up
+// pairsSpec gives all pairs of hosts, by their places, the round trip between their regions.
+// A pair varies and loses as the link says, but a delay by no more than it is.
+func pairsSpec(spec *testbed.ShapeSpec, l experiment.Link, hosts ...testbed.Host) {
+	if l.Regions == nil {
+		return
 	}
-	for _, h := range hosts {
-		spec.Up[h.Name()] = out
-		spec.Down[h.Name()] = link.Params{Rate: p.Rate, Queue: p.Queue}
+	rtt := l.RoundTrips()
+	for a, from := range hosts {
+		for b, to := range hosts {
+			if a != b {
+				delay := rtt(a, b) / 2
+				spec.Pairs[link.Pair{from.Name(), to.Name()}] = link.Params{
+					Delay: delay, Jitter: min(l.Jitter.Std(), delay), Loss: float64(l.Loss)}
+			}
+		}
 	}
 }

@@ -57,21 +57,22 @@ func (s *slowLoad) Close(context.Context) error { return nil }
 
 func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
 	done := int64(0)
-	for _, err := range sink.Journal.Earlier() {
-		if err != nil {
-			return scenario.Load{}, err
-		}
+	earlier := sink.Journal.Recorded()
+	for range earlier.Jobs {
 		done++
+	}
+	if err := earlier.Err(); err != nil {
+		return scenario.Load{}, err
 	}
 	if s.earlier != nil {
 		events := 0
-		for range sink.Journal.EarlierEvents() {
+		for range earlier.Events {
 			events++
 		}
 		s.earlier(int(done), events)
 	}
 	if s.paid != nil {
-		for e := range sink.Journal.EarlierEvents() {
+		for e := range earlier.Events {
 			if collect.Before(e) != nil {
 				s.paid(&e)
 			}

@@ -109,7 +109,10 @@ func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkCha
 	if len(c.Apart) == 0 {
 		return spec
 	}
-	spec.Pairs = map[link.Pair]link.Params{}
+	spec.Pairs = maps.Clone(base.Pairs)
+	if spec.Pairs == nil {
+		spec.Pairs = map[link.Pair]link.Params{}
+	}
 	for _, node := range c.Apart {
 		for other := range hosts {
 			if slices.Contains(c.Apart, other) {
@@ -117,8 +120,12 @@ func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkCha
 			}
 			a, b := hosts[node].Name(), hosts[other].Name()
 			for _, p := range []link.Pair{{a, b}, {b, a}} {
-				up, down := spec.Up[p[0]], spec.Down[p[1]]
-				spec.Pairs[p] = link.Params{Delay: up.Delay + down.Delay, Jitter: up.Jitter + down.Jitter, Loss: 1}
+				path, ok := base.Pairs[p]
+				if up, down := spec.Up[p[0]], spec.Down[p[1]]; !ok {
+					path = link.Params{Delay: up.Delay + down.Delay, Jitter: up.Jitter + down.Jitter}
+				}
+				path.Loss = 1
+				spec.Pairs[p] = path
 			}
 		}
 	}

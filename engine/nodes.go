@@ -48,13 +48,14 @@ func hostNames(system string, cells []experiment.Cell) []string {
 	return names
 }
 
-// changesLinks reports whether a cell needs links that can be emulated, and cuts
-// whether it parts nodes from each other.
-func changesLinks(cell experiment.Cell) (changes, cuts bool) {
+// changesLinks reports whether a cell needs links that can be emulated, and pairs whether
+// it needs an emulator that tells one pair of hosts from another.
+func changesLinks(cell experiment.Cell) (changes, pairs bool) {
+	pairs = cell.Link.Regions != nil
 	var faults experiment.Faults
 	switch d, s := cell.Disseminate, cell.Sync; {
 	case d != nil:
-		changes = d.Up > 0 || d.Slow > 0 && (d.SlowUp > 0 || d.SlowDown > 0)
+		changes = d.Slow > 0 && (d.SlowUp > 0 || d.SlowDown > 0)
 		faults = d.Faults
 	case s != nil:
 		changes = s.Speeds.Given() || slices.ContainsFunc(s.Trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
@@ -63,21 +64,21 @@ func changesLinks(cell experiment.Cell) (changes, cuts bool) {
 	for _, f := range faults {
 		switch f.Kind() {
 		case experiment.FaultCut:
-			changes, cuts = true, true
+			changes, pairs = true, true
 		case experiment.FaultRate:
 			changes = true
 		}
 	}
-	return changes, cuts
+	return changes, pairs
 }
 
 // plansChanges is the same of all cells of a plan.
-func plansChanges(plan *experiment.Plan) (changes, cuts bool) {
+func plansChanges(plan *experiment.Plan) (changes, pairs bool) {
 	for _, cell := range plan.Cells {
 		c, p := changesLinks(cell)
-		changes, cuts = changes || c, cuts || p
+		changes, pairs = changes || c, pairs || p
 	}
-	return changes, cuts
+	return changes, pairs
 }
 
 // nodesTime is what a trial with nodes may take beyond one deadline: generous, as each

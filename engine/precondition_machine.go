@@ -22,8 +22,8 @@ func checkMachine(_ context.Context, cfg Config) []Problem {
 func testbedOptions(cfg Config) testbed.Options {
 	link := cfg.Plan.Experiment.Link
 	emulator := link.Emulator
-	if _, cuts := plansChanges(cfg.Plan); cuts && (emulator == "" || emulator == "auto") {
-		emulator = "tun" // the only one that knows pairs of nodes
+	if _, pairs := plansChanges(cfg.Plan); pairs && (emulator == "" || emulator == "auto") {
+		emulator = "tun" // the only one that knows pairs of hosts
 	}
 	return testbed.Options{
 		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan) && !shapes(cfg.Plan), IPv6: link.IPv6, Behind: cfg.Behind,
@@ -33,14 +33,14 @@ func testbedOptions(cfg Config) testbed.Options {
 // checkLinks refuses changes of links that no emulator makes here. An attached system
 // is reached over the network there is, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config) []Problem {
-	changes, cuts := plansChanges(cfg.Plan)
+	changes, pairs := plansChanges(cfg.Plan)
 	switch emulator := cfg.Plan.Experiment.Link.Emulator; {
 	case changes && emulator == "none":
-		return []Problem{refuse("the experiment changes single nodes' links (up, slow, speeds, trouble or faults), and "+
+		return []Problem{refuse("the experiment changes single nodes' links (slow, speeds, trouble or faults), and "+
 			"asks for links that are not emulated",
 			"say link: {emulator: auto}")}
-	case cuts && emulator == "netem":
-		return []Problem{refuse("netem cannot cut nodes off from each other: it does not know one pair from another",
+	case pairs && emulator == "netem":
+		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults that cut nodes off need",
 			"say link: {emulator: tun}, or auto, which chooses it")}
 	}
 	if changes && attaches(cfg.Plan) {

@@ -6,7 +6,6 @@ type Disseminate struct {
 	Nodes      int      `json:"nodes,omitempty" default:"8" min:"2" max:"256" label:"nodes" doc:"Nodes of the swarm, seeders included. Each is a process of its own behind a link of its own."`
 	Seeders    int      `json:"seeders,omitempty" default:"1" min:"1" max:"255" label:"seeders" doc:"Nodes that have the content from the beginning, chosen by the seed."`
 	SeederSets int      `json:"seeder_sets" default:"0" min:"0" max:"10000" doc:"How many different choices of the seeders there are; repetitions take them in turn. 0: a new choice in each repetition."`
-	Up         BitRate  `json:"up,omitempty" default:"link" zero:"link" label:"up rate" doc:"Rate at which a node sends, where it differs from that at which it receives (link.rate)."`
 	Slow       Fraction `json:"slow,omitempty" default:"0%" label:"slow leechers" doc:"Share of the leechers, chosen by the seed, that have slower links."`
 	SlowUp     BitRate  `json:"slow_up" default:"link" zero:"link" doc:"Rate at which slow leechers send."`
 	SlowDown   BitRate  `json:"slow_down" default:"link" zero:"link" doc:"Rate at which slow leechers receive."`

@@ -54,19 +54,17 @@ const giveRate = "give `link` a rate, such as 100Mbit, or leave the cell out wit
 
 // checkDisseminate refuses swarms that cannot be had.
 func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
-	unlimited := cell.Link.Rate == 0
+	up, down := cell.Link.UpRate(), cell.Link.DownRate()
 	switch {
 	case s.Leechers() < 1:
 		return c.impossible("disseminate.seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < disseminate.nodes\"]`",
 			"%s of %s leave no leecher", plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
-	case unlimited && s.Up != 0:
-		return c.impossible("disseminate.up", giveRate, "`up` differs from the rate at which nodes receive, which is unlimited")
-	case unlimited && s.Slow > 0:
+	case cell.Link.unlimited() && s.Slow > 0:
 		return c.impossible("disseminate.slow", giveRate, "slow leechers differ from a rate that is unlimited")
-	case s.Slow > 0 && s.SlowDown > cell.Link.Rate:
-		return c.impossible("disseminate.slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, cell.Link.Rate)
-	case s.Slow > 0 && s.SlowUp > cell.up():
-		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, cell.up())
+	case s.Slow > 0 && s.SlowDown > down:
+		return c.impossible("disseminate.slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, down)
+	case s.Slow > 0 && s.SlowUp > up:
+		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, up)
 	}
 	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
 }
@@ -89,18 +87,9 @@ func (c *combination) checkFaults(cell *Cell, groups map[string]int) *cellError 
 		case !random && f.At.Timed && deadline > 0 && f.At.After.Seconds() >= begins+deadline:
 			return c.impossible(path, "begin it earlier, or raise limits.deadline", "the fault `%s` begins when the deadline is over, which is %s (limits.deadline)",
 				f, c.e.Limits.Deadline)
-		case cell.Disseminate != nil && f.Kind() == FaultRate && cell.Link.Rate == 0:
+		case cell.Disseminate != nil && f.Kind() == FaultRate && cell.Link.unlimited():
 			return c.impossible(path, giveRate, "the fault `%s` changes a rate that is unlimited", f)
 		}
 	}
 	return nil
-}
-
-// up is the rate at which the nodes of a swarm send, slow ones aside; 0 is
-// unlimited.
-func (c Cell) up() BitRate {
-	if r := c.Disseminate.Up; r != 0 {
-		return r
-	}
-	return c.Link.Rate
 }

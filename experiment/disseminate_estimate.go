@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -59,8 +58,8 @@ func (c *Cell) faultSeconds(seconds, line float64, stall Duration) (more float64
 		case c.tooLate(f, seconds):
 		case f.For > 0:
 			more += f.For.Seconds()
-		case f.Kind() == FaultRate && c.Link.Rate > 0:
-			more += left * line * max(0, float64(c.Link.Rate/f.Rate)-1)
+		case f.Kind() == FaultRate && c.Link.UpRate() > 0:
+			more += left * line * max(0, float64(c.Link.UpRate()/f.Rate)-1)
 		case f.Kind() == FaultRate:
 			more += left * max(0, c.Sync.bytes()*8/tcpPayload(float64(f.Rate))-max(line, followWork*c.Sync.work()))
 		case c.Sync == nil || f.Of(c.Sync.Peers) >= c.Sync.honest():
@@ -89,7 +88,7 @@ func (e *Experiment) alone(system string) bool {
 //
 //	⌈l / s⌉ · b / up of a seeder
 func (c *Cell) served() float64 {
-	up := c.up()
+	up := c.Link.UpRate()
 	if up == 0 {
 		return 0
 	}
@@ -134,13 +133,4 @@ func (p *Plan) largestSwarm(system string) int {
 		}
 	}
 	return n
-}
-
-// howDisseminate says what the estimate of a swarm assumed.
-func howDisseminate(alone bool) string {
-	text := "twice the load line"
-	if alone {
-		text += fmt.Sprintf(" (%g times what the seeders take to send everything, where nobody else does)", servedSlack)
-	}
-	return text + fmt.Sprintf(", or %s/s through all nodes together where that takes longer; content made and read back at %s/s; %gs to start a node", Bytes(swarmRate), Bytes(loadRate), startNode)
 }

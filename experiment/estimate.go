@@ -39,31 +39,29 @@ func (p *Plan) estimate() {
 	p.skipLong()
 	for _, c := range p.Cells {
 		seconds += c.Estimate.Seconds
-		if !e.loads() && e.Sync == nil {
+		if !e.LoadTest() && e.Sync == nil {
 			seconds += aroundTrial // beside the least that a load test takes it is nothing that is sure
 		}
 		bytes += c.Estimate.Bytes
 	}
 	blocks := float64(p.Warmup + p.Blocks)
 	step := 0.1
-	if e.loads() {
+	if e.LoadTest() {
 		step = 0.0001
 	}
 	setup := 0.0
 	for _, s := range e.Systems {
-		if e.Sync != nil {
+		swarm := p.largestSwarm(s.Name)
+		switch {
+		case e.Sync != nil:
 			setup += p.syncSetup(s.Name)
-			continue
-		}
-		if s.Mode == "start" && !e.loads() {
-			if n := p.largestSwarm(s.Name); n > 0 {
-				setup += float64(n) * startNode
-				continue
-			}
+		case s.Mode != "start" || e.LoadTest():
+		case swarm > 0:
+			setup += float64(swarm) * startNode
+		default:
 			setup += startSystem
-			if e.Scenario != "retrieve" {
-				continue // what they read is little beside what they write
-			}
+		}
+		if e.Retrieve != nil && s.Mode == "start" { // what the others read is little beside what they write
 			for _, size := range levelsOf[Bytes](e, dataSizePath) {
 				setup += float64(e.Data.Objects) * float64(size) / loadRate
 			}
@@ -80,35 +78,41 @@ func (p *Plan) estimate() {
 
 // how says what the estimate assumed.
 func (p *Plan) how() string {
+	e := &p.Experiment
+	switch {
+	case e.Collect != nil:
+		return "polls keep to their schedule"
+	case e.Upload != nil && p.Estimate.Bound == Unknown:
+		return "nothing about the files is assumed"
+	case e.Sync != nil && e.attached():
+		return "nothing is known of the chain that the node follows"
+	}
 	var parts []string
-	if p.Experiment.Repetitions.Until != nil {
-		parts = append(parts, "at most: repetitions may end early")
+	assume := func(is bool, format string, args ...any) {
+		if is {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	unlimited, unknown := false, false
-	for _, c := range p.Cells {
-		unlimited = unlimited || c.Link.Rate == 0
-		unknown = unknown || c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0
+	alone := ""
+	if slices.ContainsFunc(e.Systems, func(s SystemUse) bool { return s.Alone }) {
+		alone = fmt.Sprintf(" (%g times what the seeders take to send everything, where nobody else does)", servedSlack)
 	}
-	if p.Experiment.loads() {
-		return p.howUpload(unlimited)
-	}
-	switch p.Experiment.Scenario {
-	case "overhead":
-		parts = append(parts, fmt.Sprintf("%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate", guessedTrips, guessedTrips+freshTrips, guessedWork))
-	case "disseminate":
-		return strings.Join(append(parts, howDisseminate(slices.ContainsFunc(p.Experiment.Systems, func(s SystemUse) bool { return s.Alone })), fmt.Sprintf("%gs around each trial", aroundTrial)), "; ")
-	case "sync":
-		return p.howSync()
-	default:
-		parts = append(parts, "link rate, round trips and slow start; a server that keeps up")
-	}
-	if unlimited {
-		parts = append(parts, fmt.Sprintf("unlimited links carry %s/s", Bytes(unlimitedRate)))
-	}
-	if unknown {
-		parts = append(parts, "objects of unknown size have "+Bytes(unknownSize).String())
-	}
-	parts = append(parts, fmt.Sprintf("%gs around each trial, %gs to start a system", aroundTrial, startSystem))
+	objects := e.Retrieve != nil || e.Overhead != nil
+	assume(e.Repetitions.Until != nil && (objects || e.Disseminate != nil), "at most: repetitions may end early")
+	assume(e.Retrieve != nil, "link rate, round trips and slow start; a server that keeps up")
+	assume(e.Overhead != nil, "%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate",
+		guessedTrips, guessedTrips+freshTrips, guessedWork)
+	assume(e.Upload != nil, "all bytes at the link's rate, and a round trip and %gs of work for each object; what the system takes beyond that is not known before",
+		leastWork)
+	assume(e.Disseminate != nil, "twice the load line%s, or %s/s through all nodes together where that takes longer; content made and read back at %s/s; %gs to start a node",
+		alone, Bytes(swarmRate), Bytes(loadRate), startNode)
+	assume(e.Sync != nil, "blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
+		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
+	assume((objects || e.Upload != nil) && slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.pathRate() == 0 }), "unlimited links carry %s/s", Bytes(unlimitedRate))
+	assume(slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0 }),
+		"objects of unknown size have %s", Bytes(unknownSize))
+	assume(e.Disseminate != nil, "%gs around each trial", aroundTrial)
+	assume(objects, "%gs around each trial, %gs to start a system", aroundTrial, startSystem)
 	return strings.Join(parts, "; ")
 }
 
@@ -118,8 +122,8 @@ func roundTo(x, step float64) float64 {
 }
 
 func (e *Experiment) estimateCell(c *Cell) CellEstimate {
-	goodput := float64(c.Link.Rate) / 8 * tcpShare
-	if c.Link.Rate == 0 {
+	goodput := float64(c.pathRate()) / 8 * tcpShare
+	if goodput == 0 {
 		goodput = unlimitedRate
 	}
 	var est CellEstimate
@@ -170,7 +174,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 		requests = math.Min(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
 	}
 	workers := math.Min(float64(r.Concurrency), requests)
-	rtt := 2 * c.Link.Delay.Seconds()
+	rtt := c.Link.RTT()
 	rounds := 1.0
 	slowStart := math.Max(0, math.Ceil(math.Log2(math.Min(n, goodput*rtt)/initialWindow+1))-1)
 	if r.Connections == "fresh" {

@@ -304,7 +304,11 @@ func (c *combination) resolve(cell *Cell) *cellError {
 			v.SetZero()
 		}
 	}
-	if l := cell.Link; l.Jitter > l.Delay {
+	if l := cell.Link; l.Regions != nil && l.Delay > 0 {
+		return c.impossible("link.delay", "take one of them away, or leave the cell out with `where: [\"link.regions == none || link.delay == 0s\"]`",
+			"the round trips of `link.regions` replace `link.delay`, which is %s", l.Delay)
+	}
+	if l := cell.Link; l.Jitter > l.Delay && l.Regions == nil {
 		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`",
 			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}

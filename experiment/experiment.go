@@ -49,7 +49,10 @@ type SystemUse struct {
 // Link is what the emulated link between generator and system is to be.
 type Link struct {
 	Rate       BitRate  `json:"rate" default:"unlimited" zero:"unlimited" max:"1Tbit" label:"rate" doc:"Rate on the wire, Ethernet framing included, in bits per second with decimal units."`
+	Up         BitRate  `json:"up,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"up rate" doc:"Rate at which storage nodes send, where it differs from link.rate."`
+	Down       BitRate  `json:"down,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"down rate" doc:"Rate at which storage nodes receive, where it differs from link.rate."`
 	Delay      Duration `json:"delay" default:"0s" max:"10s" label:"delay" doc:"Delay one way; the round trip takes twice as long."`
+	Regions    Regions  `json:"regions,omitempty" default:"none" zero:"none" label:"regions" doc:"Round trips between the regions over which hosts are spread in turn, in place of delay: the name of a published table (ibm-cloud), or a list of your own. Needs the emulator tun."`
 	Jitter     Duration `json:"jitter" default:"0s" max:"10s" label:"jitter" doc:"Variation of the delay, uniform and to either side; the order of packets is kept."`
 	Loss       Fraction `json:"loss" default:"0%" max:"90%" label:"loss" doc:"Probability that a segment on the wire is lost, in each direction."`
 	Queue      Bytes    `json:"queue" default:"auto" zero:"auto" label:"queue" doc:"Size of the queue before the link. auto: the bandwidth-delay product of the round trip, at least 64 full segments. One segment always fits, however small the queue."`

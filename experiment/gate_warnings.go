@@ -56,7 +56,7 @@ func (p *Plan) doubt(rule gate.Rule) string {
 	for i := range p.Cells {
 		c := &p.Cells[i]
 		trial, how := c.operations()
-		all, most := trial*int64(p.Blocks), float64(c.Link.Rate)/8
+		all, most := trial*int64(p.Blocks), float64(c.Link.UpRate())/8
 		switch {
 		case !rule.Means(c.levelOf):
 		case trial > 0 && all < successes:
@@ -100,7 +100,7 @@ func (c *Cell) operations() (n int64, how string) {
 	case r == nil:
 	case r.Requests > 0:
 		return r.Requests, fmt.Sprintf("%d requests", r.Requests)
-	case r.Arrivals == nil && c.Link.Rate > 0 && c.Estimate.Bound == Exact && c.Estimate.Bytes > 0 && requestBytes(c.Data, r) > 0:
+	case r.Arrivals == nil && c.Link.UpRate() > 0 && c.Estimate.Bound == Exact && c.Estimate.Bytes > 0 && requestBytes(c.Data, r) > 0:
 		n = int64(math.Ceil(c.Estimate.Bytes / float64(requestBytes(c.Data, r))))
 		return n, fmt.Sprintf("about %d requests, by the plan's bytes", n)
 	}

@@ -110,20 +110,11 @@ func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 	if len(text) > maxSource {
 		return nil, Errors{{File: src.name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s", len(text), Bytes(maxSource))}}
 	}
-	file, err := parseLibrary(text)
-	if err != nil {
+	file, wrong, message := parseLibrary(text)
+	if message != "" {
 		src.broken = true
-		var limit *limitError
-		if errors.As(err, &limit) {
-			at.moveTo(limit.at)
-			return nil, Errors{at.errorf("", "%s", limit.msg)}
-		}
-		var syntax *yaml.SyntaxError
-		if errors.As(err, &syntax) && syntax.Token != nil {
-			at.moveTo(syntax.Token)
-			return nil, Errors{at.errorf(syntaxHint(syntax), "not YAML: %s", syntax.Message)}
-		}
-		return nil, Errors{at.errorf("", "not YAML: %v", err)}
+		at.moveTo(wrong)
+		return nil, Errors{at.errorf(syntaxHint(message), "%s", message)}
 	}
 	c := &converter{src: src}
 	for _, doc := range file.Docs {
@@ -143,29 +134,30 @@ func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 // parseLibrary turns a panic of the YAML library into an error: a file must
 // never crash the command. The library takes memory with the square of what it
 // has to keep together, so the tokens are counted first.
-func parseLibrary(text []byte) (file *ast.File, err error) {
+func parseLibrary(text []byte) (file *ast.File, at *token.Token, message string) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the parser gave up: %v", p)
+			message = fmt.Sprintf("not YAML: the parser gave up: %v", p)
 		}
 	}()
 	tokens := lexer.Tokenize(string(text))
-	if err := tooMuch(tokens); err != nil {
-		return nil, err
+	if at, message = tooMuch(tokens); at != nil {
+		return nil, at, message
 	}
-	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	var syntax *yaml.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, syntax.Token, "not YAML: " + syntax.Message
+	case err != nil:
+		return nil, nil, "not YAML: " + err.Error()
+	}
+	return file, nil, ""
 }
 
-type limitError struct {
-	at  *token.Token
-	msg string
-}
-
-func (e *limitError) Error() string { return e.msg }
-
-// tooMuch refuses texts with more tokens, or nested deeper, than an experiment
+// tooMuch finds where a text has more tokens, or is nested deeper, than an experiment
 // can have.
-func tooMuch(tokens token.Tokens) error {
+func tooMuch(tokens token.Tokens) (at *token.Token, message string) {
 	brackets, dashes, line := 0, 0, 0
 	for i, t := range tokens {
 		if t.Position.Line != line {
@@ -181,19 +173,19 @@ func tooMuch(tokens token.Tokens) error {
 		}
 		switch {
 		case max(brackets, dashes) > maxDepth:
-			return &limitError{t, fmt.Sprintf("nested deeper than %d", maxDepth)}
+			return t, fmt.Sprintf("nested deeper than %d", maxDepth)
 		case i >= maxTokens:
-			return &limitError{t, fmt.Sprintf("the file has more than %d keys, values and marks", maxTokens)}
+			return t, fmt.Sprintf("the file has more than %d keys, values and marks", maxTokens)
 		}
 	}
-	return nil
+	return nil, ""
 }
 
-func syntaxHint(e *yaml.SyntaxError) string {
+func syntaxHint(message string) string {
 	switch {
-	case strings.Contains(e.Message, "'\t'"):
+	case strings.Contains(message, "'\t'"):
 		return "indent with spaces; YAML allows no tabs"
-	case strings.Contains(e.Message, "mapping value is not allowed"):
+	case strings.Contains(message, "mapping value is not allowed"):
 		return "check the indentation; quote a text that contains `: `"
 	}
 	return ""

@@ -23,6 +23,11 @@ func upgrade(data []byte) (upgraded []byte, removed string, err error) {
 	}
 	plan["format"] = PlanFormat
 	experiment := section(plan, "experiment")
+	cells, _ := plan["cells"].([]any)
+	for _, c := range append([]any{experiment}, cells...) {
+		cell, _ := c.(object)
+		moveUp(cell)
+	}
 	factors := object{}
 	var paths []string // of all keys that may be factors
 	sections := []object{experiment}
@@ -50,7 +55,6 @@ func upgrade(data []byte) (upgraded []byte, removed string, err error) {
 		}
 	}
 	experiment["factors"] = factors
-	cells, _ := plan["cells"].([]any)
 	for _, c := range cells {
 		cell, _ := c.(object)
 		sections = append(sections, cell)
@@ -77,6 +81,20 @@ func upgrade(data []byte) (upgraded []byte, removed string, err error) {
 	}
 	upgraded, err = json.Marshal(plan)
 	return upgraded, removed, err
+}
+
+// moveUp gives the link its rate up, which only swarms had, in their section.
+func moveUp(cell object) {
+	if swarm := section(cell, "disseminate"); swarm["up"] != nil {
+		section(cell, "link")["up"] = swarm["up"]
+		delete(swarm, "up")
+	}
+	factors, _ := cell["factors"].([]any)
+	for _, f := range factors {
+		if factor, _ := f.(object); factor["path"] == "disseminate.up" {
+			factor["path"] = "link.up"
+		}
+	}
 }
 
 // retype types the values of some keys.

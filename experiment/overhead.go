@@ -1,6 +1,9 @@
 package experiment
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Overhead is the section of the scenario overhead. The size of the objects is
 // data.size, the round trip twice link.delay.
@@ -13,6 +16,11 @@ type Overhead struct {
 	Longest     Duration `json:"longest" default:"1m" min:"1ms" doc:"A cell is skipped when one operation would take longer: by the plan's estimate, which leaves it out of the plan, or because in two trials, with none below it in between, it or a smaller size over the same link has done so (fill is never skipped for that). Plan and report list what was skipped."`
 	RangeOf     Bytes    `json:"range_of" default:"16MiB" min:"1B" doc:"Size of the object that operation range reads from, each time at another place."`
 	Objects     int      `json:"objects" default:"1000" min:"1" max:"1000000" doc:"Objects that a trial of operation fill adds to those that are there. They stay, so each block finds more."`
+}
+
+// Writes reports whether an operation sends a file's bytes to storage nodes.
+func Writes(operation string) bool {
+	return slices.Contains([]string{"put", "put-durable", "put-dir", "update"}, operation)
 }
 
 // checkOverhead refuses cells that cannot be executed.

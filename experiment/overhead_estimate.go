@@ -33,7 +33,7 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 		trips += freshTrips
 	}
 	workers := float64(o.Concurrency)
-	latency := guessedWork + trips*2*c.Link.Delay.Seconds() + n/goodput
+	latency := guessedWork + trips*c.Link.RTT() + n/goodput
 	shared := workers * n / goodput
 	est := CellEstimate{Operation: math.Max(latency, shared), Limit: "latency"}
 	if shared > latency || n/goodput > latency/2 {

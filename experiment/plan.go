@@ -86,11 +86,6 @@ func (c Cell) Group() string {
 // systemPath is the path of the factor that every cell has.
 const systemPath = "system"
 
-// Shaped reports whether the link is to be different from the bare machine.
-func (l Link) Shaped() bool {
-	return l.Rate != 0 || l.Delay != 0 || l.Jitter != 0 || l.Loss != 0 || l.Queue != 0
-}
-
 // Estimate is what a run is expected to take, from the links, sizes and
 // bounds; How says what was assumed. It is an upper bound where repetitions
 // may end early.

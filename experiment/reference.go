@@ -68,13 +68,4 @@ func (f *field) valueText() string {
 }
 
 // meaning is the doc of f with what else is to be known of it.
-func (f *field) meaning() string {
-	text := f.doc + f.only()
-	if f.min != "" && f.min != "0" {
-		text += " At least " + f.min + "."
-	}
-	if f.max != "" {
-		text += " At most " + f.max + "."
-	}
-	return text
-}
+func (f *field) meaning() string { return f.doc + f.only() + f.limits() }

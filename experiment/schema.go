@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -81,25 +82,22 @@ func (s *schemaMaker) one(f field) object {
 		el := f
 		el.typ, el.zero = f.typ.Elem(), ""
 		item := s.one(el)
-		// A bare value is a list of one.
-		bare := item
-		if t != nil && tableOf(t).short != nil {
-			bare = s.value(*tableOf(t).field(tableOf(t).short[0]))
-		}
-		list := object{"type": "array", "items": item}
-		if f.zero != "" {
-			return object{"anyOf": []any{object{"const": f.zero}, bare, list}}
-		}
-		if t != nil && tableOf(t).short == nil {
-			return list
-		}
-		return object{"anyOf": []any{bare, list}}
-	case t != nil && f.zero != "":
-		return object{"anyOf": []any{object{"const": f.zero}, s.section(t)}}
+		return f.orWord(item, object{"type": "array", "items": item}) // a bare value is a list of one
 	case t != nil:
-		return s.section(t)
+		return f.orWord(s.section(t))
 	}
 	return s.value(f)
+}
+
+// orWord allows the word for the zero value, and any of the others.
+func (f *field) orWord(others ...any) object {
+	if f.zero != "" {
+		others = append([]any{object{"const": f.zero}}, others...)
+	}
+	if len(others) == 1 {
+		return others[0].(object)
+	}
+	return object{"anyOf": others}
 }
 
 // value is the schema of one value of f.
@@ -118,9 +116,8 @@ func (s *schemaMaker) value(f field) object {
 	o := s.plain(f)
 	if f.zero != "" {
 		o["not"] = object{"const": 0}
-		return object{"anyOf": []any{object{"const": f.zero}, o}}
 	}
-	return o
+	return f.orWord(o)
 }
 
 func (s *schemaMaker) plain(f field) object {
@@ -152,21 +149,20 @@ func (s *schemaMaker) plain(f field) object {
 // scalarSchema is the schema of a value with a unit: a text, or a number where
 // the text may be one.
 func scalarSchema(k scalarKind) object {
-	text := object{"type": "string", "pattern": k.pattern}
-	o := object{"description": k.doc}
-	switch k.name {
-	case "size", "part":
-		o["anyOf"] = []any{text, object{"type": "integer", "minimum": 0}}
-	case "money", "budget":
-		o["anyOf"] = []any{text, object{"type": "number", "minimum": 0}}
-	case "duration":
-		o["anyOf"] = []any{text, object{"const": 0}}
-	case "share":
-		o["anyOf"] = []any{text, object{"type": "number", "minimum": 0, "maximum": 1}}
-	default:
-		o["type"], o["pattern"] = "string", k.pattern
+	text, number := object{"type": "string", "pattern": k.pattern}, object{"type": "number", "minimum": 0}
+	allowed := regexp.MustCompile(k.pattern)
+	switch {
+	case !allowed.MatchString("0"):
+		text["description"] = k.doc
+		return text
+	case !allowed.MatchString("1"):
+		number = object{"const": 0}
+	case k.unit == "ratio":
+		number["maximum"] = 1
+	case !allowed.MatchString("0.5"):
+		number["type"] = "integer"
 	}
-	return o
+	return object{"description": k.doc, "anyOf": []any{text, number}}
 }
 
 // describe is the doc of f with what the schema's other words cannot say.
@@ -175,22 +171,21 @@ func (f *field) describe() string {
 	if f.axis {
 		text += " A list makes it a factor."
 	}
-	if f.kindHasUnit() {
-		if f.min != "" {
-			text += " At least " + f.min + "."
-		}
-		if f.max != "" {
-			text += " At most " + f.max + "."
-		}
+	if f.section() == nil && !f.list() && f.typ.Kind() != reflect.Map && f.kind().pattern != "" {
+		text += f.limits()
 	}
 	return text
 }
 
-func (f *field) kindHasUnit() bool {
-	if f.section() != nil || f.list() || f.typ.Kind() == reflect.Map {
-		return false
+// limits are the least and the largest value in words.
+func (f *field) limits() (text string) {
+	if f.min != "" && f.min != "0" {
+		text += " At least " + f.min + "."
 	}
-	return f.kind().pattern != ""
+	if f.max != "" {
+		text += " At most " + f.max + "."
+	}
+	return text
 }
 
 // variedSchema is the schema of an option's values, or of named sets of options.

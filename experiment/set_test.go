@@ -149,3 +149,19 @@ func TestSetInOrder(t *testing.T) {
 		t.Errorf("url is %q", got)
 	}
 }
+
+// One condition needs neither brackets nor quotes; a list of them has both.
+func TestSetWhere(t *testing.T) {
+	const src = "scenario: retrieve\nsystems: [nginx, boxo]\ndata: {size: 1MiB}\nretrieve: {concurrency: [1, 2, 8], duration: 1s}\nwhere: [retrieve.concurrency > 1]\n"
+	for set, want := range map[string]int{
+		"where=retrieve.concurrency in [1, 2]":                                 4,
+		`where=["retrieve.concurrency in [1, 2]", "system == boxo"]`:           2,
+		"where=!(system == nginx)":                                             3,
+		"where=[retrieve.concurrency == 8 || system == nginx, system != boxo]": 3,
+		"where=": 6,
+	} {
+		if got := len(mustPlan(t, src, set).Cells); got != want {
+			t.Errorf("%s: %d cells, want %d", set, got, want)
+		}
+	}
+}

@@ -7,8 +7,8 @@ import (
 )
 
 // A size of 1 MB is 8 Mbit: with rates in Mbit/s, the line is seconds.
-func swarmCell(rate BitRate, d Disseminate) Cell {
-	return Cell{Data: Data{Objects: 1, Size: 1e6}, Link: Link{Rate: rate}, Disseminate: &d}
+func swarmCell(link Link, d Disseminate) Cell {
+	return Cell{Data: Data{Objects: 1, Size: 1e6}, Link: link, Disseminate: &d}
 }
 
 // Cases that can be computed by hand, all rates payload.
@@ -16,32 +16,32 @@ func TestLoadLine(t *testing.T) {
 	const M = 1e6
 	for _, c := range []struct {
 		name string
-		rate BitRate
+		link Link
 		d    Disseminate
 		want float64
 	}{
-		{"one to one", 8 * M, Disseminate{Nodes: 2, Seeders: 1}, 1},
+		{"one to one", Link{Rate: 8 * M}, Disseminate{Nodes: 2, Seeders: 1}, 1},
 		// 3·8 Mbit over 4·8 Mbit/s would take 0.75 s; the seeder's own copy takes 1 s.
-		{"one to three", 8 * M, Disseminate{Nodes: 4, Seeders: 1}, 1},
-		{"two to two", 8 * M, Disseminate{Nodes: 4, Seeders: 2}, 1}, // a leecher's own link
+		{"one to three", Link{Rate: 8 * M}, Disseminate{Nodes: 4, Seeders: 1}, 1},
+		{"two to two", Link{Rate: 8 * M}, Disseminate{Nodes: 4, Seeders: 2}, 1}, // a leecher's own link
 		// Nodes send at half of what they receive: 3·8 Mbit over 4·4 Mbit/s, the seeder's copy 2 s.
-		{"up is half", 8 * M, Disseminate{Nodes: 4, Seeders: 1, Up: 4 * M}, 2},
+		{"up is half", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 4, Seeders: 1}, 2},
 		// Two seeders have sent a copy in 1 s; 2·8 Mbit over 4·4 Mbit/s.
-		{"up is half, two seeders", 8 * M, Disseminate{Nodes: 4, Seeders: 2, Up: 4 * M}, 1},
+		{"up is half, two seeders", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 4, Seeders: 2}, 1},
 		// 6·8 Mbit over 8·2 Mbit/s; two seeders send a copy in 2 s.
-		{"sum of all up rates", 100 * M, Disseminate{Nodes: 8, Seeders: 2, Up: 2 * M}, 3},
-		{"up is more", 8 * M, Disseminate{Nodes: 4, Seeders: 1, Up: 80 * M}, 1}, // the leechers' links
-		{"a slow leecher", 8 * M, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 4},
+		{"sum of all up rates", Link{Rate: 100 * M, Up: 2 * M}, Disseminate{Nodes: 8, Seeders: 2}, 3},
+		{"up is more", Link{Rate: 8 * M, Up: 80 * M}, Disseminate{Nodes: 4, Seeders: 1}, 1}, // the leechers' links
+		{"a slow leecher", Link{Rate: 8 * M}, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 4},
 		// Four of the seven leechers (more than half, rounded up) send 1 instead of
 		// 8 Mbit/s: 7·8 Mbit over (8 + 3·8 + 4·1) Mbit/s.
-		{"slow to send", 8 * M, Disseminate{Nodes: 8, Seeders: 1, Slow: 0.51, SlowUp: 1 * M}, 56.0 / 36},
+		{"slow to send", Link{Rate: 8 * M}, Disseminate{Nodes: 8, Seeders: 1, Slow: 0.51, SlowUp: 1 * M}, 56.0 / 36},
 		// Slow leechers without a rate of their own send as all others do.
-		{"slow to receive, up is half", 8 * M, Disseminate{Nodes: 3, Seeders: 1, Up: 4 * M, Slow: 0.5, SlowDown: 6 * M}, 2},
-		{"unlimited", 0, Disseminate{Nodes: 8, Seeders: 1}, 0},
-		{"only sending is limited", 0, Disseminate{Nodes: 2, Seeders: 1, Up: 8 * M}, 1},
-		{"no leecher is slow", 8 * M, Disseminate{Nodes: 2, Seeders: 1, SlowDown: 1 * M}, 1},
+		{"slow to receive, up is half", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 3, Seeders: 1, Slow: 0.5, SlowDown: 6 * M}, 2},
+		{"unlimited", Link{}, Disseminate{Nodes: 8, Seeders: 1}, 0},
+		{"only sending is limited", Link{Up: 8 * M}, Disseminate{Nodes: 2, Seeders: 1}, 1},
+		{"no leecher is slow", Link{Rate: 8 * M}, Disseminate{Nodes: 2, Seeders: 1, SlowDown: 1 * M}, 1},
 	} {
-		got := swarmCell(c.rate, c.d).LoadLine(func(wire float64) float64 {
+		got := swarmCell(c.link, c.d).LoadLine(func(wire float64) float64 {
 			if wire == 0 {
 				t.Errorf("%s: asked about an unlimited link", c.name)
 			}
@@ -52,7 +52,7 @@ func TestLoadLine(t *testing.T) {
 		}
 	}
 	// The payload's share counts for every link.
-	full := swarmCell(8e6, Disseminate{Nodes: 4, Seeders: 1, Up: 4e6})
+	full := swarmCell(Link{Rate: 8e6, Up: 4e6}, Disseminate{Nodes: 4, Seeders: 1})
 	if got := full.LoadLine(func(wire float64) float64 { return wire / 2 }); math.Abs(got-4) > 1e-9 {
 		t.Errorf("half of each rate is payload: %g s, want 4 s", got)
 	}
@@ -63,20 +63,20 @@ func TestLoadLineOfSome(t *testing.T) {
 	const M = 1e6
 	for _, c := range []struct {
 		name string
-		rate BitRate
+		link Link
 		d    Disseminate
 		n    int
 		want float64
 	}{
-		{"the seeder's copy", 8 * M, Disseminate{Nodes: 4, Seeders: 1}, 1, 1},
-		{"without the slow one", 8 * M, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 3, 1},
-		{"with it", 8 * M, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 4, 4},
+		{"the seeder's copy", Link{Rate: 8 * M}, Disseminate{Nodes: 4, Seeders: 1}, 1, 1},
+		{"without the slow one", Link{Rate: 8 * M}, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 3, 1},
+		{"with it", Link{Rate: 8 * M}, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 4, 4},
 		// 3·8 Mbit over 8·2 Mbit/s.
-		{"half of the copies", 100 * M, Disseminate{Nodes: 8, Seeders: 4, Up: 2 * M}, 2, 1},
-		{"three quarters", 100 * M, Disseminate{Nodes: 8, Seeders: 4, Up: 2 * M}, 3, 1.5},
-		{"unlimited", 0, Disseminate{Nodes: 8, Seeders: 1}, 4, 0},
+		{"half of the copies", Link{Rate: 100 * M, Up: 2 * M}, Disseminate{Nodes: 8, Seeders: 4}, 2, 1},
+		{"three quarters", Link{Rate: 100 * M, Up: 2 * M}, Disseminate{Nodes: 8, Seeders: 4}, 3, 1.5},
+		{"unlimited", Link{}, Disseminate{Nodes: 8, Seeders: 1}, 4, 0},
 	} {
-		if got := swarmCell(c.rate, c.d).LoadLineOf(c.n, func(wire float64) float64 { return wire }); math.Abs(got-c.want) > 1e-9 {
+		if got := swarmCell(c.link, c.d).LoadLineOf(c.n, func(wire float64) float64 { return wire }); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %g s, want %g s", c.name, got, c.want)
 		}
 	}
@@ -101,21 +101,21 @@ func TestPollEvery(t *testing.T) {
 		cell Cell
 		want time.Duration
 	}{
-		{"said", swarmCell(8*M, Disseminate{Nodes: 2, Seeders: 1, Poll: Duration(30 * time.Millisecond)}), 30 * time.Millisecond},
+		{"said", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 2, Seeders: 1, Poll: Duration(30 * time.Millisecond)}), 30 * time.Millisecond},
 		// A hundredth of 10 s × 1538/1448 is 106.2 ms.
-		{"of the line", swarmCell(0.8*M, Disseminate{Nodes: 2, Seeders: 1}), 107 * time.Millisecond},
-		{"31 leechers, 80 per second", swarmCell(8*M, Disseminate{Nodes: 32, Seeders: 1}), 388 * time.Millisecond},
-		{"16 leechers, 80 per second", swarmCell(8*M, Disseminate{Nodes: 17, Seeders: 1}), 200 * time.Millisecond},
-		{"once a second", swarmCell(0.008*M, Disseminate{Nodes: 2, Seeders: 1}), time.Second},
-		{"many leechers", swarmCell(8*M, Disseminate{Nodes: 256, Seeders: 1}), time.Second},
-		{"unlimited", swarmCell(0, Disseminate{Nodes: 2, Seeders: 1}), 13 * time.Millisecond},
+		{"of the line", swarmCell(Link{Rate: 0.8 * M}, Disseminate{Nodes: 2, Seeders: 1}), 107 * time.Millisecond},
+		{"31 leechers, 80 per second", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 32, Seeders: 1}), 388 * time.Millisecond},
+		{"16 leechers, 80 per second", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 17, Seeders: 1}), 200 * time.Millisecond},
+		{"once a second", swarmCell(Link{Rate: 0.008 * M}, Disseminate{Nodes: 2, Seeders: 1}), time.Second},
+		{"many leechers", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 256, Seeders: 1}), time.Second},
+		{"unlimited", swarmCell(Link{Rate: 0}, Disseminate{Nodes: 2, Seeders: 1}), 13 * time.Millisecond},
 	} {
 		if got := c.cell.PollEvery(); got != c.want {
 			t.Errorf("%s: every %s, want %s", c.name, got, c.want)
 		}
 	}
 	// A line of nothing, asked of one leecher, is still no busy loop.
-	tiny := swarmCell(1e12, Disseminate{Nodes: 2, Seeders: 1})
+	tiny := swarmCell(Link{Rate: 1e12}, Disseminate{Nodes: 2, Seeders: 1})
 	if got := tiny.PollEvery(); got < shortestPoll {
 		t.Errorf("every %s", got)
 	}

@@ -72,8 +72,8 @@ func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
 		if t.Manner() != "" {
 			useless += n
 		}
-		if t.Rate != 0 && !s.Speeds.Given() && cell.Link.Rate != 0 && t.Rate >= cell.Link.Rate {
-			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s", t, cell.Link.Rate)
+		if up := cell.Link.UpRate(); t.Rate != 0 && !s.Speeds.Given() && up != 0 && t.Rate >= up {
+			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s", t, up)
 		}
 	}
 	switch {

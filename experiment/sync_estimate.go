@@ -118,11 +118,11 @@ func (c *Cell) syncLine() float64 {
 	up := 0.0
 	for _, r := range rates {
 		if r == 0 {
-			r = c.Link.Rate
+			r = c.Link.UpRate()
 		}
 		up += unlimited(float64(r))
 	}
-	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.Rate))))
+	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.DownRate()))))
 }
 
 // syncSetup is what a system takes beside its trials, in seconds: peers started,
@@ -153,16 +153,6 @@ func (p *Plan) syncSetup(system string) float64 {
 		}
 	}
 	return seconds + float64(peers)*startNode
-}
-
-// howSync says what the estimate of a sync assumed.
-func (p *Plan) howSync() string {
-	if p.Experiment.attached() {
-		return "nothing is known of the chain that the node follows"
-	}
-	text := fmt.Sprintf("blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
-		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
-	return text
 }
 
 // What [Cell.PollEvery] keeps to in the scenario sync.

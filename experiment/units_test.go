@@ -9,88 +9,6 @@ import (
 	"testing"
 )
 
-func TestBytesText(t *testing.T) {
-	for in, want := range map[string]struct {
-		n    Bytes
-		text string
-	}{
-		"0":              {0, "0B"},
-		"512":            {512, "512B"},
-		"512B":           {512, "512B"},
-		"1KiB":           {1024, "1KiB"},
-		"1024":           {1024, "1KiB"},
-		"1kB":            {1000, "1kB"},
-		"1KB":            {1000, "1kB"},
-		"10MiB":          {10 << 20, "10MiB"},
-		"10MB":           {10e6, "10MB"},
-		"10GB":           {10e9, "10GB"}, // divisible by 1024, but 9765625KiB would help nobody
-		"1.5GiB":         {3 << 29, "1536MiB"},
-		"0.5MB":          {500e3, "500kB"},
-		"1000KiB":        {1024000, "1000KiB"},
-		"1025":           {1025, "1025B"},
-		"7PiB":           {7 << 50, "7PiB"},
-		"8191PiB":        {8191 << 50, "8191PiB"},
-		"1.0000000001GB": {0, ""},
-		"8192PiB":        {0, ""},
-		"10M":            {0, ""},
-		"10 MiB":         {0, ""},
-		"1e3":            {0, ""},
-		"0x10":           {0, ""},
-		"":               {0, ""},
-		"B":              {0, ""},
-		".5MiB":          {0, ""},
-		"+1MiB":          {0, ""},
-	} {
-		got, err := ParseBytes(in)
-		if want.text == "" {
-			if err == nil {
-				t.Errorf("%q: read as %v, want an error", in, got)
-			}
-			continue
-		}
-		if err != nil || got != want.n || got.String() != want.text {
-			t.Errorf("%q: %d %q %v, want %d %q", in, got, got, err, want.n, want.text)
-		}
-	}
-}
-
-func TestBitRateText(t *testing.T) {
-	for in, want := range map[string]struct {
-		n    BitRate
-		text string
-	}{
-		"1Gbit":     {1e9, "1Gbit"},
-		"1Gbit/s":   {1e9, "1Gbit"},
-		"1Gbps":     {1e9, "1Gbit"},
-		"100Mbps":   {1e8, "100Mbit"},
-		"2.5Gbit":   {2.5e9, "2.5Gbit"},
-		"512kbit":   {512e3, "512kbit"},
-		"512Kbit":   {512e3, "512kbit"},
-		"9600bit":   {9600, "9.6kbit"},
-		"9600bps":   {9600, "9.6kbit"},
-		"0.5bit":    {0, ""},
-		"unlimited": {0, ""},
-		"0bit":      {0, ""},
-		"100MB":     {0, ""},
-		"1Gb":       {0, ""},
-		"1Gib":      {0, ""},
-		"1Gibit":    {0, ""},
-		"1":         {0, ""},
-	} {
-		var got BitRate
-		err := got.parse(in)
-		if want.text == "" {
-			if err == nil {
-				t.Errorf("%q: read as %v, want an error", in, got)
-			}
-			continue
-		}
-		if err != nil || got != want.n || got.String() != want.text {
-			t.Errorf("%q: %v %q %v, want %v %q", in, float64(got), got, err, float64(want.n), want.text)
-		}
-	}
-}
-
 // 8 × a size is what the hint for bytes as a rate must say.
 func TestRateHintKeepsTheAmount(t *testing.T) {
 	for in, want := range map[string]string{"100MB": "`800Mbit`", "1GiB/s": "`8.589934592Gbit`", "1KB": "`8kbit`"} {
@@ -100,13 +18,56 @@ func TestRateHintKeepsTheAmount(t *testing.T) {
 	}
 }
 
-func TestOtherText(t *testing.T) {
+func TestTexts(t *testing.T) {
 	for _, c := range []struct {
 		v    scalar
 		in   string
 		text string // empty: an error
 		n    float64
 	}{
+		{new(Bytes), "0", "0B", 0},
+		{new(Bytes), "512", "512B", 512},
+		{new(Bytes), "512B", "512B", 512},
+		{new(Bytes), "1KiB", "1KiB", 1024},
+		{new(Bytes), "1024", "1KiB", 1024},
+		{new(Bytes), "1kB", "1kB", 1000},
+		{new(Bytes), "1KB", "1kB", 1000},
+		{new(Bytes), "10MiB", "10MiB", 10 << 20},
+		{new(Bytes), "10MB", "10MB", 10e6},
+		{new(Bytes), "10GB", "10GB", 10e9}, // divisible by 1024, but 9765625KiB would help nobody
+		{new(Bytes), "1.5GiB", "1536MiB", 3 << 29},
+		{new(Bytes), "0.5MB", "500kB", 500e3},
+		{new(Bytes), "1000KiB", "1000KiB", 1024000},
+		{new(Bytes), "1025", "1025B", 1025},
+		{new(Bytes), "7PiB", "7PiB", 7 << 50},
+		{new(Bytes), "8191PiB", "8191PiB", 8191 << 50},
+		{new(Bytes), "1.0000000001GB", "", 0},
+		{new(Bytes), "8192PiB", "", 0},
+		{new(Bytes), "10M", "", 0},
+		{new(Bytes), "10 MiB", "", 0},
+		{new(Bytes), "1e3", "", 0},
+		{new(Bytes), "0x10", "", 0},
+		{new(Bytes), "", "", 0},
+		{new(Bytes), "B", "", 0},
+		{new(Bytes), ".5MiB", "", 0},
+		{new(Bytes), "+1MiB", "", 0},
+		{new(BitRate), "1Gbit", "1Gbit", 1e9},
+		{new(BitRate), "1Gbit/s", "1Gbit", 1e9},
+		{new(BitRate), "1Gbps", "1Gbit", 1e9},
+		{new(BitRate), "100Mbps", "100Mbit", 1e8},
+		{new(BitRate), "2.5Gbit", "2.5Gbit", 2.5e9},
+		{new(BitRate), "512kbit", "512kbit", 512e3},
+		{new(BitRate), "512Kbit", "512kbit", 512e3},
+		{new(BitRate), "9600bit", "9.6kbit", 9600},
+		{new(BitRate), "9600bps", "9.6kbit", 9600},
+		{new(BitRate), "0.5bit", "", 0},
+		{new(BitRate), "unlimited", "", 0},
+		{new(BitRate), "0bit", "", 0},
+		{new(BitRate), "100MB", "", 0},
+		{new(BitRate), "1Gb", "", 0},
+		{new(BitRate), "1Gib", "", 0},
+		{new(BitRate), "1Gibit", "", 0},
+		{new(BitRate), "1", "", 0},
 		{new(Duration), "40ms", "40ms", 0.04},
 		{new(Duration), "1m30s", "1m30s", 90},
 		{new(Duration), "1.5h", "1h30m", 5400},

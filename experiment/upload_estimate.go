@@ -1,10 +1,8 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // leastWork is what storing an object takes at least beside link and round trip,
@@ -23,7 +21,7 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 		return CellEstimate{Bound: Unknown}
 	}
 	each := bytes / objects / goodput
-	latency := 2*c.Link.Delay.Seconds() + leastWork + each
+	latency := c.Link.RTT() + leastWork + each
 	rounds := objects / float64(c.Upload.Concurrency) * latency
 	est := CellEstimate{Seconds: math.Max(rounds, bytes/goodput), Bytes: bytes, Operation: math.Max(latency, each), Limit: "link", Bound: AtLeast}
 	if rounds > bytes/goodput {
@@ -67,46 +65,19 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 // EstimateText is the estimate in words: "2.7 s and 151 MB of file bytes", "at
 // least 3 h 03 min and …", or why there is none.
 func (p *Plan) EstimateText() string {
-	if e := &p.Experiment; e.Sync != nil && e.attached() {
+	e := &p.Experiment
+	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
+	switch {
+	case e.Sync != nil && e.attached():
 		return "until the node is in sync, for at most " + e.Limits.Deadline.String()
-	}
-	return p.Estimate.text(contentOf(&p.Experiment))
-}
-
-// contentOf is what kind of bytes an experiment counts.
-func contentOf(e *Experiment) string {
-	if e.Scenario == "sync" {
-		return "chain"
-	}
-	return "file"
-}
-
-// text is the estimate in words, of so called bytes.
-func (e Estimate) text(content string) string {
-	took, moved := e.Bound.text(e.Seconds, e.Bytes)
-	switch {
-	case e.Bound == Unknown:
-		return "unknown: the data set is read when the run begins"
-	case e.Bound == Open:
-		return "goes on until it is interrupted or an exit condition fires"
-	case e.Bytes == 0:
-		return took
-	}
-	return took + " and " + moved + " of " + content + " bytes"
-}
-
-// howUpload says what the estimate of a load test assumed.
-func (p *Plan) howUpload(unlimited bool) string {
-	var parts []string
-	switch {
-	case p.Experiment.Scenario == "collect":
-		return "polls keep to their schedule"
 	case p.Estimate.Bound == Unknown:
-		return "nothing about the files is assumed"
+		return "unknown: the data set is read when the run begins"
+	case p.Estimate.Bound == Open:
+		return "goes on until it is interrupted or an exit condition fires"
+	case p.Estimate.Bytes == 0:
+		return took
+	case e.Sync != nil:
+		return took + " and " + moved + " of chain bytes"
 	}
-	parts = append(parts, fmt.Sprintf("all bytes at the link's rate, and a round trip and %gs of work for each object; what the system takes beyond that is not known before", leastWork))
-	if unlimited {
-		parts = append(parts, fmt.Sprintf("unlimited links carry %s/s", Bytes(unlimitedRate)))
-	}
-	return strings.Join(parts, "; ")
+	return took + " and " + moved + " of file bytes"
 }

@@ -113,3 +113,17 @@ func TestSpeedsAreDrawn(t *testing.T) {
 		}
 	}
 }
+
+// Swarms of format 1 have their rate up in their own section.
+func TestRateUpOfOldPlans(t *testing.T) {
+	p, err := ReadPlan([]byte(`{"format": 1,
+		"experiment": {"scenario": "disseminate", "link": {"rate": [20e6]}, "disseminate": {"up": [0, 5e6]}},
+		"cells": [{"factors": [{"path": "disseminate.up", "value": "5Mbit"}], "link": {"rate": 20e6}, "disseminate": {"nodes": 4, "up": 5e6}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Cells[0]
+	if c.Link.UpRate() != 5e6 || c.Link.DownRate() != 20e6 || c.Factors[0].Path != "link.up" || levelsOf[BitRate](&p.Experiment, "link.up")[1] != 5e6 {
+		t.Errorf("%+v of %+v", c, p.Experiment)
+	}
+}

@@ -96,10 +96,10 @@ const starvingRate = 4 * 1460 / 0.2
 // starves reports whether the clients of a cell share its link so thinly that some may
 // get nothing for the stall limit, and one request of each takes longer than that.
 func (c *Cell) starves(stall Duration) bool {
-	if c.Retrieve == nil || c.Retrieve.Concurrency < 2 || c.Link.Rate == 0 {
+	if c.Retrieve == nil || c.Retrieve.Concurrency < 2 || c.Link.UpRate() == 0 {
 		return false
 	}
-	fair := float64(c.Link.Rate) / 8 / float64(c.Retrieve.Concurrency)
+	fair := float64(c.Link.UpRate()) / 8 / float64(c.Retrieve.Concurrency)
 	return fair < starvingRate && float64(requestBytes(c.Data, c.Retrieve))/fair > stall.Seconds()
 }
 

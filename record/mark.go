@@ -48,7 +48,7 @@ func (w *TrialWriter) Marks(marks []Mark) error {
 			err := w.run.exec(`INSERT INTO marks (trial, seq, node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 				w.trial.ID, w.marked, m.Node, int64(m.Before), int64(m.Start), int64(m.End), m.Verified,
-				told(m.Written), told(m.Received), told(m.Sent), told(int64(m.Peers)), m.Complete, m.Trouble)
+				reported(m.Written), reported(m.Received), reported(m.Sent), reported(int64(m.Peers)), m.Complete, m.Trouble)
 			if err != nil {
 				return err
 			}
@@ -77,8 +77,8 @@ func (m *Mark) check() error {
 	return fmt.Errorf("impossible mark: %s: %+v", why, *m)
 }
 
-// told is NULL for what a node does not report.
-func told(v int64) sql.NullInt64 { return sql.NullInt64{Int64: v, Valid: v >= 0} }
+// reported is NULL for what a node does not report.
+func reported(v int64) sql.NullInt64 { return sql.NullInt64{Int64: v, Valid: v >= 0} }
 
 func orUntold(v sql.NullInt64) int64 {
 	if !v.Valid {

@@ -50,8 +50,6 @@ const (
 // costs says what a synthetic run of the scenario overhead is to contain.
 type costs struct {
 	file   string
-	trial  func(c experiment.Cell, t *record.Trial) // changes a trial before it is recorded
-	time   func(c experiment.Cell, rtt float64) float64
 	noLink bool // no link was measured
 }
 
@@ -103,10 +101,6 @@ func (s costs) write(t testing.TB) string {
 		if !s.noLink {
 			must(t, w.Link(check))
 		}
-		if trial.State == record.Skipped {
-			must(t, w.Skip(trial.Error))
-			return
-		}
 		var ops []record.Op
 		for i := range 5 {
 			took := trial.Metrics["duration_p50"]
@@ -121,10 +115,6 @@ func (s costs) write(t testing.TB) string {
 	must(t, run.Close())
 	return dir
 }
-
-// built is the report of such a run, without a directory.
-// made is one trial of a cell, with the link as it was measured.
-// sharedCosts is the report of the plain run; tests must not change it.
 
 // made is one trial of a cell, with the link as it was measured.
 func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64) (record.Trial, record.LinkCheck) {
@@ -146,9 +136,6 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 	}
 	if tahoe && op == "put" && size <= truthInline {
 		took, wire = 0.0012, 12
-	}
-	if s.time != nil {
-		took = s.time(c, rtt)
 	}
 	took *= noise(0.02)
 	trial := record.Trial{State: record.Done, Seconds: 5 * took, Metrics: map[string]float64{"success_rate": 1, "duration_p50": took, "throughput": size / took, "wire_bytes": wire, "system_cpu_per_op": 0.01 * noise(0.05), "others_busy": 0.01}}
@@ -191,9 +178,6 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 		for i, key := range []string{"put_p50", "get_p50", "stat_p50"} {
 			trial.Metrics[key] = []float64{took + slope*mid/1000, 0.02, 0.004}[i] * noise(0.002)
 		}
-	}
-	if s.trial != nil {
-		s.trial(c, &trial)
 	}
 	return trial, check
 }

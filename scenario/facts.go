@@ -48,10 +48,21 @@ func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Meas
 	} else {
 		in.Load.Links = links
 	}
-	in.Cell, in.failed = cell, new(error)
-	in.Ops, in.Jobs = Sound(r.Ops(trial.ID), in.failed), Sound(r.Jobs(trial.ID), in.failed)
-	in.Polls, in.Events = Sound(r.Polls(trial.ID), in.failed), Sound(r.EventsOf(trial.ID), in.failed)
+	in.Cell = cell
+	in.stream(r, trial.ID)
 	return in, nil
+}
+
+// Recorded is what a trial has recorded so far: its streams alone.
+func Recorded(r *record.Reader, trial int64) (in Measured) {
+	in.stream(r, trial)
+	return in
+}
+
+func (in *Measured) stream(r *record.Reader, trial int64) {
+	in.failed = new(error)
+	in.Ops, in.Jobs = Sound(r.Ops(trial), in.failed), Sound(r.Jobs(trial), in.failed)
+	in.Polls, in.Events = Sound(r.Polls(trial), in.failed), Sound(r.EventsOf(trial), in.failed)
 }
 
 // Err is why a stream ended before its end; nil: none did.

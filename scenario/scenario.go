@@ -8,7 +8,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"math/big"
 	"slices"
@@ -126,19 +125,13 @@ type Continuer interface {
 
 // Journal is the memory of a trial that goes on. It is safe for concurrent use.
 type Journal interface {
-	// Earlier are the jobs that earlier sessions of the trial have recorded.
-	Earlier() iter.Seq2[record.Job, error]
+	// Recorded is what the trial has recorded so far, in all its sessions: of the
+	// operations of a session that was killed, those of its last second may be missing.
+	Recorded() Measured
 	// Jobs records what became of objects; kill -9 does not lose it.
 	Jobs(jobs ...record.Job) error
-	// EarlierOps are the operations that they have recorded: those of the last
-	// second of a session that was killed may be missing.
-	EarlierOps() iter.Seq2[record.Op, error]
-	// EarlierPolls likewise.
-	EarlierPolls() iter.Seq2[record.Poll, error]
 	Poll(record.Poll) error
 	Event(record.Event) error
-	// EarlierEvents are those that earlier sessions of the trial have recorded.
-	EarlierEvents() iter.Seq2[record.Event, error]
 }
 
 // State is how far a trial is.

@@ -23,7 +23,7 @@ type box struct {
 	busy, ours, kernel float64
 	oursTotal          counter
 	kernelTotal        counter
-	others, told       float64
+	others, last       float64
 }
 
 // poll takes one look. Ours is what descends from us, and what belongs to the leaders although it
@@ -80,8 +80,8 @@ func (b *box) account(now time.Time, busy, ours, kernel float64) float64 {
 		b.begun, b.at, b.busy, b.ours, b.kernel = true, now, busy, ours, kernel
 		used = 0
 	}
-	b.told = max(b.told, b.others+used)
-	return b.told
+	b.last = max(b.last, b.others+used)
+	return b.last
 }
 
 // kthreadd is the ancestor of all kernel threads.

@@ -180,7 +180,7 @@ type Entry struct {
 // Machine is a computer that hosts run on, one or more. Numbers that its kernel does
 // not tell are NaN.
 type Machine interface {
-	// Name tells machines of a run apart; empty: the one that runs the engine.
+	// Name distinguishes the machines of a run; empty: the one that runs the engine.
 	Name() string
 	CPUs() int
 	// AvailableMemory is how many bytes new processes can take before the machine

@@ -134,20 +134,20 @@ func checkName(name string) error {
 // problems collects what is wrong with a data set: all problems are counted, the
 // first ten reported.
 type problems struct {
-	told []error
+	errs []error
 	more int
 }
 
 func (p *problems) add(err error) {
-	if len(p.told) < 10 {
-		p.told = append(p.told, err)
+	if len(p.errs) < 10 {
+		p.errs = append(p.errs, err)
 	} else {
 		p.more++
 	}
 }
 
 func (p *problems) err() error {
-	err := errors.Join(p.told...)
+	err := errors.Join(p.errs...)
 	if p.more > 0 {
 		err = fmt.Errorf("%w\nand %d more", err, p.more)
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -145,14 +146,21 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 			p.Version = e.Value
 		}
 	}
+	p.AnyRatio, p.AnyTilde, p.AnyFew = ratioKinds(r)
+	return p, nil
+}
+
+// ratioKinds reports whether cells have ratios, some that are not significant, and some
+// of too few pairs.
+func ratioKinds(r *analysis.Result) (any, open, few bool) {
 	for _, c := range r.Cells {
 		if q, ok := c.Ratios[r.Headline]; ok {
-			p.AnyRatio = true
-			p.AnyFew = p.AnyFew || q.N < analysis.FewestPairs
-			p.AnyTilde = p.AnyTilde || !q.Significant && q.N >= analysis.FewestPairs
+			any = true
+			few = few || q.N < analysis.FewestPairs
+			open = open || !q.Significant && q.N >= analysis.FewestPairs
 		}
 	}
-	return p, nil
+	return any, open, few
 }
 
 // policy forbids the page every request; only its own script may run. The live page may
@@ -197,17 +205,20 @@ type systemValue struct {
 	Interval string
 }
 
-// keyNumbers are the view's numbers in one group of cells: where the first system that
-// is compared with the baseline, or else has the headline, is at its best.
+// keyNumbers are the view's numbers in one group of cells: where a system differs most
+// from the baseline or, where none differs, the first has its best headline.
 func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 	m, _ := r.Frame.Metric(r.Headline)
-	compared := slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { return len(c.Ratios) > 0 })
 	var best *analysis.Cell
+	far, why := 0.0, ""
 	for _, c := range r.Cells {
 		s, ok := c.Metrics[r.Headline]
-		_, has := c.Ratios[r.Headline]
-		switch {
-		case !ok, compared && !has, best != nil && c.System != best.System:
+		q := c.Ratios[r.Headline]
+		switch d := math.Abs(math.Log(float64(q.Value))); {
+		case !ok:
+		case q.Better != 0 && d > far:
+			best, far, why = c, d, ", where they differ most"
+		case far > 0, best != nil && c.System != best.System:
 		case best == nil, (s.Median < best.Metrics[r.Headline].Median) == (m.Better == record.Lower):
 			best = c
 		}
@@ -236,7 +247,10 @@ func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 			all = append(all, n)
 		}
 	}
-	return r.Frame.Layout.Where(best), all
+	if where = r.Frame.Layout.Where(best); where != "" {
+		where += why
+	}
+	return where, all
 }
 
 type labelled struct {

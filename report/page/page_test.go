@@ -288,3 +288,14 @@ func keep(t testing.TB, src string) {
 		must(t, os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".html"), []byte(src), 0o644))
 	}
 }
+
+// The numbers of the first screen are those of the cells that the verdict is about.
+func TestNumbersAreWhereSystemsDiffer(t *testing.T) {
+	r := result(t, "retrieve")
+	if !strings.Contains(r.Verdict.Text, "slower than nginx") {
+		t.Fatal(r.Verdict.Text)
+	}
+	if got := parse(t, write(t, r)).text; !strings.Contains(got, "At concurrency 64, rate 1 Gbit/s, where they differ most") {
+		t.Errorf("%.600s", got)
+	}
+}

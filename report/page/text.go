@@ -37,19 +37,22 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 	t.prose(r.Verdict.Tone, "", r.Verdict.Text)
 	t.line("", "")
 	head := len(t.lines)
+	t.ratios()
 	t.warnings()
 	t.gates()
 	t.validity()
 	foot := slices.Clone(t.lines[head:])
 	t.lines = t.lines[:head]
-	room := mostLines - head - len(foot) - ratioLines
+	room := mostLines - head - len(foot)
 	for i, own := range r.Tables {
 		if i == 0 && !own.Folded || verbose {
 			room -= t.table(ownTable(own), own.Title, room/2)
 		}
 	}
 	t.cells(room)
-	t.ratios()
+	if n := len(t.lines); n > 0 && t.lines[n-1] == "" && len(foot) > 0 && strings.HasPrefix(foot[0], "   Ratios") {
+		t.lines = t.lines[:n-1]
+	}
 	t.lines = append(t.lines, foot...)
 	_, err := io.WriteString(w, strings.TrimRight(strings.Join(t.lines, "\n"), "\n")+"\n")
 	return err
@@ -205,19 +208,20 @@ func (t *text) cells(room int) {
 	t.table(all, "", 0)
 }
 
-// ratioLines are what [text.ratios] takes at most.
-const ratioLines = 1
-
-// ratios says what ratios are to, under the table that has them.
+// ratios says what ratios are to, for the end of the table that has them.
 func (t *text) ratios() {
-	if !slices.ContainsFunc(t.r.Cells, func(c *analysis.Cell) bool { _, ok := c.Ratios[t.r.Headline]; return ok }) {
+	any, open, few := ratioKinds(t.r)
+	if !any {
 		return
 	}
-	if n := len(t.lines); n > 0 && t.lines[n-1] == "" {
-		t.lines = t.lines[:n-1]
+	note := "Ratios are to " + cmp.Or(t.r.Baseline, "the default") + " in the same block"
+	if open {
+		note += "; ~: no significant difference"
 	}
-	to := cmp.Or(t.r.Baseline, "the default")
-	t.line("", "   Ratios are to "+to+" in the same block; ~: no significant difference.")
+	if few {
+		note += "; (n 2): 2 pairs of trials, too few to compare"
+	}
+	t.prose("", "   ", note+".")
 	t.line("", "")
 }
 

@@ -25,7 +25,7 @@ func View() *analysis.View {
 		Question:  "How fast does content spread from seeders to leechers?",
 		Operation: [2]string{"leecher", "leechers"},
 		Headline:  func(*experiment.Plan) string { return "time_median" },
-		Axis: []string{"disseminate.nodes", "data.size", "disseminate.seeders", "link.rate", "disseminate.up", "link.delay",
+		Axis: []string{"disseminate.nodes", "data.size", "disseminate.seeders", "link.rate", "link.up", "link.delay",
 			"disseminate.slow"},
 		Compared: []string{"time_median", "time_last", "speed_median", "disk_last", "first_byte", "overhead", "system_cpu_per_gb", "node_rss_peak"},
 		Numbers:  []string{"time_median", "time_last", "ok_rate"},

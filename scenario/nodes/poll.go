@@ -109,8 +109,8 @@ func (p *Progress) why() string {
 	return p.Last.Trouble
 }
 
-// tells reports whether an answer leaves a mark.
-func (p *Progress) tells(a *Answer) bool {
+// leavesMark reports whether an answer is recorded as a mark.
+func (p *Progress) leavesMark(a *Answer) bool {
 	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 || a.Done && p.DoneAt == 0 ||
 		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 || a.Trouble != "" && a.Trouble != p.Last.Trouble
 }
@@ -222,7 +222,7 @@ func (t *Trial) poll(n *Node, starts int) {
 	a, err := t.actions.Poll(ctx, n)
 	end := t.Now()
 	t.Mu.Lock()
-	measure := t.Measured && err == nil && n.tells(&a)
+	measure := t.Measured && err == nil && n.leavesMark(&a)
 	t.Mu.Unlock()
 	if measure { // after the poll, which it must not make longer
 		a.Received, a.Sent = t.moved(n.Place)
@@ -252,7 +252,7 @@ func (t *Trial) poll(n *Node, starts int) {
 
 // saw takes the answer of a poll. With the lock.
 func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
-	if n.tells(&a) {
+	if n.leavesMark(&a) {
 		t.mark(n, start, end, a)
 		n.percent = max(n.percent, a.percent())
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -143,7 +144,7 @@ func (r *reading) lineShare(f *fit) analysis.Value {
 		if l := r.checks[t.ID]; l.WantRate > 0 && l.Rate > 0 {
 			rates = append(rates, l.Rate/8)
 		}
-		if x := t.Metrics["expansion"]; size(t.Info) == largest && x > 1 && writes(f.operation) {
+		if x := t.Metrics["expansion"]; size(t.Info) == largest && x > 1 && experiment.Writes(f.operation) {
 			expansions = append(expansions, x)
 		}
 	}
@@ -167,7 +168,7 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 		return none
 	}
 	equal := []string{f.operation}
-	if f.operation != "put" && writes(f.operation) {
+	if f.operation != "put" && experiment.Writes(f.operation) {
 		equal = append(equal, "put") // moves the same bytes
 	}
 	var base *fit
@@ -190,7 +191,7 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 		if rounds(f) {
 			rtt = r.checks[t.ID].RTT
 		}
-		if x := t.Metrics["expansion"]; writes(f.operation) && x > 0 {
+		if x := t.Metrics["expansion"]; experiment.Writes(f.operation) && x > 0 {
 			expansion = x
 		}
 		want := base.model.Predict(rtt, expansion*size(t.Info))

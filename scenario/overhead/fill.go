@@ -85,7 +85,7 @@ func memoryMetrics(in *scenario.Measured, put func(string, float64)) {
 			put(key, s.KaplanMeier(record.Duration, 0.5))
 		}
 	}
-	if held, told := in.Detail(record.DetailLoad, scenario.LoadHeld); told {
+	if held, known := in.Detail(record.DetailLoad, scenario.LoadHeld); known {
 		put("stored_objects", held+float64(o.Objects)/2)
 	}
 }

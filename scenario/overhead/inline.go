@@ -26,11 +26,6 @@ func sequential(c *analysis.Cell) bool {
 	return o.Concurrency <= 1 && o.Operation != "fill"
 }
 
-// writes are the operations that send a file's bytes to storage nodes.
-func writes(operation string) bool {
-	return slices.Contains([]string{"put", "put-durable", "put-dir", "update"}, operation)
-}
-
 // view remembers what several of its functions need of the same frame.
 type view struct{ last *reading }
 

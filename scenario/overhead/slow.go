@@ -12,7 +12,7 @@ import (
 
 // slowKey is what cells have in common among which a larger size takes longer.
 type slowKey struct {
-	link        experiment.Link
+	link        string // its key
 	operation   string
 	connections string
 	concurrency int
@@ -32,7 +32,7 @@ type slowest []slowTrial
 const slowTrials = 2
 
 func slowKeyOf(c experiment.Cell) slowKey {
-	return slowKey{c.Link, c.Overhead.Operation, c.Overhead.Connections, c.Overhead.Concurrency}
+	return slowKey{c.Link.Key(), c.Overhead.Operation, c.Overhead.Connections, c.Overhead.Concurrency}
 }
 
 // tooSlow skips a cell when operations of its size, or of smaller ones, have

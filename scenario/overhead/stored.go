@@ -57,9 +57,9 @@ func storedDetails(before, after *inventory) (all []record.Detail) {
 // inventories cost the servers.
 func storedMetrics(in *scenario.Measured, put func(string, float64)) {
 	grown := func(name string) float64 {
-		before, told := in.Detail(record.DetailHeldBefore, name)
+		before, known := in.Detail(record.DetailHeldBefore, name)
 		after, too := in.Detail(record.DetailHeldAfter, name)
-		if !told || !too {
+		if !known || !too {
 			return math.NaN()
 		}
 		return after - before

@@ -16,7 +16,7 @@ import (
 type peerPath struct {
 	block, place int
 	rate         experiment.BitRate
-	link         experiment.Link
+	link         string // its key
 }
 
 // checkPeer measures the path of one of the peers whose rate is not the cell's:
@@ -26,7 +26,7 @@ type peerPath struct {
 func (t *trial) checkPeer(ctx context.Context) error {
 	var own []int
 	for place := range t.Links.Rates {
-		if p := t.peers[place-1]; p.manner == system.Honest && p.rate != t.cell.Link.Rate {
+		if p := t.peers[place-1]; p.manner == system.Honest && p.rate != t.cell.Link.UpRate() {
 			own = append(own, place)
 		}
 	}
@@ -35,7 +35,7 @@ func (t *trial) checkPeer(ctx context.Context) error {
 	}
 	slices.Sort(own)
 	place := nodes.Draw(own, 1, scenario.MixSeed(t.site.Seed, "check", int64(t.Sink.Number)))[0]
-	path := peerPath{t.Sink.Number, place, t.peers[place-1].rate, t.cell.Link}
+	path := peerPath{t.Sink.Number, place, t.peers[place-1].rate, t.cell.Link.Key()}
 	check, done := t.checked[path]
 	if !done {
 		begun := t.Now()

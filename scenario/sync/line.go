@@ -84,7 +84,7 @@ func towardsNode(cell experiment.Cell, details []record.Detail, check *record.Li
 		case i < len(manners) && manners[i] != mannerHonest:
 		case rate <= 0:
 			unlimited = true
-		case rate == float64(cell.Link.Rate):
+		case rate == float64(cell.Link.UpRate()):
 			peers += rate * ours
 		default:
 			peers += rate * theirs
@@ -94,8 +94,11 @@ func towardsNode(cell experiment.Cell, details []record.Detail, check *record.Li
 	if !unlimited && peers > 0 {
 		wire = peers
 	}
-	if cell.Link.Rate > 0 {
-		wire = math.Min(wire, ours*float64(cell.Link.Rate))
+	if down := float64(cell.Link.DownRate()); down > 0 {
+		wire = math.Min(wire, ours*down)
+	}
+	if cell.Link.Regions != nil {
+		rtt = 0 // each peer has its own, and the nearest may send everything
 	}
 	return wire, rtt
 }

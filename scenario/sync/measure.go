@@ -107,16 +107,16 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	syncTimes(in, chain, serve, put)
 	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected, "commits": followerCommits,
 		"timeouts": followerTimedOut, "replay": followerReplay, "replay_cpu": followerReplayCPU} {
-		if v, told := of(name); told {
+		if v, known := of(name); known {
 			put(key, v)
 		}
 	}
-	if timedOut, told := of(followerTimedOut); told {
-		if failed, told := of(followerFailed); told {
+	if timedOut, known := of(followerTimedOut); known {
+		if failed, known := of(followerFailed); known {
 			put("rerequests", timedOut+failed)
 		}
 	}
-	if useful, told := of(followerUseful); told {
+	if useful, known := of(followerUseful); known {
 		delivered, _ := of(followerDelivered)
 		most, _ := of(followerMost)
 		put("peers_useful", useful)
@@ -131,7 +131,7 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	switch {
 	case serve.Outcome == record.OK:
 		put("ok_rate", 1)
-		if wire, told := of(followerWire); told {
+		if wire, known := of(followerWire); known {
 			put("wire_bytes", wire)
 		}
 	case serve.Outcome.Finished() || serve.Outcome == record.Deadline:

@@ -130,7 +130,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	put("disk_written", written)
 	if bytes > 0 {
 		put("write_amplification", written/bytes)
-		if wire, told := m["wire_bytes"]; told {
+		if wire, known := m["wire_bytes"]; known {
 			put("overhead", wire/bytes)
 		}
 	}

@@ -338,7 +338,7 @@ func (t *trial) peerDetails(shares map[string]system.PeerShare) (all []record.De
 		if p.rate > 0 {
 			return float64(p.rate)
 		}
-		return float64(t.cell.Link.Rate)
+		return float64(t.cell.Link.UpRate())
 	})
 	add(record.DetailPeerManner, func(p *peer) float64 { return mannerNumber(p.manner) })
 	return all

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -37,22 +36,7 @@ func (r *recorded) Jobs(jobs ...record.Job) error {
 	return r.TrialWriter.Jobs(jobs...)
 }
 
-func (r *recorded) Earlier() iter.Seq2[record.Job, error]       { return r.read.Jobs(r.ID()) }
-func (r *recorded) EarlierOps() iter.Seq2[record.Op, error]     { return r.read.Ops(r.ID()) }
-func (r *recorded) EarlierPolls() iter.Seq2[record.Poll, error] { return r.read.Polls(r.ID()) }
-func (r *recorded) EarlierEvents() iter.Seq2[record.Event, error] {
-	all, err := r.read.Events()
-	return func(yield func(record.Event, error) bool) {
-		if err != nil {
-			yield(record.Event{}, err)
-		}
-		for _, e := range all {
-			if e.Trial == r.ID() && !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
+func (r *recorded) Recorded() scenario.Measured { return scenario.Recorded(r.read, r.ID()) }
 
 // newRecorded is such a journal in a new run directory.
 func newRecorded(t testing.TB) *recorded {
@@ -244,10 +228,8 @@ func TestUploadOfManyObjects(t *testing.T) {
 // without the queue: quicker. It says how many are.
 func fill(t *testing.T, n *thin, j *recorded, until int) (stored int64) {
 	known := make([]bool, len(n.has))
-	for job, err := range j.Earlier() {
-		if err != nil {
-			t.Fatal(err)
-		}
+	in := j.Recorded()
+	for job := range in.Jobs {
 		if known[job.Object] = true; job.State == record.JobAccepted {
 			stored++
 		}

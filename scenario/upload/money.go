@@ -66,7 +66,7 @@ func per(v *big.Int, by *big.Rat) *big.Rat {
 // left reports whether contracts left the system's account during the test, of a system
 // that does not say what those had used: the test cost more than its totals say.
 func (l *loadTest) left() bool {
-	if l.endedTold {
+	if l.endedReported {
 		return false
 	}
 	for name, values := range l.values {

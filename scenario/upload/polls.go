@@ -59,10 +59,8 @@ func (p *polls) add(poll record.Poll) {
 // restore adds the polls of earlier sessions, and what was known before the first.
 func (p *polls) restore() error {
 	var paid []record.Reading
-	for e, err := range p.journal.EarlierEvents() {
-		if err != nil {
-			return err
-		}
+	in := p.journal.Recorded()
+	for e := range scenario.Stream(in.Events) {
 		if before := collect.Before(e); before != nil {
 			paid = before
 		}
@@ -70,14 +68,11 @@ func (p *polls) restore() error {
 	if paid != nil {
 		p.used.Add(paid)
 	}
-	for earlier, err := range p.journal.EarlierPolls() {
-		if err != nil {
-			return err
-		}
+	for earlier := range scenario.Stream(in.Polls) {
 		p.add(earlier)
 	}
 	p.restored = p.lastEnd
-	return nil
+	return in.Err()
 }
 
 // begin polls once, and goes on with that until the function that it returns is
@@ -203,7 +198,7 @@ func (w *readings) metrics() map[string]float64 {
 // bandwidth puts that of absolute bytes between two moments, in seconds, by [collect.Rate];
 // none where too few polls reported them, so that they may have come at another time.
 func (w *readings) bandwidth(from, to float64, put func(string, float64)) {
-	if v, _, _, ok := collect.Rate(w.told(w.values[system.ReadAbsolute]), from, to); ok {
+	if v, _, _, ok := collect.Rate(w.reported(w.values[system.ReadAbsolute]), from, to); ok {
 		put("absolute_bandwidth", v)
 	}
 }

@@ -174,7 +174,7 @@ func (t *trial) afterAccept(ctx context.Context, worker, object int) error {
 	case t.slotDurable(t.u):
 		return t.settle(ctx, worker, object)
 	}
-	t.pend(object)
+	t.pending <- object
 	return nil
 }
 

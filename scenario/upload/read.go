@@ -220,7 +220,7 @@ func (l *loadTest) stored() {
 	} else if from, to := l.began(), l.lastAt; l.objects.stored > 0 && to > from {
 		l.fileRate = l.fileBytes / (to - from)
 		l.row("storing", "", to-from)
-		if value, lo, hi, ok := collect.Rate(l.told(v), from, to); ok {
+		if value, lo, hi, ok := collect.Rate(l.reported(v), from, to); ok {
 			l.bandwidth(analysis.Point{Value: value, Lo: lo, Hi: hi})
 		}
 	}
@@ -244,9 +244,9 @@ func (l *loadTest) bandwidth(p analysis.Point) {
 // Where the system reports them with the absolute bytes, these count, without what waits in
 // buffers: accepted is not yet on servers.
 func (l *loadTest) onServers(poll int) (lo, hi float64) {
-	told := l.values[system.ReadFileBytes]
+	reported := l.values[system.ReadFileBytes]
 	if l.up == nil {
-		v, _ := latest(told, poll)
+		v, _ := latest(reported, poll)
 		return v, v
 	}
 	lo, hi = l.by(l.start[poll]).bytes, l.by(l.end[poll]).bytes
@@ -256,7 +256,7 @@ func (l *loadTest) onServers(poll int) (lo, hi float64) {
 		base = l.by(l.mid(first)).bytes
 	}
 	lo, hi = lo-base, hi-base
-	if poll >= len(told) || math.IsNaN(told[poll]) || l.calls["list"] { // a list is summed up at another moment
+	if poll >= len(reported) || math.IsNaN(reported[poll]) || l.calls["list"] { // a list is summed up at another moment
 		return lo, hi
 	}
 	buffered := func(poll int) float64 {
@@ -266,9 +266,9 @@ func (l *loadTest) onServers(poll int) (lo, hi float64) {
 		}
 		return v
 	}
-	v := told[poll] - buffered(poll)
-	if first >= 0 && !math.IsNaN(told[first]) {
-		v -= told[first] - buffered(first)
+	v := reported[poll] - buffered(poll)
+	if first >= 0 && !math.IsNaN(reported[first]) {
+		v -= reported[first] - buffered(first)
 	}
 	return min(v, lo), min(v, hi)
 }

@@ -18,19 +18,19 @@ import (
 // where it is missing. A reading is the state at some moment between the start and the
 // end of its poll, in seconds since the trial's epoch.
 type readings struct {
-	start, end  []float64
-	values      map[string][]float64
-	latency     []float64 // of all calls of a poll together; NaN: one failed, or was left out
-	timedOut    int64     // of those, polls with a call that timed out: they took that long at least
-	calls       map[string]bool
-	missed      int64               // polls of the schedule that were left out
-	failed      int64               // calls without an answer
-	trouble     []*trouble          // what was not answered, and what was not used
-	decimals    int                 // of the currency; −1: not known
-	first, last map[string]*big.Int // amounts of money
-	used        collect.Used
-	wealth      []entry
-	endedTold   bool // the system says what contracts that are over had used
+	start, end    []float64
+	values        map[string][]float64
+	latency       []float64 // of all calls of a poll together; NaN: one failed, or was left out
+	timedOut      int64     // of those, polls with a call that timed out: they took that long at least
+	calls         map[string]bool
+	missed        int64               // polls of the schedule that were left out
+	failed        int64               // calls without an answer
+	trouble       []*trouble          // what was not answered, and what was not used
+	decimals      int                 // of the currency; −1: not known
+	first, last   map[string]*big.Int // amounts of money
+	used          collect.Used
+	wealth        []entry
+	endedReported bool // the system says what contracts that are over had used
 }
 
 // entry is wallet and contracts at a poll: their sum is constant in a closed system.
@@ -94,8 +94,8 @@ func (w *readings) add(p *record.Poll) {
 	w.latency = append(w.latency, w.took(p))
 	w.used.Add(p.Readings)
 	wealth, moved, parts := new(big.Int), 0.0, 0
-	readings, told := collect.WithEnded(p.Readings)
-	w.endedTold = w.endedTold || told
+	readings, reported := collect.WithEnded(p.Readings)
+	w.endedReported = w.endedReported || reported
 	for _, r := range readings {
 		if r.Bad != "" {
 			w.troubled("reading not used", r.Name, absurdity(r.Bad), r.Bad, p.Start.Seconds())
@@ -238,11 +238,11 @@ func (w *readings) rate(v []float64, i, j int) (p analysis.Point) {
 	return p
 }
 
-// told are a reading's values in the form of package collect.
-func (w *readings) told(v []float64) (all []collect.Told) {
+// reported are a reading's values in the form of package collect.
+func (w *readings) reported(v []float64) (all []collect.Reported) {
 	for i, x := range v {
 		if !math.IsNaN(x) {
-			all = append(all, collect.Told{Start: w.start[i], End: w.end[i], Value: x})
+			all = append(all, collect.Reported{Start: w.start[i], End: w.end[i], Value: x})
 		}
 	}
 	return all

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -44,18 +46,16 @@ type restored struct {
 // it is asked by name, and where it cannot be asked either, that is put again: the
 // names are the same, and so are the bytes.
 func (t *trial) restore(ctx context.Context) error {
-	if err := t.polls.restore(); err != nil {
-		return t.errorf("read the polls of earlier sessions", err)
-	}
 	r := restored{refs: newHashes()}
-	if err := t.replay(&r); err != nil {
-		return err
+	err := t.polls.restore()
+	if err == nil {
+		err = t.replay(&r)
 	}
-	if err := t.sameData(r.recorded > 0); err != nil {
-		return err
+	if err == nil {
+		err = t.sameData(r.recorded > 0)
 	}
-	if r.recorded == 0 {
-		return nil
+	if err != nil || r.recorded == 0 {
+		return err
 	}
 	begun := time.Now()
 	what := fmt.Sprintf("%d accepted, taken as recorded because the system does not list what it has; %d in doubt, to be put again where they are not found by name", r.accepted, r.doubt)
@@ -78,10 +78,8 @@ func (t *trial) errorf(what string, err error) error {
 // sameData holds the data set against the one that the trial began with.
 func (t *trial) sameData(begun bool) error {
 	now := fmt.Sprintf("%d objects, fingerprint %s", t.set.Len(), t.set.Fingerprint())
-	for e, err := range t.sink.Journal.EarlierEvents() {
-		if err != nil {
-			return t.errorf("read the events of earlier sessions", err)
-		}
+	in := t.sink.Journal.Recorded()
+	for e := range scenario.Stream(in.Events) {
 		if e.Kind == eventData && e.What == whatSet {
 			if e.Detail != now {
 				return t.dataChanged(fmt.Sprintf("it was %s, and is %s", e.Detail, now))
@@ -89,8 +87,8 @@ func (t *trial) sameData(begun bool) error {
 			begun = true
 		}
 	}
-	if begun {
-		return nil
+	if err := in.Err(); err != nil || begun {
+		return err
 	}
 	if err := t.keepManifest(); err != nil {
 		return t.errorf("keep what the data set consists of", err)
@@ -111,15 +109,13 @@ func (t *trial) dataChanged(how string) error {
 
 // eachJob calls do for each object that something is recorded of.
 func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
-	for job, err := range t.sink.Journal.Earlier() {
-		if err != nil {
-			return t.errorf("read what is recorded of objects", err)
-		}
+	in := t.sink.Journal.Recorded()
+	for job := range scenario.Stream(in.Jobs) {
 		if err := do(int(job.Object), &job); err != nil {
 			return err
 		}
 	}
-	return nil
+	return in.Err()
 }
 
 // replay reads what earlier sessions have recorded.
@@ -137,16 +133,14 @@ func (t *trial) replay(r *restored) error {
 	if err != nil {
 		return err
 	}
-	for op, err := range t.sink.Journal.EarlierOps() {
-		if err != nil {
-			return t.errorf("read the operations of earlier sessions", err)
-		}
+	in := t.sink.Journal.Recorded()
+	for op := range scenario.Stream(in.Ops) {
 		t.tally.ended(op)
 		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
 			t.fetched[int(op.Object)] = time.Duration(op.Start)
 		}
 	}
-	return nil
+	return in.Err()
 }
 
 // states are those of objects whose job is over.
@@ -184,11 +178,12 @@ func (t *trial) enqueue() {
 	for i := range t.listed {
 		t.job(i).doubt = true
 	}
-	for i, j := range t.jobs {
+	for _, i := range slices.Sorted(maps.Keys(t.jobs)) {
+		j := t.jobs[i]
 		_, listed := t.listed[i]
 		switch {
 		case t.stored(i):
-			t.pending = append(t.pending, i)
+			t.pending <- i
 		case j.State == record.JobWaiting && !listed:
 			// When the attempt ended is not recorded; it took part of the pause
 			// at most. So retries are as far apart as if the session had not ended.
@@ -197,7 +192,6 @@ func (t *trial) enqueue() {
 			t.queue.later(i, 0)
 		}
 	}
-	slices.Sort(t.pending)
 }
 
 // reconcile compares what was recorded with what is there, has what is missing put

@@ -33,7 +33,7 @@ func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experimen
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
 	}
-	if problems := uploadUnfit(site.Use, system.Abilities(nodes[0]), cells); len(problems) > 0 {
+	if problems := unfit(system.Abilities(nodes[0]), cells); len(problems) > 0 {
 		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
 	}
 	return &runner{site: site, node: nodes[0].(system.Store)}, nil

@@ -68,20 +68,6 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 // does not wait for it: few, because the questions are load, too.
 const settlers = 4
 
-// pend has an accepted object looked at when its turn comes.
-func (t *trial) pend(object int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.pending = append(t.pending, object)
-	t.wakeSettlers()
-}
-
-// wakeSettlers is called with t.mu held.
-func (t *trial) wakeSettlers() {
-	close(t.pended)
-	t.pended = make(chan struct{})
-}
-
 // settling looks at accepted objects, in their order, while others are put. What
 // it returns waits until all have been looked at, upload.settle has passed since
 // the last was accepted, or ctx ends; where all is done once every object is
@@ -94,23 +80,20 @@ func (t *trial) settling(ctx context.Context) (end func() error) {
 	var group sync.WaitGroup
 	for worker := range settlers {
 		group.Go(func() {
-			for {
-				object, ok := t.nextPending(ctx)
-				if !ok {
-					return
-				}
-				if err := t.settle(ctx, worker, object); err != nil {
-					cancel(err)
-					return
+			for object := range t.pending {
+				switch err := context.Cause(ctx); {
+				case errors.Is(err, errSettled):
+					t.isLate(object)
+				case err == nil:
+					if err := t.settle(ctx, worker, object); err != nil {
+						cancel(err)
+					}
 				}
 			}
 		})
 	}
 	return func() error {
-		t.mu.Lock()
-		t.noMore = true
-		t.wakeSettlers()
-		t.mu.Unlock()
+		close(t.pending)
 		if t.u.Until == "accepted" {
 			cancel(nil)
 		}
@@ -119,13 +102,7 @@ func (t *trial) settling(ctx context.Context) (end func() error) {
 		over.Stop()
 		err := context.Cause(ctx)
 		cancel(nil)
-		if errors.Is(err, errSettled) {
-			t.mu.Lock()
-			t.late, t.pending = append(t.late, t.pending...), nil
-			t.mu.Unlock()
-			return nil
-		}
-		if t.u.Until == "accepted" && err == context.Canceled {
+		if errors.Is(err, errSettled) || t.u.Until == "accepted" && err == context.Canceled {
 			return nil
 		}
 		return err
@@ -137,25 +114,6 @@ func (t *trial) settleLeft() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return max(t.u.Settle.Std()-(t.sink.Now()-max(t.tally.last, t.began)), scenario.SettleBriefly)
-}
-
-// nextPending waits for an object to look at.
-func (t *trial) nextPending(ctx context.Context) (object int, ok bool) {
-	for ctx.Err() == nil {
-		t.mu.Lock()
-		if len(t.pending) > 0 {
-			object, t.pending = t.pending[0], t.pending[1:]
-			t.mu.Unlock()
-			return object, true
-		}
-		over, again := t.noMore, t.pended
-		t.mu.Unlock()
-		if over {
-			return 0, false
-		}
-		pause(ctx, -1, again)
-	}
-	return 0, false
 }
 
 // settleLate looks again at the objects that were not durable when the wait for

@@ -39,9 +39,7 @@ type trial struct {
 	unread  int                   // objects that were to be fetched and could not be asked for
 	suspect int                   // objects that this session could not verify
 	late    []int                 // accepted, and not durable when the wait for it ended
-	pending []int                 // accepted, to be looked at
-	pended  chan struct{}         // closed when that changes
-	noMore  bool                  // nothing will be accepted any more
+	pending chan int              // accepted, to be looked at; has room for all objects
 	tally   tally
 	recent  recentTimes
 	began   time.Duration // of this session, since the epoch
@@ -89,7 +87,7 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(), pre: r.trialNames(cell, seed),
 		log:  scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{},
-		tally: tally{first: -1}, pended: make(chan struct{}), recent: recentTimes{window: r.site.Steady},
+		tally: tally{first: -1}, pending: make(chan int, set.Len()), recent: recentTimes{window: r.site.Steady},
 	}
 	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())

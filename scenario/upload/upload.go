@@ -98,12 +98,12 @@ func (Scenario) Metrics() []record.Metric {
 }
 
 // Problems implements Scenario.
-func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return uploadUnfit(use, info.Can, cells)
+func (Scenario) Problems(_ experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
+	return unfit(info.Can, cells)
 }
 
-// uploadUnfit says why cells cannot be executed on a system with these abilities.
-func uploadUnfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+// unfit says why cells cannot be executed on a system with these abilities.
+func unfit(can []string, cells []experiment.Cell) []system.Problem {
 	for _, c := range cells {
 		if c.Data.Objects == 0 && c.Data.Directory == "" && c.Data.Trace == "" {
 			return []system.Problem{{What: "the scenario upload stores objects, and may not write to this system", Hint: "say allow: [write] if it may"}}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -50,59 +50,21 @@ func (l *ledger) Jobs(jobs ...record.Job) error {
 	return nil
 }
 
-func (l *ledger) Earlier() iter.Seq2[record.Job, error] {
+// Recorded implements scenario.Journal.
+func (l *ledger) Recorded() scenario.Measured {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []record.Job
-	for _, j := range l.jobs {
-		all = append(all, j)
-	}
-	slices.SortFunc(all, func(a, b record.Job) int { return int(a.Object - b.Object) })
-	return func(yield func(record.Job, error) bool) {
-		for _, j := range all {
-			if !yield(j, nil) {
-				return
-			}
-		}
-	}
-}
-
-func each[T any](all []T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, x := range all {
-			if !yield(x, nil) {
-				return
-			}
-		}
+	jobs := slices.SortedFunc(maps.Values(l.jobs), func(a, b record.Job) int { return int(a.Object - b.Object) })
+	return scenario.Measured{
+		Jobs: slices.Values(jobs), Ops: slices.Values(slices.Clone(l.ops)), Polls: slices.Values(slices.Clone(l.polls)), Events: slices.Values(slices.Clone(l.events)),
 	}
 }
 
 // measuredFrom is what the metrics of a load test are computed from.
 func measuredFrom(j scenario.Journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
-	unknown := math.NaN()
-	var err error
-	return &scenario.Measured{
-		Cell: cell, Load: load, Usage: scenario.Usage{SystemCPU: unknown, SystemRSSPeak: unknown, OthersBusy: unknown},
-		Ops: scenario.Sound(j.EarlierOps(), &err), Jobs: scenario.Sound(j.Earlier(), &err), Polls: scenario.Sound(j.EarlierPolls(), &err), Events: scenario.Sound(j.EarlierEvents(), &err),
-	}
-}
-
-func (l *ledger) EarlierOps() iter.Seq2[record.Op, error] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return each(slices.Clone(l.ops))
-}
-
-func (l *ledger) EarlierPolls() iter.Seq2[record.Poll, error] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return each(slices.Clone(l.polls))
-}
-
-func (l *ledger) EarlierEvents() iter.Seq2[record.Event, error] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return each(slices.Clone(l.events))
+	unknown, in := math.NaN(), j.Recorded()
+	in.Cell, in.Load, in.Usage = cell, load, scenario.Usage{SystemCPU: unknown, SystemRSSPeak: unknown, OthersBusy: unknown}
+	return &in
 }
 
 func (l *ledger) Poll(p record.Poll) error {
@@ -430,6 +392,47 @@ func TestUploadRetriesWithBackOff(t *testing.T) {
 		m := y.metrics
 		if m["attempts_per_object"] != 8 || !scenariotest.Near(m["success_rate"], 1.0/8) || m["failed"] != 0 || m["accepted"] != 1 {
 			t.Errorf("metrics %v", m)
+		}
+	})
+}
+
+// Sessions that are killed again and again do not use retries up: the pauses
+// between attempts are those of one session.
+func TestUploadBacksOffAcrossSessions(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, nil, uploadCell(1, 100, func(u *experiment.Upload) {
+			u.Retries, u.Backoff = 6, experiment.Duration(time.Minute)
+		}))
+		until := time.Now().Add(30 * time.Minute)
+		f := b.faulty(func(string, int) error {
+			if time.Now().Before(until) {
+				return system.ErrQuota
+			}
+			return nil
+		})
+		sessions := 0
+		for ; sessions < 1000; sessions++ {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, errCrash)
+			_, err := b.session(ctx)
+			cancel()
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+		}
+		if err := b.holds(); err != nil || b.ledger.count(record.JobDurable)+b.ledger.count(record.JobAccepted) != 1 || sessions < 100 {
+			t.Fatalf("after %d sessions: %v, %v", sessions, err, b.ledger.jobs)
+		}
+		want := []time.Duration{time.Minute, 5 * time.Minute, 10 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+		if len(f.begun) != len(want)+1 {
+			t.Fatalf("asked at %v", f.begun)
+		}
+		for i, pause := range want {
+			if took := f.begun[i+1] - f.begun[i]; took < pause || took > pause+10*time.Second {
+				t.Errorf("pause %d was %v, want %v", i+1, took, pause)
+			}
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 // given and no others, and counts what they deliver.
 type book struct {
 	mu    sync.Mutex
-	told  []*entry // in their order
+	named []*entry // in their order
 	other map[string]*syncer.PeerInfo
 	bans  []ban
 	round int // of syncing; see blame
@@ -49,14 +49,14 @@ type ban struct {
 func newBook(peers []string) *book {
 	b := &book{other: map[string]*syncer.PeerInfo{}}
 	for _, a := range peers {
-		b.told = append(b.told, &entry{address: a, info: syncer.PeerInfo{Address: a, FirstSeen: time.Now()}, out: -1})
+		b.named = append(b.named, &entry{address: a, info: syncer.PeerInfo{Address: a, FirstSeen: time.Now()}, out: -1})
 	}
 	return b
 }
 
 // of is the entry of a peer, or nil.
 func (b *book) of(address string) *entry {
-	for _, e := range b.told {
+	for _, e := range b.named {
 		if e.address == address {
 			return e
 		}
@@ -80,7 +80,7 @@ func (b *book) Peers() ([]syncer.PeerInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []syncer.PeerInfo
-	for _, e := range b.told {
+	for _, e := range b.named {
 		all = append(all, e.info)
 	}
 	return all, nil
@@ -138,7 +138,7 @@ func (b *book) Ban(address string, d time.Duration, reason string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bans = append(b.bans, ban{p, time.Now().Add(d), reason})
-	for _, e := range b.told {
+	for _, e := range b.named {
 		if a, err := netip.ParseAddrPort(e.address); err == nil && p.Contains(a.Addr()) {
 			e.banned, e.trouble = true, "banned: "+reason
 		}
@@ -200,7 +200,7 @@ func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	}
 	b.refused = err.Error()
 	var suspects, lost []*entry
-	for _, e := range b.told {
+	for _, e := range b.named {
 		if e.conn == nil || !e.conn.joined.Load() || e.out == b.round || timedOut && time.Since(e.useful) < least {
 			continue
 		}
@@ -257,7 +257,7 @@ func (b *book) dial(e *entry, m *metered, err error) {
 func (b *book) shares() (all []system.PeerShare, timedOut, failed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, e := range b.told {
+	for _, e := range b.named {
 		s := system.PeerShare{
 			Address: e.address, Blocks: int64(e.info.SyncedBlocks), Bytes: e.bytes, Busy: e.info.SyncDuration,
 			Requests: e.delivered + e.timedOut + e.failed, TimedOut: e.timedOut, Failed: e.failed, Trouble: e.trouble,

@@ -144,7 +144,7 @@ func (b *book) hopeless() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var why []string
-	for _, e := range b.told {
+	for _, e := range b.named {
 		if !e.banned && !strings.Contains(e.trouble, "different genesis") {
 			return ""
 		}

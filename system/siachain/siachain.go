@@ -49,7 +49,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version":    strings.Join([]string{chain.Version("go.sia.tech/core"), chain.Version("go.sia.tech/coreutils"), chain.Version("go.etcd.io/bbolt")}, ", "),
 		"subscriber": chain.Version("go.sia.tech/walletd/v2") + " on " + chain.Version("modernc.org/sqlite") + " (SQLite in Go, without C)",
 		"protocol":   "Sia gateway 2.0.0 over TCP",
-		"discovery":  "none: the fresh node is told its peers, peers know nobody",
+		"discovery":  "none: the fresh node is given its peers, peers know no others",
 	}
 	c := &cluster{d: d}
 	if c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {

@@ -156,18 +156,23 @@ func (d *daemon) announce(ctx context.Context) error {
 const announceAgain = 20 * time.Second
 
 // awaitKnown waits until the renter knows all hosts, and has them announce themselves
-// again each time it has waited so long for nothing.
+// again each time it has waited so long without success.
 func (n *node) awaitKnown(ctx context.Context, hosts []*daemon, again time.Duration) error {
 	announced := time.Now()
+	var refused error // a host whose only coins are in the lost announcement may spend them again after 40 blocks
 	return sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
 		var known hostsAnswer
 		err := n.api.Get(ctx, "/hostdb/active", nil, &known)
 		ok := len(known.Hosts) >= len(hosts)
 		if err == nil && !ok && time.Since(announced) > again {
-			err = each(hosts, func(h *daemon) error { return h.announce(ctx) })
+			refused = each(hosts, func(h *daemon) error { return h.announce(ctx) })
 			announced = time.Now()
 		}
-		return ok, fmt.Sprintf("%d of %d known", len(known.Hosts), len(hosts)), err
+		state := fmt.Sprintf("%d of %d known", len(known.Hosts), len(hosts))
+		if refused != nil {
+			state += ", announcing again: " + refused.Error()
+		}
+		return ok, state, err
 	})
 }
 

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// named is a host of which nothing but the name is asked.
+type named struct {
+	testbed.Host
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+// Storage nodes send at one rate and receive at another, and a round trip between two
+// regions is that of the pair, also while a fault cuts hosts off.
+func TestAsymmetricLinksAndRegions(t *testing.T) {
+	const ms = time.Millisecond
+	plan := swarmPlan(t, `
+scenario: disseminate
+systems: [bittorrent]
+data: {size: 512KiB}
+link: {rate: 40Mbit, up: 10Mbit, jitter: 4ms, loss: 1%, queue: 100kB, regions: [{between: [near, far], rtt: 60ms}, {between: near, rtt: 2ms}]}
+disseminate: {nodes: 3}
+`)
+	hosts := []testbed.Host{named{name: "a"}, named{name: "b"}, named{name: "c"}}
+	r := &run{plan: plan, client: named{name: "client"}, sites: map[string]*site{"s": {hosts: hosts[:1]}}}
+	spec := r.shapeSpec(&site{hosts: hosts}, plan.Cells[0])
+	up, down := link.Params{Rate: 10e6, Queue: 100e3}, link.Params{Rate: 40e6, Queue: 100e3}
+	if spec.Up["b"] != up || spec.Down["b"] != down || !spec.Changes || len(spec.Pairs) != 6 {
+		t.Errorf("shapes %+v", spec)
+	}
+	far, near := link.Params{Delay: 30 * ms, Jitter: 4 * ms, Loss: 0.01}, link.Params{Delay: ms, Jitter: ms, Loss: 0.01}
+	if spec.Pairs[link.Pair{"a", "b"}] != far || spec.Pairs[link.Pair{"b", "a"}] != far || spec.Pairs[link.Pair{"c", "a"}] != near {
+		t.Errorf("pairs %+v", spec.Pairs)
+	}
+	cut := changed(spec, hosts, scenario.NetworkChange{Apart: []int{1}})
+	far.Loss = 1
+	if cut.Pairs[link.Pair{"c", "b"}] != far || cut.Pairs[link.Pair{"a", "c"}] != near || spec.Pairs[link.Pair{"b", "c"}].Loss != 0.01 {
+		t.Errorf("cut off: %+v, before: %+v", cut.Pairs, spec.Pairs)
+	}
+
+	// One system: the client is in the first region, the system in the second.
+	cell := experiment.Cell{System: "s", Link: plan.Cells[0].Link, Overhead: &experiment.Overhead{Operation: "put"}}
+	spec = r.shapeSpec(r.sites["s"], cell)
+	far.Loss = 0.01
+	if spec.Up["a"] != up || spec.Down["a"] != down || len(spec.Up) != 1 || len(spec.Pairs) != 2 || spec.Pairs[link.Pair{"client", "a"}] != far {
+		t.Errorf("a client and a system: %+v", spec)
+	}
+	if from, to := r.measuredPath(r.sites["s"], cell, 1); from.Name() != "client" || to.Name() != "a" {
+		t.Errorf("what a put needs is measured from %s to %s", from.Name(), to.Name())
+	}
+	cell.Overhead = &experiment.Overhead{Operation: "get"}
+	if from, _ := r.measuredPath(r.sites["s"], cell, 1); from.Name() != "a" {
+		t.Errorf("what a get needs is measured from %s", from.Name())
+	}
+}
+
+// Round trips of pairs need the emulator that knows pairs.
+func TestRegionsChooseTheEmulator(t *testing.T) {
+	cfg := swarmConfig(t, 4, "")
+	cfg.Plan.Cells[0].Link.Regions = experiment.Regions{{Table: "ibm-cloud"}}
+	for emulator, refused := range map[string]bool{"auto": false, "tun": false, "netem": true} {
+		cfg.Plan.Experiment.Link.Emulator = emulator
+		if got := Blocking(checkLinks(t.Context(), cfg)); len(got) > 0 != refused || !refused && testbedOptions(cfg).Emulate != "tun" {
+			t.Errorf("%s: %+v", emulator, got)
+		}
+	}
+}
+
+// linksOf are the link checks of a run.
+func linksOf(t *testing.T, dir string) []record.LinkCheck {
+	t.Helper()
+	db, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	all, err := db.Links()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The link is measured in the direction in which a cell's bytes go.
+func TestDirectionsAreMeasured(t *testing.T) {
+	needTUN(t)
+	plan := memPlan(t, `
+scenario: overhead
+systems: [mem]
+data: {size: 1kB}
+link: {up: 10Mbit, down: 40Mbit, tolerance: 20%}
+overhead: {operation: [put, get], count: 1}
+repetitions: 1
+warmup: 0
+limits: {others: none, machine: none}
+skip: [machine]
+`)
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	rates := map[string]float64{}
+	for _, l := range linksOf(t, dir) {
+		t.Logf("%+v", l)
+		rates[l.From] = l.Rate
+	}
+	if ratio := rates["client"] / rates["mem"]; len(rates) != 2 || math.Abs(ratio-4) > 1 {
+		t.Errorf("rates by sender %v", rates)
+	}
+}
+
+// Two pairs of nodes have the round trips of their regions.
+func TestRegionsAreMeasured(t *testing.T) {
+	var near, far record.LinkCheck
+	s := &swarm{trial: func(ctx context.Context, s *swarm, _ experiment.Cell, _ scenario.Sink) (err error) {
+		if near, err = s.site.Network.Check(ctx, 0, 2); err == nil {
+			far, err = s.site.Network.Check(ctx, 0, 1)
+		}
+		return err
+	}}
+	_, dir := s.run(t, `
+scenario: disseminate
+systems: [bittorrent]
+data: {size: 512KiB}
+link: {up: 10Mbit, down: 40Mbit, regions: [{between: [near, far], rtt: 80ms}, {between: near, rtt: 20ms}], tolerance: 20%}
+disseminate: {nodes: 3}
+repetitions: 1
+warmup: 0
+limits: {others: none, machine: none}
+skip: [machine]
+`)
+	t.Logf("near %+v, far %+v", near, far)
+	if ratio := far.RTT / near.RTT; math.Abs(ratio-4) > 1 || !(far.Rate > 5e6 && far.Rate < 10e6) {
+		t.Errorf("near %+v, far %+v", near, far)
+	}
+	for _, l := range linksOf(t, dir) {
+		if l.WantRTT != 0.08 && l.WantRTT != 0.02 && l.WantRTT != 0 {
+			t.Errorf("the engine checked %+v", l)
+		}
+	}
+}
