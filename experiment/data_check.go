@@ -5,10 +5,6 @@ import (
 	"slices"
 )
 
-// loads reports whether the scenario is one of those whose single trial goes on
-// for as long as it takes.
-func (e *Experiment) loads() bool { return e.Scenario == "upload" || e.Scenario == "collect" }
-
 // sources are the keys of data that say where sizes come from.
 var sources = []string{"size", "mix", "spread", "directory", "trace"}
 

@@ -199,9 +199,11 @@ func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
 		v.SetZero()
 		return
 	case f.typ.Kind() == reflect.Map:
-		// Options of a system: read once the system is known.
+		// Options of a system, which may be secrets, are read once the system is known.
 		for _, e := range n.entries {
-			e.value.hide()
+			if f.key != "override" {
+				e.value.hide()
+			}
 		}
 		if n.kind != mappingNode {
 			n.hide()
@@ -228,11 +230,8 @@ func (d *decoder) unit(path string, n *node, name string, err error) {
 	if err == nil {
 		return
 	}
-	msg, hint := err.Error(), ""
-	if u, ok := err.(*unitError); ok {
-		msg, hint = u.msg, u.hint
-	}
-	d.fail(path, n, hint, "%s: %s", name, msg)
+	wrong := err.(*unitError)
+	d.fail(path, n, wrong.hint, "%s: %s", name, wrong.msg)
 }
 
 // elements are the entries of the list n; a single value is a list of one. A --set
@@ -272,7 +271,7 @@ func (d *decoder) axis(n, key *node, v reflect.Value, f field, path string) {
 		v.Set(values.Index(0))
 	}
 	if values.Len() > 1 {
-		d.factors[path] = encode(values)
+		d.factors[path], _ = json.Marshal(values.Interface()) // all types of the format are written
 	}
 }
 
@@ -305,14 +304,6 @@ func (d *decoder) levels(n, key *node, f field, path string) reflect.Value {
 		values = reflect.Append(values, value)
 	}
 	return values
-}
-
-func encode(v reflect.Value) json.RawMessage {
-	b, err := json.Marshal(v.Interface())
-	if err != nil {
-		panic(fmt.Sprintf("experiment: %v: %v", v.Type(), err)) // all types of the format are written
-	}
-	return b
 }
 
 func (d *decoder) list(n *node, v reflect.Value, f field, path string) {

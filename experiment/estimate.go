@@ -39,14 +39,14 @@ func (p *Plan) estimate() {
 	p.skipLong()
 	for _, c := range p.Cells {
 		seconds += c.Estimate.Seconds
-		if !e.loads() && e.Sync == nil {
+		if !e.LoadTest() && e.Sync == nil {
 			seconds += aroundTrial // beside the least that a load test takes it is nothing that is sure
 		}
 		bytes += c.Estimate.Bytes
 	}
 	blocks := float64(p.Warmup + p.Blocks)
 	step := 0.1
-	if e.loads() {
+	if e.LoadTest() {
 		step = 0.0001
 	}
 	setup := 0.0
@@ -55,7 +55,7 @@ func (p *Plan) estimate() {
 		switch {
 		case e.Sync != nil:
 			setup += p.syncSetup(s.Name)
-		case s.Mode != "start" || e.loads():
+		case s.Mode != "start" || e.LoadTest():
 		case swarm > 0:
 			setup += float64(swarm) * startNode
 		default:

@@ -90,7 +90,7 @@ func (d *decoder) check(e *Experiment) {
 // loadSection gives a load test without a section of its own all defaults: each
 // key of it has one. The other scenarios need a section in the file.
 func (d *decoder) loadSection(e *Experiment) {
-	if !e.loads() || d.at[e.Scenario] != nil {
+	if !e.LoadTest() || d.at[e.Scenario] != nil {
 		return
 	}
 	v := reflect.ValueOf(e).Elem()
@@ -165,7 +165,7 @@ func (d *decoder) length(e *Experiment, cells []Cell) {
 
 func (d *decoder) repetitions(e *Experiment) {
 	r := &e.Repetitions
-	if e.loads() {
+	if e.LoadTest() {
 		if d.at["repetitions"] == nil {
 			r.Min, r.Max = 1, 1
 		}

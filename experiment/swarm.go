@@ -6,78 +6,56 @@ import (
 	"time"
 )
 
-// fluidBound is the least time, in seconds, in which size bytes can reach all l
-// leechers from the seeders, if every node sends and receives without pause and
-// nothing is sent in vain:
+// SlowLeechers is how many of l leechers are slow: their share, rounded up to a
+// whole one.
+func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share)) }
+
+// LoadLine is the least time, in seconds, in which all leechers can have the content, if
+// every node sends and receives without pause and nothing is sent in vain. payload is what
+// of a rate on the wire, in bit/s, is payload; it is not asked about unlimited links. The
+// line holds for trials without faults in which all leechers begin together. It is 0 where
+// nothing is limited.
+func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
+	return c.LoadLineOf(c.Disseminate.Leechers(), payload)
+}
+
+// LoadLineOf is likewise that of any n of the l leechers: the copies of n, and the n-th
+// fastest of the links, while all nodes send. For n = l it is
 //
 //	max(b / Σ up of the seeders, b / slowest down of a leecher, l·b / Σ up of all)
 //
 // (Mundinger, Weber, Weiss: Optimal scheduling of peer-to-peer file
 // dissemination, J. Scheduling 11, 2008; Kumar, Ross: Peer-assisted file
 // distribution, HotWeb 2006, who show that it is reached in the fluid limit).
-// Rates are payload, bit/s; 0 is unlimited. +Inf is never returned: a rate that
-// is unlimited makes its term 0.
-//
-// That is for n = l. For fewer it is the least time in which any n of the leechers can
-// have the content: the copies of n, and the n-th fastest of the links, while all nodes
-// send.
-func fluidBound(n int, size int64, seedersUp, leechersUp, leechersDown []float64) float64 {
+func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	if n <= 0 {
 		return 0
 	}
-	bits := float64(size) * 8
-	seed, all := 0.0, 0.0
-	for _, r := range seedersUp {
-		seed += unlimited(r)
-	}
-	for _, r := range leechersUp {
-		all += unlimited(r)
-	}
-	all += seed
-	downs := make([]float64, 0, len(leechersDown))
-	for _, r := range leechersDown {
-		downs = append(downs, unlimited(r))
-	}
-	slices.Sort(downs)
-	return max(bits/seed, bits/downs[len(downs)-n], float64(n)*bits/all)
-}
-
-// SlowLeechers is how many of l leechers are slow: their share, rounded up to a
-// whole one.
-func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share)) }
-
-// LoadLine is the [fluidBound] of the cell, in seconds: the least time in which
-// all leechers can have the content. payload is what of a rate on the wire, in
-// bit/s, is payload; it is not asked about unlimited links. The line holds for
-// trials without faults in which all leechers begin together. It is 0 where
-// nothing is limited.
-func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
-	return c.LoadLineOf(c.Disseminate.Leechers(), payload)
-}
-
-// LoadLineOf is likewise that of the first n leechers, the [fluidBound].
-func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
-	d := c.Disseminate
+	d, l := c.Disseminate, c.Disseminate.Leechers()
 	rate := func(rates ...BitRate) float64 {
 		for _, r := range rates { // the first that is given
 			if r != 0 {
 				return payload(float64(r))
 			}
 		}
-		return 0
+		return math.Inf(1)
 	}
-	l := d.Leechers()
+	seed, all, downs := 0.0, 0.0, make([]float64, l)
+	for range d.Seeders {
+		seed += rate(c.Link.UpRate())
+	}
 	slow := SlowLeechers(l, d.Slow)
-	up, down := make([]float64, l), make([]float64, l)
-	for i := range l {
+	for i := range downs {
+		up, down := rate(c.Link.UpRate()), rate(c.Link.DownRate())
 		if i < slow {
-			up[i], down[i] = rate(d.SlowUp, c.Link.UpRate()), rate(d.SlowDown, c.Link.DownRate())
-		} else {
-			up[i], down[i] = rate(c.Link.UpRate()), rate(c.Link.DownRate())
+			up, down = rate(d.SlowUp, c.Link.UpRate()), rate(d.SlowDown, c.Link.DownRate())
 		}
+		all += up
+		downs[i] = down
 	}
-	seeders := slices.Repeat([]float64{rate(c.Link.UpRate())}, d.Seeders)
-	return fluidBound(n, int64(c.Data.Size), seeders, up, down)
+	slices.Sort(downs)
+	bits := float64(c.Data.Size) * 8
+	return max(bits/seed, bits/downs[l-n], float64(n)*bits/(all+seed))
 }
 
 // What [Cell.PollEvery] keeps to.

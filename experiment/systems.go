@@ -251,6 +251,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		p := path + ".override." + en.key.text
 		f := tab.field(en.key.text)
 		if f == nil || !f.axis || f.compound() {
+			en.value.hide()
 			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}
@@ -261,7 +262,6 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		v := reflect.New(f.typ).Elem()
 		one := *f
 		one.axis = false
-		en.value.show()
 		if !d.scalar(en.value, v, one, p) {
 			continue
 		}

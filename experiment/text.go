@@ -70,12 +70,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 
 // settings are the keys of a section that differ from their defaults, or are factors.
 func (e *Experiment) settings(section string) string {
-	v := reflect.ValueOf(e).Elem()
-	f := tableOf(v.Type()).field(section)
-	if f == nil {
-		return ""
-	}
-	return strings.Join(e.settingsOf(reflect.Indirect(v.Field(f.index)), section+"."), ", ")
+	v := reflect.Indirect(cellField(reflect.ValueOf(e).Elem(), section))
+	return strings.Join(e.settingsOf(v, section+"."), ", ")
 }
 
 func (e *Experiment) settingsOf(v reflect.Value, prefix string) (parts []string) {

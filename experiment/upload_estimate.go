@@ -65,30 +65,19 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 // EstimateText is the estimate in words: "2.7 s and 151 MB of file bytes", "at
 // least 3 h 03 min and …", or why there is none.
 func (p *Plan) EstimateText() string {
-	if e := &p.Experiment; e.Sync != nil && e.attached() {
-		return "until the node is in sync, for at most " + e.Limits.Deadline.String()
-	}
-	return p.Estimate.text(contentOf(&p.Experiment))
-}
-
-// contentOf is what kind of bytes an experiment counts.
-func contentOf(e *Experiment) string {
-	if e.Scenario == "sync" {
-		return "chain"
-	}
-	return "file"
-}
-
-// text is the estimate in words, of so called bytes.
-func (e Estimate) text(content string) string {
-	took, moved := e.Bound.text(e.Seconds, e.Bytes)
+	e := &p.Experiment
+	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
 	switch {
-	case e.Bound == Unknown:
+	case e.Sync != nil && e.attached():
+		return "until the node is in sync, for at most " + e.Limits.Deadline.String()
+	case p.Estimate.Bound == Unknown:
 		return "unknown: the data set is read when the run begins"
-	case e.Bound == Open:
+	case p.Estimate.Bound == Open:
 		return "goes on until it is interrupted or an exit condition fires"
-	case e.Bytes == 0:
+	case p.Estimate.Bytes == 0:
 		return took
+	case e.Sync != nil:
+		return took + " and " + moved + " of chain bytes"
 	}
-	return took + " and " + moved + " of " + content + " bytes"
+	return took + " and " + moved + " of file bytes"
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"net/http"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // cluster implements system.Chains.
@@ -31,35 +34,65 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 	if c.d.Cache == "" {
 		return system.Chain{}, errors.New("sia-chain: the deployment has no cache directory, in which a chain is kept")
 	}
-	if err := os.MkdirAll(c.d.Cache, 0o755); err != nil {
-		return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
-	}
-	var made system.Chain
-	if err := c.work(ctx, task{Do: "make", Cache: c.d.Cache, Spec: spec}, func(p progress) {
-		switch {
-		case p.Chain != nil:
-			made = *p.Chain
-		case p.Say != "":
-			say(p.Say)
+	var made state
+	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec has the same blocks on each machine
+		if err := h.Files().MkdirAll(c.d.Cache, 0o755); err != nil {
+			return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
 		}
-	}); err != nil {
-		return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
+		var err error
+		if made, err = c.work(ctx, h, task{Do: "make", Cache: c.d.Cache, Spec: spec}, say); err != nil {
+			return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
+		}
 	}
-	return made, nil
+	return *made.Chain, nil
 }
 
 // Replay implements system.Replayer.
-func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (done system.Replayed, err error) {
+func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (_ system.Replayed, err error) {
 	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Peers: what.Peers}
 	if t.Settings, err = own(what.Settings, false); err != nil {
-		return done, err
+		return system.Replayed{}, err
 	}
-	if err := c.work(ctx, t, func(p progress) {
-		if p.Replayed != nil {
-			done = *p.Replayed
+	s, err := c.work(ctx, c.d.Hosts[0], t, func(string) {})
+	if err != nil {
+		return system.Replayed{}, fmt.Errorf("sia-chain: replay: %w", err)
+	}
+	return *s.Replayed, nil
+}
+
+// workPoll is how often a process is asked how far its work is.
+const workPoll = 100 * time.Millisecond
+
+// work has a process of ours on a host do a task that has an end, and ends the
+// process. s is its last state, with what came of the task.
+func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (s state, err error) {
+	if ctx.Err() != nil {
+		return s, context.Cause(ctx)
+	}
+	n, err := member.NewEmbedded(ctx, c.d, name, h, t.Do, 0)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, n.Stop(context.WithoutCancel(ctx))) }()
+	if err := n.Run(ctx, t.flag()); err != nil {
+		return s, err
+	}
+	for said := ""; ; {
+		s = state{}
+		if err := n.Call(ctx, http.MethodGet, statePath, nil, &s); err != nil {
+			return s, err
 		}
-	}); err != nil {
-		return done, fmt.Errorf("sia-chain: replay: %w", err)
+		switch {
+		case s.Failed != "":
+			return s, errors.New(s.Failed)
+		case s.Chain != nil || s.Replayed != nil:
+			return s, nil
+		case s.Say != said:
+			said = s.Say
+			say(said)
+		}
+		if !member.Sleep(ctx, workPoll) {
+			return s, context.Cause(ctx)
+		}
 	}
-	return done, nil
 }

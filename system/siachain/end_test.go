@@ -187,7 +187,7 @@ func TestPeersThatSync(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (task{Chain: short.Dir, Dir: part, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
+	if _, err := (task{Chain: short.Dir, Dir: part, settings: set}).replay(systemtest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	listen := systemtest.FreeAddress(t)

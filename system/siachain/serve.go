@@ -23,6 +23,9 @@ const statePath = "/state"
 type state struct {
 	Failed    string            `json:",omitempty"` // why it cannot do its task
 	Following *system.Following `json:",omitempty"` // of a fresh node
+	Say       string            `json:",omitempty"` // how far a task is that has an end
+	Chain     *system.Chain     `json:",omitempty"` // that was made
+	Replayed  *system.Replayed  `json:",omitempty"`
 }
 
 // task is what a process is to do: its flag --task, as JSON.
@@ -65,26 +68,10 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	if err != nil {
 		return err
 	}
-	switch t.Do {
-	case "make":
-		return t.once(stdout, func(say func(progress)) error { return t.make(ctx, say) })
-	case "replay":
-		return t.once(stdout, func(say func(progress)) error { return t.replay(ctx, say) })
-	case "serve", "follow":
-		return t.node(ctx, control, stdout)
+	if control == "" || t.Do == "follow" && t.Dir == "" {
+		return errors.New("sia-chain: --control, or Dir of a --task to follow, is missing")
 	}
-	return fmt.Errorf("sia-chain: a task is to make, replay, serve or follow, not %q", t.Do)
-}
-
-// once does what has an end, and reports on stdout.
-func (task) once(stdout io.Writer, do func(say func(progress)) error) error {
-	out := json.NewEncoder(stdout)
-	say := func(p progress) { _ = out.Encode(p) } // who reads has gone: the work is ended soon
-	err := do(say)
-	if err != nil {
-		say(progress{Error: err.Error()})
-	}
-	return err
+	return t.node(ctx, control, stdout)
 }
 
 // doer is what a process does until it is closed.
@@ -93,28 +80,27 @@ type doer interface {
 	close() error
 }
 
-// node serves the control API, and does the task until ctx ends. When the
+// node serves the control API, and does the task, until ctx ends. When the
 // task cannot be done, the API reports why, and the process waits to be ended.
 func (t task) node(ctx context.Context, address string, stdout io.Writer) error {
-	if address == "" || t.Listen == "" || t.Chain == "" || t.Do == "follow" && t.Dir == "" {
-		return errors.New("sia-chain: --control, or Listen, Chain or Dir of --task, is missing")
-	}
 	control, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
 	defer control.Close()
-	// before the store is opened, which takes time: peers may already know the address
-	gateway, err := (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen)
-	if err != nil {
-		return fmt.Errorf("sia-chain: %w", err)
+	var gateway net.Listener
+	if t.Listen != "" {
+		// before the store is opened, which takes time: peers may already know the address
+		if gateway, err = (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen); err != nil {
+			return fmt.Errorf("sia-chain: %w", err)
+		}
+		defer gateway.Close()
 	}
-	defer gateway.Close()
 	d, err := t.begin(gateway)
 	if err != nil {
 		d = failed{err}
 	}
-	fmt.Fprintf(stdout, "sia-chain: %s at %s, control at http://%s/\n", t.Do, t.Listen, address)
+	fmt.Fprintf(stdout, "sia-chain: %s, control at http://%s/\n", t.Do, address)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+member.HealthPath, func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
@@ -133,13 +119,28 @@ func (t task) node(ctx context.Context, address string, stdout io.Writer) error 
 }
 
 func (t task) begin(gateway net.Listener) (doer, error) {
-	c, err := chain.Open(t.Chain)
-	if err != nil {
-		return nil, err
+	switch t.Do {
+	case "make":
+		return work(func(ctx context.Context, say func(string)) (s state, err error) {
+			s.Chain, err = t.make(ctx, say)
+			return s, err
+		}), nil
+	case "replay":
+		return work(func(ctx context.Context, _ func(string)) (s state, err error) {
+			s.Replayed, err = t.replay(ctx)
+			return s, err
+		}), nil
 	}
+	c, err := chain.Open(t.Chain)
 	switch {
+	case err != nil:
+		return nil, err
+	case gateway == nil:
+		return nil, errors.New("sia-chain: Listen of --task is missing")
 	case t.Do == "follow":
 		return t.follow(c, gateway)
+	case t.Do != "serve":
+		return nil, fmt.Errorf("sia-chain: a task is to make, replay, serve or follow, not %q", t.Do)
 	case t.Manner == system.Honest:
 		return t.serve(c, gateway)
 	case t.Manner == system.Silent || t.Manner == system.Stranger:

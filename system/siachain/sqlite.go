@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -33,13 +32,9 @@ func registerSQLite() error {
 // pureGo opens data source names that are written for go-sqlite3.
 type pureGo struct{ driver.Driver }
 
-// pragmas are the parameters of go-sqlite3 that walletd uses.
-var pragmas = map[string]string{
-	"_busy_timeout":  "busy_timeout",
-	"_foreign_keys":  "foreign_keys",
-	"_journal_mode":  "journal_mode",
-	"_secure_delete": "secure_delete",
-	"_cache_size":    "cache_size",
+// pragmas are the parameters of go-sqlite3 that walletd uses: _NAME sets the pragma NAME.
+func pragmas() []string {
+	return []string{"_busy_timeout", "_foreign_keys", "_journal_mode", "_secure_delete", "_cache_size"}
 }
 
 // Open implements driver.Driver.
@@ -57,19 +52,13 @@ func translate(name string) (string, error) {
 	if !found {
 		return name, nil
 	}
-	given, err := url.ParseQuery(query)
-	if err != nil {
-		return "", err
-	}
 	var out []string
-	for parameter, values := range given {
-		pragma, known := pragmas[parameter]
-		if !known {
-			return "", fmt.Errorf("sqlite: the parameter %q of %s is not known here", parameter, path)
+	for parameter := range strings.SplitSeq(query, "&") {
+		key, value, _ := strings.Cut(parameter, "=")
+		if !slices.Contains(pragmas(), key) {
+			return "", fmt.Errorf("sqlite: the parameter %q of %s is not known here", key, path)
 		}
-		for _, v := range values {
-			out = append(out, fmt.Sprintf("_pragma=%s(%s)", pragma, url.QueryEscape(v)))
-		}
+		out = append(out, fmt.Sprintf("_pragma=%s(%s)", key[1:], value))
 	}
 	slices.Sort(out) // busy_timeout comes first, before what may have to wait
 	return path + "?" + strings.Join(out, "&"), nil

@@ -78,8 +78,7 @@ func TestIndexIsRight(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 2 {
-				var done system.Replayed
-				err := task{Chain: c.Dir, Dir: dir, settings: set}.replay(systemtest.Context(t), func(p progress) { done = *p.Replayed })
+				done, err := task{Chain: c.Dir, Dir: dir, settings: set}.replay(systemtest.Context(t))
 				if err != nil || done.Blocks != int64(300*(1-i)) {
 					t.Fatalf("replay %d: %+v, %v", i, done, err)
 				}
@@ -156,12 +155,28 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
+func TestTasksThatCannotBeDone(t *testing.T) {
+	for _, what := range []task{
+		{Do: "dance"}, {Do: "serve", Chain: "/nowhere", Listen: systemtest.FreeAddress(t)}, {Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
+		{Do: "make", Cache: "/proc/nowhere", Spec: chain.Spec{Blocks: 1, Form: "v2"}},
+	} {
+		d, err := what.begin(nil)
+		if err != nil {
+			continue
+		}
+		d.close()
+		if d.state().Failed == "" {
+			t.Errorf("%+v: no error", what)
+		}
+	}
+}
+
 func TestBadArguments(t *testing.T) {
 	for _, args := range [][]string{
-		nil, {"serve"}, {"--task=no JSON"}, {`--task={"Do":"dance"}`}, {`--task={"Do":"serve"}`},
+		nil, {"serve"}, {"--task=no JSON"}, {`--task={"Do":"serve"}`},
 		{"--control=127.0.0.1:0", `--task={"Do":"follow","Listen":"127.0.0.1:0","Chain":"x"}`},
-		{`--task={"Do":"serve","Settings":{"no_such":"1"}}`}, {`--task={"Do":"serve","Settings":{"sync_interval":"0s"}}`},
-		{`--task={"Do":"replay","Chain":"/nowhere","Dir":"/nowhere"}`}, {`--task={"Do":"make","Cache":"/proc/nowhere","Spec":{"blocks":1,"form":"v2"}}`},
+		{"--control=127.0.0.1:0", `--task={"Do":"serve","Settings":{"no_such":"1"}}`},
+		{"--control=127.0.0.1:0", `--task={"Do":"serve","Settings":{"sync_interval":"0s"}}`},
 	} {
 		if err := (System{}).Serve(systemtest.Context(t), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
@@ -192,12 +207,8 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 		{Blocks: 400, Transactions: 0, Form: "v1", Seed: 3}, {Blocks: 60, Transactions: 20, Form: "v1", Seed: 3},
 		{Blocks: 400, Transactions: 0, Form: "v2", Seed: 3}, {Blocks: 60, Transactions: 20, Form: "v2", Seed: 3},
 	} {
-		var made system.Chain
-		if err := (task{Cache: t.TempDir(), Spec: spec}).make(systemtest.Context(t), func(p progress) {
-			if p.Chain != nil {
-				made = *p.Chain
-			}
-		}); err != nil {
+		made, err := task{Cache: t.TempDir(), Spec: spec}.make(systemtest.Context(t), func(string) {})
+		if err != nil {
 			t.Fatal(err)
 		}
 		set, err := parse(system.Options{"subscriber": "full", "wallet_batch": "100", "db_sync": "off"})
@@ -205,7 +216,7 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := (task{Chain: made.ID, Dir: dir, settings: set}).replay(systemtest.Context(t), func(progress) {}); err != nil {
+		if _, err := (task{Chain: made.ID, Dir: dir, settings: set}).replay(systemtest.Context(t)); err != nil {
 			t.Fatal(err)
 		}
 		c, err := chain.Open(made.ID)

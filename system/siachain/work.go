@@ -1,67 +1,111 @@
 package siachain
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// progress is a line that a process of ours which does one thing and ends writes to
-// its standard output, as JSON. The last one has the result, or the error.
-type progress struct {
-	Say      string           `json:",omitempty"`
-	Error    string           `json:",omitempty"`
-	Chain    *system.Chain    `json:",omitempty"`
-	Replayed *system.Replayed `json:",omitempty"`
+// working is what a process does that has an end.
+type working struct {
+	end context.CancelFunc
+	wg  sync.WaitGroup
+	is  atomic.Pointer[state]
 }
 
-// work runs `plimsoll node sia-chain` on the first host until it ends, and
-// hands over what it says. When ctx ends, so does the process.
-func (c *cluster) work(ctx context.Context, t task, each func(progress)) error {
-	command, err := c.d.Node(name, t.flag())
-	if err != nil {
-		return err
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	proc, err := c.d.Hosts[0].Start(ctx, testbed.Command{Name: name + "/" + t.Do, Role: "system", Args: command, Dir: c.d.Dir, Stdout: w})
-	if err != nil {
-		return err
-	}
-	ended := context.AfterFunc(ctx, func() { proc.Stop(context.WithoutCancel(ctx)) })
-	defer ended()
-	finished, failed := false, error(nil)
-	for lines := bufio.NewScanner(r); lines.Scan(); {
-		var p progress
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			continue // a library's own words
+// work begins it; do says how far it is, and returns what came of it.
+func work(do func(ctx context.Context, say func(string)) (state, error)) *working {
+	w := &working{}
+	w.is.Store(&state{})
+	var ctx context.Context
+	ctx, w.end = context.WithCancel(context.Background())
+	w.wg.Go(func() {
+		s, err := do(ctx, func(text string) { w.is.Store(&state{Say: text}) })
+		if err != nil {
+			s = state{Failed: err.Error()}
 		}
-		if p.Error != "" {
-			failed = errors.New(p.Error)
-		}
-		finished = finished || p.Chain != nil || p.Replayed != nil
-		each(p)
-	}
-	<-proc.Done()
-	if err := proc.Stop(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case failed != nil:
-		return failed
-	case !finished:
-		return fmt.Errorf("the process %s has ended (%v) without a result; see %s", proc.Name(), proc.Err(), proc.LogPath())
-	}
+		w.is.Store(&s)
+	})
+	return w
+}
+
+func (w *working) state() state { return *w.is.Load() }
+
+func (w *working) close() error {
+	w.end()
+	w.wg.Wait()
 	return nil
+}
+
+// make finds or makes a chain.
+func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error) {
+	tenth := -1
+	c, err := chain.Cache{Dir: t.Cache}.Chain(ctx, t.Spec, func(done, total int) {
+		if now := 10 * done / max(1, total); now != tenth {
+			tenth = now
+			say(fmt.Sprintf("making a chain of %d blocks with %d transactions each (%s): %d%%",
+				total, t.Spec.Transactions, t.Spec.Form, 10*now))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &system.Chain{
+		ID: c.Dir, Tip: c.Tip.ID.String(), Height: int64(c.Tip.Height), Bytes: c.Bytes,
+		Transactions: c.Transactions, Disk: c.StoreLimit() + indexLimit(c.Bytes, c.Tip.Height), Built: c.Built, Note: c.Note,
+	}, nil
+}
+
+// replay validates a chain from its file, as a fresh node with these settings does,
+// and waits for its subscriber. There are as many workers as peers are named, or,
+// with none, as many as there are processors: no number of peers is faster.
+func (t task) replay(ctx context.Context) (*system.Replayed, error) {
+	c, err := chain.Open(t.Chain)
+	if err != nil {
+		return nil, err
+	}
+	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
+	if err != nil {
+		return nil, err
+	}
+	w, err := openWallet(t.Dir, t.settings, store.Manager(), c.Spec.Watched())
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	from := store.Manager().Tip().Height
+	began, cpu := time.Now(), cpuSeconds()
+	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.Peers), runtime.GOMAXPROCS(0)))
+	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
+		select {
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	done := &system.Replayed{
+		Seconds: time.Since(began).Seconds(), CPU: cpuSeconds() - cpu, Blocks: int64(c.Tip.Height - from),
+	}
+	if w != nil {
+		err = errors.Join(err, w.close())
+	}
+	return done, errors.Join(err, store.Close())
+}
+
+// cpuSeconds is what this process has used.
+func cpuSeconds() float64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }

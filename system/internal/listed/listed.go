@@ -127,7 +127,12 @@ func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 
 // Health implements system.Healther: a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	return n.Client.Alive(ctx, n.Targets[system.Ref(n.Entries[0].What)])
+	return n.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) error {
+		if _, _, _, _, err := c.Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
+			return fmt.Errorf("health probe failed: %w", err)
+		}
+		return nil
+	})
 }
 
 // Processes implements system.Node.

@@ -223,39 +223,23 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	return size, noRange, one.Request.URL.String() != t.URL.String(), one.Header, nil
 }
 
-// Stat asks for an object's size with HEAD alone; -1: the answer has none.
-func (c *Client) Stat(ctx context.Context, t system.HTTPTarget) (size int64, err error) {
+// Head asks for an object's head; size is -1 where it has none.
+func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Header, size int64, err error) {
 	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
 	if err != nil {
-		return -1, err
+		return nil, -1, err
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return -1, c.status(resp)
+		return nil, -1, c.status(resp)
 	}
-	return resp.ContentLength, nil
-}
-
-// Head asks for an object's head over a fresh connection within seconds.
-func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Header, err error) {
-	return head, c.fresh(ctx, func(ctx context.Context, fresh *Client) error {
-		resp, err := fresh.do(ctx, http.MethodHead, t, nil, 0, nil)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return c.status(resp)
-		}
-		head = resp.Header
-		return nil
-	})
+	return resp.Header, resp.ContentLength, nil
 }
 
 // Probe fetches the object over a fresh connection within seconds: the health
 // of a server, whatever the state of older connections.
 func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
-	return c.fresh(ctx, func(ctx context.Context, fresh *Client) error {
+	return c.Fresh(ctx, func(ctx context.Context, fresh *Client) error {
 		var got bytes.Buffer
 		if err := fresh.Get(ctx, t, &got); err != nil {
 			return fmt.Errorf("health probe failed: %w", err)
@@ -267,18 +251,8 @@ func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) er
 	})
 }
 
-// Alive asks for one byte of the object over a fresh connection within seconds.
-func (c *Client) Alive(ctx context.Context, t system.HTTPTarget) error {
-	return c.fresh(ctx, func(ctx context.Context, fresh *Client) error {
-		if _, _, _, _, err := fresh.Size(ctx, t); err != nil {
-			return fmt.Errorf("health probe failed: %w", err)
-		}
-		return nil
-	})
-}
-
-// fresh calls do, which has seconds, with c without its connections.
-func (c *Client) fresh(ctx context.Context, do func(context.Context, *Client) error) error {
+// Fresh calls do, which has seconds, with c without its connections.
+func (c *Client) Fresh(ctx context.Context, do func(context.Context, *Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	tr := c.pool.clone()

@@ -99,7 +99,7 @@ func (l *lab) operation(ctx context.Context, i int) error {
 			err = nil
 		}
 	case 1:
-		_, err = l.client.Stat(ctx, l.target)
+		_, _, err = l.client.Head(ctx, l.target)
 	case 2:
 		const size = 300_000
 		_, err = l.client.Send(ctx, http.MethodPut, l.target, size, io.LimitReader(zeros{}, size))
@@ -214,7 +214,7 @@ func TestStatusTellsErrorsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Stat(t.Context(), target); !errors.Is(err, want) {
+		if _, _, err := c.Head(t.Context(), target); !errors.Is(err, want) {
 			t.Errorf("status %d: %v, want %v", status, err, want)
 		}
 		c.Close()

@@ -38,13 +38,14 @@ func (r Reader) GetRange(ctx context.Context, ref system.Ref, off, n int64, w io
 	return r.Client.GetRange(ctx, t, off, n, w)
 }
 
-// StatSize asks for an object's size as [Client.Stat] does.
+// StatSize asks for an object's size as [Client.Head] does.
 func (r Reader) StatSize(ctx context.Context, ref system.Ref) (int64, error) {
 	t, err := r.locate(ref)
 	if err != nil {
 		return -1, err
 	}
-	return r.Client.Stat(ctx, t)
+	_, size, err := r.Client.Head(ctx, t)
+	return size, err
 }
 
 // Redial implements system.Redialer.
