@@ -250,7 +250,9 @@ func coarse(r *Result) []Case {
 
 const (
 	driftFloor = 0.10 // smaller changes matter less than what differs between systems
-	driftAlpha = 0.01 // of runs without drift, fewer than this share have a finding
+	// driftAlpha is such that of runs without drift fewer than 1 % have a finding, of few
+	// cells and autocorrelated noise, too.
+	driftAlpha = 0.006
 )
 
 // drift looks for cells whose headline rises or falls from the first block to the last,

@@ -195,6 +195,9 @@ func TestNullRuns(t *testing.T) {
 		"retrieve": {simulated, 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
 			return simulate(t, plan, seed, noise, 1, 0.05)
 		}},
+		"one cell": {strings.Replace(simulated, "[1, 8, 64]", "8", 1), 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+			return simulate(t, plan, seed, noise, 1, 0.05)
+		}},
 		"overhead": {simulatedCosts, 100, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
 			return simulateCosts(t, plan, seed, noise)
 		}},

@@ -9,8 +9,8 @@ import (
 
 // dropCaches empties the page caches of all machines that the system runs on.
 func (s *site) dropCaches(ctx context.Context) error {
-	for _, m := range machinesOf(s.hosts) {
-		if err := m.DropCaches(ctx); err != nil {
+	for _, h := range testbed.OneOnEach(s.hosts) {
+		if err := h.Machine().DropCaches(ctx); err != nil {
 			return err
 		}
 	}

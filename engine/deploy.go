@@ -97,7 +97,7 @@ func (r *run) place(s *site, revive bool) (err error) {
 		return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
 	}
 	if !revive {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := s.remove(dir); err != nil {
 			return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
 		}
 	}
@@ -354,11 +354,20 @@ func (r *run) stopSite(ctx context.Context, s *site) error {
 		}
 		s.cluster, s.runner = nil, nil
 	}
-	if s.dir != "" && !s.keeps { // what is kept goes when the run is over
-		errs = append(errs, os.RemoveAll(s.dir))
+	if s.dir != "" && (!s.keeps || r.over) {
+		errs = append(errs, s.remove(s.dir))
 	}
 	s.dir = ""
 	return errors.Join(errs...)
+}
+
+// remove removes a directory of the deployment, here and on its hosts.
+func (s *site) remove(dir string) error {
+	err := os.RemoveAll(dir)
+	for _, h := range s.hosts {
+		err = errors.Join(err, h.Files().RemoveAll(dir))
+	}
+	return err
 }
 
 // processes of a deployment that are ours to observe.
@@ -373,18 +382,12 @@ func (s *site) processes() []testbed.Process {
 	return all
 }
 
-// machine is the one that the system runs on or, when it runs elsewhere, is loaded from.
-func (s *site) machine() testbed.Machine {
-	if len(s.hosts) == 0 {
-		return testbed.Here()
-	}
-	return s.hosts[0].Machine()
-}
-
-// machinesOf are those of some hosts, each once.
-func machinesOf(hosts []testbed.Host) (all []testbed.Machine) {
-	for _, h := range hosts {
-		if m := h.Machine(); !slices.Contains(all, m) {
+// machines are those that the system's trials depend on: first ours, which loads it, then
+// those of its hosts.
+func (s *site) machines() []testbed.Machine {
+	all := []testbed.Machine{testbed.Here()}
+	for _, h := range testbed.OneOnEach(s.hosts) {
+		if m := h.Machine(); m.Name() != "" {
 			all = append(all, m)
 		}
 	}

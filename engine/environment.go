@@ -55,10 +55,8 @@ func (r *run) noteChange(s *site) {
 	if before == nil {
 		return
 	}
-	keys := maps.Clone(before)
-	maps.Copy(keys, now)
 	var changes []string
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	for _, key := range slices.Sorted(maps.Keys(before)) { // a key that is new may be new in Plimsoll alone
 		if a, b := before[key], now[key]; a != b && key != "endpoint" {
 			changes = append(changes, fmt.Sprintf("%s: %q, was %q", key, b, a))
 		}

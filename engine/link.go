@@ -115,8 +115,9 @@ func (r *run) mendLink(ctx context.Context) error {
 }
 
 // measuredPath is the path that is measured for all: from the system to the client (where
-// the directions differ, as the cell's bytes go), or from one node that takes part to another, another pair in each block and the same
-// for all systems of a group; of chains, from a peer to the fresh node.
+// the directions differ, as the cell's bytes go), or from one node that takes part to
+// another, another pair in each block and the same for all systems of a group; of chains,
+// from a peer to the fresh node.
 func (r *run) measuredPath(s *site, cell experiment.Cell, block int) (from, to testbed.Host) {
 	n := nodesOf(cell)
 	switch {

@@ -156,8 +156,14 @@ func (r *renamed) Attach(_ context.Context, d system.Deployment) (system.Cluster
 	r.runs = append(r.runs, d.Run)
 	return r, nil
 }
-func (r *renamed) Nodes() []system.Node        { return []system.Node{r} }
-func (r *renamed) Identity() map[string]string { return map[string]string{"version": r.version} }
+func (r *renamed) Nodes() []system.Node { return []system.Node{r} }
+func (r *renamed) Identity() map[string]string {
+	all := map[string]string{"version": r.version}
+	if r.version > "1.0" { // Plimsoll knows more of it by then
+		all["currency"] = "SC"
+	}
+	return all
+}
 
 // An interrupted trial is reported as it stands, and goes on as the same one:
 // nothing is done twice, time goes on, and what happened to the system in

@@ -27,9 +27,9 @@ type meter struct {
 	// resident set of each node: the largest sum over its processes that a look has seen; NaN: none was seen
 	nodePeak []float64
 	rssPeak  float64
-	seen     bool           // a process of the system was observed
-	over     bool           // the window has ended
-	cpus     float64        // of the machine
+	seen     bool // a process of the system was observed
+	over     bool // the window has ended
+	machines []testbed.Machine
 	pressure func() float64 // seconds since boot in which a task waited for storage
 	io       [2]float64     // it, when the window began and now
 
@@ -58,8 +58,8 @@ type traced struct {
 }
 
 func newMeter(s *site, trace *testbed.Trace) *meter {
-	machine := s.machine()
-	m := &meter{system: map[string]bool{}, watched: s.watched, cpus: float64(machine.CPUs()), pressure: machine.IOPressure, threadCPU: testbed.ThreadCPU}
+	m := &meter{system: map[string]bool{}, watched: s.watched, machines: s.machines(), threadCPU: testbed.ThreadCPU}
+	m.pressure = m.machines[len(m.machines)-1].IOPressure
 	for name := range s.watched {
 		m.system[name] = true
 	}
@@ -211,19 +211,27 @@ func cpuOf(s record.Sample) float64     { return s.CPU }
 func readOf(s record.Sample) float64    { return s.ReadBytes }
 func writtenOf(s record.Sample) float64 { return s.WriteBytes }
 
-// others are the first and the last poll of what others used.
-func (m *meter) others() (first, last record.Sample) {
+// others are the first and the last poll of what others used, machine after machine.
+func (m *meter) others() (edges []record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.edges(testbed.OthersSample)
+	for _, machine := range m.machines {
+		first, last := m.edges(testbed.OthersOf(machine))
+		edges = append(edges, first, last)
+	}
+	return edges
 }
 
 // usage is what was used between the first and the last poll.
 func (m *meter) usage() scenario.Usage {
-	others := usedBetween(m.others())
+	var used byMachine
+	for edges := range slices.Chunk(m.others(), 2) {
+		used.add(edges[0], edges[1])
+	}
+	busy, _ := used.worst(m.machines)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: others.share(),
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: busy,
 		HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), EmulatorThread: math.NaN(), BoxCPU: math.NaN(),
 		BusiestCPU: math.NaN(), IOPressure: math.NaN()}
 	if m.seen {
@@ -246,7 +254,7 @@ func (m *meter) usage() scenario.Usage {
 	}
 	first, self := m.edges(testbed.SelfSample)
 	if wall := (self.End - first.End).Seconds(); wall > 0 {
-		box := wall * m.cpus
+		box := wall * float64(m.machines[0].CPUs())
 		harness := self.CPU - first.CPU
 		// A process's account is exact; the machine's is taken at ticks, and misses work
 		// that sleeps through them, as an emulator's does.

@@ -3,15 +3,18 @@ package engine
 import (
 	"iter"
 	"math"
-	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// othersUsed adds up what others used of the machine's CPU over the sessions of a
+// byMachine is what others used of the CPUs of machines, by the names of their samples.
+type byMachine map[string]othersUsed
+
+// othersUsed adds up what others used of a machine's CPUs over the sessions of a
 // trial; the time between them is not of it.
 type othersUsed struct {
 	cpu  float64       // CPU seconds
@@ -26,12 +29,24 @@ func usedBetween(first, last record.Sample) othersUsed {
 	return othersUsed{last.CPU - first.CPU, last.End - first.End}
 }
 
-// share of the machine's CPU; NaN where it is not known.
-func (o othersUsed) share() float64 {
+// share of the machine's CPUs; NaN where it is not known.
+func (o othersUsed) share(cpus int) float64 {
 	if o.wall < leastWindow {
 		return math.NaN()
 	}
-	return min(1, o.cpu/o.wall.Seconds()/float64(runtime.NumCPU()))
+	return min(1, o.cpu/o.wall.Seconds()/float64(cpus))
+}
+
+// worst is the largest share that others had of a machine's CPUs, and of which; NaN
+// where none is known.
+func (b byMachine) worst(machines []testbed.Machine) (share float64, worst testbed.Machine) {
+	share = math.NaN()
+	for _, m := range machines {
+		if of := b[testbed.OthersOf(m)].share(m.CPUs()); !(of <= share) && !math.IsNaN(of) {
+			share, worst = of, m
+		}
+	}
+	return share, worst
 }
 
 // counted is what others had used of the CPU since the session began, at a moment.
@@ -43,24 +58,38 @@ type counted struct {
 // longestWindow bounds how far before its end a short trial is looked at.
 const longestWindow = 10 * time.Second
 
-// recentOthers are the counts at the begin and at the end of the trials of a session.
-type recentOthers []counted
+// recentOthers are the counts at the begin and at the end of the trials of a session, by
+// the names of samples.
+type recentOthers map[string][]counted
 
 // add takes the edges of a trial that began at epoch.
-func (r *recentOthers) add(epoch time.Time, first, last record.Sample) {
-	for _, s := range []record.Sample{first, last} {
-		if s.Process != "" && !math.IsNaN(s.CPU) {
-			*r = append(*r, counted{epoch.Add(s.End), s.CPU})
-		}
+func (r *recentOthers) add(epoch time.Time, edges ...record.Sample) {
+	if *r == nil {
+		*r = recentOthers{}
 	}
-	if n := len(*r); n > 64 {
-		*r = slices.Clone((*r)[n-32:])
+	for _, s := range edges {
+		if s.Process == "" || math.IsNaN(s.CPU) {
+			continue
+		}
+		all := append((*r)[s.Process], counted{epoch.Add(s.End), s.CPU})
+		if n := len(all); n > 64 {
+			all = slices.Clone(all[n-32:])
+		}
+		(*r)[s.Process] = all
 	}
 }
 
 // window is what others used in the shortest time that is long enough to be counted and
 // ends with the last trial: what a trial shorter than that is judged by.
-func (r recentOthers) window() othersUsed {
+func (r recentOthers) window() byMachine {
+	all := byMachine{}
+	for name, counts := range r {
+		all[name] = latest(counts)
+	}
+	return all
+}
+
+func latest(r []counted) othersUsed {
 	for i := len(r) - 2; i >= 0; i-- {
 		last := r[len(r)-1]
 		switch w := (othersUsed{last.cpu - r[i].cpu, last.at.Sub(r[i].at)}); {
@@ -80,39 +109,46 @@ func (o othersUsed) plus(p othersUsed) othersUsed {
 	return othersUsed{o.cpu + p.cpu, o.wall + p.wall}
 }
 
-// recordedOthers is what the recorded samples of a trial's earlier sessions say.
-// The counter of others begins at 0 with each session, which another process of
-// ours belongs to.
-func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum othersUsed, err error) {
-	var first, last record.Sample // of others, in one session
-	begun, pid := false, 0
-	end := func() {
-		if begun {
-			sum = sum.plus(usedBetween(first, last))
-		}
-		begun = false
+// add adds what was used between two polls.
+func (b *byMachine) add(first, last record.Sample) {
+	if *b == nil {
+		*b = byMachine{}
 	}
-	var others record.Sample
-	known := false // others is of the poll that self is expected of
+	(*b)[last.Process] = (*b)[last.Process].plus(usedBetween(first, last))
+}
+
+// recordedOthers is what the recorded samples of a trial's earlier sessions say.
+// The counters of others begin at 0 with each session, which another process of
+// ours belongs to.
+func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err error) {
+	polled, first, last := map[string]record.Sample{}, map[string]record.Sample{}, map[string]record.Sample{} // the latter of a session
+	end := func() {
+		for name := range last {
+			sum.add(first[name], last[name])
+		}
+		clear(first)
+		clear(last)
+	}
+	pid := 0
 	for s, err := range samples {
 		if err != nil {
 			return sum, err
 		}
-		switch s.Process {
-		case testbed.OthersSample:
-			others, known = s, true
-		case testbed.SelfSample: // it comes last in a poll
-			if !known || math.IsNaN(others.CPU) {
-				continue
-			}
-			known = false
-			if begun && (s.PID != pid || others.CPU < last.CPU) {
+		switch kind, _, _ := strings.Cut(s.Process, "@"); {
+		case kind == testbed.OthersSample && !math.IsNaN(s.CPU):
+			polled[s.Process] = s
+		case s.Process == testbed.SelfSample && len(polled) > 0: // it comes last in a poll
+			if s.PID != pid || polled[testbed.OthersSample].CPU < last[testbed.OthersSample].CPU {
 				end()
 			}
-			if !begun {
-				first, begun = others, true
+			for name, now := range polled {
+				if _, begun := first[name]; !begun {
+					first[name] = now
+				}
+				last[name] = now
 			}
-			last, pid = others, s.PID
+			pid = s.PID
+			clear(polled)
 		}
 	}
 	end()

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"runtime"
 	"testing"
 	"time"
 
@@ -13,14 +12,14 @@ import (
 // Trials too short for the kernel's ticks are judged by a window that ends with them.
 func TestShortTrialsAreJudgedByAWindow(t *testing.T) {
 	epoch := time.Now()
-	cpus := float64(runtime.NumCPU())
+	const cpus = 2
 	sample := func(seconds, share float64) record.Sample { // of others that use a constant share
 		return record.Sample{Process: testbed.OthersSample, End: time.Duration(seconds * 1e9), CPU: seconds * share * cpus}
 	}
 	var r recentOthers
 	trial := func(from, to, share float64) float64 {
 		r.add(epoch, sample(from, share), sample(to, share))
-		return r.window().share()
+		return r.window()[testbed.OthersSample].share(cpus)
 	}
 	if got := trial(0, 0.6, 0.5); !math.IsNaN(got) {
 		t.Errorf("the first trial, 0.6 s: %v", got)
@@ -37,7 +36,7 @@ func TestShortTrialsAreJudgedByAWindow(t *testing.T) {
 			t.Fatalf("trial %d: %v, want 0.25", i, got)
 		}
 	}
-	if len(r) > 64 {
-		t.Errorf("%d counts are kept", len(r))
+	if len(r[testbed.OthersSample]) > 64 {
+		t.Errorf("%d counts are kept", len(r[testbed.OthersSample]))
 	}
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"iter"
 	"math"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -38,7 +37,6 @@ func each(samples []record.Sample) iter.Seq2[record.Sample, error] {
 // What others use is weighted by the time of the sessions; the time between them
 // does not count, whatever the counters say.
 func TestOthersOverSessions(t *testing.T) {
-	cpus := float64(runtime.NumCPU())
 	for name, c := range map[string]struct {
 		samples []record.Sample
 		want    float64 // CPUs; NaN: unknown
@@ -52,7 +50,7 @@ func TestOthersOverSessions(t *testing.T) {
 		"a session of no time": {slices.Concat(polledOthers(1, 0, 100, 1), polledOthers(2, 500, 505, 1), polledOthers(3, 900, 1000, 0)), 0.5},
 	} {
 		sum, err := recordedOthers(each(c.samples))
-		got := sum.share() * cpus
+		got := sum[testbed.OthersSample].share(1)
 		if err != nil || math.IsNaN(got) != math.IsNaN(c.want) || math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: others used %v CPUs, want %v; %v", name, got, c.want, err)
 		}
@@ -62,14 +60,52 @@ func TestOthersOverSessions(t *testing.T) {
 // CPU that is counted in ticks says nothing over 56 ms, in which others seemed to use
 // 379 % of the machine.
 func TestOthersOverTooShortATime(t *testing.T) {
-	cpus := float64(runtime.NumCPU())
+	const cpus = 2
 	for wall, want := range map[time.Duration]float64{56 * time.Millisecond: math.NaN(), time.Second: 1, 4 * time.Second: 3.79 * 0.056 / 4} {
-		got := othersUsed{3.79 * 0.056 * cpus, wall}.share()
+		got := othersUsed{3.79 * 0.056 * cpus, wall}.share(cpus)
 		if wall == time.Second {
-			got = othersUsed{1.2 * cpus, wall}.share()
+			got = othersUsed{1.2 * cpus, wall}.share(cpus)
 		}
 		if math.IsNaN(got) != math.IsNaN(want) || math.Abs(got-want) > 1e-9 {
 			t.Errorf("over %s: %v, want %v", wall, got, want)
+		}
+	}
+}
+
+type otherMachine struct {
+	testbed.Machine
+	name string
+	cpus int
+}
+
+func (m otherMachine) Name() string { return m.name }
+func (m otherMachine) CPUs() int    { return m.cpus }
+
+// Of several machines the one counts of whose CPUs others used the largest share.
+func TestTheBusiestMachineCounts(t *testing.T) {
+	ours, far := otherMachine{nil, "", 2}, otherMachine{nil, "far", 8}
+	samples := slices.Concat(polledOthers(1, 0, 100, 0.5), polledOthers(2, 500, 600, 0.5))
+	for i := range samples {
+		if samples[i].Process == testbed.BoxSample { // two of its eight CPUs in the first session
+			samples[i].Process, samples[i].CPU = testbed.OthersOf(far), min(2*samples[i].End.Seconds(), 200)
+		}
+	}
+	used, err := recordedOthers(each(samples))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		machines []testbed.Machine
+		share    float64
+		worst    testbed.Machine
+	}{
+		{[]testbed.Machine{ours, far}, 0.25, ours},
+		{[]testbed.Machine{otherMachine{nil, "", 8}, far}, 0.125, far},
+		{[]testbed.Machine{otherMachine{nil, "unknown", 8}}, math.NaN(), nil},
+	} {
+		share, worst := used.worst(c.machines)
+		if math.IsNaN(share) != math.IsNaN(c.share) || math.Abs(share-c.share) > 1e-9 || worst != c.worst {
+			t.Errorf("%v: %v of %v, want %v of %v", c.machines, share, worst, c.share, c.worst)
 		}
 	}
 }

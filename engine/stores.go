@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,15 +18,15 @@ func (r *run) diskStore(ctx context.Context, h testbed.Host) (scenario.StoreDir,
 	if err := ctx.Err(); err != nil {
 		return scenario.StoreDir{}, err
 	}
-	dir, err := r.dir("store")
-	if err != nil {
-		return scenario.StoreDir{}, err
+	dir, files := filepath.Join(r.scratch, "store-"+rand.Text()), h.Files()
+	if err := files.MkdirAll(dir, 0o700); err != nil {
+		return scenario.StoreDir{}, fmt.Errorf("engine: directory of a store: %w", err)
 	}
 	on, err := h.Machine().Filesystem(dir)
 	if err != nil {
 		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
 	}
-	return scenario.StoreDir{Path: dir, On: on.String(), Remove: func() error { return os.RemoveAll(dir) }}, nil
+	return scenario.StoreDir{Files: files, Path: dir, On: on.String(), Remove: func() error { return files.RemoveAll(dir) }}, nil
 }
 
 // ramStore makes one in memory of the host.
@@ -37,7 +38,7 @@ func ramStore(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDi
 	if err != nil {
 		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
 	}
-	return scenario.StoreDir{Path: d.Path, On: d.On, Remove: d.Remove}, nil
+	return scenario.StoreDir{Files: h.Files(), Path: d.Path, On: d.On, Remove: d.Remove}, nil
 }
 
 // cacheVariable names the directory for what outlives all runs, instead of that of

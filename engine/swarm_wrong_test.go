@@ -50,7 +50,7 @@ func (s spoilt) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	c := &spoiltCluster{Cluster: inner, done: map[system.Ref]bool{}}
 	for i, n := range inner.Nodes() {
-		c.nodes = append(c.nodes, &spoiltNode{n.(system.Member), n.(system.Restarter), n.(system.Healther), c, filepath.Join(d.Dir, fmt.Sprintf("node-%d", i+1))})
+		c.nodes = append(c.nodes, &spoiltNode{n.(system.Member), n.(system.Restarter), n.(system.Healther), c, filepath.Join(d.DirOf(d.Hosts[i]), fmt.Sprintf("node-%d", i+1))})
 	}
 	return c, nil
 }

@@ -34,8 +34,8 @@ type execution struct {
 	restarted bool // the system was, just before
 
 	// Of a trial that continues.
-	marks  []string   // notes that its sessions left
-	others othersUsed // over all sessions so far
+	marks  []string  // notes that its sessions left
+	others byMachine // over all sessions so far
 
 	mu         sync.Mutex
 	conditions []exitCondition // of this load
@@ -205,12 +205,11 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		unrecorded.keep(t.w.Link(l))
 	}
 	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
-	first, last := meter.others()
-	t.others = t.others.plus(usedBetween(first, last))
-	r.others.add(t.clock.epoch, first, last)
-	if out.usage.OthersBusy = t.others.share(); t.others.wall < leastWindow {
-		out.usage.OthersBusy = r.others.window().share()
+	for edges := range slices.Chunk(meter.others(), 2) {
+		t.others.add(edges[0], edges[1])
+		r.others.add(t.clock.epoch, edges...)
 	}
+	busiest := t.busyOthers(&out.usage)
 	if s.network == nil {
 		out.died = s.died()
 	} else {
@@ -219,6 +218,9 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		if undone := s.network.undo(parent); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)
 		}
+	}
+	if busiest != nil && busiest.Name() != "" {
+		out.notes = append(out.notes, "of the machines, others used most of "+busiest.Name())
 	}
 	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
 	during := fmt.Sprintf("during %s, %s", t.cell.ID, record.BlockName(t.block))
@@ -236,6 +238,16 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		end = errDied
 	}
 	return out, end, err
+}
+
+// busyOthers sets what others used of the machine of which they used most, which it
+// returns; nil: none is known.
+func (t *execution) busyOthers(u *scenario.Usage) (m testbed.Machine) {
+	machines := t.s.machines()
+	if u.OthersBusy, m = t.others.worst(machines); m == nil {
+		u.OthersBusy, m = t.r.others.window().worst(machines)
+	}
+	return m
 }
 
 // measured is the trial as it is now, with the metrics that follow from what it has

@@ -19,8 +19,11 @@ type RoundTrip struct {
 }
 
 func (t *RoundTrip) check() error {
-	if n := len(t.Between); (t.Table == "") != (n == 1 || n == 2) || t.Table != "" && t.RTT != 0 || slices.Contains(t.Between, "") {
-		return badUnit("write `ibm-cloud`, or `{between: [paris, tokyo], rtt: 240ms}`", "a round trip has one or two regions, or is that of a table")
+	n := len(t.Between)
+	own := (n == 1 || n == 2) && !slices.Contains(t.Between, "")
+	if own == (t.Table != "") || t.Table != "" && (n > 0 || t.RTT != 0) {
+		return badUnit("write `ibm-cloud`, or `{between: [paris, tokyo], rtt: 240ms}`",
+			"a round trip has one or two regions, or is that of a table")
 	}
 	return nil
 }
@@ -43,7 +46,8 @@ func (rs *Regions) check() error {
 		if t.Table != "" && len(*rs) > 1 {
 			return badUnit("write the table alone", "a table has all round trips")
 		}
-		if again := slices.IndexFunc((*rs)[:i], func(o RoundTrip) bool { return pairOf(o.Between...) == pairOf(t.Between...) }); again >= 0 {
+		same := func(o RoundTrip) bool { return pairOf(o.Between...) == pairOf(t.Between...) }
+		if slices.ContainsFunc((*rs)[:i], same) {
 			return badUnit("", "two round trips of %s", strings.Join(t.Between, " and "))
 		}
 	}
@@ -141,7 +145,8 @@ func (l Link) unlimited() bool { return l.UpRate() == 0 || l.DownRate() == 0 }
 
 // Shaped reports whether the link is to be different from the bare machine.
 func (l Link) Shaped() bool {
-	return l.UpRate() != 0 || l.DownRate() != 0 || l.Delay != 0 || l.Jitter != 0 || l.Loss != 0 || l.Queue != 0 || l.Regions != nil
+	return l.UpRate() != 0 || l.DownRate() != 0 || l.Queue != 0 ||
+		l.Delay != 0 || l.Regions != nil || l.Jitter != 0 || l.Loss != 0
 }
 
 // Key is the same for links that are shaped alike.

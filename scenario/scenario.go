@@ -84,6 +84,7 @@ type Site struct {
 
 // StoreDir is a directory for the store of one trial.
 type StoreDir struct {
+	Files  testbed.Files // of the host that it is on
 	Path   string
 	On     string // what it is on
 	Remove func() error

@@ -64,22 +64,23 @@ func JoinPort(h testbed.Host, port int) string {
 	return netip.AddrPortFrom(h.Addr(), uint16(port)).String()
 }
 
-// Holds is an error when one of the directories that a deployment keeps its
-// data in is not there: then there is nothing to revive.
-func (d Deployment) Holds(directories ...string) error {
-	for _, name := range directories {
-		dir := filepath.Join(d.Dir, name)
-		if _, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("no deployment to go on with: %w", err)
-		}
+// DirOf is the directory of a host, for all that the deployment keeps there. No two
+// hosts share one.
+func (d Deployment) DirOf(h testbed.Host) string { return filepath.Join(d.Dir, h.Name()) }
+
+// Holds is an error when the directory that a host keeps its data in, within DirOf, is
+// not there: then there is nothing to revive.
+func (d Deployment) Holds(h testbed.Host, directory string) error {
+	if _, err := testbed.Stat(h.Files(), filepath.Join(d.DirOf(h), directory)); err != nil {
+		return fmt.Errorf("no deployment to go on with: %w", err)
 	}
 	return nil
 }
 
-// HoldsData is Holds for systems that keep a server's files in NAME-HOST/data.
+// HoldsData is Holds for systems that keep the files of each server in data.
 func (d Deployment) HoldsData(name string) error {
 	for _, h := range d.Hosts {
-		if err := d.Holds(filepath.Join(name+"-"+h.Name(), "data")); err != nil {
+		if err := d.Holds(h, "data"); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

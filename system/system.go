@@ -105,7 +105,7 @@ func WrongOptions(name string, err error) []Problem {
 type Deployment struct {
 	Hosts   []testbed.Host // servers; at least one when starting
 	Client  testbed.Host   // where requests come from (readiness probes, attach)
-	Dir     string         // scratch directory of this deployment, removed by the engine
+	Dir     string         // scratch directory of this deployment, removed by the engine; see DirOf
 	Options Options
 	Write   bool // the experiment allows writing to an attached system
 	// Swarm asks for a [Member] on each host. A system that has no other nodes

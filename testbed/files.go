@@ -127,6 +127,37 @@ func (LocalFiles) Attributes(dir string) bool {
 	return unix.Setxattr(dir, name, []byte("1"), 0) == nil && unix.Removexattr(dir, name) == nil
 }
 
+// OneOnEach is one host on each of their machines, the first of these.
+func OneOnEach(hosts []Host) (some []Host) {
+	seen := map[Machine]bool{}
+	for _, h := range hosts {
+		if m := h.Machine(); !seen[m] {
+			seen[m] = true
+			some = append(some, h)
+		}
+	}
+	return some
+}
+
+// Fetch copies the directories and regular files below a directory of a host to one here.
+func Fetch(ctx context.Context, files Files, from, to string) error {
+	return files.Walk(from, func(e Entry) error {
+		at := filepath.Join(to, e.Path)
+		switch {
+		case e.Mode.IsDir():
+			return os.MkdirAll(at, 0o755)
+		case !e.Mode.IsRegular():
+			return nil
+		}
+		f, err := files.Open(filepath.Join(from, e.Path))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return LocalFiles{}.Write(ctx, at, e.Mode.Perm(), f)
+	})
+}
+
 var errEnough = errors.New("enough")
 
 // Stat is what a path is; symbolic links are not followed.

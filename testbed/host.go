@@ -47,7 +47,8 @@ type Host interface {
 	// interface of its own.
 	Traffic() (rx, tx float64)
 	Files() Files
-	// Machine is what the host runs on: the same value for all hosts that share one.
+	// Machine is what the host runs on: the same value for all hosts that share one, and
+	// with it what lies outside of the directories of deployments, such as caches.
 	Machine() Machine
 }
 

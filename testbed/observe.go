@@ -33,6 +33,14 @@ const (
 	SelfSample = "plimsoll"
 )
 
+// OthersOf is the name of the samples of what others use of a machine.
+func OthersOf(m Machine) string {
+	if m.Name() == "" {
+		return OthersSample
+	}
+	return OthersSample + "@" + m.Name()
+}
+
 // Roles of those samples.
 const (
 	RoleBox    = "box"

@@ -75,10 +75,12 @@ func factsOfHosts(t *testing.T, experiment string, env ...string) (facts []strin
 		links, err := r.LinksOf(trial.ID)
 		check(t, err)
 		for _, l := range links {
-			add("link", l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, l.RTT >= l.WantRTT, l.Rate > l.WantRate/2)
+			right := l.RTT >= l.WantRTT && l.Rate > l.WantRate/2
+			add("link", l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, right)
 		}
 		for sample := range r.Samples(trial.ID) {
-			add("process", trial.Cell, sample.Process, sample.Role, math.IsNaN(sample.RSS), math.IsNaN(sample.NetRx), sample.PID > 0)
+			known := []bool{!math.IsNaN(sample.RSS), !math.IsNaN(sample.NetRx), sample.PID > 0}
+			add("process", trial.Cell, sample.Process, sample.Role, known)
 		}
 	}
 	slices.Sort(facts)

@@ -2,8 +2,8 @@
 //
 //	cmd → engine, report → scenario, system, testbed → httpload, workload, record, stats
 //
-// and two rules beside it: nothing is registered in init, and every package says
-// what it is for.
+// and three rules beside it: nothing is registered in init, every package says what it is
+// for, and systems write on hosts through these.
 package layout
 
 import (
@@ -81,6 +81,33 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 				t.Errorf("%s has an init function", path)
 			}
 		}
+	})
+}
+
+// onTheirHosts run on the host whose files they write, or write what is the tool's own;
+// a prefix is enough.
+var onTheirHosts = []string{
+	"system/bittorrent/peer.go", "system/bittorrent/publish.go", "system/boxo/peer.go", "system/boxo/store.go",
+	"system/fanout/download.go", "system/fanout/peer.go", "system/fanout/serve.go", "system/static/serve.go",
+	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/chaincache/", "system/install/", "system/systemtest/",
+}
+
+// A host may be elsewhere: what the tool writes there, it writes by testbed.Files.
+func TestSystemsWriteThroughTheirHosts(t *testing.T) {
+	writes := strings.Fields("Chmod Create CreateTemp Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")
+	each(t, func(path string, f *ast.File) {
+		if !strings.HasPrefix(path, "system/") || strings.HasSuffix(path, "_test.go") ||
+			slices.ContainsFunc(onTheirHosts, func(p string) bool { return strings.HasPrefix(path, p) }) {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains(writes, s.Sel.Name) {
+				if of, ok := s.X.(*ast.Ident); ok && of.Name == "os" {
+					t.Errorf("%s has os.%s: a host has Files", path, s.Sel.Name)
+				}
+			}
+			return true
+		})
 	})
 }
 

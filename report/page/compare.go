@@ -223,15 +223,15 @@ func compareTables(c *analysis.Comparison) []compareTable {
 		names[m.Key] = m
 	}
 	over := compareTable{title: "All cells together (geometric mean of new / base)", asked: true,
-		rows: [][]string{{"metric", "run", "ratio", "95 %", "p (Holm)", "better", "worse", "same", "inconclusive"}}}
+		rows: [][]string{{"metric", "run", "ratio", "95 %", "better", "worse", "same", "inconclusive", "p (Holm)"}}}
 	for _, o := range c.Overall {
 		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
 		over.rows = append(over.rows, []string{names[o.Metric].Name, newName(c, k), ratioText(o.Value, o.Significant, o.Better), interval(o.Lo, o.Hi),
-			pText(o.PHolm), fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells)})
+			fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells), pText(o.PHolm)})
 	}
 	if !slices.ContainsFunc(c.Overall, func(o analysis.OverCells) bool { return o.OpenCells > 0 }) {
 		for i, row := range over.rows {
-			over.rows[i] = row[:len(row)-1]
+			over.rows[i] = slices.Delete(row, len(row)-2, len(row)-1)
 		}
 	}
 	if len(c.New) == 1 { // the column of runs would say the same in every row

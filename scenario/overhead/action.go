@@ -156,7 +156,11 @@ func (t *trial) stat(ctx context.Context, o object, index int) (action, error) {
 
 // remover prepares the removal of an object that it stores for it.
 func (t *trial) remover(ctx context.Context, c workload.Content) (action, error) {
-	ref, err := t.store(ctx, t.name(c), c, t.seeded)
+	var ref system.Ref
+	err := t.within(ctx, "store an object to remove", func(ctx context.Context) (err error) {
+		ref, err = t.store(ctx, t.name(c), c, t.seeded)
+		return err
+	})
 	if err == nil {
 		err = t.settle(ctx, ref)
 	}

@@ -27,6 +27,7 @@ type scripted struct {
 	calls  []string // "get REF", in order
 	get    func(ctx context.Context) error
 	put    func(ctx context.Context) error
+	seed   func(ctx context.Context) error
 	settle func(ctx context.Context, ref system.Ref) error
 	cool   func(ctx context.Context) error
 	stats  func(ctx context.Context) (system.Holdings, error)
@@ -45,6 +46,13 @@ func (n *scripted) Put(ctx context.Context, name string, size int64, r io.Reader
 		err = n.put(ctx)
 	}
 	return ref, err
+}
+
+func (n *scripted) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if n.seed != nil {
+		return "", n.seed(ctx)
+	}
+	return n.Node.Seed(ctx, name, size, r)
 }
 
 func (n *scripted) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
@@ -352,6 +360,7 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 			n.stats = func(ctx context.Context) (system.Holdings, error) { return system.Holdings{}, hang(ctx) }
 		}, "mem: ask what its servers hold: it took longer than 10m0s"},
 		"put-dir": {func(n *scripted) { n.Change(func(m *mem.Model) { m.Hangs = 1 }) }, "mem: make a directory: it took longer than 10m0s"},
+		"delete":  {func(n *scripted) { n.seed = hang }, "mem: store an object to remove: it took longer than 10m0s"},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			what := cell(operation, 1000)

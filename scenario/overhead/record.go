@@ -24,13 +24,10 @@ type tally struct {
 	times  []float64 // seconds of those that were ok
 	spent            // of all of them; wire NaN: not counted, or not theirs alone
 
-	kinds  map[record.OpKind]*kindTally
+	kinds  map[record.OpKind]*record.Summary
 	phases map[string][]float64 // seconds, by phase
 	order  []string             // of the phases
 }
-
-// kindTally counts operations of one kind that were ok, or that the experiment cut off.
-type kindTally struct{ ok, cut int64 }
 
 // spent is what an operation took of us.
 type spent struct {
@@ -57,16 +54,13 @@ func (y *tally) add(op record.Op, c spent, epoch time.Time) {
 	y.cpu += c.cpu
 	y.wire += c.wire
 	if y.kinds[op.Kind] == nil {
-		y.kinds[op.Kind] = &kindTally{}
+		y.kinds[op.Kind] = record.NewSummary()
 	}
+	_ = y.kinds[op.Kind].Ops([]record.Op{op}) // never fails
 	if op.Outcome == record.OK {
 		y.times = append(y.times, c.took.Seconds())
-		y.kinds[op.Kind].ok++
 	} else {
 		y.failed++
-	}
-	if !op.Outcome.Finished() {
-		y.kinds[op.Kind].cut++
 	}
 	start, end := epoch.Add(time.Duration(op.Start)), epoch.Add(time.Duration(op.LastByte))
 	if y.first.IsZero() || start.Before(y.first) {
@@ -105,8 +99,10 @@ func (t *trial) load(cpu float64) scenario.Load {
 		load.Notes = append(load.Notes, noteUnsettled)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(y.kinds)) {
-		if k := y.kinds[kind]; k.ok < k.cut {
-			load.Notes = append(load.Notes, fmt.Sprintf("%s has no median time: %d of %d were cut off before it was reached", kind, k.cut, k.ok+k.cut))
+		s := y.kinds[kind]
+		if cut := s.Censored(record.Duration); math.IsInf(s.KaplanMeier(record.Duration, 0.5), 1) {
+			load.Notes = append(load.Notes, fmt.Sprintf("%s has no median time: %d of %d were cut off before it was reached",
+				kind, cut, cut+s.Count(record.Duration)))
 		}
 	}
 	if saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {

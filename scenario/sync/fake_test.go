@@ -350,7 +350,7 @@ func newSyncTest(t *testing.T, peers int, set func(*fakeChains, *experiment.Cell
 	dir := func(on string) (scenario.StoreDir, error) {
 		d, err := os.MkdirTemp(t.TempDir(), "store")
 		w.stores++
-		return scenario.StoreDir{Path: d, On: on, Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
+		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: on, Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
 	}
 	w.site = scenario.Site{
 		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(), Kept: filepath.Join(t.TempDir(), "data"),

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // classDamaged is the class of a node that does not start on its store because that is
@@ -47,7 +49,7 @@ func (t *trial) keep() (stays bool) {
 	if err == nil {
 		name := fmt.Sprintf("%s-%s-", t.cell.ID, strings.ReplaceAll(record.BlockName(t.Sink.Number), " ", "-"))
 		if to, err = os.MkdirTemp(dir, name); err == nil && os.Rename(t.store.Path, to) != nil { // it is in memory, or on another disk
-			err = os.CopyFS(to, os.DirFS(t.store.Path))
+			err = testbed.Fetch(context.Background(), t.store.Files, t.store.Path, to)
 		}
 	}
 	if err != nil {
@@ -58,14 +60,20 @@ func (t *trial) keep() (stays bool) {
 	return false
 }
 
-// empty removes everything that is in a directory.
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
+// empty removes everything that is in a store.
+func empty(s scenario.StoreDir) error {
+	var all []string
+	err := s.Files.Walk(s.Path, func(e testbed.Entry) error {
+		if e.Path != "." && !strings.Contains(e.Path, "/") {
+			all = append(all, e.Path)
+		}
+		return nil
+	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.MkdirAll(dir, 0o755)
+		return s.Files.MkdirAll(s.Path, 0o755)
 	}
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	for _, name := range all {
+		err = errors.Join(err, s.Files.RemoveAll(filepath.Join(s.Path, name)))
 	}
 	return err
 }

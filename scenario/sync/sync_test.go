@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // TestSyncTimes: the store is open after 0.2 s, the first block is requested 1 s
@@ -99,6 +100,31 @@ func (w *syncTest) wantMarks() {
 	}
 	if last.Verified != fakeBlocks || !last.Complete || last.Received != int64(1.1*fakeBytes) {
 		w.t.Errorf("last mark %+v", last)
+	}
+}
+
+// Peers send at the links' rate up, the fresh node receives at its rate down; peers in several
+// regions have no common round trip.
+func TestAsymmetricSyncLine(t *testing.T) {
+	regions := experiment.Regions{{Table: "ibm-cloud"}}
+	for _, c := range []struct {
+		peers     int
+		regions   experiment.Regions
+		wire, rtt float64
+	}{{2, nil, 4e6, 0.04}, {4, nil, 6e6, 0.04}, {4, regions, 6e6, 0}} {
+		scenariotest.Virtual(t, func(t *testing.T) {
+			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) {
+				cell.Link.Up, cell.Link.Down, cell.Link.Regions = 2e6, 6e6, c.regions
+				if c.regions == nil {
+					cell.Link.Delay = experiment.Duration(20 * time.Millisecond)
+				}
+			})
+			w.run()
+			want := fakeBytes*8/link.TCPPayloadRate(c.wire, false) + c.rtt
+			if got := w.m["link_line"]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%d peers in %v: load line %v, want %v", c.peers, c.regions, got, want)
+			}
+		})
 	}
 }
 

@@ -246,7 +246,7 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	n.Last.Own = nil // what the next daemon counts it counts anew
 	t.Mu.Unlock()
 	if drop {
-		return empty(t.store.Path)
+		return empty(t.store)
 	}
 	return nil
 }

@@ -292,6 +292,21 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 
 // What was in doubt and stored whole is not put again.
 func TestUploadAdoptsWhatIsThere(t *testing.T) {
+	t.Run("by its name", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) store { return n }) })
+	t.Run("by its ref", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) store { return hashing{n} }) })
+}
+
+// hashing is a node that lists objects by a hash of their names.
+type hashing struct{ *mem.Node }
+
+func (n hashing) Walk(ctx context.Context, visit func(system.Object) error) error {
+	return n.Node.Walk(ctx, func(o system.Object) error {
+		o.Name = "=sha256="
+		return visit(o)
+	})
+}
+
+func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) store) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 100))
 		ctx, kill := context.WithCancelCause(t.Context())
@@ -300,7 +315,7 @@ func TestUploadAdoptsWhatIsThere(t *testing.T) {
 		if _, err := b.sessionWith(ctx, mortalLedger{b.ledger, c}); err == nil || c.path[5] != "after put" {
 			t.Fatalf("%v, killed at %q", err, c.path)
 		}
-		b.node = b.mem
+		b.node = second(b.mem)
 		y := b.must()
 		if err := b.holds(); err != nil {
 			t.Error(err)
@@ -318,6 +333,43 @@ func TestUploadAdoptsWhatIsThere(t *testing.T) {
 			t.Errorf("metrics %v", y.metrics)
 		}
 	})
+}
+
+// An object that an earlier session gave up stays given up, though a part of it, or
+// something else, is listed; whole, it is accepted.
+func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		get  error // of the question what is there
+		size int64 // of what is
+		want map[string]float64
+	}{
+		{"a part", nil, 50, map[string]float64{"failed": 1, "accepted": 1}},
+		{"it does not answer", errors.New("503 busy"), 100, map[string]float64{"failed": 1, "accepted": 1}},
+		{"whole", nil, 100, map[string]float64{"failed": 0, "accepted": 2, "adopted": 1}},
+	} {
+		scenariotest.Virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, nil, uploadCell(2, 100))
+			b.must()
+			j := b.ledger.jobs[0]
+			check(t, b.mem.Delete(t.Context(), system.Ref(j.Ref)))
+			from, err := b.set().Open(0)
+			check(t, err)
+			_, err = b.mem.Put(t.Context(), j.Name, c.size, io.LimitReader(from, c.size))
+			check(t, err)
+			b.ledger.jobs[0] = record.Job{Object: 0, Name: j.Name, Size: 100, State: record.JobFailed, Attempts: 4, Began: j.Began, Error: "busy"}
+			b.node = &moody{Node: b.mem, get: func() error { return c.get }}
+			y := b.must()
+			if n := puts(y.ops); len(n) > 0 || b.ledger.jobs[0].Attempts != 4 {
+				t.Errorf("%s: puts %v, job %+v", c.name, n, b.ledger.jobs[0])
+			}
+			for key, want := range c.want {
+				if y.metrics[key] != want {
+					t.Errorf("%s: %s is %v", c.name, key, y.metrics[key])
+				}
+			}
+		})
+	}
 }
 
 // A data set that is another one than the trial began with is refused, and the

@@ -307,6 +307,10 @@ func TestUploadBeyondItsLine(t *testing.T) {
 			if c.settles {
 				in.Load.Details = []record.Detail{scenario.Fact(scenario.LoadSettles, 1)}
 			}
+			if share, known := (Scenario{}).Measure(in)["line_share"]; known {
+				t.Errorf("a trial that did not end has the share %v", share)
+			}
+			in.Load.Details = append(in.Load.Details, scenario.Fact(scenario.LoadObjects, 2))
 			if c.resumed {
 				in.Events = slices.Values([]record.Event{{Kind: eventResume, What: whatReconciled}})
 			}

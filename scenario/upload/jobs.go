@@ -39,6 +39,7 @@ type objects struct {
 	missing                                int64           // times that an accepted object was not there later
 	notDurable, late                       int64           // not at their full redundancy in time
 	noRoom                                 int64           // not stored because the system had no room
+	begunPuts                              int64           // attempts, and those at objects that are missing now
 	finished, failures                     int64           // attempts that ended, and of them those that the server failed
 	accept, settle                         *record.Summary // times of those that a put is known to have brought
 	resumed                                bool
@@ -141,6 +142,7 @@ func (s *objects) begun(at float64) {
 func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
 	s.n++
+	s.begunPuts += int64(j.Attempts)
 	s.states[j.State]++
 	s.latest = max(s.latest, began, at, full)
 	if j.State == record.JobMissing {
@@ -235,6 +237,9 @@ func settling(x object) float64  { return x.settled }
 // A system that says when an object is durable may accept it into a buffer on this side
 // of the link, and goes on between sessions, when the trial's clock may not.
 func (s *objects) carried(in *scenario.Measured) float64 {
+	if _, known := in.Detail(record.DetailLoad, scenario.LoadObjects); !known {
+		return math.NaN() // an unfinished or old trial does not say whether its system buffers
+	}
 	bytes, at := float64(s.sent), s.lastAt
 	if in.LoadDetail(scenario.LoadSettles) > 0 {
 		if s.resumed {

@@ -1,7 +1,9 @@
 package upload
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -33,16 +35,19 @@ type polls struct {
 	last     float64
 	lastEnd  time.Duration // negative: there is none
 	used     collect.Used
+	trouble  troubles
 }
 
 func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls {
 	return &polls{node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1, lastEnd: -1}
 }
 
-// add takes one poll.
-func (p *polls) add(poll record.Poll) {
+// add takes one poll. It returns the trouble in it of kinds that are new.
+func (p *polls) add(poll record.Poll) troubles {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	kinds := len(p.trouble)
+	p.trouble.add(&poll)
 	p.next, p.latest = max(p.next, poll.Seq+1), max(p.latest, poll.Start)
 	for _, r := range poll.Readings {
 		if r.Name != system.ReadAbsolute || r.Bad != "" {
@@ -54,6 +59,7 @@ func (p *polls) add(poll record.Poll) {
 		p.last, p.lastEnd = r.Value, poll.End
 	}
 	p.used.Add(poll.Readings)
+	return p.trouble[kinds:]
 }
 
 // restore adds the polls of earlier sessions, and what was known before the first.
@@ -116,8 +122,12 @@ func (p *polls) once(ctx context.Context) error {
 }
 
 func (p *polls) keep(poll record.Poll) error {
-	p.add(poll)
+	begun := p.add(poll)
 	err := p.journal.Poll(poll)
+	for _, k := range begun { // the report counts how often each came
+		err = cmp.Or(err, p.journal.Event(record.Event{At: time.Now(), Kind: "note", What: k.what,
+			Detail: fmt.Sprintf("%s, %s after the trial began: %s", k.subject, record.Span(time.Duration(k.from*float64(time.Second))), k.detail)}))
+	}
 	p.polled()
 	return err
 }

@@ -100,6 +100,26 @@ func TestBandwidthsHaveOneWindow(t *testing.T) {
 	})
 }
 
+// The first failed call of each kind is an event, once in all sessions.
+func TestTroubleOfPollsIsAnEvent(t *testing.T) {
+	l := newLedger()
+	for range 2 { // sessions
+		p := newPolls(nil, scenario.Sink{Journal: l}, time.Minute)
+		p.polled = func() {}
+		check(t, p.restore())
+		for range 3 {
+			check(t, p.keep(record.Poll{
+				Calls:    []record.PollCall{{Name: "/wallet", Start: time.Hour, Error: "timeout: no answer within 1m"}},
+				Readings: []record.Reading{{Name: "height", Bad: "fell from 4 to 3"}},
+			}))
+		}
+	}
+	if len(l.events) != 2 || l.events[0].Detail != "/wallet, 1 h after the trial began: timeout: no answer within 1m" ||
+		l.events[1].What != "reading not used" || l.events[1].At.IsZero() {
+		t.Errorf("%+v", l.events)
+	}
+}
+
 // Months of trouble are a few spans: one for each kind, and a bounded number of kinds.
 func TestTroubleIsBounded(t *testing.T) {
 	var polls []record.Poll
@@ -119,7 +139,8 @@ func TestTroubleIsBounded(t *testing.T) {
 	for i := range polls {
 		polls[i].Calls[0].Name = fmt.Sprint("/", i)
 	}
-	if all := readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble; len(all) != mostTrouble {
-		t.Errorf("%d kinds", len(all))
+	all = readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble
+	if last := all[len(all)-1]; len(all) != mostTrouble+1 || last.subject != "others" || last.count != 5000-(mostTrouble-1) {
+		t.Errorf("%d kinds, the last %+v", len(all), last)
 	}
 }

@@ -37,6 +37,11 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 			t.queue.set(object, objectWaiting)
 			return nil
 		}
+		if state := t.job(object).State; givenUp(state) { // in an earlier session
+			t.drop(object)
+			t.queue.set(object, states[state])
+			return nil
+		}
 	}
 	r, err := t.ready(object)
 	if r == nil || err != nil {

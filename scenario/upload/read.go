@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -88,15 +89,6 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 		return nil, err
 	}
 	l.measure(&in)
-	if err := in.Err(); err != nil {
-		return nil, err
-	}
-	if l.currency == "" {
-		l.currency = "units"
-		if l.decimals == 24 { // of an older run: hastings
-			l.currency = "SC"
-		}
-	}
 	maps.Copy(l.metrics, t.Metrics) // as it was measured then
 	l.stored()
 	l.efficient()
@@ -105,7 +97,7 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 	l.invariants()
 	l.series()
 	l.define()
-	return l, l.sessions(in.Events, facts)
+	return l, cmp.Or(l.sessions(in.Events, facts), in.Err())
 }
 
 // systemOf fills in what is known of the trial's system: how it spreads objects over its
@@ -123,32 +115,54 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 		text = cell.Collect.Price
 	}
 	l.price, _ = experiment.ParsePrice(text) // none is stated
-	said := map[string]string{}
+	var use experiment.SystemUse
 	for _, s := range plan.Experiment.Systems {
 		if s.Name == l.trial.Info.System {
-			maps.Copy(said, s.With)
+			use = s
 		}
 	}
-	maps.Copy(said, analysis.Said(facts.Meta(), l.trial.Info.System))
+	known := identityOf(use, analysis.Said(facts.Meta(), l.trial.Info.System))
+	l.currency, l.coding = known["currency"], codingOf(known)
+	return nil
+}
+
+// identityOf is what is known of a system: what it said, else its options, else its kind.
+func identityOf(use experiment.SystemUse, said map[string]string) map[string]string {
+	known := map[string]string{"currency": "units"}
+	for _, of := range []map[string]string{oldIdentities[use.Use], oldIdentities[use.Use+" "+use.Mode], use.With, said} {
+		maps.Copy(known, of)
+	}
+	return known
+}
+
+// oldIdentities are what systems did not say of themselves before November 2026, by kind,
+// or by kind and mode: a siad that is started has its dev constants.
+var oldIdentities = map[string]map[string]string{
+	"mem":         {"currency": "MEM"},
+	"renterd":     {"currency": "SC", "sector": "4194304"},
+	"siad":        {"currency": "SC", "sector": "262144"},
+	"siad attach": {"sector": "4194304"},
+}
+
+// codingOf is the coding of a system by its identity and options.
+func codingOf(known map[string]string) (c coding) {
 	number := func(key string) int64 {
-		n, _ := strconv.ParseInt(said[key], 10, 64)
+		n, _ := strconv.ParseInt(known[key], 10, 64)
 		return n
 	}
-	l.currency = said["currency"]
-	c := &l.coding
 	c.sector = number("sector")
 	var a, b int64
-	if n, _ := fmt.Sscanf(said["redundancy"], "%d data + %d parity", &a, &b); n == 2 {
+	if n, _ := fmt.Sscanf(known["redundancy"], "%d data + %d parity", &a, &b); n == 2 {
 		c.needed, c.servers = a, a+b
-	} else if n, _ := fmt.Sscanf(said["redundancy"], "%d of %d shards", &a, &b); n == 2 {
+	} else if n, _ := fmt.Sscanf(known["redundancy"], "%d of %d shards", &a, &b); n == 2 {
 		c.needed, c.servers = a, b
 	} else { // by its options
 		c.needed, c.servers = number("data_pieces")+number("needed"), number("data_pieces")+number("parity_pieces")+number("total")
 	}
 	if c.needed <= 0 || c.servers < c.needed {
-		*c = coding{}
+		return coding{}
 	}
-	return nil
+	return c
 }
 
 // coding is how a system spreads an object over its servers; zero: not known.
@@ -286,7 +300,7 @@ func (l *loadTest) efficient() {
 		return
 	}
 	if l.row("efficiency", "", (lo+hi)/2/l.absolute); l.up == nil {
-		l.row("absolute_per_file", "", l.absolute/float64(l.files))
+		l.metrics["absolute_per_file"] = l.absolute / float64(l.files)
 		return
 	}
 	now, before := l.by(l.end[last]), stored{}
@@ -295,7 +309,7 @@ func (l *loadTest) efficient() {
 	}
 	accepted, padded := now.bytes-before.bytes, now.rounded-before.rounded
 	share := min(1, (lo+hi)/2/accepted) // of what was accepted, on servers
-	l.row("absolute_per_file", "", l.absolute/(float64(now.objects-before.objects)*share))
+	l.metrics["absolute_per_file"] = l.absolute / (float64(now.objects-before.objects) * share)
 	if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
 		l.coding = coding{} // another build, or packed objects: the rounding is not known
 	}
@@ -430,7 +444,7 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 	l.row("downtime", "", down)
 	l.row("crashes", "", float64(crashes))
 	if fetched := int64(l.metrics["verified"] + l.metrics["verify_failed"]); cut > 0 {
-		l.row("attempts_unrecorded", "", float64(max(0, l.attempts-l.states[record.JobPutting]-(ops-fetched))))
+		l.row("attempts_unrecorded", "", float64(max(0, l.begunPuts-l.states[record.JobPutting]-(ops-fetched))))
 	}
 	return nil
 }

@@ -23,9 +23,9 @@ type readings struct {
 	latency       []float64 // of all calls of a poll together; NaN: one failed, or was left out
 	timedOut      int64     // of those, polls with a call that timed out: they took that long at least
 	calls         map[string]bool
-	missed        int64               // polls of the schedule that were left out
-	failed        int64               // calls without an answer
-	trouble       []*trouble          // what was not answered, and what was not used
+	missed        int64 // polls of the schedule that were left out
+	failed        int64 // calls without an answer
+	trouble       troubles
 	decimals      int                 // of the currency; −1: not known
 	first, last   map[string]*big.Int // amounts of money
 	used          collect.Used
@@ -40,7 +40,7 @@ type entry struct {
 	moved float64  // by how much its parts changed since the poll before, without their signs
 }
 
-// trouble is one kind of what stays a gap, so that months of it are one span.
+// trouble is one kind of what polls met that stays a gap, so that months of it are one span.
 type trouble struct {
 	what, subject, class string // "call failed", "/renter/files", "timeout"
 	count                int64
@@ -48,9 +48,42 @@ type trouble struct {
 	detail               string // of the first time
 }
 
-// mostTrouble is how many kinds of trouble are distinguished; what is more is counted
-// with the last of them.
+type troubles []*trouble
+
+// mostTrouble is how many kinds of trouble are distinguished; all others are one kind of
+// failed calls, and one of readings that are not used.
 const mostTrouble = 50
+
+// add takes a poll.
+func (all *troubles) add(p *record.Poll) {
+	for _, c := range p.Calls {
+		if c.Error != "" {
+			all.count("call failed", c.Name, collect.Class(c.Error), c.Error, c.Start.Seconds())
+		}
+	}
+	for _, r := range p.Readings {
+		if r.Bad != "" {
+			all.count("reading not used", r.Name, absurdity(r.Bad), r.Bad, p.Start.Seconds())
+		}
+	}
+}
+
+func (all *troubles) count(what, subject, class, detail string, at float64) {
+	find := func() int {
+		return slices.IndexFunc(*all, func(k *trouble) bool { return k.what == what && k.subject == subject && k.class == class })
+	}
+	i := find()
+	if i < 0 && len(*all) >= mostTrouble {
+		subject, class = "others", ""
+		i = find()
+	}
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, &trouble{what: what, subject: subject, class: class, from: at, detail: detail})
+	}
+	(*all)[i].count++
+	(*all)[i].to = at
+}
 
 func readPolls(in *scenario.Measured) *readings {
 	w := &readings{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
@@ -93,12 +126,12 @@ func (w *readings) add(p *record.Poll) {
 	w.missed += int64(p.Missed)
 	w.latency = append(w.latency, w.took(p))
 	w.used.Add(p.Readings)
+	w.trouble.add(p)
 	wealth, moved, parts := new(big.Int), 0.0, 0
 	readings, reported := collect.WithEnded(p.Readings)
 	w.endedReported = w.endedReported || reported
 	for _, r := range readings {
 		if r.Bad != "" {
-			w.troubled("reading not used", r.Name, absurdity(r.Bad), r.Bad, p.Start.Seconds())
 			continue
 		}
 		w.values[r.Name] = append(gaps(w.values[r.Name], n)[:n], r.Value)
@@ -136,7 +169,6 @@ func (w *readings) took(p *record.Poll) float64 {
 		class := collect.Class(c.Error)
 		if c.Error != "" {
 			w.failed++
-			w.troubled("call failed", c.Name, class, c.Error, c.Start.Seconds())
 		}
 		if c.Error == "" || class == "timeout" {
 			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || c.Error != ""
@@ -159,20 +191,6 @@ func absurdity(bad string) string {
 		class = class[:i]
 	}
 	return strings.TrimSpace(class)
-}
-
-func (w *readings) troubled(what, subject, class, detail string, at float64) {
-	i := slices.IndexFunc(w.trouble, func(k *trouble) bool { return k.what == what && k.subject == subject && k.class == class })
-	if i < 0 && len(w.trouble) < mostTrouble {
-		i = len(w.trouble)
-		w.trouble = append(w.trouble, &trouble{what: what, subject: subject, class: class, from: at, detail: detail})
-	}
-	k := w.trouble[max(i, 0)]
-	if i < 0 {
-		k = w.trouble[mostTrouble-1]
-	}
-	k.count++
-	k.to = at
 }
 
 // known are the values that are no gaps.

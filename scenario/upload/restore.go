@@ -148,6 +148,9 @@ var states = map[record.JobState]objectState{
 	record.JobAccepted: objectAccepted, record.JobDurable: objectDurable, record.JobFailed: objectFailed, record.JobRefused: objectRefused,
 }
 
+// givenUp reports whether no further put follows.
+func givenUp(s record.JobState) bool { return s == record.JobFailed || s == record.JobRefused }
+
 func (t *trial) replayJob(r *restored, i int, j *record.Job) {
 	r.recorded++
 	if j.Attempts > 0 {
@@ -206,12 +209,15 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	t.clearUnlisted()
 	var missing []record.Job
 	var unlisted []system.Ref // of them
-	err = t.eachJob(func(i int, job *record.Job) error {
+	err = t.eachJob(func(i int, j *record.Job) error {
 		if _, damaged := there.damaged[i]; t.stored(i) && (damaged || !there.seen[i]) {
-			missing = append(missing, *job)
+			missing = append(missing, *j)
 		}
 		if t.stored(i) && !there.seen[i] {
-			unlisted = append(unlisted, system.Ref(job.Ref))
+			unlisted = append(unlisted, system.Ref(j.Ref))
+		}
+		if _, listed := t.listed[i]; listed && givenUp(j.State) { // it may be whole all the same
+			t.jobs[i] = &job{Job: *j}
 		}
 		return nil
 	})
@@ -254,8 +260,12 @@ type listing struct {
 func (t *trial) list(ctx context.Context, refs *hashes) (listing, error) {
 	there := listing{make([]bool, t.set.Len()), map[int]system.Object{}}
 	names := newHashes()
+	namer, named := t.node.(system.Namer)
 	for i := range t.set.Len() {
 		names.add(t.name(i), i)
+		if named { // a name that is too long for the system is listed as its hash
+			names.add(string(namer.Named(t.name(i))), i)
+		}
 	}
 	err := t.walk(ctx, func(o system.Object) error {
 		for _, i := range t.objectsOf(o, refs, names) {
@@ -300,6 +310,13 @@ func (t *trial) walk(ctx context.Context, visit func(system.Object) error) error
 func (t *trial) objectsOf(o system.Object, refs, names *hashes) []int {
 	if found := slices.Collect(refs.all(string(o.Ref))); len(found) > 0 {
 		return found
+	}
+	if namer, named := t.node.(system.Namer); named {
+		for i := range names.all(string(o.Ref)) {
+			if namer.Named(t.name(i)) == o.Ref {
+				return []int{i}
+			}
+		}
 	}
 	if at := strings.Index(o.Name, t.pre); at >= 0 {
 		for i := range names.all(o.Name[at:]) {

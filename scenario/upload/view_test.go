@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 var update = flag.Bool("update", false, "write testdata/rows/*.txt anew")
@@ -75,6 +77,57 @@ func TestRows(t *testing.T) {
 				t.Errorf("%s: gone: %s", path, line)
 			}
 		}
+	}
+}
+
+// A trial without metrics of its own has each number once.
+func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
+	for _, name := range []string{"upload", "collect"} {
+		run := unpack(t, name)
+		trial := *result(t, name).Frame.Trials[0]
+		trial.Metrics = nil
+		all, err := read(&trial, run)
+		check(t, err)
+		seen := map[[2]string]bool{}
+		for _, row := range all.Rows {
+			key := [2]string{row.Metric, row.Entity}
+			if seen[key] {
+				t.Errorf("%s: %s is there twice", name, key)
+			}
+			seen[key] = true
+		}
+		if !seen[[2]string{"absolute_per_file"}] {
+			t.Errorf("%s: no absolute_per_file", name)
+		}
+	}
+}
+
+// A run that is older than what systems say of themselves is read by their kind.
+func TestCodingOfOldRuns(t *testing.T) {
+	for _, c := range []struct {
+		use, mode string
+		said      map[string]string
+		sector    int64
+		currency  string
+	}{
+		{"renterd", "start", nil, 4 << 20, "SC"}, {"renterd", "attach", nil, 4 << 20, "SC"}, {"siad", "attach", nil, 4 << 20, "SC"},
+		{"siad", "start", nil, 256 << 10, "SC"}, {"siad", "attach", map[string]string{"sector": "1000"}, 1000, "SC"},
+		{"mem", "start", nil, 0, "MEM"}, {"garage", "start", nil, 0, "units"},
+	} {
+		use := experiment.SystemUse{Use: c.use, Mode: c.mode, With: map[string]string{"redundancy": "10 of 30 shards"}}
+		known := identityOf(use, c.said)
+		if got := codingOf(known); got != (coding{c.sector, 10, 30}) || known["currency"] != c.currency {
+			t.Errorf("%+v: %+v, %s", c, got, known["currency"])
+		}
+	}
+}
+
+// Attempts at objects that are missing now were begun, too.
+func TestAttemptsAtMissingObjects(t *testing.T) {
+	jobs := []record.Job{{State: record.JobMissing, Attempts: 3}, {Object: 1, State: record.JobFailed, Attempts: 2}}
+	s := readObjects(&scenario.Measured{Jobs: slices.Values(jobs)}, 0, nil, coding{}.padded)
+	if s.begunPuts != 5 || s.attempts != 2 {
+		t.Errorf("%d begun, %d of what became of objects", s.begunPuts, s.attempts)
 	}
 }
 

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -63,17 +62,14 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	for _, k := range []string{"transport", "piece", "metainfo", "storage", "max_connections", "encryption", "upload_limit", "download_limit"} {
 		identity[k] = opt[k]
 	}
-	if err := os.MkdirAll(filepath.Join(d.Dir, metainfoDir), 0o755); err != nil {
-		return nil, fmt.Errorf("bittorrent: %w", err)
-	}
-	c := &cluster{}
+	c, infos := &cluster{}, &sync.Map{}
 	if !d.Swarm {
-		if c.client, err = startDaemon(ctx, d, d.Client, "client-1"); err != nil {
+		if c.client, err = startDaemon(ctx, d, d.Client, "client-1", infos); err != nil {
 			return nil, fmt.Errorf("bittorrent: %w", err)
 		}
 	}
 	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
+		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), infos)
 		if err != nil {
 			return nil, fmt.Errorf("bittorrent: %w", err)
 		}

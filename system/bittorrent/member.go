@@ -2,11 +2,9 @@ package bittorrent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -14,15 +12,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// metainfoDir holds what a publisher hands over to leechers, out of band.
-const metainfoDir = "metainfo"
-
 // daemon is one process of a swarm, and what it needs of the others.
 type daemon struct {
 	*member.Daemon
-	peer     string // address of its peers' side
-	metainfo string // directory that all share
-	hands    bool   // leechers are handed the metainfo; else they ask their peers
+	peer  string    // address of its peers' side
+	infos *sync.Map // by ref, what a publisher hands over to leechers, out of band
+	hands bool      // leechers are handed the metainfo; else they ask their peers
 }
 
 // kindOf is what the processes of a deployment have in common.
@@ -36,7 +31,7 @@ func kindOf(opt system.Options) member.Kind {
 	}
 }
 
-func startDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label string) (*daemon, error) {
+func startDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label string, infos *sync.Map) (*daemon, error) {
 	var port int
 	var err error
 	if h == d.Client { // option port is that of the hosts
@@ -47,7 +42,7 @@ func startDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label
 	if err != nil {
 		return nil, err
 	}
-	n := &daemon{peer: system.JoinPort(h, port), metainfo: filepath.Join(d.Dir, metainfoDir), hands: d.Options["metainfo"] == "file"}
+	n := &daemon{peer: system.JoinPort(h, port), infos: infos, hands: d.Options["metainfo"] == "file"}
 	args := []string{"--listen=" + n.peer}
 	for _, k := range []string{"transport", "piece", "max_connections", "encryption", "upload_limit", "download_limit"} {
 		args = append(args, "--"+k+"="+d.Options[k])
@@ -56,28 +51,22 @@ func startDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label
 	return n, err
 }
 
-// Publish implements system.Member. The metainfo is left where the other nodes'
-// Fetch finds it.
+// Publish implements system.Member.
 func (n *daemon) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
 	var info []byte
 	if err := n.Daemon.Publish(ctx, title, size, r, &info); err != nil {
 		return "", err
 	}
 	ref := system.Ref(hashOf(info).HexString())
-	if err := member.WriteWhole(filepath.Join(n.metainfo, string(ref)), info); err != nil {
-		return "", fmt.Errorf("bittorrent: metainfo of %q: %w", title, err)
-	}
+	n.infos.Store(ref, info)
 	return ref, nil
 }
 
 // Fetch implements system.Member.
 func (n *daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	t := task{From: from}
-	if _, err := parse(string(ref)); err == nil && n.hands {
-		t.Info, err = os.ReadFile(filepath.Join(n.metainfo, string(ref)))
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // published by no node here: the swarm may know
-			return fmt.Errorf("bittorrent: metainfo of %s: %w", ref, err)
-		}
+	if info, ok := n.infos.Load(ref); ok && n.hands { // else the swarm may know
+		t.Info = info.([]byte)
 	}
 	return n.Daemon.Fetch(ctx, ref, from, t)
 }

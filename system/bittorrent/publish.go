@@ -12,13 +12,14 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Publish implements member.Node. The info dictionary that it returns, bencoded,
 // depends on the name, the bytes and the size of a piece alone.
 func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error) {
 	info := metainfo.Info{Name: disk.FileName(title), PieceLength: p.piece, Length: size}
-	file, err := member.Receive(ctx, p.dir, size, p.piece, r, func(piece []byte) {
+	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, p.piece, r, func(piece []byte) {
 		sum := sha1.Sum(piece) // BEP 3
 		info.Pieces = append(info.Pieces, sum[:]...)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // System implements system.Embedded.
@@ -60,15 +61,18 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	if identity["via"] != "gateway" {
 		identity["store"] = "one file for each block"
-		if err := writeSwarmKey(d.Dir); err != nil {
-			return nil, fmt.Errorf("boxo: %w", err)
-		}
 	}
+	psk := swarmKey()
 	switch identity["via"] {
 	case "swarm":
-		start, nodes = startPair, 1
+		nodes = 1
+		start = func(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
+			return startPair(ctx, d, h, psk)
+		}
 	case "peers":
-		start = startPeer
+		start = func(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
+			return startPeer(ctx, d, h, psk)
+		}
 		identity["discovery"] = "none: peers are named"
 		identity["upload_limit"] = opt["upload_limit"]
 	}

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -41,7 +39,7 @@ type gatewayNode struct {
 	local   *web.Client // from the host to itself
 	address string
 	format  string
-	dir     string // what it keeps
+	dir     disk.Dir // what it keeps
 
 	mu    sync.Mutex
 	probe system.Ref
@@ -55,7 +53,7 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (gro
 	label := name + "-" + h.Name()
 	n := &gatewayNode{
 		Process: member.Process{System: name, Label: label, Host: h},
-		address: system.JoinPort(h, port), format: d.Options["format"], dir: filepath.Join(d.Dir, label),
+		address: system.JoinPort(h, port), format: d.Options["format"], dir: disk.Of(d, h, label),
 	}
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, n.at("/"), n.file); err != nil {
 		return nil, err
@@ -63,10 +61,7 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (gro
 	if n.local, err = web.New(name, h.Dial, n.at("/")); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(n.dir, 0o755); err != nil {
-		return nil, err
-	}
-	args := []string{"--listen", n.address, "--store", filepath.Join(n.dir, "blocks.car")}
+	args := []string{"--listen", n.address, "--store", n.dir.Sub("blocks.car").Path}
 	for _, k := range []string{"chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
 		args = append(args, "--"+k+"="+d.Options[k])
 	}
@@ -74,7 +69,7 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (gro
 	if err != nil {
 		return nil, err
 	}
-	if err := n.Run(ctx, testbed.Command{Args: command, Dir: n.dir, Ready: n.serves}); err != nil {
+	if err := n.Run(ctx, testbed.Command{Args: command, Dir: n.dir.Path, Ready: n.serves}); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil

@@ -1,14 +1,15 @@
 package boxo
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ipfs/go-cid"
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -33,19 +34,25 @@ type peerNode struct {
 	*member.Daemon
 }
 
-func startPeer(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
+func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, psk string) (group.Node, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	return startMember(ctx, d, h, port, "node-"+h.Name())
+	return startMember(ctx, d, h, port, "node-"+h.Name(), psk)
 }
 
-// startMember starts a node whose peers find it at port.
-func startMember(ctx context.Context, d system.Deployment, h testbed.Host, port int, label string) (*peerNode, error) {
+// startMember starts a node whose peers find it at port; psk is the swarm's key.
+func startMember(ctx context.Context, d system.Deployment, h testbed.Host, port int, label, psk string) (*peerNode, error) {
 	// Beside what the node keeps: it has the same address without it.
-	key, identity := filepath.Join(d.Dir, "swarm.key"), filepath.Join(d.Dir, label+".key")
-	id, err := writeIdentity(identity)
+	key, identity := filepath.Join(d.DirOf(h), "swarm.key"), filepath.Join(d.DirOf(h), label+".key")
+	private, id, err := newIdentity()
+	if err == nil {
+		err = h.Files().Write(ctx, identity, 0o600, bytes.NewReader(private))
+	}
+	if err == nil {
+		err = h.Files().Write(ctx, key, 0o600, strings.NewReader(psk))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,27 +77,24 @@ func startMember(ctx context.Context, d system.Deployment, h testbed.Host, port 
 	return n, nil
 }
 
-// writeSwarmKey makes the swarm's pre-shared key.
-func writeSwarmKey(dir string) error {
+// swarmKey is a new pre-shared key of a swarm, as a file of its own.
+func swarmKey() string {
 	psk := make([]byte, 32)
-	rand.Read(psk)
-	return os.WriteFile(filepath.Join(dir, "swarm.key"), []byte("/key/swarm/psk/1.0.0/\n/base16/\n"+hex.EncodeToString(psk)+"\n"), 0o600)
+	rand.Read(psk) // never fails
+	return "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(psk) + "\n"
 }
 
-// writeIdentity makes a node's private key.
-func writeIdentity(path string) (peer.ID, error) {
+// newIdentity makes a node's private key.
+func newIdentity() (key []byte, id peer.ID, err error) {
 	private, public, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	key, err := crypto.MarshalPrivateKey(private)
-	if err != nil {
-		return "", err
+	if key, err = crypto.MarshalPrivateKey(private); err != nil {
+		return nil, "", err
 	}
-	if err := os.WriteFile(path, key, 0o600); err != nil {
-		return "", err
-	}
-	return peer.IDFromPublicKey(public)
+	id, err = peer.IDFromPublicKey(public)
+	return key, id, err
 }
 
 // swarmAddress is the multiaddress of an IP:PORT with the id of who listens there.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 
 	"github.com/ipfs/go-cid"
@@ -38,26 +37,26 @@ type pairNode struct {
 	there map[system.Ref]bool // at the storage node
 }
 
-func startPair(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
+func startPair(ctx context.Context, d system.Deployment, h testbed.Host, psk string) (group.Node, error) {
 	n := &pairNode{here: map[system.Ref]bool{}, there: map[system.Ref]bool{}}
-	if err := n.start(ctx, d, h); err != nil {
+	if err := n.start(ctx, d, h, psk); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil
 }
 
-func (n *pairNode) start(ctx context.Context, d system.Deployment, h testbed.Host) error {
+func (n *pairNode) start(ctx context.Context, d system.Deployment, h testbed.Host, psk string) error {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return err
 	}
-	if n.storage, err = startMember(ctx, d, h, port, "storage-1"); err != nil {
+	if n.storage, err = startMember(ctx, d, h, port, "storage-1", psk); err != nil {
 		return err
 	}
 	if port, err = d.Client.FreePort(ctx); err != nil {
 		return err
 	}
-	if n.client, err = startMember(ctx, d, d.Client, port, "client-1"); err != nil {
+	if n.client, err = startMember(ctx, d, d.Client, port, "client-1", psk); err != nil {
 		return err
 	}
 	address, err := n.storage.Address(ctx)
@@ -163,7 +162,7 @@ func (n *pairNode) Cool(ctx context.Context, ref system.Ref) error {
 // Stats implements system.Stats: both nodes, since what is put is kept by the
 // client's own. What they note of their tasks is ours, and left out.
 func (n *pairNode) Stats(ctx context.Context) (system.Holdings, error) {
-	h, err := disk.Usage(filepath.Join(n.client.Dir(), blocksDir), filepath.Join(n.storage.Dir(), blocksDir))
+	h, err := disk.Usage(n.client.Dir().Sub(blocksDir), n.storage.Dir().Sub(blocksDir))
 	if err != nil {
 		return h, fmt.Errorf("boxo: %w", err)
 	}

@@ -3,6 +3,7 @@ package boxo
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,10 +22,8 @@ func openAlone(t *testing.T) (*node, string) {
 	t.Helper()
 	dir := t.TempDir()
 	f := swarmFlags{key: filepath.Join(dir, "swarm.key"), identity: filepath.Join(dir, "id"), listen: "127.0.0.1:0"}
-	if err := writeSwarmKey(dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := writeIdentity(f.identity); err != nil {
+	private, _, err := newIdentity()
+	if err := errors.Join(err, os.WriteFile(f.identity, private, 0o600), os.WriteFile(f.key, []byte(swarmKey()), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	n, end, err := openNode(t.Context(), f, importer{chunk: 1 << 10, rawLeaves: true, cidVersion: 1}, dir, 0)

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -19,7 +18,7 @@ const keyFile = "key"
 // daemon is one process of Codex and its data directory.
 type daemon struct {
 	member.Process
-	dir     string
+	dir     disk.Dir
 	command []string
 	api     *api
 	version string
@@ -27,12 +26,12 @@ type daemon struct {
 
 // newDaemon starts a node; bootstrap is the record of the one that it is to know.
 func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label, bin string, speaks dialect, port int, bootstrap string) (*daemon, error) {
-	k := &daemon{Process: member.Process{System: name, Label: name + "/" + label, Host: h}, dir: filepath.Join(d.Dir, name+"-"+label)}
+	k := &daemon{Process: member.Process{System: name, Label: name + "/" + label, Host: h}, dir: disk.Of(d, h, label)}
 	ports, err := member.Ports(ctx, h, []int{port}, 2)
 	if err != nil {
 		return nil, err
 	}
-	args, err := arguments(d.Options, speaks, h.Addr(), k.dir, port, ports[0], ports[1], bootstrap)
+	args, err := arguments(d.Options, speaks, h.Addr(), k.dir.Path, port, ports[0], ports[1], bootstrap)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +54,10 @@ func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label, 
 
 // run starts the program and waits until its interface answers.
 func (k *daemon) run(ctx context.Context) error {
-	if err := os.MkdirAll(k.dir, 0o700); err != nil { // it starts in no other
+	if err := k.dir.Files.MkdirAll(k.dir.Path, 0o700); err != nil { // it starts in no other
 		return err
 	}
-	return k.Run(ctx, testbed.Command{Args: k.command, Dir: k.dir, Ready: func(ctx context.Context) error {
+	return k.Run(ctx, testbed.Command{Args: k.command, Dir: k.dir.Path, Ready: func(ctx context.Context) error {
 		_, err := k.api.info(ctx)
 		return err
 	}})
@@ -66,14 +65,11 @@ func (k *daemon) run(ctx context.Context) error {
 
 // empty removes what a node keeps, but for its key.
 func (k *daemon) empty() error {
-	entries, err := os.ReadDir(k.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	files, key, kept := k.dir.Files, k.dir.Sub(keyFile).Path, k.dir.Path+".key"
+	if err := files.Rename(key, kept); errors.Is(err, fs.ErrNotExist) {
+		return files.RemoveAll(k.dir.Path)
+	} else if err != nil {
+		return err
 	}
-	for _, e := range entries {
-		if e.Name() != keyFile {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(k.dir, e.Name())))
-		}
-	}
-	return err
+	return errors.Join(files.RemoveAll(k.dir.Path), files.MkdirAll(k.dir.Path, 0o700), files.Rename(kept, key))
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -200,7 +201,7 @@ func TestEmptyKeepsTheKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("k"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k := &daemon{dir: dir}
+	k := &daemon{dir: disk.Dir{Files: testbed.LocalFiles{}, Path: dir}}
 	if err := k.empty(); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestEmptyKeepsTheKey(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Name() != keyFile {
 		t.Errorf("left are %v, %v", left, err)
 	}
-	k.dir = filepath.Join(dir, "none")
+	k.dir = k.dir.Sub("none")
 	if err := k.empty(); err != nil {
 		t.Error(err)
 	}

@@ -1,16 +1,17 @@
 package deluge
 
 import (
+	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
 // config is what the options say.
@@ -121,7 +122,7 @@ const (
 )
 
 // write makes a daemon's configuration directory.
-func (c config) write(dir string, addr netip.Addr, port int, control, token string) error {
+func (c config) write(ctx context.Context, dir disk.Dir, addr netip.Addr, port int, control, token string) error {
 	core, err := json.Marshal(c.core(addr, port))
 	if err != nil {
 		return err
@@ -136,11 +137,13 @@ func (c config) write(dir string, addr netip.Addr, port int, control, token stri
 	if err != nil {
 		return err
 	}
+	put := func(name string, b []byte) error {
+		return dir.Files.Write(ctx, dir.Sub(name).Path, 0o600, bytes.NewReader(b))
+	}
 	return errors.Join(
-		os.MkdirAll(dir, 0o700),
 		// Two JSON values: the file's version, then its content.
-		os.WriteFile(filepath.Join(dir, coreFile), append([]byte(`{"file": 1, "format": 1}`), core...), 0o600),
-		os.WriteFile(filepath.Join(dir, launcherFile), launcher, 0o600),
-		os.WriteFile(filepath.Join(dir, settingsFile), settings, 0o600),
+		put(coreFile, append([]byte(`{"file": 1, "format": 1}`), core...)),
+		put(launcherFile, launcher),
+		put(settingsFile, settings),
 	)
 }

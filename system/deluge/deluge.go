@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -54,15 +52,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
-	torrents := filepath.Join(d.Dir, "torrents")
-	if err := os.MkdirAll(torrents, 0o755); err != nil {
-		return nil, fmt.Errorf("deluge: %w", err)
-	}
-	nodes := make([]*node, len(d.Hosts))
+	nodes, known := make([]*node, len(d.Hosts)), &published{}
 	var all errgroup.Group
 	for i := range nodes {
 		all.Go(func() (err error) {
-			if nodes[i], err = startNode(ctx, d, c, i, p.python, torrents); err != nil {
+			if nodes[i], err = startNode(ctx, d, c, i, p.python, known); err != nil {
 				return fmt.Errorf("deluge: %w", err)
 			}
 			return nil

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
@@ -19,11 +18,11 @@ import (
 type node struct {
 	*member.Controlled
 	config
-	dir      string // all that it keeps
-	torrents string // the .torrent files of the whole cluster
-	python   string
-	token    string
-	port     int // of the peers
+	dir       disk.Dir   // all that it keeps
+	published *published // by the whole cluster
+	python    string
+	token     string
+	port      int // of the peers
 
 	mu     sync.Mutex
 	tasks  map[system.Ref]*task
@@ -35,13 +34,13 @@ type node struct {
 type task struct {
 	torrent
 	member.Background
-	dir string // where its file is
+	dir disk.Dir // where its file is
 }
 
-func (t *task) path() string { return filepath.Join(t.dir, t.Name) }
+func (t *task) path() string { return t.dir.Sub(t.Name).Path }
 
-func (n *node) configDir() string { return filepath.Join(n.dir, "config") }
-func (n *node) dataDir() string   { return filepath.Join(n.dir, "data") }
+func (n *node) configDir() disk.Dir { return n.dir.Sub("config") }
+func (n *node) dataDir() disk.Dir   { return n.dir.Sub("data") }
 
 // call asks the daemon.
 func (n *node) call(ctx context.Context, method string, out any, args ...any) error {
@@ -140,13 +139,13 @@ func (n *node) Kill(ctx context.Context) error {
 func (n *node) Restart(ctx context.Context, keep bool) error {
 	err := n.Kill(ctx)
 	if err == nil {
-		err = os.RemoveAll(n.configDir())
+		err = n.dir.Files.RemoveAll(n.configDir().Path)
 	}
 	if err == nil && !keep {
 		n.mu.Lock()
 		n.tasks = map[system.Ref]*task{}
 		n.mu.Unlock()
-		err = os.RemoveAll(n.dataDir())
+		err = n.dir.Files.RemoveAll(n.dataDir().Path)
 	}
 	if err == nil {
 		err = n.start(ctx)

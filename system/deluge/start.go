@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -20,10 +19,10 @@ import (
 const readyTimeout = 2 * time.Minute
 
 // startNode starts the daemon of host i. When it fails nothing is left.
-func startNode(ctx context.Context, d system.Deployment, c config, i int, python, torrents string) (*node, error) {
+func startNode(ctx context.Context, d system.Deployment, c config, i int, python string, published *published) (*node, error) {
 	h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
 	n := &node{
-		config: c, dir: filepath.Join(d.Dir, label), python: python, torrents: torrents,
+		config: c, dir: disk.Of(d, h, label), python: python, published: published,
 		token: rand.Text(), tasks: map[system.Ref]*task{},
 	}
 	var err error
@@ -44,12 +43,12 @@ func startNode(ctx context.Context, d system.Deployment, c config, i int, python
 // directory of configuration is overwritten.
 func (n *node) start(ctx context.Context) error {
 	dir := n.configDir()
-	if err := errors.Join(os.MkdirAll(n.dataDir(), 0o755), n.write(dir, n.Host.Addr(), n.port, n.Control, n.token)); err != nil {
+	if err := errors.Join(n.dir.Files.MkdirAll(n.dataDir().Path, 0o755), n.write(ctx, dir, n.Host.Addr(), n.port, n.Control, n.token)); err != nil {
 		return err
 	}
 	return n.Run(ctx, testbed.Command{
-		Dir:   n.dir,
-		Args:  []string{n.python, filepath.Join(dir, launcherFile), filepath.Join(dir, settingsFile), "-d", "-c", dir, "-L", "warning"},
+		Dir:   n.dir.Path,
+		Args:  []string{n.python, dir.Sub(launcherFile).Path, dir.Sub(settingsFile).Path, "-d", "-c", dir.Path, "-L", "warning"},
 		Env:   []string{"PYTHONUNBUFFERED=1"},
 		Ready: n.ready, ReadyTimeout: readyTimeout,
 	})

@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/anacrolix/torrent/metainfo"
@@ -36,14 +33,14 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 		return fail(err)
 	}
 	info := metainfo.Info{Name: disk.FileName(name), PieceLength: n.piece, Length: size}
-	file, err := member.Receive(ctx, n.dataDir(), size, n.piece, r, func(piece []byte) {
+	file, err := member.Receive(ctx, n.dir.Files, n.dataDir().Path, size, n.piece, r, func(piece []byte) {
 		sum := sha1.Sum(piece) // BEP 3
 		info.Pieces = append(info.Pieces, sum[:]...)
 	})
 	if err != nil {
 		return fail(err)
 	}
-	defer os.Remove(file) // fails when renamed, as it should
+	defer n.dir.Files.RemoveAll(file) // of it nothing is there when it was renamed
 	t, err := newTorrent(info)
 	if err != nil {
 		return fail(err)
@@ -56,10 +53,10 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 		return ref, nil
 	}
 	task := n.assign(t)
-	err = errors.Join(member.WriteWhole(n.torrentFile(ref), t.file), os.MkdirAll(task.dir, 0o755), os.Rename(file, task.path()))
-	if err != nil {
+	n.published.Store(ref, t)
+	if err := errors.Join(n.dir.Files.MkdirAll(task.dir.Path, 0o755), n.dir.Files.Rename(file, task.path())); err != nil {
 		n.drop(ref) // the daemon was not given it
-		return fail(errors.Join(err, os.RemoveAll(task.dir)))
+		return fail(errors.Join(err, n.dir.Files.RemoveAll(task.dir.Path)))
 	}
 	if err := n.add(ctx, task, true); err != nil {
 		return fail(errors.Join(err, n.Forget(context.WithoutCancel(ctx), ref)))
@@ -111,10 +108,6 @@ func (n *node) serves(ctx context.Context, ref system.Ref) error {
 	}
 }
 
-func (n *node) torrentFile(ref system.Ref) string {
-	return filepath.Join(n.torrents, string(ref)+".torrent")
-}
-
 // assign gives the node a task. Its directory is no other's, ever: libtorrent
 // removes the files of a forgotten torrent in its own time.
 func (n *node) assign(t torrent) *task {
@@ -122,7 +115,7 @@ func (n *node) assign(t torrent) *task {
 	defer n.mu.Unlock()
 	n.serial++
 	ref := t.ref
-	k := &task{torrent: t, dir: filepath.Join(n.dataDir(), fmt.Sprintf("%s-%d", ref, n.serial))}
+	k := &task{torrent: t, dir: n.dataDir().Sub(fmt.Sprintf("%s-%d", ref, n.serial))}
 	n.tasks[ref] = k
 	return k
 }
@@ -138,7 +131,7 @@ func (n *node) task(ref system.Ref) *task {
 func (n *node) add(ctx context.Context, t *task, seed bool) error {
 	var id string
 	err := n.call(ctx, "add", &id, t.Name+".torrent", base64.StdEncoding.EncodeToString(t.file),
-		map[string]any{"download_location": t.dir, "seed_mode": seed})
+		map[string]any{"download_location": t.dir.Path, "seed_mode": seed})
 	if err == nil && id != string(t.ref) {
 		err = fmt.Errorf("the daemon calls the torrent %q instead of %s: %w", id, t.ref, system.ErrAnswer)
 	}
@@ -179,11 +172,11 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 
 // shared is the torrent that some node of the cluster has published.
 func (n *node) shared(ref system.Ref) (torrent, error) {
-	t, err := readTorrent(n.torrentFile(ref), ref)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("no node of the cluster has published it: %w", system.ErrNotFound)
+	t, ok := n.published.Load(ref)
+	if !ok {
+		return torrent{}, fmt.Errorf("no node of the cluster has published it: %w", system.ErrNotFound)
 	}
-	return t, err
+	return t.(torrent), nil
 }
 
 // remind names its peers to the daemon until it has all, the task ends or the
@@ -249,7 +242,7 @@ func (n *node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(t.path())
+	f, err := n.dir.Files.Open(t.path())
 	if err != nil {
 		return n.explain("read back "+string(ref), err)
 	}
@@ -288,7 +281,7 @@ func (n *node) Forget(ctx context.Context, ref system.Ref) error {
 		return n.explain(doing, err)
 	}
 	n.drop(ref)
-	if err := os.RemoveAll(t.dir); err != nil {
+	if err := n.dir.Files.RemoveAll(t.dir.Path); err != nil {
 		return n.explain(doing, err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package deluge
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/anacrolix/torrent/bencode"
 	"github.com/anacrolix/torrent/metainfo"
@@ -30,22 +31,9 @@ func newTorrent(info metainfo.Info) (t torrent, err error) {
 	return torrent{info, file, system.Ref(m.HashInfoBytes().HexString())}, err
 }
 
-// readTorrent reads the .torrent file of ref.
-func readTorrent(path string, ref system.Ref) (torrent, error) {
-	m, err := metainfo.LoadFromFile(path)
-	if err != nil {
-		return torrent{}, err
-	}
-	info, err := m.UnmarshalInfo()
-	if err != nil {
-		return torrent{}, fmt.Errorf("%s: %w", path, err)
-	}
-	t, err := newTorrent(info)
-	if err == nil && t.ref != ref {
-		err = fmt.Errorf("%s holds another torrent, %s", path, t.ref)
-	}
-	return t, err
-}
+// published are the torrents of a cluster by their refs, which its nodes hand over to
+// each other out of band.
+type published struct{ sync.Map }
 
 // parseRef checks that ref can be a torrent's.
 func parseRef(ref system.Ref) error {

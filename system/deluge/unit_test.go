@@ -13,7 +13,9 @@ import (
 	"github.com/anacrolix/torrent/metainfo"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // TestInfoHash: the hash is that which libtorrent 2.1.1 gives the same torrent.
@@ -26,16 +28,6 @@ func TestInfoHash(t *testing.T) {
 	made, err := newTorrent(metainfo.Info{Name: "x", Length: 100_000, PieceLength: 256 << 10, Pieces: pieces})
 	if err != nil || made.ref != ref {
 		t.Errorf("info hash %s, want %s (%v)", made.ref, ref, err)
-	}
-	path := filepath.Join(t.TempDir(), "x.torrent")
-	if err := os.WriteFile(path, made.file, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if read, err := readTorrent(path, ref); err != nil || !bytes.Equal(read.file, made.file) {
-		t.Errorf("read back: %+v, %v", read, err)
-	}
-	if _, err := readTorrent(path, "another"); err == nil {
-		t.Error("the torrent of another ref is taken")
 	}
 }
 
@@ -84,7 +76,7 @@ func TestNothingLooksForPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := c.write(dir, netip.MustParseAddr("fd77::1"), 6881, "[fd77::1]:1234", "secret"); err != nil {
+		if err := c.write(t.Context(), disk.Dir{Files: testbed.LocalFiles{}, Path: dir}, netip.MustParseAddr("fd77::1"), 6881, "[fd77::1]:1234", "secret"); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(filepath.Join(dir, coreFile))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // task is what a node is given to fetch.
@@ -130,7 +131,7 @@ func (p *peer) Connect(address string) error {
 // hashing it on the way, and serves it.
 func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
 	var m manifest
-	file, err := member.Receive(ctx, p.dir, size, block, r, m.add)
+	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, block, r, m.add)
 	if err != nil {
 		return nil, err
 	}

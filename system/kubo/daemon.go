@@ -4,15 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -21,7 +18,7 @@ import (
 type daemon struct {
 	member.Process
 	bin      string
-	repo     string
+	repo     disk.Dir
 	swarmKey string
 	rpc      *rpc
 	gateway  *url.URL
@@ -38,7 +35,7 @@ func swarmKey() string {
 func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label, bin, key string, port int) (*daemon, error) {
 	k := &daemon{
 		Process: member.Process{System: name, Label: name + "/" + label, Host: h},
-		bin:     bin, repo: filepath.Join(d.Dir, name+"-"+label), swarmKey: key,
+		bin:     bin, repo: disk.Of(d, h, label), swarmKey: key,
 	}
 	if err := k.initialize(ctx); err != nil {
 		return nil, err
@@ -47,7 +44,7 @@ func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label, 
 	if err != nil {
 		return nil, err
 	}
-	if err := configure(k.config(), h.Addr(), port, ports[0], ports[1]); err != nil {
+	if err := configure(ctx, k.repo, h.Addr(), port, ports[0], ports[1]); err != nil {
 		return nil, err
 	}
 	k.gateway = &url.URL{Scheme: "http", Host: system.JoinPort(h, ports[0])}
@@ -61,26 +58,24 @@ func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label, 
 	return k, nil
 }
 
-func (k *daemon) config() string { return filepath.Join(k.repo, "config") }
+// configFile is in the repo.
+const configFile = "config"
 
 // initialize makes a repo with the swarm's key. With the name of a configuration
 // the node has its settings and identity.
 func (k *daemon) initialize(ctx context.Context, config ...string) error {
-	if err := os.MkdirAll(k.repo, 0o700); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	args := []string{"init", "--profile=test,announce-off"}
 	if len(config) > 0 {
 		args = append([]string{"init"}, config...)
 	}
-	cmd := exec.CommandContext(ctx, k.bin, args...)
-	cmd.Env = append(environment(k.repo), "PATH="+os.Getenv("PATH"), "HOME="+k.repo)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s init: %w: %s", k.bin, err, strings.TrimSpace(string(out)))
+	if err := testbed.Run(ctx, k.Host, testbed.Command{
+		Name: k.Label + "/init", Role: "system", Args: append([]string{k.bin}, args...), Dir: k.repo.Path, Env: environment(k.repo.Path),
+	}); err != nil {
+		return err
 	}
-	return os.WriteFile(filepath.Join(k.repo, "swarm.key"), []byte(k.swarmKey), 0o600)
+	return k.repo.Files.Write(ctx, k.repo.Sub("swarm.key").Path, 0o600, strings.NewReader(k.swarmKey))
 }
 
 func environment(repo string) []string {
@@ -93,25 +88,20 @@ func environment(repo string) []string {
 
 // run starts the process and waits until it answers.
 func (k *daemon) run(ctx context.Context) error {
-	return k.Run(ctx, testbed.Command{Args: []string{k.bin, "daemon"}, Dir: k.repo, Env: environment(k.repo), Ready: k.rpc.Ping})
+	return k.Run(ctx, testbed.Command{Args: []string{k.bin, "daemon"}, Dir: k.repo.Path, Env: environment(k.repo.Path), Ready: k.rpc.Ping})
 }
 
 // empty makes the repo anew; identity and settings stay.
 func (k *daemon) empty(ctx context.Context) error {
-	config, err := os.ReadFile(k.config())
-	if err != nil {
+	files, config, kept := k.repo.Files, k.repo.Sub(configFile).Path, k.repo.Path+".config"
+	if err := files.Rename(config, kept); err != nil {
 		return err
 	}
-	kept := k.repo + ".config"
-	if err := os.WriteFile(kept, config, 0o600); err != nil {
-		return err
-	}
-	defer os.Remove(kept)
-	if err := os.RemoveAll(k.repo); err != nil {
+	if err := files.RemoveAll(k.repo.Path); err != nil {
 		return err
 	}
 	if err := k.initialize(ctx, kept); err != nil {
 		return err
 	}
-	return os.WriteFile(k.config(), config, 0o600)
+	return files.Rename(kept, config)
 }

@@ -1,15 +1,16 @@
 package kubo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -109,8 +110,9 @@ func settings(ip netip.Addr, rpcPort, gatewayPort, swarmPort int) map[string]any
 }
 
 // configure sets the keys in a repo's configuration.
-func configure(path string, ip netip.Addr, rpcPort, gatewayPort, swarmPort int) error {
-	b, err := os.ReadFile(path)
+func configure(ctx context.Context, repo disk.Dir, ip netip.Addr, rpcPort, gatewayPort, swarmPort int) error {
+	path := repo.Sub(configFile).Path
+	b, err := repo.Files.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func configure(path string, ip netip.Addr, rpcPort, gatewayPort, swarmPort int) 
 	if b, err = json.MarshalIndent(config, "", "  "); err != nil {
 		return err
 	}
-	return os.WriteFile(path, b, 0o600)
+	return repo.Files.Write(ctx, path, 0o600, bytes.NewReader(b))
 }
 
 func set(in map[string]any, key []string, value any) {

@@ -4,19 +4,22 @@ import (
 	"encoding/json"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // TestPrivate pins what keeps a node from the public network.
 func TestPrivate(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config")
+	repo := disk.Dir{Files: testbed.LocalFiles{}, Path: t.TempDir()}
+	path := repo.Sub(configFile).Path
 	before := `{"Identity": {"PeerID": "12D3"}, "Bootstrap": ["/dnsaddr/bootstrap.example"], "Swarm": {"ConnMgr": {}}, "Discovery": {"MDNS": {"Enabled": true}}}`
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := configure(path, netip.MustParseAddr("fd00::1"), 1, 2, 3); err != nil {
+	if err := configure(t.Context(), repo, netip.MustParseAddr("fd00::1"), 1, 2, 3); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)

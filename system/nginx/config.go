@@ -1,6 +1,8 @@
 package nginx
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,40 +61,37 @@ http {
 }
 `))
 
-func writeConfig(p fileserver.Place, opt system.Options, b build) (string, error) {
+func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b build) (string, error) {
 	if opt.Bool("tls") && !b.ssl {
 		return "", fmt.Errorf("nginx: option tls: nginx %s has no TLS module", b.version)
 	}
 	if strings.ContainsAny(p.Root, " \t;{}'\"$\\") {
 		return "", fmt.Errorf("nginx: the directory %q has characters that its configuration cannot hold", p.Root)
 	}
-	if err := os.MkdirAll(filepath.Join(p.Root, "tmp"), 0o755); err != nil {
+	files := p.Host.Files()
+	if err := files.MkdirAll(filepath.Join(p.Root, "tmp"), 0o755); err != nil {
 		return "", err
 	}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return "", fmt.Errorf("nginx: limit of open files: %w", err)
 	}
-	files := min(limit.Max, 1<<16)
+	open := min(limit.Max, 1<<16)
 	data := struct {
 		fileserver.Place
 		User, Workers      string
 		Files, Connections uint64
 		H2, DAV            bool
-	}{Place: p, Workers: opt["workers"], Files: files, Connections: files / 2, H2: opt.Bool("h2"), DAV: b.dav}
+	}{Place: p, Workers: opt["workers"], Files: open, Connections: open / 2, H2: opt.Bool("h2"), DAV: b.dav}
 	if os.Geteuid() == 0 {
 		// Else workers change to "nobody", whom a directory of ours may keep out
 		// and whom a user namespace may not know.
 		data.User = "root " + rootGroup()
 	}
 	path := filepath.Join(p.Root, "nginx.conf")
-	f, err := os.Create(path)
-	if err != nil {
+	var text bytes.Buffer
+	if err := config.Execute(&text, data); err != nil {
 		return "", err
 	}
-	defer f.Close()
-	if err := config.Execute(f, data); err != nil {
-		return "", err
-	}
-	return path, f.Close()
+	return path, files.Write(ctx, path, 0o644, &text)
 }

@@ -67,7 +67,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		if err != nil {
 			return nil, err
 		}
-		conf, err := writeConfig(p, opt, build)
+		conf, err := writeConfig(ctx, p, opt, build)
 		if err != nil {
 			return nil, err
 		}

@@ -225,7 +225,9 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	if err := n.api.Get(ctx, "/bus/stats/objects", n.query(), &bucket); err != nil {
 		return system.Holdings{}, err
 	}
-	h := system.Holdings{Objects: reported(bucket.Objects), Absolute: reported(bucket.Sectors), Disk: -1, Entries: -1, Inodes: -1}
+	h := system.Holdings{
+		Objects: reported(bucket.Objects), Absolute: reported(bucket.Sectors), Disk: -1, Entries: -1, Inodes: -1,
+	}
 	if ours := n.Len(); n.Write && h.Objects != ours {
 		h.Objects, h.Absolute = ours, -1
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -47,28 +47,21 @@ func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return
 // started is a bucket whose files we can look at.
 type started struct {
 	*node
+	files      testbed.Files
 	data, side string // directories of objects and of their metadata
 }
 
 // Stats implements system.Stats. What versitygw keeps in extended attributes is
 // in the blocks of neither.
 func (s started) Stats(ctx context.Context) (system.Holdings, error) {
-	h, err := disk.Usage(s.data, s.side)
+	h, err := disk.Usage(disk.Dir{Files: s.files, Path: s.data}, disk.Dir{Files: s.files, Path: s.side})
 	if err != nil {
 		return h, fmt.Errorf("s3: %w", err)
 	}
 	h.Objects = 0
-	bucket := filepath.Join(s.data, s.at.bucket)
-	err = filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && path != bucket:
-			return nil // deleted meanwhile
-		case err != nil:
-			return err
-		case path == bucket, e.Name() == disk.Probe:
-		case disk.Valid(e.Name()) != nil && e.IsDir():
-			return fs.SkipDir // the server's own
-		case disk.Valid(e.Name()) == nil && e.Type().IsRegular():
+	err = s.files.Walk(filepath.Join(s.data, s.at.bucket), func(e testbed.Entry) error {
+		// A directory whose name no object has is the server's own.
+		if disk.ValidPath(e.Path) == nil && path.Base(e.Path) != disk.Probe && e.Mode.IsRegular() {
 			h.Objects++
 		}
 		return nil

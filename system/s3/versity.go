@@ -5,10 +5,7 @@ import (
 	"crypto/rand"
 	"debug/buildinfo"
 	"net/url"
-	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -23,10 +20,10 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 	if err != nil {
 		return nil, "", err
 	}
-	root := filepath.Join(d.Dir, name+"-"+h.Name())
+	root := d.DirOf(h)
 	data, side := filepath.Join(root, "data"), filepath.Join(root, "metadata")
 	for _, dir := range []string{data, side} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := h.Files().MkdirAll(dir, 0o755); err != nil {
 			return nil, "", err
 		}
 	}
@@ -42,7 +39,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 	// Without --keep-alive it closes the connection after each answer.
 	args := []string{bin, "--port", e.url.Host, "--region", e.region, "--keep-alive", "--quiet"}
 	if d.Options.Bool("tls") {
-		files, err := selfsigned.Write(root, h.Addr())
+		files, err := selfsigned.Write(ctx, d, h)
 		if err != nil {
 			return nil, "", err
 		}
@@ -50,7 +47,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 		e.url.Scheme, e.ca = "https", files.CA
 	}
 	args, meta = append(args, "posix"), "extended attributes"
-	if !hasXattr(data) {
+	if !h.Files().Attributes(data) {
 		args, meta = append(args, "--sidecar", side), "files beside the objects (no extended attributes here)"
 	}
 	n, err := connect(e, d.Client, h)
@@ -76,13 +73,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 		n.close()
 		return nil, "", err
 	}
-	return started{n, data, side}, meta, nil
-}
-
-// hasXattr reports whether the file system of dir keeps what versitygw stores
-// with each file.
-func hasXattr(dir string) bool {
-	return unix.Setxattr(dir, "user.plimsoll", []byte("1"), 0) == nil && unix.Removexattr(dir, "user.plimsoll") == nil
+	return started{n, h.Files(), data, side}, meta, nil
 }
 
 func program(opt system.Options) (string, error) {

@@ -58,7 +58,7 @@ func TestProtocols(t *testing.T) {
 			}
 			n.tidying.Wait()
 			right := n.server.KeyFile
-			n.server.KeyFile = filepath.Join(filepath.Dir(right), "host_key")
+			n.server.KeyFile = filepath.Join(filepath.Dir(n.server.Path), "host_key")
 			err = n.Get(systemtest.Context(t), "none", io.Discard)
 			if !errors.Is(err, system.ErrAuth) || errors.Is(err, system.ErrNotFound) {
 				t.Errorf("get with a wrong key: %v", err)
@@ -70,7 +70,7 @@ func TestProtocols(t *testing.T) {
 			if _, err := n.Put(systemtest.Context(t), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "Host key verification failed") {
 				t.Errorf("put to an unknown host: %v", err)
 			}
-			if left, err := os.ReadDir(n.scratch); err != nil || len(left) > 0 {
+			if left, err := os.ReadDir(n.scratch.Path); err != nil || len(left) > 0 {
 				t.Errorf("left at the client: %v, %v", left, err)
 			}
 		})

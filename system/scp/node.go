@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -25,7 +26,8 @@ type node struct {
 	host    testbed.Host
 	bin     string
 	flag    string
-	scratch string // of the client's files
+	scratch disk.Dir     // of the client's files
+	files   atomic.Int64 // that were there
 	slots   slots
 	tidying sync.WaitGroup
 
@@ -62,16 +64,13 @@ func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Read
 
 func (n *node) store(ctx context.Context, how string, ref system.Ref, size int64, r io.Reader) error {
 	began := time.Now()
-	file, err := n.file()
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file)
-	if err := disk.WriteFile(ctx, n.scratch, filepath.Base(file), size, r); err != nil {
+	file := n.file()
+	defer n.remove(file)
+	if err := n.scratch.Write(ctx, filepath.Base(file), size, r); err != nil {
 		return fmt.Errorf("scp: %s %s: %w", how, ref, err)
 	}
 	spooled := time.Now()
-	err = n.run(ctx, how+" "+string(ref), file, n.remote(ref), func() error { return nil })
+	err := n.run(ctx, how+" "+string(ref), file, n.remote(ref), func() error { return nil })
 	n.account(system.Phase{Name: "spool", Took: spooled.Sub(began)}, system.Phase{Name: "scp", Took: time.Since(spooled)})
 	return err
 }
@@ -82,12 +81,13 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 		return fmt.Errorf("scp: %q is no file name of ours: %w", ref, system.ErrBadRef)
 	}
 	began := time.Now()
-	file, err := n.file()
-	if err != nil {
-		return err
+	file := n.file()
+	defer n.remove(file)
+	err := n.scratch.Write(ctx, filepath.Base(file), 0, strings.NewReader(""))
+	var f io.ReadCloser
+	if err == nil {
+		f, err = n.scratch.Files.Open(file)
 	}
-	defer os.Remove(file)
-	f, err := os.Open(file)
 	if err != nil {
 		return fmt.Errorf("scp: get %s: %w", ref, err)
 	}
@@ -104,14 +104,12 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return err
 }
 
-// file makes an empty file of the client's.
-func (n *node) file() (string, error) {
-	f, err := os.CreateTemp(n.scratch, "object-*")
-	if err != nil {
-		return "", fmt.Errorf("scp: %w", err)
-	}
-	return f.Name(), f.Close()
+// file is the path of a new file of the client's.
+func (n *node) file() string {
+	return filepath.Join(n.scratch.Path, fmt.Sprintf("object-%d", n.files.Add(1)))
 }
+
+func (n *node) remove(file string) { _ = n.scratch.Files.RemoveAll(file) }
 
 func (n *node) account(p ...system.Phase) {
 	n.mu.Lock()

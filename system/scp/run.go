@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -59,7 +57,7 @@ func (n *node) remote(ref system.Ref) string {
 func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() error) error {
 	slot := n.slots.take()
 	p, err := n.host.Start(ctx, testbed.Command{
-		Name: slot, Role: "system", Dir: n.scratch,
+		Name: slot, Role: "system", Dir: n.scratch.Path,
 		Args: []string{
 			n.bin, n.flag, "-B", "-F", "/dev/null", "-P", strconv.Itoa(n.server.Port), "-i", n.server.KeyFile,
 			"-o", "UserKnownHostsFile=" + n.server.KnownHosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes",
@@ -139,8 +137,8 @@ func (n *node) explain(err error, said string) error {
 
 // full says whether the server's disk has no space, for which SFTP has no word.
 func (n *node) full() bool {
-	var fs unix.Statfs_t
-	return unix.Statfs(n.server.Path, &fs) == nil && fs.Bavail == 0
+	on, err := n.server.Host.Machine().Filesystem(n.server.Path)
+	return err == nil && on.Free == 0
 }
 
 func sizeOf(file string) int64 {

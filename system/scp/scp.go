@@ -2,15 +2,13 @@ package scp
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 )
@@ -53,11 +51,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		}
 		identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
 		n := &node{server: server, host: d.Client, bin: bin, flag: flag(opt["protocol"])}
-		n.scratch = filepath.Join(d.Dir, fmt.Sprintf("%s-client-%d", name, i+1))
+		n.scratch = disk.Of(d, d.Client, fmt.Sprintf("%s-%d", name, i+1))
 		n.slots.prefix = fmt.Sprintf("%s/client-%d-", name, i+1)
-		if err := os.MkdirAll(n.scratch, 0o700); err != nil {
-			return nil, errors.Join(fmt.Errorf("scp: %w", err), n.Stop(context.WithoutCancel(ctx)))
-		}
 		return n, nil
 	})
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // cluster implements system.Chains.
@@ -34,14 +34,17 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 	if c.d.Cache == "" {
 		return system.Chain{}, errors.New("sia-chain: the deployment has no cache directory, in which a chain is kept")
 	}
-	if err := os.MkdirAll(c.d.Cache, 0o755); err != nil {
-		return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
+	var made state
+	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec has the same blocks on each machine
+		if err := h.Files().MkdirAll(c.d.Cache, 0o755); err != nil {
+			return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
+		}
+		var err error
+		if made, err = c.work(ctx, h, task{Do: "make", Cache: c.d.Cache, Spec: spec}, say); err != nil {
+			return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
+		}
 	}
-	s, err := c.work(ctx, task{Do: "make", Cache: c.d.Cache, Spec: spec}, say)
-	if err != nil {
-		return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
-	}
-	return *s.Chain, nil
+	return *made.Chain, nil
 }
 
 // Replay implements system.Replayer.
@@ -50,7 +53,7 @@ func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (_ system.
 	if t.Settings, err = own(what.Settings, false); err != nil {
 		return system.Replayed{}, err
 	}
-	s, err := c.work(ctx, t, func(string) {})
+	s, err := c.work(ctx, c.d.Hosts[0], t, func(string) {})
 	if err != nil {
 		return system.Replayed{}, fmt.Errorf("sia-chain: replay: %w", err)
 	}
@@ -60,13 +63,13 @@ func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (_ system.
 // workPoll is how often a process is asked how far its work is.
 const workPoll = 100 * time.Millisecond
 
-// work has a process of ours on the first host do a task that has an end, and ends the
+// work has a process of ours on a host do a task that has an end, and ends the
 // process. s is its last state, with what came of the task.
-func (c *cluster) work(ctx context.Context, t task, say func(string)) (s state, err error) {
+func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (s state, err error) {
 	if ctx.Err() != nil {
 		return s, context.Cause(ctx)
 	}
-	n, err := member.NewEmbedded(ctx, c.d, name, c.d.Hosts[0], t.Do, 0)
+	n, err := member.NewEmbedded(ctx, c.d, name, h, t.Do, 0)
 	if err != nil {
 		return s, err
 	}

@@ -53,7 +53,8 @@ func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error)
 	c, err := chain.Cache{Dir: t.Cache}.Chain(ctx, t.Spec, func(done, total int) {
 		if now := 10 * done / max(1, total); now != tenth {
 			tenth = now
-			say(fmt.Sprintf("making a chain of %d blocks with %d transactions each (%s): %d%%", total, t.Spec.Transactions, t.Spec.Form, 10*now))
+			say(fmt.Sprintf("making a chain of %d blocks with %d transactions each (%s): %d%%",
+				total, t.Spec.Transactions, t.Spec.Form, 10*now))
 		}
 	})
 	if err != nil {
@@ -91,7 +92,9 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	done := &system.Replayed{Seconds: time.Since(began).Seconds(), CPU: cpuSeconds() - cpu, Blocks: int64(c.Tip.Height - from)}
+	done := &system.Replayed{
+		Seconds: time.Since(began).Seconds(), CPU: cpuSeconds() - cpu, Blocks: int64(c.Tip.Height - from),
+	}
 	if w != nil {
 		err = errors.Join(err, w.close())
 	}

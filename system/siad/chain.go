@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // layout is of what is kept of a chain: the consensus database of a siad that has
@@ -83,12 +82,9 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 // makeChain mines into a siad of its own, which is ended, and keeps its database in
 // dir.
 func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (k kept, err error) {
-	root, err := os.MkdirTemp(c.dir, "siad-mine-")
-	if err != nil {
-		return k, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
-	n := &follower{c: c, host: c.host, role: "mine"}
+	n := &follower{c: c, host: c.d.Hosts[0], role: "mine"}
+	root, files := filepath.Join(c.d.DirOf(n.host), n.role), n.host.Files()
+	defer func() { err = errors.Join(err, files.RemoveAll(root)) }()
 	defer func() { err = errors.Join(err, n.Kill(context.WithoutCancel(ctx))) }() // nothing to do when it was halted
 	d, err := n.start(ctx, launch{bin: c.bin, role: "mine", root: root, modules: "gctwm", alone: true})
 	if err != nil {
@@ -100,7 +96,7 @@ func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpe
 	if err := n.Halt(ctx); err != nil { // in its own way: the database is closed
 		return k, err
 	}
-	return k, copyFile(filepath.Join(root, "consensus", chaincache.Database), filepath.Join(dir, chaincache.Database))
+	return k, copyFile(ctx, files, filepath.Join(root, "consensus"), testbed.LocalFiles{}, dir)
 }
 
 // mine makes the blocks and hands them to siad, one after the other; it returns
@@ -172,16 +168,12 @@ func (a *api) submit(ctx context.Context, b types.Block) (size int64, now consen
 	return size, now, nil
 }
 
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
+// copyFile copies the database of a chain from a directory of one host to that of another.
+func copyFile(ctx context.Context, files testbed.Files, from string, files2 testbed.Files, to string) error {
+	in, err := files.Open(filepath.Join(from, chaincache.Database))
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return files2.Write(ctx, filepath.Join(to, chaincache.Database), 0o600, in)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // chains is a system.Chains of siads, one for each host.
@@ -22,9 +21,8 @@ type chains struct {
 	system.Cluster
 	bin     string
 	version string
-	dir     string // scratch
+	d       system.Deployment
 	cache   string // where chains are kept
-	host    testbed.Host
 }
 
 // startChains starts nothing yet.
@@ -43,7 +41,7 @@ func startChains(ctx context.Context, d system.Deployment, bin string) (*chains,
 	if b.debug {
 		identity["checks"] = "built with `debug`: it checks itself while it validates, which takes time"
 	}
-	c := &chains{bin: bin, version: b.version, dir: d.Dir, cache: cmp.Or(d.Cache, filepath.Join(d.Dir, "chains")), host: d.Hosts[0]}
+	c := &chains{bin: bin, version: b.version, d: d, cache: cmp.Or(d.Cache, filepath.Join(d.DirOf(d.Client), "chains"))}
 	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(_ context.Context, i int) (group.Node, error) {
 		return &follower{c: c, host: d.Hosts[i], role: "node-" + strconv.Itoa(i+1)}, nil
 	})

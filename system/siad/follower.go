@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -100,14 +99,11 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if err := n.Halt(ctx); err != nil {
 		return err
 	}
-	root := filepath.Join(n.c.dir, name+"-"+n.role)
-	if err := os.RemoveAll(root); err != nil { // with whom it knew
+	root, files := filepath.Join(n.c.d.DirOf(n.host), n.role), n.host.Files()
+	if err := files.RemoveAll(root); err != nil { // with whom it knew
 		return fail(err)
 	}
-	if err := os.MkdirAll(filepath.Join(root, "consensus"), 0o755); err != nil {
-		return fail(err)
-	}
-	if err := copyFile(filepath.Join(n.c.chainDir(task.Chain.ID), chaincache.Database), filepath.Join(root, "consensus", chaincache.Database)); err != nil {
+	if err := copyFile(ctx, testbed.LocalFiles{}, n.c.chainDir(task.Chain.ID), files, filepath.Join(root, "consensus")); err != nil {
 		return fail(err)
 	}
 	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: root, modules: "gc", rpc: n.at, alone: true})
@@ -149,11 +145,11 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	if err := n.Halt(ctx); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Join(task.Dir, "gateway")); err != nil {
+	if err := n.host.Files().RemoveAll(filepath.Join(task.Dir, "gateway")); err != nil {
 		return fail(err)
 	}
 	database := filepath.Join(task.Dir, "consensus", chaincache.Database)
-	_, began := os.Stat(database)
+	_, began := testbed.Stat(n.host.Files(), database)
 	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: task.Dir, modules: modules})
 	if err != nil {
 		if began == nil && ctx.Err() == nil {

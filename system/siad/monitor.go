@@ -55,7 +55,9 @@ func (a contractsAnswer) readings() []system.Reading {
 			good++
 		}
 	}
-	out := []system.Reading{sia.Number(system.ReadContracts, float64(len(current))), held.Reading(system.ReadContractBytes)}
+	out := []system.Reading{
+		sia.Number(system.ReadContracts, float64(len(current))), held.Reading(system.ReadContractBytes),
+	}
 	if reported {
 		out = append(out, sia.Number(system.ReadGoodContracts, float64(good)))
 	}
@@ -122,8 +124,10 @@ func (w walletAnswer) readings() []system.Reading {
 // they have names of their own.
 func (r renterAnswer) readings() []system.Reading {
 	out := sia.Money(
-		sia.Amount{Name: "allowance", Is: r.Settings.Allowance.Funds}, sia.Amount{Name: "allowance_unspent", Is: r.Metrics.Unspent},
-		sia.Amount{Name: "period_contracts", Is: r.Metrics.Contracts}, sia.Amount{Name: "period_withheld", Is: r.Metrics.Withheld},
+		sia.Amount{Name: "allowance", Is: r.Settings.Allowance.Funds},
+		sia.Amount{Name: "allowance_unspent", Is: r.Metrics.Unspent},
+		sia.Amount{Name: "period_contracts", Is: r.Metrics.Contracts},
+		sia.Amount{Name: "period_withheld", Is: r.Metrics.Withheld},
 		sia.Amount{Name: "period_previous", Is: r.Metrics.Previous},
 	)
 	if period := r.Settings.Allowance.Period; period > 0 {
@@ -134,8 +138,10 @@ func (r renterAnswer) readings() []system.Reading {
 
 func (p pricesAnswer) readings() []system.Reading {
 	return sia.Money(
-		sia.Amount{Name: system.ReadPricePrefix + "storage", Is: p.Storage}, sia.Amount{Name: system.ReadPricePrefix + "upload", Is: p.Upload},
-		sia.Amount{Name: system.ReadPricePrefix + "download", Is: p.Download}, sia.Amount{Name: system.ReadPricePrefix + "contracts", Is: p.Contracts},
+		sia.Amount{Name: system.ReadPricePrefix + "storage", Is: p.Storage},
+		sia.Amount{Name: system.ReadPricePrefix + "upload", Is: p.Upload},
+		sia.Amount{Name: system.ReadPricePrefix + "download", Is: p.Download},
+		sia.Amount{Name: system.ReadPricePrefix + "contracts", Is: p.Contracts},
 	)
 }
 
@@ -175,6 +181,7 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 		}
 	}
 	m := renter.Metrics
+	maintained := sia.Hastings{Int: new(big.Int)}.Plus(m.Maintenance.Balance, m.Maintenance.Fund, m.Maintenance.Prices)
 	c := system.Costs{
 		Currency: "SC", Decimals: sia.Decimals, Balance: wallet.Confirmed.Int,
 		Locked: sia.Sum(append(contracts.Active, contracts.Passive...), accounts().Unspent).Int,
@@ -184,7 +191,7 @@ func (n *node) Costs(ctx context.Context) (system.Costs, error) {
 			{Purpose: "storage", Amount: m.Storage.Int},
 			{Purpose: "fees", Amount: m.Fees.Int},
 			{Purpose: "accounts", Amount: m.FundAccount.Int},
-			{Purpose: "maintenance", Amount: sia.Hastings{Int: new(big.Int)}.Plus(m.Maintenance.Balance, m.Maintenance.Fund, m.Maintenance.Prices).Int},
+			{Purpose: "maintenance", Amount: maintained.Int},
 		},
 	}
 	var prices pricesAnswer

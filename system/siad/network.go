@@ -144,7 +144,7 @@ func (d *daemon) offer(ctx context.Context, size int64) error {
 	if err := d.funded(ctx, "1", "a host's coins were not confirmed"); err != nil {
 		return err
 	}
-	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.store}, "size": {strconv.FormatInt(size, 10)}}); err != nil {
+	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.store.Path}, "size": {strconv.FormatInt(size, 10)}}); err != nil {
 		return err
 	}
 	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.contact}}); err != nil {

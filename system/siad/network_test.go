@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -30,7 +31,7 @@ func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *dae
 		t.Fatal(err)
 	}
 	t.Cleanup(a.close)
-	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", store: "/tmp/rec/sid/host1/store"}
+	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", store: disk.Dir{Path: "/tmp/rec/sid/host1/store"}}
 }
 
 // renterSteps are the renter's side of a network that comes up, in siad's order.

@@ -44,9 +44,9 @@ type node struct {
 	data, parity int64
 	procs        []testbed.Process
 	unwatch      func()
-	stores       []string // the hosts' storage folders
-	sending      sync.Map // time of the put of each object (system.Ref) not known to be at full redundancy
-	session      string   // distinguishes what the sessions of a run move aside
+	stores       []disk.Dir // the hosts' storage folders
+	sending      sync.Map   // time of the put of each object (system.Ref) not known to be at full redundancy
+	session      string     // distinguishes what the sessions of a run move aside
 	moved        atomic.Int64
 	cutOff       sync.Map // when each file (system.Ref) that was moved aside is deleted (*time.Timer)
 }

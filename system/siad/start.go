@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -21,9 +21,9 @@ import (
 type daemon struct {
 	member.Process
 	api     *api
-	rpc     string // where peers connect
-	contact string // where renters reach the host
-	store   string // the host's storage folder
+	rpc     string   // where peers connect
+	contact string   // where renters reach the host
+	store   disk.Dir // the host's storage folder
 }
 
 const (
@@ -48,7 +48,7 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 		}))
 	}()
 	start := func(h testbed.Host, role, modules string) error {
-		one, err := startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.Dir, name+"-"+role), modules: modules, alone: true})
+		one, err := startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role), modules: modules, alone: true})
 		if err == nil {
 			all = append(all, one)
 		}
@@ -64,7 +64,7 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 			return nil, err
 		}
 		store := all[i+1].store
-		if err := os.Mkdir(store, 0o755); err != nil {
+		if err := store.Files.MkdirAll(store.Path, 0o755); err != nil {
 			return nil, fmt.Errorf("siad: %w", err)
 		}
 		n.stores = append(n.stores, store)
@@ -138,10 +138,7 @@ func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error)
 	}
 	one := &daemon{
 		Process: member.Process{System: name, Label: name + "/" + l.role, Host: h},
-		rpc:     addresses[1], contact: addresses[2], store: filepath.Join(l.root, "store"),
-	}
-	if err := os.MkdirAll(l.root, 0o755); err != nil {
-		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
+		rpc:     addresses[1], contact: addresses[2], store: disk.Dir{Files: h.Files(), Path: filepath.Join(l.root, "store")},
 	}
 	password := rand.Text()
 	if one.api, err = connect(&url.URL{Scheme: "http", Host: addresses[0]}, password, h); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Serve implements system.Embedded: the file server of `plimsoll node static`.
@@ -72,7 +73,7 @@ func handler(dir string) http.Handler {
 				http.Error(w, "PUT needs a Content-Length", http.StatusLengthRequired)
 				return
 			}
-			if err = disk.WriteFile(r.Context(), dir, file, r.ContentLength, r.Body); err == nil {
+			if err = (disk.Dir{Files: testbed.LocalFiles{}, Path: dir}).Write(r.Context(), file, r.ContentLength, r.Body); err == nil {
 				w.WriteHeader(http.StatusCreated)
 			}
 		case http.MethodDelete:

@@ -135,6 +135,7 @@ func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 	c, err := d.Begin(Context(t), s.System, system.Start)
 	must(t, "start", err)
 	StopAtEnd(t, c)
+	wantWithinFences(t, d)
 	w := &swarm{T: t, Swarm: s, c: c, dir: d.Dir, hosts: d.Hosts}
 	for _, node := range c.Nodes() {
 		w.nodes = append(w.nodes, node.(system.Member))
@@ -151,7 +152,7 @@ func (s Swarm) deployment(t *testing.T, more system.Options, hosts []testbed.Hos
 	maps.Copy(opt, s.Options)
 	maps.Copy(opt, more)
 	last := len(hosts) - 1
-	return system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt, Swarm: true}
+	return fence(t, system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt, Swarm: true})
 }
 
 func (w *swarm) limit() time.Duration { return cmp.Or(w.Fetching, time.Minute) }

@@ -7,9 +7,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
 // announcement is what clients need to know of a storage node. An introducer
@@ -22,23 +22,23 @@ type announcement struct {
 
 // announced reads what a storage node wrote when it started to listen at
 // address, host:port.
-func announced(dir, address string) (announcement, error) {
-	pub, err := os.ReadFile(filepath.Join(dir, "node.pubkey"))
+func announced(dir disk.Dir, address string) (announcement, error) {
+	pub, err := dir.Files.ReadFile(dir.Sub("node.pubkey").Path)
 	if err != nil {
 		return announcement{}, err
 	}
-	furl, err := os.ReadFile(filepath.Join(dir, "private", "storage.furl"))
+	furl, err := dir.Files.ReadFile(dir.Sub("private/storage.furl").Path)
 	if err != nil {
 		return announcement{}, err
 	}
-	cert, err := os.ReadFile(filepath.Join(dir, "private", "node.pem"))
+	cert, err := dir.Files.ReadFile(dir.Sub("private/node.pem").Path)
 	if err != nil {
 		return announcement{}, err
 	}
 	a := announcement{furl: strings.TrimSpace(string(furl))}
 	var ok bool
 	if a.key, ok = strings.CutPrefix(strings.TrimSpace(string(pub)), "pub-v0-"); !ok || a.key == "" {
-		return a, fmt.Errorf("%s: no key of version 0 in it", filepath.Join(dir, "node.pubkey"))
+		return a, fmt.Errorf("%s: no key of version 0 in it", dir.Sub("node.pubkey").Path)
 	}
 	a.nurl, err = nurl(cert, a.furl, address)
 	return a, err

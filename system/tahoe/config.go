@@ -1,15 +1,14 @@
 package tahoe
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
 // config is the shape of a grid that is started.
@@ -124,13 +123,11 @@ const runningFile = "running.process"
 // second of CPU time. One that is there is kept, but for the process id of a node
 // that was killed: whatever process has that number by now, after a reboot say,
 // Tahoe would take it for the node. Nodes of ours do not outlive us.
-func makeDirectory(dir, config string) error {
-	if err := os.Remove(filepath.Join(dir, runningFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+func makeDirectory(ctx context.Context, dir disk.Dir, config string) error {
 	return errors.Join(
-		os.MkdirAll(filepath.Join(dir, "private"), 0o700),
-		os.WriteFile(filepath.Join(dir, "tahoe-client.tac"), nil, 0o644),
-		os.WriteFile(filepath.Join(dir, configFile), []byte(config), 0o600),
+		dir.Files.RemoveAll(dir.Sub(runningFile).Path),
+		dir.Files.MkdirAll(dir.Sub("private").Path, 0o700),
+		dir.Files.Write(ctx, dir.Sub("tahoe-client.tac").Path, 0o644, strings.NewReader("")),
+		dir.Files.Write(ctx, dir.Sub(configFile).Path, 0o600, strings.NewReader(config)),
 	)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -26,12 +26,12 @@ const readyTimeout = 2 * time.Minute
 type grid struct {
 	config
 	procs []testbed.Process
-	dirs  []string // of each storage node
+	dirs  []disk.Dir // of each storage node
 }
 
 // startGrid starts the storage nodes, all at once.
 func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (g *grid, err error) {
-	g = &grid{config: c, procs: make([]testbed.Process, c.nodes), dirs: make([]string, c.nodes)}
+	g = &grid{config: c, procs: make([]testbed.Process, c.nodes), dirs: make([]disk.Dir, c.nodes)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.stop(context.WithoutCancel(ctx)))
@@ -55,19 +55,20 @@ func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (
 		return g, err
 	}
 	for i := range c.clients {
-		dir := clientDir(d, i)
-		if err := os.MkdirAll(filepath.Join(dir, "private"), 0o700); err != nil {
+		private := clientDir(d, i).Sub("private")
+		if err := private.Files.MkdirAll(private.Path, 0o700); err != nil {
 			return g, err
 		}
-		if err := os.WriteFile(filepath.Join(dir, "private", "servers.yaml"), []byte(c.serversYAML(announced)), 0o600); err != nil {
+		servers := strings.NewReader(c.serversYAML(announced))
+		if err := private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, servers); err != nil {
 			return g, err
 		}
 	}
 	return g, nil
 }
 
-func storageDir(d system.Deployment, i int) string {
-	return filepath.Join(d.Dir, fmt.Sprintf("storage-%d", i+1))
+func storageDir(d system.Deployment, i int) disk.Dir {
+	return disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
 }
 
 // storagePorts are the ports of the storage nodes: those that they have given
@@ -86,8 +87,8 @@ func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error
 }
 
 // listened is the port that the configuration in a node's directory names.
-func listened(dir string) (port int, ok bool) {
-	b, err := os.ReadFile(filepath.Join(dir, configFile))
+func listened(dir disk.Dir) (port int, ok bool) {
+	b, err := dir.Files.ReadFile(dir.Sub(configFile).Path)
 	if err != nil {
 		return 0, false
 	}
@@ -97,18 +98,18 @@ func listened(dir string) (port int, ok bool) {
 	return port, ok && err == nil
 }
 
-func clientDir(d system.Deployment, i int) string {
-	return filepath.Join(d.Dir, fmt.Sprintf("client-%d", i+1))
+func clientDir(d system.Deployment, i int) disk.Dir {
+	return disk.Of(d, d.Client, fmt.Sprintf("client-%d", i+1))
 }
 
-func startStorage(ctx context.Context, h testbed.Host, bin, dir string, port int, c config) (testbed.Process, announcement, error) {
-	label := filepath.Base(dir)
-	if err := makeDirectory(dir, c.storageConfig(label, h.Addr(), port)); err != nil {
+func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process, announcement, error) {
+	label := filepath.Base(dir.Path)
+	if err := makeDirectory(ctx, dir, c.storageConfig(label, h.Addr(), port)); err != nil {
 		return nil, announcement{}, err
 	}
 	var a announcement
 	address := system.JoinPort(h, port)
-	p, err := h.Start(ctx, command(bin, dir, label, func(ctx context.Context) error {
+	p, err := h.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error {
 		var err error
 		if a, err = announced(dir, address); err != nil {
 			return err
@@ -167,8 +168,8 @@ func startClients(ctx context.Context, d system.Deployment, bin string, g *grid)
 // servers already, and waits until it reaches them all.
 func startClient(ctx context.Context, d system.Deployment, bin string, g *grid, i, port int) (*node, error) {
 	dir := clientDir(d, i)
-	label := filepath.Base(dir)
-	if err := makeDirectory(dir, g.clientConfig(label, d.Client.Addr(), port)); err != nil {
+	label := filepath.Base(dir.Path)
+	if err := makeDirectory(ctx, dir, g.clientConfig(label, d.Client.Addr(), port)); err != nil {
 		return nil, err
 	}
 	n, err := newNode(name+"/"+label, "http://"+system.JoinPort(d.Client, port), d.Client)
@@ -176,7 +177,7 @@ func startClient(ctx context.Context, d system.Deployment, bin string, g *grid, 
 		return nil, err
 	}
 	n.format, n.grid = d.Options["mutable"], g
-	n.proc, err = d.Client.Start(ctx, command(bin, dir, label, func(ctx context.Context) error { return n.joined(ctx, g.config) }))
+	n.proc, err = d.Client.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error { return n.joined(ctx, g.config) }))
 	if err != nil {
 		n.client.Close()
 		return nil, err

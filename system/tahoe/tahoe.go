@@ -112,7 +112,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 // directory, the secret that makes the same caps of the same bytes included. The
 // storage nodes get the ports that they had, which their furls name.
 func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := d.Holds("storage-1", "client-1"); err != nil {
+	if err := errors.Join(d.Holds(d.Hosts[0], "storage-1"), d.Holds(d.Client, "client-1")); err != nil {
 		return nil, fmt.Errorf("tahoe: %w", err)
 	}
 	return s.Start(ctx, d)

@@ -27,7 +27,9 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func TestNURL(t *testing.T) {
@@ -311,7 +313,7 @@ func TestDirectoryForgetsTheProcess(t *testing.T) {
 	if err := os.WriteFile(left, []byte("1 0.0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeDirectory(dir, "x"); err != nil {
+	if err := makeDirectory(t.Context(), disk.Dir{Files: testbed.LocalFiles{}, Path: dir}, "x"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {

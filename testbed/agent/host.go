@@ -24,11 +24,13 @@ type Options struct {
 	Name        string
 	Addr        netip.Addr // under which other hosts reach it
 	Credentials Credentials
-	Dial        func(ctx context.Context) (net.Conn, error) // reaches the agent
-	Logs        string                                      // directory of this machine for the logs of its processes
-	Label       func(name string) string                    // of a process, see [testbed.Testbed.Label]; nil: its name
-	Machine     testbed.Machine                             // that it runs on; nil: one that the agent is asked about
-	Alive       time.Duration                               // how often it hears of us; 0: often enough for DefaultOrphaned
+	// Dial reaches the agent.
+	Dial func(ctx context.Context) (net.Conn, error)
+
+	Logs    string                   // directory of this machine for the logs of its processes
+	Label   func(name string) string // of a process, see [testbed.Testbed.Label]; nil: its name
+	Machine testbed.Machine          // that it runs on; nil: one that the agent is asked about
+	Alive   time.Duration            // how often it hears of us; 0: often enough for DefaultOrphaned
 }
 
 // Host is a host behind an agent.
@@ -164,7 +166,8 @@ func (h *Host) Follow(f func(testbed.Process)) (stop func()) {
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.followers = slices.DeleteFunc(slices.Clone(h.followers), func(other *func(testbed.Process)) bool { return other == &f })
+		is := func(other *func(testbed.Process)) bool { return other == &f }
+		h.followers = slices.DeleteFunc(slices.Clone(h.followers), is)
 	}
 }
 

@@ -32,15 +32,21 @@ type machineCall struct {
 func (s *server) machineCalls(mux map[string]handler) {
 	m := s.host.Machine()
 	mux["/facts"] = call(func(context.Context, none) (f facts, err error) {
-		f = facts{CPUs: m.CPUs(), CachesErr: toRemote(m.MayDropCaches()), IOPressure: m.IOPressure(), Environment: m.Environment()}
 		f.Memory, err = m.AvailableMemory()
-		f.MemoryErr = toRemote(err)
+		f.MemoryErr, f.CachesErr = toRemote(err), toRemote(m.MayDropCaches())
+		f.CPUs, f.IOPressure, f.Environment = m.CPUs(), m.IOPressure(), m.Environment()
 		return f, nil
 	})
-	mux["/filesystem"] = call(func(_ context.Context, q machineCall) (testbed.Filesystem, error) { return m.Filesystem(q.Name) })
+	mux["/filesystem"] = call(func(_ context.Context, q machineCall) (testbed.Filesystem, error) {
+		return m.Filesystem(q.Name)
+	})
 	mux["/dropcaches"] = call(func(ctx context.Context, _ none) (none, error) { return none{}, m.DropCaches(ctx) })
-	mux["/problems"] = call(func(_ context.Context, q machineCall) ([]testbed.Problem, error) { return m.Problems(q.Options), nil })
-	mux["/busy"] = call(func(ctx context.Context, q machineCall) (string, error) { return m.Busy(ctx, q.Limit), nil })
+	mux["/problems"] = call(func(_ context.Context, q machineCall) ([]testbed.Problem, error) {
+		return m.Problems(q.Options), nil
+	})
+	mux["/busy"] = call(func(ctx context.Context, q machineCall) (string, error) {
+		return m.Busy(ctx, q.Limit), nil
+	})
 	mux["/poll"] = call(func(context.Context, none) ([]record.Sample, error) { return m.Poll(), nil })
 	mux["/observe"] = stream(func(_ context.Context, x *exchange, _ none) {
 		defer s.bed.KeepLastWords()()

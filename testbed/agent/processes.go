@@ -22,8 +22,12 @@ func (s *server) processCalls(mux map[string]handler) {
 		return none{}, err
 	})
 	mux["/stop"] = about(s, func(ctx context.Context, p testbed.Process) (none, error) { return none{}, p.Stop(ctx) })
-	mux["/memory"] = about(s, func(_ context.Context, p testbed.Process) (testbed.Memory, error) { return p.Memory(), nil })
-	mux["/resetpeak"] = about(s, func(_ context.Context, p testbed.Process) (none, error) { return none{}, p.ResetPeak() })
+	mux["/memory"] = about(s, func(_ context.Context, p testbed.Process) (testbed.Memory, error) {
+		return p.Memory(), nil
+	})
+	mux["/resetpeak"] = about(s, func(_ context.Context, p testbed.Process) (none, error) {
+		return none{}, p.ResetPeak()
+	})
 	mux["/peak"] = about(s, func(_ context.Context, p testbed.Process) (float64, error) { return p.Peak(), nil })
 }
 
@@ -68,7 +72,9 @@ type ended struct {
 }
 
 func (s *server) start(ctx context.Context, x *exchange, q startCall) {
-	c := testbed.Command{Name: q.Name, Role: q.Role, Args: q.Args, Env: q.Env, Dir: q.Dir, Stop: q.Stop, ReadyTimeout: q.ReadyTimeout, PSS: q.PSS}
+	c := testbed.Command{
+		Name: q.Name, Role: q.Role, Args: q.Args, Env: q.Env, Dir: q.Dir, Stop: q.Stop, ReadyTimeout: q.ReadyTimeout, PSS: q.PSS,
+	}
 	if q.Ready {
 		c.Ready = func(context.Context) error {
 			if err := x.enc.Encode(true); err != nil {

@@ -97,7 +97,9 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 func (s *server) web(config *tls.Config, h http.Handler) *http.Server {
 	web := &http.Server{
 		Handler: h, TLSConfig: config, ErrorLog: log.New(os.Stderr, "", 0), Protocols: new(http.Protocols),
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerStream: 1 << 18, MaxReceiveBufferPerConnection: 4<<20 - 1},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerStream: 1 << 18, MaxReceiveBufferPerConnection: 4<<20 - 1,
+		},
 	}
 	web.Protocols.SetHTTP2(true)
 	return web
@@ -163,7 +165,8 @@ type traffic struct{ Rx, Tx float64 }
 
 func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
 	if !strings.HasPrefix(q.Network, "tcp") {
-		_ = x.answer(none{}, fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", q.Network, errors.ErrUnsupported))
+		err := fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", q.Network, errors.ErrUnsupported)
+		_ = x.answer(none{}, err)
 		return
 	}
 	c, err := s.host.Dial(ctx, q.Network, q.Address)

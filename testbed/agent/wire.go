@@ -147,7 +147,9 @@ type client struct {
 
 // open makes a call that stays open until it is closed. Only the answer has a deadline:
 // that of ctx. body may be nil, and so may before, which hears what comes before the answer.
-func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader, before func(*gob.Decoder) error) (_ *opened, err error) {
+func (c *client) open(
+	ctx context.Context, path string, q, a any, body io.Reader, before func(*gob.Decoder) error,
+) (_ *opened, err error) {
 	var head bytes.Buffer
 	if err := gob.NewEncoder(&head).Encode(q); err != nil {
 		return nil, fmt.Errorf("agent: %s: %w", path, err)

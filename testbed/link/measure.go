@@ -128,7 +128,9 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	if tol <= 0 {
 		tol = DefaultTolerance
 	}
-	c := record.LinkCheck{WantLoss: want.Loss, WantRTT: want.RTT.Seconds(), Loss: math.NaN(), Lateness: math.NaN(), Tolerance: tol}
+	c := record.LinkCheck{
+		WantLoss: want.Loss, WantRTT: want.RTT.Seconds(), Loss: math.NaN(), Lateness: math.NaN(), Tolerance: tol,
+	}
 	i, err := initiate(ctx, from, to, want, tol)
 	if err != nil {
 		return c, fmt.Errorf("link: reach the responder %s: %w", to, err)

@@ -8,16 +8,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Probe is the name and the content of the object that health probes fetch.
@@ -26,121 +24,88 @@ const Probe = "probe.plimsoll"
 // ProbeContent is what Probe holds.
 var ProbeContent = []byte("it serves\n")
 
-const chunk = 1 << 20
+// Dir is a directory on a host; nodes embed that of the objects which a server of ours
+// serves.
+type Dir struct {
+	Files testbed.Files
+	Path  string
+}
 
-// Dir is a directory of objects that a server of ours serves; nodes embed it.
-type Dir struct{ Path string }
+// Of is a directory of a deployment on one of its hosts.
+func Of(d system.Deployment, h testbed.Host, name string) Dir {
+	return Dir{h.Files(), filepath.Join(d.DirOf(h), name)}
+}
 
-// NewDir makes the directory, with the probe in it.
-func NewDir(ctx context.Context, path string) (Dir, error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return Dir{}, err
+// NewDir makes a directory of objects, with the probe in it.
+func NewDir(ctx context.Context, files testbed.Files, path string) (Dir, error) {
+	d := Dir{files, path}
+	return d, d.Write(ctx, Probe, int64(len(ProbeContent)), bytes.NewReader(ProbeContent))
+}
+
+// Write stores size bytes of r as a file of the directory. It appears whole or not at
+// all.
+func (d Dir) Write(ctx context.Context, file string, size int64, r io.Reader) error {
+	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, &exactly{r: r, size: size})
+}
+
+// Sub is a directory within d.
+func (d Dir) Sub(name string) Dir { return Dir{d.Files, filepath.Join(d.Path, name)} }
+
+// exactly is a reader that fails unless r has size bytes.
+type exactly struct {
+	r          io.Reader
+	size, done int64
+}
+
+func (e *exactly) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	switch e.done += int64(n); {
+	case e.done > e.size:
+		return 0, fmt.Errorf("the reader has more than %d bytes", e.size)
+	case err == io.EOF && e.done < e.size:
+		return n, fmt.Errorf("the reader ended after %d of %d bytes: %w", e.done, e.size, io.ErrUnexpectedEOF)
 	}
-	return Dir{path}, WriteFile(ctx, path, Probe, int64(len(ProbeContent)), bytes.NewReader(ProbeContent))
+	return n, err
+}
+
+// Remove removes a file that Write made.
+func (d Dir) Remove(file string) error {
+	if err := Valid(file); err != nil {
+		return err
+	}
+	path := filepath.Join(d.Path, file)
+	if _, err := testbed.Stat(d.Files, path); err != nil {
+		return err
+	}
+	return d.Files.RemoveAll(path)
 }
 
 // Seed implements system.Seeder: it writes the file where the server reads it.
 func (d Dir) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	file, err := Write(ctx, d.Path, name, size, r)
-	return system.Ref(file), err
+	file := FileName(name)
+	return system.Ref(file), d.Write(ctx, file, size, r)
 }
 
 // Stats implements system.Stats: one file for each object.
-func (d Dir) Stats(context.Context) (system.Holdings, error) {
-	h, err := Usage(d.Path)
+func (d Dir) Stats(ctx context.Context) (system.Holdings, error) {
+	h, err := Usage(d)
 	if err != nil {
 		return h, err
 	}
-	h.Objects = 0
-	return h, list(d.Path, func(string, int64) { h.Objects++ })
+	all, err := d.List(ctx)
+	h.Objects = int64(len(all))
+	return h, err
 }
 
 // List implements system.Lister.
 func (d Dir) List(context.Context) (all []system.Object, err error) {
-	err = list(d.Path, func(file string, size int64) {
-		all = append(all, system.Object{Name: Name(file), Ref: system.Ref(file), Size: size})
+	err = d.Files.Walk(d.Path, func(e testbed.Entry) error {
+		if Valid(e.Path) == nil && e.Path != Probe && e.Mode.IsRegular() {
+			all = append(all, system.Object{Name: Name(e.Path), Ref: system.Ref(e.Path), Size: e.Size})
+		}
+		return nil
 	})
 	return all, err
-}
-
-// Write stores size bytes of r as dir/FileName(name) and returns the file
-// name. The file appears whole or not at all.
-func Write(ctx context.Context, dir, name string, size int64, r io.Reader) (string, error) {
-	file := FileName(name)
-	return file, WriteFile(ctx, dir, file, size, r)
-}
-
-// WriteFile is Write for a name that is a file name already.
-func WriteFile(ctx context.Context, dir, file string, size int64, r io.Reader) error {
-	f, err := os.CreateTemp(dir, ".put-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails when renamed, as it should
-	defer f.Close()
-	if err := copyExactly(ctx, f, r, size); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, file))
-}
-
-func copyExactly(ctx context.Context, w io.Writer, r io.Reader, size int64) error {
-	buf := make([]byte, min(chunk, size+1))
-	var done int64
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := io.ReadFull(r, buf)
-		if done += int64(n); done > size {
-			return fmt.Errorf("the reader has more than %d bytes", size)
-		}
-		if _, werr := w.Write(buf[:n]); werr != nil {
-			return werr
-		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			if done < size {
-				return fmt.Errorf("the reader ended after %d of %d bytes: %w", done, size, io.ErrUnexpectedEOF)
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// Delete removes a file that Write made.
-func Delete(dir, file string) error {
-	if err := Valid(file); err != nil {
-		return err
-	}
-	return os.Remove(filepath.Join(dir, file))
-}
-
-// list calls yield for each object in dir.
-func list(dir string, yield func(file string, size int64)) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if Valid(e.Name()) != nil || e.Name() == Probe || !e.Type().IsRegular() {
-			continue
-		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		yield(e.Name(), info.Size())
-	}
-	return nil
 }
 
 // FileName encodes an object's name, which may be any string, as a file name

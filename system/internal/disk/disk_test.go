@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func TestFileNameIsInjectiveAndSafe(t *testing.T) {
@@ -41,13 +43,13 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 		"long":   strings.NewReader("123456"),
 		"broken": io.MultiReader(strings.NewReader("12345"), failing{broken}),
 	} {
-		if _, err := Write(t.Context(), dir, name, 5, r); err == nil {
+		if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(t.Context(), name, 5, r); err == nil {
 			t.Errorf("a %s reader is written", name)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Write(ended, dir, "cancelled", 1, strings.NewReader("1")); !errors.Is(err, context.Canceled) {
+	if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(ended, "cancelled", 1, strings.NewReader("1")); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -55,7 +57,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	}
 	// An object that is replaced is never seen half written.
 	for _, text := range []string{"first", "other"} {
-		if _, err := Write(t.Context(), dir, "o", 5, strings.NewReader(text)); err != nil {
+		if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(t.Context(), "o", 5, strings.NewReader(text)); err != nil {
 			t.Fatal(err)
 		}
 		if b, err := os.ReadFile(filepath.Join(dir, "o")); err != nil || string(b) != text {

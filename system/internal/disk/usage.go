@@ -1,17 +1,13 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"syscall"
+	"slices"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
-
-// blockUnit is the unit of st_blocks, whatever the file system's block size.
-const blockUnit = 512
 
 // Usage is what the trees below dirs hold; dirs are not to overlap. Absolute is
 // the apparent size of their regular files, Disk the blocks of all they hold,
@@ -19,67 +15,33 @@ const blockUnit = 512
 // inode and counted once. Objects is −1: only the system knows how it lays them
 // out. What is named [Probe] is ours, and left out. Symbolic links are not
 // followed; what vanishes during the walk counts or does not.
-func Usage(dirs ...string) (system.Holdings, error) {
-	u := usage{seen: map[inode]bool{}}
-	u.total.Objects = -1
-	for _, dir := range dirs {
-		if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			return u.add(path == dir, e, err)
-		}); err != nil {
-			return system.Holdings{}, fmt.Errorf("disk usage of %s: %w", dir, err)
-		}
+func Usage(dirs ...Dir) (system.Holdings, error) {
+	type inode struct {
+		files          testbed.Files
+		device, number uint64
 	}
-	u.total.Inodes = int64(len(u.seen))
-	return u.total, nil
-}
-
-type inode struct{ device, number uint64 }
-
-type usage struct {
-	total system.Holdings
-	seen  map[inode]bool
-}
-
-// add counts one entry. WalkDir comes with an error when it cannot look at the
-// root, and a second time to a directory that it cannot read.
-func (u *usage) add(root bool, e fs.DirEntry, err error) error {
-	switch {
-	case err != nil && (root || !vanished(err)):
-		return err
-	case err != nil:
-		return nil
-	case !root && e.Name() == Probe && e.IsDir():
-		return fs.SkipDir
-	case !root && e.Name() == Probe:
-		return nil
-	}
-	info, err := e.Info()
-	if err != nil {
-		if !root && vanished(err) {
+	seen := map[inode]bool{}
+	total := system.Holdings{Objects: -1}
+	for _, d := range dirs {
+		if err := d.Files.Walk(d.Path, func(e testbed.Entry) error {
+			if slices.Contains(strings.Split(e.Path, "/"), Probe) {
+				return nil
+			}
+			if e.Path != "." {
+				total.Entries++
+			}
+			if id := (inode{d.Files, e.Device, e.Inode}); !seen[id] {
+				seen[id] = true
+				total.Disk += e.Disk
+				if e.Mode.IsRegular() {
+					total.Absolute += e.Size
+				}
+			}
 			return nil
+		}); err != nil {
+			return system.Holdings{}, fmt.Errorf("disk usage of %s: %w", d.Path, err)
 		}
-		return err
 	}
-	if !root {
-		u.total.Entries++
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return errors.New("the file system has no inodes")
-	}
-	id := inode{st.Dev, st.Ino}
-	if u.seen[id] {
-		return nil
-	}
-	u.seen[id] = true
-	u.total.Disk += st.Blocks * blockUnit
-	if info.Mode().IsRegular() {
-		u.total.Absolute += info.Size()
-	}
-	return nil
-}
-
-// vanished: deleted, or replaced by something that is no directory.
-func vanished(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	total.Inodes = int64(len(seen))
+	return total, nil
 }

@@ -25,7 +25,7 @@ import (
 type Place struct {
 	Host    testbed.Host
 	Name    string // unique among the deployment's nodes: "nginx-s1"
-	Root    string // the node's own directory
+	Root    string // the node's own directory, on its host
 	Data    string // the directory served, within Root, with the probe in it
 	Address string // IP:port
 	TLS     *selfsigned.Files
@@ -40,13 +40,13 @@ func Prepare(ctx context.Context, name string, d system.Deployment, h testbed.Ho
 		return fail(err)
 	}
 	p := Place{Host: h, Name: name + "-" + h.Name(), Address: system.JoinPort(h, port)}
-	p.Root = filepath.Join(d.Dir, p.Name)
+	p.Root = d.DirOf(h)
 	p.Data = filepath.Join(p.Root, "data")
-	if _, err := disk.NewDir(ctx, p.Data); err != nil {
+	if _, err := disk.NewDir(ctx, h.Files(), p.Data); err != nil {
 		return fail(err)
 	}
 	if d.Options.Bool("tls") {
-		files, err := selfsigned.Write(p.Root, h.Addr())
+		files, err := selfsigned.Write(ctx, d, h)
 		if err != nil {
 			return fail(err)
 		}
@@ -69,7 +69,7 @@ type Node struct {
 // Start runs cmd and waits until it serves the probe to the client host.
 // direct says that the server has neither PUT nor DELETE.
 func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command, direct bool) (*Node, error) {
-	n := &Node{name: name, place: p, direct: direct, Dir: disk.Dir{Path: p.Data}}
+	n := &Node{name: name, place: p, direct: direct, Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
 	base, err := n.Target(disk.Probe)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (n *Node) store(ctx context.Context, ref system.Ref, size int64, r io.Reade
 		return err
 	}
 	if n.direct {
-		if err := disk.WriteFile(ctx, n.place.Data, string(ref), size, r); err != nil {
+		if err := n.Dir.Write(ctx, string(ref), size, r); err != nil {
 			return fmt.Errorf("%s: %w", n.name, err)
 		}
 		return nil
@@ -164,7 +164,7 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 		_, err := n.Client.Send(ctx, http.MethodDelete, t, 0, http.NoBody)
 		return err
 	}
-	err = disk.Delete(n.place.Data, string(ref))
+	err = n.Dir.Remove(string(ref))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: delete %s: %w", n.name, ref, system.ErrNotFound)
 	}

@@ -122,5 +122,5 @@ func (e *Embedded) Run(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
-	return e.Controlled.Run(ctx, testbed.Command{Args: command, Dir: e.d.Dir, Ready: e.Ready, Env: e.env})
+	return e.Controlled.Run(ctx, testbed.Command{Args: command, Dir: e.d.DirOf(e.Host), Ready: e.Ready, Env: e.env})
 }

@@ -9,10 +9,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -32,40 +31,33 @@ type Kind struct {
 type Daemon struct {
 	*Embedded
 	kind    Kind
-	dir     string
+	dir     disk.Dir
 	address string
 	args    []string
 }
 
-// Start runs a node that keeps what it has in d.Dir/label, and waits until it is
-// ready. listen is where it takes its peers, IP:PORT, address what they call that;
+// Start runs a node that keeps what it has in label, within the host's directory, and
+// waits until it is ready. listen is where it takes its peers, IP:PORT, address what they call that;
 // args are added to --control=ADDRESS and --dir=DIRECTORY.
 func (k Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string, args ...string) (*Daemon, error) {
 	taken, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return nil, err
 	}
-	n := &Daemon{kind: k, dir: filepath.Join(d.Dir, label), address: address}
-	n.args = append([]string{"--dir=" + n.dir}, args...)
+	n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: address}
+	n.args = append([]string{"--dir=" + n.dir.Path}, args...)
 	if n.Embedded, err = NewEmbedded(ctx, d, k.Name, h, label, int(taken.Port())); err != nil {
 		return nil, err
 	}
 	n.env = k.Env
-	if err := n.run(ctx); err != nil {
+	if err := n.Run(ctx, n.args...); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil
 }
 
-func (n *Daemon) run(ctx context.Context) error {
-	if err := os.MkdirAll(n.dir, 0o755); err != nil {
-		return err
-	}
-	return n.Run(ctx, n.args...)
-}
-
 // Dir is the directory of what the node keeps.
-func (n *Daemon) Dir() string { return n.dir }
+func (n *Daemon) Dir() disk.Dir { return n.dir }
 
 // Address implements system.Connector.
 func (n *Daemon) Address(context.Context) (string, error) { return n.address, nil }
@@ -169,11 +161,11 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 		return err
 	}
 	if !keep {
-		if err := os.RemoveAll(n.dir); err != nil {
+		if err := n.dir.Files.RemoveAll(n.dir.Path); err != nil {
 			return fmt.Errorf("%s: empty the store of %s: %w", n.kind.Name, n.Label, err)
 		}
 	}
-	if err := n.run(ctx); err != nil {
+	if err := n.Run(ctx, n.args...); err != nil {
 		return fmt.Errorf("%s: restart: %w", n.kind.Name, err)
 	}
 	return nil

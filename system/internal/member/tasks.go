@@ -1,15 +1,18 @@
 package member
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Tasks keeps on disk what a node was given to do, so that its next process goes on.
@@ -23,10 +26,7 @@ func (t Tasks) Save(ref string, task any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(t.Dir, 0o755); err != nil {
-		return err
-	}
-	return WriteWhole(t.path(ref), b)
+	return testbed.LocalFiles{}.Write(context.Background(), t.path(ref), 0o644, bytes.NewReader(b))
 }
 
 // Remove forgets a task.
@@ -54,20 +54,6 @@ func Resume[T any](t Tasks, take func(ref string, task T) error) error {
 	return nil
 }
 
-// WriteWhole writes a file that is there whole or not at all.
-func WriteWhole(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails when renamed, as it should
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 // Merge adds to list those of more that are not in it.
 func Merge(list, more []string) []string {
 	for _, a := range more {
@@ -78,39 +64,49 @@ func Merge(list, more []string) []string {
 	return list
 }
 
-// Receive writes the size bytes of r to a new file in dir, for the caller to rename
-// or remove, and hands over each block on the way, to be hashed.
-func Receive(ctx context.Context, dir string, size, block int64, r io.Reader, each func([]byte)) (path string, err error) {
-	f, err := os.CreateTemp(dir, ".publish-*")
-	if err != nil {
-		return "", err
+// Receive writes the size bytes of r to a new file in a directory, for the caller to
+// rename or remove, and hands over each block on the way, to be hashed.
+func Receive(
+	ctx context.Context, files testbed.Files, dir string, size, block int64, r io.Reader, each func([]byte),
+) (path string, err error) {
+	path = filepath.Join(dir, ".publish-"+rand.Text())
+	b := &blocks{r: r, size: size, left: size, buf: make([]byte, max(1, min(block, size))), each: each}
+	return path, files.Write(ctx, path, 0o644, b)
+}
+
+// blocks reads size bytes, block by block.
+type blocks struct {
+	r          io.Reader
+	size, left int64
+	buf, rest  []byte // rest: of the block that is being read
+	each       func([]byte)
+}
+
+func (b *blocks) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		if b.left == 0 {
+			return 0, b.end()
+		}
+		block := b.buf[:min(b.left, int64(len(b.buf)))]
+		if _, err := io.ReadFull(b.r, block); err != nil {
+			return 0, fmt.Errorf("after %d of %d bytes: %w", b.size-b.left, b.size, err)
+		}
+		b.each(block)
+		b.rest, b.left = block, b.left-int64(len(block))
 	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	buf := make([]byte, max(1, min(block, size)))
-	for left := size; left > 0; {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		b := buf[:min(left, block)]
-		if _, err := io.ReadFull(r, b); err != nil {
-			return "", fmt.Errorf("after %d of %d bytes: %w", size-left, size, err)
-		}
-		if _, err := f.Write(b); err != nil {
-			return "", err
-		}
-		each(b)
-		left -= int64(len(b))
-	}
-	// A client that breaks off late would have published all the same.
-	switch n, err := r.Read(buf[:1]); {
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// end is io.EOF when r ends, too. A client that breaks off late would have published
+// all the same.
+func (b *blocks) end() error {
+	switch n, err := b.r.Read(b.buf[:1]); {
 	case n > 0:
-		return "", fmt.Errorf("more than %d bytes", size)
+		return fmt.Errorf("more than %d bytes", b.size)
 	case err != nil && err != io.EOF:
-		return "", fmt.Errorf("after %d bytes: %w", size, err)
+		return fmt.Errorf("after %d bytes: %w", b.size, err)
 	}
-	return f.Name(), f.Chmod(0o644)
+	return io.EOF
 }

@@ -67,7 +67,7 @@ type Node[A API] struct {
 
 	apis    []A // the client's, then the server's
 	procs   []testbed.Process
-	dirs    []string        // what started nodes keep
+	dirs    []disk.Dir      // what started nodes keep
 	alive   context.Context // ends with the processes; nil when attached
 	unwatch context.CancelFunc
 	write   bool
@@ -154,7 +154,7 @@ func (n *Node[A]) Attach(
 type Started[A API] struct {
 	API  A
 	Proc testbed.Process
-	Dir  string // what it keeps
+	Dir  disk.Dir // what it keeps
 }
 
 // Starter starts a daemon. server is the API of the first one, when the second is started.
@@ -172,7 +172,7 @@ func (n *Node[A]) Start(ctx context.Context, d system.Deployment, start Starter[
 	if err != nil {
 		return err
 	}
-	n.procs, n.dirs, n.apis = []testbed.Process{server.Proc}, []string{server.Dir}, []A{server.API}
+	n.procs, n.dirs, n.apis = []testbed.Process{server.Proc}, []disk.Dir{server.Dir}, []A{server.API}
 	if port, err = d.Client.FreePort(ctx); err != nil {
 		return err
 	}

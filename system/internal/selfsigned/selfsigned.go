@@ -3,6 +3,8 @@
 package selfsigned
 
 import (
+	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,21 +14,23 @@ import (
 	"fmt"
 	"math/big"
 	"net"
-	"net/netip"
-	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Files are the paths of PEM files.
 type Files struct {
-	CA   string // the root, to be trusted by clients
-	Cert string // the leaf, then the root
+	CA   string // the root, to be trusted: on the client's host
+	Cert string // the leaf, then the root: on the server's, as Key is
 	Key  string // the leaf's key
 }
 
 // Write makes a root and a leaf for addr in dir. The root's key is dropped.
-func Write(dir string, addr netip.Addr) (Files, error) {
+func Write(ctx context.Context, d system.Deployment, h testbed.Host) (Files, error) {
+	addr := h.Addr()
 	fail := func(err error) (Files, error) {
 		return Files{}, fmt.Errorf("make a certificate for %s: %w", addr, err)
 	}
@@ -65,13 +69,18 @@ func Write(dir string, addr netip.Addr) (Files, error) {
 	block := func(kind string, der []byte) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	}
-	f := Files{CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
-	for path, b := range map[string][]byte{
-		f.CA:   block("CERTIFICATE", rootDER),
-		f.Cert: append(block("CERTIFICATE", leafDER), block("CERTIFICATE", rootDER)...),
-		f.Key:  block("PRIVATE KEY", keyDER),
+	own := d.DirOf(h)
+	f := Files{CA: filepath.Join(d.DirOf(d.Client), h.Name()+"-ca.pem"), Cert: filepath.Join(own, "cert.pem"), Key: filepath.Join(own, "key.pem")}
+	for _, file := range []struct {
+		on   testbed.Host
+		path string
+		b    []byte
+	}{
+		{d.Client, f.CA, block("CERTIFICATE", rootDER)},
+		{h, f.Cert, append(block("CERTIFICATE", leafDER), block("CERTIFICATE", rootDER)...)},
+		{h, f.Key, block("PRIVATE KEY", keyDER)},
 	} {
-		if err := os.WriteFile(path, b, 0o600); err != nil {
+		if err := file.on.Files().Write(ctx, file.path, 0o600, bytes.NewReader(file.b)); err != nil {
 			return fail(err)
 		}
 	}

@@ -24,12 +24,16 @@ type API struct {
 }
 
 // Connect makes an API without asking the daemon anything.
-func Connect(name string, base *url.URL, header http.Header, password string, from testbed.Host, explain func(error) error) (*API, error) {
+func Connect(
+	name string, base *url.URL, header http.Header, password string, from testbed.Host, explain func(error) error,
+) (*API, error) {
 	client, err := web.New(name, from.Dial, system.HTTPTarget{URL: base})
 	if err != nil {
 		return nil, err
 	}
-	return &API{System: name, Base: base, Header: web.Login(header, "", password), Client: client.Patient(), Explain: explain}, nil
+	return &API{
+		System: name, Base: base, Header: web.Login(header, "", password), Client: client.Patient(), Explain: explain,
+	}, nil
 }
 
 // URL is that of a path.

@@ -78,7 +78,8 @@ func (o *Objects) Path(ref system.Ref) (string, error) {
 // MayWrite is an error when the experiment does not allow what.
 func (o *Objects) MayWrite(what string) error {
 	if !o.Write {
-		return fmt.Errorf("%s: %s: %w; `allow: [write]` in the experiment file permits it", o.System, what, system.ErrReadOnly)
+		return fmt.Errorf("%s: %s: %w; `allow: [write]` in the experiment file permits it",
+			o.System, what, system.ErrReadOnly)
 	}
 	return nil
 }
@@ -136,7 +137,9 @@ func (o *Objects) Stat(ctx context.Context, ref system.Ref) (system.Object, erro
 // Range gets count bytes at off of an object, as system.Ranger says, from a renter
 // that refuses what leaves the object: get is asked for the n bytes that are there,
 // and not at all for none.
-func (o *Objects) Range(ctx context.Context, ref system.Ref, off, count int64, get func(path string, n int64) error) error {
+func (o *Objects) Range(
+	ctx context.Context, ref system.Ref, off, count int64, get func(path string, n int64) error,
+) error {
 	path, err := o.Path(ref)
 	if err != nil {
 		return err
@@ -157,7 +160,8 @@ func (o *Objects) Range(ctx context.Context, ref system.Ref, off, count int64, g
 		}
 	}
 	if there < count {
-		return fmt.Errorf("%s: bytes %d-%d of %s: the object has %d bytes: %w", o.System, off, off+count-1, ref, total, io.ErrUnexpectedEOF)
+		return fmt.Errorf("%s: bytes %d-%d of %s: the object has %d bytes: %w",
+			o.System, off, off+count-1, ref, total, io.ErrUnexpectedEOF)
 	}
 	return nil
 }

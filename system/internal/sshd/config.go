@@ -1,8 +1,9 @@
 package sshd
 
 import (
+	"bytes"
+	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
@@ -35,20 +36,16 @@ DisableForwarding yes
 Subsystem sftp internal-sftp
 `))
 
-func (s *Server) writeConfig(root string) (string, error) {
+func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 	if bad := strings.IndexFunc(root, unsafe); bad >= 0 {
 		return "", fmt.Errorf("the directory %q has %q in it, which sshd's configuration or the remote shell of scp would not take literally; choose another --out", root, root[bad:bad+1])
 	}
 	path := filepath.Join(root, "sshd_config")
-	f, err := os.Create(path)
-	if err != nil {
+	var text bytes.Buffer
+	if err := config.Execute(&text, struct{ Address, Root, User string }{s.Address(), root, s.User}); err != nil {
 		return "", err
 	}
-	defer f.Close()
-	if err := config.Execute(f, struct{ Address, Root, User string }{s.Address(), root, s.User}); err != nil {
-		return "", err
-	}
-	return path, f.Close()
+	return path, s.Host.Files().Write(ctx, path, 0o644, &text)
 }
 
 // Literal says whether a file name means itself to sshd, to scp and to a shell.

@@ -1,37 +1,44 @@
 package sshd
 
 import (
+	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
-	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // writeKeys makes the server's key and the client's, for this deployment alone,
 // and gives each side the other's.
-func (s *Server) writeKeys(root string) error {
-	host, err := writeKey(filepath.Join(root, "host_key"))
+func (s *Server) writeKeys(ctx context.Context, d system.Deployment) error {
+	own, client := d.DirOf(s.Host), d.DirOf(d.Client)
+	host, err := writeKey(ctx, s.Host, filepath.Join(own, "host_key"))
 	if err != nil {
 		return err
 	}
-	s.KeyFile, s.KnownHosts = filepath.Join(root, "client_key"), filepath.Join(root, "known_hosts")
-	if s.Signer, err = writeKey(s.KeyFile); err != nil {
+	s.KeyFile, s.KnownHosts = filepath.Join(client, s.Host.Name()+"_key"), filepath.Join(client, s.Host.Name()+"_known_hosts")
+	if s.Signer, err = writeKey(ctx, d.Client, s.KeyFile); err != nil {
 		return err
 	}
 	s.HostKey = host.PublicKey()
-	if err := os.WriteFile(filepath.Join(root, "authorized_keys"), ssh.MarshalAuthorizedKey(s.Signer.PublicKey()), 0o600); err != nil {
+	authorized := bytes.NewReader(ssh.MarshalAuthorizedKey(s.Signer.PublicKey()))
+	if err := s.Host.Files().Write(ctx, filepath.Join(own, "authorized_keys"), 0o600, authorized); err != nil {
 		return err
 	}
 	known := knownhosts.Line([]string{s.hostPort()}, s.HostKey) + "\n"
-	return os.WriteFile(s.KnownHosts, []byte(known), 0o600)
+	return d.Client.Files().Write(ctx, s.KnownHosts, 0o600, strings.NewReader(known))
 }
 
 // writeKey makes an Ed25519 key in OpenSSH's own format.
-func writeKey(path string) (ssh.Signer, error) {
+func writeKey(ctx context.Context, h testbed.Host, path string) (ssh.Signer, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
@@ -40,7 +47,7 @@ func writeKey(path string) (ssh.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+	if err := h.Files().Write(ctx, path, 0o600, bytes.NewReader(pem.EncodeToMemory(block))); err != nil {
 		return nil, err
 	}
 	return ssh.NewSignerFromKey(key)

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -65,18 +63,18 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if s.Port, err = d.Port(ctx, h); err != nil {
 		return fail(err)
 	}
-	root := filepath.Join(d.Dir, name+"-"+h.Name())
-	if s.Dir, err = disk.NewDir(ctx, filepath.Join(root, "data")); err != nil {
+	root := d.DirOf(h)
+	if s.Dir, err = disk.NewDir(ctx, h.Files(), filepath.Join(root, "data")); err != nil {
 		return fail(err)
 	}
-	if err := s.writeKeys(root); err != nil {
+	if err := s.writeKeys(ctx, d); err != nil {
 		return fail(err)
 	}
-	conf, err := s.writeConfig(root)
+	conf, err := s.writeConfig(ctx, root)
 	if err != nil {
 		return fail(err)
 	}
-	if err := who.prepare(); err != nil {
+	if err := who.prepare(h); err != nil {
 		return fail(err)
 	}
 	s.Process, err = h.Start(ctx, testbed.Command{
@@ -119,12 +117,11 @@ func (s *Server) Ended() error {
 // compiled in; the machine's own service makes it when it starts.
 const privsep = "/run/sshd"
 
-func (a who) prepare() error {
+func (a who) prepare(h testbed.Host) error {
 	if !a.root {
 		return nil
 	}
-	err := os.Mkdir(privsep, 0o755)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := h.Files().MkdirAll(privsep, 0o755); err != nil {
 		return fmt.Errorf("sshd as root needs the directory %s: %w", privsep, err)
 	}
 	return nil
