@@ -35,7 +35,8 @@ type trial struct {
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
 		runner: r, cell: cell, o: cell.Overhead, sink: sink, log: scenario.NewOpLog(sink.Block),
-		seed: scenario.MixSeed(seed, "content", 0), tally: tally{kinds: map[record.OpKind]*record.Summary{}, phases: map[string][]float64{}},
+		seed:  scenario.MixSeed(seed, "content", 0),
+		tally: tally{kinds: map[record.OpKind]*record.Summary{}, phases: map[string][]float64{}},
 	}
 	if r.site.Use.Mode == string(system.Attach) {
 		// An attached system outlives the run: what an earlier run of the same

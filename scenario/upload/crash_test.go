@@ -357,7 +357,7 @@ func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
 			check(t, err)
 			_, err = b.mem.Put(t.Context(), j.Name, c.size, io.LimitReader(from, c.size))
 			check(t, err)
-			b.ledger.jobs[0] = record.Job{Object: 0, Name: j.Name, Size: 100, State: record.JobFailed, Attempts: 4, Began: j.Began, Error: "busy"}
+			b.ledger.jobs[0] = record.Job{Name: j.Name, Size: 100, State: record.JobFailed, Attempts: 4, Began: j.Began}
 			b.node = &moody{Node: b.mem, get: func() error { return c.get }}
 			y := b.must()
 			if n := puts(y.ops); len(n) > 0 || b.ledger.jobs[0].Attempts != 4 {

@@ -125,8 +125,11 @@ func (p *polls) keep(poll record.Poll) error {
 	begun := p.add(poll)
 	err := p.journal.Poll(poll)
 	for _, k := range begun { // the report counts how often each came
-		err = cmp.Or(err, p.journal.Event(record.Event{At: time.Now(), Kind: "note", What: k.what,
-			Detail: fmt.Sprintf("%s, %s after the trial began: %s", k.subject, record.Span(time.Duration(k.from*float64(time.Second))), k.detail)}))
+		after := record.Span(time.Duration(k.from * float64(time.Second)))
+		err = cmp.Or(err, p.journal.Event(record.Event{
+			At: time.Now(), Kind: "note", What: k.what,
+			Detail: fmt.Sprintf("%s, %s after the trial began: %s", k.subject, after, k.detail),
+		}))
 	}
 	p.polled()
 	return err

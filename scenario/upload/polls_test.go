@@ -140,7 +140,8 @@ func TestTroubleIsBounded(t *testing.T) {
 		polls[i].Calls[0].Name = fmt.Sprint("/", i)
 	}
 	all = readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble
-	if last := all[len(all)-1]; len(all) != mostTrouble+1 || last.subject != "others" || last.count != 5000-(mostTrouble-1) {
+	last := all[len(all)-1]
+	if len(all) != mostTrouble+1 || last.subject != "others" || last.count != 5000-(mostTrouble-1) {
 		t.Errorf("%d kinds, the last %+v", len(all), last)
 	}
 }

@@ -70,7 +70,9 @@ func (all *troubles) add(p *record.Poll) {
 
 func (all *troubles) count(what, subject, class, detail string, at float64) {
 	find := func() int {
-		return slices.IndexFunc(*all, func(k *trouble) bool { return k.what == what && k.subject == subject && k.class == class })
+		return slices.IndexFunc(*all, func(k *trouble) bool {
+			return k.what == what && k.subject == subject && k.class == class
+		})
 	}
 	i := find()
 	if i < 0 && len(*all) >= mostTrouble {

@@ -110,8 +110,9 @@ func TestCodingOfOldRuns(t *testing.T) {
 		sector    int64
 		currency  string
 	}{
-		{"renterd", "start", nil, 4 << 20, "SC"}, {"renterd", "attach", nil, 4 << 20, "SC"}, {"siad", "attach", nil, 4 << 20, "SC"},
-		{"siad", "start", nil, 256 << 10, "SC"}, {"siad", "attach", map[string]string{"sector": "1000"}, 1000, "SC"},
+		{"renterd", "start", nil, 4 << 20, "SC"}, {"renterd", "attach", nil, 4 << 20, "SC"},
+		{"siad", "attach", nil, 4 << 20, "SC"}, {"siad", "start", nil, 256 << 10, "SC"},
+		{"siad", "attach", map[string]string{"sector": "1000"}, 1000, "SC"},
 		{"mem", "start", nil, 0, "MEM"}, {"garage", "start", nil, 0, "units"},
 	} {
 		use := experiment.SystemUse{Use: c.use, Mode: c.mode, With: map[string]string{"redundancy": "10 of 30 shards"}}
