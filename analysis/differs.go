@@ -63,8 +63,13 @@ func (c *Comparison) differences() {
 		}
 		return fmt.Sprintf("%d of %d", off, all)
 	})
-	if all := append([]*Result{c.base}, c.news...); slices.ContainsFunc(all, func(r *Result) bool { return math.Abs(othersBusy(r)-othersBusy(c.base)) >= leastOthers }) {
-		c.differ("others", "CPU used by others (median over trials)", func(r *Result) string { return words.Percent(othersBusy(r)) })
+	if all := append([]*Result{c.base}, c.news...); slices.ContainsFunc(all, func(r *Result) bool { return otherwiseBusy(othersBusy(r), othersBusy(c.base)) }) {
+		c.differ("others", "CPU used by others (median over trials)", func(r *Result) string {
+			if busy := othersBusy(r); !math.IsNaN(busy) {
+				return words.Percent(busy)
+			}
+			return "not recorded"
+		})
 	}
 	c.differ("trials", "valid", func(r *Result) string { return fmt.Sprintf("%d of %d", r.Run.Valid, r.Run.Done) })
 }
@@ -112,6 +117,11 @@ func momentary(key string) bool {
 // leastOthers is by how much of the machine the CPU that others used must differ:
 // smaller differences are between any two runs.
 const leastOthers = 0.05
+
+// otherwiseBusy reports whether the CPU of others differs, or is known of one run only.
+func otherwiseBusy(a, b float64) bool {
+	return math.IsNaN(a) != math.IsNaN(b) || math.Abs(a-b) >= leastOthers
+}
 
 // othersBusy is the CPU that others used as a share of the machine, the median over
 // trials; NaN: it was not recorded.

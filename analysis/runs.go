@@ -362,7 +362,7 @@ func (c *Comparison) measure(m record.Metric) {
 		apart := q.Lo > 1 && !math.IsInf(float64(q.Lo), 0) || q.Hi < 1 && !math.IsInf(float64(q.Hi), 0)
 		q.Significant = (apart || q.CutOff != "") && ps[i] <= alpha
 		q.Better = worth(m, q.Significant, q.size(m))
-		if stats.MinP(len(t.xs), len(t.ys))*float64(len(tasks)) > alpha {
+		if !q.Significant && stats.MinP(len(t.xs), len(t.ys))*float64(len(tasks)) > alpha {
 			q.Needed, q.PHolm = trialsNeeded(len(tasks)), Unknown
 			q.Warn = fmt.Sprintf("%d and %d trials are too few for %s: %d in each run are needed", len(t.xs), len(t.ys),
 				words.Plural(int64(len(tasks)), "comparison", "comparisons"), q.Needed)

@@ -94,7 +94,7 @@ func calibrate(plan *experiment.Plan, trials []record.Trial) error {
 		}
 		_, all := t.Metrics["time_last"] // every leecher has the content
 		seconds := validity.MachineShare(t) * t.Seconds
-		if all && seconds > 0 {
+		if all && seconds > 0 && delivered(&c) >= leastCalibrated {
 			costs[kinds[c.ID]] = append(costs[kinds[c.ID]], seconds/delivered(&c))
 		}
 	}
@@ -107,6 +107,10 @@ func calibrate(plan *experiment.Plan, trials []record.Trial) error {
 	}
 	return saveCalibration(systems)
 }
+
+// leastCalibrated is how many GB a trial must deliver to say what one costs: of less,
+// what nodes do whether they transfer or not is too large a part.
+const leastCalibrated = 0.05
 
 // delivered is how many GB all leechers of a cell receive of the content.
 func delivered(c *experiment.Cell) float64 {

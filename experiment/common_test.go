@@ -92,7 +92,7 @@ func testKnown() Known {
 
 const fewRepetitions = "give no 95 % interval of a median"
 
-// warningsOf are those of a plan but that its repetitions are few, as the default's are.
+// warningsOf are those of a plan but that its repetitions are few.
 func warningsOf(p *Plan) []string {
 	return slices.DeleteFunc(p.Warnings(), func(w string) bool { return strings.Contains(w, fewRepetitions) })
 }

@@ -201,9 +201,7 @@ func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
 	case f.typ.Kind() == reflect.Map:
 		// Options of a system, which may be secrets, are read once the system is known.
 		for _, e := range n.entries {
-			if f.key != "override" {
-				e.value.hide()
-			}
+			e.value.hide()
 		}
 		if n.kind != mappingNode {
 			n.hide()

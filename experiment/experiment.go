@@ -83,8 +83,8 @@ type Data struct {
 // Min and Max until an interval is narrow enough.
 type Repetitions struct {
 	_     struct{} `short:"min,max"`
-	Min   int      `json:"min" default:"5" min:"1" max:"10000" doc:"Blocks that are always executed."`
-	Max   int      `json:"max" default:"5" min:"1" max:"10000" doc:"Blocks executed at most."`
+	Min   int      `json:"min" default:"6" min:"1" max:"10000" doc:"Blocks that are always executed."`
+	Max   int      `json:"max" default:"6" min:"1" max:"10000" doc:"Blocks executed at most."`
 	Until *Until   `json:"until,omitempty" doc:"Stop between min and max once this interval is narrow enough in every cell."`
 }
 

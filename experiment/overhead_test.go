@@ -25,7 +25,7 @@ func TestLongCellsAreSkipped(t *testing.T) {
 		}
 	}
 	// 100 MB take 85 s at 10 Mbit/s; asking about such an object takes no time.
-	if len(p.Cells) != 20 || len(p.Skipped) != 4 || p.Estimate.Trials != 20*6 {
+	if len(p.Cells) != 20 || len(p.Skipped) != 4 || p.Estimate.Trials != 20*7 {
 		t.Fatalf("%d cells, %d skipped, %d trials", len(p.Cells), len(p.Skipped), p.Estimate.Trials)
 	}
 	systems := map[string]int{}

@@ -125,15 +125,15 @@ func (v *variedReader) single(n *node) (read Varied) {
 	f := opt.field()
 	f.axis = true
 	for _, item := range elements(n, f) {
-		item.show()
+		if item.kind == scalarNode && v.noCredentials(spec, opt, item, v.path, item.text) {
+			item.show()
+		}
 	}
 	values := v.levels(n, v.key, f, v.path)
 	for i := 0; i < values.Len() && v.ok(v.path); i++ {
 		text := f.text(values.Index(i))
 		p := fmt.Sprintf("%s[%d]", v.path, i)
-		if !v.noCredentials(spec, opt, v.at[p], p, text) {
-			v.at[p].hide()
-		} else if text == "" {
+		if text == "" {
 			v.fail(p, v.at[p], opt.Help, "`%s`: an empty text is no value", v.path)
 		}
 		_, canonical, _ := opt.read(text)

@@ -251,10 +251,10 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		p := path + ".override." + en.key.text
 		f := tab.field(en.key.text)
 		if f == nil || !f.axis || f.compound() {
-			en.value.hide()
 			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}
+		en.value.show()
 		if e.Factors[name+"."+f.key] != nil {
 			d.fail(p, en.key, "give `"+name+"."+f.key+"` one value, or leave the override away", "`%s` is a factor of this experiment, so no system can have its own", f.key)
 			continue

@@ -52,7 +52,8 @@ func (p *Plan) Warnings() []string {
 		warnings = append(warnings, fmt.Sprintf("%s do not divide into %d seeder sets: some sets count once more than others; repeat a multiple of %[2]d times, or change disseminate.seeder_sets",
 			plural(r.Max, "repetition"), s.SeederSets))
 	}
-	if r.Max > 1 && r.Max < fewestInterval {
+	// The effects of sync's factors are estimated over all cells.
+	if r.Max > 1 && r.Max < fewestInterval && p.Experiment.Sync == nil {
 		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the trials: %d do (repetitions)",
 			plural(r.Max, "repetition"), fewestInterval))
 	}

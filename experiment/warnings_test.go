@@ -56,7 +56,7 @@ func TestWarnings(t *testing.T) {
 		{following, []string{"link.rate=1kbit", "sync.vary="}, "its deadline"},
 		{swarm, nil, ""},
 		{swarm, []string{"disseminate.seeder_sets=2", "repetitions=4"}, ""},
-		{swarm, []string{"disseminate.seeder_sets=2"}, "5 repetitions do not divide into 2 seeder sets"},
+		{swarm, []string{"disseminate.seeder_sets=2", "repetitions=7"}, "7 repetitions do not divide into 2 seeder sets"},
 		{swarm, []string{"disseminate.faults=[{crash: seeders, at: 5m}]"}, late},
 		{swarm, []string{"disseminate.faults=[none, [{crash: leechers, count: 1, at: 5s, for: 1s}, {cut: nodes, count: 2, at: 0s}]]"}, late},
 		{swarm, []string{"disseminate.faults=[{crash: seeders, at: 1s}]"}, ""},

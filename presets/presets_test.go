@@ -332,7 +332,7 @@ func TestCodexDisseminationScales(t *testing.T) {
 	if hours := p.Estimate.Seconds / 3600; hours > 8.5 || hours < 7.5 {
 		t.Errorf("the smallest size takes %.1f h", hours)
 	}
-	p = plan(t, "codex-dissemination", "systems=bittorrent,boxo,fanout", "data.size=20MiB", "disseminate.nodes=2,8", "repetitions=4")
+	p = plan(t, "codex-dissemination", "systems=bittorrent,boxo,fanout", "data.size=20MiB", "disseminate.nodes=2,8", "repetitions=6")
 	if len(p.Cells) != 12 || p.Estimate.Seconds > 900 || p.Experiment.Baseline != "fanout" || len(p.Warnings()) > 0 {
 		t.Errorf("%d cells, %.0f s, baseline %s, %s", len(p.Cells), p.Estimate.Seconds, p.Experiment.Baseline, p.Warnings())
 	}

@@ -550,8 +550,11 @@ func (w *swarm) restarter(i int) system.Restarter {
 func (w *swarm) kill(i int) {
 	w.Helper()
 	procs := slices.DeleteFunc(slices.Clone(w.nodes[i].Processes()), func(p testbed.Process) bool {
-		return p.Host() != w.hosts[i] // a client's, which lives on
+		return p.Host().Name() != w.hosts[i].Name() // a client's, which lives on
 	})
+	if len(procs) == 0 {
+		w.Errorf("node %d has no process to kill", i)
+	}
 	must(w.T, "kill", w.restarter(i).Kill(Context(w.T)))
 	wantEnded(w.T, procs)
 }

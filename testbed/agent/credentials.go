@@ -47,7 +47,7 @@ func NewAuthority() (*Authority, error) {
 
 // Issue makes the credentials of an agent or, with server false, of the engine.
 func (a *Authority) Issue(server bool) (Credentials, error) {
-	t := template("plimsoll engine")
+	t := template("engine")
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if server {
 		t = template(serverName)
