@@ -162,6 +162,14 @@ func (v *victim) traces() []int {
 	return pids
 }
 
+// orphans are the processes that daemons of the victim have started.
+func (v *victim) orphans() []int {
+	return slices.DeleteFunc(v.traces(), func(pid int) bool {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return !strings.HasSuffix(string(b), "stubborn\x00child\x00")
+	})
+}
+
 // remains says what of the victim is still there.
 func (v *victim) remains(said map[string][]string) []string {
 	var out []string
@@ -246,6 +254,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
 		t.Fatalf("a live run was touched: %q, %v", removed, err)
 	}
+	eventually(t, "the daemon has a child", func() bool { return len(v.orphans()) > 0 })
 	reaper, _ := strconv.Atoi(said["reaper"][0])
 	_ = v.cmd.Process.Signal(syscall.SIGSTOP) // else it replaces the watchdog
 	_ = syscall.Kill(reaper, syscall.SIGKILL)

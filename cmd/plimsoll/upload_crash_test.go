@@ -34,6 +34,15 @@ limits: {others: none, machine: none, deadline: 1m}
 skip: [machine]
 `
 
+// killsOr is how often a session is killed: so many times as PLIMSOLL_TEST_KILLS says,
+// which `make bench` sets, or few.
+func killsOr(few int) int {
+	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_TEST_KILLS")); err == nil {
+		return n
+	}
+	return few
+}
+
 // uploadKilled runs an upload experiment, kills it with SIGKILL so many times at
 // random moments (after a random number of objects that the session has stored,
 // at most `most`, and a random pause), resumes it each time, and lets the last
@@ -177,7 +186,7 @@ func tree(t *testing.T, n int, most int64) (dir string, files map[string][]byte)
 	return dir, files
 }
 
-// A load test on an S3 server survives fifty kills: in the end each file is on
+// A load test on an S3 server survives all kills: in the end each file is on
 // the server's disk once, byte for byte, and no key was stored twice.
 func TestUploadKilledS3(t *testing.T) {
 	if testing.Short() {
@@ -207,8 +216,9 @@ func TestUploadKilledS3(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 
-	dir, files := tree(t, 6000, 20_000)
-	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), 50, 40,
+	kills := killsOr(15)
+	dir, files := tree(t, 120*kills, 20_000)
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), kills, 40,
 		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
 	holdsNot(t, r.Dir(), "secret-of-the-test")
 	if len(jobs) != len(files) {
@@ -318,11 +328,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 	}
 	systemtest.Need(t, "tahoe", tahoe.System{}.Check(t.Context(), nil))
 	t.Parallel()
-	// A grid takes seconds of CPU time to come up: fifty kills are asked for.
-	kills := 15
-	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_TEST_KILLS")); err == nil {
-		kills = n
-	}
+	kills := killsOr(5) // a grid takes seconds of CPU time to come up
 	dir, files := tree(t, 100+12*kills, 3_000)
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}", dir), kills, 13)
 	refs, reach := map[string]bool{}, 0

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -495,25 +496,24 @@ func TestUploadGivesUp(t *testing.T) {
 func TestUploadFull(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
-		full := true
+		var freed atomic.Bool // the state is reported while workers put
 		b.faulty(func(name string, n int) error {
-			if time.Sleep(time.Second); name >= "00000003" && full {
+			if time.Sleep(time.Second); name >= "00000003" && !freed.Load() {
 				return fmt.Errorf("mem: put: %w", system.ErrQuota)
 			}
 			return nil
 		})
-		told := false
 		b.state = func(s scenario.State) {
-			if s.Full != "" && !told {
-				told, full = true, false
+			if s.Full != "" && !freed.Load() {
+				freed.Store(true)
 				if err := has(s.Full, "mem: put: quota or disk full"); err != nil || s.Accepted != 3 {
 					t.Error(err, s)
 				}
 			}
 		}
 		b.must()
-		if last := b.states[len(b.states)-1]; !told || last.Full != "" || last.Accepted+last.Failed != 12 || last.Accepted < 4 {
-			t.Errorf("state %+v, it was full: %v", last, told)
+		if last := b.states[len(b.states)-1]; !freed.Load() || last.Full != "" || last.Accepted+last.Failed != 12 || last.Accepted < 4 {
+			t.Errorf("state %+v, it was full: %v", last, freed.Load())
 		}
 	})
 }

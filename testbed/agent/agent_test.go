@@ -212,7 +212,9 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("memory %+v", m)
 		}
 		var last []record.Sample
-		stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(all []record.Sample) { last = all })
+		polled := make(chan bool, 2)
+		stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(all []record.Sample) { last = all; polled <- true })
+		<-polled // else the first poll may take the last word that the second is to bring
 		if err := p.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
