@@ -34,8 +34,8 @@ type trial struct {
 	store    scenario.StoreDir
 	checks   []record.LinkCheck
 
-	opened int64 // height of the first answer; −1: there was none
-	strays int   // answers in turn that reported another tip at the height of the chain's
+	opened int64              // height of the first answer; −1: there was none
+	strays int                // answers in turn that reported another tip at the height of the chain's
 	lives  []system.Following // last answers of earlier daemons of the fresh node; under the lock
 }
 
