@@ -35,7 +35,7 @@ func startDaemon(ctx context.Context, d system.Deployment, h testbed.Host, label
 	var port int
 	var err error
 	if h == d.Client { // option port is that of the hosts
-		port, err = h.FreePort(ctx)
+		port, err = h.Port(ctx, 0)
 	} else {
 		port, err = d.Port(ctx, h)
 	}

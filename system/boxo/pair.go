@@ -53,7 +53,7 @@ func (n *pairNode) start(ctx context.Context, d system.Deployment, h testbed.Hos
 	if n.storage, err = startMember(ctx, d, h, port, "storage-1", psk); err != nil {
 		return err
 	}
-	if port, err = d.Client.FreePort(ctx); err != nil {
+	if port, err = d.Client.Port(ctx, 0); err != nil {
 		return err
 	}
 	if n.client, err = startMember(ctx, d, d.Client, port, "client-1", psk); err != nil {

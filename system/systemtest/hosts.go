@@ -153,7 +153,7 @@ func (f fencedFiles) Walk(dir string, each func(testbed.Entry) error) error {
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	h := Hosts(t, 1)[0]
-	port, err := h.FreePort(Context(t))
+	port, err := h.Port(Context(t), 0)
 	must(t, "free port", err)
 	return system.JoinPort(h, port)
 }

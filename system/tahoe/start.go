@@ -200,7 +200,7 @@ func freePorts(ctx context.Context, h testbed.Host, n int) ([]int, error) {
 	var ports []int
 	seen := map[int]bool{}
 	for tries := 0; len(ports) < n; tries++ {
-		p, err := h.FreePort(ctx)
+		p, err := h.Port(ctx, 0)
 		if err != nil {
 			return nil, err
 		}
