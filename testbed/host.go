@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 
@@ -74,6 +75,8 @@ type Command struct {
 	Stop []StopStep
 	// PSS: observe proportional set size too (costly: it walks the page tables).
 	PSS bool
+
+	files []*os.File // its files from number 3 on
 }
 
 // StopStep is one step of the escalation: send Signal After the stop began.

@@ -127,7 +127,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		return nil, err
 	}
 	defer out.Close()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, logFile
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, out, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 
 	err = h.keeper.do(func() error {
