@@ -175,8 +175,8 @@ func accounts() sia.Accounts[contract] {
 			{Name: "storage", Of: func(c contract) sia.Hastings { return c.Storage }},
 			{Name: "upload", Of: func(c contract) sia.Hastings { return c.Upload }},
 			{Name: "download", Of: func(c contract) sia.Hastings { return c.Download }},
-			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.FundAccount }, New: true},
-			{Name: "maintenance", Of: func(c contract) sia.Hastings { return c.Maintenance.sum() }, New: true},
+			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.FundAccount }},
+			{Name: "maintenance", Of: func(c contract) sia.Hastings { return c.Maintenance.sum() }},
 		},
 	}
 }

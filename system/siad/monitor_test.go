@@ -166,9 +166,9 @@ func TestContractsEachOnce(t *testing.T) {
 	if r, told := got["spent:maintenance"]; told {
 		t.Errorf("a release without accounts tells %+v", r)
 	}
-	// One that does not tell its part makes the sum one of the others only.
-	got, err = asked(t, attached(t, []replay.Exchange{answering(e, `{"contracts":[{"id":"a","size":1,"totalcost":"10"}]}`)}), "/renter/contracts")
-	if err != nil || got["spent"].Bad != "" || !strings.Contains(got["spent:fees"].Bad, "1 of 1 contracts") {
+	// One that does not report its part makes the sum one of the others only.
+	got, err = asked(t, attached(t, []replay.Exchange{answering(e, `{"contracts":[{"id":"a","size":1,"totalcost":"10"},{"id":"b","totalcost":"1","fees":"1"}]}`)}), "/renter/contracts")
+	if err != nil || got["spent"].Bad != "" || !strings.Contains(got["spent:fees"].Bad, "1 of 2 contracts") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -200,7 +200,7 @@ func TestContractsThatAreOver(t *testing.T) {
 }
 
 func answering(e replay.Exchange, text string) replay.Exchange {
-	e.Answer.Body = replay.Body{Text: text, JSON: true}
+	e.Answer.Body = replay.Body{Text: text}
 	return e
 }
 
@@ -262,12 +262,12 @@ func TestMonitorFaults(t *testing.T) {
 		want   error
 	}{
 		"a page":    {replay.Answer{Status: 200, Body: replay.Body{Text: "<!doctype html><title>nginx</title>"}}, system.ErrHTML},
-		"a list":    {replay.Answer{Status: 200, Body: replay.Body{Text: "[]", JSON: true}}, system.ErrAnswer},
+		"a list":    {replay.Answer{Status: 200, Body: replay.Body{Text: "[]"}}, system.ErrAnswer},
 		"a word":    {replay.Answer{Status: 200, Body: replay.Body{Text: "soon"}}, system.ErrAnswer},
-		"a number":  {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":7}`, JSON: true}}, system.ErrAnswer},
+		"a number":  {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":7}`}}, system.ErrAnswer},
 		"half":      {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":[{"siapath":"a"},`}}, io.ErrUnexpectedEOF},
 		"nothing":   {replay.Answer{Status: 200}, io.ErrUnexpectedEOF},
-		"a refusal": {replay.Answer{Status: 500, Body: replay.Body{Text: `{"message":"out of luck"}`, JSON: true}}, nil},
+		"a refusal": {replay.Answer{Status: 500, Body: replay.Body{Text: `{"message":"out of luck"}`}}, nil},
 	} {
 		e := files
 		e.Answer = c.answer

@@ -99,7 +99,7 @@ const (
 )
 
 func TestServesInOrder(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, Steps(rec, upload, poll), Login("", "secret"))
 		// The fields of a form have no order.
@@ -119,7 +119,7 @@ func TestServesInOrder(t *testing.T) {
 }
 
 func TestPollRepeatsAState(t *testing.T) {
-	states := Poll(Steps(Load(t, "testdata/parsed.jsonl"), poll))
+	states := Poll(Steps(Load(t, "testdata/exchanges.jsonl"), poll))
 	first, last := states[0], states[len(states)-1]
 	if n := len(states); n < 2 || n > 4 {
 		t.Fatalf("%d states", n)
@@ -143,7 +143,7 @@ func TestPollRepeatsAState(t *testing.T) {
 }
 
 func TestUnexpectedRequestFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	for name, call := range map[string]func(url string){
 		"path":   func(url string) { ask(t, "POST", url+"/renter/upload/two", form, source) },
 		"method": func(url string) { ask(t, "PUT", url+"/renter/upload/one", form, source) },
@@ -161,7 +161,7 @@ func TestUnexpectedRequestFails(t *testing.T) {
 }
 
 func TestMissingStepFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, Steps(rec, upload, poll)[:2])
 		ask(t, "POST", s.URL+"/renter/upload/one", form, source)
@@ -170,7 +170,7 @@ func TestMissingStepFails(t *testing.T) {
 }
 
 func TestWrongRequestFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	url := "/renter/upload/one"
 	for part, call := range map[string]func(url string){
 		"has the body": func(base string) {
@@ -214,14 +214,14 @@ func TestWrongRequestFails(t *testing.T) {
 }
 
 func TestUnknownStepFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	want(t, failures(func(tb testing.TB) { Serve(tb, Steps(rec, "no such step")) }), "no such step", "no step of this name")
 	want(t, failures(func(tb testing.TB) { Serve(tb, Of(rec, "moon")) }), "moon")
 	want(t, failures(func(tb testing.TB) { Load(tb, "testdata/none.jsonl") }), "none.jsonl")
 }
 
 func TestOpaqueBodies(t *testing.T) {
-	rec := Load(t, "testdata/text.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	add := Steps(rec, "1KiB-v1-raw-256k-pin")
 	send := func(url string, content []byte) (int, string) {
 		var b bytes.Buffer
@@ -243,16 +243,16 @@ func TestOpaqueBodies(t *testing.T) {
 	}))
 	other := append([]byte{}, made...)
 	other[7] ^= 1
-	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends a file of 1024 bytes", Sum(other), Sum(made))
+	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends 1024 bytes", Sum(other), Sum(made))
 	want(t, failures(func(tb testing.TB) { send(Serve(tb, add, Instead(Sum(made), other)).URL, other) }))
 	// An answer whose bytes nobody gave.
-	stalled := Steps(Load(t, "testdata/parsed.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
+	stalled := Steps(Load(t, "testdata/exchanges.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
 	want(t, failures(func(tb testing.TB) { Serve(tb, stalled) }), "was not kept")
 	want(t, failures(func(tb testing.TB) { Serve(tb, stalled, Instead(stalled[0].Answer.Body.SHA256, made)) }), "replaces 65536")
 }
 
 func TestStalls(t *testing.T) {
-	e := Steps(Load(t, "testdata/parsed.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
+	e := Steps(Load(t, "testdata/exchanges.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
 	front := Made("front", 65536)
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, e, Instead(e[0].Answer.Body.SHA256, front))
@@ -274,7 +274,7 @@ func TestStalls(t *testing.T) {
 		}
 	}))
 	// Nothing at all: the server ends with the test, whatever the client does.
-	none := Steps(Load(t, "testdata/text.jsonl"), "cat-unknown-cid-client-deadline-15s")
+	none := Steps(Load(t, "testdata/exchanges.jsonl"), "cat-unknown-cid-client-deadline-15s")
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, none)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -287,7 +287,7 @@ func TestStalls(t *testing.T) {
 }
 
 func TestEndings(t *testing.T) {
-	rec := Load(t, "testdata/text.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	big := Made("plimsoll/kubo/100MiB", 24<<20) // its front
 	url := func(s *Server, e Exchange) string { return s.URL + e.Path + "?" + e.Query.Encode() }
 	run := func(name string, check func(body int, resp *http.Response, err error)) {
@@ -328,7 +328,7 @@ func TestEndings(t *testing.T) {
 }
 
 func TestEarlyAnswer(t *testing.T) {
-	e := Steps(Load(t, "testdata/parsed.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)")
+	e := Steps(Load(t, "testdata/exchanges.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)")
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, e)
 		endless := &counting{}
@@ -355,24 +355,8 @@ func (c *counting) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestJSONNullAndTexts(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, Steps(rec, "state"), ByPath())
-		for path, want := range map[string]string{
-			"/api/bus/buckets":               "null",
-			"/api/bus/syncer/address":        `"[::]:34141"`,
-			"/api/bus/txpool/recommendedfee": `"10000000000000000000"`,
-		} {
-			if status, body, _, err := ask(t, "GET", s.URL+path, "", ""); status != 200 || body != want || err != nil {
-				t.Errorf("%s: %d %q %v", path, status, body, err)
-			}
-		}
-	}))
-}
-
 func TestPlaceholdersAndOwnAnswers(t *testing.T) {
-	rec := Steps(Load(t, "testdata/parsed.jsonl"), poll)[:1]
+	rec := Steps(Load(t, "testdata/exchanges.jsonl"), poll)[:1]
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, rec, Let("/file/one", "/file/a/b"), Let("<data-root>", "/data"))
 		if _, body, _, _ := ask(t, "GET", s.URL+"/renter/file/a/b", "", ""); !strings.Contains(body, `"localpath":"/data/one"`) {
@@ -385,21 +369,4 @@ func TestPlaceholdersAndOwnAnswers(t *testing.T) {
 			t.Errorf("%d %q", status, body)
 		}
 	}))
-}
-
-func TestLinesThatAreNotUnderstoodFail(t *testing.T) {
-	for text, part := range map[string]string{
-		`{`: "unexpected end",
-		`{"request":{"method":"GET","path":"/","query":7}}`:                                                         "query",
-		`{"request":{"method":"GET","path":"/"},"response":{"status":200,"error":"the moon fell"}}`:                 "the moon fell",
-		`{"request":{"method":"GET","path":"/","headers":[]},"response":{"status":200}}`:                            "header",
-		`{"request":{"method":"GET","path":"/"},"response":{"status":200,"body":{"sha256":"` + Sum(nil) + `x"}}} {`: "after top-level",
-	} {
-		if _, _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	if _, is, err := parse([]byte(`{"step":"remark","note":true}`)); is || err != nil {
-		t.Errorf("a remark is taken for an exchange (%v)", err)
-	}
 }
