@@ -12,20 +12,25 @@ import (
 
 func faultsOf(text string) experiment.Faults { return scenariotest.Faults(text) }
 
+func rateOf(text string) experiment.BitRate {
+	var number float64
+	var unit string
+	if _, err := fmt.Sscanf(text, "%g%s", &number, &unit); err != nil {
+		panic(text)
+	}
+	return experiment.BitRate(number * map[string]float64{"kbit": 1e3, "Mbit": 1e6}[unit])
+}
+
 func speedsOf(text string) (v experiment.Speeds) {
 	words := strings.Fields(text)
 	for i, word := range words[1:] {
-		var rate float64
 		if _, err := fmt.Sscanf(word, "x%g", &v.Spread); err == nil {
 			continue
 		}
-		if _, err := fmt.Sscanf(word, "%gMbit", &rate); err != nil {
-			panic(text)
-		}
 		if words[0] == "lognormal" {
-			v.Lognormal = experiment.BitRate(1e6 * rate)
+			v.Lognormal = rateOf(word)
 		} else {
-			v.List = append(v.List[:i], experiment.BitRate(1e6*rate))
+			v.List = append(v.List[:i], rateOf(word))
 		}
 	}
 	return v
@@ -45,11 +50,7 @@ func troubleOf(text string) (all experiment.Troubles) {
 		case "stranger":
 			of = &t.Stranger
 		default:
-			var rate float64
-			if _, err := fmt.Sscanf(what, "at %gkbit", &rate); err != nil {
-				panic(text)
-			}
-			t.Rate = experiment.BitRate(1e3 * rate)
+			t.Rate = rateOf(strings.TrimPrefix(what, "at "))
 		}
 		if err := of.UnmarshalText([]byte(count)); err != nil {
 			panic(err)
