@@ -108,7 +108,7 @@ func TestCARThatStops(t *testing.T) {
 	_, whole := carOf(t, data, 1, true, 256<<10)
 	recorded := func(step string) replay.Exchange { return asked(t, "frisbii-response-limit", step, query) }
 	front := recorded("car-1MiB-default-limit")
-	front.Answer.Body, front.Answer.End = replay.Body{Opaque: true, Bytes: 600_000, SHA256: replay.Sum(whole[:600_000])}, replay.NoLastRow
+	front.Answer.Body, front.Answer.End = replay.Body{Bytes: 600_000, SHA256: replay.Sum(whole[:600_000])}, replay.NoLastRow
 	all := recorded("car-1MiB-default-limit")
 	all.Answer.End = replay.NoLastRow
 	for name, c := range map[string]struct {
