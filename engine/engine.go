@@ -269,11 +269,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if key := r.plan.Removed; key != "" {
-		return &PreconditionError{[]Problem{refuse("an older version began this run with "+key+
-			", which was removed: it can be reported, not resumed",
-			"start a new run")}}
-	}
 	if r.cfg.Resume {
 		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
 	} else {

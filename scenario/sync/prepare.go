@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -25,8 +24,6 @@ type runner struct {
 	chains  map[system.ChainSpec]system.Chain
 	replays replays
 	serving map[int]string // the chain that each host serves, by place
-	kept    int            // stores of nodes that failed
-	checked map[peerPath]record.LinkCheck
 }
 
 // Prepare implements Scenario: it makes the chains. They are replayed cell by cell,
@@ -34,7 +31,6 @@ type runner struct {
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	r := &runner{
 		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
-		checked: map[peerPath]record.LinkCheck{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err
@@ -76,7 +72,7 @@ func (r *runner) findNodes(cells []experiment.Cell) error {
 		if !r.attached() {
 			_, ok = n.(system.ChainNode)
 		}
-		if problems := unfit(r.site.Use, system.Abilities(n), cells); len(problems) > 0 {
+		if problems := unfit(system.Abilities(n)); len(problems) > 0 {
 			return &scenario.UnfitError{System: name, Problems: problems}
 		} else if !ok {
 			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)

@@ -1,9 +1,7 @@
 package upload
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -35,19 +33,16 @@ type polls struct {
 	last     float64
 	lastEnd  time.Duration // negative: there is none
 	used     collect.Used
-	trouble  troubles
 }
 
 func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls {
 	return &polls{node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1, lastEnd: -1}
 }
 
-// add takes one poll. It returns the trouble in it of kinds that are new.
-func (p *polls) add(poll record.Poll) troubles {
+// add takes one poll.
+func (p *polls) add(poll record.Poll) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	kinds := len(p.trouble)
-	p.trouble.add(&poll)
 	p.next, p.latest = max(p.next, poll.Seq+1), max(p.latest, poll.Start)
 	for _, r := range poll.Readings {
 		if r.Name != system.ReadAbsolute || r.Bad != "" {
@@ -59,7 +54,6 @@ func (p *polls) add(poll record.Poll) troubles {
 		p.last, p.lastEnd = r.Value, poll.End
 	}
 	p.used.Add(poll.Readings)
-	return p.trouble[kinds:]
 }
 
 // restore adds the polls of earlier sessions, and what was known before the first.
@@ -122,15 +116,8 @@ func (p *polls) once(ctx context.Context) error {
 }
 
 func (p *polls) keep(poll record.Poll) error {
-	begun := p.add(poll)
+	p.add(poll)
 	err := p.journal.Poll(poll)
-	for _, k := range begun { // the report counts how often each came
-		after := record.Span(time.Duration(k.from * float64(time.Second)))
-		err = cmp.Or(err, p.journal.Event(record.Event{
-			At: time.Now(), Kind: "note", What: k.what,
-			Detail: fmt.Sprintf("%s, %s after the trial began: %s", k.subject, after, k.detail),
-		}))
-	}
 	p.polled()
 	return err
 }
