@@ -2,8 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -11,9 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // fake is a testing.TB that keeps what it is told.
@@ -245,114 +241,6 @@ func TestOpaqueBodies(t *testing.T) {
 	other[7] ^= 1
 	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends 1024 bytes", Sum(other), Sum(made))
 	want(t, failures(func(tb testing.TB) { send(Serve(tb, add, Instead(Sum(made), other)).URL, other) }))
-	// An answer whose bytes nobody gave.
-	stalled := Steps(Load(t, "testdata/exchanges.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
-	want(t, failures(func(tb testing.TB) { Serve(tb, stalled) }), "was not kept")
-	want(t, failures(func(tb testing.TB) { Serve(tb, stalled, Instead(stalled[0].Answer.Body.SHA256, made)) }), "replaces 65536")
-}
-
-func TestStalls(t *testing.T) {
-	e := Steps(Load(t, "testdata/exchanges.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
-	front := Made("front", 65536)
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, e, Instead(e[0].Answer.Body.SHA256, front))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		req, _ := http.NewRequestWithContext(ctx, "GET", s.URL+e[0].Path, nil)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		got := make([]byte, 65536)
-		if _, err := io.ReadFull(resp.Body, got); err != nil || !bytes.Equal(got, front) || resp.ContentLength != 20<<20 {
-			t.Errorf("%d promised, %v", resp.ContentLength, err)
-		}
-		time.AfterFunc(50*time.Millisecond, cancel)
-		if n, err := resp.Body.Read(got); n != 0 || !errors.Is(err, context.Canceled) {
-			t.Errorf("after the stall: %d bytes, %v", n, err)
-		}
-	}))
-	// Nothing at all: the server ends with the test, whatever the client does.
-	none := Steps(Load(t, "testdata/exchanges.jsonl"), "cat-unknown-cid-client-deadline-15s")
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, none)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		req, _ := http.NewRequestWithContext(ctx, "POST", s.URL+none[0].Path+"?"+none[0].Query.Encode(), nil)
-		if _, err := http.DefaultClient.Do(req); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("answered: %v", err)
-		}
-	}))
-}
-
-func TestEndings(t *testing.T) {
-	rec := Load(t, "testdata/exchanges.jsonl")
-	big := Made("plimsoll/kubo/100MiB", 24<<20) // its front
-	url := func(s *Server, e Exchange) string { return s.URL + e.Path + "?" + e.Query.Encode() }
-	run := func(name string, check func(body int, resp *http.Response, err error)) {
-		t.Run(name, func(t *testing.T) {
-			want(t, failures(func(tb testing.TB) {
-				e := Steps(rec, name)
-				s := Serve(tb, e, Content(big))
-				_, body, resp, err := ask(t, e[0].Method, url(s, e[0]), "", "")
-				check(len(body), resp, err)
-			}))
-		})
-	}
-	run("n1-refused-while-down", func(_ int, resp *http.Response, err error) {
-		if err == nil {
-			t.Error("answered")
-		}
-	})
-	run("n2-cat-100MiB-provider-killed", func(body int, resp *http.Response, err error) {
-		if err != nil || resp.StatusCode != 200 || body != 20<<20 || resp.Trailer.Get("X-Stream-Error") != "context deadline exceeded" {
-			t.Errorf("%d bytes, trailer %v, %v", body, resp.Trailer, err)
-		}
-	})
-	run("n2-gateway-100MiB-provider-killed", func(body int, resp *http.Response, err error) {
-		if !errors.Is(err, io.ErrUnexpectedEOF) || body != 23563264 || resp.ContentLength != 100<<20 {
-			t.Errorf("%d bytes, %v", body, err)
-		}
-	})
-	run("car-1MiB-limit-200KiB", func(body int, resp *http.Response, err error) {
-		if err == nil || !strings.Contains(err.Error(), "trailer") || body != 0 || resp.StatusCode != 200 {
-			t.Errorf("%d bytes, %v", body, err)
-		}
-	})
-	run("ping-unconnected-no-routing", func(_ int, resp *http.Response, err error) {
-		if err != nil || resp.Trailer.Get("X-Stream-Error") != "ping failed" {
-			t.Errorf("trailer %v, %v", resp.Trailer, err)
-		}
-	})
-}
-
-func TestEarlyAnswer(t *testing.T) {
-	e := Steps(Load(t, "testdata/exchanges.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)")
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, e)
-		endless := &counting{}
-		endless.left.Store(1 << 30)
-		req, _ := http.NewRequest("PUT", s.URL+e[0].Path+"?"+e[0].Query.Encode(), io.NopCloser(endless))
-		req.Header.Set("Content-Type", "application/octet-stream")
-		status, body, _, err := do(req)
-		if err == nil && (status != 500 || !strings.Contains(body, "not enough hosts")) {
-			t.Errorf("status %d, %q", status, body)
-		}
-		if endless.left.Load() == 0 {
-			t.Error("all of the body was taken")
-		}
-	}))
-}
-
-type counting struct{ left atomic.Int64 }
-
-func (c *counting) Read(p []byte) (int, error) {
-	if c.left.Add(-int64(len(p))) < 0 {
-		c.left.Store(0)
-		return 0, io.EOF
-	}
-	return len(p), nil
 }
 
 func TestPlaceholdersAndOwnAnswers(t *testing.T) {

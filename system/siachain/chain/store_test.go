@@ -50,7 +50,8 @@ func TestAStoreGoesOnWhereItWas(t *testing.T) {
 
 // TestStoresThatAreNotOpened: the error names the file, which stays as it is.
 func TestStoresThatAreNotOpened(t *testing.T) {
-	s := small(V2)
+	s := Spec{Blocks: 5, Form: V2, Seed: 7}
+	chain := cached(t, s)
 	for what, c := range map[string]struct {
 		spec   Spec
 		spoil  func(path string) error
@@ -68,7 +69,7 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 		"no database":     {s, func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("no"), 9000), 0o600) }, "invalid"},
 		"not there":       {s, func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "no such file"},
 	} {
-		dir := synced(t, cached(t, s))
+		dir := synced(t, chain)
 		path := filepath.Join(dir, StoreFile)
 		if c.spoil != nil {
 			if err := c.spoil(path); err != nil {
