@@ -78,13 +78,18 @@ func (d *decoder) check(e *Experiment) {
 	d.limits(e)
 	d.scenario(e)
 	d.skip(e)
-	conditions, ok := d.where(e)
-	var cells []Cell
-	if len(d.errs) == 0 && ok {
-		cells = d.cellsPossible(e, conditions)
-		d.length(e, cells)
+	section, _ := e.scenarioSection()
+	if !d.ok("systems", varyPath) || !section.IsValid() {
+		return // conditions and gates would seem to be wrong for that
 	}
-	d.gates(e, cells)
+	conditions := e.conditions(func(i int, err error) { d.expression("where", i, e.Where[i], err) })
+	if len(d.errs) > 0 {
+		return
+	}
+	if cells := d.cellsPossible(e, conditions); len(d.errs) == 0 {
+		d.length(e, cells)
+		d.gates(e, cells)
+	}
 }
 
 // loadSection gives a load test without a section of its own all defaults: each
@@ -301,48 +306,9 @@ func (d *decoder) retrieve(r *Retrieve) {
 	}
 }
 
-// where compiles the conditions.
-func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
-	factors := e.factors()
-	for i, src := range e.Where {
-		c, err := compileWhere(src, factors)
-		if err != nil {
-			d.expression(e, "where", i, src, err)
-			continue
-		}
-		conditions = append(conditions, c)
-	}
-	return conditions, len(conditions) == len(e.Where)
-}
-
-// expression fails with what is wrong in a text of the list at path, unless it follows
-// from another mistake.
-func (d *decoder) expression(e *Experiment, list string, i int, src string, err error) {
-	wrong := err.(*gate.Error)
-	section, _ := e.scenarioSection()
-	for _, other := range []struct {
-		ok  bool
-		msg string
-	}{
-		{d.ok("systems"), "`system`: "}, {d.ok("systems"), "the run has no system"},
-		{section.IsValid(), "unknown factor"}, {d.ok("systems", varyPath), "unknown factor `" + varyPath + "."},
-	} {
-		if !other.ok && strings.HasPrefix(wrong.Msg, other.msg) {
-			return
-		}
-	}
-	path := fmt.Sprintf("%s[%d]", list, i)
-	n := *d.at[path]
-	if n.inner >= 0 && n.verbatim(src) {
-		n.column += n.inner + wrong.At - 1
-		n.width = wrong.Width
-	}
-	d.fail(path, &n, wrong.Fix, "`%s`: %s", list, wrong.Msg)
-}
-
 // cellsPossible are the cells; it reports each level that makes one impossible,
 // once, and is nil then.
-func (d *decoder) cellsPossible(e *Experiment, conditions []condition) []Cell {
+func (d *decoder) cellsPossible(e *Experiment, conditions []gate.Condition) []Cell {
 	cells, bad := e.expand(conditions)
 	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
 		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",

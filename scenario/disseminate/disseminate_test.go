@@ -908,10 +908,7 @@ func TestSwarmUsage(t *testing.T) {
 // TestSwarmRoles: the same choices for all systems; seeder sets repeat.
 func TestSwarmRoles(t *testing.T) {
 	d := &experiment.Disseminate{Nodes: 16, Seeders: 3, SeederSets: 2, Slow: 0.5}
-	faults, err := experiment.FaultsOf("crash 2 seeders at 1s; crash 25% of leechers at 50%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	faults := faultsOf("crash 2 seeders at 1s; crash 25% of leechers at 50%")
 	sets := map[string]int{}
 	for number := -2; number < 6; number++ {
 		r := chooseRoles(d, faults, 1, uint64(number), number)
