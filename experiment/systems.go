@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
@@ -180,9 +179,6 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		d.fail(path, n, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.Noun())
 		return "", false
 	}
-	if _, err := strconv.ParseFloat(text, 64); opt.Type != "string" || err == nil {
-		n.show()
-	}
 	return text, d.noCredentials(spec, opt, n, path, text)
 }
 
@@ -254,7 +250,6 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}
-		en.value.show()
 		if e.Factors[name+"."+f.key] != nil {
 			d.fail(p, en.key, "give `"+name+"."+f.key+"` one value, or leave the override away", "`%s` is a factor of this experiment, so no system can have its own", f.key)
 			continue
