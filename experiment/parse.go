@@ -220,10 +220,8 @@ func (a axisRef) shapes(v reflect.Value) bool {
 		return slices.ContainsFunc(level, func(f Fault) bool { return f.Kind() != FaultCrash })
 	case Troubles:
 		return slices.ContainsFunc(level, func(t Trouble) bool { return t.Rate != 0 })
-	case Speeds:
-		return level.Given()
 	}
-	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.slow"
+	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.slow" || a.path == "sync.speeds"
 	return about && !v.IsZero()
 }
 

@@ -102,8 +102,8 @@ func TestSchema(t *testing.T) {
 		"arrivals", "baseline", "drop-http2", "gates", "gates-alone", "gates-nothing", "skip", "duplicate-level", "duplicate-system", "impossible-cell", "missing-section", "no-data",
 		"no-emulator", "no-end", "overhead-fresh", "overhead-longest", "overhead-no-data", "overhead-range", "overhead-section", "repetitions", "repetitions-min", "repetitions-open", "repetitions-until", "too-many-cells", "too-many-trials", "two-documents",
 		"sync-attached", "sync-attached-others", "sync-cells", "sync-data", "sync-elsewhere", "sync-no-emulator", "sync-section", "sync-systems", "sync-too-many",
-		"absurd", "absurd-jitter", "regions-delay", "sync-vary-secret", "sync-vary-systems", "sync-where", "swarm-cells", "swarm-fault-of-peers", "sync-fault-of-nodes", "swarm-late-fault", "swarm-no-data", "swarm-no-emulator", "swarm-nobody-slow", "swarm-not-slow", "swarm-section", "swarm-slow", "swarm-systems", "swarm-unlimited",
-		"upload-attached", "upload-attribution", "upload-copies", "upload-directory", "upload-elsewhere", "upload-mix", "upload-mix-parts", "upload-mix-unit", "upload-no-data",
+		"absurd", "absurd-jitter", "regions-delay", "sync-vary-secret", "sync-vary-systems", "sync-where", "override-compound", "sync-vary-null-secret", "sync-vary-sets", "sync-vary", "swarm-cells", "swarm-fault-of-peers", "sync-fault-of-nodes", "swarm-late-fault", "swarm-no-data", "swarm-no-emulator", "swarm-nobody-slow", "swarm-not-slow", "swarm-section", "swarm-slow", "swarm-systems", "swarm-unlimited",
+		"upload-attached", "upload-attribution", "upload-directory", "upload-elsewhere", "upload-mix", "upload-mix-parts", "upload-mix-unit", "upload-no-data",
 		"upload-objects-only", "upload-sources", "upload-spread-zero", "upload-trace", "where-excludes-all", "where-lines", "where-meaning", "where-product", "where-syntax",
 	} {
 		between[name+".yaml"] = true

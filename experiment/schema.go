@@ -56,12 +56,6 @@ func (s *schemaMaker) field(f field) object {
 	switch {
 	case f.typ.Kind() == reflect.Map:
 		o = object{"type": "object"}
-		if f.key == "override" {
-			o["properties"], o["additionalProperties"] = s.overrides(), false
-		}
-		if f.typ == reflect.TypeFor[map[string]Varied]() {
-			o["additionalProperties"] = variedSchema()
-		}
 	case f.axis:
 		one := s.one(f)
 		o = object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}
@@ -188,16 +182,6 @@ func (f *field) limits() (text string) {
 	return text
 }
 
-// variedSchema is the schema of an option's values, or of named sets of options.
-func variedSchema() object {
-	value := object{"type": []string{"string", "number", "boolean"}}
-	set := object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": object{"type": "object"}}
-	list := func(item object) object {
-		return object{"type": "array", "items": item, "minItems": 1, "uniqueItems": true}
-	}
-	return object{"anyOf": []any{value, list(value), list(set)}}
-}
-
 // systems adds the names of the catalog and, for each, its modes and options.
 func (s *schemaMaker) systems(o, props object) {
 	if len(s.cat) == 0 {
@@ -244,21 +228,4 @@ func (s *schemaMaker) option(opt OptionSpec) object {
 		o["default"] = opt.DefaultText()
 	}
 	return o
-}
-
-// overrides are the keys of the scenarios' sections that a system may have for
-// itself.
-func (s *schemaMaker) overrides() object {
-	props := object{}
-	top := tableOf(reflect.TypeFor[Experiment]())
-	for _, scenario := range top.field("scenario").enum {
-		for _, f := range tableOf(top.field(scenario).section()).fields {
-			if f.axis && !f.compound() {
-				v := s.value(f)
-				v["description"] = f.doc
-				props[f.key] = v
-			}
-		}
-	}
-	return props
 }
