@@ -423,16 +423,10 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 		}
 		v.SetString(text)
 	case reflect.Bool:
-		switch text {
-		case "true", "false":
-			v.SetBool(text == "true")
-		case "yes", "on", "True", "TRUE":
-			return badUnit("did you mean `true`?", "%q is not true or false", text)
-		case "no", "off", "False", "FALSE":
-			return badUnit("did you mean `false`?", "%q is not true or false", text)
-		default:
-			return badUnit("", "%q is not true or false", text)
+		if text != "true" && text != "false" { // YAML's older words, such as yes, are texts
+			return badUnit("write `true` or `false`", "%q is not true or false", text)
 		}
+		v.SetBool(text == "true")
 	case reflect.Uint64:
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -456,16 +450,12 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 }
 
 func numberError(text string) error {
-	hint := ""
-	switch plain := strings.NewReplacer("_", "", ",", "", " ", "").Replace(text); {
+	hint := "write it in digits, such as 1000"
+	switch {
 	case strings.HasPrefix(text, "-"):
 		hint = "it cannot be negative"
-	case plain != text && isDigits(plain):
-		hint = "write `" + plain + "`"
 	case isDigits(text):
 		hint = "it is too large"
-	case strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz") == "":
-		hint = "write it in digits, such as 10"
 	}
 	return badUnit(hint, "%q is not a whole number", text)
 }

@@ -7,19 +7,16 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxSource is the longest experiment file: far beyond what a person writes.
-const maxSource = 64 << 10
+// maxSource is the longest experiment file: more than a person writes, and little enough
+// for the YAML library, which takes memory with the square of what it keeps together.
+const maxSource = 16 << 10
 
 // maxDepth is how deep lists and mappings may be nested; the format needs five.
 const maxDepth = 32
-
-// maxTokens is how many keys, values and marks such as dashes there may be.
-const maxTokens = 10_000
 
 type nodeKind int
 
@@ -122,19 +119,14 @@ func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 }
 
 // parseLibrary turns a panic of the YAML library into an error: a file must
-// never crash the command. The library takes memory with the square of what it
-// has to keep together, so the tokens are counted first.
+// never crash the command.
 func parseLibrary(text []byte) (file *ast.File, at *token.Token, message string) {
 	defer func() {
 		if p := recover(); p != nil {
 			message = fmt.Sprintf("not YAML: the parser gave up: %v", p)
 		}
 	}()
-	tokens := lexer.Tokenize(string(text))
-	if at, message = tooMuch(tokens); at != nil {
-		return nil, at, message
-	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	var syntax *yaml.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -143,32 +135,6 @@ func parseLibrary(text []byte) (file *ast.File, at *token.Token, message string)
 		return nil, nil, "not YAML: " + err.Error()
 	}
 	return file, nil, ""
-}
-
-// tooMuch finds where a text has more tokens, or is nested deeper, than an experiment
-// can have.
-func tooMuch(tokens token.Tokens) (at *token.Token, message string) {
-	brackets, dashes, line := 0, 0, 0
-	for i, t := range tokens {
-		if t.Position.Line != line {
-			dashes, line = 0, t.Position.Line
-		}
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			brackets++
-		case token.SequenceEndType, token.MappingEndType:
-			brackets = max(0, brackets-1)
-		case token.SequenceEntryType, token.MappingKeyType:
-			dashes++
-		}
-		switch {
-		case max(brackets, dashes) > maxDepth:
-			return t, fmt.Sprintf("nested deeper than %d", maxDepth)
-		case i >= maxTokens:
-			return t, fmt.Sprintf("the file has more than %d keys, values and marks", maxTokens)
-		}
-	}
-	return nil, ""
 }
 
 func syntaxHint(message string) string {

@@ -10,11 +10,11 @@ import (
 
 type object = map[string]any
 
-// Schema is the JSON Schema (draft 2020-12) of the format, for editors. The
-// systems and their options come from the catalog. It checks what can be
-// checked value by value; Parse checks the rest.
+// Schema is the JSON Schema (draft 2020-12) of the format, for editors; the names of
+// systems come from the catalog. It checks what can be checked value by value; Parse
+// checks the rest, and the options of systems.
 func Schema(cat Catalog) ([]byte, error) {
-	s := &schemaMaker{cat: cat, defs: object{}}
+	s := &schemaMaker{systems: cat.names(), defs: object{}}
 	root := s.section(reflect.TypeFor[Experiment]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "Plimsoll experiment"
@@ -24,15 +24,19 @@ func Schema(cat Catalog) ([]byte, error) {
 }
 
 type schemaMaker struct {
-	cat  Catalog
-	defs object
+	systems []string
+	defs    object
 }
 
 func (s *schemaMaker) section(t reflect.Type) object {
 	tab := tableOf(t)
 	props, required := object{}, []string{}
-	for _, f := range tab.fields {
-		props[f.key] = s.field(f)
+	for i := range tab.fields {
+		f := &tab.fields[i]
+		if f.key == "use" {
+			f.enum = s.systems
+		}
+		props[f.key] = s.field(*f)
 		if f.required {
 			required = append(required, f.key)
 		}
@@ -40,9 +44,6 @@ func (s *schemaMaker) section(t reflect.Type) object {
 	o := object{"type": "object", "properties": props, "additionalProperties": false}
 	if len(required) > 0 {
 		o["required"] = required
-	}
-	if t == reflect.TypeFor[SystemUse]() {
-		s.systems(o, props)
 	}
 	if tab.short == nil {
 		return o
@@ -180,52 +181,4 @@ func (f *field) limits() (text string) {
 		text += " At most " + f.max + "."
 	}
 	return text
-}
-
-// systems adds the names of the catalog and, for each, its modes and options.
-func (s *schemaMaker) systems(o, props object) {
-	if len(s.cat) == 0 {
-		return
-	}
-	names := []any{}
-	rules := []any{}
-	for _, spec := range s.cat {
-		names = append(names, spec.Name)
-		options, required := object{}, []string{}
-		for _, opt := range spec.Options {
-			options[opt.Name] = s.option(opt)
-			if opt.Required {
-				required = append(required, opt.Name)
-			}
-		}
-		with := object{"properties": options, "additionalProperties": false}
-		then := object{"properties": object{"with": with, "mode": object{"enum": spec.Modes}}}
-		if len(required) > 0 {
-			with["required"] = required
-			then["required"] = []string{"with"}
-		}
-		rules = append(rules, object{
-			"if":   object{"properties": object{"use": object{"const": spec.Name}}, "required": []string{"use"}},
-			"then": then,
-		})
-	}
-	use := props["use"].(object)
-	delete(use, "type")
-	use["enum"] = names
-	o["allOf"] = rules
-}
-
-func (s *schemaMaker) option(opt OptionSpec) object {
-	o := s.value(opt.field())
-	switch {
-	case opt.Secret:
-		o = object{"type": "string", "pattern": `^(\$\{?)?[A-Z_][A-Z0-9_]*\}?$`}
-	case opt.Type == "strings":
-		o = object{"anyOf": []any{o, object{"type": "array", "items": o}}}
-	}
-	o["description"] = opt.Help
-	if opt.Default != "" {
-		o["default"] = opt.DefaultText()
-	}
-	return o
 }

@@ -237,17 +237,12 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		return
 	}
 	tab := tableOf(section.Type())
-	var keys []string
-	for _, f := range tab.fields {
-		if f.axis && !f.compound() {
-			keys = append(keys, f.key)
-		}
-	}
+	tab.fields = slices.DeleteFunc(tab.fields, func(f field) bool { return !f.axis || f.compound() })
 	for _, en := range n.entries {
 		p := path + ".override." + en.key.text
 		f := tab.field(en.key.text)
-		if f == nil || !f.axis || f.compound() {
-			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
+		if f == nil {
+			d.fail(p, en.key, suggest.DidYouMean(en.key.text, tab.keys()), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}
 		if e.Factors[name+"."+f.key] != nil {

@@ -147,7 +147,7 @@ func (t *textPage) line(s string) {
 func (t *textPage) wrap(label, text string) {
 	line := ""
 	if label != "" {
-		line = fmt.Sprintf("%-10s", label)
+		line = fmt.Sprintf("%-9s ", label)
 	}
 	pad := strings.Repeat(" ", len(line))
 	for i, word := range strings.Fields(text) {

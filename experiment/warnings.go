@@ -51,8 +51,7 @@ func (p *Plan) Warnings() []string {
 			plural(r.Max, "repetition"), fewestInterval))
 	}
 	warnings = append(warnings, p.Unapplied()...)
-	warnings = append(warnings, p.gateWarnings()...)
-	return append(warnings, p.syncWarnings()...)
+	return append(warnings, p.gateWarnings()...)
 }
 
 // Unapplied says of each attached system what of the experiment does not apply to it.
@@ -105,38 +104,4 @@ func (c *Cell) faults() []Fault {
 		return c.Sync.Faults
 	}
 	return nil
-}
-
-// syncWarnings are what a reader of the plan of a sync should think about.
-func (p *Plan) syncWarnings() (warnings []string) {
-	s := p.Experiment.Sync
-	if s == nil || p.Experiment.attached() {
-		return nil
-	}
-	for _, name := range sortedKeys(s.Vary) {
-		if len(s.Vary[name].Levels) == 1 {
-			warnings = append(warnings, fmt.Sprintf("sync.vary.%s has one value, which all nodes have: it is no factor; give it another, or write it in `with` of the systems", name))
-		}
-	}
-	for _, use := range p.Experiment.Systems {
-		if !slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.System == use.Name && s.isDefault(c.Sync) }) {
-			warnings = append(warnings, fmt.Sprintf("no cell of %s has the first value of all knobs (peers, storage, vary), which everything is compared with: the report has no gains; change `where`", use.Name))
-		}
-	}
-	return warnings
-}
-
-// isDefault reports whether a cell has the first value of each knob.
-func (s *Sync) isDefault(c *Sync) bool {
-	if c.Peers != s.Peers || c.Storage != s.Storage {
-		return false
-	}
-	for _, v := range s.Vary {
-		for name, value := range v.Levels[0].Options {
-			if c.Options[name] != value {
-				return false
-			}
-		}
-	}
-	return true
 }
