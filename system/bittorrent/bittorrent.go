@@ -2,18 +2,27 @@ package bittorrent
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // System implements system.Embedded.
 type System struct{}
 
-var _ system.Embedded = System{}
+var (
+	_ system.Embedded  = System{}
+	_ system.Member    = (*node)(nil)
+	_ system.Restarter = (*node)(nil)
+	_ system.Healther  = (*node)(nil)
+)
+
+// settings are the options that are flags of the process and part of its identity.
+var settings = []string{"transport", "piece", "max_connections", "encryption", "upload_limit", "download_limit"}
 
 // Check implements system.System: nothing can be missing.
 func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
@@ -46,8 +55,7 @@ const (
 	maxPiece = 16 << 20
 )
 
-// Start implements system.System: one node on each host and, unless it is a
-// swarm that was asked for, one at the client that puts and gets.
+// Start implements system.System: one node on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.options(d.Options)
 	if err != nil {
@@ -57,47 +65,60 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	identity := map[string]string{
 		"version":   "anacrolix/torrent " + group.Library("github.com/anacrolix/torrent"),
 		"discovery": "none: peers are named",
+		"metainfo":  "file",
 		"pex":       "off",
+		"storage":   "file",
 	}
-	for _, k := range []string{"transport", "piece", "metainfo", "storage", "max_connections", "encryption", "upload_limit", "download_limit"} {
+	var flags []string
+	for _, k := range settings {
 		identity[k] = opt[k]
+		flags = append(flags, "--"+k+"="+opt[k])
 	}
-	c, infos := &cluster{}, &sync.Map{}
-	if !d.Swarm {
-		if c.client, err = startDaemon(ctx, d, d.Client, "client-1", infos); err != nil {
-			return nil, fmt.Errorf("bittorrent: %w", err)
-		}
+	kind := member.Kind{
+		Name: name, Peer: member.IPPort,
+		Ref: func(ref string) error { _, err := parse(ref); return err },
+		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"}, // the library has no option for it, and maps files by default
 	}
-	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), infos)
+	infos := &sync.Map{}
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, fmt.Errorf("bittorrent: %w", err)
 		}
-		if d.Swarm {
-			return at, nil
+		listen := system.JoinPort(d.Hosts[i], port)
+		n, err := kind.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen, append([]string{"--listen=" + listen}, flags...)...)
+		if err != nil {
+			return nil, fmt.Errorf("bittorrent: %w", err)
 		}
-		return &node{daemon: at, client: c.client, first: i == 0}, nil
+		return &node{n, infos}, nil
 	})
-	if err != nil {
-		return nil, errors.Join(err, c.stopClient(context.WithoutCancel(ctx)))
+}
+
+// node is one process of a swarm.
+type node struct {
+	*member.Daemon
+	infos *sync.Map // by ref: what publishers hand over to leechers, as .torrent files are
+}
+
+// Publish implements system.Member.
+func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
+	var info []byte
+	if err := n.Daemon.Publish(ctx, title, size, r, &info); err != nil {
+		return "", err
 	}
-	return c, nil
+	ref := system.Ref(hashOf(info).HexString())
+	n.infos.Store(ref, info)
+	return ref, nil
 }
 
-// cluster is the group of nodes, and the one at the client that serves them all.
-type cluster struct {
-	system.Cluster
-	client *daemon
-}
-
-// Stop implements system.Cluster: first the node that asks.
-func (c *cluster) Stop(ctx context.Context) error {
-	return errors.Join(c.stopClient(ctx), c.Cluster.Stop(ctx))
-}
-
-func (c *cluster) stopClient(ctx context.Context) error {
-	if c.client == nil {
-		return nil
+// Fetch implements system.Member.
+func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
+	if _, err := parse(string(ref)); err != nil {
+		return fmt.Errorf("bittorrent: %q is no ref (%w): %w", ref, err, system.ErrBadRef)
 	}
-	return c.client.Stop(ctx)
+	info, ok := n.infos.Load(ref)
+	if !ok {
+		return fmt.Errorf("bittorrent: %s was published by no node here: %w", ref, system.ErrNotFound)
+	}
+	return n.Daemon.Fetch(ctx, ref, from, task{Info: info.([]byte), From: from})
 }

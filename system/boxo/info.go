@@ -12,13 +12,12 @@ const name = "boxo"
 func (System) Info() system.Info {
 	return system.Info{
 		Name:       name,
-		Summary:    "embedded IPFS node on the boxo library: a gateway, bitswap between two nodes, or a swarm of any size",
+		Summary:    "embedded IPFS node on the boxo library: a gateway, or a swarm over bitswap",
 		Modes:      []system.Mode{system.Start},
-		Can:        []string{"http", "put", "range", "car", "stat", "cold", "fresh", "stats", "connect", "spread", "restart"},
+		Can:        []string{"http", "put", "range", "car", "stat", "fresh", "stats", "connect", "spread", "restart"},
 		Embedded:   true,
 		NodeMemory: 48 << 20,
 		Options: []system.Option{
-			{Name: "via", Type: "enum", Enum: []string{"gateway", "swarm"}, Default: "gateway", Help: "what crosses the link: HTTP from the server's gateway, or bitswap from there to a node at the client. The gateway cannot: cold. The swarm cannot: http, car, stat, fresh. In scenario disseminate neither: there, nodes of a swarm on all hosts connect, spread, restart"},
 			{Name: "format", Type: "enum", Enum: []string{"file", "raw", "car"}, Default: "file", Help: "what retrieval asks for: the file's bytes, the root block, or a CAR of the whole DAG"},
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 1 MiB"},
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},

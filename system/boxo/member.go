@@ -17,7 +17,6 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -34,18 +33,14 @@ type peerNode struct {
 	*member.Daemon
 }
 
-func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, psk string) (group.Node, error) {
+// startPeer starts a node of the swarm whose key is psk.
+func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, psk string) (*peerNode, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	return startMember(ctx, d, h, port, "node-"+h.Name(), psk)
-}
-
-// startMember starts a node whose peers find it at port; psk is the swarm's key.
-func startMember(ctx context.Context, d system.Deployment, h testbed.Host, port int, label, psk string) (*peerNode, error) {
 	// Beside what the node keeps: it has the same address without it.
-	key, identity := filepath.Join(d.DirOf(h), "swarm.key"), filepath.Join(d.DirOf(h), label+".key")
+	key, identity := filepath.Join(d.DirOf(h), "swarm.key"), filepath.Join(d.DirOf(h), "identity.key")
 	private, id, err := newIdentity()
 	if err == nil {
 		err = h.Files().Write(ctx, identity, 0o600, bytes.NewReader(private))
@@ -66,15 +61,12 @@ func startMember(ctx context.Context, d system.Deployment, h testbed.Host, port 
 		args = append(args, "--"+k+"="+d.Options[k])
 	}
 	kind := member.Kind{
-		Name: name, Empty: true,
+		Name: name,
 		Ref:  func(ref string) error { _, err := cid.Decode(ref); return err },
 		Peer: func(a string) error { _, err := peer.AddrInfoFromString(a); return err },
 	}
-	n := &peerNode{}
-	if n.Daemon, err = kind.Start(ctx, d, h, label, listen, address, args...); err != nil {
-		return nil, err
-	}
-	return n, nil
+	n, err := kind.Start(ctx, d, h, "node-"+h.Name(), listen, address, args...)
+	return &peerNode{n}, err
 }
 
 // swarmKey is a new pre-shared key of a swarm, as a file of its own.

@@ -12,8 +12,6 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"cat":                 nil,
-		"gateway":             {"method": "gateway"},
-		"car":                 {"method": "car"},
 		"pin, and older CIDs": {"method": "pin", "cid_version": "0", "raw_leaves": "false"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,9 +26,8 @@ type follower struct {
 	least  time.Duration // the shortest in which a request for blocks times out
 	*running
 
-	tip      atomic.Pointer[types.ChainIndex]
-	target   atomic.Int64
-	unsynced atomic.Pointer[string] // how the last round failed
+	tip    atomic.Pointer[types.ChainIndex]
+	target atomic.Int64
 }
 
 func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
@@ -59,10 +57,9 @@ func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
 	if c.Spec.Form == chain.V2 { // a checkpoint comes before the blocks
 		f.least = min(f.least, t.settings.blockTimeout)
 	}
-	h := header(c, t.Listen)
 	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f}))
-	f.running = run(syncer.New(l, cm, f.book, h, append(t.settings.syncer(),
-		syncer.WithDialer(&dialer{book: f.book, header: h}), syncer.WithLogger(log))...))
+	f.running = run(syncer.New(l, cm, f.book, header(c, t.Listen), append(t.settings.syncer(),
+		syncer.WithDialer(&dialer{book: f.book}), syncer.WithLogger(log))...))
 	return f, nil
 }
 
@@ -103,17 +100,8 @@ func (f *follower) trouble() string {
 		return fmt.Sprintf("the syncer has ended (%v)", f.err)
 	default:
 	}
-	if why := f.book.hopeless(); why != "" {
-		return why
-	}
-	if why := f.unsynced.Load(); why != nil && strings.Contains(f.book.refusal(), wrongNumber) {
-		return fmt.Sprintf("%s: %s; it asks for %d and takes no less", *why, wrongNumber, blocksPerRequest)
-	}
-	return ""
+	return f.book.hopeless()
 }
-
-// wrongNumber is what the syncer says of a peer that sends less than it asked for.
-const wrongNumber = "peer returned wrong number of blocks"
 
 // close implements doer.
 func (f *follower) close() error {
@@ -130,25 +118,4 @@ func (f *follower) close() error {
 		return err
 	}
 	return errors.Join(err, f.store.Close())
-}
-
-// refusal is how the last request for blocks failed, where none was answered since.
-func (b *book) refusal() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.refused
-}
-
-// hopeless says why none of the peers will ever be of use; empty: one may.
-func (b *book) hopeless() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var why []string
-	for _, e := range b.named {
-		if !e.banned && !strings.Contains(e.trouble, "different genesis") {
-			return ""
-		}
-		why = append(why, e.address+": "+e.trouble)
-	}
-	return strings.Join(why, "; ")
 }

@@ -8,10 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"go.sia.tech/core/consensus"
 	"go.sia.tech/core/gateway"
-	"go.sia.tech/core/types"
-	siachain "go.sia.tech/coreutils/chain"
 	"go.sia.tech/coreutils/syncer"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -71,16 +68,6 @@ type peer struct {
 	closeStore func() error
 }
 
-// whole is the manager of a chain to which nothing is added: its file is shared and
-// read only. What a peer that syncs gets from a fresh node is what it has.
-type whole struct{ *siachain.Manager }
-
-// AddBlocks implements syncer.ChainManager.
-func (whole) AddBlocks([]types.Block) error { return nil }
-
-// AddValidatedV2Blocks implements syncer.ChainManager.
-func (whole) AddValidatedV2Blocks([]types.Block, []consensus.State) error { return nil }
-
 // never is longer than a peer lives.
 const never = 365 * 24 * time.Hour
 
@@ -89,15 +76,11 @@ func (t task) serve(c *chain.Chain, l net.Listener) (doer, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := append(t.settings.syncer(), syncer.WithLogger(problems()))
-	if !t.settings.peersSync {
-		// It would ask the fresh node for headers, take those of blocks that it has for
-		// new ones, and fetch them all: load that comes and goes with the phase of its
-		// ticker, on the machine that the fresh node is measured on.
-		opts = append(opts, syncer.WithSyncInterval(never))
-	}
-	s := syncer.New(l, whole{cm}, newBook(nil), header(c, t.Listen), opts...)
-	return &peer{run(s), closeStore}, nil
+	// A peer that syncs, too, would ask the fresh node for headers, take those of blocks
+	// that it has for new ones, and fetch them all: load that comes and goes with the
+	// phase of its ticker, on the machine that the fresh node is measured on.
+	opts := append(t.settings.syncer(), syncer.WithLogger(problems()), syncer.WithSyncInterval(never))
+	return &peer{run(syncer.New(l, cm, newBook(nil), header(c, t.Listen), opts...)), closeStore}, nil
 }
 
 func (p *peer) state() state {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -80,17 +79,12 @@ type doer interface {
 	close() error
 }
 
-// node serves the control API, and does the task, until ctx ends. When the
-// task cannot be done, the API reports why, and the process waits to be ended.
+// node does the task, and serves the control API until ctx ends. When the task cannot
+// be done, the API reports why, and the process waits to be ended.
 func (t task) node(ctx context.Context, address string, stdout io.Writer) error {
-	control, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("sia-chain: %w", err)
-	}
-	defer control.Close()
 	var gateway net.Listener
 	if t.Listen != "" {
-		// before the store is opened, which takes time: peers may already know the address
+		var err error
 		if gateway, err = (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen); err != nil {
 			return fmt.Errorf("sia-chain: %w", err)
 		}
@@ -100,22 +94,13 @@ func (t task) node(ctx context.Context, address string, stdout io.Writer) error 
 	if err != nil {
 		d = failed{err}
 	}
-	fmt.Fprintf(stdout, "sia-chain: %s, control at http://%s/\n", t.Do, address)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+member.HealthPath, func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
 		return json.NewEncoder(w).Encode(d.state())
 	}))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	defer srv.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(control) }()
-	select {
-	case <-ctx.Done():
-		return d.close()
-	case err := <-ended:
-		return errors.Join(fmt.Errorf("sia-chain: %w", err), d.close())
-	}
+	err = member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: address, Handler: mux})
+	return errors.Join(err, d.close())
 }
 
 func (t task) begin(gateway net.Listener) (doer, error) {

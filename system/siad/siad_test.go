@@ -579,7 +579,7 @@ func TestAbsurdFigures(t *testing.T) {
 		``:              false,
 	} {
 		e := files
-		e.Answer.Body = replay.Body{Text: text, JSON: true}
+		e.Answer.Body = replay.Body{Text: text}
 		if o, err := attached(t, []replay.Exchange{e}).Stat(t.Context(), "streamed"); (err == nil) != ok {
 			t.Errorf("%s: %+v, %v", text, o, err)
 		}

@@ -22,8 +22,6 @@ type Kind struct {
 	Ref  func(string) error // what is wrong with a ref
 	Peer func(string) error // what is wrong with the address of a peer
 	Env  []string           // of the processes, beside their own: KEY=VALUE
-	// Empty says that a content may have no bytes.
-	Empty bool
 }
 
 // Daemon is an embedded member of a swarm: one process that gets and gives
@@ -96,7 +94,7 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	if err := n.Alive(); err != nil {
 		return err
 	}
-	if size < 1 && !n.kind.Empty {
+	if size < 1 {
 		return fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
 	}
 	u := n.URL(publishPath)
@@ -126,20 +124,10 @@ func (n *Daemon) Progress(ctx context.Context, ref system.Ref) (f system.Progres
 
 // ReadBack implements system.Member: what is on the node's disk.
 func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	return n.Read(ctx, filePath, ref, w)
-}
-
-// Stream writes the content in order, as the node gets it.
-func (n *Daemon) Stream(ctx context.Context, ref system.Ref, w io.Writer) error {
-	return n.Read(ctx, StreamPath, ref, w)
-}
-
-// Read writes what the node answers for path and ref to w.
-func (n *Daemon) Read(ctx context.Context, path string, ref system.Ref, w io.Writer) error {
 	if err := errors.Join(n.check(ref), n.Alive()); err != nil {
 		return err
 	}
-	return n.Local.Get(ctx, system.HTTPTarget{URL: n.URL(path + string(ref))}, w)
+	return n.Local.Get(ctx, system.HTTPTarget{URL: n.URL(filePath + string(ref))}, w)
 }
 
 // Forget implements system.Member.
