@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -63,7 +65,8 @@ type Trial struct {
 	Starting time.Duration // what a node may take to start
 	group    sync.WaitGroup
 	changed  chan struct{}      // something to judge has happened
-	traffic  []scenario.Traffic // what had crossed each node's link when the load began, then what has since
+	traffic  []scenario.Traffic // what had crossed each node's link when the load began
+	after    []scenario.Traffic // likewise when it was over
 	pending  int                // faults that have a moment and are not over, and their undoings
 	hope     time.Duration      // until when those that stall may go on: a fault came or was undone
 	marks    []record.Mark
@@ -171,7 +174,7 @@ func (t *Trial) wake() {
 	}
 }
 
-// errOver ends what goes on beside the load when that is over.
+// ErrOver ends what goes on beside the load when that is over.
 var ErrOver = errors.New("the trial's load is over")
 
 // Run executes the load: it releases the nodes that are timed and returns when it is
@@ -182,14 +185,7 @@ func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 	before := scenario.SelfCPU()
 	err = t.run(ctx)
 	cpu = scenario.SelfCPU() - before
-	now := t.Links.traffic(context.WithoutCancel(ctx))
-	for i := range t.traffic {
-		since := scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
-		if i < len(now) {
-			since = scenario.Traffic{Received: now[i].Received - t.traffic[i].Received, Sent: now[i].Sent - t.traffic[i].Sent}
-		}
-		t.traffic[i] = since
-	}
+	t.after = t.Links.traffic(context.WithoutCancel(ctx))
 	t.Sink.End()
 	t.conclude(err == nil)
 	return cpu, err
@@ -369,29 +365,23 @@ const atOnce = 4
 // Each does something with nodes, a few at a time, each within a limit. Its error is the
 // first failure, after all have ended.
 func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.Duration, do func(context.Context, *Node) error) error {
-	errs := make([]error, len(all))
-	places := make(chan struct{}, atOnce)
-	var group sync.WaitGroup
-	for i, n := range all {
-		group.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, n := range all {
+		group.Go(func() error {
 			if ctx.Err() != nil {
-				errs[i] = context.Cause(ctx)
-				return
+				return context.Cause(ctx)
 			}
-			errs[i] = Within(ctx, limit, func(ctx context.Context) error { return do(ctx, n) })
+			if err := Within(ctx, limit, func(ctx context.Context) error { return do(ctx, n) }); err != nil {
+				return t.Failed(n.Name+": "+what, err)
+			}
+			return nil
 		})
 	}
-	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return t.Failed(all[i].Name+": "+what, err)
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
+// Within does something that may take no longer than limit.
 func Within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -407,7 +397,7 @@ func Names(all []*Node) string {
 	return strings.Join(names, ", ")
 }
 
-// ended is how one of a node's processes ended; nil: all run.
+// Ended is how one of a node's processes ended; nil: all run.
 func Ended(all []testbed.Process) error {
 	for _, p := range all {
 		select {
@@ -455,24 +445,14 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
 	}
 	load.Details = append(load.Details, scenario.Fact(scenario.LoadStalls, float64(t.stalls)))
-	var last, gap float64
-	for _, n := range t.Timed {
-		gap = max(gap, n.Gap.Seconds())
-		if n.Outcome == record.OK {
-			last = max(last, (n.Ended - n.Released).Seconds())
-		}
-	}
-	if last > 0 && gap > coarse*last {
-		t.Note("a node gave no answer for %.3g s, and the last was done after %.3g s: moments of this trial are too late by up to %.0f %% of that",
-			gap, last, 100*gap/last)
-	}
 	return load
 }
 
 // crossed is what has crossed the link of the node at a place in the load; NaN: not known.
 func (t *Trial) crossed(place int) scenario.Traffic {
-	if place < len(t.traffic) {
-		return t.traffic[place]
+	if place < min(len(t.traffic), len(t.after)) {
+		before, after := t.traffic[place], t.after[place]
+		return scenario.Traffic{Received: after.Received - before.Received, Sent: after.Sent - before.Sent}
 	}
 	return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 }

@@ -5,21 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// syncTrial is one trial under way: a fresh node, at place 0, and its peers, at the
+// trial is one trial under way: a fresh node, at place 0, and its peers, at the
 // places that follow.
 type trial struct {
 	*runner
@@ -39,7 +36,7 @@ type trial struct {
 	lives  []system.Following // last answers of earlier daemons of the fresh node; under the lock
 }
 
-// syncPeer is a peer of a trial.
+// peer is a peer of a trial.
 type peer struct {
 	peerPlan
 	*nodes.Node
@@ -175,7 +172,10 @@ func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	return nil
 }
 
-// Start starts the fresh node, and implements NodeActions.
+// dir is the directory of the store itself.
+func (t *trial) dir() string { return filepath.Join(t.store.Path, "store") }
+
+// Start starts the fresh node, and implements Actions.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	if t.attached() {
 		return nil
@@ -184,20 +184,11 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	for _, p := range t.peers {
 		from = append(from, p.address)
 	}
-	err := chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
+	err := t.store.Files.MkdirAll(t.dir(), 0o755)
 	if err == nil {
-		return nil
+		err = chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 	}
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	class := "not started"
-	switch {
-	case t.store.Path != "" && strings.Contains(err.Error(), t.store.Path): // see system.Follower
-		class = "store damaged"
-	case n.Killed():
-		class = nodes.ClassAgain
-	}
-	return &nodes.ClassError{Class: class, Err: err}
+	return err
 }
 
 // strays is how many answers in turn have to report another tip at the height of the
@@ -205,7 +196,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 // from either side of a block.
 const strays = 3
 
-// Poll implements NodeActions. Of a node that is attached to, its own word counts.
+// Poll implements Actions. Of a node that is attached to, its own word counts.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	f, err := n.System.(system.Follower).Following(ctx)
 	if err != nil {
@@ -233,10 +224,10 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	return a, nil
 }
 
-// Kill implements NodeActions.
+// Kill implements Actions.
 func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return chainNode(n).Kill(ctx) }
 
-// Restart implements NodeActions: peers serve what they had, the fresh node is started
+// Restart implements Actions: peers serve what they had, the fresh node is started
 // by its task.
 func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	if n != t.fresh {
@@ -248,27 +239,9 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	n.Last.Own = nil // what the next daemon counts it counts anew
 	t.Mu.Unlock()
 	if drop {
-		return empty(t.store)
+		return t.store.Files.RemoveAll(t.dir())
 	}
 	return nil
-}
-
-// empty removes everything that is in a store.
-func empty(s scenario.StoreDir) error {
-	var all []string
-	err := s.Files.Walk(s.Path, func(e testbed.Entry) error {
-		if e.Path != "." && !strings.Contains(e.Path, "/") {
-			all = append(all, e.Path)
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.Files.MkdirAll(s.Path, 0o755)
-	}
-	for _, name := range all {
-		err = errors.Join(err, s.Files.RemoveAll(filepath.Join(s.Path, name)))
-	}
-	return err
 }
 
 // allLives are the last answers of all daemons of the fresh node. With the lock.
@@ -365,7 +338,7 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	share(record.DetailPeerTimeout, func(s system.PeerShare) float64 { return float64(s.TimedOut) })
 	share(record.DetailPeerFailed, func(s system.PeerShare) float64 { return float64(s.Failed) })
 	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
-	add(record.DetailPeerManner, func(p *peer) float64 { return mannerNumber(p.manner) })
+	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
 	return all
 }
 
