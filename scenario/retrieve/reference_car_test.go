@@ -2,11 +2,8 @@ package retrieve
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +14,7 @@ import (
 	"github.com/ipfs/go-cid"
 	"github.com/ipld/go-car/v2"
 	"github.com/ipld/go-car/v2/storage"
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
-	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -126,20 +119,12 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r, node, events := atPiece(t, c.path, int64(len(data)), most, func(w http.ResponseWriter, r *http.Request) {
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-			}))
-			defer s.Close()
-			u, _ := url.Parse(s.URL + "/" + c.path)
-			node := &pieces{url: u, object: system.Object{Name: "x", Size: int64(len(data))}}
+			})
 			if c.padding > 0 {
 				node.object.Payload = int64(len(c.data))
 			}
-			var events []string
-			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
-				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
-				Event: func(_, _, what string, _ time.Duration) { events = append(events, what) },
-			}}
 			set, err := r.ownObjects(t.Context(), node, true, length)
 			if c.refused != "" {
 				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.refused) {
@@ -150,25 +135,16 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(events) != 1 || !strings.Contains(events[0], c.event) {
-				t.Errorf("events %q, want one with %q", events, c.event)
+			if len(*events) != 1 || !strings.Contains((*events)[0], c.event) {
+				t.Errorf("events %q, want one with %q", *events, c.event)
 			}
 			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != set[0].begins {
 				t.Errorf("%q, want %q", by, c.by)
 			}
-			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: "random", Requests: 300}}
-			r.sets = map[string][]object{cell.Data.Key(): set}
-			spec, err := r.spec(cell, 11)
-			if err != nil {
-				t.Fatal(err)
-			}
 			if c.late != nil {
 				data = c.late
 			}
-			res, err := httpload.Run(context.Background(), spec, ignored{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := load(t, r, set, length, "random")
 			if ok := res.Outcomes["ok"]; (ok == 300) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 300 {
 				t.Errorf("%v", res.Outcomes)
 			}

@@ -49,6 +49,15 @@ func (s *Sim) siadRoutes() http.Handler {
 				w.WriteHeader(http.StatusNoContent)
 			}
 		},
+		"POST /renter/dir/{path...}": func(w http.ResponseWriter, r *http.Request) {
+			defer s.lock()()
+			for path, f := range s.files {
+				if strings.HasPrefix(path, r.PathValue("path")+"/") && r.FormValue("action") == "delete" {
+					s.remove(f)
+				}
+			}
+			w.WriteHeader(http.StatusNoContent)
+		},
 		"POST /renter/rename/{path...}": func(w http.ResponseWriter, r *http.Request) {
 			defer s.lock()()
 			if f := s.siadFind(w, r); f != nil {
