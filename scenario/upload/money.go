@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -166,12 +167,7 @@ func (l *loadTest) kinds() (names []string) {
 		}
 		return len(purposes)
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		if at(a) != at(b) {
-			return at(a) - at(b)
-		}
-		return strings.Compare(a, b)
-	})
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(at(a)-at(b), strings.Compare(a, b)) })
 	return names
 }
 
