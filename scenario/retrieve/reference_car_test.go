@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,41 +92,34 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		path    string
 		padding int
 		late    []byte // what the trial gets; nil: data
-		moves   bool   // the trial is redirected
 		by      string
 		event   string
 		refused string
 	}{
-		"large CAR":                            {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
-		"large CAR, version 2":                 {data: carOf(t, plain, 20_000), by: noteBlocks},
-		"CAR of a CAR":                         {data: nested, by: noteBlocks},
-		"large piece, a CAR":                   {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks},
-		"large piece, no CAR":                  {data: plain, path: pieceName(plain), by: noteConsistent},
-		"large blocks":                         {data: carOf(t, plain, 500_000, v1), by: noteBlocks},
-		"blocks that reach three quarters":     {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
-		"blocks larger than the copy":          {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
-		"plain bytes":                          {data: plain, by: noteConsistent},
-		"first block damaged":                  {data: damaged(large, 200), refused: "another hash"},
-		"last block of the copy damaged":       {data: damaged(large, most-30_000), refused: "another hash"},
-		"block behind the copy":                {data: damaged(large, most+100_000), by: noteBlocks},
-		"large CAR, damaged in the trial":      {data: large, late: damaged(large, 60_000), by: noteBlocks},
-		"small piece":                          {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
-		"small piece with its padding":         {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
-		"small piece, damaged":                 {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
-		"small CAR":                            {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
-		"small CAR, damaged":                   {data: damaged(small, 300_000), refused: "another hash"},
-		"small piece, redirected in the trial": {data: small, moves: true, path: pieceName(small), by: noteCommP},
-		"small CAR, cut":                       {data: small[:len(small)-100], by: noteFullCopy},
-		"small CAR, damaged in the trial":      {data: small, late: damaged(small, 300_000), by: noteBlocks},
+		"large CAR":                        {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
+		"large CAR, version 2":             {data: carOf(t, plain, 20_000), by: noteBlocks},
+		"CAR of a CAR":                     {data: nested, by: noteBlocks},
+		"large piece, a CAR":               {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks},
+		"large piece, no CAR":              {data: plain, path: pieceName(plain), by: noteConsistent},
+		"large blocks":                     {data: carOf(t, plain, 500_000, v1), by: noteBlocks},
+		"blocks that reach three quarters": {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
+		"blocks larger than the copy":      {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
+		"plain bytes":                      {data: plain, by: noteConsistent},
+		"first block damaged":              {data: damaged(large, 200), refused: "another hash"},
+		"last block of the copy damaged":   {data: damaged(large, most-30_000), refused: "another hash"},
+		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
+		"large CAR, damaged in the trial":  {data: large, late: damaged(large, 60_000), by: noteBlocks},
+		"small piece":                      {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
+		"small piece with its padding":     {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
+		"small piece, damaged":             {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
+		"small CAR":                        {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR, damaged":               {data: damaged(small, 300_000), refused: "another hash"},
+		"small CAR, cut":                   {data: small[:len(small)-100], by: noteFullCopy},
+		"small CAR, damaged in the trial":  {data: small, late: damaged(small, 300_000), by: noteBlocks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
-			var moved atomic.Bool
 			r, node, events := atPiece(t, c.path, int64(len(data)), most, func(w http.ResponseWriter, r *http.Request) {
-				if moved.Load() && r.URL.Path != "/moved" {
-					http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
-					return
-				}
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 			})
 			if c.padding > 0 {
@@ -152,11 +144,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if c.late != nil {
 				data = c.late
 			}
-			moved.Store(c.moves)
 			res := load(t, r, set, length, "random")
-			if (res.Redirects == 300) != c.moves {
-				t.Errorf("%d redirects", res.Redirects)
-			}
 			if ok := res.Outcomes["ok"]; (ok == 300) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 300 {
 				t.Errorf("%v", res.Outcomes)
 			}
