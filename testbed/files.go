@@ -139,25 +139,6 @@ func OneOnEach(hosts []Host) (some []Host) {
 	return some
 }
 
-// Fetch copies the directories and regular files below a directory of a host to one here.
-func Fetch(ctx context.Context, files Files, from, to string) error {
-	return files.Walk(from, func(e Entry) error {
-		at := filepath.Join(to, e.Path)
-		switch {
-		case e.Mode.IsDir():
-			return os.MkdirAll(at, 0o755)
-		case !e.Mode.IsRegular():
-			return nil
-		}
-		f, err := files.Open(filepath.Join(from, e.Path))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return LocalFiles{}.Write(ctx, at, e.Mode.Perm(), f)
-	})
-}
-
 var errEnough = errors.New("enough")
 
 // Stat is what a path is; symbolic links are not followed.
