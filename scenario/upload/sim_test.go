@@ -133,8 +133,14 @@ func (w *weeks) gaps(why string) (n int, from, to time.Duration) {
 // stored, with these bytes, once, and nothing else is.
 func (w *weeks) check() {
 	w.t.Helper()
-	// By then a daemon that was down is back, and what failed puts left is deleted.
-	time.Sleep(max(time.Until(w.epoch.Add(12*day)), weeksPoll))
+	time.Sleep(max(time.Until(w.epoch.Add(12*day)), weeksPoll)) // by then a daemon that was down is back
+	objects, err := w.node.(system.Lister).List(w.t.Context())
+	if err == nil {
+		err = w.cluster.Stop(w.t.Context()) // what failed puts left is deleted
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	stored := w.sim.Stored()
 	for _, j := range w.ledger.jobs {
 		if j.State != record.JobAccepted && j.State != record.JobDurable {
@@ -148,10 +154,6 @@ func (w *weeks) check() {
 	}
 	// An attempt whose fate could not be looked into, because the daemon did not
 	// answer to the end, may have stored something: of those that were under way.
-	objects, err := w.node.(system.Lister).List(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	doubts := 0
 	for _, o := range objects {
 		for _, j := range w.ledger.jobs {
