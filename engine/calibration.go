@@ -28,7 +28,7 @@ const calibrationFile = "calibration.json"
 
 // readCalibration reads what earlier runs have saved; empty where there is nothing to read.
 func readCalibration() (calibration, error) {
-	path, err := cached(calibrationFile)
+	path, err := testbed.CacheDir(calibrationFile)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func saveCalibration(systems map[string]float64) error {
 	if err != nil {
 		return err
 	}
-	path, err := cached(calibrationFile)
+	path, err := testbed.CacheDir(calibrationFile)
 	if err != nil {
 		return err
 	}

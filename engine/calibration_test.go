@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // What the trials of one run took of the machine warns the next plan of 8 nodes, and not
@@ -15,7 +16,7 @@ import (
 func TestPlanWarnsOfTheMachine(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	t.Setenv(cacheVariable, "")
+	t.Setenv(testbed.CacheVariable, "")
 	const file = `
 scenario: disseminate
 systems: [bittorrent]

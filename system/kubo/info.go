@@ -27,6 +27,7 @@ func (System) Info() system.Info {
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 2096896"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the RPC of the server's node; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of ipfs; empty: PLIMSOLL_KUBO, then PATH"},
 		}...),
 	}

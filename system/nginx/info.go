@@ -20,6 +20,7 @@ func (System) Info() system.Info {
 			{Name: "tls", Type: "bool", Default: "false", Help: "serve HTTPS with a certificate made for the run"},
 			{Name: "h2", Type: "bool", Default: "true", Help: "with tls: offer HTTP/2 beside HTTP/1.1"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "path of nginx; empty: PLIMSOLL_NGINX, then PATH and /usr/sbin"},
 		},
 	}

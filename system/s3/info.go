@@ -26,6 +26,7 @@ func (System) Info() system.Info {
 			{Name: "ca", Type: "string", Help: "attach: PEM file of a root certificate to trust instead of the system's"},
 			{Name: "insecure", Type: "bool", Default: "false", Help: "attach: do not check the server's certificate"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of versitygw; empty: PLIMSOLL_VERSITYGW, then PATH"},
 		},
 	}

@@ -26,6 +26,7 @@ func (System) Info() system.Info {
 			{Name: "mine", Type: "bool", Default: "false", Help: "start: go on mining after the network is ready, which takes one core"},
 			{Name: "start_timeout", Type: "duration", Default: "15m0s", Help: "start: how long the network may take until it stores files"},
 			{Name: "modules", Type: "string", Default: "gctwrhfa", Help: "start, chain sync: modules of the fresh node, as after `siad -M`; peers have gc"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of siad; empty: PLIMSOLL_SIAD"},
 		},
 		// blocks are of before version 2 and mined, and the first one is in siad's code
