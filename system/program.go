@@ -14,19 +14,19 @@ import (
 )
 
 // Program finds a program of the system called name: the one that [Named] says,
-// or else the first of try that is in PATH or at the path it is, or in the image that
-// was installed for the system.
+// or else the first of try that is in the image installed for the system, in PATH, or at
+// the path it is.
 func Program(name string, opt Options, option, env string, try ...string) (string, error) {
 	if path, err := Named(name, opt, option, env, try...); path != "" || err != nil {
+		return path, err
+	}
+	if path, err := Installed(name, try...); path != "" || err != nil {
 		return path, err
 	}
 	for _, program := range try {
 		if path, err := exec.LookPath(program); err == nil {
 			return filepath.Abs(path)
 		}
-	}
-	if path, err := Installed(name, try...); path != "" || err != nil {
-		return path, err
 	}
 	return "", fmt.Errorf("%s: not found in PATH: %s", name, strings.Join(try, ", "))
 }
@@ -35,7 +35,7 @@ func Program(name string, opt Options, option, env string, try ...string) (strin
 // image of option "image", or else what an environment variable names; empty when none
 // does. With an image, what the option names is in the image.
 func Named(name string, opt Options, option, env string, try ...string) (string, error) {
-	if ref := opt[imageOption]; ref != "" {
+	if ref := opt[ImageName]; ref != "" {
 		if opt[option] != "" {
 			try = []string{opt[option]}
 		}
@@ -72,17 +72,21 @@ func inImage(name string, try []string, find func(image.Store) (image.Image, err
 			path, err = i.Program(try...)
 		}
 	}
+	if errors.Is(err, image.ErrAbsent) {
+		err = fmt.Errorf("%w: plimsoll run --pull brings it", err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return path, nil
 }
 
-const imageOption = "image"
+// ImageName is the name of [ImageOption].
+const ImageName = "image"
 
 // ImageOption is that of every system whose program can be that of a container image.
 func ImageOption() Option {
-	return Option{Name: imageOption, Type: "string", Help: "start: container image with the program, NAME[:TAG][@sha256:DIGEST]; " +
+	return Option{Name: ImageName, Type: "string", Help: "start: container image with the program, NAME[:TAG][@sha256:DIGEST]; " +
 		"then `binary` is a path in it. See docs/images.md"}
 }
 

@@ -77,6 +77,9 @@ func program(opt system.Options) (string, error) {
 	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_CODEX", programs...); bin != "" || err != nil {
 		return bin, err
 	}
+	if bin, err := system.Installed(name, programs...); bin != "" || err != nil {
+		return bin, err
+	}
 	for _, try := range programs {
 		path, err := exec.LookPath(try)
 		if err != nil {
@@ -85,9 +88,6 @@ func program(opt system.Options) (string, error) {
 		if _, err := speaks(context.Background(), path); err == nil {
 			return path, nil
 		}
-	}
-	if bin, err := system.Installed(name, programs...); bin != "" || err != nil {
-		return bin, err
 	}
 	return "", errors.New("codex: neither a Codex nor a Logos Storage node in PATH")
 }

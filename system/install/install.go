@@ -149,7 +149,7 @@ func last(out string, n int) string {
 }
 
 // Locate finds the command of a program: the one that option "binary", option "image" or the
-// environment variable env names, that of Install, or one in PATH or in an installed image.
+// environment variable env names, that of Install, or one in an installed image or in PATH.
 func Locate(name string, opt system.Options, env string) (string, error) {
 	p, _ := ByName(name)
 	if bin, err := system.Named(name, opt, "binary", env, p.Command); bin != "" || err != nil {
@@ -158,11 +158,11 @@ func Locate(name string, opt system.Options, env string) (string, error) {
 	if dir, ok := Find(name); ok {
 		return filepath.Join(dir, p.Command), nil
 	}
-	if path, err := exec.LookPath(p.Command); err == nil {
-		return path, nil
-	}
 	if bin, err := system.Installed(name, p.Command); bin != "" || err != nil {
 		return bin, err
+	}
+	if path, err := exec.LookPath(p.Command); err == nil {
+		return path, nil
 	}
 	return "", fmt.Errorf("%s: not installed by plimsoll and not found in PATH", name)
 }

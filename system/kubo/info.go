@@ -18,6 +18,7 @@ func (System) Info() system.Info {
 		Modes:      []system.Mode{system.Start, system.Attach},
 		Can:        []string{"put", "http", "range", "delete", "list", "directory", "stat", "cold", "stats", "connect", "fresh", "spread", "restart"},
 		NodeMemory: 64 << 20,
+		Image:      "ipfs/kubo:v0.40.1",
 		Install:    "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
 		Options: append(pair.Options("http://127.0.0.1:5001"), []system.Option{
 			{Name: "gateway", Type: "string", Help: "attach: its gateway, such as http://127.0.0.1:8080, for the methods gateway and car and for the scenario retrieve"},

@@ -13,6 +13,7 @@ func (System) Info() system.Info {
 		Summary:  "nginx serving files with sendfile: the raw baseline",
 		Modes:    []system.Mode{system.Start},
 		Can:      []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https", "h2"},
+		Image:    "nginx:stable",
 		Install:  "install the Debian package nginx-light, or name the program in option `binary` or PLIMSOLL_NGINX",
 		Baseline: true,
 		Options: []system.Option{
