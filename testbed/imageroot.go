@@ -127,6 +127,14 @@ func changeRoot(root, at, own string) error {
 			return err
 		}
 	}
+	kept, _ := os.ReadDir(filepath.Join(root, "run")) // what daemons look for, such as sshd; most images have none
+	for _, e := range kept {
+		if e.IsDir() {
+			if err := os.Mkdir(filepath.Join(at, "run", e.Name()), 0o755); err != nil {
+				return err
+			}
+		}
+	}
 	if err := unix.Mount("/proc", filepath.Join(at, "proc"), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("bind /proc: %w", err)
 	}
