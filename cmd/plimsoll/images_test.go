@@ -97,4 +97,3 @@ func TestDefaultImages(t *testing.T) {
 		}
 	}
 }
-
