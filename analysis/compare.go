@@ -132,6 +132,23 @@ func (f *Frame) pairs(metric string, c, base *Cell) (xs, ys []float64, blocks []
 	return xs, ys, blocks
 }
 
+// RatioTo is a metric of a cell divided by that of another, within blocks; none where a
+// trial of either is censored.
+func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
+	xs, ys, _ := f.pairs(metric, c, base)
+	var logs []float64
+	for i := range xs {
+		if xs[i] > 0 {
+			logs = append(logs, math.Log(xs[i]/ys[i]))
+		}
+	}
+	if len(logs) == 0 {
+		return Text("")
+	}
+	i, _ := stats.PairedRatio(logs, Confidence)
+	return Estimate(i)
+}
+
 // ratioOf is the ratio within pairs. The signed-rank test and its interval decide
 // where they can pass the correction for a family of so many comparisons; fewer pairs
 // have Student's, and fewer than four only the range of their ratios.

@@ -38,6 +38,18 @@ type Point struct {
 	Value, Lo, Hi float64
 }
 
+// Thin leaves out points until no more than about most are left, of which the last is one.
+func Thin(points []Point, most int) []Point {
+	var kept []Point
+	every := len(points)/most + 1
+	for i, p := range points {
+		if i%every == 0 || i == len(points)-1 {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
 // Span is a stretch or, with From = To, a moment in the life of an entity of a trial.
 type Span struct {
 	Trial    *Trial

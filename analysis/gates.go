@@ -122,14 +122,13 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 
 // gateNames are what gates over this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
-	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Levels: map[string][]string{}, Base: base}
+	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base}
 	for _, c := range r.Cells {
 		levels := map[string]string{"system": c.System}
 		for _, x := range c.Factors {
-			names.AddLevel(x.Path, x.Value)
 			levels[x.Path] = x.Value
 		}
-		names.Cells = append(names.Cells, levels)
+		names.AddCell(levels)
 	}
 	return names
 }

@@ -614,13 +614,9 @@ func (c *Comparison) needed(dir string) string {
 func (c *Comparison) Hold(rules []string, alone bool) error {
 	names := c.base.gateNames(true)
 	for _, r := range c.news {
-		own := r.gateNames(true)
-		for path, levels := range own.Levels {
-			for _, l := range levels {
-				names.AddLevel(path, l)
-			}
+		for _, levels := range r.gateNames(true).Cells {
+			names.AddCell(levels)
 		}
-		names.Cells = append(names.Cells, own.Cells...)
 	}
 	var all []Ruling
 	if !alone {

@@ -109,6 +109,30 @@ func (f *Frame) success(c *Cell, conf float64) Proportion {
 	return p
 }
 
+// ShareInTime is the share of operations that were ok of all but those that were taken away
+// on purpose: where the time is the question, and its limit the same for all systems, one
+// that came to its deadline is a failure.
+func ShareInTime(trials []*Trial, oneFate bool, conf float64) Proportion {
+	var each []stats.Count
+	away := int64(0)
+	for _, t := range trials {
+		n := stats.Count{K: float64(t.Outcomes[record.OK.String()])}
+		for o, k := range t.Outcomes {
+			if o == record.Cancelled.String() || o == record.InFlight.String() {
+				away += k
+			} else {
+				n.N += float64(k)
+			}
+		}
+		if n.N > 0 {
+			each = append(each, n)
+		}
+	}
+	p := Share(each, oneFate, conf)
+	p.Censored = away
+	return p
+}
+
 // Share is the proportion of the counts of several trials, with the interval of
 // stats.ClusteredProportion.
 func Share(trials []stats.Count, oneFate bool, conf float64) Proportion {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -276,16 +275,6 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 	}
 	if count != 3 {
 		t.Errorf("%d nodes ran: %q", count, procs)
-	}
-}
-
-// A run that an older version began as a search does not go on as something else.
-func TestSearchIsNotResumed(t *testing.T) {
-	cfg := syncConfig(t, &syncing{}, "", "1")
-	cfg.Plan.Removed, cfg.Resume = "sync.search", true
-	var refused *PreconditionError
-	if _, err := Run(t.Context(), cfg); !errors.As(err, &refused) || !strings.Contains(err.Error(), "search") {
-		t.Errorf("resumed: %v", err)
 	}
 }
 

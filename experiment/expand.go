@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 )
 
 // Limits of a plan: above them a file is a mistake, not an experiment.
@@ -73,16 +75,6 @@ func levelsOf[T any](e *Experiment, path string) []T {
 	return nil
 }
 
-// factors are what conditions may name: the system, and all axes.
-func (e *Experiment) factors() []axisRef {
-	var names []string
-	for _, s := range e.Systems {
-		names = append(names, s.Name)
-	}
-	system := field{key: systemPath, typ: reflect.TypeFor[string](), enum: append(names, e.dropped...)}
-	return append([]axisRef{{path: systemPath, field: system}}, e.axes()...)
-}
-
 // all are the levels of the factor.
 func (a axisRef) all() []reflect.Value {
 	levels := make([]reflect.Value, a.values.Len())
@@ -101,24 +93,24 @@ type combination struct {
 }
 
 // level is what a condition sees.
-func (c *combination) level(path string) level {
+func (c *combination) level(path string) gate.Level {
 	for i, a := range c.axes {
 		if a.path != path || c.levels[i] < 0 {
 			continue
 		}
 		l := levelOf(a.field, a.values.Index(c.levels[i]))
 		if path == rangePath && a.values.Index(c.levels[i]).IsZero() {
-			l.number = c.level(dataSizePath).number
+			l.Number = c.level(dataSizePath).Number
 		}
 		return l
 	}
 	switch path {
 	case systemPath:
-		return level{c.system.Name, math.NaN()}
+		return gate.Level{Text: c.system.Name, Number: math.NaN()}
 	case dataSizePath:
-		return level{"", math.Inf(1)} // unknown: as large as it needs to be
+		return gate.Level{Number: math.Inf(1)} // unknown: as large as it needs to be
 	}
-	return level{"", math.NaN()}
+	return gate.Level{Number: math.NaN()}
 }
 
 // name describes the combination for an error: its factors.
@@ -145,7 +137,7 @@ func (e *cellError) at() string { return fmt.Sprintf("%s[%d]", e.path, e.index) 
 // expand makes the cells: the product of all levels and systems, without what
 // `where` leaves out. The system varies fastest, so that cells that are
 // compared stand side by side.
-func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
+func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*cellError) {
 	axes := e.axes()
 	total, longest := 1.0, axes[0]
 	for _, a := range axes {
@@ -172,7 +164,7 @@ func (e *Experiment) expand(conditions []condition) ([]Cell, []*cellError) {
 		}
 		for i := range e.Systems {
 			c := combination{e: e, axes: axes, levels: levels, system: &e.Systems[i]}
-			if slices.ContainsFunc(conditions, func(keep condition) bool { return !keep(c.level) }) {
+			if slices.ContainsFunc(conditions, func(keep gate.Condition) bool { return !keep(c.level) }) {
 				continue
 			}
 			if count++; count*blocks > maxTrials {
@@ -274,8 +266,8 @@ func varying(combos []combination) []bool {
 
 func factorOf(a axisRef, v reflect.Value) Factor {
 	f := Factor{Path: a.path, Label: a.field.label, Value: a.field.text(v)}
-	if l := levelOf(a.field, v); !math.IsNaN(l.number) && !math.IsInf(l.number, 0) {
-		f.Number, f.Unit = l.number, a.field.kind().unit
+	if l := levelOf(a.field, v); !math.IsNaN(l.Number) && !math.IsInf(l.Number, 0) {
+		f.Number, f.Unit = l.Number, a.field.kind().unit
 	}
 	return f
 }
@@ -312,9 +304,7 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`",
 			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}
-	if err := c.override(cell); err != nil {
-		return err
-	}
+	c.override(cell)
 	switch {
 	case cell.Sync != nil:
 		cell.Sync.Vary = nil
@@ -347,19 +337,14 @@ func cellField(v reflect.Value, path string) reflect.Value {
 	return v.Field(f.index)
 }
 
-// override applies the settings that are the system's own.
-func (c *combination) override(cell *Cell) *cellError {
-	for key, text := range c.system.Override {
-		section, _ := c.e.scenarioSection()
-		f := tableOf(section.Type()).field(key)
-		if f == nil || !f.axis {
-			return c.fault("", "", "system %s: `%s` cannot be overridden", c.system.Name, key)
-		}
-		if err := f.parse(text, cellField(reflect.ValueOf(cell).Elem(), c.e.Scenario+"."+key)); err != nil {
-			return c.fault("", "", "system %s: override `%s`: %v", c.system.Name, key, err)
+// override applies the settings that are the system's own, which were read before.
+func (c *combination) override(cell *Cell) {
+	section, key := c.e.scenarioSection()
+	for name, text := range c.system.Override {
+		if f := tableOf(section.Type()).field(name); f.parse(text, cellField(reflect.ValueOf(cell).Elem(), key+"."+name)) != nil {
+			panic("experiment: override " + name + " was read before")
 		}
 	}
-	return nil
 }
 
 // checkRetrieve refuses cells that cannot be executed, and turns a bound in
@@ -413,14 +398,10 @@ func (c *combination) fault(path, hint, format string, args ...any) *cellError {
 // Plan expands the experiment: all cells, the estimate and the hash. Its error
 // is all impossible cells, or the first condition that cannot be read.
 func (e *Experiment) Plan() (*Plan, error) {
-	factors := e.factors()
-	var conditions []condition
-	for _, src := range e.Where {
-		c, err := compileWhere(src, factors)
-		if err != nil {
-			return nil, err
-		}
-		conditions = append(conditions, c)
+	var wrong error
+	conditions := e.conditions(func(_ int, err error) { wrong = err })
+	if wrong != nil {
+		return nil, wrong
 	}
 	cells, bad := e.expand(conditions)
 	if bad != nil {

@@ -163,6 +163,7 @@ func TestLoadPlanRefuses(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
 		{`"format": 2`, `"format": 3`}: "format 3",
+		{`"format": 2`, `"format": 1`}: "format 1",
 		{`{`, `[`}:                     "plan: read",
 	} {
 		changed := strings.Replace(string(b), change[0], change[1], 1)

@@ -9,74 +9,43 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// gateNames are what rules may speak of, without the metrics.
-func (e *Experiment) gateNames(cells []Cell) gate.Names {
-	names := gate.Names{Levels: map[string][]string{}, Base: true}
-	for _, s := range e.Systems {
-		names.Levels[systemPath] = append(names.Levels[systemPath], s.Name)
-	}
-	for _, name := range e.dropped {
-		if !slices.Contains(names.Levels[systemPath], name) { // taken out and not put back
-			names.Gone = append(names.Gone, name)
-		}
-	}
-	names.Levels[systemPath] = append(names.Levels[systemPath], names.Gone...)
+// gateNames are what rules over these cells may speak of, without the metrics.
+func gateNames(cells []Cell) gate.Names {
+	names := gate.Names{Base: true}
 	for _, c := range cells {
 		levels := map[string]string{}
 		for _, f := range c.Factors {
-			names.AddLevel(f.Path, f.Value)
 			levels[f.Path] = f.Value
 		}
-		names.Cells = append(names.Cells, levels)
+		names.AddCell(levels)
 	}
 	return names
 }
 
-// gates checks the rules of the file. Cells are those of the plan, nil where a
-// mistake elsewhere keeps them from being known: then rules may name any factor.
+// gates checks the rules of the file over the cells of the plan.
 func (d *decoder) gates(e *Experiment, cells []Cell) {
-	if !d.ok("gates") {
-		return
-	}
-	names := e.gateNames(cells)
-	names.Open = cells == nil
-	if d.known.Metrics != nil && e.Scenario != "" {
+	names := gateNames(cells)
+	if d.known.Metrics != nil {
 		names.Metrics = d.known.Metrics(e.Scenario)
 	}
-	if cells != nil {
-		names.Fixed = e.fixed(names.Levels)
-	}
-	first := map[string]int{}
 	for i, src := range e.Gates {
-		rule, err := gate.Parse(src, names, 0)
-		if err == nil {
-			e.Gates[i] = strings.Join(strings.Fields(src), " ")
-			meaning := e.Gates[i]
-			if names.Metrics != nil { // else the units of values are not known
-				rule.Text = ""
-				meaning = fmt.Sprintf("%+v", rule)
-			}
-			if k, twice := first[meaning]; twice {
-				p := fmt.Sprintf("gates[%d]", i)
-				d.fail(p, d.at[p], "take it away", "`gates`: the same rule as number %d", k+1)
-			} else {
-				first[meaning] = i
-			}
-			continue
+		if _, err := gate.Parse(src, names, 0); err != nil {
+			d.expression("gates", i, src, err)
 		}
-		d.expression(e, "gates", i, src, err)
+		e.Gates[i] = strings.Join(strings.Fields(src), " ")
 	}
 }
 
-// fixed are the levels of what could be a factor and does not vary.
-func (e *Experiment) fixed(factors map[string][]string) map[string]string {
-	fixed := map[string]string{}
-	for _, a := range e.axes() {
-		if factors[a.path] == nil && a.values.Len() == 1 {
-			fixed[a.path] = a.field.text(a.values.Index(0))
-		}
+// expression fails with what is wrong in a text of a list.
+func (d *decoder) expression(list string, i int, src string, err error) {
+	wrong := err.(*gate.Error)
+	path := fmt.Sprintf("%s[%d]", list, i)
+	n := *d.at[path]
+	if n.inner >= 0 && n.verbatim(src) {
+		n.column += n.inner + wrong.At - 1
+		n.width = wrong.Width
 	}
-	return fixed
+	d.fail(path, &n, wrong.Fix, "`%s`: %s", list, wrong.Msg)
 }
 
 // skip refuses preconditions that there are not.
@@ -91,4 +60,23 @@ func (d *decoder) skip(e *Experiment) {
 			d.fail(p, d.at[p], suggest.OrAll(name, known), "`skip`: there is no precondition %q", name)
 		}
 	}
+}
+
+// gateWarnings say which rules of the plan its trials cannot decide.
+func (p *Plan) gateWarnings() []string {
+	names, success := gateNames(p.Cells), []string{"success", "success_rate", "ok_rate"}
+	var undecided []string
+	for _, src := range p.Experiment.Gates {
+		rule, err := gate.Parse(src, names, 0)
+		// A share of operations is decided by their number, not by that of the trials.
+		if err == nil && p.Blocks < gate.FewestTrials && !(rule.Kind == gate.Limit && slices.Contains(success, rule.Metric)) {
+			undecided = append(undecided, "`"+rule.Text+"`")
+		}
+	}
+	if len(undecided) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("with %s nothing can be decided of %s: the interval of a median, by which a gate is decided, "+
+		"needs %d valid trials of each cell; set repetitions to %[3]d or more",
+		plural(p.Blocks, "repetition"), strings.Join(undecided, ", "), gate.FewestTrials)}
 }

@@ -75,16 +75,19 @@ func (d *decoder) check(e *Experiment) {
 	d.permissions(e)
 	d.emulated(e)
 	d.repetitions(e)
-	d.limits(e)
 	d.scenario(e)
 	d.skip(e)
-	conditions, ok := d.where(e)
-	var cells []Cell
-	if len(d.errs) == 0 && ok {
-		cells = d.cellsPossible(e, conditions)
-		d.length(e, cells)
+	section, _ := e.scenarioSection()
+	if !d.ok("systems", varyPath) || !section.IsValid() {
+		return // conditions and gates would seem to be wrong for that
 	}
-	d.gates(e, cells)
+	conditions := e.conditions(func(i int, err error) { d.expression("where", i, e.Where[i], err) })
+	if len(d.errs) > 0 {
+		return
+	}
+	if cells := d.cellsPossible(e, conditions); len(d.errs) == 0 {
+		d.gates(e, cells)
+	}
 }
 
 // loadSection gives a load test without a section of its own all defaults: each
@@ -126,40 +129,6 @@ func (d *decoder) baseline(e *Experiment) {
 	}
 	for i := range e.Systems {
 		e.Systems[i].Baseline = e.Systems[i].Name == e.Baseline
-	}
-}
-
-// limits refuses limits of which one makes another meaningless.
-func (d *decoder) limits(e *Experiment) {
-	for _, c := range []struct {
-		key, within  string
-		inner, outer Duration
-	}{
-		{"limits.stall", "limits.deadline", e.Limits.Stall, e.Limits.Deadline},
-		{"limits.deadline", "limits.trial", e.Limits.Deadline, e.Limits.Trial},
-		{"limits.trial", "exit.max_runtime", e.Limits.Trial, e.Exit.MaxRuntime},
-	} {
-		inner, outer := d.at[c.key], d.at[c.within]
-		if inner != nil && outer != nil && d.ok(c.key, c.within) && c.outer > 0 && c.inner > c.outer {
-			d.fail(c.key, inner, "make it shorter, or `"+c.within+"` longer", "`%s` (%s) is longer than `%s` (%s), which comes first", c.key, c.inner, c.within, c.outer)
-		}
-	}
-}
-
-// mostYears is the greatest length of a plan, in years: a longer one is a mistake.
-const mostYears = 1000
-
-// length refuses plans that take absurdly long.
-func (d *decoder) length(e *Experiment, cells []Cell) {
-	seconds := 0.0
-	for i := range cells {
-		seconds += e.estimateCell(&cells[i]).Seconds
-	}
-	seconds *= float64(e.Repetitions.Max + e.Warmup.Trials)
-	if years := seconds / (365 * 24 * 3600); years > mostYears {
-		at := d.first(e.Scenario, "scenario")
-		d.fail(e.Scenario, at, "make the objects, the numbers or the durations smaller, or the links faster",
-			"the plan takes %.3g years; at most %d are possible", years, mostYears)
 	}
 }
 
@@ -251,10 +220,8 @@ func (a axisRef) shapes(v reflect.Value) bool {
 		return slices.ContainsFunc(level, func(f Fault) bool { return f.Kind() != FaultCrash })
 	case Troubles:
 		return slices.ContainsFunc(level, func(t Trouble) bool { return t.Rate != 0 })
-	case Speeds:
-		return level.Given()
 	}
-	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.slow"
+	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.slow" || a.path == "sync.speeds"
 	return about && !v.IsZero()
 }
 
@@ -301,48 +268,9 @@ func (d *decoder) retrieve(r *Retrieve) {
 	}
 }
 
-// where compiles the conditions.
-func (d *decoder) where(e *Experiment) (conditions []condition, ok bool) {
-	factors := e.factors()
-	for i, src := range e.Where {
-		c, err := compileWhere(src, factors)
-		if err != nil {
-			d.expression(e, "where", i, src, err)
-			continue
-		}
-		conditions = append(conditions, c)
-	}
-	return conditions, len(conditions) == len(e.Where)
-}
-
-// expression fails with what is wrong in a text of the list at path, unless it follows
-// from another mistake.
-func (d *decoder) expression(e *Experiment, list string, i int, src string, err error) {
-	wrong := err.(*gate.Error)
-	section, _ := e.scenarioSection()
-	for _, other := range []struct {
-		ok  bool
-		msg string
-	}{
-		{d.ok("systems"), "`system`: "}, {d.ok("systems"), "the run has no system"},
-		{section.IsValid(), "unknown factor"}, {d.ok("systems", varyPath), "unknown factor `" + varyPath + "."},
-	} {
-		if !other.ok && strings.HasPrefix(wrong.Msg, other.msg) {
-			return
-		}
-	}
-	path := fmt.Sprintf("%s[%d]", list, i)
-	n := *d.at[path]
-	if n.inner >= 0 && n.verbatim(src) {
-		n.column += n.inner + wrong.At - 1
-		n.width = wrong.Width
-	}
-	d.fail(path, &n, wrong.Fix, "`%s`: %s", list, wrong.Msg)
-}
-
 // cellsPossible are the cells; it reports each level that makes one impossible,
 // once, and is nil then.
-func (d *decoder) cellsPossible(e *Experiment, conditions []condition) []Cell {
+func (d *decoder) cellsPossible(e *Experiment, conditions []gate.Condition) []Cell {
 	cells, bad := e.expand(conditions)
 	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
 		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",

@@ -20,11 +20,6 @@ type Plan struct {
 	Estimate Estimate      `json:"estimate"`
 	// Imported is set when the run was not executed by Plimsoll.
 	Imported *Imported `json:"imported,omitempty"`
-
-	// Removed is a key that an older release executed and this one can only report.
-	Removed string `json:"-"`
-
-	old []byte // as an older release wrote it
 }
 
 // Cell is one combination of the levels of all factors, for one system.

@@ -10,11 +10,8 @@ import (
 
 // Marshal is the plan as it is stored: JSON with the fields in the order of
 // their types, maps sorted, indented for readers. The same plan always gives
-// the same bytes. A plan of an older release stays as it was.
+// the same bytes.
 func (p *Plan) Marshal() ([]byte, error) {
-	if p.old != nil {
-		return p.old, nil
-	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // conditions have < and & in them
@@ -25,8 +22,8 @@ func (p *Plan) Marshal() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// LoadPlan reads what Marshal wrote, also that of older releases. It refuses another
-// format and a plan whose hash does not match its content.
+// LoadPlan reads what Marshal wrote. It refuses another format and a plan whose hash does
+// not match its content.
 func LoadPlan(data []byte) (*Plan, error) { return readPlan(data, true) }
 
 // ReadPlan is LoadPlan for reports: whoever wrote the plan, and whatever else it has.
@@ -41,18 +38,11 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
-	if strict && head.Format != 1 && head.Format != PlanFormat {
-		return nil, fmt.Errorf("plan: format %d, this version reads formats 1 and %d", head.Format, PlanFormat)
+	if head.Format != PlanFormat && (strict || head.Format < PlanFormat) {
+		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that wrote it", head.Format, PlanFormat)
 	}
 	if now := sum(data, head.Hash); strict && now != head.Hash {
 		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", head.Hash, now)
-	}
-	if head.Format == 1 {
-		p.old = bytes.Clone(data)
-		var err error
-		if data, p.Removed, err = upgrade(data); err != nil {
-			return nil, fmt.Errorf("plan: read format 1: %w", err)
-		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if strict {
@@ -75,7 +65,7 @@ func sum(text []byte, hash string) string {
 // seal sets the hash and goes once through JSON, so that a plan just made and
 // a plan loaded are equal in every detail.
 func (p *Plan) seal() (*Plan, error) {
-	p.Hash, p.old = "", nil
+	p.Hash = ""
 	b, err := p.Marshal()
 	if err != nil {
 		return nil, err

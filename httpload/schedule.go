@@ -45,8 +45,7 @@ func newSchedule(s *Spec) *schedule {
 	if s.Range > 0 {
 		var sum int64
 		for i := range s.Objects {
-			starts, length := s.Objects[i].windows()
-			sum += int64(len(starts)) * (length / s.Range)
+			sum += s.Objects[i].span() / s.Range
 			sc.pieces = append(sc.pieces, sum)
 		}
 	}
@@ -83,18 +82,15 @@ func (sc *schedule) at(k int64) request {
 		if r.object > 0 {
 			p -= sc.pieces[r.object-1]
 		}
-		starts, length := sc.objects[r.object].windows()
-		each := length / sc.rangeSize
-		r.off = starts[p/each] + p%each*sc.rangeSize
+		r.off = p * sc.rangeSize
 		return r
 	}
 	r.object = int(pick(1, n))
-	starts, size := sc.objects[r.object].windows()
-	r.off = starts[pick(3, int64(len(starts)))]
+	size := sc.objects[r.object].span()
 	if sc.order == orderAligned {
-		r.off += pick(2, size/sc.rangeSize) * sc.rangeSize
+		r.off = pick(2, size/sc.rangeSize) * sc.rangeSize
 	} else {
-		r.off += pick(2, size-sc.rangeSize+1)
+		r.off = pick(2, size-sc.rangeSize+1)
 	}
 	return r
 }

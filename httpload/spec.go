@@ -84,12 +84,8 @@ type Object struct {
 	Size int64 `json:"size"`
 	// Within keeps ranges in the object's first bytes, so many; 0: all of it. A
 	// Filecoin piece ends in zeros that fill it up, which no client retrieves.
-	Within int64 `json:"within,omitempty"`
-	// Windows keep ranges in parts of the object: Window bytes from each of these
-	// offsets. None: ranges are drawn from all of it.
-	Windows []int64             `json:"windows,omitempty"`
-	Window  int64               `json:"window,omitempty"`
-	Header  map[string][]string `json:"header,omitempty"` // beyond Host, Range, Accept-Encoding
+	Within int64               `json:"within,omitempty"`
+	Header map[string][]string `json:"header,omitempty"` // beyond Host, Range, Accept-Encoding
 	// What the object holds, to compare with: seeded content, or a file that is
 	// a copy of it (mapped: its pages count as resident memory of the load
 	// process). With neither, only the length is checked.
@@ -111,14 +107,6 @@ func (o *Object) span() int64 {
 		return o.Within
 	}
 	return o.Size
-}
-
-// windows are the parts of the object that ranges are drawn from.
-func (o *Object) windows() (starts []int64, length int64) {
-	if len(o.Windows) > 0 {
-		return o.Windows, o.Window
-	}
-	return []int64{0}, o.span()
 }
 
 const (
@@ -249,11 +237,6 @@ func (s *Spec) prepareObjects(bad func(string, ...any)) {
 		}
 		if s.Range > 0 && o.span() < s.Range {
 			bad("object %d: a range of %d bytes does not fit an object of %d bytes", i, s.Range, o.span())
-		}
-		for _, at := range o.Windows {
-			if at < 0 || o.Window < max(s.Range, 1) || at > o.span()-o.Window || s.Range == 0 {
-				bad("object %d: a window of %d bytes at %d is outside it, or too small for ranges of %d", i, o.Window, at, s.Range)
-			}
 		}
 		if o.Content != nil && o.Content.Size != o.Size {
 			bad("object %d: content of %d bytes for an object of %d bytes", i, o.Content.Size, o.Size)

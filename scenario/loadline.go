@@ -112,25 +112,6 @@ func (p Path) LoadLine(n int, q Request) float64 {
 	return math.Min(p.Rate, float64(n)*q.Size/cycle)
 }
 
-// LoadLine is the load line of n connections that fetch size bytes each over a link
-// of rate payload bytes per second and rtt seconds, without TLS; for who has no trial
-// of such a link. NaN: nothing is limited.
-func LoadLine(n int, size, rate, rtt float64, fresh bool) float64 {
-	return Path{Rate: rate, RTT: rtt}.LoadLine(n, Request{Size: size, Fresh: fresh})
-}
-
-// Waits is in how many round trips of the least time of a transfer of size bytes the
-// link of rate payload bytes per second and rtt seconds is not used: those before the
-// first byte, and on a fresh connection what the pauses of slow start leave empty. 0
-// where there is no round trip.
-func Waits(size, rate, rtt float64, fresh, tls bool) float64 {
-	if !(rtt > 0) || !(rate > 0) {
-		return 0
-	}
-	p := Path{Rate: rate, RTT: rtt}
-	return (p.Time(Request{Size: size, Fresh: fresh, TLS: tls}) - size/rate) / rtt
-}
-
 // RoundTrips counts the round trips before the first byte of an answer can
 // arrive: one for the request, one more for a fresh TCP connection, and one
 // more for a fresh TLS 1.3 session (RFC 8446, section 2).

@@ -41,27 +41,6 @@ func TestLoadLine(t *testing.T) {
 	}
 }
 
-// The pauses of slow start are round trips that follow one another, as the first are.
-func TestWaits(t *testing.T) {
-	for _, c := range []struct {
-		name            string
-		size, rate, rtt float64
-		fresh, tls      bool
-		want            float64
-	}{
-		{"kept", 1e6, 125e6, 0.08, false, true, 1},
-		{"fresh, in one window", 14_000, 125e6, 0.08, true, false, 2},
-		// 1 MB needs seven windows, and six pauses between them, less what is sent in them.
-		{"fresh", 1e6, 125e6, 0.08, true, false, 8 - 63*14_600/125e6/0.08},
-		{"fresh over TLS", 1e6, 125e6, 0.08, true, true, 8 - 62*14_600/125e6/0.08},
-		{"no way", 1e6, 125e6, 0, true, false, 0},
-	} {
-		if got := Waits(c.size, c.rate, c.rtt, c.fresh, c.tls); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s: %g, want %g", c.name, got, c.want)
-		}
-	}
-}
-
 // Slow start cannot make a transfer shorter, nor longer than a window at a time.
 func TestSlowStartIsBetweenItsBounds(t *testing.T) {
 	for _, p := range []Path{{12.5e6, 0.04}, {1e5, 0.2}, {1e9, 0.001}, {math.Inf(1), 0.1}, {1e6, 0}} {

@@ -3,6 +3,8 @@ package workload
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +17,16 @@ import (
 
 // Directory is the files of a directory tree, sorted by their paths.
 type Directory struct {
-	root     string
-	copies   int
-	manifest Manifest
-	left     []string
+	root   string
+	copies int
+	files  []file
+	left   []string
+}
+
+type file struct {
+	path     string // with slashes, below the root
+	size     int64  // bytes
+	modified int64  // Unix time in nanoseconds
 }
 
 // ReadDirectory lists the tree below root. Regular files belong to the set.
@@ -76,7 +84,7 @@ func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, er
 			bad.add(err)
 			return nil
 		}
-		d.manifest = append(d.manifest, Entry{name, info.Size(), info.ModTime().UnixNano()})
+		d.files = append(d.files, file{name, info.Size(), info.ModTime().UnixNano()})
 		return nil
 	})
 	if err != nil {
@@ -85,30 +93,26 @@ func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, er
 	if err := bad.err(); err != nil {
 		return nil, fmt.Errorf("data set %s: not all of it can be used:\n%w", root, err)
 	}
-	if len(d.manifest) == 0 {
+	if len(d.files) == 0 {
 		return nil, fmt.Errorf("data set %s has no regular file", root)
 	}
-	slices.SortFunc(d.manifest, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(d.files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return d, nil
 }
-
-// Manifest is what the set consists of, without its copies: to tell, in a later
-// session, that it has changed.
-func (d *Directory) Manifest() Manifest { return d.manifest }
 
 // Left are the paths of what was left out: links and special files.
 func (d *Directory) Left() []string { return d.left }
 
 // Len implements Set.
-func (d *Directory) Len() int { return len(d.manifest) * d.copies }
+func (d *Directory) Len() int { return len(d.files) * d.copies }
 
 // Object implements Set.
 func (d *Directory) Object(i int) Object {
-	e := d.manifest[i%len(d.manifest)]
+	e := d.files[i%len(d.files)]
 	if d.copies > 1 {
-		return Object{copyName(e.Path, i/len(d.manifest)), e.Size}
+		return Object{copyName(e.path, i/len(d.files)), e.size}
 	}
-	return Object{e.Path, e.Size}
+	return Object{e.path, e.size}
 }
 
 // ChangedError is a file that is no longer what it was when the data set was
@@ -123,10 +127,10 @@ func (e *ChangedError) Error() string {
 }
 
 func (d *Directory) open(i int) (*os.File, error) {
-	e := d.manifest[i%len(d.manifest)]
-	f, err := os.Open(filepath.Join(d.root, filepath.FromSlash(e.Path)))
+	e := d.files[i%len(d.files)]
+	f, err := os.Open(filepath.Join(d.root, filepath.FromSlash(e.path)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &ChangedError{e.Path, "it is gone"}
+		return nil, &ChangedError{e.path, "it is gone"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data set: %w", err)
@@ -135,10 +139,10 @@ func (d *Directory) open(i int) (*os.File, error) {
 	switch {
 	case err != nil:
 		err = fmt.Errorf("data set: %w", err)
-	case info.Size() != e.Size:
-		err = &ChangedError{e.Path, fmt.Sprintf("it had %d bytes and now has %d", e.Size, info.Size())}
-	case info.ModTime().UnixNano() != e.Modified:
-		err = &ChangedError{e.Path, "it was written at " + info.ModTime().UTC().Format("2006-01-02 15:04:05.999 UTC")}
+	case info.Size() != e.size:
+		err = &ChangedError{e.path, fmt.Sprintf("it had %d bytes and now has %d", e.size, info.Size())}
+	case info.ModTime().UnixNano() != e.modified:
+		err = &ChangedError{e.path, "it was written at " + info.ModTime().UTC().Format("2006-01-02 15:04:05.999 UTC")}
 	}
 	if err != nil {
 		f.Close()
@@ -184,4 +188,11 @@ func (d *Directory) Check(i int) (io.WriteCloser, error) {
 
 // Fingerprint implements Set: of paths, sizes and times of the last change.
 // Where the tree lies is not in it.
-func (d *Directory) Fingerprint() string { return d.manifest.fingerprint(d.copies) }
+func (d *Directory) Fingerprint() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "plimsoll directory set v1\ncopies %d\nplimsoll manifest 1\n", d.copies)
+	for _, f := range d.files {
+		fmt.Fprintf(h, "%d\t%d\t%q\n", f.size, f.modified, f.path)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -202,73 +201,6 @@ func TestDirectoryUnreadable(t *testing.T) {
 		}
 		if secret := d.Object(i).Name == "a/secret"; secret != errors.Is(err, fs.ErrPermission) || secret && !strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", d.Object(i).Name, err)
-		}
-	}
-}
-
-func TestManifest(t *testing.T) {
-	m := Manifest{{"a\nb", 5, -3}, {"a\"\t.txt", 0, 1_700_000_000_123_456_789}, {"ü/z", 1 << 40, 0}}
-	var b bytes.Buffer
-	if err := m.Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadManifest(&b)
-	if diff := cmp.Diff(m, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
-	}
-	path := filepath.Join(t.TempDir(), "manifest.zst")
-	if err := m.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
-	got, err = ReadManifestFile(path)
-	if diff := cmp.Diff(m, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, path, string(whole[:len(whole)-3]))
-	if got, err := ReadManifestFile(path); err == nil {
-		t.Errorf("a manifest cut short is read as %v", got)
-	}
-	for _, text := range []string{"", "plimsoll manifest 2\n", manifestHead + "\n5\t6\n", manifestHead + "\nx\t6\t\"a\"\n", manifestHead + "\n5\t6\ta\n"} {
-		if got, err := ReadManifest(strings.NewReader(text)); err == nil {
-			t.Errorf("%q is read as %v", text, got)
-		}
-	}
-}
-
-func TestManifestDiff(t *testing.T) {
-	m := Manifest{{"a", 1, 1}, {"b", 2, 2}, {"c", 3, 3}, {"d", 4, 4}}
-	for _, c := range []struct {
-		later Manifest
-		want  string
-	}{
-		{m, "no file added, removed or changed"},
-		{Manifest{{"a", 1, 1}, {"b", 2, 2}, {"c", 3, 3}, {"d", 4, 4}, {"e", 1, 1}}, "1 file added (first: e)"},
-		{Manifest{{"b", 2, 2}, {"c", 3, 3}, {"d", 4, 4}}, "1 file removed (first: a)"},
-		{Manifest{{"a", 1, 1}, {"b", 2, 9}, {"c", 4, 3}, {"d", 4, 4}}, "2 files changed (first: b); b has its 2 bytes, and was written at 1970-01-01T00:00:00.000000009Z, not 1970-01-01T00:00:00.000000002Z"},
-		{Manifest{{"0", 1, 1}, {"a", 1, 2}, {"b", 2, 2}, {"bb", 2, 2}, {"bc", 2, 2}, {"d", 5, 4}}, "3 files added, 1 removed, 2 changed (first: 0); a has its 1 bytes, and was written at 1970-01-01T00:00:00.000000002Z, not 1970-01-01T00:00:00.000000001Z"},
-		{Manifest{{"a", 1, 1}, {"b", 7, 2}, {"c", 3, 3}, {"d", 4, 4}}, "1 file changed (first: b); b has 7 bytes and had 2"},
-		{nil, "4 files removed (first: a)"},
-	} {
-		got := m.Diff(c.later)
-		if got.String() != c.want || got.None() != (len(c.want) == len("no file added, removed or changed") && strings.HasPrefix(c.want, "no file")) {
-			t.Errorf("%v: %q, want %q", c.later, got, c.want)
-		}
-	}
-}
-
-// Where only times differ, that is told, with the way back.
-func TestOnlyTimesDiffer(t *testing.T) {
-	m := Manifest{{"a", 1, 1}, {"b c", 2, 1_000_000_000}}
-	if c := m.Diff(Manifest{{"a", 1, 1}, {"b c", 2, 9}}); !c.OnlyTimes() || c.Touch() != `touch -d 1970-01-01T00:00:01Z "b c"` {
-		t.Errorf("%+v: %s", c, c.Touch())
-	}
-	for _, later := range []Manifest{m, {{"a", 1, 9}}, {{"a", 2, 9}, {"b c", 2, 9}}} {
-		if c := m.Diff(later); c.OnlyTimes() {
-			t.Errorf("%v: %+v", later, c)
 		}
 	}
 }

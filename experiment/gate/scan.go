@@ -20,14 +20,14 @@ type Error struct {
 
 // Error shows the expression with a mark under the place.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s, column %d: %s\n  %s\n  %s^", cmp.Or(e.What, "gate"), e.At, e.Msg, e.Rule, strings.Repeat(" ", e.At-1))
+	return fmt.Sprintf("%s, column %d: %s\n  %s\n  %s^", cmp.Or(e.What, "gate"), e.At, e.Msg, e.Rule, strings.Repeat(" ", max(0, e.At-1)))
 }
 
 // Hint is what to do.
 func (e *Error) Hint() string { return e.Fix }
 
-// Caught returns the error of a [Scanner.Fail]; it is deferred.
-func Caught(err *error) {
+// caught returns the error of [scanner.fail]; it is deferred.
+func caught(err *error) {
 	if r := recover(); r != nil {
 		e, is := r.(*Error)
 		if !is {
@@ -37,78 +37,82 @@ func Caught(err *error) {
 	}
 }
 
-// Token is a word, an operator or a quoted text, with its column from 1.
-type Token struct {
-	Text     string
-	At       int
-	Quoted   bool // it stood between quotes, which are not part of Text
-	Operator bool
+// token is a word, an operator or a quoted text, with its column from 1.
+type token struct {
+	text     string
+	at       int
+	quoted   bool // it stood between quotes, which are not part of text
+	operator bool
 }
 
-// Is reports whether t is a word or an operator of the language.
-func (t Token) Is(word string) bool { return t.Text == word && !t.Quoted }
+// is reports whether t is a word or an operator of the language.
+func (t token) is(word string) bool { return t.text == word && !t.quoted }
 
-// End reports whether there is no token any more.
-func (t Token) End() bool { return t.Is("") }
+// end reports whether there is no token any more.
+func (t token) end() bool { return t.is("") }
 
-// Scanner gives the tokens of an expression one by one.
-type Scanner struct {
+// scanner gives the tokens of an expression one by one.
+type scanner struct {
 	what, text string
-	tokens     []Token
+	tokens     []token
 }
 
-// Scan splits an expression into the words, operators and quoted texts that split finds.
-func Scan(what, text string, split *regexp.Regexp) *Scanner {
-	s := &Scanner{what: what, text: text}
+// split finds the words, operators and quoted texts of an expression.
+var split = regexp.MustCompile(`"[^"]*"?|'[^']*'?|[=!<>]=?|&&|\|\||[()\[\],*&|]|[^\s"'=!<>&|()\[\],*]+`)
+
+func scan(what, text string) *scanner {
+	s := &scanner{what: what, text: text}
 	column, from := 1, 0
 	for _, at := range split.FindAllStringIndex(text, -1) {
 		column, from = column+utf8.RuneCountInString(text[from:at[0]]), at[0]
-		t := Token{Text: text[at[0]:at[1]], At: column}
-		first := t.Text[:1]
-		t.Operator = strings.Contains("=!<>&|()[],*", first)
+		t := token{text: text[at[0]:at[1]], at: column}
+		first := t.text[:1]
+		t.operator = strings.Contains("=!<>&|()[],*", first)
 		if first == `"` || first == "'" {
-			body, closed := strings.CutSuffix(t.Text[1:], first)
+			body, closed := strings.CutSuffix(t.text[1:], first)
 			if !closed {
-				s.Fail(t, "", "the quoted text does not end")
+				s.fail(t, "", "the quoted text does not end")
 			}
-			t.Text, t.Quoted = body, true
+			t.text, t.quoted = body, true
 		}
 		s.tokens = append(s.tokens, t)
 	}
 	return s
 }
 
-// Peek is the next token; at the end an empty one behind the expression.
-func (s *Scanner) Peek() Token {
+// peek is the next token; at the end an empty one behind the expression.
+func (s *scanner) peek() token {
 	if len(s.tokens) == 0 {
-		return Token{At: utf8.RuneCountInString(s.text) + 1}
+		return token{at: utf8.RuneCountInString(s.text) + 1}
 	}
 	return s.tokens[0]
 }
 
-// Next takes the next token.
-func (s *Scanner) Next() Token {
-	t := s.Peek()
+// next takes the next token.
+func (s *scanner) next() token {
+	t := s.peek()
 	if len(s.tokens) > 0 {
 		s.tokens = s.tokens[1:]
 	}
 	return t
 }
 
-// Take takes the next token if it is this word.
-func (s *Scanner) Take(word string) bool {
-	if s.Peek().End() || !s.Peek().Is(word) {
-		return false
+// take takes the next token if it is one of these words.
+func (s *scanner) take(words ...string) bool {
+	for _, word := range words {
+		if t := s.peek(); !t.end() && t.is(word) {
+			s.next()
+			return true
+		}
 	}
-	s.Next()
-	return true
+	return false
 }
 
-// Fail ends the reading with a mistake at t.
-func (s *Scanner) Fail(t Token, fix, format string, args ...any) {
-	width := utf8.RuneCountInString(t.Text)
-	if t.Quoted {
+// fail ends the reading with a mistake at t.
+func (s *scanner) fail(t token, fix, format string, args ...any) {
+	width := utf8.RuneCountInString(t.text)
+	if t.quoted {
 		width += 2
 	}
-	panic(&Error{What: s.what, Rule: s.text, At: t.At, Width: max(1, width), Msg: fmt.Sprintf(format, args...), Fix: fix})
+	panic(&Error{What: s.what, Rule: s.text, At: t.at, Width: max(1, width), Msg: fmt.Sprintf(format, args...), Fix: fix})
 }

@@ -87,8 +87,8 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 // onTheirHosts run on the host whose files they write, or write what is the tool's own;
 // a prefix is enough.
 var onTheirHosts = []string{
-	"system/bittorrent/peer.go", "system/bittorrent/publish.go", "system/boxo/peer.go", "system/boxo/store.go",
-	"system/fanout/download.go", "system/fanout/peer.go", "system/fanout/serve.go", "system/static/serve.go",
+	"system/bittorrent/peer.go", "system/boxo/peer.go", "system/boxo/store.go",
+	"system/fanout/content.go", "system/fanout/peer.go", "system/static/serve.go",
 	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/chaincache/", "system/install/", "system/systemtest/",
 }
 

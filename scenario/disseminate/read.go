@@ -9,11 +9,9 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
-
-// view keeps what was read of each trial, for the tables.
-type view struct{ swarms map[*analysis.Trial]*swarm }
 
 // shares of the content at which the way to completion is reported, as in the study that
 // the scenario follows.
@@ -21,7 +19,6 @@ var shares = [...]float64{0.01, 0.05, 0.25, 0.50, 0.75, 0.95, 1}
 
 const (
 	leecherTime = "leecher_time"
-	leecherDisk = "leecher_disk"
 	verified    = "verified"
 	unfinished  = "unfinished" // a leecher's span
 )
@@ -41,7 +38,6 @@ func reachedKey(together bool, share float64) string {
 func metrics() []record.Metric {
 	all := []record.Metric{
 		{Key: leecherTime, Name: "time until a leecher has it", Unit: "s", Better: record.Lower, Help: "of each leecher, from its release to its last verified byte"},
-		{Key: leecherDisk, Name: "time until a leecher has it on disk", Unit: "s", Better: record.Lower, Help: "of each leecher, from its release"},
 		{Key: verified, Name: "verified content", Unit: "ratio", Better: record.Higher, Help: "of all leechers that were to finish, since the first release"}}
 	for i, s := range shares {
 		all = append(all, record.Metric{Key: reachedKey(true, s), Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s), Unit: "s", Better: record.Lower,
@@ -54,298 +50,198 @@ func metrics() []record.Metric {
 	return all
 }
 
-// swarm is what one trial recorded of its nodes. Times are seconds since the trial's
-// epoch, and ends of polls; NaN: it did not come to that.
-type swarm struct {
-	size     float64
-	release  float64 // the first leecher's
-	leechers []leecher
-	together [len(shares)]float64
-	progress []analysis.Point
-	nodes    []node
-	events   []record.Event
-}
-
+// leecher is what became of one. Times are nanoseconds since the trial's epoch, and ends of
+// polls; 0: it did not come to that.
 type leecher struct {
-	node                       int
-	release, first, done, disk float64
-	end                        float64 // when the outcome was decided
-	outcome                    record.Outcome
-	class                      string
-	got                        float64 // bytes verified at the end
-	reached                    [len(shares)]float64
-}
-
-// node is what a node used in a trial. NaN: not known.
-type node struct {
-	at                       int
-	name                     string
-	seeder                   bool
-	received, sent, cpu, rss float64
-}
-
-// read is what a trial's operations, marks, details and events say of its nodes. An
-// operation is a leecher's fetch.
-func (v *view) read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
-	if t.State != record.Done {
-		return analysis.Facts{}, nil
-	}
-	s := &swarm{release: math.Inf(1), nodes: nodesOf(t.Details)}
-	for op, err := range facts.Ops(t.ID) {
-		if err != nil {
-			return analysis.Facts{}, err
-		}
-		l := leecherOf(op)
-		s.leechers = append(s.leechers, l)
-		s.size, s.release = max(s.size, float64(op.Length)), min(s.release, l.release)
-	}
-	if len(s.leechers) == 0 {
-		return analysis.Facts{}, nil // of a damaged directory, or none was released
-	}
-	slices.SortStableFunc(s.leechers, func(a, b leecher) int { return cmp.Compare(a.node, b.node) })
-	for e, err := range facts.EventsOf(t.ID) {
-		if err != nil {
-			return analysis.Facts{}, err
-		}
-		if e.Kind == "fault" || e.Kind == "node" {
-			s.events = append(s.events, e)
-		}
-	}
-	var marks []record.Mark
-	for m, err := range facts.Marks(t.ID) {
-		if err != nil {
-			return analysis.Facts{}, err
-		}
-		marks = append(marks, m)
-	}
-	s.follow(marks)
-	v.swarms[t] = s
-	out := s.facts(t)
-	s.progress = nil // the tables need none of it, and there is a point for every poll
-	return out, nil
-}
-
-func leecherOf(op record.Op) leecher {
-	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
-	nan := math.NaN()
-	l := leecher{node: int(op.Worker), release: seconds(op.Intended), first: nan, done: nan, disk: nan, end: seconds(op.LastByte),
-		outcome: op.Outcome, class: op.Class, got: float64(op.Bytes)}
-	for i := range l.reached {
-		l.reached[i] = nan
-	}
-	if op.FirstByte > 0 {
-		l.first = seconds(op.FirstByte)
-	}
-	if op.Outcome == record.OK {
-		l.done, l.reached[len(shares)-1] = l.end, l.end
-	}
-	return l
-}
-
-// nodesOf takes the nodes of a trial from its details: one of each kind per node. What
-// is not known is negative, and so is a node that took no part.
-func nodesOf(details []record.Detail) []node {
-	values := map[string][]record.Detail{}
-	for _, d := range details {
-		values[d.Kind] = append(values[d.Kind], d)
-	}
-	at := func(kind string, i int) float64 {
-		if i < len(values[kind]) && values[kind][i].Value >= 0 {
-			return values[kind][i].Value
-		}
-		return math.NaN()
-	}
-	var all []node
-	for i, d := range values[record.DetailSeeder] {
-		if d.Value >= 0 {
-			all = append(all, node{i, d.Name, d.Value == 1, at(record.DetailLinkReceived, i), at(record.DetailLinkSent, i),
-				at(record.DetailNodeCPU, i), at(record.DetailNodeRSS, i)})
-		}
-	}
-	return all
-}
-
-// follow reads from the marks how far each leecher was when.
-func (s *swarm) follow(marks []record.Mark) {
-	at := map[int]*leecher{}
-	all := 0.0
-	for i := range s.leechers {
-		l := &s.leechers[i]
-		at[l.node] = l
-		if wanted(l.outcome) {
-			all += s.size
-		}
-	}
-	for i := range s.together {
-		s.together[i] = math.NaN()
-	}
-	// A leecher is polled once more after its outcome was decided: what that poll saw
-	// came after its end.
-	marks = slices.DeleteFunc(marks, func(m record.Mark) bool {
-		l := at[m.Node]
-		return l == nil || l.outcome != record.OK && m.End.Seconds() > l.end+1e-9
-	})
-	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
-	have, total := map[int]float64{}, 0.0
-	for _, m := range marks {
-		l, got, now := at[m.Node], min(float64(m.Verified), s.size), m.End.Seconds()
-		switch {
-		case got < s.size: // all that was there before is lost
-			l.disk = math.NaN()
-		case l.outcome == record.OK && math.IsNaN(l.disk) && m.Complete && (m.Written < 0 || float64(m.Written) >= s.size):
-			l.disk = now
-		}
-		if l.outcome == record.WrongBytes { // such content was never there
-			continue
-		}
-		for i, x := range shares[:len(shares)-1] {
-			if math.IsNaN(l.reached[i]) && got >= x*s.size && got > 0 {
-				l.reached[i] = now
-			}
-		}
-		if !wanted(l.outcome) || got == have[m.Node] {
-			continue
-		}
-		total += got - have[m.Node]
-		have[m.Node] = got
-		s.progress = append(s.progress, analysis.Point{At: now - s.release, Value: total / all, Lo: math.NaN(), Hi: math.NaN()})
-		for i, x := range shares {
-			if math.IsNaN(s.together[i]) && total >= x*all {
-				s.together[i] = now
-			}
-		}
-	}
-	if last := s.last(); len(marks) == 0 || math.IsNaN(s.together[len(shares)-1]) && !math.IsNaN(last) {
-		s.together[len(shares)-1] = last
-	}
-}
-
-// last is when the last of the leechers that were wanted had everything; NaN: one never
-// had.
-func (s *swarm) last() float64 {
-	last := math.Inf(-1)
-	for _, l := range s.leechers {
-		if wanted(l.outcome) {
-			last = max(last, l.done) // NaN if one of them is
-		}
-	}
-	if math.IsInf(last, -1) {
-		return math.NaN()
-	}
-	return last
-}
-
-// median is the time in which half of the leechers came to a moment, +Inf when they did
-// not. Who failed never would have; who was cut off is known to have taken longer than
-// it was watched.
-func (s *swarm) median(share int) float64 {
-	var all []stats.Lifetime
-	for _, l := range s.leechers {
-		x := stats.Lifetime{Time: l.end - l.release}
-		if at := l.reached[share]; !math.IsNaN(at) {
-			x = stats.Lifetime{Time: at - l.release, Happened: true}
-		} else if l.outcome.ServerFailure() {
-			x.Time = math.Inf(1)
-		}
-		all = append(all, x)
-	}
-	return stats.ProductLimit(all, 0.5)
+	leecherOp
+	name    string
+	have    float64 // bytes, by the mark that was read last
+	reached [len(shares) - 1]int64
 }
 
 // mostPoints is how many points of a trial are drawn.
 const mostPoints = 200
 
-func (s *swarm) facts(t *analysis.Trial) analysis.Facts {
-	out := analysis.Facts{Metrics: metrics()}
-	row := func(entity, metric string, v float64) {
-		r := analysis.Row{Trial: t, Entity: entity, Metric: metric, Value: v}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+// read is what a trial's operations, marks, details and events say of its nodes.
+func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
+	if t.State != record.Done {
+		return out, nil
+	}
+	in := scenario.Measured{Load: scenario.Load{Details: t.Details}}
+	in.Ops = scenario.Sound(facts.Ops(t.ID), &err)
+	ops := leecherOps(&in)
+	var marks []record.Mark
+	for m := range scenario.Sound(facts.Marks(t.ID), &err) {
+		marks = append(marks, m)
+	}
+	if err != nil || len(ops) == 0 { // of a damaged directory, or none was released
+		return out, err
+	}
+	release, nodes := ops[0].fetch.Intended, map[int]*leecher{}
+	names := nodeNames(t.Details)
+	var all []*leecher
+	for _, o := range ops {
+		l := &leecher{leecherOp: o, name: cmp.Or(names[o.place], fmt.Sprintf("node %02d", o.place+1))}
+		all, nodes[o.place], release = append(all, l), l, min(release, o.fetch.Intended)
+	}
+	out.Metrics = metrics()
+	row := func(entity, metric string, seconds float64) {
+		r := analysis.Row{Trial: t, Entity: entity, Metric: metric, Value: seconds}
+		if math.IsNaN(seconds) || math.IsInf(seconds, 0) {
 			r.Value, r.Censored = math.Inf(1), true
 		}
 		out.Rows = append(out.Rows, r)
 	}
+	together, progress := follow(marks, nodes, release)
 	for i, x := range shares {
-		row("", reachedKey(true, x), s.together[i]-s.release)
-		if i < len(shares)-1 {
-			row("", reachedKey(false, x), s.median(i))
-		}
-	}
-	names := map[int]string{}
-	for _, n := range s.nodes {
-		names[n.at] = n.name
-	}
-	span := func(l leecher, kind string, from, to float64, note string) {
-		if to > from {
-			out.Spans = append(out.Spans, analysis.Span{Trial: t, Entity: names[l.node], Kind: kind, From: from - s.release, To: to - s.release, Note: note,
-				Failed: kind == unfinished})
-		}
-	}
-	for _, l := range s.leechers {
-		if names[l.node] == "" {
-			names[l.node] = fmt.Sprintf("node %02d", l.node+1)
-		}
-		if wanted(l.outcome) {
-			row(names[l.node], leecherTime, l.done-l.release)
-			row(names[l.node], leecherDisk, l.disk-l.release)
-		}
-		first, ended := l.first, l.outcome.String()
-		if l.class != "" {
-			ended += ": " + l.class
-		}
-		if math.IsNaN(first) {
-			if first = l.end; !math.IsNaN(l.done) {
-				first = l.release
-			}
-		}
-		span(l, "waiting", l.release, first, "")
-		if math.IsNaN(l.done) {
-			span(l, unfinished, first, l.end, fmt.Sprintf("%.0f %% of the content, then %s", 100*l.got/s.size, ended))
-			out.Spans = append(out.Spans, analysis.Span{Trial: t, Entity: names[l.node], Kind: "end", From: l.end - s.release, To: l.end - s.release, Note: ended})
+		row("", reachedKey(true, x), together[i])
+		if i == len(shares)-1 {
 			continue
 		}
-		span(l, "fetching", first, l.done, "")
-		span(l, "writing to disk", l.done, l.disk, "")
-	}
-	out.Spans = append(out.Spans, s.happened(t)...)
-	every := len(s.progress)/mostPoints + 1
-	series := analysis.Series{Trial: t, Metric: verified}
-	for i, p := range s.progress {
-		if i%every == 0 || i == len(s.progress)-1 {
-			series.Points = append(series.Points, p)
+		var lifetimes []stats.Lifetime
+		for _, l := range all {
+			lifetimes = append(lifetimes, lifetime(l.fetch, l.reached[i]))
 		}
+		row("", reachedKey(false, x), stats.ProductLimit(lifetimes, 0.5))
 	}
-	if len(series.Points) > 0 {
-		out.Series = []analysis.Series{series}
+	for _, l := range all {
+		if wanted(l.fetch.Outcome) {
+			took := math.NaN()
+			if done := hadAll(l.fetch); done > 0 {
+				took = float64(done-l.fetch.Intended) / 1e9
+			}
+			row(l.name, leecherTime, took)
+		}
+		out.Spans = append(out.Spans, l.life(t, release)...)
 	}
-	return out
+	var events []record.Event
+	for e := range scenario.Sound(facts.EventsOf(t.ID), &err) {
+		events = append(events, e)
+	}
+	out.Spans = append(out.Spans, happened(t, events, names, release)...)
+	if len(progress) > 0 {
+		out.Series = []analysis.Series{{Trial: t, Metric: verified, Points: analysis.Thin(progress, mostPoints)}}
+	}
+	return out, err
 }
 
-// happened are the faults, of all nodes, and what happened to single ones.
-func (s *swarm) happened(t *analysis.Trial) []analysis.Span {
-	var all []analysis.Span
-	for _, e := range s.events {
-		at := e.At.Sub(t.Epoch).Seconds() - s.release
-		x := analysis.Span{Trial: t, Kind: e.Kind, From: at, To: at, Note: e.What}
+// nodeNames are those of the nodes that took part, by place.
+func nodeNames(details []record.Detail) map[int]string {
+	names := map[int]string{}
+	for _, d := range details {
+		if d.Kind == record.DetailSeeder {
+			names[len(names)] = d.Name
+		}
+	}
+	return names
+}
+
+// follow reads from the marks when each leecher came to each share, and how long all that
+// were to finish took together, in seconds since the release; NaN: they did not.
+func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64, progress []analysis.Point) {
+	wants, total, last := 0.0, 0.0, math.Inf(-1)
+	for _, l := range nodes {
+		if !wanted(l.fetch.Outcome) {
+			continue
+		}
+		wants += float64(l.fetch.Length)
+		if done := hadAll(l.fetch); done > 0 {
+			last = max(last, float64(done-release)/1e9)
+		} else {
+			last = math.NaN()
+		}
+	}
+	for i := range together {
+		together[i] = math.NaN()
+	}
+	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
+	for _, m := range marks {
+		l := nodes[m.Node]
+		// A leecher is polled once more after its outcome was decided: what that poll saw
+		// came after its end. Wrong content was never there.
+		if l == nil || l.fetch.Outcome != record.OK && m.End.Nanoseconds() > l.fetch.LastByte || l.fetch.Outcome == record.WrongBytes {
+			continue
+		}
+		size := float64(l.fetch.Length)
+		got := min(float64(m.Verified), size)
+		for i := range l.reached {
+			if l.reached[i] == 0 && got >= shares[i]*size && got > 0 {
+				l.reached[i] = m.End.Nanoseconds()
+			}
+		}
+		if !wanted(l.fetch.Outcome) || got == l.have {
+			continue
+		}
+		total, l.have = total+got-l.have, got
+		at := float64(m.End.Nanoseconds()-release) / 1e9
+		progress = append(progress, analysis.Point{At: at, Value: total / wants, Lo: math.NaN(), Hi: math.NaN()})
+		for i, x := range shares {
+			if math.IsNaN(together[i]) && total >= x*wants {
+				together[i] = at
+			}
+		}
+	}
+	if all := &together[len(shares)-1]; math.IsNaN(*all) && !math.IsInf(last, 0) {
+		*all = last
+	}
+	return together, progress
+}
+
+// life is what a leecher did from its release on.
+func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span) {
+	op := l.fetch
+	span := func(kind string, from, to int64, note string) {
+		if to > from || kind == "end" {
+			spans = append(spans, analysis.Span{Trial: t, Entity: l.name, Kind: kind, From: float64(from-release) / 1e9, To: float64(to-release) / 1e9,
+				Note: note, Failed: kind == unfinished})
+		}
+	}
+	first := op.FirstByte
+	if first == 0 && op.Outcome == record.OK {
+		first = op.Intended
+	} else if first == 0 {
+		first = op.LastByte
+	}
+	span("waiting", op.Intended, first, "")
+	if op.Outcome == record.OK {
+		span("fetching", first, op.LastByte, "")
+		if l.disk.Outcome == record.OK {
+			span("writing to disk", op.LastByte, l.disk.LastByte, "")
+		}
+		return spans
+	}
+	ended := op.Outcome.String()
+	if op.Class != "" {
+		ended += ": " + op.Class
+	}
+	span(unfinished, first, op.LastByte, fmt.Sprintf("%.0f %% of the content, then %s", 100*float64(op.Bytes)/float64(op.Length), ended))
+	span("end", op.LastByte, op.LastByte, ended)
+	return spans
+}
+
+// happened are the faults, of all nodes, and what happened to single ones, whose name
+// begins the detail.
+func happened(t *analysis.Trial, events []record.Event, names map[int]string, release int64) (spans []analysis.Span) {
+	at := func(e record.Event) float64 { return e.At.Sub(t.Epoch).Seconds() - float64(release)/1e9 }
+	for i, e := range events {
+		if e.Kind != "fault" && e.Kind != "node" {
+			continue
+		}
+		x := analysis.Span{Trial: t, Kind: e.Kind, From: at(e), To: at(e), Note: e.What}
 		if e.Detail != "" {
 			x.Note += " (" + e.Detail + ")"
 		}
 		what, begins := strings.CutSuffix(e.What, " begins")
-		switch {
-		case e.Kind == "node":
-			words := strings.FieldsFunc(e.What+" "+e.Detail, func(c rune) bool { return strings.ContainsRune(" ,;:()", c) })
-			for _, n := range s.nodes {
-				if n.name != "" && slices.Contains(words, n.name) {
-					x.Entity = n.name
-				}
-			}
-		case begins:
-			for _, later := range s.events {
-				if later.Kind == e.Kind && later.What == what+" ends" && later.Detail == e.Detail && later.At.After(e.At) && x.To == x.From {
-					x.To = later.At.Add(later.Took).Sub(t.Epoch).Seconds() - s.release
-				}
+		end := slices.IndexFunc(events[i:], func(x record.Event) bool { return begins && x.What == what+" ends" && x.Detail == e.Detail })
+		if end > 0 {
+			x.To = at(events[i+end]) + events[i+end].Took.Seconds()
+		}
+		for _, name := range names {
+			if node, _, _ := strings.Cut(e.Detail, ":"); e.Kind == "node" && node == name {
+				x.Entity = name
 			}
 		}
-		all = append(all, x)
+		spans = append(spans, x)
 	}
-	return all
+	return spans
 }

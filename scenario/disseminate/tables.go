@@ -10,158 +10,82 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// tables are how leechers ended, faults and recovery, the way to completion, and traffic.
-func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
-	var all []analysis.Table
-	for _, t := range []analysis.Table{v.endTable(f), v.faultTable(f), completionTable(f), v.nodeTable(f)} {
-		if len(t.Rows) > 0 {
-			all = append(all, t)
-		}
-	}
-	return all, nil
+// tables are faults and recovery, the way to completion, and what nodes used.
+func tables(f *analysis.Frame) ([]analysis.Table, error) {
+	all := []analysis.Table{faultTable(f), completionTable(f), nodeTable(f)}
+	return slices.DeleteFunc(all, func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
 }
 
-// of are the swarms of a cell's valid trials.
-func (v *view) of(f *analysis.Frame, c *analysis.Cell) (trials []*analysis.Trial, all []*swarm) {
-	for _, t := range f.ValidTrials(c) {
-		if s := v.swarms[t]; s != nil {
-			trials, all = append(trials, t), append(all, s)
-		}
-	}
-	return trials, all
+// cellRow begins a row about a cell.
+func cellRow(f *analysis.Frame, c *analysis.Cell, more ...analysis.Value) []analysis.Value {
+	return append([]analysis.Value{analysis.Text(c.System), analysis.Text(f.Layout.Where(c))}, more...)
 }
 
-// ended counts the leechers of a cell with an outcome, with their reasons and the least
-// and the largest share of the content that they had.
-func (v *view) ended(f *analysis.Frame, c *analysis.Cell, o record.Outcome) (p analysis.Proportion, note string) {
-	var parts []stats.Count
-	classes := map[string]int64{}
-	least, most := math.Inf(1), math.Inf(-1)
-	_, swarms := v.of(f, c)
-	for _, s := range swarms {
-		var n stats.Count
-		for _, l := range s.leechers {
-			if wanted(l.outcome) || !wanted(o) {
-				n.N++
-			}
-			if l.outcome == o {
-				n.K++
-				least, most = min(least, l.got/s.size), max(most, l.got/s.size)
-				if l.class != "" {
-					classes[l.class]++
-				}
-			}
-		}
-		parts = append(parts, n)
-	}
-	if p = analysis.Share(parts, true, analysis.Confidence); p.OK == 0 {
-		return p, ""
-	}
-	var notes []string
-	for _, k := range slices.Sorted(maps.Keys(classes)) {
-		notes = append(notes, fmt.Sprintf("%s ×%d", k, classes[k]))
-	}
-	if o != record.WrongBytes {
-		had := words.Percent(least)
-		if upTo := words.Percent(most); upTo != had {
-			had += " to " + upTo
-		}
-		notes = append(notes, had+" of the content")
-	}
-	return p, strings.Join(notes, ", ")
+// head is that of a table about cells.
+func head(more ...analysis.TableColumn) []analysis.TableColumn {
+	return append([]analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cell"}}, more...)
 }
 
-func (v *view) endTable(f *analysis.Frame) analysis.Table {
-	t := analysis.Table{ID: "ends", Title: "Leechers that did not finish",
-		Caption: "Shares of the leechers of valid trials, with intervals over trials. Cancelled leechers were taken away on purpose and are in no other share.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cell"}, {Key: "outcome", Name: "outcome"},
-			{Key: "n", Name: "leechers", Unit: "1"}, {Key: "of", Name: "of", Unit: "1"}, {Key: "share", Name: "share", Unit: "ratio"}, {Key: "why", Name: "why"}}}
-	for _, c := range f.Cells {
-		for _, o := range record.Outcomes() {
-			p, why := v.ended(f, c, o)
-			if o == record.OK || p.OK == 0 {
-				continue
-			}
-			share := analysis.Value{Number: p.Value, Lo: p.Lo, Hi: p.Hi}
-			if wanted(o) {
-				share.Tone = analysis.Bad
-			}
-			t.Rows = append(t.Rows, []analysis.Value{analysis.Text(c.System), analysis.Text(f.Layout.Where(c)), analysis.Text(o.String()),
-				analysis.Number(float64(p.OK)), analysis.Number(float64(p.Of)), share, analysis.Text(why)})
-		}
+// summary is a metric of a cell as an entry.
+func summary(c *analysis.Cell, metric string) analysis.Value {
+	if s, ok := c.Metrics[metric]; ok {
+		return analysis.Value{Number: s.Median, Lo: s.Lo, Hi: s.Hi}
 	}
-	return t
+	return analysis.Text("")
 }
 
-func (v *view) unfinished(r *analysis.Result) []analysis.Case {
+func leechersUnfinished(r *analysis.Result) []analysis.Case {
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		x.N, x.Of = c.Success.Of-c.Success.OK, c.Success.Of
 		var why []string
 		for _, o := range record.Outcomes() {
-			if p, note := v.ended(r.Frame, c, o); p.OK > 0 && o != record.OK && wanted(o) {
-				why = append(why, o.String()+": "+note)
+			if n := c.Outcomes[o.String()]; n > 0 && o != record.OK && wanted(o) {
+				why = append(why, fmt.Sprintf("%s ×%d", o, n))
+			}
+		}
+		for _, class := range slices.Sorted(maps.Keys(c.Classes)) {
+			if class != nodes.ClassCrashed && class != nodes.ClassCut {
+				why = append(why, fmt.Sprintf("%s ×%d", class, c.Classes[class]))
 			}
 		}
 		if faulty(c) {
 			why = append(why, "with faults")
 		}
-		x.Text = strings.Join(why, "; ")
+		x.Text = strings.Join(why, ", ")
 		return x.N > 0
 	})
 }
 
-func faulty(c *analysis.Cell) bool {
-	return len(c.Plan.Disseminate.Faults) > 0
-}
+func faulty(c *analysis.Cell) bool { return len(c.Plan.Disseminate.Faults) > 0 }
 
-// faultCount is in how many of a cell's valid trials a fault came, and was undone before
-// the load was over.
-type faultCount struct {
-	fault                string
-	trials, came, undone int
-	ends                 bool // it is to be undone
-}
-
-func (v *view) faults(f *analysis.Frame, c *analysis.Cell) []faultCount {
-	_, swarms := v.of(f, c)
-	var all []faultCount
-	for _, fault := range c.Plan.Disseminate.Faults {
-		q := faultCount{fault: fault.String(), trials: len(swarms), ends: fault.For > 0}
-		for _, s := range swarms {
-			has := func(what string) bool {
-				return slices.ContainsFunc(s.events, func(e record.Event) bool {
-					return e.Kind == "fault" && e.What == string(fault.Kind())+what && strings.HasPrefix(e.Detail, q.fault+": ")
-				})
-			}
-			if has(" begins") {
-				q.came++
-			}
-			if has(" ends") {
-				q.undone++
-			}
-		}
-		all = append(all, q)
-	}
-	return all
-}
-
-func (v *view) partialFaults(r *analysis.Result) []analysis.Case {
-	var all []analysis.Case
+// partialFaults are faults that did not come, or were not undone, in every valid trial.
+func partialFaults(r *analysis.Result) (all []analysis.Case) {
 	for _, c := range r.Cells {
-		for _, q := range v.faults(r.Frame, c) {
-			x := analysis.Case{System: c.System, Name: r.Frame.Layout.Name(c), Of: int64(q.trials)}
-			switch {
-			case q.came < q.trials:
-				x.N, x.Text = int64(q.came), q.fault+" came"
-			case q.ends && q.undone < q.trials:
-				x.N, x.Text = int64(q.undone), q.fault+" was undone before the end"
-			default:
-				continue
+		trials := r.Frame.ValidTrials(c)
+		for _, fault := range c.Plan.Disseminate.Faults {
+			// in is how many trials have an event of the fault.
+			in := func(what string) (n int64) {
+				for _, t := range trials {
+					if slices.ContainsFunc(r.Frame.Events, func(e record.Event) bool {
+						return e.Trial == t.ID && e.Kind == "fault" && e.What == string(fault.Kind())+what && strings.HasPrefix(e.Detail, fault.String()+": ")
+					}) {
+						n++
+					}
+				}
+				return n
 			}
-			all = append(all, x)
+			x := analysis.Case{System: c.System, Name: r.Frame.Layout.Name(c), Of: int64(len(trials)), N: in(" begins"), Text: fault.String() + " came"}
+			if x.N == x.Of && fault.For > 0 {
+				x.N, x.Text = in(" ends"), fault.String()+" was undone before the end"
+			}
+			if x.N < x.Of {
+				all = append(all, x)
+			}
 		}
 	}
 	return all
@@ -179,65 +103,39 @@ func slowRecovery(r *analysis.Result) []analysis.Case {
 	})
 }
 
-func (v *view) faultTable(f *analysis.Frame) analysis.Table {
+func faultTable(f *analysis.Frame) analysis.Table {
 	t := analysis.Table{ID: "faults", Title: "Faults and recovery",
 		Caption: "An outage lasts from a fault's beginning until its nodes are ready or the links as before; recovery is the time from then to the next verified byte. Ratios are to the same cell without faults.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cell"}, {Key: "fault", Name: "fault"},
-			{Key: "trials", Name: "trials", Unit: "1"}, {Key: "came", Name: "came", Unit: "1"}, {Key: "undone", Name: "undone", Unit: "1"},
-			{Key: "outage", Name: "outage", Unit: "s"}, {Key: "recovery", Name: "recovery", Unit: "s"}, {Key: "recovered", Name: "recovered", Unit: "ratio"},
-			{Key: "median", Name: "half of them, × without faults", Unit: "×"}, {Key: "last", Name: "the last, × without faults", Unit: "×"}}}
-	for _, c := range f.Cells {
-		for _, q := range v.faults(f, c) {
-			undone := analysis.Text("")
-			if q.ends {
-				undone = analysis.Number(float64(q.undone))
-			}
-			t.Rows = append(t.Rows, []analysis.Value{analysis.Text(c.System), analysis.Text(f.Layout.Where(c)), analysis.Text(q.fault),
-				analysis.Number(float64(q.trials)), analysis.Number(float64(q.came)), undone, summary(c, "outage"), summary(c, "recovery"),
-				summary(c, "recovered"), withoutFaults(f, c, "time_median"), withoutFaults(f, c, "time_last")})
-		}
-	}
-	return t
-}
-
-// summary is a metric of a cell as an entry.
-func summary(c *analysis.Cell, metric string) analysis.Value {
-	if s, ok := c.Metrics[metric]; ok {
-		return analysis.Value{Number: s.Median, Lo: s.Lo, Hi: s.Hi}
-	}
-	return analysis.Text("")
-}
-
-// withoutFaults is a time divided by that of the same cell without faults, within blocks;
-// none where a trial of either never came to it.
-func withoutFaults(f *analysis.Frame, c *analysis.Cell, metric string) analysis.Value {
+		Head: head(analysis.TableColumn{Key: "outage", Name: "outage", Unit: "s"}, analysis.TableColumn{Key: "recovery", Name: "recovery", Unit: "s"},
+			analysis.TableColumn{Key: "recovered", Name: "recovered", Unit: "ratio"},
+			analysis.TableColumn{Key: "median", Name: "half of them, × without faults", Unit: "×"},
+			analysis.TableColumn{Key: "last", Name: "the last, × without faults", Unit: "×"})}
 	rest := func(c *analysis.Cell) []analysis.Factor {
 		return slices.DeleteFunc(slices.Clone(c.Factors), func(x analysis.Factor) bool { return x.Path == "disseminate.faults" })
 	}
-	for _, calm := range f.Cells {
-		a, b := c.Metrics[metric], calm.Metrics[metric]
-		if faulty(calm) || calm.System != c.System || !slices.Equal(rest(calm), rest(c)) || a.Censored+b.Censored > 0 {
+	for _, c := range f.Cells {
+		if !faulty(c) {
 			continue
 		}
-		var logs []float64
-		for i, block := range a.Blocks {
-			if j := slices.Index(b.Blocks, block); j >= 0 && a.Values[i] > 0 && b.Values[j] > 0 {
-				logs = append(logs, math.Log(a.Values[i]/b.Values[j]))
+		row := cellRow(f, c, summary(c, "outage"), summary(c, "recovery"), summary(c, "recovered"))
+		calm := slices.IndexFunc(f.Cells, func(x *analysis.Cell) bool { return !faulty(x) && slices.Equal(rest(x), rest(c)) })
+		for _, metric := range []string{"time_median", "time_last"} {
+			ratio := analysis.Text("")
+			if calm >= 0 {
+				ratio = f.RatioTo(metric, c, f.Cells[calm])
 			}
+			row = append(row, ratio)
 		}
-		if len(logs) > 0 {
-			i, _ := stats.PairedRatio(logs, analysis.Confidence)
-			return analysis.Estimate(i)
-		}
+		t.Rows = append(t.Rows, row)
 	}
-	return analysis.Text("")
+	return t
 }
 
 // completionTable is the time to each share of the content.
 func completionTable(f *analysis.Frame) analysis.Table {
 	t := analysis.Table{ID: "completion", Title: "The way to completion",
 		Caption: "Time until a share of the content is verified, medians over trials: for the median leecher since its release, and for all together since the first release. Never counts as longer than any time.",
-		Head:    []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cell"}, {Key: "of", Name: "of"}}}
+		Head:    head(analysis.TableColumn{Key: "of", Name: "of"})}
 	for _, s := range shares {
 		t.Head = append(t.Head, analysis.TableColumn{Key: fmt.Sprintf("at_%.0f", 100*s), Name: words.Percent(s), Unit: "s"})
 	}
@@ -245,17 +143,16 @@ func completionTable(f *analysis.Frame) analysis.Table {
 		if c.Valid == 0 {
 			continue
 		}
-		for _, together := range []bool{false, true} {
-			row := []analysis.Value{analysis.Text(c.System), analysis.Text(f.Layout.Where(c)), analysis.Text(map[bool]string{false: "a leecher", true: "all together"}[together])}
+		for _, of := range []string{"a leecher", "all together"} {
+			row := cellRow(f, c, analysis.Text(of))
 			for _, s := range shares {
-				v := summary(c, reachedKey(together, s))
-				for _, r := range f.Of(c, reachedKey(together, s)) {
-					if r.Censored {
-						v.Tone = analysis.Warn
+				key := reachedKey(of == "all together", s)
+				v := summary(c, key)
+				if slices.ContainsFunc(f.Of(c, key), func(r analysis.Row) bool { return r.Censored }) {
+					v.Tone = analysis.Warn
+					if !v.Number.Known() {
+						v.Text = "never"
 					}
-				}
-				if v.Tone == analysis.Warn && !v.Number.Known() {
-					v.Text = "never"
 				}
 				row = append(row, v)
 			}
@@ -267,39 +164,40 @@ func completionTable(f *analysis.Frame) analysis.Table {
 
 // nodeTable is what nodes of each kind used: medians over trials of the median over the
 // kind's nodes.
-func (v *view) nodeTable(f *analysis.Frame) analysis.Table {
+func nodeTable(f *analysis.Frame) analysis.Table {
 	t := analysis.Table{ID: "nodes", Title: "What nodes used", Folded: true,
 		Caption: "Medians over trials of the median node; traffic of its link for each byte of content, headers included.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cell"}, {Key: "kind", Name: "kind"}, {Key: "nodes", Name: "nodes", Unit: "1"},
-			{Key: "received", Name: "received", Unit: "×"}, {Key: "sent", Name: "sent", Unit: "×"}, {Key: "sent_most", Name: "sent, the busiest", Unit: "×"},
-			{Key: "cpu", Name: "CPU", Unit: "s"}, {Key: "rss", Name: "memory", Unit: "B"}, {Key: "rss_most", Name: "memory, the largest", Unit: "B"}}}
-	fields := []func(n node, size float64) float64{
-		func(n node, size float64) float64 { return n.received / size }, func(n node, size float64) float64 { return n.sent / size },
-		func(n node, _ float64) float64 { return n.cpu }, func(n node, _ float64) float64 { return n.rss }}
+		Head: head(analysis.TableColumn{Key: "kind", Name: "kind"}, analysis.TableColumn{Key: "nodes", Name: "nodes", Unit: "1"},
+			analysis.TableColumn{Key: "received", Name: "received", Unit: "×"}, analysis.TableColumn{Key: "sent", Name: "sent", Unit: "×"},
+			analysis.TableColumn{Key: "sent_most", Name: "sent, the busiest", Unit: "×"}, analysis.TableColumn{Key: "cpu", Name: "CPU", Unit: "s"},
+			analysis.TableColumn{Key: "rss", Name: "memory", Unit: "B"}, analysis.TableColumn{Key: "rss_most", Name: "memory, the largest", Unit: "B"})}
 	for _, c := range f.Cells {
-		_, swarms := v.of(f, c)
 		for _, kind := range []string{"seeder", "leecher"} {
-			middle, most := make([][]float64, len(fields)), make([][]float64, len(fields))
-			nodes := 0
-			for _, s := range swarms {
-				for i, field := range fields {
+			role := map[string]float64{"seeder": 1}[kind]
+			middle, most, n := map[string][]float64{}, map[string][]float64{}, 0
+			for _, trial := range f.ValidTrials(c) {
+				in := scenario.Measured{Load: scenario.Load{Details: trial.Details}}
+				roles := in.EachDetail(record.DetailSeeder)
+				for _, detail := range []string{record.DetailLinkReceived, record.DetailLinkSent, record.DetailNodeCPU, record.DetailNodeRSS} {
 					var xs []float64
-					for _, n := range s.nodes {
-						if x := field(n, s.size); n.seeder == (kind == "seeder") && !math.IsNaN(x) && !math.IsInf(x, 0) {
+					for i, x := range in.EachDetail(detail) {
+						if i < len(roles) && roles[i] == role && !math.IsNaN(x) {
 							xs = append(xs, x)
 						}
 					}
-					if nodes = max(nodes, len(xs)); len(xs) > 0 {
-						middle[i], most[i] = append(middle[i], stats.Median(xs)), append(most[i], slices.Max(xs))
+					if n = max(n, len(xs)); len(xs) > 0 {
+						middle[detail], most[detail] = append(middle[detail], stats.Median(xs)), append(most[detail], slices.Max(xs))
 					}
 				}
 			}
-			if nodes == 0 {
+			if n == 0 {
 				continue
 			}
-			of := func(xs []float64) analysis.Value { return analysis.Number(stats.Median(xs)) }
-			t.Rows = append(t.Rows, []analysis.Value{analysis.Text(c.System), analysis.Text(f.Layout.Where(c)), analysis.Text(kind), analysis.Number(float64(nodes)),
-				of(middle[0]), of(middle[1]), of(most[1]), of(middle[2]), of(middle[3]), of(most[3])})
+			of := func(xs []float64, per float64) analysis.Value { return analysis.Number(stats.Median(xs) / per) }
+			size := float64(c.Plan.Data.Size)
+			t.Rows = append(t.Rows, cellRow(f, c, analysis.Text(kind), analysis.Number(float64(n)),
+				of(middle[record.DetailLinkReceived], size), of(middle[record.DetailLinkSent], size), of(most[record.DetailLinkSent], size),
+				of(middle[record.DetailNodeCPU], 1), of(middle[record.DetailNodeRSS], 1), of(most[record.DetailNodeRSS], 1)))
 		}
 	}
 	return t

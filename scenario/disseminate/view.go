@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // times are missing in trials whose leechers did not come to them: longer than what was
@@ -19,7 +18,6 @@ var times = []string{"time_last", "time_median", "time_p25", "time_p75", "disk_m
 
 // View is how the numbers of disseminate are read.
 func View() *analysis.View {
-	v := view{swarms: map[*analysis.Trial]*swarm{}}
 	return &analysis.View{
 		Scenario:  "disseminate",
 		Question:  "How fast does content spread from seeders to leechers?",
@@ -67,11 +65,13 @@ func View() *analysis.View {
 		Censored: func(t record.Trial, metric string) bool {
 			return slices.Contains(times, metric) && t.Outcomes[record.OK.String()] < sum(t.Outcomes)
 		},
-		Success: success,
-		Goals:   goals,
-		Read:    v.read,
-		Tables:  v.tables,
-		Rules:   v.rules(),
+		Success: func(trials []*analysis.Trial, conf float64) analysis.Proportion {
+			return analysis.ShareInTime(trials, true, conf)
+		},
+		Goals:  goals,
+		Read:   read,
+		Tables: tables,
+		Rules:  rules,
 	}
 }
 
@@ -85,23 +85,6 @@ func sum(counts map[string]int64) (n int64) {
 // wanted reports whether the system had to bring a leecher of this outcome to its end:
 // it was not taken away on purpose.
 func wanted(o record.Outcome) bool { return o != record.Cancelled && o != record.InFlight }
-
-// success is the share of the leechers that got everything. One that ran out of time
-// counts: here the time is the question, and its limit the same for all systems.
-func success(trials []*analysis.Trial, conf float64) analysis.Proportion {
-	var parts []stats.Count
-	censored := int64(0)
-	for _, t := range trials {
-		away := t.Outcomes[record.Cancelled.String()] + t.Outcomes[record.InFlight.String()]
-		censored += away
-		if all := sum(t.Outcomes); all > 0 {
-			parts = append(parts, stats.Count{K: float64(t.Outcomes[record.OK.String()]), N: float64(all - away)})
-		}
-	}
-	p := analysis.Share(parts, true, conf)
-	p.Censored = censored
-	return p
-}
 
 // goals are those of disseminate.gate: both times within a share of the baseline's.
 func goals(f *analysis.Frame) []gate.Rule {
@@ -124,29 +107,27 @@ const (
 	muchSpread = 0.05 // of the median time by which starts may lie apart
 )
 
-func (v *view) rules() []analysis.Rule {
-	return []analysis.Rule{
-		{ID: "leechers-unfinished", Rank: analysis.Failure, Tone: analysis.Bad, Replaces: []string{"failures", "deadlines"}, Holds: v.unfinished,
-			Title:  `Leechers did not get everything: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.N}} of {{.Of}} ({{.Text}})`,
-			Advice: `Times of such cells count them as longer than any. See how they ended, and the logs of such a trial.`},
-		{ID: "partial-faults", Rank: analysis.Unreliable, Tone: analysis.Warn, Holds: v.partialFaults,
-			Title:  `Not every trial had the whole fault`,
-			Each:   `{{.Name}}: {{.Text}} in {{.N}} of {{plural .Of "trial" "trials"}}`,
-			Advice: `These cells mix trials with the fault and without. Use larger contents, or an earlier fault.`},
-		{ID: "start-spread", Rank: analysis.Unreliable, Tone: analysis.Warn, Holds: spreadStart,
-			Title:  `Leechers did not start together: {{.Systems}}`,
-			Each:   `{{.Name}}: {{show .Value "s"}} apart, with a median time of {{show .Limit "s"}}`,
-			Advice: `Times count from the release. Use larger contents, or fewer nodes on this machine.`},
-		{ID: "no-sharing", Rank: analysis.Slow, Tone: analysis.Warn, Holds: noSharing,
-			Title:  `Leechers pass hardly anything on: {{.Systems}}`,
-			Each:   `{{.Name}}: seeders sent {{percent .Value}} of all bytes`,
-			Advice: `More leechers will take proportionally longer. Look at how the system chooses whom to ask.`},
-		{ID: "slow-recovery", Rank: analysis.Slow, Tone: analysis.Warn, Holds: slowRecovery,
-			Title:  `Nodes are slow to go on after a fault: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.Text}}`,
-			Advice: `Look at timeouts and reconnection in the logs of such a trial.`},
-	}
+var rules = []analysis.Rule{
+	{ID: "leechers-unfinished", Rank: analysis.Failure, Tone: analysis.Bad, Replaces: []string{"failures", "deadlines"}, Holds: leechersUnfinished,
+		Title:  `Leechers did not get everything: {{.Systems}}`,
+		Each:   `{{.Name}}: {{.N}} of {{.Of}} ({{.Text}})`,
+		Advice: `Times of such cells count them as longer than any. See how they ended, and the logs of such a trial.`},
+	{ID: "partial-faults", Rank: analysis.Unreliable, Tone: analysis.Warn, Holds: partialFaults,
+		Title:  `Not every trial had the whole fault`,
+		Each:   `{{.Name}}: {{.Text}} in {{.N}} of {{plural .Of "trial" "trials"}}`,
+		Advice: `These cells mix trials with the fault and without. Use larger contents, or an earlier fault.`},
+	{ID: "start-spread", Rank: analysis.Unreliable, Tone: analysis.Warn, Holds: spreadStart,
+		Title:  `Leechers did not start together: {{.Systems}}`,
+		Each:   `{{.Name}}: {{show .Value "s"}} apart, with a median time of {{show .Limit "s"}}`,
+		Advice: `Times count from the release. Use larger contents, or fewer nodes on this machine.`},
+	{ID: "no-sharing", Rank: analysis.Slow, Tone: analysis.Warn, Holds: noSharing,
+		Title:  `Leechers pass hardly anything on: {{.Systems}}`,
+		Each:   `{{.Name}}: seeders sent {{percent .Value}} of all bytes`,
+		Advice: `More leechers will take proportionally longer. Look at how the system chooses whom to ask.`},
+	{ID: "slow-recovery", Rank: analysis.Slow, Tone: analysis.Warn, Holds: slowRecovery,
+		Title:  `Nodes are slow to go on after a fault: {{.Systems}}`,
+		Each:   `{{.Name}}: {{.Text}}`,
+		Advice: `Look at timeouts and reconnection in the logs of such a trial.`},
 }
 
 func spreadStart(r *analysis.Result) []analysis.Case {

@@ -134,18 +134,8 @@ func TestSyntheticSwarm(t *testing.T) {
 		}
 	}
 
-	ends := r.Table("ends")
-	if len(ends.Rows) != 2 {
-		t.Fatalf("%d outcomes, want stalled and cancelled", len(ends.Rows))
-	}
-	for i := range ends.Rows {
-		want := map[string][2]analysis.Num{"stalled": {1, 23}, "cancelled": {1, 24}}[ends.Get(i, "outcome").Text]
-		if got := [2]analysis.Num{ends.Get(i, "n").Number, ends.Get(i, "of").Number}; got != want {
-			t.Errorf("%s: %v, want %v", ends.Get(i, "outcome").Text, got, want)
-		}
-	}
 	faults := r.Table("faults")
-	if len(faults.Rows) != 1 || faults.Get(0, "came").Number != 5 || faults.Get(0, "undone").Number != 5 || faults.Get(0, "recovery").Number != 3 ||
+	if len(faults.Rows) != 1 || faults.Get(0, "recovery").Number != 3 ||
 		faults.Get(0, "last").Number.Known() {
 		t.Errorf("faults: %+v", faults.Rows)
 	}

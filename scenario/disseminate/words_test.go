@@ -1,15 +1,29 @@
 package disseminate
 
-import "github.com/plimsoll-project/plimsoll/experiment"
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+)
 
 // In tests, what goes wrong is written in the words of records.
 
-func must[T any](v T, err error) T {
+func faultsOf(text string) experiment.Faults { return scenariotest.Faults(text) }
+
+func joinOf(text string) (j experiment.Join) {
+	var every string
+	if n, _ := fmt.Sscanf(text, "poisson %g/s", &j.Poisson); n == 1 {
+		return j
+	}
+	if _, err := fmt.Sscanf(text, "waves of %d every %s", &j.Wave, &every); err != nil {
+		panic(text)
+	}
+	d, err := time.ParseDuration(every)
 	if err != nil {
 		panic(err)
 	}
-	return v
+	j.Every = experiment.Duration(d)
+	return j
 }
-
-func faultsOf(text string) experiment.Faults { return must(experiment.FaultsOf(text)) }
-func joinOf(text string) experiment.Join     { return must(experiment.JoinOf(text)) }

@@ -34,13 +34,13 @@ type runner struct {
 	held   atomic.Int64       // objects of ours that are there
 	bytes  atomic.Int64       // their file bytes
 
-	slow     map[slowKey]slowest
+	slow     map[slowKey][]experiment.Bytes // sizes whose trials took longer than overhead.longest
 	patience patience
 }
 
 // set names objects of one size that cells read or change.
 type set struct {
-	purpose string // "read", "range", "mutable", "fill"
+	purpose string // "read", "range", "mutable"
 	size    experiment.Bytes
 }
 
@@ -63,8 +63,6 @@ func wantOf(c experiment.Cell) (want, bool) {
 		return want{set{"range", o.RangeOf}, n}, true
 	case "update":
 		return want{set{"mutable", c.Data.Size}, o.Concurrency}, true
-	case "fill":
-		return want{set{"fill", c.Data.Size}, 1}, true
 	}
 	return want{}, false
 }
@@ -103,7 +101,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	node, _ := nodes[0].(system.Store) // else unfit
 	r := &runner{
 		CreatedObjects: scenario.NewCreatedObjects(site.Use),
-		site:           site, node: node, slow: map[slowKey]slowest{}, sets: map[set][]object{}, filled: map[int64][]object{},
+		site:           site, node: node, slow: map[slowKey][]experiment.Bytes{}, sets: map[set][]object{}, filled: map[int64][]object{},
 	}
 	// What its options leave of what the kind of system can do.
 	can := system.Abilities(nodes[0])
@@ -122,21 +120,16 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 			err = errors.Join(err, r.Close(ctx))
 		}
 	}()
-	begun, fills := time.Now(), false
+	begun := time.Now()
 	for _, w := range wants(cells) {
-		if w.purpose == "fill" {
-			fills, err = true, r.tryFill(ctx, w)
-		} else {
-			err = r.prepare(ctx, w)
-		}
-		if err != nil {
+		if err := r.prepare(ctx, w); err != nil {
 			return nil, err
 		}
 	}
 	if err := r.settlePrepared(ctx); err != nil {
 		return nil, err
 	}
-	if fills {
+	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Overhead.Operation == "fill" }) {
 		if r.before, err = r.inventory(ctx); err != nil {
 			return nil, err
 		}
@@ -177,36 +170,6 @@ func (r *runner) prepare(ctx context.Context, w want) error {
 			return err
 		}
 		r.sets[w.set] = append(r.sets[w.set], object{ref, c})
-	}
-	return nil
-}
-
-// tryFill puts one object and makes it cold. What fill adds it reads again, and
-// some systems keep what was put through the client where the client is. What
-// else goes wrong shows in the trials.
-func (r *runner) tryFill(ctx context.Context, w want) error {
-	cooler, ok := r.node.(system.Cooler)
-	if !ok {
-		return nil
-	}
-	o := object{content: r.contentOf(w.set, 0)}
-	err := r.within(ctx, "put an object", func(ctx context.Context) (err error) {
-		o.ref, err = r.store(ctx, r.objectName(w.set, 0), o.content, r.node.Put)
-		return err
-	})
-	if err != nil {
-		return nil
-	}
-	err = r.within(ctx, "make it cold", func(ctx context.Context) error { return cooler.Cool(ctx, o.ref) })
-	if errors.Is(err, system.ErrWarm) {
-		return &scenario.UnfitError{System: r.site.Use.Name, Problems: []system.Problem{{
-			What: fmt.Sprintf("it cannot do the operation fill with objects of %s: what is put stays near the client, where reading it measures nothing (%v)", w.size, err),
-			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.operation != fill\"]", r.site.Use.Name),
-		}}}
-	}
-	d, ok := r.node.(system.Deleter)
-	if ok && r.within(ctx, "remove it", func(ctx context.Context) error { return d.Delete(ctx, o.ref) }) == nil {
-		r.removed(o)
 	}
 	return nil
 }

@@ -51,17 +51,6 @@ func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
 			!strings.Contains(e.Hint(), `system != it || overhead.connections != keep`) || !strings.Contains(e.Hint(), "override: {connections: fresh}") {
 			t.Errorf("keep on it: %v", e)
 		}
-
-		// What fill adds is put through the client, and must be read from afar.
-		warm := memNode(t, system.Options{"cache": "true", "warm": "1"})
-		e = prepare(warm, nil, cell("fill", 1000))
-		if e == nil || !strings.Contains(e.Error(), "fill with objects of 1kB") || !strings.Contains(e.Error(), system.ErrWarm.Error()) || !strings.Contains(e.Hint(), "overhead.operation != fill") {
-			t.Errorf("fill where puts stay near: %v", e)
-		}
-		cold := memNode(t, system.Options{"cache": "true"})
-		if e := prepare(cold, nil, cell("fill", 1000)); e != nil || held(t, cold) != 0 {
-			t.Errorf("fill where puts can be made cold: %v, %d objects", e, held(t, cold))
-		}
 	})
 }
 

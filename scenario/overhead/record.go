@@ -2,10 +2,8 @@ package overhead
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -24,7 +22,6 @@ type tally struct {
 	times  []float64 // seconds of those that were ok
 	spent            // of all of them; wire NaN: not counted, or not theirs alone
 
-	kinds  map[record.OpKind]*record.Summary
 	phases map[string][]float64 // seconds, by phase
 	order  []string             // of the phases
 }
@@ -53,10 +50,6 @@ func (y *tally) add(op record.Op, c spent, epoch time.Time) {
 	y.content += c.content
 	y.cpu += c.cpu
 	y.wire += c.wire
-	if y.kinds[op.Kind] == nil {
-		y.kinds[op.Kind] = record.NewSummary()
-	}
-	_ = y.kinds[op.Kind].Ops([]record.Op{op}) // never fails
 	if op.Outcome == record.OK {
 		y.times = append(y.times, c.took.Seconds())
 	} else {
@@ -97,13 +90,6 @@ func (t *trial) load(cpu float64) scenario.Load {
 	if t.unsettled.Load() {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
 		load.Notes = append(load.Notes, noteUnsettled)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(y.kinds)) {
-		s := y.kinds[kind]
-		if cut := s.Censored(record.Duration); math.IsInf(s.KaplanMeier(record.Duration, 0.5), 1) {
-			load.Notes = append(load.Notes, fmt.Sprintf("%s has no median time: %d of %d were cut off before it was reached",
-				kind, cut, cut+s.Count(record.Duration)))
-		}
 	}
 	if saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)

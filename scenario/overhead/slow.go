@@ -1,7 +1,6 @@
 package overhead
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,17 +17,8 @@ type slowKey struct {
 	concurrency int
 }
 
-// slowTrial is a trial whose operation took longer than the experiment wants to wait.
-type slowTrial struct {
-	size experiment.Bytes
-	took float64 // seconds, the median of that trial
-}
-
-// slowest are such trials, by size in ascending order.
-type slowest []slowTrial
-
-// slowTrials is how many trials in a row it takes to leave a size out for good:
-// one may have been a warm-up, or the machine's fault.
+// slowTrials is how many trials it takes to leave a size out for good: one may have
+// been a warm-up, or the machine's fault.
 const slowTrials = 2
 
 func slowKeyOf(c experiment.Cell) slowKey {
@@ -39,13 +29,17 @@ func slowKeyOf(c experiment.Cell) slowKey {
 // taken longer than overhead.longest in slowTrials trials and in none since less.
 // Operation fill is never skipped: later trials would lack the objects that this one adds.
 func (r *runner) tooSlow(c experiment.Cell) error {
-	slow := r.slow[slowKeyOf(c)]
-	if len(slow) < slowTrials || c.Data.Size < slow[slowTrials-1].size {
+	n := 0
+	for _, size := range r.slow[slowKeyOf(c)] {
+		if size <= c.Data.Size {
+			n++
+		}
+	}
+	if n < slowTrials {
 		return nil
 	}
-	s := slow[slowTrials-1]
-	return &scenario.SkipError{Why: fmt.Sprintf("%s of %s took %s, longer than overhead.longest (%s), as it or a smaller size did in another trial",
-		c.Overhead.Operation, s.size, experiment.RoughDuration(s.took), c.Overhead.Longest)}
+	return &scenario.SkipError{Why: fmt.Sprintf("%s of %s, or of smaller sizes, took longer than overhead.longest (%s) in %d trials",
+		c.Overhead.Operation, c.Data.Size, c.Overhead.Longest, n)}
 }
 
 // remember notes a trial whose operations took too long, whatever their outcome:
@@ -62,9 +56,8 @@ func (t *trial) remember() {
 	}
 	key, size := slowKeyOf(t.cell), t.cell.Data.Size
 	if took > t.o.Longest.Seconds() {
-		t.slow[key] = append(t.slow[key], slowTrial{size, took})
-		slices.SortStableFunc(t.slow[key], func(a, b slowTrial) int { return cmp.Compare(a.size, b.size) })
+		t.slow[key] = append(t.slow[key], size)
 	} else {
-		t.slow[key] = slices.DeleteFunc(t.slow[key], func(s slowTrial) bool { return s.size <= size })
+		t.slow[key] = slices.DeleteFunc(t.slow[key], func(s experiment.Bytes) bool { return s <= size })
 	}
 }

@@ -75,7 +75,7 @@ func (r *reading) objectsTable() analysis.Table {
 			if len(s.x)+cut == 0 {
 				continue
 			}
-			from, to, slope, change := math.NaN(), math.NaN(), analysis.Text(""), analysis.Text("too few trials")
+			from, to, slope, change := math.NaN(), math.NaN(), analysis.Text(""), "too few trials"
 			if len(s.x) > 0 {
 				from, to = 1000*slices.Min(s.x), 1000*slices.Max(s.x)
 			}
@@ -83,8 +83,7 @@ func (r *reading) objectsTable() analysis.Table {
 				slope = analysis.Estimate(stats.Slope(s.x, s.y, analysis.Confidence))
 				sloped = append(sloped, s)
 			}
-			t.Rows = append(t.Rows, []analysis.Value{analysis.Text(c.System), analysis.Text(r.Layout.Where(c)), analysis.Text(op), analysis.Number(from),
-				analysis.Number(to), analysis.Number(stats.Median(s.y)), slope, change, analysis.Number(float64(len(s.x))), analysis.Number(float64(cut))})
+			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, change, float64(len(s.x)), float64(cut))
 		}
 	}
 	for _, s := range sloped {
@@ -116,7 +115,6 @@ type peak struct {
 	size        float64
 	concurrency int
 	bytes       float64
-	own         bool // nothing larger had been handled before, whose memory might still be held
 }
 
 var numbered = regexp.MustCompile(`-[0-9]+$`)
@@ -167,9 +165,9 @@ func (r *reading) memories() []*memory {
 			}
 		}
 	}
-	first, own := r.lives()
+	fresh := r.fresh()
 	for _, t := range r.Trials {
-		if first[t] {
+		if fresh[t] {
 			each(t, func(m *memory, v float64) { m.rest = append(m.rest, v) }, record.DetailRSSStart, record.DetailRSSRest)
 			each(t, func(m *memory, v float64) { m.pss = append(m.pss, v) }, record.DetailPSSStart, record.DetailPSSRest)
 		}
@@ -179,7 +177,7 @@ func (r *reading) memories() []*memory {
 		each(t, func(m *memory, v float64) { m.between = append(m.between, v) }, record.DetailRSSRest)
 		if o := t.Info.Plan.Overhead; o.Operation == r.upload(t.Info.System) {
 			each(t, func(m *memory, v float64) {
-				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), v, own[t]})
+				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), v})
 			}, record.DetailRSSPeak)
 		}
 	}
@@ -192,59 +190,28 @@ func (r *reading) memories() []*memory {
 	return all
 }
 
-// lives follows the processes of each system through the run. first are the trials with
-// the first numbers of new processes, own those before which nothing larger was handled.
-func (r *reading) lives() (first, own map[*analysis.Trial]bool) {
-	type life struct {
-		pids map[float64]bool // empty: not known
-		most float64          // bytes handled at once
-		seen bool             // a trial had numbers
-	}
-	now := map[string]*life{}
-	first, own = map[*analysis.Trial]bool{}, map[*analysis.Trial]bool{}
+// fresh are the first trials with numbers of new processes of a system.
+func (r *reading) fresh() map[*analysis.Trial]bool {
+	fresh, running, noted := map[*analysis.Trial]bool{}, map[string][]float64{}, map[string]bool{}
 	trials := slices.DeleteFunc(slices.Clone(r.Trials), func(t *analysis.Trial) bool { return t.State == record.Skipped })
 	slices.SortStableFunc(trials, func(a, b *analysis.Trial) int { return cmp.Compare(a.ID, b.ID) })
 	for _, t := range trials {
-		system := t.Info.System
-		l := now[system]
-		pids, same := map[float64]bool{}, false
+		system, pids := t.Info.System, []float64{}
 		for _, d := range t.Details {
 			if d.Kind == record.DetailPID {
-				pids[d.Value] = true
-				same = same || l != nil && l.pids[d.Value]
+				pids = append(pids, d.Value)
 			}
 		}
-		if l == nil || len(pids) > 0 && len(l.pids) > 0 && !same {
-			l = &life{most: r.prepared(system)}
-			now[system] = l
-		}
+		was := running[system]
 		if len(pids) > 0 {
-			l.pids = pids
+			running[system] = pids
+			same := slices.ContainsFunc(pids, func(pid float64) bool { return slices.Contains(was, pid) })
+			noted[system] = noted[system] && (same || len(was) == 0)
 		}
-		if !l.seen && len(details(t, record.DetailRSSRest)) > 0 {
-			l.seen, first[t] = true, true
-		}
-		if bytes := size(t.Info) * float64(max(1, t.Info.Plan.Overhead.Concurrency)); bytes >= l.most {
-			l.most, own[t] = bytes, true
-		}
+		fresh[t] = !noted[system] && len(details(t, record.DetailRSSRest)) > 0
+		noted[system] = noted[system] || fresh[t]
 	}
-	return first, own
-}
-
-// prepared is the largest object that is stored through a system's processes before
-// their first trial.
-func (r *reading) prepared(system string) float64 {
-	most := 0.0
-	for _, c := range r.Cells {
-		switch o := c.Plan.Overhead; {
-		case c.System != system:
-		case o.Operation == "range":
-			most = max(most, float64(o.RangeOf))
-		case slices.Contains([]string{"get", "stat", "update"}, o.Operation):
-			most = max(most, size(c))
-		}
-	}
-	return most
+	return fresh
 }
 
 // largest are the peaks at so many uploads at once, of their largest size.
@@ -266,42 +233,28 @@ const (
 	growthSizes = 0.01 // of the largest size from which on objects enter the slope
 )
 
-// growth is the slope of the peak of one upload over its size. What a process still
-// holds of an earlier, larger object makes it too flat: so all trials may show growth,
-// but its absence only those before which nothing larger was handled, or the little that
-// the largest upload had above rest.
-func (m *memory) growth(one []float64, largest, confidence float64) (slope analysis.Value, grows, note string) {
-	if len(one) == 0 || !(largest > 0) {
-		return analysis.Text(""), "", ""
-	}
-	atMost := math.NaN()
-	if len(m.rest) > 0 {
-		atMost = max(0, slices.Max(one)-stats.Median(m.rest)) / largest
-	}
-	own, all := m.slope(true, largest, analysis.Confidence), m.slope(false, largest, analysis.Confidence)
-	bounded := own.Lo.Known() && own.Hi.Known()
+// growth is the slope of the peak of one upload over its size. What a process still holds
+// of an earlier, larger object makes it too flat: so it shows growth, but no absence of it.
+// That the largest upload took little more than rest does.
+func (m *memory) growth(one []float64, largest, confidence float64) (slope analysis.Value, grows string) {
 	switch {
-	case m.slope(true, largest, confidence).Lo > growthFloor:
-		return own, "yes", ""
-	case bounded && own.Hi < growthFloor:
-		return own, "no", ""
-	case atMost < growthFloor:
-		return analysis.Text(""), "no", "the largest upload was hardly above rest"
-	case m.slope(false, largest, confidence).Lo > growthFloor:
-		return all, "yes", "at least so much: what earlier loads left behind hides some of it"
-	case bounded:
-		return own, "not known", "the interval is too wide"
+	case len(one) == 0 || !(largest > 0):
+		return analysis.Text(""), ""
+	case m.slope(largest, confidence).Lo > growthFloor:
+		return m.slope(largest, analysis.Confidence), "yes"
+	case len(m.rest) > 0 && slices.Max(one)-stats.Median(m.rest) < growthFloor*largest:
+		return analysis.Text(""), "no"
 	}
-	return analysis.Text(""), "not known", "too few trials before which nothing larger was handled"
+	return analysis.Text(""), "not known"
 }
 
 // slope leaves objects out that are far smaller than the largest, unless there are no
 // others.
-func (m *memory) slope(own bool, largest, confidence float64) analysis.Value {
+func (m *memory) slope(largest, confidence float64) analysis.Value {
 	for _, from := range []float64{growthSizes * largest, 0} {
 		var x, y []float64
 		for _, p := range m.peaks {
-			if p.concurrency == 1 && p.size >= from && (p.own || !own) {
+			if p.concurrency == 1 && p.size >= from {
 				x, y = append(x, p.size), append(y, p.bytes)
 			}
 		}
@@ -314,12 +267,12 @@ func (m *memory) slope(own bool, largest, confidence float64) analysis.Value {
 
 func (r *reading) memoryTable() analysis.Table {
 	t := analysis.Table{ID: "memory", Title: "Memory",
-		Caption: "Each process of its kind: resident (RSS) and proportional (PSS) memory before anything was stored, between loads, and the highest during uploads of the largest size.",
+		Caption: "Each process of its kind: resident (RSS) and proportional (PSS) memory before anything was stored, between loads, and the highest during uploads of the largest size. It grows by at least so much: what a process still holds of earlier objects hides some of it.",
 		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "process", Name: "process"}, {Key: "processes", Name: "of them", Unit: "1"},
 			{Key: "rest", Name: "at rest, RSS", Unit: "B"}, {Key: "pss", Name: "at rest, PSS", Unit: "B"}, {Key: "between", Name: "between loads", Unit: "B"},
 			{Key: "operation", Name: "operation"}, {Key: "one", Name: "peak, one upload", Unit: "B"}, {Key: "one_size", Name: "of size", Unit: "B"},
 			{Key: "several", Name: "peak, several", Unit: "B"}, {Key: "at_once", Name: "at once", Unit: "1"}, {Key: "growth", Name: "per file byte", Unit: "B"},
-			{Key: "grows", Name: "grows"}, {Key: "note", Name: "note"}}}
+			{Key: "grows", Name: "grows"}}}
 	all := r.memories()
 	for _, m := range all {
 		one, largest := m.largest(1)
@@ -339,10 +292,9 @@ func (r *reading) memoryTable() analysis.Table {
 		if len(one) > 0 {
 			size = analysis.Number(largest)
 		}
-		// Two slopes of each process are tested, upwards.
-		slope, grows, note := m.growth(one, largest, 1-2*falseAlpha/float64(2*len(all)))
-		t.Rows = append(t.Rows, []analysis.Value{analysis.Text(m.system), analysis.Text(m.process), analysis.Number(float64(m.processes)), median(m.rest),
-			median(m.pss), median(m.between), analysis.Text(operation), median(one), size, several, atOnce, slope, analysis.Text(grows), analysis.Text(note)})
+		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // tested upwards
+		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), operation, median(one), size,
+			several, atOnce, slope, grows)
 	}
 	return t
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -36,7 +35,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	t := &trial{
 		runner: r, cell: cell, o: cell.Overhead, sink: sink, log: scenario.NewOpLog(sink.Block),
 		seed:  scenario.MixSeed(seed, "content", 0),
-		tally: tally{kinds: map[record.OpKind]*record.Summary{}, phases: map[string][]float64{}},
+		tally: tally{phases: map[string][]float64{}},
 	}
 	if r.site.Use.Mode == string(system.Attach) {
 		// An attached system outlives the run: what an earlier run of the same

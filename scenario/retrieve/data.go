@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -22,19 +21,23 @@ type object struct {
 	payload   int64 // where ranges belong; 0: everywhere
 	content   *workload.Content
 	reference string
-	checks    string  // the note that says how the reference was checked
-	windows   []int64 // where ranges belong and the reference has bytes: window of them each; none: everywhere
-	window    int64
+	checks    string // the note that says how the reference was checked
+	begins    bool   // the reference is of its beginning only
 	moved     bool   // its URL redirects to another
 	whole     string // why only the whole can be fetched; empty: ranges can be, too
 }
 
+// span is how many bytes ranges are drawn from; -1: unknown.
+func (o object) span() int64 {
+	if o.payload > 0 {
+		return o.payload
+	}
+	return o.size
+}
+
 // fits reports why ranges of a size cannot be fetched of the object.
 func (o object) fits(size experiment.Bytes) error {
-	span := o.size
-	if o.payload > 0 {
-		span = o.payload
-	}
+	span := o.span()
 	switch {
 	case size == 0:
 		return nil
@@ -86,11 +89,9 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 			// before it was fetched.
 			o.whole = "it is served as " + target.Encoded
 			o.content = nil
-			copied, err := r.referenceCopy(ctx, o, target, "")
-			if err != nil {
+			if err := r.refer(ctx, &o, target, "", 0); err != nil {
 				return nil, err
 			}
-			o.reference, o.size, o.checks = copied.path, copied.size, copied.checks
 		}
 		set = append(set, o)
 	}
@@ -98,7 +99,7 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 }
 
 // ownObjects lists the objects that were there before us. To compare what comes
-// later, each is fetched once before anything is measured, of large ones only windows.
+// later, each is fetched once before anything is measured, of large ones only the beginning.
 func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]object, error) {
 	provider, ok := node.(system.Provider)
 	if !ok {
@@ -124,33 +125,18 @@ func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, 
 		case listed.NoRange:
 			o.whole = "the server answers ranges with the whole"
 		}
-		// A listed SHA-256 can be checked on a full copy only.
-		if verify && largest > 0 && o.whole == "" && listed.SHA256 == "" {
-			o.place(r.site.Seed+uint64(len(set)), largest, r.copyMost)
+		if verify || o.size < 0 {
+			if err := r.refer(ctx, &o, target, listed.SHA256, largest); err != nil {
+				return nil, err
+			}
 		}
-		switch {
-		case o.windows != nil:
-			if err := r.windowCopy(ctx, &o, target, largest); err != nil {
+		if !verify && o.reference != "" { // it was fetched for its size
+			if err := os.Remove(o.reference); err != nil {
 				return nil, err
 			}
-		case verify || o.size < 0:
-			copied, err := r.referenceCopy(ctx, o, target, listed.SHA256)
-			if err != nil {
-				return nil, err
-			}
-			o.size = copied.size
-			if verify {
-				o.reference, o.checks = copied.path, copied.checks
-			} else if err := os.Remove(copied.path); err != nil {
-				return nil, err
-			}
+			o.reference, o.checks = "", ""
 		}
 		set = append(set, o)
 	}
 	return set, nil
-}
-
-func (r *runner) referencePath() string {
-	r.references++
-	return filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
 }

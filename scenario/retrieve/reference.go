@@ -1,32 +1,29 @@
 package retrieve
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/ipfs/go-cid"
+	"github.com/ipld/go-car/v2"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/system"
 )
-
-// reference is a copy of something of unknown content, to compare with.
-type reference struct {
-	path   string
-	size   int64
-	checks string // the note that says how it was checked
-}
 
 // WrongBytesError says that what a server sent before anything was measured cannot be right.
 type WrongBytesError struct{ what string }
@@ -42,16 +39,47 @@ func (e *WrongBytesError) Hint() string {
 	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure this server"
 }
 
-// referenceCopy fetches an object from its URL once, before anything is
-// measured. wantHash, when not empty, is the SHA-256 of the object's payload.
-func (r *runner) referenceCopy(ctx context.Context, o object, target system.HTTPTarget, wantHash string) (reference, error) {
-	fail := func(err error) (reference, error) {
-		return reference{}, fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err)
+// Notes of trials that compare with what the server sent before.
+const (
+	noteCommP      = "content: verified against a full copy whose piece commitment (CommP) was checked"
+	noteBlocks     = "content: verified against blocks of a CAR whose hashes were checked"
+	noteFullCopy   = "content: verified against a full copy, fetched before anything was measured"
+	noteConsistent = "content: ranges verified for consistency only, with what the server sent before (no full copy)"
+	noteBeginning  = "ranges are drawn from the beginning of the large objects, so that no full copy is needed"
+)
+
+// verifiedBy says what answers were compared with, where it came from the same server.
+func verifiedBy(set []object, receive string) (notes []string) {
+	for _, o := range set {
+		if o.checks != "" && receive != "drop" {
+			notes = append(notes, o.checks)
+		}
+		if o.begins {
+			notes = append(notes, noteBeginning)
+		}
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}
+
+// copyMost bytes are fetched of a larger object of others, where all cells fetch ranges.
+const copyMost = 256 << 20
+
+// refer fetches an object once, before anything is measured, to compare with: all of it
+// or, where largest says how large ranges are at most, no more than the beginning of a
+// large one, from which ranges are then drawn. wantHash, when not empty, is the SHA-256 of
+// the object's payload.
+func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget, wantHash string, largest int64) error {
+	fail := func(err error) error { return fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err) }
+	part := int64(0)
+	if most := max(r.copyMost, largest); largest > 0 && o.whole == "" && wantHash == "" && o.size > most {
+		part = min(most, o.span())
 	}
 	r.site.Say(fmt.Sprintf("%s: fetching a reference copy of %s", r.site.Use.Name, o.name))
 	begun := time.Now()
-	path := r.referencePath()
-	f, err := os.Create(path)
+	r.references++
+	o.reference = filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
+	f, err := os.Create(o.reference)
 	if err != nil {
 		return fail(err)
 	}
@@ -59,49 +87,106 @@ func (r *runner) referenceCopy(ctx context.Context, o object, target system.HTTP
 	sum := &prefixHash{Hash: sha256.New(), left: o.payload, all: o.payload == 0}
 	into := []io.Writer{f, sum}
 	piece, isPiece := commp.Parse(target.URL.Path)
-	isPiece = isPiece && target.Encoded == ""
+	isPiece = isPiece && part == 0 && target.Encoded == ""
 	var commitment commp.Hash
 	if isPiece {
 		into = append(into, &commitment)
 	}
-	n, err := r.fetch(ctx, target, nil, io.MultiWriter(into...))
+	n, err := r.fetch(ctx, target, part, o.size, io.MultiWriter(into...))
 	if err != nil {
 		return fail(err)
 	}
-	got := hex.EncodeToString(sum.Sum(nil))
-	if wantHash != "" && !strings.EqualFold(wantHash, got) {
-		return fail(wrongBytes("it has SHA-256 %s, its list says %s", got, wantHash))
+	what := fmt.Sprintf("%s: %s, %d bytes", r.site.Use.Name, o.name, n)
+	if part > 0 {
+		what += fmt.Sprintf(" of %d", o.size)
+		err = f.Truncate(o.size)
+	} else {
+		got := hex.EncodeToString(sum.Sum(nil))
+		what += ", sha256 " + got
+		switch {
+		case wantHash != "" && !strings.EqualFold(wantHash, got):
+			err = wrongBytes("it has SHA-256 %s, its list says %s", got, wantHash)
+		case target.Encoded == "" && o.size >= 0 && o.size != n:
+			err = fmt.Errorf("it is said to have %d bytes, %d came", o.size, n)
+		}
+		o.size = n
 	}
-	if target.Encoded == "" && o.size >= 0 && o.size != n {
-		return fail(fmt.Errorf("it is said to have %d bytes, %d came", o.size, n))
+	if err != nil {
+		return fail(err)
 	}
-	checks, how := noteFullCopy, ""
-	switch {
-	case isPiece && !commitment.Is(piece):
+	how := ""
+	if isPiece && !commitment.Is(piece) {
 		is, _ := commitment.Piece()
 		return fail(wrongBytes("its piece commitment (CommP) is %s, or that of these bytes and zeros", is))
-	case isPiece:
-		checks, how = noteCommP, ", its piece commitment (CommP) is that of its name"
-	case target.Encoded == "":
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return fail(err)
-		}
-		blocks, why, err := carBlocks(f, func(cid.Cid) {})
-		if err != nil {
-			return fail(err)
-		}
-		if why == "" && blocks > 0 {
-			checks, how = noteBlocks, fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
-		}
+	} else if isPiece {
+		o.checks, how = noteCommP, ", its piece commitment (CommP) is that of its name"
+	} else if how, err = o.checkBlocks(f, n, largest, target.Encoded == ""); err != nil {
+		return fail(err)
 	}
-	what := fmt.Sprintf("%s: %s, %d bytes, sha256 %s%s", r.site.Use.Name, o.name, n, got, how)
-	r.site.Event("phase", "reference copy", what, time.Since(begun))
-	return reference{path, n, checks}, f.Close()
+	r.site.Event("phase", "reference copy", what+how, time.Since(begun))
+	return f.Close()
 }
 
-// fetch reads a target, or a part of it, from the client's host, as the load generator
-// will.
-func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part *part, w io.Writer) (int64, error) {
+// checkBlocks checks the n bytes that came of an object, if they are a CAR, by its blocks.
+func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how string, err error) {
+	o.checks = noteFullCopy
+	part := n < o.size
+	if part {
+		o.checks, o.begins, o.payload = noteConsistent, true, n
+	}
+	if !plain {
+		return "", nil
+	}
+	blocks, end, whole, err := carBlocks(f, n)
+	switch {
+	case err != nil || blocks == 0:
+	case part && end >= max(largest, n/2): // every byte of a range is in a block that was checked
+		o.checks, o.payload = noteBlocks, end
+		how = fmt.Sprintf(", the first %d blocks of the CAR agree with their CIDs", blocks)
+	case !part && whole:
+		o.checks = noteBlocks
+		how = fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
+	}
+	return how, err
+}
+
+// maxCARHeader is how long the header of a CAR may be.
+const maxCARHeader = 1 << 20
+
+// carBlocks reads the first n bytes of f as a CAR of version 1 or 2 and checks each block
+// against its CID. end is where the last of them ends; whole says that nothing follows it.
+func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, 0, false, err
+	}
+	in := bufio.NewReaderSize(io.LimitReader(f, n), 1<<20)
+	c, err := car.NewBlockReader(in, car.MaxAllowedHeaderSize(maxCARHeader), car.WithTrustedCAR(true))
+	if err != nil {
+		return 0, 0, false, nil // it is not a CAR
+	}
+	for ; ; blocks++ {
+		b, err := c.Next()
+		if err != nil {
+			return blocks, end, errors.Is(err, io.EOF), nil
+		}
+		sum, err := b.Cid().Prefix().Sum(b.RawData())
+		if err != nil { // by a hash that is not known here
+			return blocks, end, false, nil
+		}
+		if !sum.Equals(b.Cid()) {
+			return blocks, end, false, wrongBytes("the block that has the CID %s has another hash", b.Cid())
+		}
+		at, err := f.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return blocks, end, false, err
+		}
+		end = at - int64(in.Buffered())
+	}
+}
+
+// fetch reads a target, or so many of its first bytes, from the client's host, as the load
+// generator will. of is how many there are.
+func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of int64, w io.Writer) (int64, error) {
 	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	if target.CAFile != "" {
@@ -120,10 +205,10 @@ func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part *part
 		req.Header[name] = values
 	}
 	req.Header.Set("Accept-Encoding", "identity")
-	want, inRange := http.StatusOK, ""
-	if part != nil {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", part.off, part.off+part.length-1))
-		want, inRange = http.StatusPartialContent, fmt.Sprintf("bytes %d-%d/", part.off, part.off+part.length-1)
+	want, inRange := http.StatusOK, fmt.Sprintf("bytes 0-%d/", part-1)
+	if part > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=0-%d", part-1))
+		want = http.StatusPartialContent
 	}
 	do := transport.RoundTrip
 	if target.Follow {
@@ -140,15 +225,15 @@ func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part *part
 	if resp.StatusCode != want {
 		return 0, fmt.Errorf("the server answers %s", resp.Status)
 	}
-	if got := resp.Header.Get("Content-Range"); part != nil && got != inRange+strconv.FormatInt(part.of, 10) && got != inRange+"*" {
-		return 0, fmt.Errorf("asked for %s%d, the server sends Content-Range %q", inRange, part.of, got)
-	}
 	body := io.Reader(resp.Body)
-	if part != nil {
-		body = io.LimitReader(body, part.length)
+	if part > 0 {
+		if got := resp.Header.Get("Content-Range"); got != inRange+strconv.FormatInt(of, 10) && got != inRange+"*" {
+			return 0, fmt.Errorf("asked for %s%d, the server sends Content-Range %q", inRange, of, got)
+		}
+		body = io.LimitReader(body, part)
 	}
 	n, err := io.Copy(w, body)
-	if err == nil && (resp.ContentLength >= 0 && n != resp.ContentLength || part != nil && n != part.length) {
+	if err == nil && (resp.ContentLength >= 0 && n != resp.ContentLength || part > 0 && n != part) {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

@@ -80,8 +80,8 @@ func pieceName(data []byte) string {
 	return c.String()
 }
 
-// What a provider serves is checked by its piece commitment, by the hashes of its blocks, or
-// by fetching it twice, and the trial says by which.
+// What a provider serves is checked by its piece commitment or by the hashes of its blocks,
+// and the trial says by which.
 func TestHowAProvidersBytesAreChecked(t *testing.T) {
 	const most, length = 4 << 20, 50_000
 	v1 := car.WriteAsCarV1(true)
@@ -95,9 +95,6 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		b[at] ^= 1
 		return b
 	}
-	asked := object{size: int64(len(large))}
-	asked.place(7, length, most)
-	third := int(asked.windows[2])
 	for name, c := range map[string]struct {
 		data    []byte
 		path    string
@@ -108,20 +105,18 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		event   string
 		refused string
 	}{
-		"large CAR":            {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
-		"large CAR, version 2": {data: carOf(t, plain, 20_000), by: noteBlocks},
-		"CAR of a CAR":         {data: nested, by: noteBlocks},
-		"large piece, a CAR": {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks,
-			event: "(CommP) can be checked on the whole piece only"},
-		"large piece, no CAR": {data: plain, path: pieceName(plain), by: noteConsistent,
-			event: "each fetched twice: it is not a CAR; its piece commitment (CommP) can be checked on the whole piece only"},
-		"blocks larger than windows":           {data: carOf(t, plain, 500_000, v1), by: noteConsistent, event: "without a block"},
-		"blocks about as large as windows":     {data: carOf(t, plain, 180_000, v1), by: noteConsistent, event: "no blocks in a row"},
-		"plain bytes":                          {data: plain, by: noteConsistent, event: "it is not a CAR"},
+		"large CAR":                            {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
+		"large CAR, version 2":                 {data: carOf(t, plain, 20_000), by: noteBlocks},
+		"CAR of a CAR":                         {data: nested, by: noteBlocks},
+		"large piece, a CAR":                   {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks},
+		"large piece, no CAR":                  {data: plain, path: pieceName(plain), by: noteConsistent},
+		"large blocks":                         {data: carOf(t, plain, 500_000, v1), by: noteBlocks},
+		"blocks that reach three quarters":     {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
+		"blocks larger than the copy":          {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
+		"plain bytes":                          {data: plain, by: noteConsistent},
 		"first block damaged":                  {data: damaged(large, 200), refused: "another hash"},
-		"block of the third window":            {data: damaged(large, third+150_000), refused: "another hash"},
-		"first whole block of a window":        {data: damaged(large, third+21_000), refused: "another hash"},
-		"block between the windows":            {data: damaged(large, third-100_000), by: noteBlocks},
+		"last block of the copy damaged":       {data: damaged(large, most-30_000), refused: "another hash"},
+		"block behind the copy":                {data: damaged(large, most+100_000), by: noteBlocks},
 		"large CAR, damaged in the trial":      {data: large, late: damaged(large, 60_000), by: noteBlocks},
 		"small piece":                          {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
 		"small piece with its padding":         {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
@@ -166,7 +161,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if len(events) != 1 || !strings.Contains(events[0], c.event) {
 				t.Errorf("events %q, want one with %q", events, c.event)
 			}
-			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != (set[0].windows != nil) {
+			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != set[0].begins {
 				t.Errorf("%q, want %q", by, c.by)
 			}
 			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: "random", Requests: 300}}

@@ -165,7 +165,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
-			URL: t.URL.String(), Size: o.size, Within: o.payload, Windows: o.windows, Window: o.window, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
+			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
 			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved,
 		})
 		spec.Barrier = spec.Barrier && t.URL.Scheme == "http" && !o.moved

@@ -30,8 +30,8 @@ func (h *halved) Check(_ context.Context, from, to int) (record.LinkCheck, error
 	return record.LinkCheck{WantRate: rate, Rate: rate / 2, RTT: 0.05, OK: true}, nil
 }
 
-// TestSyncCheck: of peers whose rates are their own one path is measured in each
-// block and recorded with each trial, and the load line is by what was measured.
+// TestSyncCheck: of peers whose rates are their own one path, the same in a block, is
+// measured before each trial, and the load line is by what was measured.
 func TestSyncCheck(t *testing.T) {
 	const cells = 8e6 // the cell's rate, measured at three quarters
 	engine := &record.LinkCheck{WantRate: cells, Rate: 0.75 * cells, RTT: 0.04}
@@ -73,7 +73,7 @@ func TestSyncCheck(t *testing.T) {
 			}
 			want := 0
 			if c.checked {
-				want = 2 // the first failed
+				want = 3 // the first failed
 			}
 			if len(n.asked) != want {
 				t.Errorf("%+v: measured %v", c, n.asked)

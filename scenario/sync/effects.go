@@ -27,7 +27,6 @@ type tuning struct {
 	cells      []*analysis.Cell
 	levels     map[*analysis.Cell][]int
 	effects    []effect
-	unfinished int // valid trials that never came to serve; they are in no effect
 	best, base *analysis.Cell
 	gain       stats.Interval // time of the best divided by that of the default
 	tied       []*analysis.Cell
@@ -39,7 +38,7 @@ type effect struct {
 	stats.FactorialEffect
 	name        string
 	significant bool
-	note        string
+	partial     bool // significant among the nodes that came to serve, and not among all
 }
 
 // tune fits the model of main effects and interactions of two for each system and set
@@ -50,7 +49,10 @@ func tune(f *analysis.Frame) []*tuning {
 	for _, c := range f.Cells {
 		t := at[c.Pair]
 		if t == nil {
-			t = &tuning{name: condition(f, c), levels: map[*analysis.Cell][]int{}}
+			t = &tuning{name: levelNames(c, false), levels: map[*analysis.Cell][]int{}}
+			if len(f.Systems) > 1 {
+				t.name = strings.TrimSuffix(c.System+", "+t.name, ", ")
+			}
 			at[c.Pair], all = t, append(all, t)
 		}
 		t.cells = append(t.cells, c)
@@ -62,25 +64,11 @@ func tune(f *analysis.Frame) []*tuning {
 	return all
 }
 
-// condition names the system and the conditions of a cell, as far as they vary.
-func condition(f *analysis.Frame, c *analysis.Cell) string {
-	var names []string
-	if len(f.Systems) > 1 {
-		names = append(names, c.System)
-	}
-	for _, x := range c.Factors {
-		if x.Path != "system" && !knob(x.Path) {
-			names = append(names, x.Label+" "+x.Text())
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// configuration names the knobs of a cell.
-func configuration(c *analysis.Cell) string {
+// levelNames are the levels of a cell's knobs or, with false, of its conditions.
+func levelNames(c *analysis.Cell, knobs bool) string {
 	var names []string
 	for _, x := range c.Factors {
-		if knob(x.Path) {
+		if x.Path != "system" && knob(x.Path) == knobs {
 			names = append(names, x.Label+" "+x.Text())
 		}
 	}
@@ -90,39 +78,31 @@ func configuration(c *analysis.Cell) string {
 // setFactors takes the knobs that vary, their levels in the order of the plan: the first
 // cell of the system has every default, also where these cells lack it.
 func (t *tuning) setFactors(f *analysis.Frame) {
-	type level struct{ value, text string }
 	var paths []string
-	labels, levels := map[string]string{}, map[string][]level{}
+	var values [][]string
 	for _, c := range f.Cells {
 		for _, x := range c.Factors {
-			l := level{x.Value, x.Text()}
-			if !knob(x.Path) || c.System != t.cells[0].System {
+			first, _ := t.cells[0].Factor(x.Path)
+			if c.System != t.cells[0].System || !knob(x.Path) || !slices.ContainsFunc(t.cells, func(c *analysis.Cell) bool {
+				y, _ := c.Factor(x.Path)
+				return y.Value != first.Value
+			}) {
 				continue
 			}
-			if levels[x.Path] == nil {
-				paths = append(paths, x.Path)
-				labels[x.Path] = x.Label
+			k := slices.Index(paths, x.Path)
+			if k < 0 {
+				k = len(paths)
+				paths, values, t.factors = append(paths, x.Path), append(values, nil), append(t.factors, stats.FactorialFactor{Name: x.Label})
 			}
-			if !slices.Contains(levels[x.Path], l) {
-				levels[x.Path] = append(levels[x.Path], l)
+			if !slices.Contains(values[k], x.Value) {
+				values[k], t.factors[k].Levels = append(values[k], x.Value), append(t.factors[k].Levels, x.Text())
 			}
 		}
-	}
-	paths = slices.DeleteFunc(paths, func(p string) bool {
-		first, _ := t.cells[0].Factor(p)
-		return !slices.ContainsFunc(t.cells, func(c *analysis.Cell) bool { x, _ := c.Factor(p); return x.Value != first.Value })
-	})
-	for _, p := range paths {
-		x := stats.FactorialFactor{Name: labels[p]}
-		for _, l := range levels[p] {
-			x.Levels = append(x.Levels, l.text)
-		}
-		t.factors = append(t.factors, x)
 	}
 	for _, c := range t.cells {
-		for _, p := range paths {
+		for k, p := range paths {
 			x, _ := c.Factor(p)
-			t.levels[c] = append(t.levels[c], slices.Index(levels[p], level{x.Value, x.Text()}))
+			t.levels[c] = append(t.levels[c], slices.Index(values[k], x.Value))
 		}
 		if c.Baseline {
 			t.base = c
@@ -130,122 +110,68 @@ func (t *tuning) setFactors(f *analysis.Frame) {
 	}
 	if t.base == nil && len(t.factors) > 0 {
 		var names []string
-		for _, p := range paths {
-			names = append(names, labels[p]+" "+defaults(f)[p])
+		for k, p := range paths {
+			names = append(names, t.factors[k].Name+" "+defaults(f)[p])
 		}
 		t.warnings = append(t.warnings, "the default ("+strings.Join(names, ", ")+") is not among the cells, so nothing is compared with it: let `where` keep it")
 	}
 }
 
-// fit computes effects, the best configuration and its gain. Cells with a trial that
-// never came to serve are not considered for the best: their others would flatter them.
+// fit computes effects, the best configuration and its gain. Effects are of the trials that
+// came to serve, and significant only if they are with the others, too, which then count as
+// long as they were watched, or as the longest. Cells with such a trial are not considered
+// for the best: their others would flatter them.
 func (t *tuning) fit(f *analysis.Frame) {
-	var obs, whole, never []stats.FactorialObs
+	var served, whole, never []stats.FactorialObs
 	longest := 0.0
 	for _, c := range t.cells {
 		var own []stats.FactorialObs
-		lost := 0
+		lost := len(never)
 		for _, tr := range f.ValidTrials(c) {
 			o := stats.FactorialObs{Levels: t.levels[c], Block: tr.Block, Value: tr.Metrics["sync_time"]}
 			if tr.Outcomes[record.OK.String()] > 0 && o.Value > 0 {
 				own, longest = append(own, o), max(longest, o.Value)
 				continue
 			}
-			lost++
 			o.Value = tr.Seconds
 			never = append(never, o)
 		}
-		t.unfinished += lost
-		obs = append(obs, own...)
-		if lost == 0 {
+		served = append(served, own...)
+		if len(never) == lost {
 			whole = append(whole, own...)
 		}
 	}
-	if len(t.factors) == 0 || len(obs) == 0 {
-		return
-	}
-	model, err := stats.Factorial(t.factors, obs, analysis.Confidence)
-	if err != nil {
-		t.warnings = append(t.warnings, "effects could not be computed: "+err.Error())
-		return
-	}
-	t.warnings = append(t.warnings, model.Warnings...)
-	for _, e := range model.Effects {
-		x := effect{FactorialEffect: e}
-		var names []string
-		for i, k := range e.Factors {
-			names = append(names, t.factors[k].Name+" "+t.factors[k].Levels[e.Levels[i]])
-		}
-		x.name = strings.Join(names, " × ")
-		x.significant = e.Ratio.Bounded() && (e.Ratio.Lo > 1 || e.Ratio.Hi < 1) && e.PHolm <= alpha
-		t.effects = append(t.effects, x)
-	}
-	t.doubt(obs, never, longest)
-	if len(whole) > 0 {
-		t.compareBest(whole)
-	}
-}
-
-// doubt takes back effects that hold only of the trials that came to serve: a knob that
-// makes most nodes stall may well speed up the others. Trials that never served count
-// as long as they were watched, or as the longest of the others.
-func (t *tuning) doubt(obs, never []stats.FactorialObs, longest float64) {
-	if len(never) == 0 {
+	if len(t.factors) == 0 || len(served) == 0 {
 		return
 	}
 	for i := range never {
 		never[i].Value = max(never[i].Value, longest)
 	}
-	all := append(slices.Clone(obs), never...)
-	model, err := stats.Factorial(t.factors, all, analysis.Confidence)
-	for i := range t.effects {
-		e := &t.effects[i]
-		more := e.lost(all, never)
-		if !e.significant || !(e.Ratio.Mid < 1 && more > 0 || e.Ratio.Mid > 1 && more < 0) {
-			continue
+	model, err := stats.Factorial(t.factors, served, analysis.Confidence)
+	if err != nil {
+		t.warnings = append(t.warnings, "effects could not be computed: "+err.Error())
+		return
+	}
+	all, err := stats.Factorial(t.factors, append(served, never...), analysis.Confidence)
+	t.warnings = append(t.warnings, model.Warnings...)
+	for i, e := range model.Effects {
+		var names []string
+		for i, k := range e.Factors {
+			names = append(names, t.factors[k].Name+" "+t.factors[k].Levels[e.Levels[i]])
 		}
-		k := slices.IndexFunc(model.Effects, func(x stats.FactorialEffect) bool {
-			return slices.Equal(x.Factors, e.Factors) && slices.Equal(x.Levels, e.Levels)
-		})
-		if err == nil && k >= 0 {
-			if q := model.Effects[k]; q.PHolm <= alpha && (q.Ratio.Hi < 1 && e.Ratio.Mid < 1 || q.Ratio.Lo > 1 && e.Ratio.Mid > 1) {
-				continue
-			}
+		x := effect{FactorialEffect: e, name: strings.Join(names, " × "), significant: significant(e)}
+		if a := all.Effects; x.significant && (err != nil || !significant(a[i]) || (a[i].Ratio.Mid > 1) != (e.Ratio.Mid > 1)) {
+			x.significant, x.partial = false, true
 		}
-		e.significant, e.note = false, "only of nodes that came to serve"
+		t.effects = append(t.effects, x)
+	}
+	if len(whole) > 0 {
+		t.compareBest(whole)
 	}
 }
 
-// lost is how much larger the share of trials that never served is at an effect's
-// levels than at the default's; of an interaction, than the two factors by themselves
-// make it.
-func (e *effect) lost(all, never []stats.FactorialObs) float64 {
-	with := func(obs []stats.FactorialObs, levels []int) (n float64) {
-		for _, o := range obs {
-			is := true
-			for k, f := range e.Factors {
-				is = is && o.Levels[f] == levels[k]
-			}
-			if is {
-				n++
-			}
-		}
-		return n
-	}
-	more := 0.0
-	for corner := range 1 << len(e.Levels) {
-		levels, sign := slices.Clone(e.Levels), 1.0
-		for k := range e.Factors {
-			if corner>>k&1 == 0 {
-				levels[k], sign = 0, -sign
-			}
-		}
-		more += sign * with(never, levels) / max(1, with(all, levels))
-	}
-	if more < 1e-9 && more > -1e-9 {
-		return 0
-	}
-	return more
+func significant(e stats.FactorialEffect) bool {
+	return e.Ratio.Bounded() && (e.Ratio.Lo > 1 || e.Ratio.Hi < 1) && e.PHolm <= alpha
 }
 
 // compareBest finds the best configuration, its gain over the default, and those that
@@ -256,25 +182,18 @@ func (t *tuning) compareBest(obs []stats.FactorialObs) {
 		t.warnings = append(t.warnings, "configurations could not be compared: "+err.Error())
 		return
 	}
-	at := func(levels []int) *analysis.Cell {
-		for _, c := range t.cells {
-			if slices.Equal(t.levels[c], levels) {
-				return c
-			}
-		}
-		return nil
-	}
+	hasBase := false
 	for _, c := range best.Cells {
-		if c.Ratio.Lo == 1 && c.Ratio.Hi == 1 {
-			t.best = at(c.Levels)
-		}
-	}
-	for _, c := range best.Cells {
-		if cell := at(c.Levels); c.Tied && cell != t.best {
+		cell := t.cells[slices.IndexFunc(t.cells, func(x *analysis.Cell) bool { return slices.Equal(t.levels[x], c.Levels) })]
+		hasBase = hasBase || cell == t.base
+		switch {
+		case c.Ratio.Lo == 1 && c.Ratio.Hi == 1:
+			t.best = cell
+		case c.Tied:
 			t.tied = append(t.tied, cell)
 		}
 	}
-	if t.base == nil || t.best == nil || t.base == t.best || !slices.ContainsFunc(obs, func(o stats.FactorialObs) bool { return slices.Equal(o.Levels, t.levels[t.base]) }) {
+	if !hasBase || t.base == t.best {
 		return
 	}
 	g, err := stats.BestGain(t.factors, obs, gainConfidence)
@@ -308,38 +227,36 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 			{Key: "tied", Name: "not significantly slower", Narrow: true}}}
 	for _, t := range v.tunings {
 		for _, e := range t.effects {
-			ratio := analysis.Value{Number: analysis.Num(e.Ratio.Mid), Lo: analysis.Unknown, Hi: analysis.Unknown}
-			if e.Ratio.Bounded() {
-				ratio.Lo, ratio.Hi = analysis.Num(e.Ratio.Lo), analysis.Num(e.Ratio.Hi)
-			}
-			effects.Rows = append(effects.Rows, []analysis.Value{analysis.Text(t.name), analysis.Text(e.name), analysis.Text(e.Kind), ratio,
-				analysis.Number(e.PHolm), e.result()})
+			effects.Rows = append(effects.Rows, []analysis.Value{analysis.Text(t.name), analysis.Text(e.name), analysis.Text(e.Kind),
+				analysis.Estimate(e.Ratio), analysis.Number(e.PHolm), e.result()})
 		}
 		if t.best == nil || len(t.factors) == 0 {
 			continue
 		}
 		var tied []string
 		for _, c := range t.tied {
-			tied = append(tied, configuration(c))
+			tied = append(tied, levelNames(c, true))
 		}
-		gain := analysis.Value{Number: analysis.Num(t.gain.Mid), Lo: analysis.Num(t.gain.Lo), Hi: analysis.Num(t.gain.Hi)}
-		switch {
-		case t.best == t.base:
-			gain = analysis.Text("the default itself")
-		case t.base == nil:
-			gain = analysis.Text("the default is not among the cells")
-		case t.gain.N == 0:
-			gain = analysis.Text("unknown: not all trials of the default served")
+		gain := analysis.Text(t.noGain())
+		if gain.Text == "" {
+			gain = analysis.Estimate(t.gain)
 		}
-		best.Rows = append(best.Rows, []analysis.Value{analysis.Text(t.name), analysis.Text(configuration(t.best)), gain, analysis.Text(strings.Join(tied, "; "))})
+		best.Rows = append(best.Rows, []analysis.Value{analysis.Text(t.name), analysis.Text(levelNames(t.best, true)), gain, analysis.Text(strings.Join(tied, "; "))})
 	}
-	var all []analysis.Table
-	for _, t := range []analysis.Table{best, effects} {
-		if len(t.Rows) > 0 {
-			all = append(all, t)
-		}
+	return slices.DeleteFunc([]analysis.Table{best, effects}, func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
+}
+
+// noGain is why there is no gain over the default; empty: there is one.
+func (t *tuning) noGain() string {
+	switch {
+	case t.best == t.base:
+		return "the default itself"
+	case t.base == nil:
+		return "the default is not among the cells"
+	case t.gain.N == 0:
+		return "not all trials of the default served"
 	}
-	return all, nil
+	return ""
 }
 
 func (e *effect) result() analysis.Value {
@@ -347,46 +264,41 @@ func (e *effect) result() analysis.Value {
 	switch {
 	case !e.Ratio.Bounded():
 		v.Text = "inconclusive"
-	case e.note != "":
-		v.Text = e.note
+	case e.partial:
+		v.Text = "only of nodes that came to serve"
+	case e.significant && e.Kind == stats.Interaction:
+		v.Text, v.Tone = "interaction", analysis.Neutral
 	case e.significant && e.Ratio.Mid < 1:
 		v.Text, v.Tone = "faster", analysis.Good
 	case e.significant:
 		v.Text, v.Tone = "slower", analysis.Warn
-	}
-	if e.significant && e.Kind == stats.Interaction {
-		v.Text, v.Tone = "interaction", analysis.Neutral
 	}
 	return v
 }
 
 // verdict names the best configuration of each system and set of conditions.
 func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
-	if !slices.ContainsFunc(v.tunings, func(t *tuning) bool { return len(t.factors) > 0 && t.best != nil }) {
-		return nil
-	}
 	tone := analysis.Neutral
 	var parts []string
 	for _, t := range v.tunings {
 		if t.best == nil {
 			continue
 		}
-		where := ""
-		if t.name != "" {
-			where = t.name + ": "
-		}
-		switch {
+		part := "no configuration is significantly faster than the default"
+		switch why := t.noGain(); {
 		case t.gain.N > 0 && t.gain.Hi < 1:
 			tone = analysis.Good
-			parts = append(parts, fmt.Sprintf("%s%s is fastest: %s of the default's time", where, configuration(t.best),
-				words.Range(t.gain.Mid, t.gain.Lo, t.gain.Hi, "×")))
-		case t.base == nil:
-			parts = append(parts, where+configuration(t.best)+" is fastest; the default is not among the cells")
-		case t.best != t.base && t.gain.N == 0:
-			parts = append(parts, where+configuration(t.best)+" is fastest; the default has no time to compare with")
-		default:
-			parts = append(parts, where+"no configuration is significantly faster than the default")
+			part = fmt.Sprintf("%s is fastest: %s of the default's time", levelNames(t.best, true), words.Range(t.gain.Mid, t.gain.Lo, t.gain.Hi, "×"))
+		case why != "" && t.best != t.base:
+			part = levelNames(t.best, true) + " is fastest; " + why
 		}
+		if t.name != "" {
+			part = t.name + ": " + part
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return nil
 	}
 	text := words.Capital(strings.Join(parts, "; ")) + "."
 	if r.Found("never-served") {

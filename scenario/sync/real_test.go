@@ -40,9 +40,6 @@ func TestSyncDeaths(t *testing.T) {
 		if len(e) != 1 || !strings.HasPrefix(e[0].Detail, w.runner.names[place]+": ") {
 			t.Errorf("%+v", w.events)
 		}
-		if kept := len(w.happened("store kept")); (kept == 1) != (place == 0) {
-			t.Errorf("the store was kept %d times: %+v", kept, w.events)
-		}
 		if n := strings.Join(w.load.Notes, "|"); strings.Contains(n, "fake-02 died") != (place == 1) {
 			t.Errorf("notes %q", n)
 		}

@@ -25,7 +25,7 @@ func (Scenario) Name() string { return "sync" }
 
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if all := unfit(use, info.Can, cells); len(all) > 0 || use.Mode == string(system.Attach) {
+	if all := unfit(info.Can); len(all) > 0 || use.Mode == string(system.Attach) {
 		return all
 	}
 	return chainUnfit(info.Chains, cells)
@@ -47,46 +47,15 @@ func chainUnfit(limits system.ChainLimits, cells []experiment.Cell) (all []syste
 	return all
 }
 
-// syncUnfit says why cells cannot be executed on a system with these abilities.
-func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
+// unfit says why cells cannot be executed on a system with these abilities.
+func unfit(can []string) []system.Problem {
 	if !slices.Contains(can, "follow") {
 		return []system.Problem{{
 			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(can, ", ")),
 			Hint: "take it out of the experiment",
 		}}
 	}
-	if use.Mode != string(system.Attach) {
-		return nil
-	}
-	// A node that runs is watched, and nothing else is done to it.
-	const watched = "a node that is attached to is only watched until it is in sync: "
-	const hint = "leave `attach` out, so that nodes are started, or leave this out of the experiment"
-	if len(cells) > 1 {
-		return []system.Problem{{
-			What: fmt.Sprintf("%snothing about it can be varied, and there are %d cells", watched, len(cells)),
-			Hint: "leave one value of each key",
-		}}
-	}
-	var problems []system.Problem
-	for _, c := range cells {
-		s := c.Sync
-		for _, k := range []struct {
-			key       string
-			has       bool
-			text, why string
-		}{
-			{"faults", s.Faults != nil, s.Faults.String(), "nothing is done to it or to its peers"},
-			{"speeds", s.Speeds.Given(), s.Speeds.String(), "the links of its peers are not ours"},
-			{"trouble", s.Trouble != nil, s.Trouble.String(), "its peers are not ours"},
-			{"storage", s.Storage != "disk", s.Storage, "its store is where it is"},
-			{"vary", len(s.Options) > 0, "…", "its settings are what they are"},
-		} {
-			if k.has {
-				problems = append(problems, system.Problem{What: fmt.Sprintf("%ssync.%s: %s has no meaning, as %s", watched, k.key, k.text, k.why), Hint: hint})
-			}
-		}
-	}
-	return problems
+	return nil
 }
 
 // Prepares implements Scenario. No objects are stored. The bytes are those of the
@@ -134,18 +103,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 			put("overhead", wire/bytes)
 		}
 	}
-	if len(in.Cell.Sync.Faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.LoadDetail(scenario.LoadEmulated) > 0 {
-			put("link_line", line)
-			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))
-		}
-		if line := max(m["link_line"], m["replay"]); line > 0 {
-			put("line", line)
-			if took := m["sync_time"]; took > 0 {
-				put("line_share", line/took)
-			}
-		}
-	}
+	loadLines(&in, bytes, m, put)
 	nodes.PutMachine(in.Usage, put)
 	return m
 }

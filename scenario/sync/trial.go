@@ -1,12 +1,14 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"time"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -15,7 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// syncTrial is one trial under way: a fresh node, at place 0, and its peers, at the
+// trial is one trial under way: a fresh node, at place 0, and its peers, at the
 // places that follow.
 type trial struct {
 	*runner
@@ -30,14 +32,12 @@ type trial struct {
 	store    scenario.StoreDir
 	checks   []record.LinkCheck
 
-	opened int64 // height of the first answer; −1: there was none
-	strays int   // answers in turn that reported another tip at the height of the chain's
-	// Of earlier lives of the fresh node; under the lock.
-	commits, timedOut, failed int64
-	shares                    map[string]system.PeerShare // by address
+	opened int64              // height of the first answer; −1: there was none
+	strays int                // answers in turn that reported another tip at the height of the chain's
+	lives  []system.Following // last answers of earlier daemons of the fresh node; under the lock
 }
 
-// syncPeer is a peer of a trial.
+// peer is a peer of a trial.
 type peer struct {
 	peerPlan
 	*nodes.Node
@@ -64,7 +64,7 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error)
 	s := cell.Sync
 	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
 	rates := map[int]scenario.Rates{}
-	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], opened: -1, shares: map[string]system.PeerShare{}}
+	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], opened: -1}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Add(t.fresh)
 	t.Time(t.fresh, 0)
@@ -173,7 +173,10 @@ func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	return nil
 }
 
-// Start starts the fresh node, and implements NodeActions.
+// dir is the directory of the store itself.
+func (t *trial) dir() string { return filepath.Join(t.store.Path, "store") }
+
+// Start starts the fresh node, and implements Actions.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	if t.attached() {
 		return nil
@@ -182,7 +185,10 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	for _, p := range t.peers {
 		from = append(from, p.address)
 	}
-	err := chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
+	err := t.store.Files.MkdirAll(t.dir(), 0o755)
+	if err == nil {
+		err = chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
+	}
 	if err == nil {
 		return nil
 	}
@@ -190,8 +196,8 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	defer t.Mu.Unlock()
 	class := "not started"
 	switch {
-	case damaged(err, t.store.Path):
-		class = classDamaged
+	case t.store.Path != "" && strings.Contains(err.Error(), t.store.Path): // see system.Follower
+		class = "store damaged"
 	case n.Killed():
 		class = nodes.ClassAgain
 	}
@@ -203,7 +209,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 // from either side of a block.
 const strays = 3
 
-// Poll implements NodeActions. Of a node that is attached to, its own word counts.
+// Poll implements Actions. Of a node that is attached to, its own word counts.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	f, err := n.System.(system.Follower).Following(ctx)
 	if err != nil {
@@ -231,48 +237,64 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	return a, nil
 }
 
-// Kill implements NodeActions.
+// Kill implements Actions.
 func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return chainNode(n).Kill(ctx) }
 
-// Restart implements NodeActions: peers serve what they had, the fresh node is started
+// Restart implements Actions: peers serve what they had, the fresh node is started
 // by its task.
 func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	if n != t.fresh {
 		return nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
 	}
 	t.Mu.Lock()
-	t.commits, t.timedOut, t.failed, t.shares = t.counted()
+	t.lives = t.allLives()
 	t.strays = 0
 	n.Last.Own = nil // what the next daemon counts it counts anew
 	t.Mu.Unlock()
 	if drop {
-		return empty(t.store)
+		return t.store.Files.RemoveAll(t.dir())
 	}
 	return nil
 }
 
-// counted is what the daemons of the fresh node have counted in all its lives. With the
-// lock.
-func (t *trial) counted() (commits, timedOut, failed int64, shares map[string]system.PeerShare) {
-	f, _ := t.fresh.Last.Own.(system.Following)
-	shares = maps.Clone(t.shares)
-	for _, s := range f.Peers {
-		if before, known := shares[s.Address]; known {
-			s.Blocks, s.Bytes = addTold(before.Blocks, s.Blocks), addTold(before.Bytes, s.Bytes)
-			s.TimedOut, s.Failed = addTold(before.TimedOut, s.TimedOut), addTold(before.Failed, s.Failed)
-			s.Busy = addTold(before.Busy, s.Busy)
-		}
-		shares[s.Address] = s
+// allLives are the last answers of all daemons of the fresh node. With the lock.
+func (t *trial) allLives() []system.Following {
+	if f, ok := t.fresh.Last.Own.(system.Following); ok {
+		return append(slices.Clip(t.lives), f)
 	}
-	return addTold(t.commits, f.Commits), addTold(t.timedOut, f.TimedOut), addTold(t.failed, f.Failed), shares
+	return t.lives
 }
 
-// addTold adds two counts, of which a negative one is not known: nor is their sum then.
-func addTold[N int64 | time.Duration](a, b N) N {
-	if a < 0 || b < 0 {
-		return -1
+// counted adds up what all daemons of the fresh node have counted; NaN: one did not say.
+// With the lock.
+func (t *trial) counted(of func(system.Following) int64) float64 {
+	sum := 0.0
+	for _, f := range t.allLives() {
+		if n := of(f); n >= 0 {
+			sum += float64(n)
+		} else {
+			sum = math.NaN()
+		}
 	}
-	return a + b
+	return sum
+}
+
+// fromPeer adds up likewise what was counted of one peer; NaN: nothing was, either.
+func (t *trial) fromPeer(address string, of func(system.PeerShare) float64) float64 {
+	sum, known := 0.0, false
+	for _, f := range t.allLives() {
+		for _, s := range f.Peers {
+			if n := of(s); s.Address == address && n >= 0 {
+				sum, known = sum+n, true
+			} else if s.Address == address {
+				return math.NaN()
+			}
+		}
+	}
+	if !known {
+		return math.NaN()
+	}
+	return sum
 }
 
 // ops are the node's operation until it had the chain, and the same until all that
@@ -300,11 +322,10 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	defer t.Mu.Unlock()
 	load := t.Loaded(cpu, t.names)
 	load.Links = t.checks
-	_, _, _, shares := t.counted()
 	if !t.attached() {
-		load.Details = append(load.Details, t.peerDetails(shares)...)
+		load.Details = append(load.Details, t.peerDetails()...)
 	}
-	load.Details = append(load.Details, t.followed(shares)...)
+	load.Details = append(load.Details, t.followed()...)
 	if n := t.fresh; t.attached() && n.All > 0 && n.All == n.First && n.Opening == n.Most {
 		t.Note("the node said at the first poll that it is in sync: there was nothing to time")
 	}
@@ -313,7 +334,7 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 }
 
 // peerDetails are the numbers of the peers, in their order. With the lock.
-func (t *trial) peerDetails(shares map[string]system.PeerShare) (all []record.Detail) {
+func (t *trial) peerDetails() (all []record.Detail) {
 	names := make([]string, len(t.peers))
 	for i, p := range t.peers {
 		names[i] = p.Name
@@ -322,69 +343,62 @@ func (t *trial) peerDetails(shares map[string]system.PeerShare) (all []record.De
 		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
 	}
 	share := func(kind string, of func(system.PeerShare) float64) {
-		add(kind, func(p *peer) float64 {
-			if s, known := shares[p.address]; known && of(s) >= 0 {
-				return of(s)
-			}
-			return math.NaN()
-		})
+		add(kind, func(p *peer) float64 { return t.fromPeer(p.address, of) })
 	}
 	share(record.DetailPeerBlocks, func(s system.PeerShare) float64 { return float64(s.Blocks) })
 	share(record.DetailPeerBytes, func(s system.PeerShare) float64 { return float64(s.Bytes) })
 	share(record.DetailPeerBusy, func(s system.PeerShare) float64 { return s.Busy.Seconds() })
 	share(record.DetailPeerTimeout, func(s system.PeerShare) float64 { return float64(s.TimedOut) })
 	share(record.DetailPeerFailed, func(s system.PeerShare) float64 { return float64(s.Failed) })
-	add(record.DetailPeerRate, func(p *peer) float64 {
-		if p.rate > 0 {
-			return float64(p.rate)
-		}
-		return float64(t.cell.Link.UpRate())
-	})
-	add(record.DetailPeerManner, func(p *peer) float64 { return mannerNumber(p.manner) })
+	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
+	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
 	return all
 }
 
 // followed are the facts about the fresh node that its operations do not tell. With the
 // lock.
-func (t *trial) followed(shares map[string]system.PeerShare) (all []record.Detail) {
+func (t *trial) followed() (all []record.Detail) {
 	n := t.fresh
 	add := func(name string, v float64) {
-		all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
-	}
-	count := func(name string, v int64) {
-		if n.Polled && v >= 0 {
-			add(name, float64(v))
+		if v >= 0 { // not NaN, nor −1: unknown
+			all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
 		}
 	}
 	if !t.attached() {
 		add(followerChainBytes, float64(t.chain.Bytes))
 		add(followerChain, float64(t.chain.Height))
-		if n.DoneAt > 0 && n.Last.Received >= 0 {
+		if n.DoneAt > 0 {
 			add(followerWire, float64(n.Last.Received))
 		}
 	}
-	commits, timedOut, failed, _ := t.counted()
-	count(followerOpening, n.Opening)
-	count(followerHighest, n.Most)
 	add(followerGap, n.Gap.Seconds())
-	count(followerConnected, int64(n.MostPeers))
-	count(followerCommits, commits)
-	count(followerTimedOut, timedOut)
-	count(followerFailed, failed)
-	var useful, blocks, most int64
-	known := len(shares) > 0
-	for _, s := range shares {
-		known = known && s.Blocks >= 0
-		if s.Blocks > 0 {
-			useful++
-			blocks += s.Blocks
-			most = max(most, s.Blocks)
+	if n.Polled {
+		add(followerOpening, float64(n.Opening))
+		add(followerHighest, float64(n.Most))
+		add(followerConnected, float64(n.MostPeers))
+		add(followerCommits, t.counted(func(f system.Following) int64 { return f.Commits }))
+		add(followerTimedOut, t.counted(func(f system.Following) int64 { return f.TimedOut }))
+		add(followerFailed, t.counted(func(f system.Following) int64 { return f.Failed }))
+	}
+	var peers []string
+	for _, f := range t.allLives() {
+		for _, s := range f.Peers {
+			peers = append(peers, s.Address)
 		}
 	}
-	if known {
-		add(followerUseful, float64(useful))
-		add(followerDelivered, float64(blocks))
-		add(followerMost, float64(most))
+	slices.Sort(peers)
+	useful, delivered, most := 0.0, 0.0, 0.0
+	for _, address := range slices.Compact(peers) {
+		blocks := t.fromPeer(address, func(s system.PeerShare) float64 { return float64(s.Blocks) })
+		if delivered += blocks; blocks > 0 {
+			useful++
+			most = max(most, blocks)
+		}
+	}
+	if len(peers) > 0 && !math.IsNaN(delivered) {
+		add(followerUseful, useful)
+		add(followerDelivered, delivered)
+		add(followerMost, most)
 	}
 	if t.replayed != nil {
 		add(followerReplay, t.replayed.Seconds)
@@ -411,7 +425,7 @@ func (t *trial) clean(ctx context.Context) {
 				t.Event("error", "node not killed", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
 			}
 		}
-		if t.store.Remove == nil || t.keep() {
+		if t.store.Remove == nil {
 			return
 		}
 		if err := t.store.Remove(); err != nil {

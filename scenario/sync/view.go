@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // times are missing where the node never came to them: longer than what was watched,
@@ -62,7 +61,9 @@ func View() *analysis.View {
 			return slices.Contains(times, metric) && t.Outcomes[record.OK.String()] == 0 && len(t.Outcomes) > 0
 		},
 		Prepare: outcome,
-		Success: success,
+		Success: func(trials []*analysis.Trial, conf float64) analysis.Proportion {
+			return analysis.ShareInTime(trials, false, conf)
+		},
 		Arrange: arrange,
 		Read:    heights,
 		Tables:  v.tables,
@@ -166,27 +167,6 @@ func outcome(t *record.Trial, facts *record.Reader) error {
 	return nil
 }
 
-// success counts a node that came to its deadline as one that did not come to serve.
-func success(trials []*analysis.Trial, conf float64) analysis.Proportion {
-	var each []stats.Count
-	cut := int64(0)
-	for _, t := range trials {
-		for o, n := range t.Outcomes {
-			switch o {
-			case record.Cancelled.String(), record.InFlight.String():
-				cut += n
-			case record.OK.String():
-				each = append(each, stats.Count{K: float64(n), N: float64(n)})
-			default:
-				each = append(each, stats.Count{N: float64(n)})
-			}
-		}
-	}
-	p := analysis.Share(each, false, conf)
-	p.Censored = cut
-	return p
-}
-
 // mostPoints is how many points of a trial are drawn.
 const mostPoints = 200
 
@@ -203,15 +183,7 @@ func heights(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 			s.Points = append(s.Points, analysis.Point{At: m.End.Seconds(), Value: float64(high)})
 		}
 	}
-	if every := len(s.Points)/mostPoints + 1; every > 1 {
-		kept := s.Points[:0]
-		for i, p := range s.Points {
-			if i%every == 0 || i == len(s.Points)-1 {
-				kept = append(kept, p)
-			}
-		}
-		s.Points = kept
-	}
+	s.Points = analysis.Thin(s.Points, mostPoints)
 	var all analysis.Facts
 	if len(s.Points) > 0 {
 		all.Series = []analysis.Series{s}

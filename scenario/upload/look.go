@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,16 +62,8 @@ func (t *trial) lookTime() time.Duration {
 	return min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout)
 }
 
-// Objects up to compareWhole are fetched and compared to find out whether they
-// are whole; of larger ones, the ends are, compareEnd bytes each, where the
-// system serves ranges.
-const (
-	compareWhole = 1 << 20
-	compareEnd   = 64 << 10
-)
-
 // inspect finds out whether a stored object is the set's: by its size, then by
-// the hash that the system reports, or by bytes. It is broken only when that is
+// the hash that the system reports, or by fetching it. It is broken only when that is
 // proven: what is not answered, or cannot be compared, is not known.
 func (t *trial) inspect(ctx context.Context, object int, o system.Object) finding {
 	size := t.set.Object(object).Size
@@ -88,21 +79,13 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 		}
 		return whole
 	}
+	check, err := t.set.Check(object)
+	if err != nil {
+		return unknown
+	}
 	w := scenario.Watch(ctx, t.site.Limits)
 	defer w.Stop()
-	r, ranges := t.node.(system.Ranger)
-	switch {
-	case size <= compareWhole:
-		return findingOf(t.fetch(w, object, o.Ref))
-	case ranges:
-		if first := findingOf(t.sameRange(w, r, object, o.Ref, 0)); first != whole {
-			return first
-		}
-		return findingOf(t.sameRange(w, r, object, o.Ref, size-compareEnd))
-	case o.Size >= 0:
-		return whole
-	}
-	return unknown
+	return findingOf(t.fetch(w, object, o.Ref, check))
 }
 
 // findingOf derives the finding from the error of a comparison. That there are too few
@@ -117,30 +100,6 @@ func findingOf(err error) finding {
 		return absent
 	}
 	return unknown
-}
-
-func (t *trial) sameRange(w *scenario.Operation, r system.Ranger, object int, ref system.Ref, off int64) error {
-	from, err := t.set.Open(object)
-	if err != nil {
-		return &unreadableError{err}
-	}
-	defer from.Close()
-	want := make([]byte, compareEnd)
-	if _, err = from.Seek(off, io.SeekStart); err == nil {
-		_, err = io.ReadFull(from, want)
-	}
-	if err != nil {
-		return &unreadableError{err}
-	}
-	var got bytes.Buffer
-	w.Moved(0, false)
-	if err := r.GetRange(w.Ctx, ref, off, compareEnd, &got); err != nil {
-		return err
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		return scenario.ErrWrongBytes
-	}
-	return nil
 }
 
 // hash is the SHA-256 of an object's content, in hex.
@@ -220,7 +179,7 @@ func (t *trial) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	if _, _, named := t.byName(); !named && t.lists() {
-		if _, err := t.list(ctx, newHashes()); err != nil {
+		if _, err := t.list(ctx, newIndex()); err != nil {
 			t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
 		} else {
 			t.clearUnlisted()
@@ -235,9 +194,7 @@ func (t *trial) resolve(ctx context.Context) error {
 				return err
 			}
 		}
-		if n[found]++; found == whole && t.settler() != nil {
-			t.isLate(object)
-		}
+		n[found]++
 	}
 	if err := t.write(); err != nil {
 		return err

@@ -3,7 +3,7 @@ package upload
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -35,19 +35,16 @@ type polls struct {
 	last     float64
 	lastEnd  time.Duration // negative: there is none
 	used     collect.Used
-	trouble  troubles
 }
 
 func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls {
 	return &polls{node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1, lastEnd: -1}
 }
 
-// add takes one poll. It returns the trouble in it of kinds that are new.
-func (p *polls) add(poll record.Poll) troubles {
+// add takes one poll.
+func (p *polls) add(poll record.Poll) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	kinds := len(p.trouble)
-	p.trouble.add(&poll)
 	p.next, p.latest = max(p.next, poll.Seq+1), max(p.latest, poll.Start)
 	for _, r := range poll.Readings {
 		if r.Name != system.ReadAbsolute || r.Bad != "" {
@@ -59,7 +56,6 @@ func (p *polls) add(poll record.Poll) troubles {
 		p.last, p.lastEnd = r.Value, poll.End
 	}
 	p.used.Add(poll.Readings)
-	return p.trouble[kinds:]
 }
 
 // restore adds the polls of earlier sessions, and what was known before the first.
@@ -81,17 +77,25 @@ func (p *polls) restore() error {
 	return in.Err()
 }
 
-// begin polls once, and goes on with that until the function that it returns is
-// called, which polls for the last time, unless it is to end at once. What goes wrong with recording polls
-// ends the trial through fail; what the system does not answer is a gap.
-func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end func(atOnce bool) error, err error) {
+// stopOf is the exit condition that ended a context; nil: none did.
+func stopOf(ctx context.Context) (stop *scenario.Stop) {
+	errors.As(context.Cause(ctx), &stop)
+	return stop
+}
+
+// during polls before work, beside it and after it, unless it is to end at once; stop is the
+// exit condition that ended it. What goes wrong with recording polls ends the work; what the
+// system does not answer is a gap.
+func (p *polls) during(outer context.Context, work func(ctx context.Context, fail context.CancelCauseFunc) error) (stop *scenario.Stop, err error) {
+	ctx, fail := context.WithCancelCause(outer)
+	defer fail(nil)
 	// Polls go on to the very end, that of an interrupted trial, too.
-	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	going, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
 	p.collector = &collect.Collector{Node: p.node, Every: p.every, Now: p.now, First: p.next, Earlier: p.latest, Keep: p.keep}
 	first, cancel := p.collector.Bounded(ctx) // nothing is stored before it is over
 	defer cancel()
 	if _, err := p.collector.Once(first); err != nil && ctx.Err() == nil {
-		stop(nil)
 		return nil, err
 	}
 	over := make(chan error, 1)
@@ -102,13 +106,15 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 		}
 		over <- err
 	}()
-	return func(atOnce bool) error {
-		if atOnce {
-			stop(collect.ErrAtOnce)
-		}
-		stop(nil)
-		return <-over
-	}, nil
+	err = work(ctx, fail)
+	if stop = stopOf(outer); stop == nil {
+		err = cmp.Or(context.Cause(outer), err, context.Cause(ctx))
+	}
+	if err != nil {
+		end(collect.ErrAtOnce)
+	}
+	end(nil)
+	return stop, cmp.Or(err, <-over)
 }
 
 // once polls beyond the schedule, while polls go on.
@@ -122,15 +128,8 @@ func (p *polls) once(ctx context.Context) error {
 }
 
 func (p *polls) keep(poll record.Poll) error {
-	begun := p.add(poll)
+	p.add(poll)
 	err := p.journal.Poll(poll)
-	for _, k := range begun { // the report counts how often each came
-		after := record.Span(time.Duration(k.from * float64(time.Second)))
-		err = cmp.Or(err, p.journal.Event(record.Event{
-			At: time.Now(), Kind: "note", What: k.what,
-			Detail: fmt.Sprintf("%s, %s after the trial began: %s", k.subject, after, k.detail),
-		}))
-	}
 	p.polled()
 	return err
 }

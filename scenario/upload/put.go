@@ -12,14 +12,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// readied is an object that is recorded as being put, and its content open.
-type readied struct {
-	object int
-	job    *job
-	from   *source
-	first  bool // no earlier session made this attempt
-}
-
 // attempt does one attempt to store an object, which is under way, and says what
 // becomes of it then. Its error is of what surrounds the operation.
 func (t *trial) attempt(ctx context.Context, worker, object int) error {
@@ -34,47 +26,33 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 		case found == whole:
 			return t.afterAccept(ctx, worker, object)
 		case ctx.Err() != nil:
-			t.queue.set(object, objectWaiting)
+			t.queue.set(object, record.JobWaiting)
 			return nil
 		}
 		if state := t.job(object).State; givenUp(state) { // in an earlier session
 			t.drop(object)
-			t.queue.set(object, states[state])
+			t.queue.set(object, state)
 			return nil
 		}
 	}
-	r, err := t.ready(object)
-	if r == nil || err != nil {
-		return err
-	}
-	return t.store(ctx, worker, r)
-}
-
-// ready brings an object, which is under way, to where it can be put; nil when
-// its content cannot be read, and it was given up.
-func (t *trial) ready(object int) (*readied, error) {
 	job := t.job(object)
-	// An attempt that a killed session left open is made again, and counts once.
-	first := job.State != record.JobPutting
 	from, err := openSource(t.set, object)
 	if err != nil {
-		return nil, t.unreadable(object, job, err)
+		return t.unreadable(object, job, err)
 	}
-	if first {
+	defer from.close()
+	if job.State != record.JobPutting { // an attempt that a killed session left open is made again, and counts once
 		job.Attempts++
 	}
 	job.State, job.Began = record.JobPutting, t.sink.Now()
 	if err := t.write(job.Job); err != nil {
-		from.close()
-		return nil, err
+		return err
 	}
-	return &readied{object, job, from, first}, nil
+	return t.store(ctx, worker, object, job, from)
 }
 
-// store puts an object that is ready, and says what becomes of it.
-func (t *trial) store(ctx context.Context, worker int, r *readied) error {
-	object, job, from := r.object, r.job, r.from
-	defer from.close()
+// store puts an object that is recorded as being put, and says what becomes of it.
+func (t *trial) store(ctx context.Context, worker, object int, job *job, from *source) error {
 	w := scenario.Watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()
 	t.mu.Lock()
@@ -112,7 +90,7 @@ func (t *trial) store(ctx context.Context, worker int, r *readied) error {
 	case ctx.Err() != nil:
 		// Whether the system has it is found out by resolve, or by the next session.
 		t.doubts(object, true)
-		t.queue.set(object, objectWaiting)
+		t.queue.set(object, record.JobWaiting)
 		return nil
 	}
 	return t.failed(object, job, op.Outcome, err)
@@ -163,7 +141,7 @@ func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) e
 	t.full, t.quotas = "", 0 // there is room
 	t.held = append(t.held, job.Job)
 	t.mu.Unlock()
-	t.queue.set(object, objectAccepted)
+	t.queue.set(object, record.JobAccepted)
 	if t.settler() == nil {
 		t.drop(object)
 		return nil
@@ -208,19 +186,19 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
 		return nil
 	case outcome == record.Refused:
-		return t.giveUp(object, job, record.JobRefused, objectRefused)
+		return t.giveUp(object, job, record.JobRefused)
 	}
-	return t.giveUp(object, job, record.JobFailed, objectFailed)
+	return t.giveUp(object, job, record.JobFailed)
 }
 
 // giveUp ends the attempts at an object.
-func (t *trial) giveUp(object int, job *job, state record.JobState, to objectState) error {
+func (t *trial) giveUp(object int, job *job, state record.JobState) error {
 	job.State = state
 	if err := t.write(job.Job); err != nil {
 		return err
 	}
 	t.drop(object)
-	t.queue.set(object, to)
+	t.queue.set(object, state)
 	return nil
 }
 
@@ -228,10 +206,10 @@ func (t *trial) giveUp(object int, job *job, state record.JobState, to objectSta
 func (t *trial) unreadable(object int, job *job, why error) error {
 	job.Error = scenario.ShortError(why)
 	t.doubts(object, false)
-	if err := t.giveUp(object, job, record.JobUnreadable, objectUnreadable); err != nil {
+	if err := t.giveUp(object, job, record.JobUnreadable); err != nil {
 		return err
 	}
-	if t.queue.counts().in[objectUnreadable] > mostNamed {
+	if t.queue.counts().in[record.JobUnreadable] > mostNamed {
 		return nil
 	}
 	return t.event("note", "data unreadable", fmt.Sprintf("object %d, %s: %s", object, job.Name, job.Error))

@@ -1,36 +1,28 @@
 package upload
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// objectState is where an object of an upload is: all that is kept of one that is
-// done, because there may be millions.
-type objectState uint8
-
-const (
-	objectNew     objectState = iota // nothing was done with it
-	objectUnder                      // given out to be put
-	objectWaiting                    // to be put again
-	objectAccepted
-	objectDurable
-	objectFailed
-	objectRefused
-	objectUnreadable
-	objectStates
-)
-
-// counts are how many objects are in each state, and the bytes of the accepted ones.
+// counts are how many objects are in each state, and the bytes of the accepted ones. The
+// state of an object that nothing was done with is empty, that of one that was given out to
+// be put is [record.JobPutting].
 type counts struct {
-	in    [objectStates]int64
+	in    map[record.JobState]int64
 	bytes int64
 }
 
 // accepted are all of them, durable or not.
-func (c *counts) accepted() int64 { return c.in[objectAccepted] + c.in[objectDurable] }
+func (c *counts) accepted() int64 { return c.in[record.JobAccepted] + c.in[record.JobDurable] }
+
+func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
 
 // queue knows the state of each object of a data set, and gives out those that are to
 // be put: those whose retry is due first, else in the set's order.
@@ -39,17 +31,18 @@ type queue struct {
 	size func(object int) int64
 
 	mu    sync.Mutex
-	state []objectState
+	state []record.JobState
 	total counts
-	next  int // none before it is new
-	retry retries
+	next  int           // none before it is new
+	retry []retryAt     // the earliest first; of those due at once the set's order
 	again chan struct{} // closed when something changes
 }
 
 func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
-	q := &queue{now: now, size: size, state: make([]objectState, n), again: make(chan struct{})}
-	q.total.in[objectNew] = int64(n)
-	return q
+	return &queue{
+		now: now, size: size, state: make([]record.JobState, n), again: make(chan struct{}),
+		total: counts{in: map[record.JobState]int64{"": int64(n)}},
+	}
 }
 
 // take gives the next object, which is then under way. While one may come it
@@ -59,7 +52,7 @@ func (q *queue) take(ctx context.Context, waits func()) (object int, ok bool) {
 		q.mu.Lock()
 		var wait time.Duration
 		object, wait, ok = q.pick()
-		over, again := q.total.in[objectUnder] == 0 && len(q.retry) == 0, q.again
+		over, again := q.total.in[record.JobPutting] == 0 && len(q.retry) == 0, q.again
 		q.mu.Unlock()
 		if ok || over {
 			return object, ok
@@ -68,14 +61,6 @@ func (q *queue) take(ctx context.Context, waits func()) (object int, ok bool) {
 		pause(ctx, wait, again)
 	}
 	return 0, false
-}
-
-// try is take without waiting: ok is false when none can be given out now.
-func (q *queue) try() (object int, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	object, _, ok = q.pick()
-	return object, ok
 }
 
 // pick gives out the object that is next, if one is; else it says after what time
@@ -87,9 +72,9 @@ func (q *queue) pick() (object int, wait time.Duration, ok bool) {
 	}
 	switch {
 	case len(q.retry) > 0 && wait <= 0:
-		object, ok = heap.Pop(&q.retry).(retryAt).object, true
+		object, ok, q.retry = q.retry[0].object, true, q.retry[1:]
 	default:
-		for q.next < len(q.state) && q.state[q.next] != objectNew {
+		for q.next < len(q.state) && q.state[q.next] != "" {
 			q.next++
 		}
 		if q.next < len(q.state) {
@@ -97,18 +82,17 @@ func (q *queue) pick() (object int, wait time.Duration, ok bool) {
 		}
 	}
 	if ok {
-		q.move(object, objectUnder)
+		q.move(object, record.JobPutting)
 	}
 	return object, wait, ok
 }
 
 // move changes a state and what is counted by states; q.mu is held.
-func (q *queue) move(object int, to objectState) {
+func (q *queue) move(object int, to record.JobState) {
 	from := q.state[object]
-	stored := func(s objectState) bool { return s == objectAccepted || s == objectDurable }
-	if stored(to) != stored(from) {
+	if isStored(to) != isStored(from) {
 		size := q.size(object)
-		if stored(from) {
+		if isStored(from) {
 			size = -size
 		}
 		q.total.bytes += size
@@ -119,7 +103,7 @@ func (q *queue) move(object int, to objectState) {
 }
 
 // set changes the state of an object that is not to be put again.
-func (q *queue) set(object int, state objectState) {
+func (q *queue) set(object int, state record.JobState) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.move(object, state)
@@ -130,12 +114,14 @@ func (q *queue) set(object int, state objectState) {
 func (q *queue) later(object int, due time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.move(object, objectWaiting)
-	heap.Push(&q.retry, retryAt{due, object})
+	q.move(object, record.JobWaiting)
+	r := retryAt{due, object}
+	at, _ := slices.BinarySearchFunc(q.retry, r, func(a, b retryAt) int { return cmp.Or(cmp.Compare(a.due, b.due), a.object-b.object) })
+	q.retry = slices.Insert(q.retry, at, r)
 	q.changed()
 }
 
-func (q *queue) of(object int) objectState {
+func (q *queue) of(object int) record.JobState {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.state[object]
@@ -144,7 +130,7 @@ func (q *queue) of(object int) objectState {
 func (q *queue) counts() counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.total
+	return counts{maps.Clone(q.total.in), q.total.bytes}
 }
 
 // changed wakes all that wait for an object; q.mu is held. Most of the time no one
@@ -173,19 +159,4 @@ func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 type retryAt struct {
 	due    time.Duration
 	object int
-}
-
-// retries is a heap, the earliest first; of those due at once the set's order.
-type retries []retryAt
-
-func (r retries) Len() int { return len(r) }
-func (r retries) Less(i, j int) bool {
-	return r[i].due < r[j].due || r[i].due == r[j].due && r[i].object < r[j].object
-}
-func (r retries) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
-func (r *retries) Push(x any)   { *r = append(*r, x.(retryAt)) }
-func (r *retries) Pop() any {
-	last := (*r)[len(*r)-1]
-	*r = (*r)[:len(*r)-1]
-	return last
 }

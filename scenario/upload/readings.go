@@ -25,7 +25,7 @@ type readings struct {
 	calls         map[string]bool
 	missed        int64 // polls of the schedule that were left out
 	failed        int64 // calls without an answer
-	trouble       troubles
+	trouble       []*trouble
 	decimals      int                 // of the currency; −1: not known
 	first, last   map[string]*big.Int // amounts of money
 	used          collect.Used
@@ -48,43 +48,27 @@ type trouble struct {
 	detail               string // of the first time
 }
 
-type troubles []*trouble
-
 // mostTrouble is how many kinds of trouble are distinguished; all others are one kind of
 // failed calls, and one of readings that are not used.
 const mostTrouble = 50
 
-// add takes a poll.
-func (all *troubles) add(p *record.Poll) {
-	for _, c := range p.Calls {
-		if c.Error != "" {
-			all.count("call failed", c.Name, collect.Class(c.Error), c.Error, c.Start.Seconds())
-		}
-	}
-	for _, r := range p.Readings {
-		if r.Bad != "" {
-			all.count("reading not used", r.Name, absurdity(r.Bad), r.Bad, p.Start.Seconds())
-		}
-	}
-}
-
-func (all *troubles) count(what, subject, class, detail string, at float64) {
+func (w *readings) met(what, subject, class, detail string, at float64) {
 	find := func() int {
-		return slices.IndexFunc(*all, func(k *trouble) bool {
+		return slices.IndexFunc(w.trouble, func(k *trouble) bool {
 			return k.what == what && k.subject == subject && k.class == class
 		})
 	}
 	i := find()
-	if i < 0 && len(*all) >= mostTrouble {
+	if i < 0 && len(w.trouble) >= mostTrouble {
 		subject, class = "others", ""
 		i = find()
 	}
 	if i < 0 {
-		i = len(*all)
-		*all = append(*all, &trouble{what: what, subject: subject, class: class, from: at, detail: detail})
+		i = len(w.trouble)
+		w.trouble = append(w.trouble, &trouble{what: what, subject: subject, class: class, from: at, detail: detail})
 	}
-	(*all)[i].count++
-	(*all)[i].to = at
+	w.trouble[i].count++
+	w.trouble[i].to = at
 }
 
 func readPolls(in *scenario.Measured) *readings {
@@ -128,12 +112,12 @@ func (w *readings) add(p *record.Poll) {
 	w.missed += int64(p.Missed)
 	w.latency = append(w.latency, w.took(p))
 	w.used.Add(p.Readings)
-	w.trouble.add(p)
-	wealth, moved, parts := new(big.Int), 0.0, 0
+	wealth, moved, parts, paid := new(big.Int), 0.0, 0, false
 	readings, reported := collect.WithEnded(p.Readings)
 	w.endedReported = w.endedReported || reported
 	for _, r := range readings {
 		if r.Bad != "" {
+			w.met("reading not used", r.Name, "", r.Bad, p.Start.Seconds())
 			continue
 		}
 		w.values[r.Name] = append(gaps(w.values[r.Name], n)[:n], r.Value)
@@ -141,6 +125,7 @@ func (w *readings) add(p *record.Poll) {
 		if !ok {
 			continue
 		}
+		paid = paid || isPurpose(r.Name) || r.Name == system.ReadSpent
 		if d, known := system.Decimals(exact, r.Value); known && w.decimals < 0 {
 			w.decimals = d
 		}
@@ -158,6 +143,9 @@ func (w *readings) add(p *record.Poll) {
 		}
 		w.last[r.Name] = exact
 	}
+	if amount, decimals, known := w.used.Sum(); known && paid {
+		w.values[moneyUsed] = append(gaps(w.values[moneyUsed], n)[:n], collect.Float(amount, decimals))
+	}
 	if parts == 2 {
 		w.wealth = append(w.wealth, entry{n, wealth, moved})
 	}
@@ -171,6 +159,7 @@ func (w *readings) took(p *record.Poll) float64 {
 		class := collect.Class(c.Error)
 		if c.Error != "" {
 			w.failed++
+			w.met("call failed", c.Name, class, c.Error, c.Start.Seconds())
 		}
 		if c.Error == "" || class == "timeout" {
 			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || c.Error != ""
@@ -186,15 +175,6 @@ func (w *readings) took(p *record.Poll) float64 {
 	return took
 }
 
-// absurdity is what is wrong with a reading, without the number that is.
-func absurdity(bad string) string {
-	class, _, _ := strings.Cut(bad, ":")
-	if i := strings.IndexAny(class, "-0123456789"); i >= 0 {
-		class = class[:i]
-	}
-	return strings.TrimSpace(class)
-}
-
 // known are the values that are no gaps.
 func known(v []float64) []float64 { return slices.DeleteFunc(slices.Clone(v), math.IsNaN) }
 
@@ -202,6 +182,9 @@ func known(v []float64) []float64 { return slices.DeleteFunc(slices.Clone(v), ma
 // sign with which they count.
 var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
 	system.ReadSpent: 1}
+
+// moneyUsed is the money used up since the beginning, as a reading of each poll.
+const moneyUsed = "money_used"
 
 func isPurpose(name string) bool { return strings.HasPrefix(name, system.ReadSpentPrefix) }
 

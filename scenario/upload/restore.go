@@ -1,12 +1,9 @@
 package upload
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -28,10 +25,10 @@ const (
 
 // restored is what earlier sessions have left.
 type restored struct {
-	recorded int     // objects that something was recorded of
-	accepted int     // of them
-	doubt    int     // a put had begun, and nothing says how it ended
-	refs     *hashes // of accepted objects
+	recorded int    // objects that something was recorded of
+	accepted int    // of them
+	doubt    int    // a put had begun, and nothing says how it ended
+	known    *index // by the refs of accepted objects
 }
 
 // restore brings the trial to where its earlier sessions have left it: to what they
@@ -46,7 +43,7 @@ type restored struct {
 // it is asked by name, and where it cannot be asked either, that is put again: the
 // names are the same, and so are the bytes.
 func (t *trial) restore(ctx context.Context) error {
-	r := restored{refs: newHashes()}
+	r := restored{known: newIndex()}
 	err := t.polls.restore()
 	if err == nil {
 		err = t.replay(&r)
@@ -90,22 +87,27 @@ func (t *trial) sameData(begun bool) error {
 	if err := in.Err(); err != nil || begun {
 		return err
 	}
-	if err := t.keepManifest(); err != nil {
-		return t.errorf("keep what the data set consists of", err)
-	}
 	return t.event(eventData, whatSet, now)
 }
 
 func (t *trial) dataChanged(how string) error {
-	files, hint := t.changedFiles()
-	if files != "" {
-		how = files // the fingerprints say nothing more
+	hint := "nothing is lost: put the data back as it was, times included, and resume again, or begin a new run"
+	if dir := t.cell.Data.Directory; dir != "" {
+		hint += fmt.Sprintf("; what was written since the run began: find %s -newer RUN/plan.json", dir)
 	}
-	if hint == "" {
-		hint = "nothing is lost: put the data back as it was, times included, and resume again, or begin a new run"
-	}
-	return &DataChangedError{System: t.site.Use.Name, How: how, hint: hint}
+	return &DataChangedError{t.site.Use.Name, how, hint}
 }
+
+// DataChangedError is a data set that is not the one that a trial began with: a
+// session cannot go on with it.
+type DataChangedError struct{ System, How, hint string }
+
+func (e *DataChangedError) Error() string {
+	return fmt.Sprintf("%s: the data set has changed since the trial began: %s", e.System, e.How)
+}
+
+// Hint implements the interface that the terminal asks for hints.
+func (e *DataChangedError) Hint() string { return e.hint }
 
 // eachJob calls do for each object that something is recorded of.
 func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
@@ -143,11 +145,6 @@ func (t *trial) replay(r *restored) error {
 	return in.Err()
 }
 
-// states are those of objects whose job is over.
-var states = map[record.JobState]objectState{
-	record.JobAccepted: objectAccepted, record.JobDurable: objectDurable, record.JobFailed: objectFailed, record.JobRefused: objectRefused,
-}
-
 // givenUp reports whether no further put follows.
 func givenUp(s record.JobState) bool { return s == record.JobFailed || s == record.JobRefused }
 
@@ -156,13 +153,15 @@ func (t *trial) replayJob(r *restored, i int, j *record.Job) {
 	if j.Attempts > 0 {
 		t.tally.begun(j.Began)
 	}
-	t.queue.set(i, states[j.State])
+	if isStored(j.State) || givenUp(j.State) {
+		t.queue.set(i, j.State)
+	}
 	switch j.State {
 	case record.JobFailed, record.JobRefused:
 		return
 	case record.JobAccepted, record.JobDurable:
 		r.accepted++
-		r.refs.add(j.Ref, i)
+		r.known.add(j.Ref, i)
 		t.tally.last = max(t.tally.last, j.Accepted)
 		if j.State == record.JobDurable || t.settler() == nil {
 			return
@@ -202,30 +201,27 @@ func (t *trial) enqueue() {
 func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	step, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std()+time.Duration(t.set.Len())*time.Millisecond)
 	defer cancel()
-	there, err := t.list(step, r.refs)
+	there, err := t.list(step, r.known)
 	if err != nil {
 		return 0, t.errorf("list what is stored, to compare it with what was recorded (nothing is lost: resume again)", err)
 	}
 	t.clearUnlisted()
 	var missing []record.Job
-	var unlisted []system.Ref // of them
 	err = t.eachJob(func(i int, j *record.Job) error {
 		if _, damaged := there.damaged[i]; t.stored(i) && (damaged || !there.seen[i]) {
 			missing = append(missing, *j)
-		}
-		if t.stored(i) && !there.seen[i] {
-			unlisted = append(unlisted, system.Ref(j.Ref))
 		}
 		if _, listed := t.listed[i]; listed && givenUp(j.State) { // it may be whole all the same
 			t.jobs[i] = &job{Job: *j}
 		}
 		return nil
 	})
-	if err == nil {
-		err = t.confirm(ctx, unlisted, r.accepted)
-	}
 	if err != nil || len(missing) == 0 {
 		return 0, err
+	}
+	if unlisted := len(missing) - len(there.damaged); unlisted >= leastUnlisted && 2*unlisted > r.accepted {
+		return 0, fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system that is not itself yet may list too little; see that it is well, and resume again; if it has lost them, begin a new run",
+			t.site.Use.Name, unlisted, r.accepted)
 	}
 	for _, o := range there.damaged {
 		t.removeBroken(ctx, o)
@@ -237,7 +233,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	for i := range missing {
 		j := &missing[i]
 		t.jobs[int(j.Object)] = &job{Job: record.Job{Object: j.Object, Name: j.Name, Size: j.Size}}
-		t.queue.set(int(j.Object), objectWaiting)
+		t.queue.set(int(j.Object), record.JobWaiting)
 		delete(t.fetched, int(j.Object))
 		j.State, j.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
 	}
@@ -249,6 +245,10 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	return len(missing), nil
 }
 
+// leastUnlisted is from how many accepted objects on, if they are most of all, a list
+// without them is not believed: to put them again is to pay for them again.
+const leastUnlisted = 5
+
 // listing is what a system has of the accepted objects.
 type listing struct {
 	seen    []bool
@@ -257,18 +257,17 @@ type listing struct {
 
 // list reads all that the system has. What it has of objects that are not accepted is
 // kept, to be looked at.
-func (t *trial) list(ctx context.Context, refs *hashes) (listing, error) {
+func (t *trial) list(ctx context.Context, known *index) (listing, error) {
 	there := listing{make([]bool, t.set.Len()), map[int]system.Object{}}
-	names := newHashes()
 	namer, named := t.node.(system.Namer)
 	for i := range t.set.Len() {
-		names.add(t.name(i), i)
+		known.add(t.name(i), i)
 		if named { // a name that is too long for the system is listed as its hash
-			names.add(string(namer.Named(t.name(i))), i)
+			known.add(string(namer.Named(t.name(i))), i)
 		}
 	}
 	err := t.walk(ctx, func(o system.Object) error {
-		for _, i := range t.objectsOf(o, refs, names) {
+		for _, i := range t.objectsOf(o, known) {
 			if there.seen[i] {
 				continue
 			}
@@ -304,122 +303,47 @@ func (t *trial) walk(ctx context.Context, visit func(system.Object) error) error
 	return nil
 }
 
-// objectsOf are the objects of the set that a listed one is: by its ref, which is known
-// of accepted ones (more than one where refs come from content, and some have the same),
-// or by its name, before which a system may put a mark of its own.
-func (t *trial) objectsOf(o system.Object, refs, names *hashes) []int {
-	if found := slices.Collect(refs.all(string(o.Ref))); len(found) > 0 {
+// objectsOf are the objects of the set that a listed one is: by its ref (more than one
+// where refs come from content, and some have the same), or by its name, before which a
+// system may put a mark of its own.
+func (t *trial) objectsOf(o system.Object, known *index) []int {
+	if found := known.of(string(o.Ref)); len(found) > 0 {
 		return found
 	}
-	if namer, named := t.node.(system.Namer); named {
-		for i := range names.all(string(o.Ref)) {
-			if namer.Named(t.name(i)) == o.Ref {
-				return []int{i}
-			}
-		}
-	}
 	if at := strings.Index(o.Name, t.pre); at >= 0 {
-		for i := range names.all(o.Name[at:]) {
-			if t.name(i) == o.Name[at:] {
-				return []int{i}
-			}
-		}
+		return known.of(o.Name[at:])
 	}
 	return nil
 }
 
-// confirmSome is how many objects are asked for that a list left out.
-const confirmSome = 5
-
-// confirm asks for some of the missing objects one by one when they are most of
-// those accepted: a list may be empty because the system is not itself yet, and
-// to believe it is to pay for all of them again.
-func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int) error {
-	if 2*len(unlisted) <= accepted {
-		return nil
-	}
-	some := min(confirmSome, len(unlisted))
-	there, gone := 0, 0
-	var why error
-	for n := range some {
-		switch err := t.reach(ctx, unlisted[n*len(unlisted)/some]); {
-		case err == nil:
-			there++
-		case errors.Is(err, system.ErrNotFound):
-			gone++
-		default:
-			why = err
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	what := fmt.Sprintf("%s: %d of %d accepted objects are not in its list", t.site.Use.Name, len(unlisted), accepted)
-	switch {
-	case there > 0:
-		return fmt.Errorf("%s, but %d of %d that were asked for are there: the list is not to be believed, and nothing was put again; see that the system is well, and resume again", what, there, some)
-	case gone == 0:
-		return fmt.Errorf("%s, and whether they are there cannot be found out (%w); nothing was put again: see that the system is well, and resume again", what, why)
-	}
-	return nil
-}
-
-// reach asks for an object by its ref: for its first byte where nothing less can
-// be asked.
-func (t *trial) reach(ctx context.Context, ref system.Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, t.lookTime())
-	defer cancel()
-	if s, ok := t.node.(system.Stater); ok {
-		_, err := s.Stat(ctx, ref)
-		return err
-	}
-	var first firstByte
-	if err := t.node.Get(ctx, ref, &first); err != nil && !first.came {
-		return err
-	}
-	return nil
-}
-
-// firstByte ends what writes to it.
-type firstByte struct{ came bool }
-
-func (f *firstByte) Write([]byte) (int, error) {
-	f.came = true
-	return 0, errors.New("that is enough")
-}
-
-// hashes finds objects by a text of theirs, of which it keeps 64 bits: there may be
+// index finds objects by their refs and names, of which it keeps 64 bits: there may be
 // millions.
-type hashes struct {
-	seed    maphash.Seed
-	entries []hashed
-	sorted  bool
+type index struct {
+	seed  maphash.Seed
+	first map[uint64]int32
+	more  map[uint64][]int32 // beyond the first
 }
 
-type hashed struct {
-	hash   uint64
-	object int32
+func newIndex() *index {
+	return &index{maphash.MakeSeed(), map[uint64]int32{}, map[uint64][]int32{}}
 }
 
-func newHashes() *hashes { return &hashes{seed: maphash.MakeSeed()} }
-
-func (h *hashes) add(text string, object int) {
-	h.entries, h.sorted = append(h.entries, hashed{maphash.String(h.seed, text), int32(object)}), false
-}
-
-// all are the objects that may have been added with a text.
-func (h *hashes) all(text string) iter.Seq[int] {
-	if !h.sorted {
-		slices.SortFunc(h.entries, func(a, b hashed) int { return cmp.Compare(a.hash, b.hash) })
-		h.sorted = true
+func (x *index) add(text string, object int) {
+	hash := maphash.String(x.seed, text)
+	if first, known := x.first[hash]; !known {
+		x.first[hash] = int32(object)
+	} else if first != int32(object) {
+		x.more[hash] = append(x.more[hash], int32(object))
 	}
-	want := maphash.String(h.seed, text)
-	at, _ := slices.BinarySearchFunc(h.entries, want, func(e hashed, want uint64) int { return cmp.Compare(e.hash, want) })
-	return func(yield func(int) bool) {
-		for ; at < len(h.entries) && h.entries[at].hash == want; at++ {
-			if !yield(int(h.entries[at].object)) {
-				return
-			}
-		}
+}
+
+func (x *index) of(text string) (objects []int) {
+	hash := maphash.String(x.seed, text)
+	if first, known := x.first[hash]; known {
+		objects = append(objects, int(first))
 	}
+	for _, object := range x.more[hash] {
+		objects = append(objects, int(object))
+	}
+	return objects
 }

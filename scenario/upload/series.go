@@ -42,7 +42,7 @@ func (l *loadTest) series() {
 	}))
 	l.addSeries("absolute", "", l.levels(l.values[system.ReadAbsolute]))
 	l.addSeries("absolute_bandwidth", "", l.rates(l.values[system.ReadAbsolute]))
-	l.addSeries("money_used", "", l.levels(l.used()))
+	l.addSeries("money_used", "", l.levels(l.values[moneyUsed]))
 	if l.up != nil {
 		l.ofObjects()
 		return
@@ -91,35 +91,6 @@ func (l *loadTest) ofObjects() {
 	for _, metric := range []string{"throughput", "accept_time", "durable_time"} {
 		l.addSeries(metric, overObjects, all[metric])
 	}
-}
-
-// used is the money used up at each poll: the total less the unspent or, without a
-// total, the sum over purposes.
-func (l *loadTest) used() []float64 {
-	before := func(name string) float64 { // the test began
-		if v := l.readings.first[name]; v != nil && !l.whole() && l.decimals >= 0 {
-			return float(v) / math.Pow(10, float64(l.decimals))
-		}
-		return 0
-	}
-	spent, unspent := l.values[system.ReadSpent], l.values[system.ReadUnspent]
-	all := make([]float64, len(l.start))
-	if spent != nil && unspent != nil {
-		for i := range all {
-			all[i] = spent[i] - before(system.ReadSpent) - (unspent[i] - before(system.ReadUnspent))
-		}
-		return all
-	}
-	kinds := l.kinds()
-	if len(kinds) == 0 {
-		return nil
-	}
-	for _, name := range kinds {
-		for i, v := range l.values[name] {
-			all[i] += v - before(name)
-		}
-	}
-	return all
 }
 
 // define says what the rows and series are that no definition of the run covers.

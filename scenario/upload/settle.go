@@ -1,8 +1,10 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,52 +18,42 @@ var errSettled = errors.New("the time to wait for objects to be durable is over"
 
 // settle waits until an accepted object is durable, for upload.settle since it
 // was accepted or, when that was in an earlier session, since this one began. One
-// that is not durable by then is looked at again at the end.
+// that is not durable by then is asked about again at the end.
 func (t *trial) settle(ctx context.Context, worker, object int) error {
-	job, limit := t.job(object), t.u.Settle.Std()
-	waited := t.sink.Now() - max(job.Accepted, t.began)
+	limit := t.u.Settle.Std()
+	waited := t.sink.Now() - max(t.job(object).Accepted, t.began)
 	// It may be durable long since: it is asked about once, whatever was waited.
-	done, err := t.settleWithin(ctx, max(limit-waited, min(limit, scenario.SettleBriefly)), worker, object, job)
-	if !done && err == nil && (ctx.Err() == nil || errors.Is(context.Cause(ctx), errSettled)) {
-		t.isLate(object)
-	}
-	return err
+	return t.settleWithin(ctx, max(limit-waited, min(limit, scenario.SettleBriefly)), worker, object)
 }
 
-// isLate has an object looked at again at the end.
-func (t *trial) isLate(object int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.late = append(t.late, object)
-}
-
-func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, object int, job *job) (bool, error) {
+func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, object int) error {
 	step, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	job := t.job(object)
 	for {
 		err := t.settler().Settle(step, system.Ref(job.Ref))
 		if err == nil {
 			break
 		}
 		if errors.Is(err, system.ErrNotFound) || step.Err() != nil {
-			return false, nil
+			return nil
 		}
 		pause(step, scenario.SettleBriefly, nil) // a daemon that restarts does not make it less durable
 		if step.Err() != nil {
-			return false, nil
+			return nil
 		}
 	}
 	job.State, job.Durable = record.JobDurable, t.sink.Now()
 	if err := t.write(job.Job); err != nil {
-		return true, err
+		return err
 	}
 	err := t.done(record.Op{
 		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
 		Start: scenario.Nanos(job.Began), Intended: scenario.Nanos(job.Began), LastByte: scenario.Nanos(job.Durable),
 	})
-	t.queue.set(object, objectDurable)
+	t.queue.set(object, record.JobDurable)
 	t.drop(object)
-	return true, err
+	return err
 }
 
 // settlers is how many accepted objects are asked about at once where their slot
@@ -81,13 +73,11 @@ func (t *trial) settling(ctx context.Context) (end func() error) {
 	for worker := range settlers {
 		group.Go(func() {
 			for object := range t.pending {
-				switch err := context.Cause(ctx); {
-				case errors.Is(err, errSettled):
-					t.isLate(object)
-				case err == nil:
-					if err := t.settle(ctx, worker, object); err != nil {
-						cancel(err)
-					}
+				if ctx.Err() != nil {
+					continue
+				}
+				if err := t.settle(ctx, worker, object); err != nil {
+					cancel(err)
 				}
 			}
 		})
@@ -116,41 +106,39 @@ func (t *trial) settleLeft() time.Duration {
 	return max(t.u.Settle.Std()-(t.sink.Now()-max(t.tally.last, t.began)), scenario.SettleBriefly)
 }
 
-// settleLate looks again at the objects that were not durable when the wait for
-// them ended: at each for a moment, because it may long be durable, and again at
-// those that are not. Together they have as long as one of them had; where all is
-// done once every object is accepted they are looked at once.
+// settleLate asks again about objects that were not durable when the wait for them
+// ended: about each for a moment, because it may long be durable, and once more about
+// those that are not. Together they have as long as one of them had.
 func (t *trial) settleLate(ctx context.Context) error {
-	t.mu.Lock()
-	late := t.late
-	t.late = nil
-	t.mu.Unlock()
-	limit, again := max(t.u.Settle.Std(), scenario.SettleBriefly), true
-	if t.u.Until == "accepted" {
-		limit, again = resolveTimeout, false
+	if t.settler() == nil || t.u.Until == "accepted" {
+		return nil
 	}
-	begun := time.Now()
-	for round := 0; len(late) > 0 && (round == 0 || again); round++ {
-		var still []int
+	over := time.Now().Add(max(t.u.Settle.Std(), scenario.SettleBriefly))
+	for late := t.notDurable(); len(late) > 0; late = t.notDurable() {
 		for _, object := range late {
-			left := limit - time.Since(begun)
+			left := time.Until(over)
 			if left <= 0 {
 				return nil
 			}
-			done, err := t.settleWithin(ctx, min(left, scenario.SettleBriefly), 0, object, t.job(object))
-			if err != nil {
+			err := t.settleWithin(ctx, min(left, scenario.SettleBriefly), 0, object)
+			if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 				return err
 			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if !done {
-				still = append(still, object)
-			}
 		}
-		if late = still; len(late) > 0 && again { // the wait for an object that is gone ends at once
-			pause(ctx, min(scenario.SettleBriefly, max(0, limit-time.Since(begun))), nil)
-		}
+		pause(ctx, scenario.SettleBriefly, nil) // the wait for an object that is gone ends at once
 	}
 	return nil
+}
+
+// notDurable are the objects that are accepted and no more, in the set's order.
+func (t *trial) notDurable() (all []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for object, j := range t.jobs {
+		if j.State == record.JobAccepted {
+			all = append(all, object)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -214,11 +214,9 @@ func TestUploadWeeksOnSia(t *testing.T) {
 				w.t.Errorf("spent %v, truth %v", spent, truth.Total)
 			}
 		}},
-		{"money", siasim.Faults{
-			FormationLeak:    &siasim.Loss{At: 10 * day, Amount: leak},
-			PrematureRenewal: &siasim.Loss{At: 13 * day, Amount: renewal},
-			Overfund:         &siasim.Loss{At: 16 * day, Amount: extra},
-		}, objects, func(w *weeks) {
+		{"money", siasim.Faults{Events: []siasim.Event{
+			{At: 10 * day, Do: siasim.Vanish(leak)}, {At: 13 * day, Do: siasim.RenewEarly(renewal)}, {At: 16 * day, Do: siasim.Overfund(extra)},
+		}}, objects, func(w *weeks) {
 			all := w.steps(wealth)
 			if len(all) != 2 || !within(all[0].at, 10*day) || !within(all[1].at, 13*day) || all[0].by.CmpAbs(leak) != 0 || all[1].by.CmpAbs(renewal) != 0 || all[0].by.Sign() > 0 || all[1].by.Sign() > 0 {
 				w.t.Errorf("of the losses of %v on day 10 and %v on day 13 the polls show %v", leak, renewal, all)
@@ -231,7 +229,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 				w.t.Error("no poll shows that contracts were bought on day 16")
 			}
 		}},
-		{"dead host", siasim.Faults{DeadHost: &siasim.DeadHost{At: 10 * day, Host: 7, Fall: 2 * day}}, objects, func(w *weeks) {
+		{"dead host", siasim.Faults{Events: siasim.DeadHost(10*day, 7, 2*day)}, objects, func(w *weeks) {
 			for _, p := range w.ledger.polls {
 				hosts, ok1 := reading(p, system.ReadHosts)
 				below, ok2 := reading(p, system.ReadBelow)

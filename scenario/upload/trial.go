@@ -2,7 +2,6 @@ package upload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -38,7 +37,6 @@ type trial struct {
 	fetched map[int]time.Duration // when earlier sessions fetched objects at their end
 	unread  int                   // objects that were to be fetched and could not be asked for
 	suspect int                   // objects that this session could not verify
-	late    []int                 // accepted, and not durable when the wait for it ended
 	pending chan int              // accepted, to be looked at; has room for all objects
 	tally   tally
 	recent  recentTimes
@@ -97,37 +95,23 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 
 // session does what is left of the trial. Its error is nil when that is done, or
 // an exit condition ended it.
-func (t *trial) session(outer context.Context) error {
-	ctx, cancel := context.WithCancelCause(outer)
-	defer cancel(nil)
-	endPolls, err := t.polls.begin(ctx, cancel)
-	if err != nil {
-		return err
-	}
-	endReports := t.reports(ctx, cancel)
-	err = t.work(ctx)
-	var stop *scenario.Stop
-	switch {
-	case errors.As(context.Cause(outer), &stop):
-		t.note("stopped by " + stop.Condition + ": " + stop.Why)
-		err = t.resolve(context.WithoutCancel(outer))
-	case outer.Err() != nil:
-		err = context.Cause(outer)
-	case err == nil:
-		err = context.Cause(ctx)
-	}
-	endReports()
-	if e := endPolls(err != nil); err == nil {
-		err = e
-	}
-	if err == nil {
-		// After an exit condition, too: what was asked to go is not to be paid for.
-		clearing, cancel := outer, context.CancelFunc(func() {})
-		if stop != nil {
-			clearing, cancel = context.WithTimeout(context.WithoutCancel(outer), clearStopped)
+func (t *trial) session(ctx context.Context) error {
+	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
+		defer t.reports(during, fail)()
+		err := t.work(during)
+		if stopOf(ctx) != nil {
+			err = t.resolve(context.WithoutCancel(ctx))
 		}
+		return err
+	})
+	clearing, cancel := ctx, context.CancelFunc(func() {})
+	if stop != nil { // what was asked to go is not to be paid for
+		t.note(stop.Error())
+		clearing, cancel = context.WithTimeout(context.WithoutCancel(ctx), clearStopped)
+	}
+	defer cancel()
+	if err == nil {
 		err = t.clear(clearing)
-		cancel()
 	}
 	t.report()
 	return err
@@ -185,8 +169,15 @@ func (t *trial) put(ctx context.Context) error {
 	for worker := range min(t.u.Concurrency, max(1, t.set.Len())) {
 		group.Go(func() {
 			defer release()
-			if err := t.worker(ctx, worker, release); err != nil {
-				cancel(err)
+			for {
+				object, ok := t.queue.take(ctx, release)
+				if !ok {
+					return
+				}
+				if err := t.attempt(ctx, worker, object); err != nil {
+					cancel(err)
+					return
+				}
 			}
 		})
 	}
@@ -269,8 +260,8 @@ func (t *trial) report() {
 func (t *trial) state() scenario.State {
 	at, n := t.sink.Now(), t.queue.counts()
 	s := scenario.State{
-		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[objectDurable], Settles: t.settler() != nil,
-		Failed: n.in[objectFailed], Refused: n.in[objectRefused], Unreadable: n.in[objectUnreadable], Bytes: n.bytes,
+		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[record.JobDurable], Settles: t.settler() != nil,
+		Failed: n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable], Bytes: n.bytes,
 	}
 	t.polls.sofar(&s)
 	t.mu.Lock()
@@ -326,7 +317,7 @@ func (t *trial) load(cpu float64) scenario.Load {
 	if gained == 0 && accepted > 0 {
 		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in the capability)", accepted))
 	}
-	if open := n.in[objectAccepted]; settles && open > 0 && t.u.Until == "durable" {
+	if open := n.in[record.JobAccepted]; settles && open > 0 && t.u.Until == "durable" {
 		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s (upload.settle) each gave its slot to the next, and was asked about again at the end", open, t.u.Settle))
 	}
 	return load

@@ -24,8 +24,7 @@ func (t *trial) toVerify(object int) bool {
 
 // stored reports whether the system has accepted an object.
 func (t *trial) stored(object int) bool {
-	s := t.queue.of(object)
-	return s == objectAccepted || s == objectDurable
+	return isStored(t.queue.of(object))
 }
 
 // verify fetches its share of the stored objects and compares every byte. What
@@ -65,7 +64,7 @@ func (t *trial) verify(ctx context.Context) error {
 // eachStored calls do for each object that the system has accepted.
 func (t *trial) eachStored(do func(object int, job *record.Job) error) error {
 	return t.eachJob(func(object int, job *record.Job) error {
-		if job.State != record.JobAccepted && job.State != record.JobDurable {
+		if !isStored(job.State) {
 			return nil
 		}
 		return do(object, job)
@@ -74,23 +73,23 @@ func (t *trial) eachStored(do func(object int, job *record.Job) error) error {
 
 func (t *trial) verifyOne(ctx context.Context, worker int, job record.Job) error {
 	object := int(job.Object)
+	check, err := t.set.Check(object)
+	if err != nil { // there is no operation of it
+		t.mu.Lock()
+		t.unread++
+		t.mu.Unlock()
+		return t.unverified(object, "its own data could not be read: "+err.Error())
+	}
 	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
 	w := scenario.Watch(ctx, t.site.Limits)
 	start, at := t.sink.Now(), time.Now()
-	err := t.fetch(w, object, system.Ref(job.Ref))
+	err = t.fetch(w, object, system.Ref(job.Ref), check)
 	end := t.sink.Now() - w.CutOff(err)
 	cause := w.Stop()
 	op.Start, op.LastByte, op.Bytes = scenario.Nanos(start), scenario.Nanos(end), w.Bytes()
 	op.Intended = op.Start
 	if first := w.FirstByte(); !first.IsZero() {
 		op.FirstByte = min(op.Start+first.Sub(at).Nanoseconds(), op.LastByte)
-	}
-	var ours *unreadableError
-	if errors.As(err, &ours) { // there is no operation of it
-		t.mu.Lock()
-		t.unread++
-		t.mu.Unlock()
-		return t.unverified(object, "its own data could not be read: "+ours.Error())
 	}
 	op.Outcome, op.Class, op.Status = scenario.OutcomeOf(err, cause)
 	if errors.Is(err, scenario.ErrWrongBytes) {
@@ -117,21 +116,14 @@ func (t *trial) unverified(object int, why string) error {
 	return t.event("violation", "object not verified", fmt.Sprintf("object %d, %s: %s", object, t.name(object), why))
 }
 
-// unreadableError is our own data that cannot be read.
-type unreadableError struct{ error }
-
 // errTooShort ends a read that gave no error and less than the object.
 var errTooShort = errors.New("it ended before the object did")
 
 // fetch gets an object and compares it with the set's.
-func (t *trial) fetch(w *scenario.Operation, object int, ref system.Ref) error {
-	check, err := t.set.Check(object)
-	if err != nil {
-		return &unreadableError{err}
-	}
+func (t *trial) fetch(w *scenario.Operation, object int, ref system.Ref, check io.WriteCloser) error {
 	to := &checking{w: w, to: check}
 	w.Moved(0, false)
-	err = t.node.Get(w.Ctx, ref, to)
+	err := t.node.Get(w.Ctx, ref, to)
 	short := check.Close()
 	switch {
 	case to.wrong:

@@ -2,18 +2,28 @@ package bittorrent
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"sync"
+
+	"github.com/anacrolix/torrent/metainfo"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // System implements system.Embedded.
 type System struct{}
 
-var _ system.Embedded = System{}
+var (
+	_ system.Embedded  = System{}
+	_ system.Member    = (*member.Daemon)(nil)
+	_ system.Restarter = (*member.Daemon)(nil)
+	_ system.Healther  = (*member.Daemon)(nil)
+)
+
+// settings are the options that are flags of the process and part of its identity.
+var settings = []string{"transport", "piece", "max_connections", "encryption", "upload_limit", "download_limit"}
 
 // Check implements system.System: nothing can be missing.
 func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
@@ -46,8 +56,7 @@ const (
 	maxPiece = 16 << 20
 )
 
-// Start implements system.System: one node on each host and, unless it is a
-// swarm that was asked for, one at the client that puts and gets.
+// Start implements system.System: one node on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.options(d.Options)
 	if err != nil {
@@ -57,47 +66,24 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	identity := map[string]string{
 		"version":   "anacrolix/torrent " + group.Library("github.com/anacrolix/torrent"),
 		"discovery": "none: peers are named",
+		"metainfo":  "file",
 		"pex":       "off",
+		"storage":   "file",
 	}
-	for _, k := range []string{"transport", "piece", "metainfo", "storage", "max_connections", "encryption", "upload_limit", "download_limit"} {
+	var flags []string
+	for _, k := range settings {
 		identity[k] = opt[k]
+		flags = append(flags, "--"+k+"="+opt[k])
 	}
-	c, infos := &cluster{}, &sync.Map{}
-	if !d.Swarm {
-		if c.client, err = startDaemon(ctx, d, d.Client, "client-1", infos); err != nil {
-			return nil, fmt.Errorf("bittorrent: %w", err)
-		}
+	kind := &member.Kind{
+		Name: name, Peer: member.IPPort,
+		Ref: func(ref string) error { _, err := parse(ref); return err },
+		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"}, // the library has no option for it, and maps files by default
+		RefOf: func(said json.RawMessage) (string, error) {
+			var info []byte
+			err := json.Unmarshal(said, &info)
+			return metainfo.HashBytes(info).HexString(), err
+		},
 	}
-	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		at, err := startDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), infos)
-		if err != nil {
-			return nil, fmt.Errorf("bittorrent: %w", err)
-		}
-		if d.Swarm {
-			return at, nil
-		}
-		return &node{daemon: at, client: c.client, first: i == 0}, nil
-	})
-	if err != nil {
-		return nil, errors.Join(err, c.stopClient(context.WithoutCancel(ctx)))
-	}
-	return c, nil
-}
-
-// cluster is the group of nodes, and the one at the client that serves them all.
-type cluster struct {
-	system.Cluster
-	client *daemon
-}
-
-// Stop implements system.Cluster: first the node that asks.
-func (c *cluster) Stop(ctx context.Context) error {
-	return errors.Join(c.stopClient(ctx), c.Cluster.Stop(ctx))
-}
-
-func (c *cluster) stopClient(ctx context.Context) error {
-	if c.client == nil {
-		return nil
-	}
-	return c.client.Stop(ctx)
+	return kind.Cluster(ctx, d, identity, flags...)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -68,8 +69,12 @@ func TestLoadLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(context.Background()) })
-	seeder, leecher := c.Nodes()[0].(*daemon), c.Nodes()[1].(*daemon)
+	seeder, leecher := c.Nodes()[0].(*member.Daemon), c.Nodes()[1].(*member.Daemon)
 	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := seeder.Address(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +82,18 @@ func TestLoadLine(t *testing.T) {
 	for range 3 {
 		before := waited(t, seeder) + waited(t, leecher)
 		from := time.Now()
-		if err := leecher.Fetch(systemtest.Context(t), ref, []string{seeder.peer}); err != nil {
+		if err := leecher.Fetch(systemtest.Context(t), ref, []string{address}); err != nil {
 			t.Fatal(err)
 		}
-		if err := leecher.await(systemtest.Context(t), ref); err != nil {
-			t.Fatal(err)
+		for {
+			f, err := leecher.Progress(systemtest.Context(t), ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Complete {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
 		}
 		took := time.Since(from)
 		wait := waited(t, seeder) + waited(t, leecher) - before
@@ -109,7 +121,7 @@ func TestLoadLine(t *testing.T) {
 
 // waited is how long the threads of a node were ready to run and did not: the
 // second figure of schedstat, in nanoseconds.
-func waited(t *testing.T, n *daemon) (sum time.Duration) {
+func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].ID().PID))
 	if err != nil {

@@ -2,11 +2,12 @@ package bittorrent
 
 import (
 	"context"
+	"crypto/sha1"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,15 +15,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/anacrolix/torrent"
+	"github.com/anacrolix/torrent/bencode"
 	"github.com/anacrolix/torrent/metainfo"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // hash is an info-hash (BEP 3).
@@ -39,8 +42,6 @@ func parse(ref string) (h hash, err error) {
 	return h, nil
 }
 
-func hashOf(info []byte) hash { return metainfo.HashBytes(info) }
-
 // redial is how often the known peers of an incomplete torrent are
 // dialled again when they are not connected. The library forgets the address of
 // a peer that is gone; a tracker would give it again.
@@ -49,11 +50,8 @@ const redial = 2 * time.Second
 // contentFile is a torrent's file, in a directory of its own named by the info-hash.
 const contentFile = "content"
 
-// task is what a node is given to fetch.
-type task struct {
-	Info []byte   // the info dictionary, bencoded; empty: the peers have it
-	From []string // addresses of peers
-}
+// task is a torrent to fetch: its info dictionary, bencoded.
+type task = member.Task[[]byte]
 
 // peer is a node: the library's client and its tasks.
 type peer struct {
@@ -61,15 +59,11 @@ type peer struct {
 	cl   *torrent.Client
 	done *completion
 	kept member.Tasks
-	stop context.CancelFunc
-	wg   sync.WaitGroup
 
 	mu    sync.Mutex
 	tasks map[hash]*held
 	known []string // peers for every torrent
 }
-
-var _ member.Streamer = (*peer)(nil)
 
 // held is a torrent of this peer.
 type held struct {
@@ -77,41 +71,51 @@ type held struct {
 	t *torrent.Torrent
 }
 
-func openPeer(ctx context.Context, c config) (*peer, error) {
+// Serve implements system.Embedded: the node of `plimsoll node bittorrent`.
+func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("node bittorrent", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	control := flags.String("control", "", "`address` of the control API")
+	var c config
+	flags.StringVar(&c.listen, "listen", "", "`address` for peers")
+	flags.StringVar(&c.dir, "dir", "", "`directory` of contents and tasks")
+	flags.StringVar(&c.transport, "transport", "tcp", "tcp, utp or both")
+	flags.Int64Var(&c.piece, "piece", 256<<10, "`bytes` of a piece")
+	flags.IntVar(&c.connections, "max_connections", 50, "connections of a torrent")
+	flags.BoolVar(&c.encryption, "encryption", false, "encrypted peers only")
+	flags.Int64Var(&c.upload, "upload_limit", 0, "`bytes` a second; 0: no limit")
+	flags.Int64Var(&c.download, "download_limit", 0, "`bytes` a second; 0: no limit")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *control == "" || c.listen == "" || c.dir == "" || flags.NArg() > 0 {
+		return errors.New("bittorrent: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides flags")
+	}
+	c.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	p := &peer{config: c, tasks: map[hash]*held{}, kept: member.Tasks{Dir: filepath.Join(c.dir, "tasks")}}
 	p.done = &completion{dir: c.dir, of: map[hash]*pieces{}}
 	var err error
 	if p.cl, err = c.client(p.done); err != nil {
-		return nil, fmt.Errorf("listen for peers at %s: %w", c.listen, err)
+		return fmt.Errorf("bittorrent: listen for peers at %s: %w", c.listen, err)
 	}
-	ctx, p.stop = context.WithCancel(ctx)
+	defer func() {
+		if err := errors.Join(p.cl.Close()...); err != nil {
+			c.log.Error("close", slog.Any("error", err))
+		}
+	}()
 	// What an earlier process left; all files are checked anew.
 	if err := member.Resume(p.kept, p.fetch); err != nil {
-		p.close()
-		return nil, err
+		return fmt.Errorf("bittorrent: %w", err)
 	}
-	p.wg.Go(func() { p.redial(ctx) })
-	return p, nil
-}
-
-func (p *peer) close() {
-	p.stop()
-	p.wg.Wait()
-	if err := errors.Join(p.cl.Close()...); err != nil {
-		p.log.Error("close", slog.Any("error", err))
-	}
+	var redialling member.Background
+	redialling.Begin(p.redial)
+	defer redialling.Stop()
+	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.listen + ", control", Address: *control, Handler: member.Handler(p)})
 }
 
 // redial goes on naming their peers to incomplete torrents.
 func (p *peer) redial(ctx context.Context) {
-	tick := time.NewTicker(redial)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for member.Sleep(ctx, redial) {
 		p.mu.Lock()
 		for _, h := range p.tasks {
 			if !h.t.Complete().Bool() {
@@ -158,7 +162,7 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	return p.fetch(ref, t)
 }
 
-// fetch adds a torrent, or more peers and the metainfo to one that is there.
+// fetch adds a torrent, or more peers to one that is there.
 func (p *peer) fetch(ref string, t task) error {
 	h, err := parse(ref)
 	if err != nil {
@@ -168,55 +172,67 @@ func (p *peer) fetch(ref string, t task) error {
 	defer p.mu.Unlock()
 	now, there := p.tasks[h]
 	if !there {
-		now = &held{}
+		now = &held{task: task{Said: t.Said}}
 	}
 	now.From = member.Merge(now.From, t.From)
-	if len(now.Info) == 0 {
-		now.Info = t.Info
-	}
-	if err := p.kept.Save(ref, now.task); err != nil {
+	return p.add(h, now)
+}
+
+// add keeps a task and hands its torrent to the library, which fetches all of it.
+func (p *peer) add(h hash, now *held) (err error) {
+	if err := p.kept.Save(h.HexString(), now.task); err != nil {
 		return err
 	}
-	if err := p.add(h, now); err != nil {
-		return err
+	opts := torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Said}
+	if now.t, _, err = p.cl.AddTorrentSpec(&torrent.TorrentSpec{AddTorrentOpts: opts}); err != nil {
+		return fmt.Errorf("%s: %w", h, err)
 	}
+	p.tasks[h] = now
+	now.t.DownloadAll()
 	p.introduce(now)
 	return nil
 }
 
-// add hands a torrent to the library, which fetches all of it.
-func (p *peer) add(h hash, now *held) error {
-	t, fresh, err := p.cl.AddTorrentSpec(&torrent.TorrentSpec{AddTorrentOpts: torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Info}})
-	if err != nil {
-		return fmt.Errorf("%s: %w", h, err)
-	}
-	now.t = t
-	p.tasks[h] = now
-	if !fresh {
-		return nil
-	}
-	if t.Info() != nil {
-		t.DownloadAll()
-		return nil
-	}
-	p.wg.Go(func() {
-		select {
-		case <-t.GotInfo():
-		case <-t.Closed():
-			return
-		}
-		t.DownloadAll()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.tasks[h] != now {
-			return // forgotten meanwhile
-		}
-		now.Info = t.Metainfo().InfoBytes
-		if err := p.kept.Save(h.HexString(), now.task); err != nil {
-			p.log.Error("keep the metainfo", slog.String("torrent", h.HexString()), slog.Any("error", err))
-		}
+// Publish implements member.Node. The info dictionary that it returns, bencoded,
+// depends on the name, the bytes and the size of a piece alone.
+func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error) {
+	info := metainfo.Info{Name: disk.FileName(title), PieceLength: p.piece, Length: size}
+	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, p.piece, r, func(piece []byte) {
+		sum := sha1.Sum(piece) // BEP 3
+		info.Pieces = append(info.Pieces, sum[:]...)
 	})
-	return nil
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file) // fails when renamed, as it should
+	b, err := bencode.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	return b, p.seed(metainfo.HashBytes(b), b, info.NumPieces(), file)
+}
+
+// seed puts a file in its place and adds its torrent, unless it is complete.
+func (p *peer) seed(h hash, info []byte, pieces int, file string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := &held{task: task{Said: info}}
+	if old, ok := p.tasks[h]; ok {
+		if old.t.Complete().Bool() {
+			return nil
+		}
+		now.From = old.From
+		p.drop(h)
+	}
+	if err := errors.Join(os.MkdirAll(p.at(h, ""), 0o755), os.Rename(file, p.at(h, contentFile))); err != nil {
+		return err
+	}
+	for i := range pieces {
+		if err := p.done.Set(metainfo.PieceKey{InfoHash: h, Index: i}, true); err != nil {
+			return err
+		}
+	}
+	return p.add(h, now)
 }
 
 // of is a torrent of this peer.
@@ -237,10 +253,7 @@ func (p *peer) of(ref string) (*held, hash, error) {
 // counts are the library's, and whether the last piece, which may be shorter than
 // the others, is among those that are complete.
 func (h *held) counts() (s torrent.TorrentStats, last bool) {
-	have := func() bool {
-		info := h.t.Info()
-		return info != nil && h.t.PieceState(info.NumPieces()-1).Complete
-	}
+	have := func() bool { return h.t.PieceState(h.t.NumPieces() - 1).Complete }
 	for last = have(); ; last = !last {
 		if s = h.t.Stats(); have() == last {
 			return s, last
@@ -249,8 +262,7 @@ func (h *held) counts() (s torrent.TorrentStats, last bool) {
 }
 
 // Progress implements member.Node. The library keeps all of it as counts.
-func (p *peer) Progress(ref string) (system.Progress, error) {
-	f := system.Progress{Size: -1}
+func (p *peer) Progress(ref string) (f system.Progress, err error) {
 	t, _, err := p.of(ref)
 	if err != nil {
 		return f, err
@@ -258,10 +270,6 @@ func (p *peer) Progress(ref string) (system.Progress, error) {
 	stats, last := t.counts()
 	f.Received, f.Sent, f.Peers = stats.BytesReadData.Int64(), stats.BytesWrittenData.Int64(), stats.ActivePeers
 	info := t.t.Info()
-	if info == nil {
-		f.Trouble = "no peer has given the metainfo"
-		return f, nil
-	}
 	f.Size = info.TotalLength()
 	// Whole pieces: the library's own count includes what is not checked yet.
 	f.Verified = min(int64(stats.PiecesComplete)*info.PieceLength, f.Size)
@@ -282,39 +290,7 @@ func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) erro
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(p.at(h, contentFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: no piece has been written: %w", h, system.ErrNotFound)
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	http.ServeContent(w, r, "", time.Time{}, f)
-	return nil
-}
-
-// Stream implements member.Streamer.
-func (p *peer) Stream(w http.ResponseWriter, req *http.Request, ref string) error {
-	t, h, err := p.of(ref)
-	if err != nil {
-		return err
-	}
-	select {
-	case <-t.t.GotInfo():
-	case <-t.t.Closed():
-		return fmt.Errorf("%s: %w", h, system.ErrNotFound)
-	case <-req.Context().Done():
-		return context.Cause(req.Context())
-	}
-	r := t.t.NewReader()
-	defer r.Close()
-	r.SetContext(req.Context())
-	w.Header().Set("Content-Length", strconv.FormatInt(t.t.Length(), 10))
-	if _, err := io.Copy(w, r); err != nil {
-		panic(http.ErrAbortHandler) // the head is out: cut the answer short
-	}
-	return nil
+	return member.ServeFile(w, r, p.at(h, contentFile))
 }
 
 // Forget implements member.Node.

@@ -1,11 +1,9 @@
 package boost
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -108,23 +106,9 @@ func pieceSize(listed, served int64) (system.Object, error) {
 func version(ctx context.Context, n *listed.Node, info system.HTTPTarget) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	var body bytes.Buffer
 	var answer struct{ Version string }
-	if err := n.Client.Get(ctx, info, &limited{&body, 4 << 10}); err != nil || json.Unmarshal(body.Bytes(), &answer) != nil || answer.Version == "" {
+	if err := n.Client.JSON(ctx, http.MethodGet, info.URL, info.Header, nil, &answer); err != nil || answer.Version == "" {
 		return "unknown (no version in /info)"
 	}
 	return "booster-http " + strings.TrimSpace(answer.Version)
-}
-
-// limited refuses what is too long to be an answer.
-type limited struct {
-	w    *bytes.Buffer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= len(p); l.left < 0 {
-		return 0, errors.New("too long")
-	}
-	return l.w.Write(p)
 }

@@ -36,47 +36,32 @@ func (s System) options(opt system.Options) (system.Options, error) {
 }
 
 // Start implements system.System: one gateway on each host, without links to
-// each other or to anyone; or, via the swarm, a node on the first host and one
-// at the client, which know each other alone; or a node of a swarm on each host.
+// each other or to anyone; or a node of a swarm on each.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.options(d.Options)
 	if err != nil {
 		return nil, err
 	}
 	d.Options = opt
-	identity := map[string]string{"version": "boxo " + group.Library("github.com/ipfs/boxo"), "store": "CARv2 file, blocks read into memory one by one"}
-	for _, k := range []string{"via", "format", "chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
+	identity := map[string]string{"version": "boxo " + group.Library("github.com/ipfs/boxo")}
+	for _, k := range []string{"format", "chunk", "raw_leaves", "cid_version"} {
 		identity[k] = opt[k]
 	}
-	start, nodes := startGateway, len(d.Hosts)
+	start := startGateway
 	if d.Swarm {
-		identity["via"] = "peers"
-	}
-	if identity["via"] == "gateway" {
-		identity["exchange"] = "offline"
-	} else {
-		identity["exchange"] = "bitswap"
+		kind, psk := newKind(), swarmKey()
+		start = func(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
+			return startPeer(ctx, d, h, kind, psk)
+		}
+		identity["via"], identity["exchange"], identity["store"] = "peers", "bitswap", "one file for each block"
 		identity["libp2p"] = "go-libp2p " + group.Library("github.com/libp2p/go-libp2p")
-		identity["transport"] = "TCP, pre-shared key, noise, yamux"
-	}
-	if identity["via"] != "gateway" {
-		identity["store"] = "one file for each block"
-	}
-	psk := swarmKey()
-	switch identity["via"] {
-	case "swarm":
-		nodes = 1
-		start = func(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
-			return startPair(ctx, d, h, psk)
-		}
-	case "peers":
-		start = func(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
-			return startPeer(ctx, d, h, psk)
-		}
-		identity["discovery"] = "none: peers are named"
+		identity["transport"], identity["discovery"] = "TCP, pre-shared key, noise, yamux", "none: peers are named"
 		identity["upload_limit"] = opt["upload_limit"]
+	} else {
+		identity["via"], identity["exchange"] = "gateway", "offline"
+		identity["store"] = "CARv2 file, blocks read into memory one by one"
 	}
-	return group.Start(ctx, nodes, identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, err := start(ctx, d, d.Hosts[i])
 		if err != nil {
 			return nil, fmt.Errorf("boxo: %w", err)

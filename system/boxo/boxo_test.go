@@ -20,15 +20,11 @@ var truths = systemtest.Truths{
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"defaults":               nil,
-		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false", "retrieval_timeout": "30s", "max_requests": "4096"},
-		"swarm":                  {"via": "swarm"},
+		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			truths := truths
-			truths.Without = []string{"cold", "connect", "spread", "restart"}
-			if opt["via"] == "swarm" {
-				truths.Without = []string{"http", "car", "stat", "fresh", "connect", "spread", "restart"}
-			}
+			truths.Without = []string{"connect", "spread", "restart"}
 			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths})
 		})
 	}

@@ -12,19 +12,16 @@ const name = "boxo"
 func (System) Info() system.Info {
 	return system.Info{
 		Name:       name,
-		Summary:    "embedded IPFS node on the boxo library: a gateway, bitswap between two nodes, or a swarm of any size",
+		Summary:    "embedded IPFS node on the boxo library: a gateway, or a swarm over bitswap",
 		Modes:      []system.Mode{system.Start},
-		Can:        []string{"http", "put", "range", "car", "stat", "cold", "fresh", "stats", "connect", "spread", "restart"},
+		Can:        []string{"http", "put", "range", "car", "stat", "fresh", "stats", "connect", "spread", "restart"},
 		Embedded:   true,
 		NodeMemory: 48 << 20,
 		Options: []system.Option{
-			{Name: "via", Type: "enum", Enum: []string{"gateway", "swarm"}, Default: "gateway", Help: "what crosses the link: HTTP from the server's gateway, or bitswap from there to a node at the client. The gateway cannot: cold. The swarm cannot: http, car, stat, fresh. In scenario disseminate neither: there, nodes of a swarm on all hosts connect, spread, restart"},
 			{Name: "format", Type: "enum", Enum: []string{"file", "raw", "car"}, Default: "file", Help: "what retrieval asks for: the file's bytes, the root block, or a CAR of the whole DAG"},
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 1 MiB"},
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
 			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "version of the CIDs of nodes"},
-			{Name: "retrieval_timeout", Type: "duration", Default: "0s", Help: "the gateway cuts off a client that took no byte for so long; 0s: never (Kubo sets 30s)"},
-			{Name: "max_requests", Type: "int", Default: "0", Help: "requests at a time, further ones get 429; 0: no limit (Kubo sets 4096)"},
 			{Name: "upload_limit", Type: "size", Default: "0", Help: "scenario disseminate: bytes of blocks a second that a node sends at most; 0: no limit"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
 		},

@@ -17,12 +17,10 @@ import (
 	"github.com/ipfs/boxo/bitswap"
 	"github.com/ipfs/boxo/bitswap/network/bsnet"
 	"github.com/ipfs/boxo/blockservice"
-	"github.com/ipfs/boxo/blockstore"
 	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/ipld/merkledag"
 	unixfsio "github.com/ipfs/boxo/ipld/unixfs/io"
 	"github.com/ipfs/go-cid"
-	"github.com/ipfs/go-datastore"
 	ipld "github.com/ipfs/go-ipld-format"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
@@ -60,12 +58,8 @@ type node struct {
 	known []string // peers for every content
 }
 
-var _ member.Streamer = (*node)(nil)
-
-// task is what a node is given to fetch.
-type task struct {
-	From []string // multiaddresses of peers, with their ids
-}
+// task is a content to fetch from peers, multiaddresses with their ids.
+type task = member.Task[string]
 
 func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit int64) (*node, func(), error) {
 	blocks := filepath.Join(dir, blocksDir)
@@ -272,41 +266,6 @@ func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref string) erro
 	if _, err := io.Copy(w, file); err != nil {
 		panic(http.ErrAbortHandler) // the head is out: cut the answer short
 	}
-	return nil
-}
-
-// Stream implements member.Streamer: what was published here from the node's own
-// blocks, all else from the swarm. It is not kept, so that it comes from there again.
-func (m *node) Stream(w http.ResponseWriter, r *http.Request, ref string) error {
-	id, err := cid.Decode(ref)
-	if err != nil {
-		return fmt.Errorf("%w: %w", err, system.ErrBadRef)
-	}
-	m.mu.Lock()
-	_, here := m.tasks[id]
-	known := m.known
-	m.mu.Unlock()
-	blocks := blockservice.New(m.store, m.exchange)
-	if !here {
-		blocks = blockservice.New(blockstore.NewBlockstore(datastore.NewNullDatastore()), m.exchange)
-	}
-	for _, a := range known {
-		if err := m.dial(a); err != nil {
-			return err
-		}
-	}
-	dag := merkledag.NewSession(r.Context(), merkledag.NewDAGService(blocks))
-	root, err := dag.Get(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	file, err := unixfsio.NewDagReader(r.Context(), root, dag)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", time.Time{}, file)
 	return nil
 }
 

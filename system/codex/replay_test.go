@@ -158,7 +158,7 @@ func TestReadsThatFail(t *testing.T) {
 	part := systemtest.Bytes("part", 300_000)
 	short := record(t, "05-download-local", "local download 1MiB")
 	short[0].Path += "/network/stream"
-	short[0].Answer.Body, short[0].Answer.End = replay.Body{Opaque: true, Bytes: int64(len(part)), SHA256: replay.Sum(part)}, replay.Cut
+	short[0].Answer.Body, short[0].Answer.End = replay.Body{Bytes: int64(len(part)), SHA256: replay.Sum(part)}, replay.Cut
 	lost := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up after 10 s without a byte")
 	lost[0].Path += "/network/stream"
 	nowhere := record(t, "10-cid-errors", "unknown CID, client deadline 15 s")

@@ -2,18 +2,23 @@ package fanout
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // System implements system.Embedded.
 type System struct{}
 
-var _ system.Embedded = System{}
+var (
+	_ system.Embedded  = System{}
+	_ system.Member    = (*member.Daemon)(nil)
+	_ system.Restarter = (*member.Daemon)(nil)
+	_ system.Healther  = (*member.Daemon)(nil)
+)
 
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }
@@ -32,20 +37,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
 		"discovery": "none: seeders are named", "upload_limit": opt["upload_limit"],
 	}
-	known := &registry{of: map[system.Ref]*published{}}
-	kind := member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort}
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		h := d.Hosts[i]
-		port, err := d.Port(ctx, h)
-		if err != nil {
-			return nil, fmt.Errorf("fanout: %w", err)
-		}
-		n := &node{serves: system.JoinPort(h, port), index: i, known: known}
-		n.Daemon, err = kind.Start(ctx, d, h, fmt.Sprintf("node-%d", i+1), n.serves, n.serves,
-			"--listen="+n.serves, "--upload_limit="+opt["upload_limit"])
-		if err != nil {
-			return nil, fmt.Errorf("fanout: %w", err)
-		}
-		return n, nil
-	})
+	kind := &member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort, RefOf: func(said json.RawMessage) (string, error) {
+		var m manifest
+		err := json.Unmarshal(said, &m)
+		return m.ref(), err
+	}}
+	return kind.Cluster(ctx, d, identity, "--upload_limit="+opt["upload_limit"])
 }

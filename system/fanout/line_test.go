@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,8 +97,9 @@ func (l *lab) last(seeders, leechers int, size int64) time.Duration {
 	for range 2 {
 		begin := time.Now()
 		there := l.nodes[seeders : seeders+leechers]
-		for _, n := range there {
-			if err := n.Fetch(ctx, ref, from); err != nil {
+		for i, n := range there { // as scenario disseminate has it: each begins with another seeder
+			first := i % seeders
+			if err := n.Fetch(ctx, ref, slices.Concat(from[first:], from[:first])); err != nil {
 				l.t.Fatal(err)
 			}
 		}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -19,31 +19,69 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// task is what a node is given to fetch.
+// task is what a node keeps of a content.
 type task struct {
-	Manifest  manifest
-	From      []string // addresses of seeders
-	Published bool     // it is a seeder itself
+	member.Task[manifest]
+	Published bool // it is a seeder itself
 }
 
 // peer is a node and what it has.
 type peer struct {
 	dir   string
 	kept  member.Tasks
-	self  string // address of its content's server
-	limit *rate.Limiter
+	limit *rate.Limiter // nil: no limit
 
 	mu       sync.Mutex
 	contents map[string]*content
 	known    []string // seeders for every content
 }
 
-func (p *peer) close() {
+// Serve implements system.Embedded: the node of `plimsoll node fanout`.
+func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("node fanout", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	control := flags.String("control", "", "`address` of the control API")
+	listen := flags.String("listen", "", "`address` of the content's server")
+	dir := flags.String("dir", "", "`directory` of contents and tasks")
+	limit := flags.Int64("upload_limit", 0, "`bytes` a second; 0: no limit")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *control == "" || *listen == "" || *dir == "" || flags.NArg() > 0 {
+		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides flags")
+	}
+	p := &peer{dir: *dir, kept: member.Tasks{Dir: filepath.Join(*dir, "tasks")}, contents: map[string]*content{}}
+	if *limit > 0 {
+		p.limit = rate.NewLimiter(rate.Limit(*limit), slice)
+	}
+	defer func() {
+		for _, c := range p.contents {
+			c.Stop()
+		}
+	}()
+	if err := errors.Join(os.MkdirAll(*dir, 0o755), member.Resume(p.kept, p.take)); err != nil {
+		return fmt.Errorf("fanout: %w", err)
+	}
+	return member.Serve(ctx, name, stdout,
+		member.Server{What: "contents", Address: *listen, Handler: p.contentServer()},
+		member.Server{What: "control", Address: *control, Handler: member.Handler(p)})
+}
+
+// content is a new one of this node.
+func (p *peer) content(t task) *content {
+	ref := t.Said.ref()
+	return &content{ref: ref, dir: filepath.Join(p.dir, ref), task: t, good: make([]bool, t.Said.blocks())}
+}
+
+// of is a content that this node has or fetches.
+func (p *peer) of(ref string) (*content, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range p.contents {
-		c.stop()
+	c, there := p.contents[ref]
+	if !there {
+		return nil, fmt.Errorf("%s: %w", ref, system.ErrNotFound)
 	}
+	return c, nil
 }
 
 // Fetch implements member.Node.
@@ -52,10 +90,68 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
-	if is := t.Manifest.ref(); is != ref {
+	if is := t.Said.ref(); is != ref {
 		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
 	}
 	return p.take(ref, t)
+}
+
+// take begins a task, or adds seeders to one that is there.
+func (p *peer) take(ref string, t task) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, there := p.contents[ref]
+	if !there {
+		c = p.content(t)
+	}
+	c.task.From = member.Merge(c.task.From, t.From)
+	if err := errors.Join(os.MkdirAll(c.dir, 0o755), p.kept.Save(ref, c.task)); err != nil {
+		return err
+	}
+	c.add(c.task.From)
+	if !there {
+		c.add(p.known)
+		p.contents[ref] = c
+		c.Begin(c.download)
+	}
+	return nil
+}
+
+// Connect implements member.Node: a seeder for every content.
+func (p *peer) Connect(address string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known = member.Merge(p.known, []string{address})
+	for _, c := range p.contents {
+		c.add(p.known)
+	}
+	return nil
+}
+
+// Publish implements member.Node: it writes the content to this node's disk,
+// hashing it on the way, and serves it.
+func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
+	var m manifest
+	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, block, r, m.add)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file) // fails when renamed, as it should
+	c := p.content(task{member.Task[manifest]{Said: m}, true})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old, there := p.contents[c.ref]; there {
+		old.Stop()
+		delete(p.contents, c.ref)
+	}
+	if err := errors.Join(os.MkdirAll(c.dir, 0o755), os.Rename(file, c.path()), p.kept.Save(c.ref, c.task)); err != nil {
+		return nil, err
+	}
+	for i := range c.good {
+		c.have(i)
+	}
+	p.contents[c.ref] = c
+	return m, nil
 }
 
 // Progress implements member.Node.
@@ -73,94 +169,7 @@ func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) erro
 	if err != nil {
 		return err
 	}
-	return serveFile(w, r, c.path())
-}
-
-// of is a content that this node has or fetches.
-func (p *peer) of(ref string) (*content, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c, there := p.contents[ref]
-	if !there {
-		return nil, fmt.Errorf("%s: %w", ref, system.ErrNotFound)
-	}
-	return c, nil
-}
-
-// take begins a task, or adds seeders to one that is there.
-func (p *peer) take(ref string, t task) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c, there := p.contents[ref]
-	if !there {
-		c = newContent(filepath.Join(p.dir, ref), t)
-		if err := os.MkdirAll(c.dir, 0o755); err != nil {
-			return err
-		}
-	}
-	c.task.From = member.Merge(c.task.From, t.From)
-	if err := p.kept.Save(ref, c.task); err != nil {
-		return err
-	}
-	p.introduce(c, c.task.From)
-	if !there {
-		p.introduce(c, p.known)
-		p.contents[ref] = c
-		c.begin()
-	}
-	return nil
-}
-
-// introduce names seeders to a content, but not the node itself.
-func (p *peer) introduce(c *content, from []string) {
-	c.add(slices.DeleteFunc(slices.Clone(from), func(a string) bool { return a == p.self }))
-}
-
-// Connect implements member.Node: a seeder for every content.
-func (p *peer) Connect(address string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known = member.Merge(p.known, []string{address})
-	for _, c := range p.contents {
-		p.introduce(c, p.known)
-	}
-	return nil
-}
-
-// Publish implements member.Node: it writes the content to this node's disk,
-// hashing it on the way, and serves it.
-func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
-	var m manifest
-	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, block, r, m.add)
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(file) // fails when renamed, as it should
-	return m, p.seed(m, file)
-}
-
-// seed puts a file in its place.
-func (p *peer) seed(m manifest, file string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	ref := m.ref()
-	if c, there := p.contents[ref]; there {
-		c.stop()
-		delete(p.contents, ref)
-	}
-	c := newContent(filepath.Join(p.dir, ref), task{Manifest: m, Published: true})
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.Rename(file, c.path()); err != nil {
-		return err
-	}
-	if err := p.kept.Save(ref, c.task); err != nil {
-		return err
-	}
-	c.hasAll()
-	p.contents[ref] = c
-	return nil
+	return member.ServeFile(w, r, c.path())
 }
 
 // Forget implements member.Node: it drops a content and its files.
@@ -171,7 +180,7 @@ func (p *peer) Forget(ref string) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.stop()
+	c.Stop()
 	delete(p.contents, ref)
 	return errors.Join(p.kept.Remove(ref), os.RemoveAll(c.dir))
 }

@@ -1,14 +1,10 @@
 package fanout
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/time/rate"
 
@@ -16,20 +12,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
+// contentPath is where other nodes get what this one published.
+const contentPath = "/content/"
+
 // slice is what is sent at a time under a limit, in bytes; without one it is
 // counted in steps of swath.
 const (
 	slice = 64 << 10
 	swath = 1 << 20
 )
-
-// limiter is nil without a limit.
-func limiter(bytes int64) *rate.Limiter {
-	if bytes == 0 {
-		return nil
-	}
-	return rate.NewLimiter(rate.Limit(bytes), slice)
-}
 
 // contentServer serves what this node published, and nothing that it fetched.
 func (p *peer) contentServer() http.Handler {
@@ -44,24 +35,9 @@ func (p *peer) contentServer() http.Handler {
 		}
 		c.peers.Add(1)
 		defer c.peers.Add(-1)
-		return serveFile(&sender{ResponseWriter: w, r: r, limit: p.limit, sent: &c.sent}, r, c.path())
+		return member.ServeFile(&sender{ResponseWriter: w, r: r, limit: p.limit, sent: &c.sent}, r, c.path())
 	}))
 	return mux
-}
-
-func serveFile(w http.ResponseWriter, r *http.Request, path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("nothing of it is on disk: %w", system.ErrNotFound)
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	// Set, or ServeContent reads the start of the file to guess.
-	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", time.Time{}, f)
-	return nil
 }
 
 // sender counts a body as it is sent and holds it to the limit. Files still go

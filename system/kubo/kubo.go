@@ -23,7 +23,6 @@ var (
 	_ system.Lister     = (*node)(nil)
 	_ system.Stater     = (*node)(nil)
 	_ system.Stats      = (*node)(nil)
-	_ system.Directory  = (*node)(nil)
 	_ system.Connector  = (*node)(nil)
 	_ system.Redialer   = (*node)(nil)
 	_ system.Seeder     = seeding{}
@@ -68,9 +67,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		if err != nil {
 			return nil, err
 		}
-		n.gateway, n.serves = all[0], all[0]
-	} else if n.method == "gateway" || n.method == "car" {
-		return nil, fmt.Errorf("kubo: method %s needs option \"gateway\"", n.method)
+		n.gateway = all[0]
 	}
 	err = n.Attach(ctx, opt, d.Write, func(ctx context.Context, u *url.URL) (*rpc, error) {
 		r, err := newRPC(d.Client.Dial, u, layoutOf(opt))

@@ -12,8 +12,6 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"cat":                 nil,
-		"gateway":             {"method": "gateway"},
-		"car":                 {"method": "car"},
 		"pin, and older CIDs": {"method": "pin", "cid_version": "0", "raw_leaves": "false"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -22,7 +20,6 @@ func TestConformance(t *testing.T) {
 				Malformed:        []system.Ref{medium[:len(medium)-4], medium + "/x"},
 				ContentAddressed: true,
 				PutPassesServer:  true, // the client's own node takes it
-				HoldsObjects:     true, // its heap grows by half of what passes through
 				Without:          []string{"spread", "restart"},
 			}})
 		})

@@ -5,15 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
@@ -21,8 +18,7 @@ import (
 // node is the client's node, and the one on the server when there is one.
 type node struct {
 	*pair.Node[*rpc]
-	gateway *url.URL // of the client's node; nil when attached without
-	serves  *url.URL // the gateway of the node that is prepared; nil when attached without
+	gateway *url.URL // of the node that is prepared; nil when attached without
 	method  string
 	farAddr string // of the server's node in the swarm; empty: there is none
 
@@ -84,10 +80,10 @@ func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	if err := valid(ref); err != nil {
 		return system.HTTPTarget{}, err
 	}
-	if n.serves == nil {
+	if n.gateway == nil {
 		return system.HTTPTarget{}, errors.New("kubo: objects are fetched over HTTP from a gateway: name it in option \"gateway\"")
 	}
-	return system.HTTPTarget{URL: n.serves.JoinPath("ipfs", string(ref)), Header: http.Header{}}, nil
+	return system.HTTPTarget{URL: n.gateway.JoinPath("ipfs", string(ref)), Header: http.Header{}}, nil
 }
 
 // emptyDirectory is pinned in every repo from the start.
@@ -165,37 +161,4 @@ func (n *node) Endpoints() []string {
 		all = append(all, web.HostPort(n.gateway))
 	}
 	return all
-}
-
-// root is the folder of the node's mutable file system where ours are.
-const root = "/plimsoll"
-
-// MakeDirectory implements system.Directory: a folder of the client's node's
-// mutable file system. Its ref is the path.
-func (n *node) MakeDirectory(ctx context.Context, name string) (system.Ref, error) {
-	if err := n.MayWrite("make directory " + name); err != nil {
-		return "", err
-	}
-	dir := path.Join(root, disk.FileName(name))
-	if err := n.Near().quiet(ctx, "files/mkdir", url.Values{"arg": {dir}, "parents": {"true"}}); err != nil {
-		return "", err
-	}
-	return system.Ref(dir), nil
-}
-
-// PutIn implements system.Directory: an import, then an entry, which makes each
-// folder up to the root anew.
-func (n *node) PutIn(ctx context.Context, dir system.Ref, name string, size int64, r io.Reader) (system.Ref, error) {
-	if path.Dir(string(dir)) != root {
-		return "", fmt.Errorf("kubo: put %q: %q is no directory of ours: %w", name, dir, system.ErrBadRef)
-	}
-	ref, err := n.Put(ctx, name, size, r)
-	if err != nil {
-		return "", err
-	}
-	to := path.Join(string(dir), disk.FileName(name))
-	if err := n.Near().quiet(ctx, "files/cp", url.Values{"arg": {"/ipfs/" + string(ref), to}}); err != nil {
-		return "", fmt.Errorf("kubo: enter %s as %s: %w", ref, to, err)
-	}
-	return ref, nil
 }

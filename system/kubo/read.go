@@ -8,10 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/ipfs/go-cid"
-
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // Get implements system.Node, in the way that option method names.
@@ -19,12 +16,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := n.ready(ctx, ref); err != nil {
 		return err
 	}
-	switch n.method {
-	case "gateway":
-		return n.getFile(ctx, ref, w)
-	case "car":
-		return n.getCAR(ctx, ref, w)
-	case "pin":
+	if n.method == "pin" {
 		if err := n.pin(ctx, ref); err != nil {
 			return err
 		}
@@ -88,55 +80,4 @@ func (n *node) pin(ctx context.Context, ref system.Ref) error {
 	}
 	_, err = n.Near().copy("pin/add", ref, resp, io.Discard)
 	return err
-}
-
-// fromGateway asks the gateway.
-func (n *node) fromGateway(ctx context.Context, ref system.Ref, query string) (*http.Response, error) {
-	u := *n.gateway
-	u.Path, u.RawQuery = "/ipfs/"+string(ref), query
-	return n.Search(ctx, "gateway of "+string(ref), ref, false, func(ctx context.Context) (*http.Response, error) {
-		resp, err := n.Near().web.Open(ctx, web.Call{Method: http.MethodGet, URL: &u})
-		switch web.Status(err) {
-		case http.StatusNotFound, http.StatusGone, http.StatusGatewayTimeout:
-			return nil, fmt.Errorf("%w: %w", err, system.ErrNotFound)
-		case http.StatusBadRequest:
-			return nil, fmt.Errorf("%w: %w", err, system.ErrBadRef)
-		}
-		return resp, err
-	})
-}
-
-func (n *node) getFile(ctx context.Context, ref system.Ref, w io.Writer) error {
-	resp, err := n.fromGateway(ctx, ref, "")
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	got, err := io.Copy(w, resp.Body)
-	if err == nil && resp.ContentLength < 0 {
-		err = fmt.Errorf("no Content-Length: who knows whether these are all: %w", io.ErrUnexpectedEOF)
-	}
-	if err != nil {
-		return fmt.Errorf("kubo: gateway of %s: after %d of %d bytes: %w", ref, got, resp.ContentLength, truncated(err))
-	}
-	return nil
-}
-
-// carQuery asks for a CAR in the one order from which a file can be read as it comes.
-const carQuery = "format=car&car-version=1&car-order=dfs&car-dups=y&dag-scope=all"
-
-func (n *node) getCAR(ctx context.Context, ref system.Ref, w io.Writer) error {
-	root, err := cid.Decode(string(ref))
-	if err != nil {
-		return fmt.Errorf("kubo: %q: %w: %w", ref, err, system.ErrBadRef)
-	}
-	resp, err := n.fromGateway(ctx, ref, carQuery)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if err := fileOfCAR(resp.Body, root, w); err != nil {
-		return fmt.Errorf("kubo: CAR of %s: %w", ref, truncated(err))
-	}
-	return nil
 }

@@ -63,12 +63,10 @@ func joined(t *testing.T, opt system.Options, write bool) system.Store {
 }
 
 // one attaches to a single node that has these exchanges after the greeting.
-func one(t *testing.T, method string, exchanges []replay.Exchange, bodies ...[]byte) *node {
+func one(t *testing.T, exchanges []replay.Exchange, bodies ...[]byte) *node {
 	t.Helper()
 	near := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id"), exchanges), replay.Content(bodies...))
-	opt := limits(near)
-	opt["method"] = method
-	return joined(t, opt, true).(*node)
+	return joined(t, limits(near), true).(*node)
 }
 
 // two attaches to the client's node and one on the server, which may be made to
@@ -85,7 +83,7 @@ func two(t *testing.T, near, far []replay.Exchange, opt ...replay.Option) privat
 
 func TestPutAndGet(t *testing.T) {
 	data := made("1KiB", 1024)
-	n := one(t, "cat", replay.Chain(record(t, "04-add", "1KiB-v1-raw-256k-pin"), record(t, "05-cat-local", "1KiB")), data)
+	n := one(t, replay.Chain(record(t, "04-add", "1KiB-v1-raw-256k-pin"), record(t, "05-cat-local", "1KiB")), data)
 	ref, err := n.Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data))
 	if err != nil || ref != small {
 		t.Fatalf("%q, %v", ref, err)
@@ -101,9 +99,6 @@ func TestReadOnlyWhenNotAllowed(t *testing.T) {
 	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("put: %v", err)
 	}
-	if _, err := n.(system.Directory).MakeDirectory(t.Context(), "x"); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("make a directory: %v", err)
-	}
 	for _, n := range []any{n, seeding{}} { // repo/gc would take what others have not pinned
 		if _, ok := n.(system.Deleter); ok {
 			t.Errorf("%T deletes", n)
@@ -118,14 +113,14 @@ func TestDiskFull(t *testing.T) {
 	e := record(t, "04-add", "1KiB-v1-raw-256k-pin")
 	e[0].Answer = record(t, "11-faults", "n4-add-64MiB-on-40MiB-disk")[0].Answer
 	data := made("1KiB", 1024)
-	if _, err := one(t, "cat", e, data).Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data)); !errors.Is(err, system.ErrQuota) {
+	if _, err := one(t, e, data).Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data)); !errors.Is(err, system.ErrQuota) {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestReadsThatFail: answers that are no object, and what Get makes of them.
 func TestReadsThatFail(t *testing.T) {
-	const arrived, stopped = 20 << 20, 23563264
+	const arrived = 20 << 20
 	killed := []replay.Exchange{asked(t, "11-faults", "n2-cat-100MiB-provider-killed", arg(large))}
 	changed := func(change func(*replay.Answer)) []replay.Exchange {
 		e := killed[0]
@@ -135,7 +130,6 @@ func TestReadsThatFail(t *testing.T) {
 	}
 	silence := record(t, "06-errors", "cat-unknown-cid-client-deadline-15s")
 	for name, c := range map[string]struct {
-		method  string // cat by default
 		answers []replay.Exchange
 		ref     system.Ref
 		after   time.Duration // option not_found_after; 0: 30 s
@@ -144,18 +138,15 @@ func TestReadsThatFail(t *testing.T) {
 		want    error         // nil: none of the kinds
 		says    string
 	}{
-		"an error in the trailer of a 200":        {"", killed, large, 0, false, arrived, nil, "after status 200: context deadline exceeded"},
-		"fewer bytes than X-Content-Length":       {"", changed(func(a *replay.Answer) { a.Trailer = nil }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
-		"no X-Content-Length":                     {"", changed(func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
-		"a gateway that lost its provider":        {"gateway", record(t, "11-faults", "n2-gateway-100MiB-provider-killed"), large, 0, false, stopped, io.ErrUnexpectedEOF, ""},
-		"an option it cannot parse: 200, nothing": {"", []replay.Exchange{asked(t, "06-errors", "bad-timeout-value", arg(small))}, small, 0, false, 0, io.ErrUnexpectedEOF, ""},
-		"unknown, no answer in the time given":    {"", silence, unknown, brief, false, 0, system.ErrNotFound, "no answer for 3s"},
-		"unknown, no node has it":                 {"", replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
-		"unknown to the gateway":                  {"gateway", record(t, "08-gateway-local", "unknown-cid-until-gateway-timeout"), unknown, 0, false, 0, system.ErrNotFound, ""},
-		"unknown, the gateway does not answer":    {"gateway", record(t, "08-gateway-local", "unknown-cid-client-deadline-15s"), unknown, brief, false, 0, system.ErrNotFound, ""},
+		"an error in the trailer of a 200":        {killed, large, 0, false, arrived, nil, "after status 200: context deadline exceeded"},
+		"fewer bytes than X-Content-Length":       {changed(func(a *replay.Answer) { a.Trailer = nil }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
+		"no X-Content-Length":                     {changed(func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
+		"an option it cannot parse: 200, nothing": {[]replay.Exchange{asked(t, "06-errors", "bad-timeout-value", arg(small))}, small, 0, false, 0, io.ErrUnexpectedEOF, ""},
+		"unknown, no answer in the time given":    {silence, unknown, brief, false, 0, system.ErrNotFound, "no answer for 3s"},
+		"unknown, no node has it":                 {replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := one(t, cmp.Or(c.method, "cat"), c.answers, made("100MiB", max(c.bytes, 1)))
+			n := one(t, c.answers, made("100MiB", max(c.bytes, 1)))
 			n.Closed, n.NotFoundAfter = c.closed, cmp.Or(c.after, n.NotFoundAfter)
 			var got bytes.Buffer
 			err := n.Get(systemtest.Context(t), c.ref, &got)
@@ -170,7 +161,7 @@ func TestReadsThatFail(t *testing.T) {
 }
 
 func TestMalformedCID(t *testing.T) {
-	n := one(t, "cat", record(t, "06-errors", "cat-malformed-cid", "cat-truncated-cid", "cat-empty-arg"))
+	n := one(t, record(t, "06-errors", "cat-malformed-cid", "cat-truncated-cid", "cat-empty-arg"))
 	// What the daemon says of a CID that we would let pass.
 	for _, ref := range []system.Ref{"not-a-cid", medium[:len(medium)-4], ""} {
 		if _, err := n.Near().call(systemtest.Context(t), "cat", arg(ref)); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
@@ -189,7 +180,7 @@ func TestRanges(t *testing.T) {
 	const off, size = 52428801, 65536
 	middle := made("100MiB", off+size)[off:]
 	tail := made("1KiB", 1024)[1000:]
-	n := one(t, "cat", record(t, "05-cat-local", "offset-length", "length-past-end", "offset-at-end", "offset-past-end"), middle, tail)
+	n := one(t, record(t, "05-cat-local", "offset-length", "length-past-end", "offset-at-end", "offset-past-end"), middle, tail)
 	for _, c := range []struct {
 		ref    system.Ref
 		off, n int64
@@ -256,7 +247,7 @@ func TestSeedAndDelete(t *testing.T) {
 }
 
 func TestListStatStats(t *testing.T) {
-	n := one(t, "cat", replay.Chain(
+	n := one(t, replay.Chain(
 		record(t, "07-stats-pin-gc", "pin-ls-stream"),
 		[]replay.Exchange{asked(t, "07-stats-pin-gc", "files-stat", url.Values{"arg": {"/ipfs/" + string(large)}, "timeout": {"30s"}})},
 		record(t, "07-stats-pin-gc", "repo-stat-size-only"),
@@ -280,7 +271,7 @@ func TestListStatStats(t *testing.T) {
 
 // TestFailureIn200: swarm/disconnect says so in a 200.
 func TestFailureIn200(t *testing.T) {
-	n := one(t, "cat", record(t, "03-swarm", "connect-n1-n2", "disconnect", "disconnect-not-connected", "connect-wrong-port"))
+	n := one(t, record(t, "03-swarm", "connect-n1-n2", "disconnect", "disconnect-not-connected", "connect-wrong-port"))
 	const address = "/ip4/127.0.0.1/tcp/14002/p2p/" + second
 	ctx := systemtest.Context(t)
 	if err := n.Connect(ctx, address); err != nil {
@@ -314,10 +305,9 @@ func TestRedial(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	client := systemtest.Hosts(t, 1)[0]
 	for want, opt := range map[string]system.Options{
-		"is from 1 to 2096896":   {"url": "http://127.0.0.1:1", "chunk": "4194304"},
-		"not the URL":            {"url": "127.0.0.1:5001"},
-		`needs option "gateway"`: {"url": "http://127.0.0.1:1", "method": "car"},
-		"connection refused":     {"url": "http://127.0.0.1:1"},
+		"is from 1 to 2096896": {"url": "http://127.0.0.1:1", "chunk": "4194304"},
+		"not the URL":          {"url": "127.0.0.1:5001"},
+		"connection refused":   {"url": "http://127.0.0.1:1"},
 	} {
 		_, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: client, Options: opt})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -60,8 +60,8 @@ func (n *node) start(ctx context.Context, d system.Deployment, bin string) (vers
 		if err != nil {
 			return pair.Started[*rpc]{}, err
 		}
-		if n.gateway = k.gateway; server == nil {
-			n.serves = k.gateway
+		if server == nil {
+			n.gateway = k.gateway
 		}
 		return pair.Started[*rpc]{API: k.rpc, Proc: k.Processes()[0], Dir: k.repo}, nil
 	})

@@ -51,10 +51,8 @@ http {
 		ssl_protocols TLSv1.2 TLSv1.3;
 {{- end}}
 		root {{.Data}};
-{{- if .DAV}}
 		dav_methods PUT DELETE;
 		dav_access user:rw group:r all:r;
-{{- end}}
 		# Temporary files of puts under way.
 		location ~ "/\." { return 404; }
 	}
@@ -81,8 +79,8 @@ func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b 
 		fileserver.Place
 		User, Workers      string
 		Files, Connections uint64
-		H2, DAV            bool
-	}{Place: p, Workers: opt["workers"], Files: open, Connections: open / 2, H2: opt.Bool("h2"), DAV: b.dav}
+		H2                 bool
+	}{Place: p, Workers: opt["workers"], Files: open, Connections: open / 2, H2: opt.Bool("h2")}
 	if os.Geteuid() == 0 {
 		// Else workers change to "nobody", whom a directory of ours may keep out
 		// and whom a user namespace may not know.

@@ -54,13 +54,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	put := "webdav"
-	if !build.dav {
-		put = "file (this nginx has no WebDAV module: puts do not cross the link)"
-	}
 	identity := map[string]string{
 		"version": build.version, "binary": bin, "workers": opt["workers"], "tls": opt["tls"],
-		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "sendfile": "on", "put": put,
+		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "sendfile": "on", "put": "webdav",
 	}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		p, err := fileserver.Prepare(ctx, name, d, d.Hosts[i])
@@ -76,7 +72,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			Args: []string{bin, "-p", p.Root, "-c", conf, "-e", "stderr"},
 			// TERM ends the workers at once; QUIT would wait for their clients.
 			Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
-		}, !build.dav)
+		})
 	})
 }
 
@@ -111,7 +107,6 @@ func program(opt system.Options) (string, error) {
 // build is what an nginx binary says of itself.
 type build struct {
 	version string
-	dav     bool
 	ssl     bool
 }
 
@@ -128,11 +123,10 @@ func inspect(ctx context.Context, bin string) (build, error) {
 	if m == nil {
 		return build{}, fmt.Errorf("nginx: %s -V gives no version", bin)
 	}
-	return build{
-		version: string(m[1]),
-		dav:     strings.Contains(string(out), "http_dav_module"),
-		ssl:     strings.Contains(string(out), "http_ssl_module"),
-	}, nil
+	if !strings.Contains(string(out), "http_dav_module") {
+		return build{}, fmt.Errorf("nginx: %s has no WebDAV module, so it takes no puts", bin)
+	}
+	return build{version: string(m[1]), ssl: strings.Contains(string(out), "http_ssl_module")}, nil
 }
 
 // rootGroup is the name of group 0, which nginx asks for by name.

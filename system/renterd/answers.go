@@ -2,9 +2,6 @@ package renterd
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
-	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
@@ -51,47 +48,18 @@ type bucket struct {
 	Name string `json:"name"`
 }
 
-// uploadSettings is sent back as it came but for packing: fields that we do not
-// know stay.
-type uploadSettings map[string]json.RawMessage
-
-func (s uploadSettings) packing() (enabled bool, err error) {
-	var p struct {
+type uploadSettings struct {
+	Packing struct {
 		Enabled *bool `json:"enabled"`
-	}
-	if err := json.Unmarshal(s["packing"], &p); err != nil || p.Enabled == nil {
-		return false, fmt.Errorf("renterd: settings/upload do not say whether packing is on (%.80s)", s["packing"])
-	}
-	return *p.Enabled, nil
-}
-
-func (s uploadSettings) redundancy() (minimum, total int64, err error) {
-	var r struct {
+	} `json:"packing"`
+	Redundancy struct {
 		Min   int64 `json:"minShards"`
 		Total int64 `json:"totalShards"`
-	}
-	if err := json.Unmarshal(s["redundancy"], &r); err != nil || r.Min < 1 || r.Total < r.Min {
-		return 0, 0, fmt.Errorf("renterd: settings/upload report no redundancy (%.80s)", s["redundancy"])
-	}
-	return r.Min, r.Total, nil
-}
-
-// with is s with packing turned on or off.
-func (s uploadSettings) with(enabled bool) (uploadSettings, error) {
-	packing := map[string]json.RawMessage{}
-	if err := json.Unmarshal(s["packing"], &packing); err != nil {
-		return nil, fmt.Errorf("renterd: settings/upload: packing: %w", err)
-	}
-	packing["enabled"] = json.RawMessage(strconv.FormatBool(enabled))
-	out := maps.Clone(s)
-	var err error
-	out["packing"], err = json.Marshal(packing)
-	return out, err
+	} `json:"redundancy"`
 }
 
 type buffer struct {
-	Size    int64 `json:"size"`
-	MaxSize int64 `json:"maxSize"`
+	Size int64 `json:"size"`
 }
 
 type contract struct {

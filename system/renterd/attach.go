@@ -3,15 +3,13 @@ package renterd
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// attach checks what would otherwise show late or not at all, and changes
-// settings last.
+// attach checks what would otherwise show late or not at all.
 func (n *node) attach(ctx context.Context, opt system.Options, identity map[string]string) error {
 	var state struct {
 		Version string `json:"version"`
@@ -33,9 +31,9 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 	if err := n.api.Get(ctx, settingsPath, nil, &settings); err != nil {
 		return err
 	}
-	minimum, total, err := settings.redundancy()
-	if err != nil {
-		return err
+	minimum, total := settings.Redundancy.Min, settings.Redundancy.Total
+	if minimum < 1 || total < minimum {
+		return fmt.Errorf("renterd: GET %s of %s reports no redundancy", settingsPath, n.api.Base.Host)
 	}
 	if n.asked != nil { // what it names is checked to be a number
 		minimum, _ = strconv.ParseInt(n.asked.Get("minshards"), 10, 64)
@@ -49,7 +47,7 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 			return err
 		}
 	}
-	return n.pack(ctx, opt["packing"], settings, identity)
+	return n.packs(opt["packing"], settings, identity)
 }
 
 const settingsPath = "/bus/settings/upload"
@@ -85,40 +83,15 @@ func (n *node) enough(ctx context.Context, total int64) error {
 	return nil
 }
 
-// pack brings packing to what the experiment asks for, if it may.
-func (n *node) pack(ctx context.Context, want string, settings uploadSettings, identity map[string]string) error {
-	on, err := settings.packing()
-	if err != nil {
-		return err
+// packs checks that packing is what the experiment asks for.
+func (n *node) packs(want string, settings uploadSettings, identity map[string]string) error {
+	if settings.Packing.Enabled == nil {
+		return fmt.Errorf("renterd: GET %s of %s does not say whether packing is on", settingsPath, n.api.Base.Host)
 	}
-	is := map[bool]string{true: "on", false: "off"}
-	identity["packing"] = is[on]
-	if want == "keep" || want == is[on] {
-		return nil
+	is := map[bool]string{true: "on", false: "off"}[*settings.Packing.Enabled]
+	identity["packing"] = is
+	if want != "keep" && want != is {
+		return fmt.Errorf("renterd: option `packing` is %s, and packing is %s on %s; change it there (PUT /api%s), or the option", want, is, n.api.Base.Host, settingsPath)
 	}
-	if !n.Write {
-		return fmt.Errorf("renterd: packing is %s on %s, and %s is asked for: %w; set it there yourself (PUT /api/bus/settings/upload), or permit it by `allow: [write]` in the experiment file", is[on], n.api.Base.Host, want, system.ErrReadOnly)
-	}
-	changed, err := settings.with(!on)
-	if err != nil {
-		return err
-	}
-	// From here on they must be put back, also when the answer is lost.
-	n.settingsBack = func(ctx context.Context) error {
-		return n.api.Send(ctx, http.MethodPut, settingsPath, nil, settings, nil)
-	}
-	if err := n.api.Send(ctx, http.MethodPut, settingsPath, nil, changed, nil); err != nil {
-		return err
-	}
-	var now uploadSettings
-	if err := n.api.Get(ctx, settingsPath, nil, &now); err != nil {
-		return err
-	}
-	if got, err := now.packing(); err != nil || got == on {
-		return fmt.Errorf("renterd: packing stays %s on %s although the change was taken (%v)", is[on], n.api.Base.Host, err)
-	}
-	// The identity does not say that it was set here: a session that continues after
-	// one that was killed finds it set, and must report the same system.
-	identity["packing"] = want
 	return nil
 }

@@ -18,7 +18,7 @@ func (System) Info() system.Info {
 			{Name: "password", Type: "string", Secret: true, Default: "RENTERD_API_PASSWORD", Help: "environment variable with the API password"},
 			{Name: "bucket", Type: "string", Default: "default", Help: "bucket; it must be there"},
 			{Name: "prefix", Type: "string", Default: "plimsoll/", Help: "only keys that begin so are read, and all that we write do, with a mark of the run after it"},
-			{Name: "packing", Type: "enum", Enum: []string{"keep", "on", "off"}, Default: "keep", Help: "the node's upload packing; `on` and `off` change its settings when they differ and writing is allowed, and put them back at the end"},
+			{Name: "packing", Type: "enum", Enum: []string{"keep", "on", "off"}, Default: "keep", Help: "what the node's upload packing must be; keep: as it is"},
 			{Name: "min_shards", Type: "int", Default: "0", Help: "shards that rebuild a slab, for our uploads; 0: the node's"},
 			{Name: "total_shards", Type: "int", Default: "0", Help: "shards of a slab, for our uploads; 0: the node's"},
 		},

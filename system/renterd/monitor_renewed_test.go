@@ -26,7 +26,7 @@ const renewed = `[
 func TestRenewedContractsAreToldBeside(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "contracts after: spending")[0]
 	e.Query = allContracts()
-	e.Answer.Body = replay.Body{Text: renewed, JSON: true}
+	e.Answer.Body = replay.Body{Text: renewed}
 	got := map[string]system.Reading{}
 	all, err := on(t, []replay.Exchange{e}).Calls()[0].Read(t.Context())
 	if err != nil {

@@ -2,7 +2,6 @@ package renterd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -32,9 +30,6 @@ type node struct {
 	asked  url.Values // redundancy of our uploads, when not the node's
 	total  int64      // shards of a slab that is stored in full
 	page   int        // objects asked for at a time
-
-	mu           sync.Mutex
-	settingsBack func(ctx context.Context) error // nil: nothing was changed
 }
 
 func newNode(a *sia.API, bucket string) *node {
@@ -168,32 +163,11 @@ func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
 // or 2 % of what it waited (sia.Poll), and so ends late by that and by one answer
 // of the node.
 func (n *node) Settle(ctx context.Context, ref system.Ref) error {
-	seen := false
-	err := sia.Poll(ctx, name, string(ref)+" is accepted and not durable", func(ctx context.Context) (bool, string, error) {
+	return sia.Poll(ctx, name, string(ref)+" is accepted and not durable", func(ctx context.Context) (bool, string, error) {
 		o, err := n.object(ctx, ref)
 		on := o.onHosts(n.total)
-		seen = seen || err == nil
-		return on >= o.Size, fmt.Sprintf("%d of %d bytes are on hosts", on, o.Size), err
+		return on >= o.Size, fmt.Sprintf("%d of %d bytes are on hosts; with packing, the rest waits in a buffer of the node until more is put", on, o.Size), err
 	})
-	if err != nil && seen && ctx.Err() != nil { // a node that hangs is not asked again
-		return n.withBuffers(ctx, err)
-	}
-	return err
-}
-
-// withBuffers adds how full the buffers are in which objects wait.
-func (n *node) withBuffers(ctx context.Context, err error) error {
-	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
-	defer cancel()
-	var buffers []buffer
-	if n.api.Get(ask, "/bus/slabbuffers", nil, &buffers) != nil || len(buffers) == 0 {
-		return err
-	}
-	var full []string
-	for _, b := range buffers {
-		full = append(full, fmt.Sprintf("%d of %d bytes", b.Size, b.MaxSize))
-	}
-	return fmt.Errorf("%w; the node's slab buffers hold %s: put more, or set option `packing` to off", err, strings.Join(full, ", "))
 }
 
 // Cool implements system.Cooler. renterd keeps no copy of what is on hosts;
@@ -219,26 +193,17 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 // what others store meanwhile would count as the cost of ours.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	bucket := struct {
-		Objects *int64 `json:"numObjects"`
-		Sectors *int64 `json:"totalSectorsSize"`
-	}{}
+		Objects int64 `json:"numObjects"`
+		Sectors int64 `json:"totalSectorsSize"`
+	}{-1, -1}
 	if err := n.api.Get(ctx, "/bus/stats/objects", n.query(), &bucket); err != nil {
 		return system.Holdings{}, err
 	}
-	h := system.Holdings{
-		Objects: reported(bucket.Objects), Absolute: reported(bucket.Sectors), Disk: -1, Entries: -1, Inodes: -1,
-	}
+	h := system.Holdings{Objects: bucket.Objects, Absolute: bucket.Sectors, Disk: -1, Entries: -1, Inodes: -1}
 	if ours := n.Len(); n.Write && h.Objects != ours {
 		h.Objects, h.Absolute = ours, -1
 	}
 	return h, nil
-}
-
-func reported(n *int64) int64 {
-	if n == nil {
-		return -1
-	}
-	return *n
 }
 
 // Health implements system.Healther.
@@ -254,18 +219,8 @@ func (n *node) Processes() []testbed.Process { return nil }
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
 
-// Stop implements group.Node. It puts back the settings that we have changed.
-func (n *node) Stop(ctx context.Context) error {
-	n.mu.Lock()
-	back := n.settingsBack
-	n.settingsBack = nil
-	n.mu.Unlock()
-	var err error
-	if back != nil {
-		if err = back(ctx); err != nil {
-			err = errors.Join(errors.New("renterd: the node's upload packing could not be put back as it was"), err)
-		}
-	}
+// Stop implements group.Node.
+func (n *node) Stop(context.Context) error {
 	n.api.Client.Close()
-	return err
+	return nil
 }

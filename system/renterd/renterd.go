@@ -2,7 +2,6 @@ package renterd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -71,7 +70,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": n.bucket, "prefix": n.Prefix}
 	if err := n.attach(ctx, opt, identity); err != nil {
-		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
+		a.Client.Close()
+		return nil, err
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
 		if n.Write {

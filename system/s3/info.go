@@ -22,7 +22,6 @@ func (System) Info() system.Info {
 			{Name: "region", Type: "string", Default: "us-east-1", Help: "region that requests are signed for"},
 			{Name: "access_key", Type: "string", Secret: true, Default: "AWS_ACCESS_KEY_ID", Help: "attach: environment variable with the access key; unset: anonymous"},
 			{Name: "secret_key", Type: "string", Secret: true, Default: "AWS_SECRET_ACCESS_KEY", Help: "attach: environment variable with the secret key"},
-			{Name: "presign", Type: "duration", Default: "24h0m0s", Help: "how long the presigned URLs for retrieval are valid, at most 7 days"},
 			{Name: "tls", Type: "bool", Default: "false", Help: "start: serve HTTPS with a certificate made for the run"},
 			{Name: "ca", Type: "string", Help: "attach: PEM file of a root certificate to trust instead of the system's"},
 			{Name: "insecure", Type: "bool", Default: "false", Help: "attach: do not check the server's certificate"},

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -109,7 +110,7 @@ func (n *node) reachable(ctx context.Context) (http.Header, error) {
 	if n.at.anonymous() { // who may read objects may not be allowed to ask for the bucket
 		return http.Header{}, nil
 	}
-	u, err := n.s3.PresignHeader(ctx, http.MethodHead, n.at.bucket, "", n.at.presign, url.Values{}, nil)
+	u, err := n.s3.PresignHeader(ctx, http.MethodHead, n.at.bucket, "", presigned, url.Values{}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
@@ -136,7 +137,7 @@ func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 		t.URL = n.at.url.JoinPath(n.at.bucket, string(ref))
 		return t, nil
 	}
-	u, err := n.s3.PresignedGetObject(context.Background(), n.at.bucket, string(ref), n.at.presign, nil)
+	u, err := n.s3.PresignedGetObject(context.Background(), n.at.bucket, string(ref), presigned, nil)
 	if err != nil {
 		return t, fmt.Errorf("s3: presign %s: %w", ref, err)
 	}
@@ -166,7 +167,8 @@ func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (
 }
 
 const (
-	maxSinglePut = 5 << 30 // what S3 takes in one PUT
+	presigned    = 7 * 24 * time.Hour // how long a URL is good, the longest that S3 allows
+	maxSinglePut = 5 << 30            // what S3 takes in one PUT
 	partSize     = 64 << 20
 )
 
@@ -240,7 +242,7 @@ func classified(err error) error {
 		return err
 	}
 	if page.MatchString(e.Message) { // a proxy's: it says nothing more of use, and is long
-		err = fmt.Errorf("status %d: <html>%s… instead of an answer of S3", e.StatusCode, title(e.Message))
+		err = fmt.Errorf("status %d: a web page instead of an answer of S3", e.StatusCode)
 	} else if e.StatusCode >= 400 {
 		err = fmt.Errorf("status %d: %w", e.StatusCode, err) // which its text leaves out
 	}
@@ -257,16 +259,6 @@ func classified(err error) error {
 
 // page finds a web page.
 var page = regexp.MustCompile(`(?i)<(!doctype html|html)\b`)
-
-var pageTitle = regexp.MustCompile(`(?is)<(?:title|h1)>\s*([^<]{1,80})`)
-
-// title is what a page calls itself; empty: nothing.
-func title(text string) string {
-	if m := pageTitle.FindStringSubmatch(text); m != nil {
-		return " " + strings.TrimSpace(m[1])
-	}
-	return ""
-}
 
 // mayChange keeps what others have stored on an attached server, and says what
 // is not there without a request: S3 deletes it without complaint, and makes it

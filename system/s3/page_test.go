@@ -18,8 +18,8 @@ func TestPageOfAProxyIsShort(t *testing.T) {
 		want string
 		is   error
 	}{
-		{minio.ErrorResponse{StatusCode: 500, Code: "500 Internal Server Error", Message: text}, "status 500: <html> # Internal Server Error… instead of an answer of S3", nil},
-		{minio.ErrorResponse{StatusCode: 507, Message: "<!DOCTYPE html>\n<p>no"}, "status 507: <html>… instead of an answer of S3: quota or disk full", system.ErrQuota},
+		{minio.ErrorResponse{StatusCode: 500, Code: "500 Internal Server Error", Message: text}, "status 500: a web page instead of an answer of S3", nil},
+		{minio.ErrorResponse{StatusCode: 507, Message: "<!DOCTYPE html>\n<p>no"}, "status 507: a web page instead of an answer of S3: quota or disk full", system.ErrQuota},
 		{minio.ErrorResponse{StatusCode: 503, Code: "SlowDown", Message: "Please reduce your request rate."}, "status 503: Please reduce your request rate.", nil},
 	} {
 		err := classified(c.err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -28,13 +27,6 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	full, err := s.Info().Fill(opt)
-	if err == nil {
-		_, err = presign(full)
-	}
-	if err != nil {
-		return system.WrongOptions(name, err)
-	}
 	if opt["endpoint"] == "" {
 		bin, err := program(opt)
 		if err == nil {
@@ -61,9 +53,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	d.Options = opt
 	if opt["endpoint"] != "" {
 		return nil, errors.New("s3: option \"endpoint\" is for mode: attach")
-	}
-	if _, err := presign(opt); err != nil {
-		return nil, err
 	}
 	bin, err := program(opt)
 	if err != nil {
@@ -150,7 +139,6 @@ type endpoint struct {
 	bucket, prefix string
 	region         string
 	access, secret string
-	presign        time.Duration
 	ca             string
 	insecure       bool
 }
@@ -167,9 +155,6 @@ func (s System) endpoint(opt system.Options) (endpoint, error) {
 		access: os.Getenv(opt["access_key"]), secret: os.Getenv(opt["secret_key"]),
 		ca: opt["ca"], insecure: opt.Bool("insecure"),
 	}
-	if e.presign, err = presign(opt); err != nil {
-		return e, err
-	}
 	if e.url, err = web.Base(name, "endpoint", opt["endpoint"], "https://s3.example.org"); err != nil {
 		return e, err
 	}
@@ -177,15 +162,4 @@ func (s System) endpoint(opt system.Options) (endpoint, error) {
 		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"], opt["secret_key"])
 	}
 	return e, nil
-}
-
-func presign(opt system.Options) (time.Duration, error) {
-	d, err := opt.Duration("presign")
-	if err != nil {
-		return 0, fmt.Errorf("s3: %w", err)
-	}
-	if d < time.Minute || d > 7*24*time.Hour {
-		return 0, fmt.Errorf("s3: option \"presign\": %v is not between 1 minute and 7 days", d)
-	}
-	return d, nil
 }

@@ -27,13 +27,9 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 			return nil, "", err
 		}
 	}
-	presign, err := presign(d.Options)
-	if err != nil {
-		return nil, "", err
-	}
 	e := endpoint{
 		url:    &url.URL{Scheme: "http", Host: system.JoinPort(h, port)},
-		bucket: d.Options["bucket"], region: d.Options["region"], presign: presign,
+		bucket: d.Options["bucket"], region: d.Options["region"],
 		access: "plimsoll", secret: rand.Text(),
 	}
 	// Without --keep-alive it closes the connection after each answer.

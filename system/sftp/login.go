@@ -74,17 +74,6 @@ func auth(opt system.Options) ([]ssh.AuthMethod, error) {
 }
 
 func hostKey(opt system.Options) (ssh.HostKeyCallback, error) {
-	if want := opt["fingerprint"]; want != "" {
-		if !strings.HasPrefix(want, "SHA256:") {
-			return nil, fmt.Errorf("sftp: option \"fingerprint\": %q is not like SHA256:…, as `ssh-keygen -lf` shows it", want)
-		}
-		return func(host string, _ net.Addr, key ssh.PublicKey) error {
-			if got := ssh.FingerprintSHA256(key); got != want {
-				return fmt.Errorf("the host key of %s (%s) has the fingerprint %s, not that of option \"fingerprint\"", host, key.Type(), got)
-			}
-			return nil
-		}, nil
-	}
 	file := opt["known_hosts"]
 	if file == "" {
 		home, err := os.UserHomeDir()
@@ -95,7 +84,7 @@ func hostKey(opt system.Options) (ssh.HostKeyCallback, error) {
 	}
 	check, err := knownhosts.New(file)
 	if err != nil {
-		return nil, fmt.Errorf("sftp: option \"known_hosts\": %w; the server's host key must be known, here or by option \"fingerprint\"", err)
+		return nil, fmt.Errorf("sftp: option \"known_hosts\": %w; `ssh-keyscan` writes one", err)
 	}
 	return check, nil
 }

@@ -22,9 +22,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// inFlight is how many requests of one transfer are under way at most when they
-// are concurrent.
-const inFlight = 64
+// What decides the speed of a transfer: how many of its requests are under way at most, and
+// the bytes of each, which every server takes.
+const (
+	inFlight = 64
+	packet   = 32 << 10
+)
 
 const probeTimeout = 10 * time.Second
 
@@ -33,7 +36,6 @@ type node struct {
 	login  sftpsession.Login
 	client testbed.Host
 	dir    string
-	tuning tuning
 	pool   *pool
 	server *sshd.Server // nil: attached
 	write  bool         // attached: the experiment allows it
@@ -41,30 +43,16 @@ type node struct {
 	ours sync.Map // refs put here: the only ones changed on an attached server
 }
 
-// tuning is what decides the speed of a transfer.
-type tuning struct {
-	concurrent bool
-	packet     int
-}
-
-func (t tuning) options() []sftp.ClientOption {
-	return []sftp.ClientOption{
-		sftp.MaxPacketUnchecked(t.packet),
-		sftp.MaxConcurrentRequestsPerFile(inFlight),
-		sftp.UseConcurrentReads(t.concurrent),
-		sftp.UseConcurrentWrites(t.concurrent),
-		sftp.UseFstat(true), // the file that is open, whatever becomes of its name
-	}
-}
-
-func newNode(login sftpsession.Login, client testbed.Host, dir string, t tuning) *node {
-	n := &node{login: login, client: client, dir: dir, tuning: t}
+func newNode(login sftpsession.Login, client testbed.Host, dir string) *node {
+	n := &node{login: login, client: client, dir: dir}
 	n.pool = &pool{open: n.open, used: map[*sftpsession.Session]bool{}}
 	return n
 }
 
 func (n *node) open(ctx context.Context) (*sftpsession.Session, error) {
-	return n.login.Open(ctx, n.client.Dial, n.tuning.options()...)
+	return n.login.Open(ctx, n.client.Dial,
+		sftp.MaxPacketUnchecked(packet), sftp.MaxConcurrentRequestsPerFile(inFlight), sftp.UseConcurrentWrites(true),
+		sftp.UseFstat(true)) // the file that is open, whatever becomes of its name
 }
 
 // on does something on a session that ends with ctx. what begins its errors.
@@ -161,7 +149,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 		return fmt.Errorf("sftp: %s: %w", what, err)
 	}
 	// A reader that fails at once is to cost no file its content.
-	first := make([]byte, min(int64(n.tuning.packet), size))
+	first := make([]byte, min(int64(packet), size))
 	if _, err := io.ReadFull(body, first); err != nil {
 		return fmt.Errorf("sftp: %s: %w", what, err)
 	}
@@ -171,7 +159,8 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 			return taken(s, p, flags, err)
 		}
 		n.ours.Store(ref, true) // also what stays of a put that fails
-		err = n.send(f, io.MultiReader(bytes.NewReader(first), body))
+		// ReadFrom would do one request after the other, for want of a size.
+		_, err = f.ReadFromWithConcurrency(io.MultiReader(bytes.NewReader(first), body), inFlight)
 		if closed := f.Close(); err == nil {
 			err = closed
 		}
@@ -200,16 +189,6 @@ func taken(s *sftpsession.Session, p string, flags int, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: a file of that name is there, and not ours to overwrite: %w", err, system.ErrReadOnly)
-}
-
-func (n *node) send(f *sftp.File, r io.Reader) error {
-	if !n.tuning.concurrent {
-		_, err := f.ReadFrom(r)
-		return err
-	}
-	// ReadFrom would do one request after the other, for want of a size.
-	_, err := f.ReadFromWithConcurrency(r, inFlight)
-	return err
 }
 
 // full asks a server that has refused to write whether it has space. SFTP has
@@ -260,7 +239,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		if err != nil {
 			return err
 		}
-		buf := make([]byte, min(count, int64(inFlight*n.tuning.packet)))
+		buf := make([]byte, min(count, int64(inFlight*packet)))
 		got, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(f, off, count)}, buf)
 		if closed := f.Close(); err == nil {
 			err = closed

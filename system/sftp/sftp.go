@@ -3,7 +3,6 @@ package sftp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -28,13 +27,6 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	full, err := s.Info().Fill(opt)
-	if err == nil {
-		_, err = tuningOf(full)
-	}
-	if err != nil {
-		return system.WrongOptions(name, err)
-	}
 	if opt["url"] == "" {
 		return sshd.Check(ctx, name, opt)
 	}
@@ -55,24 +47,20 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if opt["url"] != "" {
 		return nil, errors.New("sftp: option \"url\" is for mode: attach")
 	}
-	t, err := tuningOf(opt)
-	if err != nil {
-		return nil, err
-	}
-	identity := identify(t)
+	identity := identify()
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		return start(ctx, d, d.Hosts[i], t, identity)
+		return start(ctx, d, d.Hosts[i], identity)
 	})
 }
 
-func start(ctx context.Context, d system.Deployment, h testbed.Host, t tuning, identity map[string]string) (group.Node, error) {
+func start(ctx context.Context, d system.Deployment, h testbed.Host, identity map[string]string) (group.Node, error) {
 	server, err := sshd.Start(ctx, name, d, h, func(ctx context.Context, s *sshd.Server) error {
 		return s.Probe(ctx, d.Client.Dial)
 	})
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(server.Login(), d.Client, server.Path, t)
+	n := newNode(server.Login(), d.Client, server.Path)
 	n.server = server
 	identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
 	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error { identity["cipher"] = s.Cipher(); return nil }); err != nil {
@@ -102,17 +90,13 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	t, err := tuningOf(opt)
-	if err != nil {
-		return nil, err
-	}
 	login, dir, err := s.login(opt)
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(login, d.Client, dir, t)
+	n := newNode(login, d.Client, dir)
 	n.write = d.Write
-	identity := identify(t)
+	identity := identify()
 	identity["endpoint"], identity["directory"] = login.Address, dir
 	err = n.on(ctx, "directory "+dir, func(s *sftpsession.Session) error {
 		identity["version"], identity["cipher"] = s.Server(), s.Cipher()
@@ -154,26 +138,9 @@ type provider struct{ *node }
 // Objects implements system.Provider.
 func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
 
-const maxPacket = 255 << 10 // what OpenSSH takes, its own head left out
-
-func tuningOf(opt system.Options) (tuning, error) {
-	packet, err := opt.Int("packet")
-	if err != nil {
-		return tuning{}, fmt.Errorf("sftp: %w", err)
-	}
-	if packet < 1<<10 || packet > maxPacket {
-		return tuning{}, fmt.Errorf("sftp: option \"packet\" is from 1 KiB to 255 KiB, not %d bytes", packet)
-	}
-	return tuning{concurrent: opt.Bool("concurrent"), packet: int(packet)}, nil
-}
-
-func identify(t tuning) map[string]string {
-	requests := inFlight
-	if !t.concurrent {
-		requests = 1
-	}
+func identify() map[string]string {
 	return map[string]string{
-		"client": "pkg/sftp " + group.Library("github.com/pkg/sftp"), "packet": strconv.Itoa(t.packet), "requests under way": strconv.Itoa(requests),
-		"puts": system.PutsTear,
+		"client": "pkg/sftp " + group.Library("github.com/pkg/sftp"), "packet": strconv.Itoa(packet),
+		"requests under way": strconv.Itoa(inFlight), "puts": system.PutsTear,
 	}
 }

@@ -2,7 +2,7 @@ package siachain
 
 import (
 	"net"
-	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,40 +16,33 @@ import (
 type book struct {
 	mu    sync.Mutex
 	named []*entry // in their order
-	other map[string]*syncer.PeerInfo
-	bans  []ban
-	round int // of syncing; see blame
+	round int      // of syncing; see blame
 	// of requests for blocks, of all peers
 	timedOut, failed int64
-	refused          string // the last failure, where no answer has come since
 }
 
 // entry is a peer that the node was given.
 type entry struct {
-	address   string
-	info      syncer.PeerInfo
-	conn      *metered  // the last connection; nil: none
-	bytes     int64     // received over earlier ones
-	useful    time.Time // when it delivered last
-	delivered int64     // requests
-	timedOut  int64
-	failed    int64
-	out       int  // the round in which it failed
-	vague     bool // a failure may have been its, or another's
-	banned    bool
-	trouble   string
-}
-
-type ban struct {
-	addresses netip.Prefix
-	until     time.Time
-	reason    string
+	address, host string
+	info          syncer.PeerInfo
+	conn          *metered  // the last connection; nil: none
+	bytes         int64     // received over earlier ones
+	useful        time.Time // when it delivered last
+	delivered     int64     // requests
+	timedOut      int64
+	failed        int64
+	out           int  // the round in which it failed
+	vague         bool // a failure may have been its, or another's
+	banned        bool
+	stranger      bool // it answered, and the handshake failed
+	trouble       string
 }
 
 func newBook(peers []string) *book {
-	b := &book{other: map[string]*syncer.PeerInfo{}}
+	b := &book{}
 	for _, a := range peers {
-		b.named = append(b.named, &entry{address: a, info: syncer.PeerInfo{Address: a, FirstSeen: time.Now()}, out: -1})
+		host, _, _ := net.SplitHostPort(a) // checked before
+		b.named = append(b.named, &entry{address: a, host: host, info: syncer.PeerInfo{Address: a, FirstSeen: time.Now()}, out: -1})
 	}
 	return b
 }
@@ -66,14 +59,7 @@ func (b *book) of(address string) *entry {
 
 // AddPeer implements syncer.PeerStore: whoever connects may stay, but is never
 // dialled.
-func (b *book) AddPeer(address string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.of(address) == nil && b.other[address] == nil {
-		b.other[address] = &syncer.PeerInfo{Address: address, FirstSeen: time.Now()}
-	}
-	return nil
-}
+func (*book) AddPeer(string) error { return nil }
 
 // Peers implements syncer.PeerStore.
 func (b *book) Peers() ([]syncer.PeerInfo, error) {
@@ -93,9 +79,6 @@ func (b *book) PeerInfo(address string) (syncer.PeerInfo, error) {
 	if e := b.of(address); e != nil {
 		return e.info, nil
 	}
-	if i := b.other[address]; i != nil {
-		return *i, nil
-	}
 	return syncer.PeerInfo{}, syncer.ErrPeerNotFound
 }
 
@@ -106,22 +89,16 @@ func (b *book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) err
 	defer b.mu.Unlock()
 	e := b.of(address)
 	if e == nil {
-		i := b.other[address]
-		if i == nil {
-			return syncer.ErrPeerNotFound
-		}
-		change(i)
-		return nil
+		return nil // it has connected by itself
 	}
 	before := e.info
 	change(&e.info)
 	if e.info.SyncedBlocks != before.SyncedBlocks {
 		e.delivered++
 		e.useful = time.Now()
-		b.refused = ""
 	}
 	if !e.info.LastConnect.Equal(before.LastConnect) {
-		e.trouble = ""
+		e.trouble, e.stranger = "", false
 		if e.conn != nil {
 			e.conn.joined.Store(true)
 		}
@@ -129,17 +106,14 @@ func (b *book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) err
 	return nil
 }
 
-// Ban implements syncer.PeerStore.
-func (b *book) Ban(address string, d time.Duration, reason string) error {
-	p, err := prefix(address)
-	if err != nil {
-		return err
-	}
+// Ban implements syncer.PeerStore, for longer than a node lives. A subnet is not
+// banned: its peers are, one by one.
+func (b *book) Ban(address string, _ time.Duration, reason string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.bans = append(b.bans, ban{p, time.Now().Add(d), reason})
+	host, _, _ := net.SplitHostPort(address)
 	for _, e := range b.named {
-		if a, err := netip.ParseAddrPort(e.address); err == nil && p.Contains(a.Addr()) {
+		if e.host == host {
 			e.banned, e.trouble = true, "banned: "+reason
 		}
 	}
@@ -147,34 +121,15 @@ func (b *book) Ban(address string, d time.Duration, reason string) error {
 }
 
 // Banned implements syncer.PeerStore.
-func (b *book) Banned(address string) (bool, error) {
-	p, err := prefix(address)
-	if err != nil {
-		return false, err
-	}
+func (b *book) Banned(host string) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, ban := range b.bans {
-		if ban.addresses.Contains(p.Addr()) && time.Now().Before(ban.until) {
+	for _, e := range b.named {
+		if e.banned && e.host == host {
 			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// prefix reads an IP, with or without a port, or a subnet.
-func prefix(s string) (netip.Prefix, error) {
-	if p, err := netip.ParsePrefix(s); err == nil {
-		return p.Masked(), nil
-	}
-	if host, _, err := net.SplitHostPort(s); err == nil {
-		s = host
-	}
-	a, err := netip.ParseAddr(s)
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
 // begin is called when a round of syncing begins: every connected peer gets a
@@ -198,7 +153,6 @@ func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	} else {
 		b.failed++
 	}
-	b.refused = err.Error()
 	var suspects, lost []*entry
 	for _, e := range b.named {
 		if e.conn == nil || !e.conn.joined.Load() || e.out == b.round || timedOut && time.Since(e.useful) < least {
@@ -230,13 +184,27 @@ func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	}
 }
 
-// lose is called when a connection is closed. why is empty where the cause is unknown.
-func (b *book) lose(e *entry, m *metered, why string) {
+// lose is called when a connection has ended.
+func (b *book) lose(e *entry, m *metered, why string, stranger bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e.conn == m && !e.banned && why != "" {
-		e.trouble = why
+	if e.conn == m && !e.banned {
+		e.trouble, e.stranger = why, stranger
 	}
+}
+
+// hopeless says why none of the peers will ever be of use; empty: one may.
+func (b *book) hopeless() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var why []string
+	for _, e := range b.named {
+		if !e.banned && !e.stranger {
+			return ""
+		}
+		why = append(why, e.address+": "+e.trouble)
+	}
+	return strings.Join(why, "; ")
 }
 
 // dial is called for each new connection, and for each failed attempt to make one.

@@ -1,11 +1,9 @@
 package siachain
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,16 +21,16 @@ import (
 type follower struct {
 	book   *book
 	store  *chain.Store
+	syncer *syncer.Syncer
 	wallet *wallet       // nil: nothing subscribes
 	least  time.Duration // the shortest in which a request for blocks times out
-	*running
+	ended  func() string
 
-	tip      atomic.Pointer[types.ChainIndex]
-	target   atomic.Int64
-	unsynced atomic.Pointer[string] // how the last round failed
+	tip    atomic.Pointer[types.ChainIndex]
+	target atomic.Int64
 }
 
-func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
+func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
 	dir, err := filepath.Abs(t.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
@@ -42,11 +40,6 @@ func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.store.Close())
-		}
-	}()
 	cm := f.store.Manager()
 	tip := cm.Tip()
 	f.tip.Store(&tip)
@@ -59,14 +52,13 @@ func (t task) follow(c *chain.Chain, l net.Listener) (_ doer, err error) {
 	if c.Spec.Form == chain.V2 { // a checkpoint comes before the blocks
 		f.least = min(f.least, t.settings.blockTimeout)
 	}
-	h := header(c, t.Listen)
 	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f}))
-	f.running = run(syncer.New(l, cm, f.book, h, append(t.settings.syncer(),
-		syncer.WithDialer(&dialer{book: f.book, header: h}), syncer.WithLogger(log))...))
-	return f, nil
+	f.syncer = syncer.New(l, cm, f.book, header(c, t.Listen), append(t.settings.syncer(),
+		syncer.WithDialer(&dialer{book: f.book}), syncer.WithLogger(log))...)
+	f.ended = run(f.syncer)
+	return f.state, nil
 }
 
-// state implements doer.
 func (f *follower) state() state {
 	tip := *f.tip.Load()
 	s := system.Following{
@@ -92,63 +84,8 @@ func (f *follower) state() state {
 	}
 	s.Synced = s.Connected > 0 && synced == s.Connected
 	s.Peers, s.TimedOut, s.Failed = f.book.shares()
-	s.Trouble = f.trouble()
+	if s.Trouble = f.ended(); s.Trouble == "" { // what does not pass by waiting
+		s.Trouble = f.book.hopeless()
+	}
 	return state{Following: &s}
-}
-
-// trouble is what does not pass by waiting.
-func (f *follower) trouble() string {
-	select {
-	case <-f.ended:
-		return fmt.Sprintf("the syncer has ended (%v)", f.err)
-	default:
-	}
-	if why := f.book.hopeless(); why != "" {
-		return why
-	}
-	if why := f.unsynced.Load(); why != nil && strings.Contains(f.book.refusal(), wrongNumber) {
-		return fmt.Sprintf("%s: %s; it asks for %d and takes no less", *why, wrongNumber, blocksPerRequest)
-	}
-	return ""
-}
-
-// wrongNumber is what the syncer says of a peer that sends less than it asked for.
-const wrongNumber = "peer returned wrong number of blocks"
-
-// close implements doer.
-func (f *follower) close() error {
-	stopped := f.stop()
-	var err error
-	if f.wallet != nil {
-		err = f.wallet.close()
-	}
-	if !stopped { // what is not committed by the end of the process is lost, as when it is killed
-		go func() {
-			<-f.ended
-			f.store.Close()
-		}()
-		return err
-	}
-	return errors.Join(err, f.store.Close())
-}
-
-// refusal is how the last request for blocks failed, where none was answered since.
-func (b *book) refusal() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.refused
-}
-
-// hopeless says why none of the peers will ever be of use; empty: one may.
-func (b *book) hopeless() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var why []string
-	for _, e := range b.named {
-		if !e.banned && !strings.Contains(e.trouble, "different genesis") {
-			return ""
-		}
-		why = append(why, e.address+": "+e.trouble)
-	}
-	return strings.Join(why, "; ")
 }

@@ -30,8 +30,6 @@ func (System) Info() system.Info {
 			{Name: "connect_timeout", Type: "duration", Default: "10s", Network: true, Help: "fresh node: to connect to a peer, handshake included; peers are dialled one after another"},
 			{Name: "peer_discovery_interval", Type: "duration", Default: "5s", Network: true, Help: "fresh node: it looks so often for peers to connect to, for the first time at its start"},
 			{Name: "max_outbound_peers", Type: "int", Default: "16", Network: true, Help: "fresh node: peers that it connects to at most"},
-			{Name: "max_send_blocks", Type: "int", Default: "100", Network: true, Help: "peers: blocks that one sends at most in answer to a request. A node of this version asks for 100 and takes nothing else, so that less than 100 stalls it and more changes nothing"},
-			{Name: "peers_sync", Type: "bool", Default: "false", Network: true, Help: "peers: they sync, too, as the library's nodes do: every 5 s they ask the fresh node for headers, and fetch from it again what it has; without, they only serve"},
 			{Name: "max_inflight_rpcs", Type: "int", Default: "64", Network: true, Help: "peers: requests of one node that are served at the same time; further ones wait"},
 			{Name: "rpc_timeout", Type: "duration", Default: "5m0s", Network: true, Help: "peers: to answer a request"},
 			{Name: "port", Type: "int", Default: "0", Network: true, Help: "TCP port of the gateway protocol; 0: a free one"},
@@ -45,7 +43,7 @@ func (System) Info() system.Info {
 // syncer/peer.go, chain/db.go, chain/manager.go) and walletd v2.12.0.
 func constants() []system.Constant {
 	return []system.Constant{
-		{Name: "blocks per request", Value: "100", What: "What a fresh node asks one peer for at a time (blocksPerReq, syncer/parallel_sync.go)."},
+		{Name: "blocks per request", Value: "100", What: "What a fresh node asks one peer for at a time; a peer that sends less stalls it (blocksPerReq, syncer/parallel_sync.go)."},
 		{Name: "start of the workers", Value: "1 s", What: "After each batch of headers no block is requested before the first tick of this period, at which each peer gets its worker; peers that come later wait for the next tick (time.NewTicker, syncer/parallel_sync.go)."},
 		{Name: "headers per batch", Value: "10000", What: "Headers of one request and so blocks of one round; between two rounds lie one sync_interval at most, headers and the start of the workers (MaxSendHeaders, which has no option, syncer/syncer.go)."},
 		{Name: "timeout of headers", Value: "30 s", What: "A peer that does not answer a request for headers in this time is disconnected, though not before the round under way has ended (SendHeadersTimeout, which has no option, syncer/syncer.go)."},

@@ -22,7 +22,7 @@ func (l listener) With([]zapcore.Field) zapcore.Core { return l }
 // Check implements zapcore.Core.
 func (l listener) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	switch e.Message {
-	case "syncing blocks", "failed to fetch blocks", "sync failed":
+	case "syncing blocks", "failed to fetch blocks":
 		return c.AddCore(e, l)
 	}
 	return c
@@ -49,13 +49,6 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		for _, field := range fields {
 			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
 				f.book.blame(err, errors.Is(err, os.ErrDeadlineExceeded), f.least)
-			}
-		}
-	case "sync failed":
-		for _, field := range fields {
-			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
-				why := err.Error()
-				f.unsynced.Store(&why)
 			}
 		}
 	}

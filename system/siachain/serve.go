@@ -9,7 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"time"
+	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -74,59 +74,44 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	return t.node(ctx, control, stdout)
 }
 
-// doer is what a process does until it is closed.
-type doer interface {
-	state() state
-	close() error
-}
-
-// node serves the control API, and does the task, until ctx ends. When the
-// task cannot be done, the API reports why, and the process waits to be ended.
+// node does the task, and serves the control API until ctx ends. When the task cannot
+// be done, the API reports why, and the process waits to be ended. The end of the
+// process ends the rest: what it has committed is whole at any moment.
 func (t task) node(ctx context.Context, address string, stdout io.Writer) error {
-	control, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("sia-chain: %w", err)
-	}
-	defer control.Close()
 	var gateway net.Listener
 	if t.Listen != "" {
-		// before the store is opened, which takes time: peers may already know the address
+		var err error
 		if gateway, err = (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen); err != nil {
 			return fmt.Errorf("sia-chain: %w", err)
 		}
 		defer gateway.Close()
 	}
-	d, err := t.begin(gateway)
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	is, err := t.begin(ctx, &busy, gateway)
 	if err != nil {
-		d = failed{err}
+		is = func() state { return state{Failed: err.Error()} }
 	}
-	fmt.Fprintf(stdout, "sia-chain: %s, control at http://%s/\n", t.Do, address)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+member.HealthPath, func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
-		return json.NewEncoder(w).Encode(d.state())
+		return json.NewEncoder(w).Encode(is())
 	}))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	defer srv.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(control) }()
-	select {
-	case <-ctx.Done():
-		return d.close()
-	case err := <-ended:
-		return errors.Join(fmt.Errorf("sia-chain: %w", err), d.close())
-	}
+	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: address, Handler: mux})
 }
 
-func (t task) begin(gateway net.Listener) (doer, error) {
+// begin begins the task; is says how far it is.
+func (t task) begin(ctx context.Context, busy *sync.WaitGroup, gateway net.Listener) (is func() state, err error) {
 	switch t.Do {
 	case "make":
-		return work(func(ctx context.Context, say func(string)) (s state, err error) {
+		return work(ctx, busy, func(ctx context.Context, say func(string)) (s state, err error) {
 			s.Chain, err = t.make(ctx, say)
 			return s, err
 		}), nil
 	case "replay":
-		return work(func(ctx context.Context, _ func(string)) (s state, err error) {
+		return work(ctx, busy, func(ctx context.Context, _ func(string)) (s state, err error) {
 			s.Replayed, err = t.replay(ctx)
 			return s, err
 		}), nil
@@ -148,9 +133,3 @@ func (t task) begin(gateway net.Listener) (doer, error) {
 	}
 	return nil, fmt.Errorf("sia-chain: a peer is silent, a stranger or honest, not %q", t.Manner)
 }
-
-// failed is a task that cannot be done.
-type failed struct{ err error }
-
-func (f failed) state() state { return state{Failed: f.err.Error()} }
-func (f failed) close() error { return nil }

@@ -11,13 +11,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// blocksPerRequest is what a fresh node asks for (coreutils v0.24.0,
-// syncer/parallel_sync.go), and takes no less.
-const blocksPerRequest = 100
-
 // peerSide are the options that concern peers alone: with other values a peer is
 // started anew.
-var peerSide = []string{"max_send_blocks", "max_inflight_rpcs", "rpc_timeout", "peers_sync", "port"}
+var peerSide = []string{"max_inflight_rpcs", "rpc_timeout", "port"}
 
 // settings are a node's options.
 type settings struct {
@@ -30,10 +26,8 @@ type settings struct {
 	connect       time.Duration
 	discovery     time.Duration
 	outbound      int
-	sendBlocks    int
 	inflight      int
 	rpc           time.Duration
-	peersSync     bool
 }
 
 // parse reads options; those that are missing have their defaults.
@@ -42,7 +36,6 @@ func parse(o system.Options) (s settings, err error) {
 		return s, err
 	}
 	s.subscriber, s.sync = o["subscriber"], o["db_sync"] == "on"
-	s.peersSync = o.Bool("peers_sync")
 	for name, to := range map[string]*time.Duration{
 		"sync_interval": &s.syncInterval, "send_blocks_timeout": &s.blocksTimeout, "send_block_timeout": &s.blockTimeout,
 		"connect_timeout": &s.connect, "peer_discovery_interval": &s.discovery, "rpc_timeout": &s.rpc,
@@ -52,7 +45,7 @@ func parse(o system.Options) (s settings, err error) {
 		}
 	}
 	for name, to := range map[string]*int{
-		"wallet_batch": &s.walletBatch, "max_outbound_peers": &s.outbound, "max_send_blocks": &s.sendBlocks, "max_inflight_rpcs": &s.inflight,
+		"wallet_batch": &s.walletBatch, "max_outbound_peers": &s.outbound, "max_inflight_rpcs": &s.inflight,
 	} {
 		if *to, err = strconv.Atoi(o[name]); err != nil || *to < 1 {
 			return s, fmt.Errorf("sia-chain: option %q is a number of at least 1, not %q", name, o[name])
@@ -70,7 +63,6 @@ func (s settings) syncer() []syncer.Option {
 		syncer.WithConnectTimeout(s.connect),
 		syncer.WithPeerDiscoveryInterval(s.discovery),
 		syncer.WithMaxOutboundPeers(s.outbound),
-		syncer.WithMaxSendBlocks(uint64(s.sendBlocks)),
 		syncer.WithMaxInflightRPCs(s.inflight),
 		syncer.WithRPCTimeout(s.rpc),
 	}

@@ -18,16 +18,8 @@ var _ system.Embedded = System{}
 
 // Check implements system.System: nothing can be missing, but settings can be wrong.
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {
-	s, err := parse(opt)
-	if err != nil {
+	if _, err := parse(opt); err != nil {
 		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "), Hint: "see docs/systems/sia-chain.md", Options: true}}
-	}
-	if s.sendBlocks < blocksPerRequest {
-		return []system.Problem{{
-			What:    fmt.Sprintf("peers that send %d blocks at most stall a fresh node: it asks for %d and refuses an answer with less", s.sendBlocks, blocksPerRequest),
-			Hint:    fmt.Sprintf("leave max_send_blocks at %d; to see the stall, vary it within an experiment", blocksPerRequest),
-			Options: true,
-		}}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"go.sia.tech/core/types"
@@ -160,12 +161,9 @@ func TestTasksThatCannotBeDone(t *testing.T) {
 		{Do: "dance"}, {Do: "serve", Chain: "/nowhere", Listen: systemtest.FreeAddress(t)}, {Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
 		{Do: "make", Cache: "/proc/nowhere", Spec: chain.Spec{Blocks: 1, Form: "v2"}},
 	} {
-		d, err := what.begin(nil)
-		if err != nil {
-			continue
-		}
-		d.close()
-		if d.state().Failed == "" {
+		var busy sync.WaitGroup
+		is, err := what.begin(t.Context(), &busy, nil)
+		if busy.Wait(); err == nil && is().Failed == "" {
 			t.Errorf("%+v: no error", what)
 		}
 	}

@@ -16,35 +16,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// working is what a process does that has an end.
-type working struct {
-	end context.CancelFunc
-	wg  sync.WaitGroup
-	is  atomic.Pointer[state]
-}
-
-// work begins it; do says how far it is, and returns what came of it.
-func work(do func(ctx context.Context, say func(string)) (state, error)) *working {
-	w := &working{}
-	w.is.Store(&state{})
-	var ctx context.Context
-	ctx, w.end = context.WithCancel(context.Background())
-	w.wg.Go(func() {
-		s, err := do(ctx, func(text string) { w.is.Store(&state{Say: text}) })
+// work does what has an end; do says how far it is, and returns what came of it. The
+// process waits for it when it is ended (busy).
+func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context, say func(string)) (state, error)) func() state {
+	var is atomic.Pointer[state]
+	is.Store(&state{})
+	busy.Go(func() {
+		s, err := do(ctx, func(text string) { is.Store(&state{Say: text}) })
 		if err != nil {
 			s = state{Failed: err.Error()}
 		}
-		w.is.Store(&s)
+		is.Store(&s)
 	})
-	return w
-}
-
-func (w *working) state() state { return *w.is.Load() }
-
-func (w *working) close() error {
-	w.end()
-	w.wg.Wait()
-	return nil
+	return func() state { return *is.Load() }
 }
 
 // make finds or makes a chain.

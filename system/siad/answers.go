@@ -3,7 +3,6 @@ package siad
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
@@ -18,7 +17,7 @@ type file struct {
 	Progress      float64   `json:"uploadprogress"` // percent; it never falls, not even when hosts are lost
 	Redundancy    float64   `json:"redundancy"`
 	Available     bool      `json:"available"`
-	Health        *float64  `json:"health"` // 0: all pieces are there; releases before 1.4 do not report it
+	Health        float64   `json:"health"` // 0: all pieces are there
 }
 
 // absurd is an error when a number of bytes is none that a file can have.
@@ -96,67 +95,27 @@ type maintenance struct {
 
 func (m maintenance) sum() sia.Hastings { return m.Balance.Plus(m.Fund, m.Prices) }
 
+// contractsAnswer has each contract in one of its lists, null when empty. What is over
+// is there only when it is asked for (allContracts).
 type contractsAnswer struct {
-	All      []contract `json:"contracts"`       // each null when empty
-	Active   []contract `json:"activecontracts"` //
-	Inactive []contract `json:"inactivecontracts"`
-	Passive  []contract `json:"passivecontracts"`
+	Active  []contract `json:"activecontracts"`
+	Passive []contract `json:"passivecontracts"`
 	// Refreshed contracts were replaced before their end, by one that counts the
 	// same data: what they cost is theirs all the same.
-	Refreshed []contract `json:"refreshedcontracts"`
-	// Releases that know the following lists return them on request: contracts that
-	// are of no use any more, and those of periods that are over.
+	Refreshed        []contract `json:"refreshedcontracts"`
 	Disabled         []contract `json:"disabledcontracts"`
-	Expired          present    `json:"expiredcontracts"`
+	Expired          []contract `json:"expiredcontracts"`
 	ExpiredRefreshed []contract `json:"expiredrefreshedcontracts"`
-}
-
-// present are contracts of a list that a release may not know.
-type present struct {
-	known bool
-	all   []contract
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It is called for null, too, which is
-// an empty list.
-func (p *present) UnmarshalJSON(text []byte) error {
-	p.known = true
-	return json.Unmarshal(text, &p.all)
-}
-
-// current are the contracts that are not over.
-func (a contractsAnswer) current() []contract {
-	return once(nil, a.Active, a.Passive, a.Inactive, a.All)
-}
-
-// ended are the contracts that are over, or of no use any more.
-func (a contractsAnswer) ended() []contract {
-	return once(append(a.current(), a.Refreshed...), a.Disabled, a.Expired.all, a.ExpiredRefreshed)
-}
-
-// once are the contracts of these lists, each once, without those of another.
-func once(without []contract, lists ...[]contract) (out []contract) {
-	seen := map[string]bool{}
-	for _, c := range without {
-		seen[c.ID] = true
-	}
-	for _, c := range slices.Concat(lists...) {
-		if c.ID == "" || !seen[c.ID] {
-			seen[c.ID] = true
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 type contract struct {
 	ID          string       `json:"id"`
 	Size        sia.Bytes    `json:"size"`
-	Good        *bool        `json:"goodforupload"` // old releases do not report it
+	Good        bool         `json:"goodforupload"`
 	Total       sia.Hastings `json:"totalcost"`
 	RenterFunds sia.Hastings `json:"renterfunds"` // not spent yet
 	Fees        sia.Hastings `json:"fees"`
-	Storage     sia.Hastings `json:"storagespending"` // in any case: StorageSpending before 1.3.4
+	Storage     sia.Hastings `json:"storagespending"`
 	Upload      sia.Hastings `json:"uploadspending"`
 	Download    sia.Hastings `json:"downloadspending"`
 	FundAccount sia.Hastings `json:"fundaccountspending"`
@@ -175,8 +134,8 @@ func accounts() sia.Accounts[contract] {
 			{Name: "storage", Of: func(c contract) sia.Hastings { return c.Storage }},
 			{Name: "upload", Of: func(c contract) sia.Hastings { return c.Upload }},
 			{Name: "download", Of: func(c contract) sia.Hastings { return c.Download }},
-			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.FundAccount }, New: true},
-			{Name: "maintenance", Of: func(c contract) sia.Hastings { return c.Maintenance.sum() }, New: true},
+			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.FundAccount }},
+			{Name: "maintenance", Of: func(c contract) sia.Hastings { return c.Maintenance.sum() }},
 		},
 	}
 }

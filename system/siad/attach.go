@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
@@ -71,11 +72,16 @@ func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {
 	return r, err
 }
 
+var before15 = regexp.MustCompile(`^(0|1\.[0-4])\.`)
+
 // identify fills in what the record keeps of the daemon.
 func (n *node) identify(ctx context.Context, identity map[string]string) error {
 	version, err := n.api.version(ctx)
 	if err != nil {
 		return err
+	}
+	if before15.MatchString(version) {
+		return fmt.Errorf("siad: %s is siad %s, whose reports are others: it must be 1.5 or later", n.api.Base.Host, version)
 	}
 	identity["version"], identity["currency"] = "siad "+version, "SC"
 	identity["redundancy"] = fmt.Sprintf("%d data + %d parity pieces", n.data, n.parity)

@@ -81,26 +81,9 @@ func buildOf(ctx context.Context, bin string) (build, error) {
 	return b, nil
 }
 
-// needs are the modules without which another one does not start.
-var needs = map[rune]string{'g': "", 'c': "g", 't': "c", 'w': "ct", 'r': "ctw", 'h': "ctw", 'f': "ctw", 'a': "ctw", 'm': "ctw", 'e': "c"}
-
-// modulesOf are those of a fresh node.
+// modulesOf are those of a fresh node. siad itself says which of them need others.
 func modulesOf(opt system.Options) (string, error) {
 	all := opt["modules"]
-	for i, m := range all {
-		before, known := needs[m]
-		switch {
-		case !known:
-			return "", fmt.Errorf("siad: option \"modules\": there is no module %q; there are g, c, t, w, r, h, f, a, m and e", m)
-		case strings.ContainsRune(all[:i], m):
-			return "", fmt.Errorf("siad: option \"modules\": %q has %q twice", all, m)
-		}
-		for _, b := range before {
-			if !strings.ContainsRune(all, b) {
-				return "", fmt.Errorf("siad: option \"modules\": %q has %q without %q", all, m, b)
-			}
-		}
-	}
 	if !strings.ContainsRune(all, 'c') {
 		return "", fmt.Errorf("siad: option \"modules\": without c, the consensus, %q follows no chain", all)
 	}

@@ -182,17 +182,10 @@ func TestNodeWithDeadPeer(t *testing.T) {
 }
 
 func TestModules(t *testing.T) {
-	for all, want := range map[string]string{
-		"gc": "", "gct": "", "gctw": "", "gctwr": "", "gctwrh": "", "gctwrhfa": "", "cg": "", "gce": "",
-		"": "without c", "g": "without c", "c": `without 'g'`, "gcw": `without 't'`, "gctr": `without 'w'`, "gcc": "twice", "gcx": "no module", "gconsensus": "no module",
-	} {
-		if _, err := modulesOf(system.Options{"modules": all}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", all, err, want)
+	for all, ok := range map[string]bool{"gc": true, "gctwrhfa": true, "": false, "g": false} {
+		if _, err := modulesOf(system.Options{"modules": all}); (err == nil) != ok {
+			t.Errorf("%q: %v", all, err)
 		}
-	}
-	c, err := System{}.Start(t.Context(), system.Deployment{Hosts: systemtest.HostsOf(t, testbed.Options{}, 1), Follow: true, Options: system.Options{"modules": "gcw", "binary": fakeBinary(t, "chain")}})
-	if err == nil || !strings.Contains(err.Error(), "modules") {
-		t.Errorf("%v, %v", c, err)
 	}
 }
 

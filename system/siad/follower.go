@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,27 +25,23 @@ type follower struct {
 	role string
 	at   string // where peers connect to it as a peer, also after it was started again
 
-	mu   sync.Mutex
-	run  *running // nil: nothing runs
-	last *daemon  // also when it has ended; nil: none was started
-}
-
-// running is a daemon of a follower.
-type running struct {
-	*daemon
-	unwatch func()
+	mu      sync.Mutex // of what follows
+	d       *daemon    // also when it has ended; nil: none was started
+	runs    bool
 	serves  string // what a peer does; empty: it is the fresh node
 	frozen  bool   // it was stopped, and takes no signal but SIGKILL
+	unwatch func()
+	peers   []system.PeerShare
 	joining member.Background
-
-	mu    sync.Mutex
-	peers []system.PeerShare
 }
 
-const portTries = 3
+const (
+	portTries = 3
+	retry     = time.Second // after a peer could not be connected to
+)
 
 // start runs a siad, in place of what ran.
-func (n *follower) start(ctx context.Context, l launch) (*running, error) {
+func (n *follower) start(ctx context.Context, l launch) (*daemon, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -63,18 +60,11 @@ func (n *follower) start(ctx context.Context, l launch) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{daemon: d}
-	_, r.unwatch = watch(d)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.run, n.last = r, d
-	return r, nil
-}
-
-func (n *follower) current() *running {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.run
+	n.d, n.runs, n.serves, n.frozen, n.peers = d, true, "", false, nil
+	_, n.unwatch = watch(d)
+	return d, nil
 }
 
 // Serve implements system.ChainNode. A peer has the modules that serve blocks.
@@ -93,7 +83,7 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 		return fail(context.Cause(ctx))
 	}
 	serves := task.Chain.ID + " " + task.Manner + "."
-	if r := n.current(); r != nil && r.serves == serves && r.Alive() == nil {
+	if n.runs && n.serves == serves && n.d.Alive() == nil {
 		return nil
 	}
 	if err := n.Halt(ctx); err != nil {
@@ -106,19 +96,19 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if err := copyFile(ctx, testbed.LocalFiles{}, n.c.chainDir(task.Chain.ID), files, filepath.Join(root, "consensus")); err != nil {
 		return fail(err)
 	}
-	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: root, modules: "gc", rpc: n.at, alone: true})
+	d, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: root, modules: "gc", rpc: n.at, alone: true})
 	if err != nil {
 		return fail(err)
 	}
-	n.at, r.serves = r.rpc, serves
-	now, err := r.api.consensus(ctx)
+	n.at, n.serves = d.rpc, serves
+	now, err := d.api.consensus(ctx)
 	if err == nil && now.tip.String() != task.Chain.Tip {
 		err = fmt.Errorf("its last block is %s, not %s", now.tip, task.Chain.Tip)
 	}
 	if err == nil && task.Manner == system.Silent {
 		// The kernel goes on taking connections for it, without an answer them.
-		r.frozen = true
-		err = r.Processes()[0].Signal(syscall.SIGSTOP)
+		n.frozen = true
+		err = d.Processes()[0].Signal(syscall.SIGSTOP)
 	}
 	if err != nil {
 		return fail(errors.Join(err, n.Kill(ctx)))
@@ -150,63 +140,62 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	}
 	database := filepath.Join(task.Dir, "consensus", chaincache.Database)
 	_, began := testbed.Stat(n.host.Files(), database)
-	r, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: task.Dir, modules: modules})
+	d, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: task.Dir, modules: modules})
 	if err != nil {
 		if began == nil && ctx.Err() == nil {
 			err = fmt.Errorf("on a store that was there, which is perhaps damaged: %s stays as it is: %w", database, err)
 		}
 		return fail(err)
 	}
-	r.follow(task.Peers)
+	n.follow(d, task.Peers)
 	return nil
 }
 
-// retry is the pause after a peer could not be connected to.
-const retry = time.Second
-
 // follow connects to peers in the background: siad waits for some of them. It counts
 // nothing by peer.
-func (r *running) follow(peers []string) {
+func (n *follower) follow(d *daemon, peers []string) {
 	var work []func(context.Context)
+	n.mu.Lock()
 	for i, p := range peers {
-		r.peers = append(r.peers, system.PeerShare{Address: p, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1})
+		n.peers = append(n.peers, system.PeerShare{Address: p, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1})
 		work = append(work, func(ctx context.Context) {
 			for {
-				err := r.join(ctx, p)
-				r.mu.Lock()
-				if r.peers[i].Trouble = ""; err != nil {
-					r.peers[i].Trouble = err.Error()
+				err := d.join(ctx, p)
+				n.mu.Lock()
+				if n.peers[i].Trouble = ""; err != nil {
+					n.peers[i].Trouble = err.Error()
 				}
-				r.mu.Unlock()
+				n.mu.Unlock()
 				if err == nil || !member.Sleep(ctx, retry) {
 					return
 				}
 			}
 		})
 	}
-	r.joining.Begin(work...)
+	n.mu.Unlock()
+	n.joining.Begin(work...)
 }
 
 // Following implements system.Follower.
 func (n *follower) Following(ctx context.Context) (system.Following, error) {
-	r := n.current()
-	if r == nil {
+	n.mu.Lock()
+	d, runs, peers := n.d, n.runs, slices.Clone(n.peers)
+	n.mu.Unlock()
+	if !runs {
 		return system.Following{}, fmt.Errorf("siad: nothing runs on %s", n.host.Name())
 	}
-	f, err := r.api.following(ctx)
+	f, err := d.api.following(ctx)
 	if err != nil {
 		return f, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	f.Peers = peers
 	var troubles []string
-	for _, p := range r.peers {
+	for _, p := range peers {
 		if p.Trouble != "" {
 			troubles = append(troubles, p.Trouble)
 		}
 	}
-	f.Peers = append(f.Peers, r.peers...)
-	if f.Connected == 0 && len(troubles) == len(r.peers) { // none of them is of use
+	if f.Connected == 0 && len(troubles) == len(peers) { // none of them is of use
 		f.Trouble = strings.Join(troubles, "; ")
 	}
 	return f, nil
@@ -214,8 +203,8 @@ func (n *follower) Following(ctx context.Context) (system.Following, error) {
 
 // Address implements system.ChainNode.
 func (n *follower) Address(context.Context) (string, error) {
-	if r := n.current(); r != nil && r.serves != "" {
-		return r.rpc, nil
+	if n.runs && n.serves != "" {
+		return n.at, nil
 	}
 	return "", fmt.Errorf("siad: %s does not serve peers", n.host.Name())
 }
@@ -223,20 +212,20 @@ func (n *follower) Address(context.Context) (string, error) {
 // Halt implements system.ChainNode.
 func (n *follower) Halt(ctx context.Context) error {
 	n.mu.Lock()
-	r := n.run
-	n.run = nil
+	ran := n.runs
+	n.runs = false
 	n.mu.Unlock()
-	if r == nil {
+	if !ran {
 		return nil
 	}
-	r.joining.Stop()
-	r.unwatch()
-	stop := r.Stop
-	if r.frozen {
-		stop = r.Process.Kill
+	n.joining.Stop()
+	n.unwatch()
+	stop := n.d.Stop
+	if n.frozen {
+		stop = n.d.Process.Kill
 	}
 	err := stop(ctx)
-	r.api.close()
+	n.d.api.close()
 	if err != nil {
 		return fmt.Errorf("siad: end %s: %w", n.role, err)
 	}
@@ -257,8 +246,8 @@ func (n *follower) Kill(context.Context) error {
 func (n *follower) Processes() []testbed.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.last == nil {
+	if n.d == nil {
 		return nil
 	}
-	return n.last.Processes()
+	return n.d.Processes()
 }

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
@@ -35,37 +36,28 @@ func allContracts() url.Values {
 	return url.Values{"disabled": {"true"}, "expired": {"true"}, "recoverable": {"true"}}
 }
 
-// readings sums up the contracts that are not over. Old releases report them
-// as active and inactive ones, newer as active and passive ones, and all of them
-// in a list of its own; each counts once. One that was refreshed, which is to say
-// replaced in the period for lack of money, has a list of its own: what it cost
+// readings sums up the contracts that are not over. One that was refreshed, which is to
+// say replaced in the period for lack of money, has a list of its own: what it cost
 // counts, its data are the new one's. One that was renewed or has ended leaves
 // these sums: what it had used is reported beside them (ended), what it had not used
 // goes back to the wallet (ended_unspent, for as long as the renter keeps such
-// contracts in mind, also when it has come back). Releases that do not know the
-// question leave those contracts out of all lists, and there is no reading of them.
+// contracts in mind, also when it has come back).
 func (a contractsAnswer) readings() []system.Reading {
 	var held sia.ByteSum
-	current := a.current()
-	good, reported := 0, len(current) > 0
+	current := slices.Concat(a.Active, a.Passive)
+	good := 0
 	for _, c := range current {
 		held.Add(c.Size, 1, c.ID)
-		reported = reported && c.Good != nil
-		if c.Good != nil && *c.Good {
+		if c.Good {
 			good++
 		}
 	}
 	out := []system.Reading{
 		sia.Number(system.ReadContracts, float64(len(current))), held.Reading(system.ReadContractBytes),
-	}
-	if reported {
-		out = append(out, sia.Number(system.ReadGoodContracts, float64(good)))
+		sia.Number(system.ReadGoodContracts, float64(good)),
 	}
 	out = append(out, accounts().Current(append(current, a.Refreshed...))...)
-	if a.Expired.known {
-		out = append(out, accounts().Ended(a.ended())...)
-	}
-	return out
+	return append(out, accounts().Ended(slices.Concat(a.Disabled, a.Expired, a.ExpiredRefreshed))...)
 }
 
 // tolerance is of redundancies and healths, which the daemon computes in
@@ -77,7 +69,6 @@ func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 	var files, uploads, whole, below int
 	var sent, bytes sia.ByteSum
 	var sum, low, high float64 // redundancies of whole files
-	full := float64(n.data+n.parity) / float64(n.data)
 	err := n.files(ctx, func(f file) error {
 		files++
 		sent.Add(f.UploadedBytes, 1, f.SiaPath)
@@ -93,7 +84,7 @@ func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 			low, high = f.Redundancy, f.Redundancy
 		}
 		sum, low, high = sum+f.Redundancy, min(low, f.Redundancy), max(high, f.Redundancy)
-		if f.Health != nil && *f.Health > tolerance || f.Health == nil && f.Redundancy < full-tolerance {
+		if f.Health > tolerance {
 			below++
 		}
 		return nil

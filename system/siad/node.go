@@ -32,9 +32,6 @@ const (
 	// sendTime is how long after its put an object's last pieces are waited for before
 	// it is deleted: no longer, since a host may be gone.
 	sendTime = 20 * time.Second
-	// cutOffTime is how long what a failed put left is kept: its last pieces have
-	// reached their hosts by then, and a load test of weeks does not pay for it.
-	cutOffTime = time.Hour
 )
 
 // node is a renter.
@@ -48,7 +45,7 @@ type node struct {
 	sending      sync.Map   // time of the put of each object (system.Ref) not known to be at full redundancy
 	session      string     // distinguishes what the sessions of a run move aside
 	moved        atomic.Int64
-	cutOff       sync.Map // when each file (system.Ref) that was moved aside is deleted (*time.Timer)
+	left         atomic.Bool // files were moved aside, in this session or an earlier one
 }
 
 // provider is a renter that is attached to for reading: its files were there.
@@ -142,7 +139,7 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
 		err := n.api.post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}})
 		if !errors.Is(err, system.ErrNotFound) {
-			n.removeLater(system.Ref(to)) // also when no answer came: it may be there
+			n.left.Store(true) // also when no answer came: it may be there
 			return
 		}
 		if web.Status(failure) != 0 || time.Now().After(end) {
@@ -151,49 +148,20 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	}
 }
 
-// isAside reports whether a file is what a failed put left. One that a session which was
-// killed has left is seen here first, and is deleted like those of this session.
-func (n *node) isAside(path string) bool {
-	if !strings.HasPrefix(path, n.aside()) {
-		return false
+// removeAside deletes what failed puts left, in this session or in one that was killed:
+// nothing of it is on its way any more when the node is stopped.
+func (n *node) removeAside(ctx context.Context) error {
+	if n.Mark == "" || !n.Write || !n.left.Load() {
+		return nil
 	}
-	n.removeLater(system.Ref(path))
-	return true
-}
-
-// removeLater has a file that was moved aside deleted after cutOffTime, or by Stop, in
-// a renter that goes on without us.
-func (n *node) removeLater(ref system.Ref) {
-	if n.Mark == "" || !n.Write {
-		return
-	}
-	later := time.AfterFunc(cutOffTime, func() { _ = n.removeCutOff(context.Background(), ref) }) // else Stop tries again
-	if _, known := n.cutOff.LoadOrStore(ref, later); known {
-		later.Stop()
-	}
-}
-
-func (n *node) removeCutOff(ctx context.Context, ref system.Ref) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTime)
 	defer cancel()
-	err := n.api.post(ctx, "/renter/delete/"+string(ref), nil)
+	err := n.api.post(ctx, "/renter/dir/"+strings.TrimSuffix(n.aside(), "/"), url.Values{"action": {"delete"}})
 	if err != nil && !errors.Is(err, system.ErrNotFound) {
-		return fmt.Errorf("siad: remove %s, which a failed put left: %w", ref, err)
+		return fmt.Errorf("siad: remove %s, which failed puts left: %w", n.aside(), err)
 	}
-	n.cutOff.Delete(ref)
+	n.left.Store(false)
 	return nil
-}
-
-// removeAllCutOff stops at the first that cannot be deleted: a renter may be gone.
-func (n *node) removeAllCutOff(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, cleanTime)
-	defer cancel()
-	n.cutOff.Range(func(ref, later any) bool {
-		later.(*time.Timer).Stop()
-		err = n.removeCutOff(ctx, ref.(system.Ref))
-		return err == nil
-	})
-	return err
 }
 
 // file asks the renter what it knows of a file.
@@ -313,9 +281,11 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 		if err := d.Decode(&f); err != nil {
 			return err
 		}
-		if !n.isAside(f.SiaPath) {
-			visited = each(f)
+		if strings.HasPrefix(f.SiaPath, n.aside()) {
+			n.left.Store(true)
+			return nil
 		}
+		visited = each(f)
 		return visited
 	})
 	if visited != nil { // and not what is wrong with the answer
@@ -416,7 +386,7 @@ func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
 	errs := make([]error, len(n.procs)+1)
-	errs[len(n.procs)] = n.removeAllCutOff(ctx)
+	errs[len(n.procs)] = n.removeAside(ctx)
 	n.api.close()
 	n.unwatch()
 	var wg sync.WaitGroup

@@ -8,11 +8,8 @@ import (
 
 // Faults are what goes wrong. Moments are since the simulator began.
 type Faults struct {
-	FormationLeak    *Loss      // forming contracts takes money that no contract has: it vanishes
-	PrematureRenewal *Loss      // a contract is replaced and so much of what it had not spent vanishes
-	Overfund         *Loss      // contracts are bought with hosts that had none, with so much in them
-	DeadHost         *DeadHost  // a host dies
-	Overshoot        *Overshoot // files get more pieces than asked for
+	Events    []Event    // in their order
+	Overshoot *Overshoot // files get more pieces than asked for
 
 	Down      []Window // the daemon is being restarted: connections are refused
 	HTML      []Window // every answer is a web page, with status 200
@@ -53,19 +50,52 @@ func (s *Sim) has(fault []Window) bool {
 	return on
 }
 
-// Loss is an amount at a moment.
-type Loss struct {
-	At     time.Duration
-	Amount *big.Int // hastings
+// Event is a fault that acts at a moment. The model calls Do, which is one of the
+// functions below.
+type Event struct {
+	At time.Duration
+	Do func(*Sim)
+}
+
+// Vanish takes money out of the wallet that nothing else gets.
+func Vanish(amount *big.Int) func(*Sim) {
+	return func(s *Sim) {
+		s.wallet.Sub(s.wallet, amount)
+		s.lost.Add(s.lost, amount)
+	}
+}
+
+// RenewEarly replaces a contract, and so much of what it had not spent vanishes.
+func RenewEarly(loss *big.Int) func(*Sim) {
+	return func(s *Sim) {
+		c := s.active()[0]
+		if s.form(c.host, SC(contractFunds)) {
+			s.contracts[len(s.contracts)-1].size = c.size
+			s.end(c, refreshed)
+			Vanish(loss)(s)
+		}
+	}
+}
+
+// Overfund buys contracts with hosts that had none, with so much in them.
+func Overfund(amount *big.Int) func(*Sim) {
+	return func(s *Sim) {
+		spare := s.spare()
+		for _, h := range spare {
+			s.form(h, new(big.Int).Quo(amount, big.NewInt(int64(len(spare)))))
+		}
+	}
 }
 
 // DeadHost is the end of a host that has a contract. hostdb drops it three
-// minutes later, as was recorded; redundancy falls when its contract ends. It is
-// never repaired.
-type DeadHost struct {
-	At   time.Duration
-	Host int
-	Fall time.Duration // from then to the end of its contract
+// minutes later, as was recorded; redundancy falls when its contract ends, after fall.
+// It is never repaired.
+func DeadHost(at time.Duration, host int, fall time.Duration) []Event {
+	return []Event{
+		{at, func(s *Sim) { s.hosts[host].dead = true }},
+		{at + 180*time.Second, func(s *Sim) { s.hosts[host].dropped = true }},
+		{at + fall, func(s *Sim) { s.lose(s.hosts[host]) }},
+	}
 }
 
 // Overshoot is redundancy beyond the one asked for: each file gets as much as is
@@ -76,44 +106,6 @@ type Overshoot struct {
 
 func (o Overshoot) draw(nominal, u float64) float64 {
 	return nominal + (o.Max-nominal)*math.Pow(u, (o.Max-nominal)/(o.Mean-nominal)-1)
-}
-
-type moment struct {
-	at time.Duration
-	do func()
-}
-
-// moments are the faults of one moment with what they do.
-func (f Faults) moments(s *Sim) (all []moment) {
-	if l := f.FormationLeak; l != nil {
-		all = append(all, moment{l.At, func() { s.vanish(l.Amount) }})
-	}
-	if l := f.PrematureRenewal; l != nil {
-		all = append(all, moment{l.At, func() {
-			c := s.active()[0]
-			if s.form(c.host, SC(contractFunds)) {
-				s.contracts[len(s.contracts)-1].size = c.size
-				s.end(c, refreshed)
-				s.vanish(l.Amount)
-			}
-		}})
-	}
-	if l := f.Overfund; l != nil {
-		all = append(all, moment{l.At, func() {
-			spare := s.spare()
-			for _, h := range spare {
-				s.form(h, new(big.Int).Quo(l.Amount, big.NewInt(int64(len(spare)))))
-			}
-		}})
-	}
-	if d := f.DeadHost; d != nil {
-		h := s.hosts[d.Host]
-		all = append(all,
-			moment{d.At, func() { h.dead = true }},
-			moment{d.At + 180*time.Second, func() { h.dropped = true }},
-			moment{d.At + d.Fall, func() { s.lose(h) }})
-	}
-	return all
 }
 
 // lose ends the contract with a host for good: what lay there counts no more. As

@@ -39,15 +39,22 @@ const (
 	expired   state = "expiredcontracts"
 )
 
-// contract is one with a host. Its total is the sum of all other amounts at
-// every moment.
+// contract is one with a host.
 type contract struct {
-	id                                            string
-	host                                          *host
-	state                                         state
-	initial                                       *big.Int // funds at the beginning
-	funds, fees, upload, storage, download, total *big.Int
-	size                                          int64
+	id                                     string
+	host                                   *host
+	state                                  state
+	initial                                *big.Int // funds at the beginning
+	funds, fees, upload, storage, download *big.Int
+	size                                   int64
+}
+
+func (c *contract) total() *big.Int {
+	total := new(big.Int)
+	for _, part := range []*big.Int{c.funds, c.fees, c.upload, c.storage, c.download} {
+		total.Add(total, part)
+	}
+	return total
 }
 
 // form makes a contract, if the wallet can pay for it.
@@ -61,7 +68,7 @@ func (s *Sim) form(h *host, funds *big.Int) bool {
 	s.serial++
 	s.contracts = append(s.contracts, &contract{
 		id: fmt.Sprintf("%064x", s.serial), host: h, state: active, initial: funds, funds: new(big.Int).Set(funds),
-		fees: fees, upload: new(big.Int), storage: new(big.Int), download: new(big.Int), total: total,
+		fees: fees, upload: new(big.Int), storage: new(big.Int), download: new(big.Int),
 	})
 	return true
 }
@@ -78,19 +85,10 @@ func (c *contract) spend(purpose *big.Int, price, times int64) bool {
 }
 
 // end ends a contract: the wallet gets back what it has not spent.
-func (s *Sim) end(c *contract, as state) (rest *big.Int) {
-	rest = new(big.Int).Set(c.funds)
+func (s *Sim) end(c *contract, as state) {
 	c.state = as
+	s.wallet.Add(s.wallet, c.funds)
 	c.funds.SetInt64(0)
-	c.total.Sub(c.total, rest)
-	s.wallet.Add(s.wallet, rest)
-	return rest
-}
-
-// vanish takes money out of the wallet that nothing else gets.
-func (s *Sim) vanish(amount *big.Int) {
-	s.wallet.Sub(s.wallet, amount)
-	s.lost.Add(s.lost, amount)
 }
 
 // active are the contracts in use with hosts that live.

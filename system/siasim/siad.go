@@ -49,6 +49,15 @@ func (s *Sim) siadRoutes() http.Handler {
 				w.WriteHeader(http.StatusNoContent)
 			}
 		},
+		"POST /renter/dir/{path...}": func(w http.ResponseWriter, r *http.Request) {
+			defer s.lock()()
+			for path, f := range s.files {
+				if strings.HasPrefix(path, r.PathValue("path")+"/") && r.FormValue("action") == "delete" {
+					s.remove(f)
+				}
+			}
+			w.WriteHeader(http.StatusNoContent)
+		},
 		"POST /renter/rename/{path...}": func(w http.ResponseWriter, r *http.Request) {
 			defer s.lock()()
 			if f := s.siadFind(w, r); f != nil {
@@ -126,23 +135,19 @@ func (s *Sim) renter() any {
 	}
 }
 
-// siadContracts are all, by the lists that siad has of them; the first has those
-// in use.
+// siadContracts are all, by the lists that siad has of them.
 func (s *Sim) siadContracts() any {
-	lists := map[string][]object{"contracts": nil, string(active): nil, string(refreshed): nil, string(expired): nil} // null when empty
+	lists := map[string][]object{string(active): nil, string(refreshed): nil, string(expired): nil} // null when empty
 	absurd := s.has(s.conf.Faults.Underflow)
 	for _, c := range s.contracts {
 		one := object{
-			"id": c.id, "size": c.size, "goodforupload": c.state == active && !s.has(s.conf.Faults.Full), "totalcost": c.total.String(), "renterfunds": c.funds.String(),
+			"id": c.id, "size": c.size, "goodforupload": c.state == active && !s.has(s.conf.Faults.Full), "totalcost": c.total().String(), "renterfunds": c.funds.String(),
 			"fees": c.fees.String(), "storagespending": c.storage.String(), "uploadspending": c.upload.String(), "downloadspending": c.download.String(), "fundaccountspending": "0",
 			"maintenancespending": object{"accountbalancecost": "0", "fundaccountcost": "0", "updatepricetablecost": "0"},
 		}
 		if absurd && c.state == active {
 			one["size"], one["renterfunds"] = math.MaxUint64-uint64(c.size), "-1"
 			absurd = false
-		}
-		if c.state == active {
-			lists["contracts"] = append(lists["contracts"], one)
 		}
 		lists[string(c.state)] = append(lists[string(c.state)], one)
 	}

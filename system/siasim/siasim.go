@@ -19,7 +19,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
@@ -63,7 +62,7 @@ type Sim struct {
 	files     map[string]*file
 	serial    int
 	gone      int64 // sectors of files that were deleted
-	moments   []moment
+	events    []Event
 
 	net *network
 }
@@ -83,8 +82,7 @@ func New(c Config) *Sim {
 	for i := range c.Contracts {
 		s.form(s.hosts[i], SC(contractFunds))
 	}
-	s.moments = c.Faults.moments(s)
-	slices.SortStableFunc(s.moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	s.events = c.Faults.Events
 	s.net = newNetwork(s)
 	return s
 }
@@ -104,11 +102,9 @@ func (s *Sim) Renterd() http.Handler { return s.outer(s.renterdRoutes()) }
 func (s *Sim) lock() (unlock func()) {
 	s.mu.Lock()
 	now := max(time.Since(s.epoch), s.now)
-	for len(s.moments) > 0 && s.moments[0].at <= now {
-		m := s.moments[0]
-		s.moments = s.moments[1:]
-		s.upload(m.at)
-		m.do()
+	for ; len(s.events) > 0 && s.events[0].At <= now; s.events = s.events[1:] {
+		s.upload(s.events[0].At)
+		s.events[0].Do(s)
 	}
 	s.upload(now)
 	s.now = now

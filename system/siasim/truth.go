@@ -18,15 +18,11 @@ type Truth struct {
 func (s *Sim) Truth() Truth {
 	defer s.lock()()
 	t := Truth{Total: new(big.Int), Files: len(s.files), Sent: s.gone * s.conf.Sector}
-	parts := new(big.Int)
 	for _, c := range s.contracts {
-		t.Total.Add(t.Total, c.total)
-		for _, part := range []*big.Int{c.fees, c.upload, c.storage, c.download, c.funds} {
-			parts.Add(parts, part)
-		}
+		t.Total.Add(t.Total, c.total())
 	}
 	t.Missing = new(big.Int).Sub(SC(initialWallet), s.wallet)
-	t.Missing.Sub(t.Missing, parts).Sub(t.Missing, s.lost)
+	t.Missing.Sub(t.Missing, t.Total).Sub(t.Missing, s.lost)
 	sum, n := 0.0, 0
 	for _, f := range s.files {
 		t.Absolute += int64(f.placed) * s.conf.Sector

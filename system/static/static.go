@@ -46,6 +46,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		if err != nil {
 			return nil, err
 		}
-		return fileserver.Start(ctx, name, d, p, testbed.Command{Args: cmd}, false)
+		return fileserver.Start(ctx, name, d, p, testbed.Command{Args: cmd})
 	})
 }

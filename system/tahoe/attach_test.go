@@ -23,8 +23,7 @@ func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error
 }
 
 func TestAttach(t *testing.T) {
-	_, nodes := startFor(t, one())
-	n := nodes[0]
+	_, n := startFor(t, one())
 	refs := []string{string(mustPut(t, n, "small", 100)), string(mustPut(t, n, "large", 300_000)), string(mustPut(t, n, "literal", 10))}
 	opt := system.Options{"url": n.base.String(), "caps": strings.Join(refs, "\n")}
 

@@ -13,7 +13,7 @@ import (
 
 // config is the shape of a grid that is started.
 type config struct {
-	nodes, clients       int
+	nodes                int
 	needed, happy, total int
 	foolscap             bool
 }
@@ -30,7 +30,6 @@ func parseConfig(opt system.Options) (config, error) {
 		min, max int64
 	}{
 		{"nodes", &c.nodes, 1, maxDaemons},
-		{"clients", &c.clients, 1, maxDaemons},
 		{"needed", &c.needed, 1, 256},
 		{"total", &c.total, 1, 256}, // zfec's limit
 		{"happy", &c.happy, 0, 256},

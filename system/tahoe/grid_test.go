@@ -19,7 +19,7 @@ import (
 )
 
 // startFor starts a grid that ends with the test.
-func startFor(t *testing.T, opt system.Options) (system.Cluster, []*started) {
+func startFor(t *testing.T, opt system.Options) (system.Cluster, *started) {
 	t.Helper()
 	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
 	hosts := systemtest.Hosts(t, 2)
@@ -28,11 +28,7 @@ func startFor(t *testing.T, opt system.Options) (system.Cluster, []*started) {
 		t.Fatal(err)
 	}
 	systemtest.StopAtEnd(t, c)
-	var nodes []*started
-	for _, n := range c.Nodes() {
-		nodes = append(nodes, n.(*started))
-	}
-	return c, nodes
+	return c, c.Nodes()[0].(*started)
 }
 
 func mustPut(t *testing.T, n system.Store, seed string, size int64) system.Ref {
@@ -99,32 +95,17 @@ func kill(t *testing.T, n *started, i int) {
 // TestGrid shares one grid of 2-of-3 shares among what needs it; what kills
 // storage nodes comes last.
 func TestGrid(t *testing.T) {
-	c, nodes := startFor(t, system.Options{"clients": "2"})
-	n, other := nodes[0], nodes[1]
+	c, n := startFor(t, nil)
 	id := c.Identity()
 	if id["protocol"] != "gbs" || id["version"] != "tahoe-lafs 1.20.0" || id["shares"] != "2 of 3, on 3 different nodes" || !strings.Contains(id["libraries"], "zfec ") {
 		t.Errorf("identity %v", id)
 	}
 	if got := len(n.Processes()); got != 4 {
-		t.Errorf("the first client is observed with %d processes, want itself and 3 storage nodes", got)
-	}
-	if got := len(other.Processes()); got != 1 {
-		t.Errorf("the second client is observed with %d processes", got)
+		t.Errorf("the client is observed with %d processes, want itself and 3 storage nodes", got)
 	}
 	t.Run("literal", func(t *testing.T) { testLiteral(t, n) })
 	t.Run("cold", func(t *testing.T) { testCold(t, n) })
 	t.Run("expansion", func(t *testing.T) { wantExpansion(t, n, 11<<20, 1.501, 0.01) })
-	t.Run("clients", func(t *testing.T) {
-		mine, others := mustPut(t, n, "same", 3000), mustPut(t, other, "same", 3000)
-		if mine == others {
-			t.Error("two clients made one cap: they share a secret")
-		}
-		wantContent(t, other, mine, systemtest.Bytes("same", 3000))
-		wantContent(t, n, others, systemtest.Bytes("same", 3000))
-		if again := mustPut(t, n, "same", 3000); again != mine {
-			t.Errorf("the same bytes have caps %s and %s", mine, again)
-		}
-	})
 	t.Run("phases", func(t *testing.T) { testPhases(t, n) })
 	t.Run("killed", func(t *testing.T) { testKilled(t, n) })
 }
@@ -316,8 +297,7 @@ func diskReads(t *testing.T, procs []testbed.Process) (sum int64) {
 // TestFoolscap is 3-of-10 over the other protocol, on 5 storage nodes with 2
 // shares each; one dies in the middle of a put.
 func TestFoolscap(t *testing.T) {
-	c, nodes := startFor(t, system.Options{"protocol": "foolscap", "nodes": "5", "needed": "3", "total": "10"})
-	n := nodes[0]
+	c, n := startFor(t, system.Options{"protocol": "foolscap", "nodes": "5", "needed": "3", "total": "10"})
 	if got := c.Identity()["protocol"]; got != "foolscap" {
 		t.Errorf("protocol %s", got)
 	}

@@ -22,7 +22,6 @@ func (System) Info() system.Info {
 			{Name: "total", Type: "int", Default: "3", Help: "start: shares that an object is stored as (n)"},
 			{Name: "happy", Type: "int", Default: "0", Help: "start: different storage nodes that a put must reach; 0: as many as there are shares and nodes for"},
 			{Name: "protocol", Type: "enum", Enum: []string{"gbs", "foolscap"}, Default: "gbs", Help: "start: how clients talk to storage nodes: HTTPS (Great Black Swamp) or Foolscap"},
-			{Name: "clients", Type: "int", Default: "1", Help: "start: client daemons on the client host; each is one Python thread"},
 			{Name: "mutable", Type: "enum", Enum: []string{"SDMF", "MDMF"}, Default: "SDMF", Help: "format of mutable files and directories made here"},
 			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of tahoe; empty: PLIMSOLL_TAHOE, then what plimsoll systems install made, then PATH"},

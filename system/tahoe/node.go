@@ -171,7 +171,6 @@ var probeContent = strings.Repeat("it serves ", 10)
 // started is a client that we have started, on a grid of ours.
 type started struct {
 	*node
-	first bool // its processes include the storage nodes, and it stops them
 	probe system.Ref
 }
 
@@ -199,19 +198,15 @@ func (s *started) Stats(context.Context) (system.Holdings, error) { return s.gri
 
 // Processes implements system.Node.
 func (s *started) Processes() []testbed.Process {
-	all := []testbed.Process{s.proc}
-	if s.first {
-		all = append(all, s.grid.procs...)
-	}
-	return all
+	return append([]testbed.Process{s.proc}, s.grid.procs...)
 }
 
-// Stop implements group.Node.
+// Stop implements group.Node: first the node that asks.
 func (s *started) Stop(ctx context.Context) error {
 	s.client.Close()
-	err := s.proc.Stop(ctx)
-	if s.first {
-		err = errors.Join(err, s.grid.stop(ctx))
+	var err error
+	if s.proc != nil {
+		err = s.proc.Stop(ctx)
 	}
-	return err
+	return errors.Join(err, s.grid.stop(ctx))
 }

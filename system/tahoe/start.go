@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -45,8 +47,7 @@ func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (
 	var all errgroup.Group
 	for i := range c.nodes {
 		g.dirs[i] = storageDir(d, i)
-		all.Go(func() error {
-			var err error
+		all.Go(func() (err error) {
 			g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], ports[i], c)
 			return err
 		})
@@ -54,27 +55,21 @@ func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (
 	if err := all.Wait(); err != nil {
 		return g, err
 	}
-	for i := range c.clients {
-		private := clientDir(d, i).Sub("private")
-		if err := private.Files.MkdirAll(private.Path, 0o700); err != nil {
-			return g, err
-		}
-		servers := strings.NewReader(c.serversYAML(announced))
-		if err := private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, servers); err != nil {
-			return g, err
-		}
-	}
-	return g, nil
+	private := clientDir(d).Sub("private")
+	return g, errors.Join(private.Files.MkdirAll(private.Path, 0o700),
+		private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, strings.NewReader(c.serversYAML(announced))))
 }
 
 func storageDir(d system.Deployment, i int) disk.Dir {
 	return disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
 }
 
+func clientDir(d system.Deployment) disk.Dir { return disk.Of(d, d.Client, "client-1") }
+
 // storagePorts are the ports of the storage nodes: those that they have given
 // the clients already, when they are started again.
 func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error) {
-	free, err := freePorts(ctx, d.Hosts[0], n)
+	free, err := member.Ports(ctx, d.Hosts[0], nil, n)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +93,6 @@ func listened(dir disk.Dir) (port int, ok bool) {
 	return port, ok && err == nil
 }
 
-func clientDir(d system.Deployment, i int) disk.Dir {
-	return disk.Of(d, d.Client, fmt.Sprintf("client-%d", i+1))
-}
-
 func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process, announcement, error) {
 	label := filepath.Base(dir.Path)
 	if err := makeDirectory(ctx, dir, c.storageConfig(label, h.Addr(), port)); err != nil {
@@ -123,66 +114,40 @@ func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir,
 	return p, a, err
 }
 
-// startClients starts the client daemons, all at once, and stores the object
-// that their health probes ask for. When it fails nothing is left, the storage
-// nodes included.
-func startClients(ctx context.Context, d system.Deployment, bin string, g *grid) (clients []*started, err error) {
-	clients = make([]*started, g.clients)
+// startClient starts the client daemon, whose directory has the list of servers already,
+// waits until it reaches them all, and stores the object that health probes ask for.
+// When it fails nothing is left, the storage nodes included.
+func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) (_ *started, err error) {
+	var n *node
 	defer func() {
 		if err == nil {
 			return
 		}
-		stop := context.WithoutCancel(ctx)
-		for _, c := range clients {
-			if c != nil {
-				err = errors.Join(err, c.Stop(stop))
-			}
+		if n != nil {
+			err = errors.Join(err, (&started{node: n}).Stop(context.WithoutCancel(ctx)))
+		} else {
+			err = errors.Join(err, g.stop(context.WithoutCancel(ctx)))
 		}
-		err = errors.Join(err, g.stop(stop))
 	}()
-	ports, err := freePorts(ctx, d.Client, g.clients)
+	port, err := d.Client.Port(ctx, 0)
 	if err != nil {
-		return clients, err
+		return nil, err
 	}
-	var all errgroup.Group
-	for i := range clients {
-		all.Go(func() error {
-			n, err := startClient(ctx, d, bin, g, i, ports[i])
-			if err == nil {
-				clients[i] = &started{node: n, first: i == 0}
-			}
-			return err
-		})
-	}
-	if err := all.Wait(); err != nil {
-		return clients, err
-	}
-	probe, err := clients[0].Put(ctx, "probe", int64(len(probeContent)), strings.NewReader(probeContent))
-	for _, c := range clients {
-		c.probe = probe
-	}
-	return clients, err
-}
-
-// startClient starts the client daemon i, whose directory has the list of
-// servers already, and waits until it reaches them all.
-func startClient(ctx context.Context, d system.Deployment, bin string, g *grid, i, port int) (*node, error) {
-	dir := clientDir(d, i)
+	dir := clientDir(d)
 	label := filepath.Base(dir.Path)
 	if err := makeDirectory(ctx, dir, g.clientConfig(label, d.Client.Addr(), port)); err != nil {
 		return nil, err
 	}
-	n, err := newNode(name+"/"+label, "http://"+system.JoinPort(d.Client, port), d.Client)
-	if err != nil {
+	if n, err = newNode(name+"/"+label, "http://"+system.JoinPort(d.Client, port), d.Client); err != nil {
 		return nil, err
 	}
 	n.format, n.grid = d.Options["mutable"], g
 	n.proc, err = d.Client.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error { return n.joined(ctx, g.config) }))
 	if err != nil {
-		n.client.Close()
 		return nil, err
 	}
-	return n, nil
+	probe, err := n.Put(ctx, "probe", int64(len(probeContent)), strings.NewReader(probeContent))
+	return &started{node: n, probe: probe}, err
 }
 
 // command runs the node in dir in the foreground; it ends when its standard
@@ -193,26 +158,6 @@ func command(bin, dir, label string, ready func(context.Context) error) testbed.
 		Args:  []string{bin, "run", dir},
 		Ready: ready, ReadyTimeout: readyTimeout,
 	}
-}
-
-// freePorts finds n different ones: the kernel may name one twice.
-func freePorts(ctx context.Context, h testbed.Host, n int) ([]int, error) {
-	var ports []int
-	seen := map[int]bool{}
-	for tries := 0; len(ports) < n; tries++ {
-		p, err := h.FreePort(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if tries > 4*n {
-			return nil, fmt.Errorf("host %s names the same ports again and again", h.Name())
-		}
-		if !seen[p] {
-			seen[p] = true
-			ports = append(ports, p)
-		}
-	}
-	return ports, nil
 }
 
 // died is what became of the storage nodes that have ended by themselves, with
@@ -243,15 +188,16 @@ func ended(p testbed.Process) error {
 	}
 }
 
+// stop stops the storage nodes that have been started, at the same time.
 func (g *grid) stop(ctx context.Context) error {
 	errs := make([]error, len(g.procs))
-	var all errgroup.Group
+	var all sync.WaitGroup
 	for i, p := range g.procs {
 		if p != nil {
-			all.Go(func() error { errs[i] = p.Stop(ctx); return nil })
+			all.Go(func() { errs[i] = p.Stop(ctx) })
 		}
 	}
-	_ = all.Wait() // they report by errs
+	all.Wait()
 	return errors.Join(errs...)
 }
 

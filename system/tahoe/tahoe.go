@@ -86,10 +86,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{
 		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(), // every client has proved it when it is ready
-		"nodes": strconv.Itoa(c.nodes), "clients": strconv.Itoa(c.clients),
+		"nodes":   strconv.Itoa(c.nodes),
 		"shares":  fmt.Sprintf("%d of %d, on %d different nodes", c.needed, c.total, c.happy),
 		"mutable": opt["mutable"], "connections": "kept by the clients to the storage nodes",
-		"convergence": "a secret of its own for each client", "introducer": "none",
+		"convergence": "a secret of the client's own", "introducer": "none",
 	}
 	delete(libraries, "tahoe-lafs")
 	var parts []string
@@ -101,11 +101,13 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, fmt.Errorf("tahoe: %w", err)
 	}
-	clients, err := startClients(ctx, d, bin, g)
-	if err != nil {
-		return nil, fmt.Errorf("tahoe: %w", err)
-	}
-	return group.Start(ctx, len(clients), identity, func(_ context.Context, i int) (group.Node, error) { return clients[i], nil })
+	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
+		client, err := startClient(ctx, d, bin, g)
+		if err != nil {
+			return nil, fmt.Errorf("tahoe: %w", err)
+		}
+		return client, nil
+	})
 }
 
 // Revive implements system.Reviver: every daemon keeps all it knows in its

@@ -5,6 +5,9 @@ import (
 	"context"
 	"math"
 	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,4 +109,46 @@ func Objects(t *testing.T, n *mem.Node) int {
 		t.Fatal(err)
 	}
 	return len(all)
+}
+
+var faultWords = regexp.MustCompile(`^(crash|cut|rate (\d+)Mbit(?: of)?)(?: ([0-9.]+%?)(?: of)?)?(?: (seeder|leecher|node|peer)(s?))? ` +
+	`at (\S+)(?: for (\S+))?( without data)?$`)
+
+// Faults are those that records call so: "crash 2 seeders at 50% for 10s".
+func Faults(text string) (all experiment.Faults) {
+	for part := range strings.SplitSeq(text, "; ") {
+		if part == "none" {
+			continue
+		}
+		m := faultWords.FindStringSubmatch(part)
+		f, who := experiment.Fault{WithoutData: m[8] != ""}, m[4]+m[5]
+		if m[3] != "" {
+			who = m[4] + "s"
+			must(f.Count.UnmarshalText([]byte(m[3])))
+		}
+		switch m[1] {
+		case "crash":
+			f.Crash = who
+		case "cut":
+			f.Cut = who
+		default:
+			rate, err := strconv.Atoi(m[2])
+			must(err)
+			f.Rate, f.Whose = 1e6*experiment.BitRate(rate), who
+		}
+		must(f.At.UnmarshalText([]byte(m[6])))
+		if m[7] != "" {
+			lasts, err := time.ParseDuration(m[7])
+			must(err)
+			f.For = experiment.Duration(lasts)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

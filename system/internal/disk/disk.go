@@ -68,18 +68,6 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Remove removes a file that Write made.
-func (d Dir) Remove(file string) error {
-	if err := Valid(file); err != nil {
-		return err
-	}
-	path := filepath.Join(d.Path, file)
-	if _, err := testbed.Stat(d.Files, path); err != nil {
-		return err
-	}
-	return d.Files.RemoveAll(path)
-}
-
 // Seed implements system.Seeder: it writes the file where the server reads it.
 func (d Dir) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	file := FileName(name)

@@ -4,10 +4,8 @@ package fileserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -62,14 +60,12 @@ type Node struct {
 	name    string
 	place   Place
 	proc    testbed.Process
-	direct  bool     // the server takes neither PUT nor DELETE: write files ourselves
 	mutable sync.Map // refs of PutMutable
 }
 
 // Start runs cmd and waits until it serves the probe to the client host.
-// direct says that the server has neither PUT nor DELETE.
-func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command, direct bool) (*Node, error) {
-	n := &Node{name: name, place: p, direct: direct, Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
+func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command) (*Node, error) {
+	n := &Node{name: name, place: p, Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
 	base, err := n.Target(disk.Probe)
 	if err != nil {
 		return nil, err
@@ -118,12 +114,6 @@ func (n *Node) store(ctx context.Context, ref system.Ref, size int64, r io.Reade
 	if err != nil {
 		return err
 	}
-	if n.direct {
-		if err := n.Dir.Write(ctx, string(ref), size, r); err != nil {
-			return fmt.Errorf("%s: %w", n.name, err)
-		}
-		return nil
-	}
 	_, err = n.Client.Send(ctx, http.MethodPut, t, size, r)
 	return err
 }
@@ -160,14 +150,7 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 		return err
 	}
 	n.mutable.Delete(ref)
-	if !n.direct {
-		_, err := n.Client.Send(ctx, http.MethodDelete, t, 0, http.NoBody)
-		return err
-	}
-	err = n.Dir.Remove(string(ref))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: delete %s: %w", n.name, ref, system.ErrNotFound)
-	}
+	_, err = n.Client.Send(ctx, http.MethodDelete, t, 0, http.NoBody)
 	return err
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -20,7 +22,6 @@ const (
 	fetchPath   = "/fetch/"  // POST a task, GET a system.Progress, DELETE data and task
 	filePath    = "/file/"   // GET the content as it is on disk
 	connectPath = "/connect" // POST the address of a peer
-	StreamPath  = "/stream/" // of a [Streamer]: GET the content in order, as it comes
 )
 
 // Node is what the process does. An unknown ref is system.ErrNotFound.
@@ -38,11 +39,6 @@ type Node interface {
 
 // Mortal is a [Node] that can be of no more use while its process lives.
 type Mortal interface{ Health() error }
-
-// Streamer is a [Node] that gives a content while it gets it.
-type Streamer interface {
-	Stream(w http.ResponseWriter, r *http.Request, ref string) error
-}
 
 // Handler serves the control API.
 func Handler(n Node) http.Handler {
@@ -86,9 +82,6 @@ func Handler(n Node) http.Handler {
 	})
 	handle("DELETE "+fetchPath+"{ref}", func(_ http.ResponseWriter, _ *http.Request, ref string) error { return n.Forget(ref) })
 	handle("GET "+filePath+"{ref}", n.ReadBack)
-	if s, ok := n.(Streamer); ok {
-		handle("GET "+StreamPath+"{ref}", s.Stream)
-	}
 	return mux
 }
 
@@ -104,6 +97,21 @@ func Answer(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	}
+}
+
+// ServeFile answers with a file of the node's disk as it is.
+func ServeFile(w http.ResponseWriter, r *http.Request, path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("nothing of it is on disk: %w", system.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w.Header().Set("Content-Type", "application/octet-stream") // or ServeContent reads the start of the file to guess
+	http.ServeContent(w, r, "", time.Time{}, f)
+	return nil
 }
 
 // Server is what a node serves at an address.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -24,63 +23,51 @@ const maxText = 16 << 20
 // check compares a request with the exchange that it was found to belong to.
 func (s *Server) check(e Exchange, r *http.Request) error {
 	for _, h := range compared {
-		if s.ignore[h] {
-			continue
-		}
 		want, got := e.Header.Get(h), r.Header.Get(h)
 		if h == "Content-Type" {
 			want, got = mediaType(want), mediaType(got)
 		}
 		if want != got {
-			return fmt.Errorf("step %q: %s has header %s %q, recorded was %q", e.Step, keyOf(r), h, got, want)
+			return fmt.Errorf("has header %s %q, recorded was %q", h, got, want)
 		}
 	}
-	if want := e.Header.Get("User-Agent"); want == "Sia-Agent" && r.UserAgent() != want { // else it is the recorder's
-		return fmt.Errorf("step %q: %s has header User-Agent %q, recorded was %q", e.Step, keyOf(r), r.UserAgent(), want)
+	if want := e.Header.Get("User-Agent"); want != "" && r.UserAgent() != want {
+		return fmt.Errorf("has header User-Agent %q, recorded was %q", r.UserAgent(), want)
 	}
-	if err := s.checkLogin(e, r); err != nil {
-		return fmt.Errorf("step %q: %s: %w", e.Step, keyOf(r), err)
+	if e.Header.Get("Authorization") != "" {
+		switch user, password, ok := r.BasicAuth(); {
+		case !ok:
+			return fmt.Errorf("has no login, recorded was %q", e.Header.Get("Authorization"))
+		case s.login != nil && [2]string{user, password} != *s.login:
+			return fmt.Errorf("logs in as %q with another password than the test's", user)
+		}
 	}
 	if e.Answer.End == Early || e.Answer.End == Refused {
 		return nil // not all of the body was taken
 	}
-	if err := s.checkBody(e, r); err != nil {
-		return fmt.Errorf("step %q: %s: %w", e.Step, keyOf(r), err)
-	}
-	return nil
+	return s.checkBody(e.Body, r)
 }
 
-func (s *Server) checkLogin(e Exchange, r *http.Request) error {
-	if e.Header.Get("Authorization") == "" || s.ignore["Authorization"] {
-		return nil
-	}
-	user, password, ok := r.BasicAuth()
-	if !ok {
-		return fmt.Errorf("has no login, recorded was %q", e.Header.Get("Authorization"))
-	}
-	if s.login != nil && (user != s.login[0] || password != s.login[1]) {
-		return fmt.Errorf("logs in as %q with another password than the test's", user)
-	}
-	return nil
-}
-
-func (s *Server) checkBody(e Exchange, r *http.Request) error {
-	want := e.Body
-	if want.File != nil {
-		return s.checkFile(*want.File, r)
-	}
-	if want.Opaque && !sameBoundary(e, r) {
-		return nil // another boundary, another hash
-	}
-	if want.Opaque {
-		n, sum, err := digest(r.Body)
+func (s *Server) checkBody(want Body, r *http.Request) error {
+	switch {
+	case want.File != "":
+		form, err := r.MultipartReader()
 		if err != nil {
-			return fmt.Errorf("read its body: %w", err)
+			return fmt.Errorf("has no multipart body (%w), recorded was one with the file %q", err, want.File)
 		}
-		if n != want.Bytes || sum != s.contents.sum(want.SHA256) {
-			return fmt.Errorf("has a body of %d bytes, SHA-256 %s; recorded were %d bytes, %s", n, sum, want.Bytes, s.contents.sum(want.SHA256))
+		file, err := form.NextPart()
+		if err != nil {
+			return fmt.Errorf("first part of its body: %w", err)
+		}
+		if err := s.checkSum(want, file); err != nil {
+			return err
+		}
+		if _, err := form.NextPart(); err != io.EOF {
+			return fmt.Errorf("sends more than one file (%v)", err)
 		}
 		return nil
+	case want.SHA256 != "":
+		return s.checkSum(want, r.Body)
 	}
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxText))
 	if err != nil {
@@ -92,70 +79,39 @@ func (s *Server) checkBody(e Exchange, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) checkFile(want File, r *http.Request) error {
-	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || params["boundary"] == "" {
-		return fmt.Errorf("has no multipart body (Content-Type %q), recorded was one with the file %q", r.Header.Get("Content-Type"), want.Name)
-	}
-	parts := multipart.NewReader(r.Body, params["boundary"])
-	part, err := parts.NextPart()
+func (s *Server) checkSum(want Body, r io.Reader) error {
+	h := sha256.New()
+	n, err := io.Copy(h, r)
 	if err != nil {
-		return fmt.Errorf("first part of its body: %w", err)
+		return fmt.Errorf("read its body: %w", err)
 	}
-	n, sum, err := digest(part)
-	if err != nil {
-		return fmt.Errorf("first part of its body: %w", err)
-	}
-	if n != want.Bytes || sum != s.contents.sum(want.SHA256) {
-		return fmt.Errorf("sends a file of %d bytes, SHA-256 %s; recorded were %d bytes, %s", n, sum, want.Bytes, s.contents.sum(want.SHA256))
-	}
-	if _, err := parts.NextPart(); err != io.EOF {
-		return fmt.Errorf("sends more than one file (%v)", err)
+	is, recorded := hex.EncodeToString(h.Sum(nil)), s.contents.sum(want.SHA256)
+	if n != want.Bytes || is != recorded {
+		return fmt.Errorf("sends %d bytes, SHA-256 %s; recorded were %d bytes, %s", n, is, want.Bytes, recorded)
 	}
 	return nil
 }
 
-// sameBoundary is false for a form with another boundary than recorded, which
-// is the client's choice.
-func sameBoundary(e Exchange, r *http.Request) bool {
-	_, want, err1 := mime.ParseMediaType(e.Header.Get("Content-Type"))
-	_, got, err2 := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err1 != nil || err2 != nil || want["boundary"] == got["boundary"]
-}
-
-func digest(r io.Reader) (n int64, sum string, err error) {
-	h := sha256.New()
-	n, err = io.Copy(h, r)
-	return n, hex.EncodeToString(h.Sum(nil)), err
-}
-
 // sameText compares what a body means: fields of a form and of JSON have no order.
 func sameText(want, got, kind string) bool {
-	if want == got {
-		return true
-	}
+	parse := func(string) (any, error) { return nil, io.EOF }
 	switch kind {
 	case "application/x-www-form-urlencoded":
-		w, err1 := url.ParseQuery(want)
-		g, err2 := url.ParseQuery(got)
-		return err1 == nil && err2 == nil && reflect.DeepEqual(w, g)
+		parse = func(s string) (any, error) { return url.ParseQuery(s) }
 	case "application/json":
-		w, err1 := number(want)
-		g, err2 := number(got)
-		return err1 == nil && err2 == nil && reflect.DeepEqual(w, g)
+		parse = func(s string) (v any, err error) {
+			d := json.NewDecoder(strings.NewReader(s))
+			d.UseNumber() // keeps numbers exact
+			err = d.Decode(&v)
+			return v, err
+		}
 	}
-	return false
-}
-
-// number parses JSON and keeps numbers exact.
-func number(s string) (v any, err error) {
-	d := json.NewDecoder(strings.NewReader(s))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
+	w, err1 := parse(want)
+	g, err2 := parse(got)
+	return want == got || err1 == nil && err2 == nil && reflect.DeepEqual(w, g)
 }
 
 func mediaType(s string) string {
-	kind, _, _ := strings.Cut(s, ";")
-	return strings.ToLower(strings.TrimSpace(kind))
+	kind, _, _ := mime.ParseMediaType(s)
+	return kind
 }

@@ -5,109 +5,110 @@
 // that stop or are cut, JSON null, endings that lack their last line; only the
 // milliseconds are not copied.
 //
-// A recording is a file of JSON lines, one exchange a line, in one of two
-// dialects: headers in lower case with a parsed body and a query as object
-// (codex, siad, renterd), or with everything as text (kubo, frisbii).
+// A recording is a file of JSON lines, each an [Exchange].
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
+	"testing"
 )
 
 // Exchange is one request and what came back.
 type Exchange struct {
-	Step   string // what the call was for; several exchanges may share it
-	Node   string // which process was asked; empty when the recording does not say
-	Note   string
-	Method string
-	Path   string // as it was sent, escapes included
-	Query  url.Values
-	Header http.Header // of the request: those that matter
-	Body   Body        // of the request
-	Answer Answer
+	Step   string      `json:"step"` // what the call was for; several exchanges may share it
+	Node   string      `json:"node"` // which process was asked; empty when the recording does not say
+	Method string      `json:"method"`
+	Path   string      `json:"path"` // as it was sent, escapes included
+	Query  url.Values  `json:"query"`
+	Header http.Header `json:"header"` // of the request: those that matter
+	Body   Body        `json:"body"`   // of the request
+	Answer Answer      `json:"answer"`
 
 	// Repeat lets a request like this come again until the next exchange is
 	// asked for: the last answer is given again, as to a client that polls.
-	Repeat bool
+	Repeat bool `json:"-"`
 	// Optional exchanges need not be asked for.
-	Optional bool
+	Optional bool `json:"-"`
 
 	missing string // why there is no such exchange
 }
 
 // Answer is what came back.
 type Answer struct {
-	Status  int // 0: the connection ended without an answer, or none came
-	Header  http.Header
-	Body    Body
-	Trailer http.Header
-	End     End
+	Status  int         `json:"status"` // 0: the connection ended without an answer, or none came
+	Header  http.Header `json:"header"`
+	Body    Body        `json:"body"`
+	Trailer http.Header `json:"trailer"`
+	End     End         `json:"end"`
 }
 
 // End is how an answer ends.
-type End int
+type End string
 
 const (
-	Whole     End = iota // as it should
-	Refused              // the connection is reset before an answer, also where it was refused: the server is there
-	Stalled              // nothing more comes: the client must give up
-	Cut                  // the connection ends within the body
-	NoLastRow            // chunked, and ends with "0\r\n" but without the empty line after it
-	Early                // the answer came while the client was still sending: the rest of its body is not read
+	Whole     End = ""            // as it should
+	Refused   End = "refused"     // the connection is reset before an answer, also where it was refused: the server is there
+	Stalled   End = "stalled"     // nothing more comes: the client must give up
+	Cut       End = "cut"         // the connection ends within the body
+	NoLastRow End = "no last row" // chunked, and ends with "0\r\n" but without the empty line after it
+	Early     End = "early"       // the answer came while the client was still sending: the rest of its body is not read
 )
 
-// Body is a body as it was recorded.
+// Body is a body as it was recorded: its text, or its length and hash, for which
+// options of Serve give the bytes.
 type Body struct {
-	Text string // when it was kept as text
-	JSON bool   // Text is JSON, of which only the meaning is known
-
-	// When it was not kept: its length and hash; the bytes come from options
-	// of Serve.
-	Opaque bool
-	Bytes  int64
-	SHA256 string
-
-	// When it is a multipart form, the file in it: the boundary is the client's choice.
-	File *File
+	Text   string `json:"text"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	File   string `json:"file"` // length and hash are those of the file of this name in a multipart form
 }
 
-// File is a file in a multipart form.
-type File struct {
-	Name   string
-	Bytes  int64
-	SHA256 string
+// Load reads a recording.
+func Load(t testing.TB, path string) (all []Exchange) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("replay: %v", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	for d.More() {
+		var e Exchange
+		if err := d.Decode(&e); err != nil {
+			t.Fatalf("replay: %s: after %d exchanges: %v", path, len(all), err)
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // Steps selects the exchanges of the named steps, in the order of the names;
 // those that share a name stay in their order.
-func Steps(rec []Exchange, names ...string) []Exchange {
-	var out []Exchange
+func Steps(rec []Exchange, names ...string) (out []Exchange) {
 	for _, name := range names {
-		before := len(out)
-		for _, e := range rec {
-			if e.Step == name {
-				out = append(out, e)
-			}
-		}
-		if len(out) == before {
-			out = append(out, Exchange{Step: name, missing: "the recording has no step of this name"})
-		}
+		out = append(out, those(rec, "step", name, func(e Exchange) string { return e.Step })...)
 	}
 	return out
 }
 
 // Of selects the exchanges with one node.
 func Of(rec []Exchange, node string) []Exchange {
-	var out []Exchange
+	return those(rec, "node", node, func(e Exchange) string { return e.Node })
+}
+
+func those(rec []Exchange, what, name string, of func(Exchange) string) (out []Exchange) {
 	for _, e := range rec {
-		if e.Node == node {
+		if of(e) == name {
 			out = append(out, e)
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, Exchange{Step: node, missing: "the recording has no node of this name"})
+		out = append(out, Exchange{Step: name, missing: "the recording has no " + what + " of this name"})
 	}
 	return out
 }
@@ -115,23 +116,18 @@ func Of(rec []Exchange, node string) []Exchange {
 // Poll makes a sequence of states of rec: of equal answers in a row one stays.
 // Each state is given at least once; the last may be asked for again.
 func Poll(rec []Exchange) []Exchange {
-	var out []Exchange
-	for _, e := range rec {
-		if len(out) > 0 {
-			last := out[len(out)-1]
-			if last.key() == e.key() && last.Answer.Status == e.Answer.Status && last.Answer.Body == e.Answer.Body {
-				continue
-			}
-		}
-		e.Repeat = true
-		out = append(out, e)
+	out := slices.CompactFunc(slices.Clone(rec), func(a, b Exchange) bool {
+		return a.key() == b.key() && a.Answer.Status == b.Answer.Status && a.Answer.Body == b.Answer.Body
+	})
+	for i := range out {
+		out[i].Repeat = true
 	}
 	return out
 }
 
 // Optional is rec when the client may leave it out, or ask as often as it likes.
 func Optional(rec []Exchange) []Exchange {
-	out := append([]Exchange{}, rec...)
+	out := slices.Clone(rec)
 	for i := range out {
 		out[i].Optional, out[i].Repeat = true, true
 	}
@@ -139,13 +135,7 @@ func Optional(rec []Exchange) []Exchange {
 }
 
 // Chain puts sequences one after another.
-func Chain(parts ...[]Exchange) []Exchange {
-	var out []Exchange
-	for _, p := range parts {
-		out = append(out, p...)
-	}
-	return out
-}
+func Chain(parts ...[]Exchange) []Exchange { return slices.Concat(parts...) }
 
 // JSON is e with another answer, of which v is the JSON: for states that were
 // not recorded.
@@ -154,14 +144,16 @@ func (e Exchange) JSON(status int, v any) Exchange {
 	if err != nil {
 		e.missing = "its answer: " + err.Error()
 	}
-	e.Answer = Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: Body{Text: string(text), JSON: true}}
+	e.Answer = Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: Body{Text: string(text)}}
 	return e
 }
 
-func (e Exchange) key() string {
-	k := e.Method + " " + e.Path
-	if len(e.Query) > 0 {
-		k += "?" + e.Query.Encode()
+func (e Exchange) key() string { return key(e.Method, e.Path, e.Query) }
+
+func key(method, path string, query url.Values) string {
+	k := method + " " + path
+	if len(query) > 0 {
+		k += "?" + query.Encode()
 	}
 	return k
 }

@@ -2,8 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -11,9 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // fake is a testing.TB that keeps what it is told.
@@ -99,7 +95,7 @@ const (
 )
 
 func TestServesInOrder(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, Steps(rec, upload, poll), Login("", "secret"))
 		// The fields of a form have no order.
@@ -119,7 +115,7 @@ func TestServesInOrder(t *testing.T) {
 }
 
 func TestPollRepeatsAState(t *testing.T) {
-	states := Poll(Steps(Load(t, "testdata/parsed.jsonl"), poll))
+	states := Poll(Steps(Load(t, "testdata/exchanges.jsonl"), poll))
 	first, last := states[0], states[len(states)-1]
 	if n := len(states); n < 2 || n > 4 {
 		t.Fatalf("%d states", n)
@@ -143,7 +139,7 @@ func TestPollRepeatsAState(t *testing.T) {
 }
 
 func TestUnexpectedRequestFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	for name, call := range map[string]func(url string){
 		"path":   func(url string) { ask(t, "POST", url+"/renter/upload/two", form, source) },
 		"method": func(url string) { ask(t, "PUT", url+"/renter/upload/one", form, source) },
@@ -161,7 +157,7 @@ func TestUnexpectedRequestFails(t *testing.T) {
 }
 
 func TestMissingStepFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, Steps(rec, upload, poll)[:2])
 		ask(t, "POST", s.URL+"/renter/upload/one", form, source)
@@ -170,7 +166,7 @@ func TestMissingStepFails(t *testing.T) {
 }
 
 func TestWrongRequestFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	url := "/renter/upload/one"
 	for part, call := range map[string]func(url string){
 		"has the body": func(base string) {
@@ -214,14 +210,14 @@ func TestWrongRequestFails(t *testing.T) {
 }
 
 func TestUnknownStepFails(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	want(t, failures(func(tb testing.TB) { Serve(tb, Steps(rec, "no such step")) }), "no such step", "no step of this name")
 	want(t, failures(func(tb testing.TB) { Serve(tb, Of(rec, "moon")) }), "moon")
 	want(t, failures(func(tb testing.TB) { Load(tb, "testdata/none.jsonl") }), "none.jsonl")
 }
 
 func TestOpaqueBodies(t *testing.T) {
-	rec := Load(t, "testdata/text.jsonl")
+	rec := Load(t, "testdata/exchanges.jsonl")
 	add := Steps(rec, "1KiB-v1-raw-256k-pin")
 	send := func(url string, content []byte) (int, string) {
 		var b bytes.Buffer
@@ -243,136 +239,12 @@ func TestOpaqueBodies(t *testing.T) {
 	}))
 	other := append([]byte{}, made...)
 	other[7] ^= 1
-	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends a file of 1024 bytes", Sum(other), Sum(made))
+	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends 1024 bytes", Sum(other), Sum(made))
 	want(t, failures(func(tb testing.TB) { send(Serve(tb, add, Instead(Sum(made), other)).URL, other) }))
-	// An answer whose bytes nobody gave.
-	stalled := Steps(Load(t, "testdata/parsed.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
-	want(t, failures(func(tb testing.TB) { Serve(tb, stalled) }), "was not kept")
-	want(t, failures(func(tb testing.TB) { Serve(tb, stalled, Instead(stalled[0].Answer.Body.SHA256, made)) }), "replaces 65536")
-}
-
-func TestStalls(t *testing.T) {
-	e := Steps(Load(t, "testdata/parsed.jsonl"), "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
-	front := Made("front", 65536)
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, e, Instead(e[0].Answer.Body.SHA256, front))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		req, _ := http.NewRequestWithContext(ctx, "GET", s.URL+e[0].Path, nil)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		got := make([]byte, 65536)
-		if _, err := io.ReadFull(resp.Body, got); err != nil || !bytes.Equal(got, front) || resp.ContentLength != 20<<20 {
-			t.Errorf("%d promised, %v", resp.ContentLength, err)
-		}
-		time.AfterFunc(50*time.Millisecond, cancel)
-		if n, err := resp.Body.Read(got); n != 0 || !errors.Is(err, context.Canceled) {
-			t.Errorf("after the stall: %d bytes, %v", n, err)
-		}
-	}))
-	// Nothing at all: the server ends with the test, whatever the client does.
-	none := Steps(Load(t, "testdata/text.jsonl"), "cat-unknown-cid-client-deadline-15s")
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, none)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		req, _ := http.NewRequestWithContext(ctx, "POST", s.URL+none[0].Path+"?"+none[0].Query.Encode(), nil)
-		if _, err := http.DefaultClient.Do(req); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("answered: %v", err)
-		}
-	}))
-}
-
-func TestEndings(t *testing.T) {
-	rec := Load(t, "testdata/text.jsonl")
-	big := Made("plimsoll/kubo/100MiB", 24<<20) // its front
-	url := func(s *Server, e Exchange) string { return s.URL + e.Path + "?" + e.Query.Encode() }
-	run := func(name string, check func(body int, resp *http.Response, err error)) {
-		t.Run(name, func(t *testing.T) {
-			want(t, failures(func(tb testing.TB) {
-				e := Steps(rec, name)
-				s := Serve(tb, e, Content(big))
-				_, body, resp, err := ask(t, e[0].Method, url(s, e[0]), "", "")
-				check(len(body), resp, err)
-			}))
-		})
-	}
-	run("n1-refused-while-down", func(_ int, resp *http.Response, err error) {
-		if err == nil {
-			t.Error("answered")
-		}
-	})
-	run("n2-cat-100MiB-provider-killed", func(body int, resp *http.Response, err error) {
-		if err != nil || resp.StatusCode != 200 || body != 20<<20 || resp.Trailer.Get("X-Stream-Error") != "context deadline exceeded" {
-			t.Errorf("%d bytes, trailer %v, %v", body, resp.Trailer, err)
-		}
-	})
-	run("n2-gateway-100MiB-provider-killed", func(body int, resp *http.Response, err error) {
-		if !errors.Is(err, io.ErrUnexpectedEOF) || body != 23563264 || resp.ContentLength != 100<<20 {
-			t.Errorf("%d bytes, %v", body, err)
-		}
-	})
-	run("car-1MiB-limit-200KiB", func(body int, resp *http.Response, err error) {
-		if err == nil || !strings.Contains(err.Error(), "trailer") || body != 0 || resp.StatusCode != 200 {
-			t.Errorf("%d bytes, %v", body, err)
-		}
-	})
-	run("ping-unconnected-no-routing", func(_ int, resp *http.Response, err error) {
-		if err != nil || resp.Trailer.Get("X-Stream-Error") != "ping failed" {
-			t.Errorf("trailer %v, %v", resp.Trailer, err)
-		}
-	})
-}
-
-func TestEarlyAnswer(t *testing.T) {
-	e := Steps(Load(t, "testdata/parsed.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)")
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, e)
-		endless := &counting{}
-		endless.left.Store(1 << 30)
-		req, _ := http.NewRequest("PUT", s.URL+e[0].Path+"?"+e[0].Query.Encode(), io.NopCloser(endless))
-		req.Header.Set("Content-Type", "application/octet-stream")
-		status, body, _, err := do(req)
-		if err == nil && (status != 500 || !strings.Contains(body, "not enough hosts")) {
-			t.Errorf("status %d, %q", status, body)
-		}
-		if endless.left.Load() == 0 {
-			t.Error("all of the body was taken")
-		}
-	}))
-}
-
-type counting struct{ left atomic.Int64 }
-
-func (c *counting) Read(p []byte) (int, error) {
-	if c.left.Add(-int64(len(p))) < 0 {
-		c.left.Store(0)
-		return 0, io.EOF
-	}
-	return len(p), nil
-}
-
-func TestJSONNullAndTexts(t *testing.T) {
-	rec := Load(t, "testdata/parsed.jsonl")
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, Steps(rec, "state"), ByPath())
-		for path, want := range map[string]string{
-			"/api/bus/buckets":               "null",
-			"/api/bus/syncer/address":        `"[::]:34141"`,
-			"/api/bus/txpool/recommendedfee": `"10000000000000000000"`,
-		} {
-			if status, body, _, err := ask(t, "GET", s.URL+path, "", ""); status != 200 || body != want || err != nil {
-				t.Errorf("%s: %d %q %v", path, status, body, err)
-			}
-		}
-	}))
 }
 
 func TestPlaceholdersAndOwnAnswers(t *testing.T) {
-	rec := Steps(Load(t, "testdata/parsed.jsonl"), poll)[:1]
+	rec := Steps(Load(t, "testdata/exchanges.jsonl"), poll)[:1]
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, rec, Let("/file/one", "/file/a/b"), Let("<data-root>", "/data"))
 		if _, body, _, _ := ask(t, "GET", s.URL+"/renter/file/a/b", "", ""); !strings.Contains(body, `"localpath":"/data/one"`) {
@@ -385,21 +257,4 @@ func TestPlaceholdersAndOwnAnswers(t *testing.T) {
 			t.Errorf("%d %q", status, body)
 		}
 	}))
-}
-
-func TestLinesThatAreNotUnderstoodFail(t *testing.T) {
-	for text, part := range map[string]string{
-		`{`: "unexpected end",
-		`{"request":{"method":"GET","path":"/","query":7}}`:                                                         "query",
-		`{"request":{"method":"GET","path":"/"},"response":{"status":200,"error":"the moon fell"}}`:                 "the moon fell",
-		`{"request":{"method":"GET","path":"/","headers":[]},"response":{"status":200}}`:                            "header",
-		`{"request":{"method":"GET","path":"/"},"response":{"status":200,"body":{"sha256":"` + Sum(nil) + `x"}}} {`: "after top-level",
-	} {
-		if _, _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	if _, is, err := parse([]byte(`{"step":"remark","note":true}`)); is || err != nil {
-		t.Errorf("a remark is taken for an exchange (%v)", err)
-	}
 }

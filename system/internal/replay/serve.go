@@ -33,15 +33,6 @@ func Let(old, new string) Option {
 	return func(s *Server) { s.replace = append(s.replace, old, new) }
 }
 
-// Ignore leaves headers of requests uncompared.
-func Ignore(headers ...string) Option {
-	return func(s *Server) {
-		for _, h := range headers {
-			s.ignore[http.CanonicalHeaderKey(h)] = true
-		}
-	}
-}
-
 // Login is what must be in requests that were recorded with a (redacted) login.
 func Login(user, password string) Option {
 	return func(s *Server) { s.login = &[2]string{user, password} }
@@ -56,7 +47,6 @@ type Server struct {
 	byPath   bool
 	contents contents
 	replace  []string
-	ignore   map[string]bool
 	login    *[2]string
 	closed   chan struct{}
 
@@ -71,10 +61,7 @@ type Server struct {
 // exchange that is not optional was not asked for.
 func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	t.Helper()
-	s := &Server{
-		t: t, at: -1, closed: make(chan struct{}),
-		contents: contents{instead: map[string][]byte{}}, ignore: map[string]bool{},
-	}
+	s := &Server{t: t, at: -1, closed: make(chan struct{}), contents: contents{instead: map[string][]byte{}}}
 	for _, o := range opts {
 		o(s)
 	}
@@ -141,7 +128,9 @@ func (s *Server) close() {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, err := s.next(r)
 	if err == nil {
-		err = s.check(e, r)
+		if err = s.check(e, r); err != nil {
+			err = fmt.Errorf("step %q: %s: %w", e.Step, keyOf(r), err)
+		}
 	}
 	if err != nil {
 		s.fail(err)
@@ -163,77 +152,49 @@ func (s *Server) fail(err error) {
 func (s *Server) next(r *http.Request) (Exchange, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := keyOf(r)
+	asked, from, again := keyOf(r), s.at+1, -1
 	if s.byPath {
-		last := -1
-		for i, e := range s.steps {
-			if e.key() != asked {
-				continue
-			}
-			if s.used[i] == 0 {
-				return s.take(i), nil
-			}
-			last = i
-		}
-		if last >= 0 && s.steps[last].Repeat {
-			return s.take(last), nil
-		}
-		return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected, in any order:%s", asked, s.expected())
+		from = 0
 	}
-	for i := s.at + 1; i < len(s.steps); i++ {
-		if s.steps[i].key() == asked {
-			return s.take(i), nil
-		}
-		if !s.steps[i].Optional {
-			break
-		}
-	}
-	// Again: the latest one, or one of the optional ones around it.
-	for i := s.at; i >= 0; i-- {
-		if s.steps[i].Repeat && s.steps[i].key() == asked {
+	for i := from; i < len(s.steps); i++ {
+		switch e := s.steps[i]; {
+		case e.key() == asked && (!s.byPath || s.used[i] == 0):
 			s.used[i]++
-			return s.steps[i], nil
+			s.at = max(s.at, i)
+			return e, nil
+		case e.key() == asked:
+			again = i
 		}
-		if !s.steps[i].Repeat {
+		if !s.byPath && !s.steps[i].Optional {
 			break
 		}
 	}
-	return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected next:%s", asked, s.expected())
-}
-
-func (s *Server) take(i int) Exchange {
-	s.used[i]++
-	s.at = max(s.at, i)
-	return s.steps[i]
+	for i := s.at; i >= 0 && !s.byPath && s.steps[i].Repeat && again < 0; i-- { // of the latest ones
+		if s.steps[i].key() == asked {
+			again = i
+		}
+	}
+	if again >= 0 && s.steps[again].Repeat {
+		s.used[again]++
+		return s.steps[again], nil
+	}
+	return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected%s", asked, s.expected())
 }
 
 // expected lists what may be asked for.
 func (s *Server) expected() string {
 	var b strings.Builder
-	shown := 0
-	for i := range s.steps {
+	b.WriteString(map[bool]string{true: ", in any order:", false: " next:"}[s.byPath])
+	for i, e := range s.steps {
 		if s.used[i] > 0 || !s.byPath && i <= s.at {
 			continue
 		}
-		e := s.steps[i]
 		fmt.Fprintf(&b, "\n\t%s (step %q)", e.key(), e.Step)
-		if shown++; !s.byPath && !e.Optional || shown == 20 {
-			break
+		if !s.byPath && !e.Optional {
+			return b.String()
 		}
 	}
-	if s.at >= 0 && !s.byPath && s.steps[s.at].Repeat {
-		fmt.Fprintf(&b, "\n\tor again %s (step %q)", s.steps[s.at].key(), s.steps[s.at].Step)
-	}
-	if b.Len() == 0 {
-		return "\n\tnothing more"
-	}
-	return b.String()
+	return b.String() + "\n\tnothing more"
 }
 
-func keyOf(r *http.Request) string {
-	k := r.Method + " " + r.URL.EscapedPath()
-	if q := r.URL.Query(); len(q) > 0 {
-		k += "?" + q.Encode()
-	}
-	return k
-}
+func keyOf(r *http.Request) string { return key(r.Method, r.URL.EscapedPath(), r.URL.Query()) }

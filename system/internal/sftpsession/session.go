@@ -87,7 +87,7 @@ func explain(err error) error {
 	var key *knownhosts.KeyError
 	switch {
 	case errors.As(err, &key) && len(key.Want) == 0:
-		return fmt.Errorf("the server's host key is not known: %w; add it to the file of option \"known_hosts\", or give its fingerprint in option \"fingerprint\"", err)
+		return fmt.Errorf("the server's host key is not known: %w; add it to the file of option \"known_hosts\"", err)
 	case errors.As(err, &key):
 		return fmt.Errorf("the server's host key is not the one in %s line %d: %w; this may be another server", key.Want[0].Filename, key.Want[0].Line, err)
 	case strings.Contains(err.Error(), "unable to authenticate"): // it has no type

@@ -66,33 +66,32 @@ type Accounts[C any] struct {
 type Purpose[C any] struct {
 	Name string
 	Of   func(C) Hastings
-	// New: older releases do not report it, and then there is no reading of it.
-	New bool
 }
 
 // Current are the readings of contracts that are not over.
 func (a Accounts[C]) Current(contracts []C) []system.Reading {
-	total, _ := Sum(contracts, a.Total).reading(system.ReadSpent)
-	unspent, _ := Sum(contracts, a.Unspent).reading(system.ReadUnspent)
-	return append([]system.Reading{total, unspent}, a.purposes(system.ReadSpentPrefix, contracts)...)
+	return append([]system.Reading{
+		Sum(contracts, a.Total).reading(system.ReadSpent), Sum(contracts, a.Unspent).reading(system.ReadUnspent),
+	}, a.purposes(system.ReadSpentPrefix, contracts)...)
 }
 
 // Ended are the readings of contracts that are over: what they had used, and what they had not.
 func (a Accounts[C]) Ended(contracts []C) []system.Reading {
-	used, _ := Sum(contracts, func(c C) Hastings {
+	used := func(c C) Hastings {
 		if a.Unspent(c).Int == nil {
 			return Hastings{}
 		}
 		return a.Total(c).Minus(a.Unspent(c))
-	}).reading(system.ReadEnded)
-	unspent, _ := Sum(contracts, a.Unspent).reading(system.ReadEndedUnspent)
-	return append([]system.Reading{used, unspent}, a.purposes(system.ReadEndedPrefix, contracts)...)
+	}
+	return append([]system.Reading{
+		Sum(contracts, used).reading(system.ReadEnded), Sum(contracts, a.Unspent).reading(system.ReadEndedUnspent),
+	}, a.purposes(system.ReadEndedPrefix, contracts)...)
 }
 
 func (a Accounts[C]) purposes(prefix string, contracts []C) (out []system.Reading) {
 	for _, p := range a.Purposes {
-		if r, known := Sum(contracts, p.Of).reading(prefix + p.Name); known || !p.New {
-			out = append(out, r)
+		if t := Sum(contracts, p.Of); t.missing == 0 || t.missing < t.of { // else this release does not report it
+			out = append(out, t.reading(prefix+p.Name))
 		}
 	}
 	return out
@@ -117,11 +116,11 @@ func Sum[C any](contracts []C, part func(C) Hastings) Tally {
 	return t
 }
 
-// reading is bad when a contract did not report its part. known: one did.
-func (t Tally) reading(name string) (r system.Reading, known bool) {
-	r = system.Money(name, t.Int, Decimals)
+// reading is bad when a contract did not report its part.
+func (t Tally) reading(name string) system.Reading {
+	r := system.Money(name, t.Int, Decimals)
 	if t.missing > 0 {
 		r.Bad = fmt.Sprintf("not reported by %d of %d contracts", t.missing, t.of)
 	}
-	return r, t.missing < t.of
+	return r
 }

@@ -127,7 +127,7 @@ func (c *Client) Get(ctx context.Context, t system.HTTPTarget, w io.Writer) erro
 	if resp.StatusCode != http.StatusOK {
 		return c.status(resp)
 	}
-	return c.body(resp, w)
+	return c.Copy(resp, w)
 }
 
 // GetRange writes the n bytes at off to w, as system.Ranger says.
@@ -160,7 +160,7 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 	if got := last - first + 1; resp.ContentLength >= 0 && resp.ContentLength != got {
 		return fmt.Errorf("%s: Content-Length %d contradicts Content-Range %q", where, resp.ContentLength, resp.Header.Get("Content-Range"))
 	}
-	if err := c.body(resp, w); err != nil {
+	if err := c.Copy(resp, w); err != nil {
 		return err
 	}
 	if last < off+n-1 {
@@ -175,24 +175,10 @@ func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, s
 	return answer, meaning(err)
 }
 
-// Size asks for an object's size without fetching it: HEAD, and where that
-// gives no length or is not allowed, a range of one byte.
+// Size asks for an object's size and whether it is served in ranges, by a range of
+// one byte: HEAD does not show it, as some who send Accept-Ranges ignore Range.
 // moved: its URL redirects to another.
 func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header, err error) {
-	size = -1
-	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
-	if err != nil {
-		return -1, false, false, nil, err
-	}
-	resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusOK:
-		size = resp.ContentLength
-	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
-		return -1, false, false, nil, c.status(resp)
-	}
-	// HEAD does not show whether ranges are served: Accept-Ranges is optional,
-	// and some who send it ignore Range. Only asking shows it.
 	one, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {"bytes=0-0"}}, 0, nil)
 	if err != nil {
 		return -1, false, false, nil, err
@@ -204,19 +190,10 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 		if !ok || first != 0 || last != 0 {
 			return -1, false, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name, public(t.URL), one.Header.Get("Content-Range"))
 		}
-		if size >= 0 && total >= 0 && size != total {
-			return -1, false, false, nil, fmt.Errorf("%s: %s: HEAD says %d bytes, Content-Range %d", c.name, public(t.URL), size, total)
-		}
-		if total >= 0 {
-			size = total
-		}
+		size = total
 	case http.StatusRequestedRangeNotSatisfiable: // an empty object
-		size = 0
 	case http.StatusOK:
-		noRange = true
-		if size < 0 {
-			size = one.ContentLength
-		}
+		noRange, size = true, one.ContentLength
 	default:
 		return -1, false, false, nil, c.status(one)
 	}
@@ -294,8 +271,8 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, hea
 	return resp, nil
 }
 
-// body copies a body to w and checks that it ended as it should.
-func (c *Client) body(resp *http.Response, w io.Writer) error {
+// Copy writes an answer's body to w and checks that it ended as it should.
+func (c *Client) Copy(resp *http.Response, w io.Writer) error {
 	n, err := io.Copy(w, resp.Body)
 	if err == nil {
 		if late := resp.Trailer.Get("X-Stream-Error"); late != "" {

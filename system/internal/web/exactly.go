@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -16,15 +17,15 @@ func Exactly(r io.Reader, size int64) (io.Reader, error) {
 	if size < 0 {
 		return nil, fmt.Errorf("a size of %d bytes", size)
 	}
-	e := &exactly{r: r, left: size}
-	if size == 0 {
+	e := &exactly{r: bufio.NewReader(r), left: size}
+	if size == 0 && r != nil {
 		return e, e.end()
 	}
 	return e, nil
 }
 
 type exactly struct {
-	r    io.Reader
+	r    *bufio.Reader
 	left int64
 }
 
@@ -32,40 +33,26 @@ func (e *exactly) Read(p []byte) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
-	if int64(len(p)) > e.left {
-		p = p[:e.left]
-	}
-	n, err := e.r.Read(p)
+	n, err := e.r.Read(p[:min(int64(len(p)), e.left)])
 	e.left -= int64(n)
 	switch {
-	case err != nil && err != io.EOF:
-		return 0, err
-	case e.left == 0:
-		if err != io.EOF {
-			err = e.end()
-		} else {
-			err = nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		return n, io.EOF
-	case err == io.EOF:
-		return 0, fmt.Errorf("the reader ended %d bytes early: %w", e.left, io.ErrUnexpectedEOF)
+	case e.left > 0 && err == io.EOF:
+		return n, fmt.Errorf("the reader ended %d bytes early: %w", e.left, io.ErrUnexpectedEOF)
+	case e.left > 0:
+		return n, err
 	}
-	return n, nil
+	if err := e.end(); err != nil {
+		return 0, err
+	}
+	return n, io.EOF
 }
 
 // end asks for a byte that must not be there.
 func (e *exactly) end() error {
-	if e.r == nil {
-		return nil
-	}
-	var one [1]byte
-	switch n, err := io.ReadFull(e.r, one[:]); {
-	case n > 0:
+	switch _, err := e.r.Peek(1); err {
+	case nil:
 		return ErrTooLong
-	case err == io.EOF:
+	case io.EOF:
 		return nil
 	default:
 		return err

@@ -160,9 +160,6 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Copy writes an answer's body to w and checks that it ended as it should.
-func (c *Client) Copy(resp *http.Response, w io.Writer) error { return c.body(resp, w) }
-
 // refusal is the [StatusError] of an answer.
 func (c *Client) refusal(resp *http.Response) error {
 	// Read to its end, or the connection is not kept.

@@ -39,13 +39,8 @@ func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field
 }
 
 func elements(d *json.Decoder, field string, each func(d *json.Decoder) error) error {
-	switch open, err := d.Token(); {
-	case err != nil:
+	if there, err := begins(d, '{'); !there {
 		return err
-	case open == nil:
-		return nil // the word null
-	case open != json.Delim('{'):
-		return fmt.Errorf("%v where an object should begin", open)
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -53,29 +48,31 @@ func elements(d *json.Decoder, field string, each func(d *json.Decoder) error) e
 			return err
 		}
 		if key != field {
-			var other json.RawMessage
-			if err := d.Decode(&other); err != nil {
+			if err := d.Decode(new(json.RawMessage)); err != nil {
 				return err
 			}
 			continue
 		}
-		switch open, err := d.Token(); {
-		case err != nil:
-			return err
-		case open == nil:
-			continue
-		case open != json.Delim('['):
-			return fmt.Errorf("%v where the list %q should begin", open, field)
+		there, err := begins(d, '[')
+		for err == nil && there && d.More() {
+			err = each(d)
 		}
-		for d.More() {
-			if err := each(d); err != nil {
-				return err
-			}
+		if err == nil && there {
+			_, err = d.Token()
 		}
-		if _, err := d.Token(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	_, err := d.Token()
 	return err
+}
+
+// begins reads how an object or a list begins; false: the word null is there instead.
+func begins(d *json.Decoder, want json.Delim) (bool, error) {
+	is, err := d.Token()
+	if err == nil && is != nil && is != want {
+		err = fmt.Errorf("%v where %v should be", is, want)
+	}
+	return is == want, err
 }

@@ -66,44 +66,43 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 
 // watch ends a request whose answer does not begin.
 func (w Wait) watch(ctx context.Context, cancel context.CancelCauseFunc, began <-chan struct{}) {
-	var head <-chan time.Time
-	if w.Head > 0 {
-		t := time.NewTimer(w.Head)
-		defer t.Stop()
-		head = t.C
-	}
-	early := time.NewTimer(look)
-	defer early.Stop()
-	has := false
-	for {
+	reached := func(moment <-chan time.Time) bool {
 		select {
 		case <-ctx.Done():
-			return
 		case <-began:
+		case <-moment:
+			return true
+		}
+		return false
+	}
+	var head <-chan time.Time // nil: never
+	if w.Head > 0 {
+		head = time.After(w.Head)
+	}
+	has := false
+	if w.Known != nil {
+		if !reached(time.After(look)) {
 			return
-		case <-head:
-			if w.Here != nil {
-				if here, err := w.Here(ctx); err == nil && here {
-					return
-				}
-			}
-			if has {
-				cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w", w.What, w.Head, system.ErrStalled)})
-				return
-			}
-			cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node goes on searching, and never says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
+		}
+		known, err := w.Known(ctx)
+		if has = err == nil && known; err == nil && !known {
+			cancel(reason{fmt.Errorf("%s: none of the nodes has it: %w", w.What, system.ErrNotFound)})
 			return
-		case <-early.C:
-			if w.Known == nil {
-				continue
-			}
-			known, err := w.Known(ctx)
-			if has = err == nil && known; err == nil && !known {
-				cancel(reason{fmt.Errorf("%s: none of the nodes has it: %w", w.What, system.ErrNotFound)})
-				return
-			}
 		}
 	}
+	if !reached(head) {
+		return
+	}
+	if w.Here != nil {
+		if here, err := w.Here(ctx); err == nil && here {
+			return
+		}
+	}
+	if has {
+		cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w", w.What, w.Head, system.ErrStalled)})
+		return
+	}
+	cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node goes on searching, and never says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
 }
 
 // ours is the reason that we ended the request for, when we did.

@@ -47,7 +47,7 @@ func build(ctx context.Context, dir string, s Spec, say Progress) (m Manifest, e
 		return m, err
 	}
 	if m, err = generate(ctx, s, store.store, say); err == nil {
-		err = store.file.db.Sync()
+		err = store.bolt.Sync()
 	}
 	return m, errors.Join(err, store.Close())
 }

@@ -203,10 +203,7 @@ func (c *fmtCounter) Write(p []byte) (int, error) { c.n += len(p); return len(p)
 // Work must never have to be done, however long the chain: the longest is followed
 // by its headers alone.
 func TestTheDifficultyStaysTrivial(t *testing.T) {
-	n := 30_000
-	if testing.Short() {
-		n = 3000
-	}
+	const n = 3000
 	for _, form := range forms {
 		s := Spec{Blocks: 1, Form: form}
 		g := newGenerator(s)

@@ -4,56 +4,40 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 	"go.sia.tech/coreutils/chain"
 )
 
-// lockWait is how long opening a chain to be served waits for a process that has it
-// open to write. Once the chain is made there is none.
-const lockWait = 5 * time.Second
-
 // OpenReadOnly opens the chain for a peer that serves it. Any number of processes
 // may do so at the same time; they share one file and its pages in memory. Adding
 // blocks that the chain has is no error; adding another panics, as every failure of
 // a store does in the library.
-func (c *Chain) OpenReadOnly() (*chain.Manager, func() error, error) {
-	var f file
-	var db shared
-	var m *chain.Manager
-	err := guard(c.store(), func() (err error) {
-		if err := f.open(c.store(), &bbolt.Options{ReadOnly: true, Timeout: lockWait}); err != nil {
-			return err
-		}
-		if err := f.whole(); err != nil {
-			return err
-		}
-		db.db = f.db
-		if db.pad.Tx, err = f.db.Begin(false); err != nil {
-			return err
-		}
-		genesis := c.Spec.Genesis()
-		store, err := chain.NewDBStore(db, c.Spec.Network(), genesis, nil)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-		m = chain.NewManager(store)
-		if err := fits(m, genesis); err != nil {
-			return err
-		}
-		if tip := m.Tip(); tip != c.Tip {
-			return fmt.Errorf("%w: its tip is %v instead of %v", ErrDamaged, tip, c.Tip)
-		}
-		return nil
-	})
+func (c *Chain) OpenReadOnly() (_ *chain.Manager, shut func() error, err error) {
+	db, err := bbolt.Open(c.store(), 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if err != nil {
-		db.release()
-		f.abandon()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("sia-chain: open %s: %w", c.store(), err)
 	}
-	return m, func() error { return errors.Join(db.release(), f.db.Close()) }, nil
+	pad, err := db.Begin(false)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", c.store(), err), db.Close())
+	}
+	shut = func() error { return errors.Join(pad.Rollback(), db.Close()) }
+	genesis := c.Spec.Genesis()
+	store, err := chain.NewDBStore(shared{db, reading{pad}}, c.Spec.Network(), genesis, nil)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", c.store(), err), shut())
+	}
+	m := chain.NewManager(store)
+	err = begins(m, genesis)
+	if tip := m.Tip(); err == nil && tip != c.Tip {
+		err = fmt.Errorf("its last block is %v instead of %v", tip, c.Tip)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", c.store(), err), shut())
+	}
+	return m, shut, nil
 }
 
 // shared is a chain.DB on a file that is opened for reading: its scratchpad is a
@@ -74,14 +58,6 @@ func (s shared) Snapshot() (chain.DBSnapshot, func()) {
 
 // Scratchpad implements chain.DB.
 func (s shared) Scratchpad() chain.DBScratchpad { return s.pad }
-
-// release ends the scratchpad, for which closing the file waits.
-func (s shared) release() error {
-	if s.pad.Tx == nil {
-		return nil
-	}
-	return s.pad.Rollback()
-}
 
 // reading is a transaction that writes nothing.
 type reading struct{ *bbolt.Tx }
