@@ -67,14 +67,14 @@ func TestImages(t *testing.T) {
 	plimsoll("--image and --image-dir are for one system", 2, "systems", "install", "nginx", "kubo", "--image", ref)
 	plimsoll("cannot be installed", 2, "systems", "install", "static", "--image", ref)
 	plimsoll("is here", 0, "systems", "install", "nginx", "--image", ref)
-	plimsoll("image "+ref, 0, "systems", "nginx")
+	plimsoll(ref+"@"+digest.String(), 0, "systems", "nginx")
 	saved := filepath.Join(dir, "saved.tar")
 	tag, _ := name.NewTag("nginx:stable")
 	if err := tarball.WriteToFile(saved, tag, img); err != nil {
 		t.Fatal(err)
 	}
 	plimsoll("image nginx:stable@sha256:", 0, "systems", "install", "nginx", "--image-dir", saved)
-	plimsoll("image nginx:stable@sha256:", 0, "systems", "nginx")
+	plimsoll("nginx:stable@sha256:", 0, "systems", "nginx")
 	plimsoll("saved.tar", 3, "systems", "install", "kubo", "--image-dir", saved+"/saved.tar")
 }
 
