@@ -74,7 +74,7 @@ func TestImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	plimsoll("image nginx:stable@sha256:", 0, "systems", "install", "nginx", "--image-dir", saved)
-	plimsoll("nginx:stable@sha256:", 0, "systems", "nginx")
+	plimsoll("@"+digest.String(), 0, "systems", "nginx")
 	plimsoll("saved.tar", 3, "systems", "install", "kubo", "--image-dir", saved+"/saved.tar")
 }
 

@@ -78,7 +78,11 @@ func (s Store) Find(reference string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("image %s: %w", reference, err)
 	}
-	return read(dir)
+	i, err := read(dir)
+	if reference[:1] != "=" {
+		i.Reference = reference
+	}
+	return i, err
 }
 
 // Alias gives an image one more name, which no reference is.

@@ -178,6 +178,7 @@ func (s Store) add(ctx context.Context, reference string, img v1.Image) (i Image
 			return fail(err)
 		}
 	}
+	i.Reference = reference // it may be here by another name
 	return i, s.point(reference, i)
 }
 

@@ -102,7 +102,7 @@ func TestPull(t *testing.T) {
 			t.Errorf("again %s: %v", again, err)
 		}
 		found, err := s.Find(again)
-		if err != nil || found.Digest != digest.String() || found.String() != strings.Split(ref, "@")[0]+"@"+digest.String() {
+		if err != nil || found.Digest != digest.String() || found.String() != strings.Split(again, "@")[0]+"@"+digest.String() {
 			t.Errorf("find %s: %v, %v", again, found, err)
 		}
 	}
