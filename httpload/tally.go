@@ -42,7 +42,7 @@ type tally struct {
 
 func newTally(rec *recorder, link *linkUse) *tally {
 	hist := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Hour), 2) }
-	return &tally{rec: rec, link: link, batch: rec.take(), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{}, examples: map[string]string{},
+	return &tally{rec: rec, link: link, batch: make([]record.Op, 0, batchSize), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{}, examples: map[string]string{},
 		lag: hist(), late: hist(), wait: hist(), first: hist()}
 }
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -140,25 +139,6 @@ func OneOnEach(hosts []Host) (some []Host) {
 	return some
 }
 
-// Fetch copies the directories and regular files below a directory of a host to one here.
-func Fetch(ctx context.Context, files Files, from, to string) error {
-	return files.Walk(from, func(e Entry) error {
-		at := filepath.Join(to, e.Path)
-		switch {
-		case e.Mode.IsDir():
-			return os.MkdirAll(at, 0o755)
-		case !e.Mode.IsRegular():
-			return nil
-		}
-		f, err := files.Open(filepath.Join(from, e.Path))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return LocalFiles{}.Write(ctx, at, e.Mode.Perm(), f)
-	})
-}
-
 var errEnough = errors.New("enough")
 
 // Stat is what a path is; symbolic links are not followed.
@@ -210,26 +190,15 @@ func CacheDir(name string) (string, error) {
 	return path, nil
 }
 
-// LockFile waits for a file's lock, which ends with the process that holds it.
-func LockFile(ctx context.Context, path string) (unlock func(), err error) {
+// LockFile takes a file's lock, which ends with the process that holds it.
+func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("another process holds %s: %w", path, context.Cause(ctx))
-		case <-time.After(200 * time.Millisecond):
-		}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another installation is under way (%s is locked: %w); try again when it has ended", path, err)
 	}
+	return func() { f.Close() }, nil
 }

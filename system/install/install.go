@@ -105,7 +105,7 @@ func Find(name string) (bin string, ok bool) {
 }
 
 // Install brings the program here, unless it is; log gets what pip says. ctx
-// bounds it. Two installations of the same program wait for each other.
+// bounds it.
 func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err error) {
 	if bin, ok := Find(p.Name); ok {
 		return bin, nil
@@ -117,12 +117,12 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
-	unlock, err := testbed.LockFile(ctx, dir+".lock")
+	unlock, err := testbed.LockFile(dir + ".lock")
 	if err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
 	defer unlock()
-	if bin, ok := Find(p.Name); ok { // the one we waited for did it
+	if bin, ok := Find(p.Name); ok { // another one has just ended
 		return bin, nil
 	}
 	// A virtual environment cannot be moved once made: it is made in its place.

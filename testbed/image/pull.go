@@ -160,7 +160,7 @@ func (s Store) add(ctx context.Context, reference string, img v1.Image) (i Image
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return fail(err)
 	}
-	unlock, err := testbed.LockFile(ctx, filepath.Join(s.Dir, "lock"))
+	unlock, err := testbed.LockFile(filepath.Join(s.Dir, "lock"))
 	if err != nil {
 		return fail(err)
 	}
