@@ -105,7 +105,7 @@ func Find(name string) (bin string, ok bool) {
 }
 
 // Install brings the program here, unless it is; log gets what pip says. ctx
-// bounds it. Two installations of the same program wait for each other.
+// bounds it.
 func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err error) {
 	if bin, ok := Find(p.Name); ok {
 		return bin, nil
@@ -117,12 +117,12 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
-	unlock, err := lock(ctx, dir+".lock")
+	unlock, err := lock(dir + ".lock")
 	if err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
 	defer unlock()
-	if bin, ok := Find(p.Name); ok { // the one we waited for did it
+	if bin, ok := Find(p.Name); ok { // another one has just ended
 		return bin, nil
 	}
 	// A virtual environment cannot be moved once made: it is made in its place.
@@ -142,26 +142,17 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	return bin, nil
 }
 
-// lock waits for the file's lock, which ends with the process that holds it.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
+// lock takes the file's lock, which ends with the process that holds it.
+func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if err := sleep(ctx); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("another installation holds %s: %w", path, err)
-		}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another installation is under way (%s is locked: %w); try again when it has ended", path, err)
 	}
+	return func() { f.Close() }, nil
 }
 
 // last are the last lines of a command's output: what it died of.
