@@ -238,9 +238,6 @@ func (l *loop) pull(c *conn) {
 	}
 	if c.state == idle {
 		// The server closed a kept connection, or sent data without a request.
-		if errno == 0 && n > 0 {
-			l.tally.unsolicited++
-		}
 		l.drop(c, false)
 		return
 	}
@@ -452,7 +449,6 @@ func (l *loop) proceed(c *conn) {
 // more came than was announced.
 func (l *loop) complete(c *conn, extra bool) {
 	if extra {
-		l.tally.unsolicited++
 		c.reuse = false
 	}
 	l.finish(c, c.verdict, c.class, c.reuse)
@@ -555,7 +551,7 @@ func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 	if c.req.warm {
 		c.req.settle(&c.op)
 	}
-	l.tally.end(&c.op, c.wrong)
+	l.tally.end(&c.op)
 	if cap(c.partial) > headBuffer {
 		c.partial = nil
 	}

@@ -293,7 +293,7 @@ func (w *netWorker) do(req request, possible int64) {
 	}
 
 	r.mu.Lock()
-	r.tally.end(&f.op, f.wrong)
+	r.tally.end(&f.op)
 	r.tally.dials += int64(f.dials)
 	if f.conns > 1+f.redirects {
 		r.tally.reconnects += int64(f.conns - 1 - f.redirects)

@@ -55,7 +55,7 @@ func (r *recorder) close() error {
 func (r *recorder) progress(t *tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.parts[t] = Progress{Ops: t.ops, OK: t.ok, Failed: t.failed, Bytes: t.bytes, InFlight: t.flight}
+	r.parts[t] = Progress{Ops: t.ops, OK: t.ok, Failed: t.failed, Bytes: t.bytes}
 }
 
 func (r *recorder) total(at int64) Progress {
@@ -67,7 +67,6 @@ func (r *recorder) total(at int64) Progress {
 		p.OK += q.OK
 		p.Failed += q.Failed
 		p.Bytes += q.Bytes
-		p.InFlight += q.InFlight
 	}
 	return p
 }

@@ -36,8 +36,7 @@ func (t *trial) notStarted(to *tally, started, end int64) {
 		op := newOp(&req, 0, started, end)
 		op.Outcome, op.Class, op.LastByte = record.InFlight, phaseNotStarted, end
 		to.begin(&op, end)
-		to.end(&op, -1)
-		to.notStarted++
+		to.end(&op)
 	}
 }
 

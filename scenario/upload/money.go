@@ -119,6 +119,9 @@ func (l *loadTest) money() {
 	case named != nil:
 		used = named
 	}
+	if used != nil {
+		l.used = float(used) / math.Pow(10, float64(l.decimals))
+	}
 	if unspent != nil {
 		kinds, amounts[system.ReadUnspent] = append(kinds, system.ReadUnspent), unspent
 	}
