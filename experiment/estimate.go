@@ -106,9 +106,17 @@ func knownBytes(c *Cell) float64 {
 	return unknownSize
 }
 
-// closedLoop: with c workers a request of n bytes takes the longer of what
-// latency allows (round trips, slow start, its bytes alone on the link) and of
-// what the link allows when c requests share it.
+// operation is one of so many that share the link: it takes the longer of what latency
+// allows (round trips, work, its bytes alone on the link) and of what the link allows.
+func (c *Cell) operation(workers, trips, work, bytes, goodput float64) CellEstimate {
+	latency := work + trips*c.Link.RTT() + bytes/goodput
+	if shared := workers * bytes / goodput; shared > latency {
+		return CellEstimate{Operation: shared, Limit: "link"}
+	}
+	return CellEstimate{Operation: latency, Limit: "latency"}
+}
+
+// closedLoop: workers make requests of n bytes one after the other.
 func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	r := c.Retrieve
 	requests := math.Inf(1)
@@ -128,12 +136,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	if r.Connections == "fresh" {
 		rounds += 1 + slowStart
 	}
-	latency := rounds*rtt + n/goodput
-	shared := workers * n / goodput
-	est := CellEstimate{Operation: math.Max(latency, shared), Limit: "latency"}
-	if shared > latency {
-		est.Limit = "link"
-	}
+	est := c.operation(workers, rounds, 0, n, goodput)
 	// An operation ends at its deadline, with the bytes it has by then.
 	est.Operation = math.Min(est.Operation, 1e9)
 	took := math.Min(est.Operation, limits.Deadline.Seconds())

@@ -167,3 +167,38 @@ func Run(ctx context.Context, h Host, c Command) error {
 	}
 	return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 }
+
+// CacheVariable names the directory for what outlives all runs, instead of that of the
+// user's cache.
+const CacheVariable = "PLIMSOLL_CACHE"
+
+// CacheDir is the path of a name in the directory for what outlives all runs. It is made
+// by who first writes there.
+func CacheDir(name string) (string, error) {
+	top := os.Getenv(CacheVariable)
+	if top == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("testbed: a directory for the cache: %w; set %s to one", err, CacheVariable)
+		}
+		top = filepath.Join(user, "plimsoll")
+	}
+	path, err := filepath.Abs(filepath.Join(top, name))
+	if err != nil {
+		return "", fmt.Errorf("testbed: a directory for the cache: %w", err)
+	}
+	return path, nil
+}
+
+// LockFile takes a file's lock, which ends with the process that holds it.
+func LockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another installation is under way (%s is locked: %w); try again when it has ended", path, err)
+	}
+	return func() { f.Close() }, nil
+}

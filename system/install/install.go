@@ -19,9 +19,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // Program is something that can be installed.
@@ -117,7 +117,7 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
-	unlock, err := lock(dir + ".lock")
+	unlock, err := testbed.LockFile(dir + ".lock")
 	if err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
@@ -142,57 +142,51 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	return bin, nil
 }
 
-// lock takes the file's lock, which ends with the process that holds it.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("another installation is under way (%s is locked: %w); try again when it has ended", path, err)
-	}
-	return func() { f.Close() }, nil
-}
-
 // last are the last lines of a command's output: what it died of.
 func last(out string, n int) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Locate finds the command of a program: the one that option "binary" or the
-// environment variable env names, that of Install, or one in PATH.
+// Locate finds the command of a program: the one that option "binary", option "image" or the
+// environment variable env names, that of Install, or one in an installed image or in PATH.
 func Locate(name string, opt system.Options, env string) (string, error) {
-	if bin, err := system.Named(name, opt, "binary", env); bin != "" || err != nil {
+	p, _ := ByName(name)
+	if bin, err := system.Named(name, opt, "binary", env, p.Command); bin != "" || err != nil {
 		return bin, err
 	}
-	p, _ := ByName(name)
 	if dir, ok := Find(name); ok {
 		return filepath.Join(dir, p.Command), nil
 	}
-	path, err := exec.LookPath(p.Command)
-	if err != nil {
-		return "", fmt.Errorf("%s: not installed by plimsoll and not found in PATH", name)
+	if bin, err := system.Installed(name, p.Command); bin != "" || err != nil {
+		return bin, err
 	}
-	return path, nil
+	if path, err := exec.LookPath(p.Command); err == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("%s: not installed by plimsoll and not found in PATH", name)
 }
 
 // Interpreter is the Python named in the first line of a script, and under which
 // its libraries are found; empty when bin is something else, or cannot be read.
 func Interpreter(bin string) string {
-	f, err := os.Open(bin)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
 	head := make([]byte, 4096)
-	n, _ := f.Read(head) // what cannot be read is no script
+	n := 0
+	img, program, imaged := image.Of(bin)
+	if imaged {
+		n, _ = img.Head(program, head)
+	} else if f, err := os.Open(bin); err == nil {
+		n, _ = f.Read(head) // what cannot be read is no script
+		f.Close()
+	}
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
 	path, ok := bytes.CutPrefix(line, []byte("#!"))
 	python := strings.TrimSpace(string(path))
 	if !ok || strings.ContainsRune(python, ' ') || !strings.Contains(filepath.Base(python), "python") {
 		return ""
+	}
+	if imaged {
+		python, _ = img.Program(python)
 	}
 	return python
 }

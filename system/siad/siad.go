@@ -39,7 +39,10 @@ var (
 
 // program finds siad, which has to be named.
 func program(opt system.Options) (string, error) {
-	path, err := system.Named(name, opt, "binary", "PLIMSOLL_SIAD")
+	path, err := system.Named(name, opt, "binary", "PLIMSOLL_SIAD", "siad")
+	if path == "" && err == nil {
+		path, err = system.Installed(name, "siad")
+	}
 	if path == "" && err == nil {
 		err = errors.New("siad: no binary is named, and none that plimsoll could use is to be had elsewhere")
 	}
