@@ -72,6 +72,7 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 	for _, e := range n.entries {
 		f := tab.field(e.key.text)
 		if f == nil {
+			e.key.src.unknown(e.key)
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text, within(path)))
 			if path != "" { // what seems to be missing may be what is misspelt
 				d.bad[join(path, e.key.text)] = true

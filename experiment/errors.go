@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
 // Error is one mistake in an experiment file or in a --set argument.
@@ -19,6 +21,7 @@ type Error struct {
 	Source  string // the line itself; empty where it is long, or may hold a secret
 	Width   int    // characters to underline
 	set     bool   // Source is a --set argument
+	src     *source
 }
 
 // Error is the place, the message, the line with a caret, and the hint.
@@ -61,8 +64,21 @@ func (es Errors) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// sorted orders the errors by place and drops repetitions.
+// sorted orders the errors by place and drops repetitions. It adds the lines: only once
+// all is read it is known what of them may be shown.
 func (es Errors) sorted() Errors {
+	quotes := map[*source][]string{}
+	for _, e := range es {
+		if e.src == nil {
+			continue
+		}
+		if quotes[e.src] == nil {
+			quotes[e.src] = e.src.quotes()
+		}
+		if e.Line >= 1 && e.Line <= len(e.src.lines) {
+			e.Source = quotes[e.src][e.Line-1]
+		}
+	}
 	slices.SortStableFunc(es, func(a, b *Error) int {
 		return cmp.Or(
 			cmp.Compare(boolInt(a.set), boolInt(b.set)),
@@ -82,28 +98,101 @@ func boolInt(b bool) int {
 
 var (
 	secretive = regexp.MustCompile(`\b(systems|with|vary)\b["']?\s*:`)
-	topLevel  = regexp.MustCompile(`^[A-Za-z]`)
+	// anyKey finds what may be a key, in YAML or in JSON.
+	anyKey = regexp.MustCompile(`([^\s,{}\[\]"']+)(?:\s*["']\s*:|\s*:(?:\s|$))`)
+	// firstKey finds the key that a line begins with.
+	firstKey = regexp.MustCompile(`^["']?([A-Za-z_]+)["']?\s*:`)
 )
 
-// quoted is a line as messages quote it: empty where options of systems, which may be
-// secrets, are near, and where it is too long to help.
-func (s *source) quoted(line int) string {
-	if line < 1 || line > len(s.lines) || len(s.lines[line-1]) > 150 {
-		return ""
+// knownKeys are the keys of the format, of all sections.
+var knownKeys = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, k := range Keys() {
+		for part := range strings.SplitSeq(k.Path, ".") {
+			all[part] = true
+		}
 	}
-	text, hide := s.lines[line-1], false
-	if s.set {
-		key, _, is := strings.Cut(text, "=")
-		section, _, _ := strings.Cut(strings.TrimSpace(key), ".")
-		hide = !is || section == "systems" || strings.HasPrefix(key, varyPath) || tableOf(reflect.TypeFor[Experiment]()).field(section) == nil
+	return all
+})
+
+// isSection reports whether key is one of the top level.
+func isSection(key string) bool { return tableOf(reflect.TypeFor[Experiment]()).field(key) != nil }
+
+// unknown remembers a key that the format does not have: its value may be a secret.
+func (s *source) unknown(key *node) {
+	if s.hidden == nil {
+		s.hidden = map[int]int{}
 	}
-	for _, above := range s.lines[:line] {
-		hide = hide && (s.set || !topLevel.MatchString(above)) || secretive.MatchString(above)
+	if end, is := s.hidden[key.line]; !is || key.column+key.width-1 < end {
+		s.hidden[key.line] = key.column + key.width - 1
 	}
-	if hide {
-		return ""
+}
+
+// shown is how many bytes of a line come before the value of an unknown key, and whether
+// there is none.
+func (s *source) shown(line int) (end int, all bool) {
+	text := s.lines[line-1]
+	end = len(text)
+	for _, at := range anyKey.FindAllStringSubmatchIndex(text, -1) {
+		if !knownKeys()[text[at[2]:at[3]]] {
+			end = at[3]
+			break
+		}
 	}
-	return text
+	if characters, is := s.hidden[line]; is {
+		end = min(end, len(string([]rune(text)[:min(characters, utf8.RuneCountInString(text))])))
+	}
+	return end, end == len(text)
+}
+
+// hiding is whether lines are hidden, and how deep what began it is.
+type hiding struct {
+	on, item bool // item: it began in an item of a list
+	indent   int
+}
+
+func (h *hiding) begin(line string) {
+	text := strings.TrimLeft(line, " ")
+	*h = hiding{true, strings.HasPrefix(text, "- "), len(line) - len(text)}
+}
+
+// next goes to the next line. What is hidden ends at a known key, or an item of the same
+// list, that is not deeper; what options of systems are in, at a section of the file.
+func (h *hiding) next(line string) {
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text)
+	if strings.HasPrefix(text, "- ") {
+		h.on = h.on && !(indent < h.indent || h.item && indent == h.indent)
+	} else if m := firstKey.FindStringSubmatch(text); m != nil && indent <= h.indent {
+		h.on = h.on && !(isSection(m[1]) || indent > 0 && knownKeys()[m[1]])
+	}
+	if secretive.MatchString(line) {
+		*h = hiding{on: true}
+	}
+}
+
+// quotes are the lines as messages quote them: each up to a key that is unknown, as its
+// value may be a secret; empty where options of systems are near, which may be, too, and
+// where it is too long to help.
+func (s *source) quotes() []string {
+	quotes := make([]string, len(s.lines))
+	var h hiding
+	for i, text := range s.lines {
+		h.next(text)
+		if s.set {
+			key, _, is := strings.Cut(text, "=")
+			section, _, _ := strings.Cut(strings.TrimSpace(key), ".")
+			h.on = h.on || !is || section == "systems" || strings.HasPrefix(key, varyPath) || !isSection(section)
+		}
+		end, all := s.shown(i + 1)
+		if !h.on && len(text) <= 150 {
+			quotes[i] = text[:end]
+		}
+		if !all && !h.on {
+			h.begin(text)
+		}
+	}
+	return quotes
 }
 
 // credentials finds user names and passwords in a URL, also where what is around

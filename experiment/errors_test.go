@@ -34,6 +34,16 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		"in a URL with a slash":    "systems:\n  - {use: boost, with: {url: \"http://user:/hunter2@192.0.2.1\", list: x}}\n",
 		"in a URL without scheme":  "systems:\n  - {use: boost, with: {url: \"user:hunter2@192.0.2.1:80\", list: x}}\n",
 		"a token in a URL":         "systems:\n  - {use: boost, with: {url: \"https://hunter2@192.0.2.1:80\", list: x}}\n",
+		"a misspelt list":          "system: {use: sftp, url: \"sftp://me:hunter2@h/d\"}\n",
+		"both misspelt":            "sytems: [{use: s3, wiht: {secret_key: hunter2}}]\n",
+		"a misspelt list in lines": "sytems:\n- use: s3\n  wiht:\n    title: {secret_key: hunter2}\n  title: hunter2\nlink: {rate: 5}\n",
+		"misspelt, not closed":     "sytems:\n- use: s3\n  wiht:\n    secret_key: \"hunter2\n",
+		"below a line of a known":  "systems:\n- use: s3\n  with:\n    secret_kye: a\nlink_x: [hunter2]\n",
+		"misspelt, over two lines": "link: {rat: a\n  hunter2, rate: 5}\n",
+		"a section elsewhere":      "link: {title: hunter2, rate: 5}\nsystems: [nginx]\n",
+		"another one before":       "link: {ulr: hunter2, rat: 5, rate: 5}\nsystems: [nginx]\n",
+		"a known section is open":  "link: {ulr: hunter2, x: [}\n",
+		"an unknown section, JSON": "{\"sytems\":[{\"use\":\"s3\",\"secret_key\":\"hunter2\"}]}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !strings.HasPrefix(src, "{") {
@@ -55,7 +65,7 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		})
 	}
 	for _, set := range []string{
-		"systems.s3.with.secret_kye=hunter2", "systems.s33.with.secret_key=hunter2", "systems.s3.secret_key=hunter2", "sytems.s3.with.secret_key=hunter2",
+		"systems.s3.with.secret_kye=hunter2", "systems.s33.with.secret_key=hunter2", "systems.s3.secret_key=hunter2", "link.ulr=hunter2", "link={ulr: hunter2, rate: 5}", "link={title: hunter2, rate: 5}", "retrieve.wiht.secret_key=hunter2", "sytems.s3.with.secret_key=hunter2",
 		"systems.s3.with.secret_key={hunter2", "systems.s3.with.secret_key:hunter2", "systems.s3.with=hunter2", "systems.nginx.with.h2=hunter2",
 		"systems.nginx.with.workers=http://u:hunter2@192.0.2.1/", "systems.s3.with={secret_key: hunter2, secret_key: hunter2}",
 	} {

@@ -162,8 +162,8 @@ func TestLoadPlanRefuses(t *testing.T) {
 	}
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
-		{`"format": 2`, `"format": 3`}: "format 3",
-		{`"format": 2`, `"format": 1`}: "format 1",
+		{`"format": 3`, `"format": 4`}: "format 4",
+		{`"format": 3`, `"format": 2`}: "format 2, this program reads format 3",
 		{`{`, `[`}:                     "plan: read",
 	} {
 		changed := strings.Replace(string(b), change[0], change[1], 1)
@@ -172,6 +172,12 @@ func TestLoadPlanRefuses(t *testing.T) {
 		}
 		if _, err := LoadPlan([]byte(changed)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", change, err, want)
+		}
+	}
+	for format, reads := range map[string]bool{"1": false, "2": true} {
+		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 3`, `"format": `+format, 1)))
+		if (err == nil) != reads || reads && len(old.Cells) != len(p.Cells) {
+			t.Errorf("a plan of format %s for reports: %v", format, err)
 		}
 	}
 }

@@ -37,6 +37,8 @@ type source struct {
 	name  string
 	lines []string
 	set   bool
+	// hidden says of a line where the first unknown key in it ends, in characters.
+	hidden map[int]int
 }
 
 // node is a value of the file. Unlike the YAML library's nodes all have a
@@ -68,7 +70,7 @@ func (n *node) get(key string) *node {
 // errorf is an error at n.
 func (n *node) errorf(hint, format string, args ...any) *Error {
 	return &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width, Message: fmt.Sprintf(format, args...), Hint: hint,
-		set: n.src.set, Source: n.src.quoted(n.line)}
+		set: n.src.set, src: n.src}
 }
 
 // verbatim reports whether the line that n begins on has its whole text as it

@@ -73,6 +73,7 @@ func (d *decoder) check(e *Experiment) {
 	d.data(e)
 	d.permissions(e)
 	d.emulated(e)
+	d.limits(e)
 	d.repetitions(e)
 	d.scenario(e)
 	d.skip(e)
@@ -128,6 +129,23 @@ func (d *decoder) baseline(e *Experiment) {
 	}
 	for i := range e.Systems {
 		e.Systems[i].Baseline = e.Systems[i].Name == e.Baseline
+	}
+}
+
+// limits refuses a limit that another one, given too, always comes before.
+func (d *decoder) limits(e *Experiment) {
+	for _, c := range []struct {
+		key, within  string
+		inner, outer Duration
+	}{
+		{"limits.stall", "limits.deadline", e.Limits.Stall, e.Limits.Deadline},
+		{"limits.deadline", "limits.trial", e.Limits.Deadline, e.Limits.Trial},
+		{"limits.trial", "exit.max_runtime", e.Limits.Trial, e.Exit.MaxRuntime},
+	} {
+		inner := d.at[c.key]
+		if inner != nil && d.at[c.within] != nil && d.ok(c.key, c.within) && c.outer > 0 && c.inner > c.outer {
+			d.fail(c.key, inner, "make it shorter, or `"+c.within+"` longer", "`%s` (%s) is longer than `%s` (%s), which comes first", c.key, c.inner, c.within, c.outer)
+		}
 	}
 }
 

@@ -2,8 +2,12 @@ package experiment
 
 import "strings"
 
-// PlanFormat is the version of the plan's format.
-const PlanFormat = 2
+// PlanFormat is the version of the plan's format; oldestPlan is the oldest that reports
+// can be made of.
+const (
+	PlanFormat = 3
+	oldestPlan = 2
+)
 
 // Plan is an experiment in its canonical form: every default filled in, every
 // cell written out. Two files that mean the same have the same plan and hash.

@@ -38,7 +38,7 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
-	if head.Format != PlanFormat && (strict || head.Format < PlanFormat) {
+	if head.Format != PlanFormat && (strict || head.Format < oldestPlan) {
 		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that wrote it", head.Format, PlanFormat)
 	}
 	if now := sum(data, head.Hash); strict && now != head.Hash {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -83,6 +84,16 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 	p = mustPlan(t, following, "sync.vary={waits: [{2m: {blocks_timeout: 2m}}, {500ms: {blocks_timeout: 500ms}}]}", "where=[sync.vary.waits < 1m]")
 	if len(p.Cells) != 1 || p.Cells[0].Sync.Options["blocks_timeout"] != "500ms" {
 		t.Errorf("%+v", p.Cells)
+	}
+}
+
+// A list on the command line has no empty value.
+func TestNoEmptyLevelIsSet(t *testing.T) {
+	for _, set := range []string{"sync.vary.cache=a,", "sync.vary.cache=,a", "sync.vary.cache=[a, '']"} {
+		_, err := Parse("f.yaml", []byte(following), []string{"systems=[{use: archive, with: {binary: /opt/a}}]", "sync.vary=", set}, testCatalog())
+		if err == nil || !strings.Contains(err.Error(), "this is no value") {
+			t.Errorf("--set %s: %v", set, err)
+		}
 	}
 }
 

@@ -140,13 +140,19 @@ func (v *variedReader) read(n *node) (read Varied) {
 		}
 		switch values := read.values(); {
 		case !v.ok(p):
-		case len(level.Options) == 0 || item.kind == mappingNode && len(item.entries) != 1 || !item.src.set && level.Value == "":
+		case (item.kind == mappingNode) != (items[0].kind == mappingNode):
+			v.fail(p, item, "make it a list of values, or a list of named sets", "`%s` has both values of the option and sets of options", v.path)
+		case len(level.Options) == 0 || item.kind == mappingNode && len(item.entries) != 1 || level.Value == "":
 			v.fail(p, item, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`", "`%s`: this is no value", v.path)
+		case item.kind == mappingNode && !nameRE.MatchString(level.Value):
+			v.fail(p, name, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a set of options", level.Value)
 		case slices.Contains(values, level.Value):
 			v.fail(p, name, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
 		case len(values) > 0 && !slices.Equal(sortedKeys(level.Options), sortedKeys(read.Levels[0].Options)):
 			v.fail(p, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s",
 				level.Value, strings.Join(sortedKeys(level.Options), ", "), v.path, strings.Join(sortedKeys(read.Levels[0].Options), ", "))
+		case slices.ContainsFunc(read.Levels, func(l VariedLevel) bool { return maps.Equal(l.Options, level.Options) }):
+			v.fail(p, name, "a factor has each of its levels once", "the set `%s` of `%s` is the same as one before it", level.Value, v.path)
 		default:
 			read.Levels = append(read.Levels, level)
 		}

@@ -114,6 +114,9 @@ func (p conditions) operand(left bool) operand {
 		p.fail(t, example, "expected a factor or a value, not %s", quoted(t.text))
 	case p.take("*"):
 		o := p.operand(false)
+		if o.factor == nil {
+			p.noPath(o.token)
+		}
 		by, err := strconv.ParseFloat(t.text, 64)
 		if err != nil || !(by > 0) || t.quoted || o.times != 0 || o.factor == nil || o.factor.Unit == "" {
 			p.fail(t, example, "a product is a number above 0 times a factor that is a number")
@@ -123,12 +126,15 @@ func (p conditions) operand(left bool) operand {
 	case t.quoted:
 		return operand{token: t}
 	}
-	factor := p.factor(t.text, left)
-	// A dot with a letter before it is a path: values have digits there.
-	if i := strings.IndexByte(t.text, '.'); factor == nil && i > 0 && (t.text[i-1] < '0' || t.text[i-1] > '9') {
+	return operand{token: t, factor: p.factor(t.text, left)}
+}
+
+// noPath fails at what seems to be the path of a factor that there is not: it has a dot
+// with a letter before it, where values have digits.
+func (p conditions) noPath(t token) {
+	if i := strings.IndexByte(t.text, '.'); !t.quoted && i > 0 && (t.text[i-1] < '0' || t.text[i-1] > '9') {
 		p.fail(t, p.near(t.text), "unknown factor %s", quoted(t.text))
 	}
-	return operand{token: t, factor: factor}
 }
 
 // factor is that of a path, or with short also that of the end of one path alone.
@@ -209,6 +215,8 @@ func (p conditions) compare(a operand, op token, b operand) Condition {
 	typed, ordered := a.factor, op.text != "==" && op.text != "!="
 	switch {
 	case a.factor == nil && b.factor == nil:
+		p.noPath(a.token)
+		p.noPath(b.token)
 		p.fail(a.token, p.near(a.token.text), "neither side of %s is a factor", op.text)
 	case a.factor == nil:
 		typed = b.factor
@@ -256,6 +264,7 @@ func (p conditions) side(o operand, typed *Factor, ordered bool) func(level func
 	}
 	fixed, err := typed.Read(o.token.text)
 	if wrong, is := err.(*Error); is {
+		p.noPath(o.token)
 		p.fail(o.token, wrong.Fix, "%s: %s", quoted(typed.Path), wrong.Msg)
 	}
 	if ordered && math.IsNaN(fixed.Number) {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -11,7 +12,8 @@ import (
 var names = Names{
 	Metrics: []Metric{{Key: "throughput", Unit: "B/s"}, {Key: "ttfb_p50", Unit: "s"}, {Key: "ttfb_p95", Unit: "s"},
 		{Key: "success_rate", Unit: "ratio"}, {Key: "storage_efficiency", Unit: "ratio"}, {Key: "ops_rate", Unit: "1/s"},
-		{Key: "expansion", Unit: "×"}, {Key: "commits", Unit: "1", Neither: true}, {Key: "line", Unit: "bit/s", Neither: true}, {Key: "cpu", Unit: "s/GB", Lower: true}},
+		{Key: "expansion", Unit: "×"}, {Key: "commits", Unit: "1", Neither: true}, {Key: "line", Unit: "bit/s", Neither: true}, {Key: "cpu", Unit: "s/GB", Lower: true},
+		{Key: "seeder_share", Unit: "ratio", Neither: true}},
 	Headline: "throughput",
 	Levels:   map[string][]string{"system": {"deluge", "codex"}, "sync.storage": {"disk", "ram"}, "disseminate.faults": {"none", "crash seeders at 50% for 5s"}},
 	Base:     true,
@@ -51,12 +53,16 @@ func TestRules(t *testing.T) {
 
 // A rule speaks of the cells for which its condition holds.
 func TestRulesMeanCells(t *testing.T) {
+	names := names
+	names.Levels = maps.Clone(names.Levels)
+	names.Levels["system"] = []string{"deluge", "codex", "store.local"}
 	cells := []map[string]string{
 		{"system": "codex", "sync.storage": "disk", "disseminate.faults": "none"},
 		{"system": "deluge", "sync.storage": "ram", "disseminate.faults": "crash seeders at 50% for 5s"},
+		{"system": "store.local", "sync.storage": "tape", "disseminate.faults": "none"},
 	}
 	for where, want := range map[string]string{
-		"": "01", "storage == ram": "1", "sync.storage != ram": "0", "storage == ram and system == codex": "", "storage == ram || system == codex": "01",
+		"": "012", "storage == ram": "1", "sync.storage != ram": "02", "system == store.local": "2", "system in [codex, store.local]": "02", "store.local == system": "2", "storage == ram and system == codex": "", "storage == ram || system == codex": "01",
 		`faults == "crash seeders at 50% for 5s" and system == 'deluge'`: "1", "system in [codex, deluge] && !(faults == none)": "1",
 	} {
 		text := "commits < 9"
@@ -101,6 +107,12 @@ func TestMistakesAreShown(t *testing.T) {
 		{"success >= 99.9", 12, "success_rate is a share: `99.9` is 9990 %", "did you mean `99.9%`?"},
 		{"thruput > 1MB/s", 1, "the run has no metric `thruput`", "did you mean `throughput`?"},
 		{"efficiency > 95", 14, "storage_efficiency is a share: `95` is 9500 %", "did you mean `95%`?"},
+		{"seeder_share < 5", 16, "seeder_share is a share: `5` is 500 %", "did you mean `5%`?"},
+		{"success >= 5", 12, "success_rate is a share: `5` is 500 %", "did you mean `5%`?"},
+		{"success >= 101%", 12, "success_rate is never above 100 %", ""},
+		{"success > 100%", 11, "success_rate is never above 100 %", ""},
+		{"ttfb_p50 < 2s where system == other.local", 31, "unknown factor `other.local`", ""},
+		{"ttfb_p50 < 2s where store.local == other.local", 21, "unknown factor `store.local`", ""},
 		{"success >= -1%", 12, "success_rate is never below 0", ""},
 		{"ttfb_p95 < 0ms", 12, "ttfb_p95 is never below 0", ""},
 		{"throughput > -1kB/s", 14, "throughput is never below 0", ""},

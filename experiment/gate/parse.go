@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -204,13 +205,29 @@ func (p *parser) value(m Metric, op string) float64 {
 	if unit == "%" {
 		limit, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64) // 99.9/100 is not 0.999
 	}
-	switch {
+	switch most := mostOf(m); {
 	case limit < 0 || limit == 0 && op == "<":
 		p.fail(t, "", "%s is never below 0", m.Key)
-	case m.Unit == "ratio" && limit > 10: // an estimated share of a line can be above 1
+	case limit > most && unit == "" && v <= 100*most:
 		p.fail(t, "did you mean "+quoted(fmt.Sprintf("%g%%", v))+"?", "%s is a share: %s is %g %%", m.Key, quoted(t.text), 100*limit)
+	case limit > most || limit == 1 && most == 1 && op == ">":
+		p.fail(t, "", "%s is never above %g %%", m.Key, 100*most)
 	}
 	return limit
+}
+
+// ofAll are the metrics that are a part of a whole.
+var ofAll = []string{"success_rate", "ok_rate", "recovered", "useful_share", "peer_share_max", "seeder_share"}
+
+// mostOf is above what a metric can be: an estimated share of a line can be above 1.
+func mostOf(m Metric) float64 {
+	switch {
+	case m.Unit != "ratio":
+		return math.Inf(1)
+	case slices.Contains(ofAll, m.Key):
+		return 1
+	}
+	return 10
 }
 
 // anyUnit is the unit of a metric that is not known.
