@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -137,6 +138,24 @@ type Value struct {
 	Lo     Num    `json:"lo"`
 	Hi     Num    `json:"hi"`
 	Tone   Tone   `json:"tone,omitempty"`
+}
+
+// Add appends a row of words (string), numbers without an interval (float64) and values.
+func (t *Table) Add(entries ...any) {
+	row := make([]Value, len(entries))
+	for i, e := range entries {
+		switch e := e.(type) {
+		case string:
+			row[i] = Text(e)
+		case float64:
+			row[i] = Number(e)
+		case Value:
+			row[i] = e
+		default:
+			panic(fmt.Sprintf("table %s: entry %d is a %T", t.ID, i, e))
+		}
+	}
+	t.Rows = append(t.Rows, row)
 }
 
 // Get is an entry by its row and the key of its column; Unknown and empty where the

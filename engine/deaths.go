@@ -23,11 +23,11 @@ import (
 // chains by the scenario, which begins each trial by making sure of its peers.
 
 // trace follows the processes on the hosts of nodes; of other systems, none.
-func (s *site) trace() *testbed.Trace {
+func (s *site) trace() func() []testbed.Process {
 	if s.network == nil {
-		return testbed.TraceOf()
+		return testbed.Trace()
 	}
-	return testbed.TraceOf(s.hosts...)
+	return testbed.Trace(s.hosts...)
 }
 
 // deaths are those of the processes that have ended by themselves: by now another

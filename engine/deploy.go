@@ -336,21 +336,12 @@ func (r *run) writes() bool { return slices.Contains(r.plan.Experiment.Allow, "w
 // attached reports whether it runs elsewhere.
 func (s *site) attached() bool { return len(s.hosts) == 0 }
 
-// stopSite ends a system and removes what it stored here. A process that crashes
-// when it is asked to end is worth a note and no more: what it did until then is
-// not in doubt.
+// stopSite ends a system and removes what it stored here.
 func (r *run) stopSite(ctx context.Context, s *site) error {
 	var errs []error
 	if s.cluster != nil {
-		procs := s.processes()
 		if err := s.cluster.Stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("%s: stop: %w", s.use.Name, err))
-		}
-		for _, p := range procs {
-			if how := p.Crashed(); how != "" {
-				r.event("note", "process crashed when it was stopped", fmt.Sprintf("%s: %s (see %s)", p.Name(), how, p.LogPath()),
-					0)
-			}
 		}
 		s.cluster, s.runner = nil, nil
 	}

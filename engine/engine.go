@@ -109,9 +109,6 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	res = r.result()
 	res.Invalid = invalid
 	res.Stopped = stopped
-	if e := calibrate(r.plan, slices.Collect(maps.Values(r.done))); e != nil {
-		r.say.Note(fmt.Sprintf("what swarms cost this machine is not saved for the next plan: %v", e))
-	}
 	// Nobody goes on with it: what its deployments hold is of no more use.
 	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
@@ -231,7 +228,7 @@ func (r *run) open(ctx context.Context) error {
 		}
 	}
 	opt := testbedOptions(r.cfg)
-	opt.Log, opt.Lost = r.say.Note, r.end
+	opt.Log = r.say.Note
 	bed, err := testbed.New(ctx, opt)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ type traced struct {
 	peak func() float64 // the largest resident set it has had in its life
 }
 
-func newMeter(s *site, trace *testbed.Trace) *meter {
+func newMeter(s *site, trace func() []testbed.Process) *meter {
 	m := &meter{system: map[string]bool{}, watched: s.watched, machines: s.machines(), threadCPU: testbed.ThreadCPU}
 	m.pressure = m.machines[len(m.machines)-1].IOPressure
 	for name := range s.watched {
@@ -66,11 +66,11 @@ func newMeter(s *site, trace *testbed.Trace) *meter {
 	for _, p := range s.processes() {
 		m.system[p.Name()] = true
 	}
-	if trace != nil && s.network != nil {
+	if s.network != nil {
 		m.nodes = len(s.hosts)
 		m.trace = func() []traced {
 			var all []traced
-			for _, p := range trace.Processes() {
+			for _, p := range trace() {
 				node := slices.IndexFunc(s.hosts, func(h testbed.Host) bool { return h == p.Host() })
 				all = append(all, traced{account{p.Name(), p.ID().PID}, node, p.Peak})
 			}

@@ -39,7 +39,6 @@ func preconditions() []precondition {
 		{"scenario", checkScenario, false},
 		{"links", checkLinks, false},
 		{"open-files", checkFiles, true},
-		{machineLine, checkMachineLine, false},
 		{"data-readable", checkData, true},
 		{"budget", checkBudget, false},
 		{"allowance", checkAllowance, false},

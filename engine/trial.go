@@ -175,7 +175,6 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
 	trace := s.trace()
-	defer trace.Stop()
 	meter, memory := newMeter(s, trace), startFootprint(s)
 	var unrecorded firstError
 	observed := func(samples []record.Sample) { unrecorded.keep(t.w.Samples(samples)) }
@@ -213,7 +212,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	if s.network == nil {
 		out.died = s.died()
 	} else {
-		dead := deaths(trace.Processes())
+		dead := deaths(trace())
 		out.notes, out.died = deathNotes(t.cell, dead), deadPeer(s, t.cell, dead)
 		if undone := s.network.undo(parent); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)

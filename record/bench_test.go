@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"testing"
 	"time"
 )
@@ -61,5 +60,3 @@ func BenchmarkBlocks(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/BlockSize, "ns/operation")
 }
-
-var _ = fmt.Sprint

@@ -29,8 +29,8 @@ const (
 //	crc      4 bytes, little endian, CRC-32C of everything before it
 //
 // The columns, in order: the number of operations (uvarint); the dictionary of
-// classes (uvarint count, then per class uvarint length and bytes); then the
-// fields in the order of the col constants. Each column begins with its mode,
+// classes (uvarint count, then per class uvarint length and bytes); the classes;
+// then the fields in the order of opColumns. Each column begins with its mode,
 // either constant (one value follows) or plain (one value per operation
 // follows); values are zigzag varints. Times are stored as the differences
 // that are small: LastByte to the operation before, Start back from LastByte,
@@ -43,25 +43,46 @@ const (
 	columnPlain    = 1
 )
 
-// The order of columns is part of the format: a column may be relative to one
-// before it.
-const (
-	colClass = iota // index into the dictionary plus one; 0 for none
-	colKind
-	colOutcome
-	colStatus
-	colWorker
-	colObject
-	colOffset
-	colLength
-	colBytes     // Bytes − Length
-	colLastByte  // LastByte − LastByte of the operation before
-	colStart     // LastByte − Start
-	colIntended  // Start − Intended
-	colHasFirst  // 1 when FirstByte is not 0
-	colFirstByte // FirstByte − Start; 0 when FirstByte is 0
-	numColumns
-)
+// opColumns are the columns after that of classes, whose values are places in the
+// dictionary from 1 on, 0 for none. Their order is part of the format: set may use
+// what a column before it has set.
+var opColumns = [...]struct {
+	get   func(*Op) int64
+	set   func(*Op, int64)
+	below int64 // a value outside of [0, below) is corrupt; 0: any is well
+	delta bool  // stored is the difference to the operation before
+}{
+	{get: func(o *Op) int64 { return int64(o.Kind) }, set: func(o *Op, v int64) { o.Kind = OpKind(v) }, below: int64(numOpKinds)},
+	{
+		get: func(o *Op) int64 { return int64(o.Outcome) }, set: func(o *Op, v int64) { o.Outcome = Outcome(v) },
+		below: int64(numOutcomes),
+	},
+	{get: func(o *Op) int64 { return int64(o.Status) }, set: func(o *Op, v int64) { o.Status = uint16(v) }},
+	{get: func(o *Op) int64 { return int64(o.Worker) }, set: func(o *Op, v int64) { o.Worker = uint32(v) }},
+	{get: func(o *Op) int64 { return int64(o.Object) }, set: func(o *Op, v int64) { o.Object = uint32(v) }},
+	{get: func(o *Op) int64 { return o.Offset }, set: func(o *Op, v int64) { o.Offset = v }},
+	{get: func(o *Op) int64 { return o.Length }, set: func(o *Op, v int64) { o.Length = v }},
+	{get: func(o *Op) int64 { return o.Bytes - o.Length }, set: func(o *Op, v int64) { o.Bytes = o.Length + v }},
+	{get: func(o *Op) int64 { return o.LastByte }, set: func(o *Op, v int64) { o.LastByte = v }, delta: true},
+	{get: func(o *Op) int64 { return o.LastByte - o.Start }, set: func(o *Op, v int64) { o.Start = o.LastByte - v }},
+	{get: func(o *Op) int64 { return o.Start - o.Intended }, set: func(o *Op, v int64) { o.Intended = o.Start - v }},
+	{get: hasFirstByte, set: func(o *Op, v int64) { o.FirstByte = v }},
+	{
+		get: func(o *Op) int64 { return hasFirstByte(o) * (o.FirstByte - o.Start) },
+		set: func(o *Op, v int64) {
+			if o.FirstByte != 0 {
+				o.FirstByte = o.Start + v
+			}
+		},
+	},
+}
+
+func hasFirstByte(o *Op) int64 {
+	if o.FirstByte != 0 {
+		return 1
+	}
+	return 0
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -116,8 +137,16 @@ func AppendBlock(dst []byte, ops []Op) []byte {
 	s.raw = binary.AppendUvarint(s.raw[:0], uint64(len(ops)))
 	s.raw = appendDictionary(s.raw, ops, s.values)
 	s.raw = appendColumn(s.raw, s.values)
-	for c := colClass + 1; c < numColumns; c++ {
-		columnValues(c, ops, s.values)
+	for c := range opColumns {
+		column := &opColumns[c]
+		previous := int64(0)
+		for i := range ops {
+			v := column.get(&ops[i])
+			s.values[i] = v - previous
+			if column.delta {
+				previous = v
+			}
+		}
 		s.raw = appendColumn(s.raw, s.values)
 	}
 
@@ -156,71 +185,6 @@ func appendDictionary(raw []byte, ops []Op, index []int64) []byte {
 		raw = append(raw, n...)
 	}
 	return raw
-}
-
-func columnValues(c int, ops []Op, v []int64) {
-	switch c {
-	case colKind:
-		for i := range ops {
-			v[i] = int64(ops[i].Kind)
-		}
-	case colOutcome:
-		for i := range ops {
-			v[i] = int64(ops[i].Outcome)
-		}
-	case colStatus:
-		for i := range ops {
-			v[i] = int64(ops[i].Status)
-		}
-	case colWorker:
-		for i := range ops {
-			v[i] = int64(ops[i].Worker)
-		}
-	case colObject:
-		for i := range ops {
-			v[i] = int64(ops[i].Object)
-		}
-	case colOffset:
-		for i := range ops {
-			v[i] = ops[i].Offset
-		}
-	case colLength:
-		for i := range ops {
-			v[i] = ops[i].Length
-		}
-	case colBytes:
-		for i := range ops {
-			v[i] = ops[i].Bytes - ops[i].Length
-		}
-	case colLastByte:
-		var previous int64
-		for i := range ops {
-			v[i] = ops[i].LastByte - previous
-			previous = ops[i].LastByte
-		}
-	case colStart:
-		for i := range ops {
-			v[i] = ops[i].LastByte - ops[i].Start
-		}
-	case colIntended:
-		for i := range ops {
-			v[i] = ops[i].Start - ops[i].Intended
-		}
-	case colHasFirst:
-		for i := range ops {
-			v[i] = 0
-			if ops[i].FirstByte != 0 {
-				v[i] = 1
-			}
-		}
-	case colFirstByte:
-		for i := range ops {
-			v[i] = 0
-			if ops[i].FirstByte != 0 {
-				v[i] = ops[i].FirstByte - ops[i].Start
-			}
-		}
-	}
 }
 
 func appendColumn(raw []byte, v []int64) []byte {
@@ -301,97 +265,40 @@ func (s *columns) decode(b []byte, dst []Op) ([]Op, error) {
 	dst = slices.Grow(dst, int(count))[:at+int(count)]
 	ops := dst[at:]
 	clear(ops)
-	for c := range numColumns {
+	in.column(s.values)
+	if in.err != nil {
+		return nil, in.err
+	}
+	for i, v := range s.values {
+		if v < 0 || v > int64(len(classes)) {
+			return nil, fmt.Errorf("class %d of %d", v, len(classes))
+		}
+		if v > 0 {
+			ops[i].Class = classes[v-1]
+		}
+	}
+	for c := range opColumns {
 		in.column(s.values)
 		if in.err != nil {
 			return nil, in.err
 		}
-		if err := setColumn(c, ops, s.values, classes); err != nil {
-			return nil, err
+		column := &opColumns[c]
+		previous := int64(0)
+		for i, v := range s.values {
+			if column.below > 0 && (v < 0 || v >= column.below) {
+				return nil, fmt.Errorf("column %d: unknown value %d", c, v)
+			}
+			v += previous
+			column.set(&ops[i], v)
+			if column.delta {
+				previous = v
+			}
 		}
 	}
 	if len(in.b) != 0 {
 		return nil, fmt.Errorf("%d bytes after the last column", len(in.b))
 	}
 	return dst, nil
-}
-
-func setColumn(c int, ops []Op, v []int64, classes []string) error {
-	switch c {
-	case colClass:
-		for i := range ops {
-			switch {
-			case v[i] == 0:
-			case v[i] > 0 && v[i] <= int64(len(classes)):
-				ops[i].Class = classes[v[i]-1]
-			default:
-				return fmt.Errorf("class %d of %d", v[i], len(classes))
-			}
-		}
-	case colKind:
-		for i := range ops {
-			if v[i] < 0 || v[i] >= int64(numOpKinds) {
-				return fmt.Errorf("unknown kind of operation %d", v[i])
-			}
-			ops[i].Kind = OpKind(v[i])
-		}
-	case colOutcome:
-		for i := range ops {
-			if v[i] < 0 || v[i] >= int64(numOutcomes) {
-				return fmt.Errorf("unknown outcome %d", v[i])
-			}
-			ops[i].Outcome = Outcome(v[i])
-		}
-	case colStatus:
-		for i := range ops {
-			ops[i].Status = uint16(v[i])
-		}
-	case colWorker:
-		for i := range ops {
-			ops[i].Worker = uint32(v[i])
-		}
-	case colObject:
-		for i := range ops {
-			ops[i].Object = uint32(v[i])
-		}
-	case colOffset:
-		for i := range ops {
-			ops[i].Offset = v[i]
-		}
-	case colLength:
-		for i := range ops {
-			ops[i].Length = v[i]
-		}
-	case colBytes:
-		for i := range ops {
-			ops[i].Bytes = ops[i].Length + v[i]
-		}
-	case colLastByte:
-		var previous int64
-		for i := range ops {
-			previous += v[i]
-			ops[i].LastByte = previous
-		}
-	case colStart:
-		for i := range ops {
-			ops[i].Start = ops[i].LastByte - v[i]
-		}
-	case colIntended:
-		for i := range ops {
-			ops[i].Intended = ops[i].Start - v[i]
-		}
-	case colHasFirst:
-		for i := range ops {
-			ops[i].FirstByte = v[i]
-		}
-	case colFirstByte:
-		for i := range ops {
-			if ops[i].FirstByte != 0 {
-				ops[i].FirstByte = ops[i].Start + v[i]
-			}
-		}
-	}
-	return nil
 }
 
 var errShort = errors.New("columns end early")

@@ -12,8 +12,8 @@ import (
 )
 
 // interrupted are the trials that were running and will be executed again: those
-// that keep does not want, or that are of a schema of which nothing can go on.
-func (r *Run) interrupted(version int, keep func(Trial) bool) (again []int64, err error) {
+// that keep does not want.
+func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
 	rd, err := Open(r.dir)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (r *Run) interrupted(version int, keep func(Trial) bool) (again []int64, er
 		return nil, err
 	}
 	for _, t := range trials {
-		if t.State == Running && (version < goesOnSince || keep == nil || !keep(t)) {
+		if t.State == Running && (keep == nil || !keep(t)) {
 			again = append(again, t.ID)
 		}
 	}
@@ -58,32 +58,24 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 	return w, last, nil
 }
 
-func (r *Run) runningTrial(id int64) (t Trial, err error) {
-	var epoch int64
-	row := r.conn.QueryRowContext(context.Background(), `SELECT id, cell, block, warmup, state, epoch_ns FROM trials WHERE id = ?`, id)
-	switch err := row.Scan(&t.ID, &t.Cell, &t.Block, &t.Warmup, &t.State, &epoch); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Trial{}, errors.New("there is none")
+func (r *Run) runningTrial(id int64) (Trial, error) {
+	found, _, err := list(r.conn, trialTable, "id = ?", 1, id)
+	switch {
 	case err != nil:
 		return Trial{}, err
-	case t.State != Running:
-		return Trial{}, fmt.Errorf("it is %s; only one that is running goes on", t.State)
+	case len(found) == 0:
+		return Trial{}, errors.New("there is none")
+	case found[0].State != Running:
+		return Trial{}, fmt.Errorf("it is %s; only one that is running goes on", found[0].State)
 	}
-	t.Epoch = time.Unix(0, epoch).UTC()
-	return t, nil
+	return found[0], nil
 }
 
-// restore removes what the trial recorded of its pause, and takes in its
-// operations: all of them into the summary; into the windows those that they
-// lack, see [TrialWriter.flush].
+// restore removes what the trial recorded of its pause, and makes its summary and
+// its windows again, from all operations.
 func (w *TrialWriter) restore() error {
 	r, id := w.run, w.trial.ID
 	if err := r.clearEnd(id); err != nil {
-		return err
-	}
-	var inWindows int64
-	err := r.conn.QueryRowContext(context.Background(), `SELECT ops FROM summaries WHERE trial = ?`, id).Scan(&inWindows)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	var ops []Op
@@ -92,33 +84,27 @@ func (w *TrialWriter) restore() error {
 		if err == nil {
 			ops, err = DecodeBlock(b, ops[:0])
 		}
+		if err == nil {
+			err = w.count(ops)
+		}
 		if err != nil {
 			return err
 		}
 		w.seq++
-		_ = w.summary.Ops(ops) // never fails
-		known := min(inWindows, int64(len(ops)))
-		inWindows -= known
-		if err := w.window(ops[known:]); err != nil {
-			return err
-		}
 	}
-	if inWindows != 0 {
-		return fmt.Errorf("%w: trial %d has %d operations less than its totals say", ErrCorrupt, id, inWindows)
-	}
-	if err := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM polls WHERE trial = ?`, id).Scan(&w.polled); err != nil {
-		return err
-	}
-	if err := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?`, id).Scan(&w.marked); err != nil {
+	row := r.conn.QueryRowContext(context.Background(), `SELECT (SELECT coalesce(max(seq) + 1, 0) FROM polls WHERE trial = ?1),
+		(SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?1)`, id)
+	if err := row.Scan(&w.polled, &w.marked); err != nil {
 		return err
 	}
 	return w.flush()
 }
 
-// clearEnd removes what a pause recorded, if there was one. The outcomes are
-// written anew with the next totals.
+// clearEnd removes what a pause recorded, if there was one, and the windows, which a
+// killed process may have left behind the operations. The outcomes are written anew
+// with the next totals.
 func (r *Run) clearEnd(trial int64) error {
-	for _, table := range [...]string{"results", "details", "histograms", "counts"} {
+	for _, table := range [...]string{"results", "details", "histograms", "counts", "windows"} {
 		if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, trial); err != nil {
 			return err
 		}
@@ -129,29 +115,19 @@ func (r *Run) clearEnd(trial int64) error {
 // Latest is the latest moment since its epoch that a trial recorded, of those up to
 // a moment. Samples, polls and marks are recorded in their order.
 func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, err error) {
-	for table, query := range map[string]string{
-		"ops":     `SELECT max(last_ns) FROM ops WHERE trial = ?1 AND last_ns <= ?2`,
-		"samples": `SELECT max(end_ns) FROM (SELECT end_ns FROM samples WHERE trial = ?1 AND end_ns <= ?2 ORDER BY id DESC LIMIT 1000)`,
-		"polls":   `SELECT max(end_ns) FROM (SELECT end_ns FROM polls WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 10)`,
-		"marks":   `SELECT max(end_ns) FROM (SELECT end_ns FROM marks WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 1000)`,
-		"jobs": `SELECT max(at) FROM (SELECT began_ns AS at FROM jobs WHERE trial = ?1
-			UNION ALL SELECT accepted_ns FROM jobs WHERE trial = ?1
-			UNION ALL SELECT durable_ns FROM jobs WHERE trial = ?1) WHERE at <= ?2`,
-	} {
-		there, err := hasTable(r.db, table)
-		if err != nil {
-			return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
-		}
-		if !there {
-			continue // an older schema
-		}
-		var at sql.NullInt64
-		if err := r.db.QueryRowContext(context.Background(), query, trial, int64(until)).Scan(&at); err != nil {
-			return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
-		}
-		last = max(last, time.Duration(at.Int64))
+	var at sql.NullInt64
+	err = r.db.QueryRow(`SELECT max(at) FROM (
+		SELECT max(last_ns) AS at FROM ops WHERE trial = ?1 AND last_ns <= ?2
+		UNION ALL SELECT * FROM (SELECT end_ns FROM samples WHERE trial = ?1 AND end_ns <= ?2 ORDER BY id DESC LIMIT 1000)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM polls WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 10)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM marks WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 1000)
+		UNION ALL SELECT began_ns FROM jobs WHERE trial = ?1
+		UNION ALL SELECT accepted_ns FROM jobs WHERE trial = ?1
+		UNION ALL SELECT durable_ns FROM jobs WHERE trial = ?1) WHERE at <= ?2`, trial, int64(until)).Scan(&at)
+	if err != nil {
+		return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
 	}
-	return last, nil
+	return max(time.Duration(at.Int64), 0), nil
 }
 
 // Pause ends a session of a trial that is to go on in another: the trial stays
@@ -163,7 +139,6 @@ func (w *TrialWriter) Pause(t Trial) error {
 }
 
 // ID names the run directory: random, made by [Create], the same for its life.
-// A run made before schema 3 has none before it is resumed.
 func (r *Reader) ID() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -77,11 +77,6 @@ func BenchmarkJobsInBatches(b *testing.B) {
 		b.Fatalf("%d of %d", n, b.N)
 	}
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N), "ns/read")
-	start = time.Now()
-	if _, err := r.JobCounts(w.ID()); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N), "ns/counted")
 }
 
 // BenchmarkJobsOneByOne is what a queue does: each change of a job is committed

@@ -181,7 +181,7 @@ func TestKill9LosesNoJob(t *testing.T) {
 	if want := journalOps().take(len(ops)); !slices.Equal(ops, want) {
 		t.Error("the operations are not those that were given")
 	}
-	_, _, n, want := windowsOf(t, ops)
+	n, want := windowsOf(t, ops)
 	if got := collect(t, run.Windows(w.ID())); !slices.Equal(got, want) || n != int64(len(ops)) {
 		t.Errorf("%d windows are not those of the %d operations", len(got), len(ops))
 	}

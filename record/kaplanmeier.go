@@ -9,22 +9,22 @@ import (
 // and n_i operations still watched just before time t_i, the share that took
 // longer than t is S(t) = Π_{t_i ≤ t} (1 − d_i/n_i). An operation cut off at
 // the very time of an event was still watched at it.
-func productLimit(events, cut *Histogram, q float64) float64 {
-	n := events.Count() + cut.Count()
+func productLimit(events, cut *histogram, q float64) float64 {
+	n := events.count() + cut.count()
 	if n == 0 || !(q >= 0 && q <= 1) {
 		return math.NaN()
 	}
-	if cut.Count() == 0 {
-		return events.Quantile(q)
+	if cut.count() == 0 {
+		return events.quantile(q)
 	}
-	next, stop := iter.Pull2(iter.Seq2[float64, int64](cut.Each))
+	next, stop := iter.Pull2(iter.Seq2[float64, int64](cut.each))
 	defer stop()
 	cutAt, cuts, more := next()
 
 	watched := float64(n)
 	longer := 1.0
 	result := math.Inf(1)
-	events.Each(func(t float64, d int64) bool {
+	events.each(func(t float64, d int64) bool {
 		for more && cutAt < t {
 			watched -= float64(cuts)
 			cutAt, cuts, more = next()

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"database/sql"
 	"fmt"
 	"iter"
 	"time"
@@ -41,15 +40,8 @@ func (w *TrialWriter) Marks(marks []Mark) error {
 		}
 	}
 	return w.locked(func() error {
-		if err := w.run.begin(); err != nil {
-			return err
-		}
-		for _, m := range marks {
-			err := w.run.exec(`INSERT INTO marks (trial, seq, node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				w.trial.ID, w.marked, m.Node, int64(m.Before), int64(m.Start), int64(m.End), m.Verified,
-				reported(m.Written), reported(m.Received), reported(m.Sent), reported(int64(m.Peers)), m.Complete, m.Trouble)
-			if err != nil {
+		for i := range marks {
+			if err := put(w.run, markTable, &marks[i], w.trial.ID, w.marked); err != nil {
 				return err
 			}
 			w.marked++
@@ -77,51 +69,15 @@ func (m *Mark) check() error {
 	return fmt.Errorf("impossible mark: %s: %+v", why, *m)
 }
 
-// reported is NULL for what a node does not report.
-func reported(v int64) sql.NullInt64 { return sql.NullInt64{Int64: v, Valid: v >= 0} }
-
-func orUntold(v sql.NullInt64) int64 {
-	if !v.Valid {
-		return -1
-	}
-	return v.Int64
-}
-
-// marksPage is how many marks are read at a time.
-const marksPage = 1000
+var markTable = newTable("marks", "seq", "trial, seq, ",
+	"node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble", "",
+	func(m *Mark) []any {
+		return []any{
+			&m.Node, &m.Before, &m.Start, &m.End, &m.Verified, optional[int64]{&m.Written, -1}, optional[int64]{&m.Received, -1},
+			optional[int64]{&m.Sent, -1}, optional[int]{&m.Peers, -1}, &m.Complete, &m.Trouble,
+		}
+	})
 
 // Marks reads a trial's marks in the order in which they were recorded, in
-// constant memory. A run made before schema 4 has none. After an error it ends.
-func (r *Reader) Marks(trial int64) iter.Seq2[Mark, error] {
-	return func(yield func(Mark, error) bool) {
-		there, err := hasTable(r.db, "marks")
-		after := int64(-1)
-		page := make([]Mark, 0, marksPage)
-		for there && err == nil {
-			page = page[:0]
-			err = r.each(`SELECT seq, node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble
-				FROM marks WHERE trial = ? AND seq > ? ORDER BY seq LIMIT ?`, []any{trial, after, marksPage}, func(rows *sql.Rows) error {
-				var m Mark
-				var written, received, sent, peers sql.NullInt64
-				err := rows.Scan(&after, &m.Node, &m.Before, &m.Start, &m.End, &m.Verified, &written, &received, &sent, &peers, &m.Complete, &m.Trouble)
-				m.Written, m.Received, m.Sent, m.Peers = orUntold(written), orUntold(received), orUntold(sent), int(orUntold(peers))
-				page = append(page, m)
-				return err
-			})
-			if err != nil {
-				break
-			}
-			for _, m := range page {
-				if !yield(m, nil) {
-					return
-				}
-			}
-			if len(page) < marksPage {
-				return
-			}
-		}
-		if err != nil {
-			yield(Mark{}, r.errorf(fmt.Sprintf("marks of trial %d", trial), err))
-		}
-	}
-}
+// constant memory. After an error it ends.
+func (r *Reader) Marks(trial int64) iter.Seq2[Mark, error] { return stream(r, markTable, trial, -1) }

@@ -1,9 +1,12 @@
 package record
 
 import (
-	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
+	"strconv"
 	"time"
 )
 
@@ -41,14 +44,10 @@ func (w *TrialWriter) Poll(p Poll) error {
 		if err := p.check(w.polled); err != nil {
 			return &refusal{err}
 		}
-		if err := w.run.begin(); err != nil {
-			return err
-		}
 		w.polled = p.Seq + 1
 		w.run.journal = true
-		return w.run.exec(`INSERT INTO polls (trial, seq, intended_ns, start_ns, end_ns, missed, calls, readings) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			w.trial.ID, p.Seq, int64(p.Intended), int64(p.Start), int64(p.End), p.Missed,
-			string(appendCalls(nil, p.Start, p.Calls)), string(appendReadings(nil, p.Readings)))
+		p.Calls = shifted(p.Calls, -p.Start)
+		return put(w.run, pollTable, &p, w.trial.ID)
 	})
 }
 
@@ -73,50 +72,87 @@ func (p *Poll) check(next int64) error {
 	return fmt.Errorf("impossible poll %d from %v to %v: %s", p.Seq, p.Start, p.End, why)
 }
 
-// pollsPage is how many polls are read at a time.
-const pollsPage = 200
+var pollTable = newTable("polls", "seq", "trial, ", "seq, intended_ns, start_ns, end_ns, missed, calls, readings", "",
+	func(p *Poll) []any {
+		return []any{&p.Seq, &p.Intended, &p.Start, &p.End, &p.Missed, jsonList[PollCall]{&p.Calls}, jsonList[Reading]{&p.Readings}}
+	})
 
-// Polls reads a trial's polls in their order, in constant memory. A run made
-// before schema 3 has none. After an error it ends.
+// Polls reads a trial's polls in their order, in constant memory. After
+// an error it ends.
 func (r *Reader) Polls(trial int64) iter.Seq2[Poll, error] { return r.PollsAfter(trial, -1) }
 
 // PollsAfter is Polls without those up to number seen: what came since.
 func (r *Reader) PollsAfter(trial, seen int64) iter.Seq2[Poll, error] {
 	return func(yield func(Poll, error) bool) {
-		there, err := hasTable(r.db, "polls")
-		names := make(map[string]string)
-		after := seen
-		for there && err == nil {
-			page := make([]Poll, 0, pollsPage)
-			err = r.each(`SELECT seq, intended_ns, start_ns, end_ns, missed, calls, readings
-				FROM polls WHERE trial = ? AND seq > ? ORDER BY seq LIMIT ?`, []any{trial, after, pollsPage}, func(rows *sql.Rows) error {
-				var p Poll
-				var calls, readings sql.RawBytes
-				err := rows.Scan(&p.Seq, &p.Intended, &p.Start, &p.End, &p.Missed, &calls, &readings)
-				if err == nil {
-					p.Calls, err = parseCalls(calls, p.Start, names)
-				}
-				if err == nil {
-					p.Readings, err = parseReadings(readings, names)
-				}
-				if err != nil {
-					return err
-				}
-				after = p.Seq
-				page = append(page, p)
-				return nil
-			})
-			for _, p := range page {
-				if !yield(p, nil) {
-					return
-				}
+		for p, err := range stream(r, pollTable, trial, seen) {
+			p.Calls = shifted(p.Calls, p.Start)
+			if !yield(p, err) {
+				return
 			}
-			if len(page) < pollsPage {
-				break
-			}
-		}
-		if err != nil {
-			yield(Poll{}, r.errorf(fmt.Sprintf("polls of trial %d", trial), err))
 		}
 	}
+}
+
+// shifted are calls with other times: in the table they are relative to the poll's
+// start.
+func shifted(calls []PollCall, by time.Duration) []PollCall {
+	all := make([]PollCall, len(calls))
+	for i, c := range calls {
+		c.Start += by
+		c.End += by
+		all[i] = c
+	}
+	return all
+}
+
+// MarshalJSON gives [name, start, duration, error] in nanoseconds; empty texts at
+// the end are left out.
+func (c PollCall) MarshalJSON() ([]byte, error) {
+	return shortArray(c.Name, c.Start, c.End-c.Start, c.Error)
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (c *PollCall) UnmarshalJSON(b []byte) error {
+	var took time.Duration
+	err := json.Unmarshal(b, &[]any{&c.Name, &c.Start, &took, &c.Error})
+	c.End = c.Start + took
+	return err
+}
+
+// MarshalJSON gives [name, value, exact, bad], with null for what is not a number;
+// empty texts at the end are left out.
+func (r Reading) MarshalJSON() ([]byte, error) {
+	var value any = json.Number(strconv.FormatFloat(r.Value, 'g', -1, 64))
+	switch {
+	case math.IsNaN(r.Value):
+		value = nil
+	case math.IsInf(r.Value, 1): // JSON has none; what does not fit is read as one
+		value = json.Number("9e999")
+	case math.IsInf(r.Value, -1):
+		value = json.Number("-9e999")
+	}
+	return shortArray(r.Name, value, r.Exact, r.Bad)
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (r *Reading) UnmarshalJSON(b []byte) error {
+	var value json.Number
+	if err := json.Unmarshal(b, &[]any{&r.Name, &value, &r.Exact, &r.Bad}); err != nil {
+		return err
+	}
+	if r.Value = math.NaN(); value == "" {
+		return nil
+	}
+	var err error
+	if r.Value, err = value.Float64(); errors.Is(err, strconv.ErrRange) {
+		err = nil
+	}
+	return err
+}
+
+func shortArray(values ...any) ([]byte, error) {
+	for len(values) > 0 && values[len(values)-1] == "" {
+		values = values[:len(values)-1]
+	}
+	return json.Marshal(values)
 }

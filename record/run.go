@@ -45,7 +45,6 @@ type Run struct {
 	closed  bool
 	writers map[int64]*TrialWriter
 	journal bool // jobs or polls were written that may not be on the disk
-	queue   jobQueue
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -107,8 +106,7 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 func Resume(dir string, plan []byte) (*Run, error) { return ResumeKeeping(dir, plan, nil) }
 
 // ResumeKeeping is [Resume], but a trial that was running, and for which keep is
-// true, loses nothing: [Run.Continue] goes on with it. A trial that a version
-// before schema 3 left running cannot be kept, and keep is not asked.
+// true, loses nothing: [Run.Continue] goes on with it.
 func ResumeKeeping(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 	stored, err := readPlan(dir)
 	if err != nil {
@@ -263,11 +261,9 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		if err := r.setID(); err != nil {
 			return err
 		}
-		for i, m := range metrics {
-			err := r.exec(`INSERT INTO metrics (key, place, name, unit, better, help) VALUES (?, ?, ?, ?, ?, ?)`,
-				m.Key, i, m.Name, m.Unit, string(m.Better), m.Help)
-			if err != nil {
-				return fmt.Errorf("metric %q: %w", m.Key, err)
+		for i := range metrics {
+			if err := put(r, metricTable, &metrics[i], i); err != nil {
+				return fmt.Errorf("metric %q: %w", metrics[i].Key, err)
 			}
 		}
 		return nil
@@ -290,25 +286,15 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 	if plan != nil && planHash(plan) != made {
 		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
 	}
-	again, err := r.interrupted(version, keep)
+	if version != schemaVersion {
+		return fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of plimsoll that began it",
+			r.dir, version, schemaVersion)
+	}
+	again, err := r.interrupted(keep)
 	if err != nil {
 		return err
 	}
 	err = r.durably(func() error {
-		if err := r.unprepared(detailsTable + journalTables + marksTable); err != nil {
-			return err
-		}
-		if version < starvedSince {
-			if err := r.unprepared(starvedColumn); err != nil {
-				return err
-			}
-		}
-		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
-			return err
-		}
-		if err := r.setID(); err != nil {
-			return err
-		}
 		for _, id := range again {
 			for _, table := range ofTrial {
 				if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, id); err != nil {
@@ -413,7 +399,7 @@ func (r *Run) flush() error {
 // Event records something that happened to the run. It is durable when Event
 // returns.
 func (r *Run) Event(e Event) error {
-	return r.locked(func() error { return r.insertEvent(e) })
+	return r.locked(func() error { return put(r, eventTable, &e) })
 }
 
 // Meta sets a value in the run's metadata. It is durable when Meta returns.
@@ -576,9 +562,4 @@ func (r *Run) prepare(query string) (*sql.Stmt, error) {
 
 func (r *Run) setMeta(key, value string) error {
 	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
-}
-
-func (r *Run) insertEvent(e Event) error {
-	return r.exec(`INSERT INTO events (trial, at_ns, kind, what, detail, took_ns) VALUES (?, ?, ?, ?, ?, ?)`,
-		e.Trial, e.At.UnixNano(), e.Kind, e.What, e.Detail, int64(e.Took))
 }

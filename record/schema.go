@@ -1,17 +1,14 @@
 package record
 
 // schemaVersion is kept in meta under keySchema. A reader refuses a newer one
-// and reads older ones from oldestSchema on; a resumed run is brought up to it.
+// and reads older ones from oldestSchema on; only a run of this one is resumed.
 //
-//	1  the first
-//	2  details
-//	3  jobs, polls, the run's ID; a running trial can go on
-//	4  marks
+//	4  details, jobs, polls, marks
 //	5  the outcome starved, operations of the kind warm-up
+//	6  windows without histograms
 const (
-	schemaVersion = 5
-	oldestSchema  = 1
-	goesOnSince   = 3 // what an older one left of a running trial cannot be continued
+	schemaVersion = 6
+	oldestSchema  = 4
 	starvedSince  = 5
 )
 
@@ -24,7 +21,8 @@ const (
 )
 
 // schema is documented column by column in docs/run-db.md; a test holds the
-// two together.
+// two together. A poll is one row: 25 days of them must be read back in seconds; the
+// views show to SQL what is in it.
 const schema = `
 CREATE TABLE meta (
 	key   TEXT PRIMARY KEY,
@@ -68,7 +66,75 @@ CREATE TABLE counts (
 	PRIMARY KEY (trial, kind, name)
 ) WITHOUT ROWID;
 
-` + detailsTable + journalTables + marksTable + `
+CREATE TABLE details (
+	trial INTEGER NOT NULL REFERENCES trials(id),
+	kind  TEXT NOT NULL,
+	name  TEXT NOT NULL,
+	place INTEGER NOT NULL,
+	value REAL,
+	PRIMARY KEY (trial, kind, name)
+) WITHOUT ROWID;
+
+CREATE TABLE jobs (
+	trial       INTEGER NOT NULL REFERENCES trials(id),
+	object      INTEGER NOT NULL,
+	state       TEXT NOT NULL,
+	attempts    INTEGER NOT NULL,
+	name        TEXT NOT NULL,
+	ref         TEXT NOT NULL,
+	size        INTEGER NOT NULL,
+	sha256      BLOB,
+	began_ns    INTEGER NOT NULL,
+	accepted_ns INTEGER,
+	durable_ns  INTEGER,
+	adopted     INTEGER NOT NULL,
+	error       TEXT NOT NULL,
+	PRIMARY KEY (trial, object)
+) WITHOUT ROWID;
+
+CREATE TABLE polls (
+	id          INTEGER PRIMARY KEY,
+	trial       INTEGER NOT NULL REFERENCES trials(id),
+	seq         INTEGER NOT NULL,
+	intended_ns INTEGER NOT NULL,
+	start_ns    INTEGER NOT NULL,
+	end_ns      INTEGER NOT NULL,
+	missed      INTEGER NOT NULL,
+	calls       TEXT NOT NULL,
+	readings    TEXT NOT NULL,
+	UNIQUE (trial, seq)
+);
+
+CREATE VIEW calls AS
+SELECT trial, seq, c.key AS place, json_extract(c.value, '$[0]') AS name,
+	start_ns + json_extract(c.value, '$[1]') AS start_ns,
+	start_ns + json_extract(c.value, '$[1]') + json_extract(c.value, '$[2]') AS end_ns,
+	coalesce(json_extract(c.value, '$[3]'), '') AS error
+FROM polls, json_each(polls.calls) AS c;
+
+CREATE VIEW readings AS
+SELECT trial, seq, r.key AS place, start_ns, end_ns, json_extract(r.value, '$[0]') AS name, json_extract(r.value, '$[1]') AS value,
+	coalesce(json_extract(r.value, '$[2]'), '') AS exact,
+	coalesce(json_extract(r.value, '$[3]'), '') AS bad
+FROM polls, json_each(polls.readings) AS r;
+
+CREATE TABLE marks (
+	trial     INTEGER NOT NULL REFERENCES trials(id),
+	seq       INTEGER NOT NULL,
+	node      INTEGER NOT NULL,
+	before_ns INTEGER NOT NULL,
+	start_ns  INTEGER NOT NULL,
+	end_ns    INTEGER NOT NULL,
+	verified  INTEGER NOT NULL,
+	written   INTEGER,
+	received  INTEGER,
+	sent      INTEGER,
+	peers     INTEGER,
+	complete  INTEGER NOT NULL,
+	trouble   TEXT NOT NULL,
+	PRIMARY KEY (trial, seq)
+) WITHOUT ROWID;
+
 CREATE TABLE summaries (
 	trial    INTEGER PRIMARY KEY REFERENCES trials(id),
 	ops      INTEGER NOT NULL,
@@ -100,23 +166,19 @@ CREATE TABLE ops (
 );
 
 CREATE TABLE windows (
-	trial             INTEGER NOT NULL REFERENCES trials(id),
-	second            INTEGER NOT NULL,
-	ok                INTEGER NOT NULL,
-	refused           INTEGER NOT NULL,
-	error             INTEGER NOT NULL,
-	truncated         INTEGER NOT NULL,
-	wrong_bytes       INTEGER NOT NULL,
-	stalled           INTEGER NOT NULL,
-	deadline          INTEGER NOT NULL,
-	in_flight         INTEGER NOT NULL,
-	cancelled         INTEGER NOT NULL,
-	bytes             INTEGER NOT NULL,
-	ttfb_overflow     INTEGER NOT NULL,
-	ttfb_hdr          TEXT,
-	duration_overflow INTEGER NOT NULL,
-	duration_hdr      TEXT,
-	starved           INTEGER NOT NULL DEFAULT 0,
+	trial       INTEGER NOT NULL REFERENCES trials(id),
+	second      INTEGER NOT NULL,
+	ok          INTEGER NOT NULL,
+	refused     INTEGER NOT NULL,
+	error       INTEGER NOT NULL,
+	truncated   INTEGER NOT NULL,
+	wrong_bytes INTEGER NOT NULL,
+	stalled     INTEGER NOT NULL,
+	deadline    INTEGER NOT NULL,
+	in_flight   INTEGER NOT NULL,
+	cancelled   INTEGER NOT NULL,
+	starved     INTEGER NOT NULL,
+	bytes       INTEGER NOT NULL,
 	PRIMARY KEY (trial, second)
 ) WITHOUT ROWID;
 
@@ -170,90 +232,6 @@ CREATE TABLE events (
 	detail  TEXT NOT NULL,
 	took_ns INTEGER NOT NULL
 );
-`
-
-// starvedColumn came with version 5.
-const starvedColumn = `ALTER TABLE windows ADD COLUMN starved INTEGER NOT NULL DEFAULT 0`
-
-// detailsTable came with version 2.
-const detailsTable = `
-CREATE TABLE IF NOT EXISTS details (
-	trial INTEGER NOT NULL REFERENCES trials(id),
-	kind  TEXT NOT NULL,
-	name  TEXT NOT NULL,
-	place INTEGER NOT NULL,
-	value REAL,
-	PRIMARY KEY (trial, kind, name)
-) WITHOUT ROWID;
-`
-
-// journalTables came with version 3: what a trial remembers that goes on after
-// its end. A poll is one row: 25 days of them must be read back in seconds. The
-// views show to SQL what is in it.
-const journalTables = `
-CREATE TABLE IF NOT EXISTS jobs (
-	trial       INTEGER NOT NULL REFERENCES trials(id),
-	object      INTEGER NOT NULL,
-	state       TEXT NOT NULL,
-	attempts    INTEGER NOT NULL,
-	name        TEXT NOT NULL,
-	ref         TEXT NOT NULL,
-	size        INTEGER NOT NULL,
-	sha256      BLOB,
-	began_ns    INTEGER NOT NULL,
-	accepted_ns INTEGER,
-	durable_ns  INTEGER,
-	adopted     INTEGER NOT NULL,
-	error       TEXT NOT NULL,
-	PRIMARY KEY (trial, object)
-) WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS polls (
-	id          INTEGER PRIMARY KEY,
-	trial       INTEGER NOT NULL REFERENCES trials(id),
-	seq         INTEGER NOT NULL,
-	intended_ns INTEGER NOT NULL,
-	start_ns    INTEGER NOT NULL,
-	end_ns      INTEGER NOT NULL,
-	missed      INTEGER NOT NULL,
-	calls       TEXT NOT NULL,
-	readings    TEXT NOT NULL,
-	UNIQUE (trial, seq)
-);
-
-CREATE VIEW IF NOT EXISTS calls AS
-SELECT trial, seq, c.key AS place, json_extract(c.value, '$[0]') AS name,
-	start_ns + json_extract(c.value, '$[1]') AS start_ns,
-	start_ns + json_extract(c.value, '$[1]') + json_extract(c.value, '$[2]') AS end_ns,
-	coalesce(json_extract(c.value, '$[3]'), '') AS error
-FROM polls, json_each(polls.calls) AS c;
-
-CREATE VIEW IF NOT EXISTS readings AS
-SELECT trial, seq, r.key AS place, start_ns, end_ns, json_extract(r.value, '$[0]') AS name, json_extract(r.value, '$[1]') AS value,
-	coalesce(json_extract(r.value, '$[2]'), '') AS exact,
-	coalesce(json_extract(r.value, '$[3]'), '') AS bad
-FROM polls, json_each(polls.readings) AS r;
-`
-
-// marksTable came with version 4. Its rows lie in the order of their key, which is
-// that of recording.
-const marksTable = `
-CREATE TABLE IF NOT EXISTS marks (
-	trial     INTEGER NOT NULL REFERENCES trials(id),
-	seq       INTEGER NOT NULL,
-	node      INTEGER NOT NULL,
-	before_ns INTEGER NOT NULL,
-	start_ns  INTEGER NOT NULL,
-	end_ns    INTEGER NOT NULL,
-	verified  INTEGER NOT NULL,
-	written   INTEGER,
-	received  INTEGER,
-	sent      INTEGER,
-	peers     INTEGER,
-	complete  INTEGER NOT NULL,
-	trouble   TEXT NOT NULL,
-	PRIMARY KEY (trial, seq)
-) WITHOUT ROWID;
 `
 
 // ofTrial are the tables that hold what one trial recorded, beside trials.

@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"maps"
-	"math"
 	"sync"
 )
 
@@ -185,20 +184,16 @@ func (s *Summary) Count(m Measure) int64 {
 func (s *Summary) Censored(m Measure) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.censored[m] == nil {
-		return 0
-	}
 	return s.censored[m].count()
 }
 
-// Quantile is the measure's quantile q in seconds over the operations it was
-// taken of, see [Histogram.Quantile]; censored operations are left out.
+// Quantile is the measure's quantile q in seconds over the operations it was taken
+// of: the smallest value that at least the share q of them do not exceed. NaN when
+// there are none, +Inf when it is above an hour. Censored operations are left out.
 func (s *Summary) Quantile(m Measure, q float64) float64 {
-	h, err := s.Histogram(m)
-	if err != nil {
-		return math.NaN()
-	}
-	return h.Quantile(q)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hist[m].quantile(q)
 }
 
 // KaplanMeier is the measure's quantile q in seconds with censored operations
@@ -208,34 +203,8 @@ func (s *Summary) Quantile(m Measure, q float64) float64 {
 // do not reach that far: more than 1−q may have taken longer than was watched.
 func (s *Summary) KaplanMeier(m Measure, q float64) float64 {
 	s.mu.Lock()
-	events, err := s.hist[m].pack()
-	var cut *Histogram
-	if err == nil && s.censored[m] != nil {
-		cut, err = s.censored[m].pack()
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return math.NaN()
-	}
-	return productLimit(events, cut, q)
-}
-
-// Histogram is a copy of the measure's histogram.
-func (s *Summary) Histogram(m Measure) (*Histogram, error) {
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hist[m].pack()
-}
-
-// CensoredHistogram is a copy of the histogram of the times for which
-// operations were watched that were cut off before the measure could be taken.
-func (s *Summary) CensoredHistogram(m Measure) (*Histogram, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.censored[m] == nil {
-		return &Histogram{p: newPacked()}, nil
-	}
-	return s.censored[m].pack()
+	return productLimit(s.hist[m], s.censored[m], q)
 }
 
 // Merge adds what o holds. The result is as if s had seen both.

@@ -51,27 +51,22 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 }
 
 func TestHistogramPrecisionAndRange(t *testing.T) {
-	for ns := int64(1); ns <= int64(MaxTracked); ns = ns*5/4 + 1 {
+	for ns := int64(1); ns <= int64(maxTracked); ns = ns*5/4 + 1 {
 		h := newHistogram()
 		h.record(ns)
-		p, err := h.pack()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := p.Quantile(0.5) * 1e9
+		got := h.quantile(0.5) * 1e9
 		if math.Abs(got-float64(ns)) > float64(ns)/1000+1e-3 {
 			t.Fatalf("%d ns came back as %v", ns, got)
 		}
 	}
 	h := newHistogram()
 	h.record(-5)
-	h.record(int64(MaxTracked))
-	h.record(int64(MaxTracked) + 1)
-	p, _ := h.pack()
-	if p.Count() != 3 || p.Overflow() != 1 || p.Quantile(0) != 0 || !math.IsInf(p.Quantile(1), 1) {
-		t.Errorf("count %d, overflow %d, quantiles %v to %v", p.Count(), p.Overflow(), p.Quantile(0), p.Quantile(1))
+	h.record(int64(maxTracked))
+	h.record(int64(maxTracked) + 1)
+	if h.count() != 3 || h.over != 1 || h.quantile(0) != 0 || !math.IsInf(h.quantile(1), 1) {
+		t.Errorf("count %d, overflow %d, quantiles %v to %v", h.count(), h.over, h.quantile(0), h.quantile(1))
 	}
-	if got := p.Quantile(0.6); math.Abs(got-3600) > 3.6 {
+	if got := h.quantile(0.6); math.Abs(got-3600) > 3.6 {
 		t.Errorf("the largest value tracked came back as %v s", got)
 	}
 }

@@ -210,3 +210,32 @@ type Event struct {
 	Detail string        `json:"detail,omitempty"`
 	Took   time.Duration `json:"took,omitempty"`
 }
+
+var (
+	metricTable = newTable("metrics", "place", "place, ", "key, name, unit, better, help", "", func(m *Metric) []any {
+		return []any{&m.Key, &m.Name, &m.Unit, &m.Better, &m.Help}
+	})
+	sampleTable = newTable("samples", "id", "trial, ",
+		"start_ns, end_ns, process, role, pid, cpu, rss, pss, read_bytes, write_bytes, fds, net_rx, net_tx, threads", "",
+		func(s *Sample) []any {
+			return append([]any{&s.Start, &s.End, &s.Process, &s.Role, &s.PID},
+				numbers(&s.CPU, &s.RSS, &s.PSS, &s.ReadBytes, &s.WriteBytes, &s.FDs, &s.NetRx, &s.NetTx, &s.Threads)...)
+		})
+	linkTable = newTable("links", "id", "",
+		"trial, from_host, to_host, emulator, congestion, ok, why, "+
+			"want_rtt, rtt, rtt_p99, want_rate, rate, want_loss, loss, lateness, tolerance", "",
+		func(l *LinkCheck) []any {
+			return append([]any{&l.Trial, &l.From, &l.To, &l.Emulator, &l.Congestion, &l.OK, &l.Why},
+				numbers(&l.WantRTT, &l.RTT, &l.RTTP99, &l.WantRate, &l.Rate, &l.WantLoss, &l.Loss, &l.Lateness, &l.Tolerance)...)
+		})
+	eventTable = newTable("events", "id", "", "trial, at_ns, kind, what, detail, took_ns", "", func(e *Event) []any {
+		return []any{&e.Trial, moment{&e.At}, &e.Kind, &e.What, &e.Detail, &e.Took}
+	})
+	trialTable = newTable("trials", "id", "", // only read: a trial is begun and ended by statements of its own
+		"id, cell, block, warmup, state, epoch_ns, coalesce(seconds, 0), invalid, notes, error", "", func(t *Trial) []any {
+			return []any{
+				&t.ID, &t.Cell, &t.Block, &t.Warmup, &t.State, moment{&t.Epoch}, &t.Seconds,
+				jsonList[string]{&t.Invalid}, jsonList[string]{&t.Notes}, &t.Error,
+			}
+		})
+)

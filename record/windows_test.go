@@ -20,9 +20,9 @@ func TestWindowsAreExact(t *testing.T) {
 			}
 		}
 	}
-	r, trial, total, inOrder := windowsOf(t, ops)
+	total, inOrder := windowsOf(t, ops)
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
-	other, otherTrial, shuffled, disorder := windowsOf(t, ops)
+	shuffled, disorder := windowsOf(t, ops)
 	if total != shuffled || len(inOrder) != len(disorder) {
 		t.Fatalf("%d and %d windows", len(inOrder), len(disorder))
 	}
@@ -43,30 +43,15 @@ func TestWindowsAreExact(t *testing.T) {
 		if d != w {
 			t.Errorf("second %d depends on the order: %+v, %+v", w.Second, w, d)
 		}
-		for _, m := range []Measure{TTFB, Duration} {
-			h, dh := windowHistogram(t, r, trial, w.Second, m), windowHistogram(t, other, otherTrial, w.Second, m)
-			if h.Count() != dh.Count() || h.Count() > w.Ops() || h != nil && h.Quantile(0.5) != dh.Quantile(0.5) {
-				t.Errorf("second %d, %v: depends on the order", w.Second, m)
-			}
-		}
 	}
 	if got != bytes {
 		t.Errorf("%d bytes, want %d", got, bytes)
 	}
 }
 
-func windowHistogram(t *testing.T, r *Run, trial, second int64, m Measure) *Histogram {
+func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
 	t.Helper()
-	h, err := r.WindowHistogram(trial, second, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-func windowsOf(t *testing.T, ops []Op) (r *Run, trial, n int64, all []Window) {
-	t.Helper()
-	r = create(t)
+	r := create(t)
 	w, err := r.Begin("c", 1, false, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -89,11 +74,11 @@ func windowsOf(t *testing.T, ops []Op) (r *Run, trial, n int64, all []Window) {
 	for _, w := range all {
 		n += w.Ops()
 	}
-	return r, w.ID(), n, all
+	return n, all
 }
 
 func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
-	r, trial, _, all := windowsOf(t, []Op{{Outcome: OK, Bytes: 1000, Length: 1000, Start: 1e8, Intended: 1e8, FirstByte: 5e8, LastByte: 25e8}})
+	_, all := windowsOf(t, []Op{{Outcome: OK, Bytes: 1000, Length: 1000, Start: 1e8, Intended: 1e8, FirstByte: 5e8, LastByte: 25e8}})
 	var got []int64
 	for _, w := range all {
 		got = append(got, w.Bytes)
@@ -101,7 +86,7 @@ func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
 	if len(got) != 3 || got[0] != 250 || got[1] != 500 || got[2] != 250 {
 		t.Errorf("bytes per second %v, want 250 500 250", got)
 	}
-	if all[0].Ops() != 0 || all[2].Ops() != 1 || windowHistogram(t, r, trial, 0, TTFB) != nil || windowHistogram(t, r, trial, 2, Duration).Count() != 1 {
+	if all[0].Ops() != 0 || all[2].Ops() != 1 {
 		t.Errorf("the operation does not count where it ended: %+v", all)
 	}
 }
@@ -109,11 +94,11 @@ func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
 // More seconds than are read at a time, some of them empty.
 func TestWindowsOfALongTrial(t *testing.T) {
 	var ops []Op
-	for i := range int64(2*windowsPage + 1) {
+	for i := range int64(2*windowTable.page + 1) {
 		at := 3 * i * 1e9
 		ops = append(ops, Op{Start: at, Intended: at, FirstByte: at + 1, LastByte: at + 2, Bytes: i, Length: i})
 	}
-	_, _, _, all := windowsOf(t, ops)
+	_, all := windowsOf(t, ops)
 	if len(all) != len(ops) {
 		t.Fatalf("%d windows, want %d", len(all), len(ops))
 	}

@@ -2,9 +2,9 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -19,7 +19,6 @@ type TrialWriter struct {
 	block   []byte
 	seq     int64
 	written int64 // operations in the totals last written
-	spilled bool  // windows hold operations that the totals do not, see flush
 	polled  int64 // number of the next poll, at least
 	marked  int64 // number of the next mark
 	ended   bool
@@ -78,7 +77,7 @@ func (w *TrialWriter) Ops(ops []Op) error {
 			}
 			w.pending = append(w.pending[:0], w.pending[BlockSize:]...)
 		}
-		return w.settle()
+		return nil
 	})
 }
 
@@ -104,10 +103,7 @@ func (w *TrialWriter) Block(b []byte) error {
 		if len(ops) == 0 {
 			return nil
 		}
-		if err := w.insertBlock(b, ops); err != nil {
-			return err
-		}
-		return w.settle()
+		return w.insertBlock(b, ops)
 	})
 }
 
@@ -153,32 +149,24 @@ func (w *TrialWriter) count(ops []Op) error {
 func (w *TrialWriter) window(ops []Op) error {
 	for i := range ops {
 		w.windows.add(&ops[i])
-		if w.windows.full() {
+		if len(w.windows.open) > maxOpenWindows {
 			if err := w.flushWindows(); err != nil {
 				return err
 			}
-			w.spilled = true
 		}
 	}
 	return nil
 }
 
-// settle follows on a windower that overflowed, see flush.
-func (w *TrialWriter) settle() error {
-	if !w.spilled {
-		return nil
-	}
-	return w.flush()
-}
-
+// flushWindows adds what the windower holds to the table.
 func (w *TrialWriter) flushWindows() error {
-	if len(w.windows.open) == 0 {
-		return nil
+	for _, second := range slices.Sorted(maps.Keys(w.windows.open)) {
+		if err := put(w.run, windowTable, w.windows.open[second], w.trial.ID); err != nil {
+			return err
+		}
 	}
-	if err := w.run.begin(); err != nil {
-		return err
-	}
-	return w.run.flushWindows(w.trial.ID, &w.windows)
+	w.windows = windower{}
+	return nil
 }
 
 func (w *TrialWriter) flushOps() error {
@@ -195,11 +183,6 @@ func (w *TrialWriter) flushOps() error {
 
 // flush puts everything into the open transaction, with the totals so far: what
 // a reader needs to follow the trial without reading it all again.
-//
-// The totals also say what the windows hold. Transactions are committed at other
-// moments too, but windows are written only together with the totals and with
-// all blocks before them: in every committed state the windows are those of the
-// first summaries.ops operations, and [Run.Continue] has to add only the rest.
 func (w *TrialWriter) flush() error {
 	if err := w.flushOps(); err != nil {
 		return err
@@ -207,7 +190,6 @@ func (w *TrialWriter) flush() error {
 	if err := w.flushWindows(); err != nil {
 		return err
 	}
-	w.spilled = false
 	c := w.summary.Counts()
 	if c.Ops == w.written {
 		return nil
@@ -222,35 +204,31 @@ func (w *TrialWriter) flush() error {
 	return w.writeTotals(c)
 }
 
+// storedBlock is a row of operations.
+type storedBlock struct {
+	Seq, N, First, Last int64
+	Data                []byte
+}
+
+var blockTable = newTable("ops", "seq", "trial, ", "seq, n, first_ns, last_ns, data", "", func(b *storedBlock) []any {
+	return []any{&b.Seq, &b.N, &b.First, &b.Last, &b.Data}
+}).paged(16)
+
 func (w *TrialWriter) insertBlock(b []byte, ops []Op) error {
-	if err := w.run.begin(); err != nil {
-		return err
-	}
-	first, last := ops[0].Start, ops[0].LastByte
+	row := storedBlock{Seq: w.seq, N: int64(len(ops)), First: ops[0].Start, Last: ops[0].LastByte, Data: b}
 	for i := range ops {
-		first = min(first, ops[i].Start)
-		last = max(last, ops[i].LastByte)
+		row.First = min(row.First, ops[i].Start)
+		row.Last = max(row.Last, ops[i].LastByte)
 	}
-	err := w.run.exec(`INSERT INTO ops (trial, seq, n, first_ns, last_ns, data) VALUES (?, ?, ?, ?, ?, ?)`,
-		w.trial.ID, w.seq, len(ops), first, last, b)
 	w.seq++
-	return err
+	return put(w.run, blockTable, &row, w.trial.ID)
 }
 
 // Samples records observations of processes.
 func (w *TrialWriter) Samples(samples []Sample) error {
 	return w.locked(func() error {
-		if err := w.run.begin(); err != nil {
-			return err
-		}
-		for _, s := range samples {
-			// SQLite stores NaN as NULL: unknown.
-			err := w.run.exec(`INSERT INTO samples (trial, start_ns, end_ns, process, role, pid,
-					cpu, rss, pss, read_bytes, write_bytes, fds, net_rx, net_tx, threads)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				w.trial.ID, int64(s.Start), int64(s.End), s.Process, s.Role, s.PID,
-				s.CPU, s.RSS, s.PSS, s.ReadBytes, s.WriteBytes, s.FDs, s.NetRx, s.NetTx, s.Threads)
-			if err != nil {
+		for i := range samples {
+			if err := put(w.run, sampleTable, &samples[i], w.trial.ID); err != nil {
 				return err
 			}
 		}
@@ -260,28 +238,15 @@ func (w *TrialWriter) Samples(samples []Sample) error {
 
 // Link records what was measured through a link. Its Trial is set to this one.
 func (w *TrialWriter) Link(l LinkCheck) error {
-	return w.locked(func() error {
-		if err := w.run.begin(); err != nil {
-			return err
-		}
-		return w.run.exec(`INSERT INTO links (trial, from_host, to_host, emulator, congestion,
-				want_rtt, rtt, rtt_p99, want_rate, rate, want_loss, loss, lateness, tolerance, ok, why)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			w.trial.ID, l.From, l.To, l.Emulator, l.Congestion,
-			l.WantRTT, l.RTT, l.RTTP99, l.WantRate, l.Rate, l.WantLoss, l.Loss, l.Lateness, l.Tolerance, l.OK, l.Why)
-	})
+	l.Trial = w.trial.ID
+	return w.locked(func() error { return put(w.run, linkTable, &l) })
 }
 
 // Event records something that happened during the trial. Its Trial is set to
 // this one.
 func (w *TrialWriter) Event(e Event) error {
 	e.Trial = w.trial.ID
-	return w.locked(func() error {
-		if err := w.run.begin(); err != nil {
-			return err
-		}
-		return w.run.insertEvent(e)
-	})
+	return w.locked(func() error { return put(w.run, eventTable, &e) })
 }
 
 // End completes the trial with its metrics and judgement; everything recorded
@@ -315,14 +280,6 @@ func (w *TrialWriter) end(t Trial) error {
 			return w.errorf("end: %w", err)
 		}
 	}
-	invalid, err := json.Marshal(append([]string{}, t.Invalid...))
-	if err != nil {
-		return w.errorf("end: %w", err)
-	}
-	notes, err := json.Marshal(append([]string{}, t.Notes...))
-	if err != nil {
-		return w.errorf("end: %w", err)
-	}
 	return w.locked(func() error {
 		if err := w.flush(); err != nil {
 			return err
@@ -330,7 +287,7 @@ func (w *TrialWriter) end(t Trial) error {
 		id := w.trial.ID
 		err := w.run.durably(func() error {
 			err := w.run.exec(`UPDATE trials SET state = ?, seconds = ?, invalid = ?, notes = ?, error = ? WHERE id = ?`,
-				string(t.State), t.Seconds, string(invalid), string(notes), t.Error, id)
+				t.State, t.Seconds, jsonList[string]{&t.Invalid}, jsonList[string]{&t.Notes}, t.Error, id)
 			if err != nil {
 				return err
 			}
@@ -381,34 +338,22 @@ func (w *TrialWriter) writeTotals(c Counts) error {
 
 func (w *TrialWriter) insertHistograms() error {
 	for m := range numMeasures {
-		h, err := w.summary.Histogram(m)
-		if err != nil {
-			return err
-		}
-		if err := w.insertHistogram(m, false, h); err != nil {
-			return err
-		}
-		h, err = w.summary.CensoredHistogram(m)
-		if err != nil {
-			return err
-		}
-		if err := w.insertHistogram(m, true, h); err != nil {
-			return err
+		for censored, h := range map[bool]*histogram{false: w.summary.hist[m], true: w.summary.censored[m]} {
+			if h.count() == 0 {
+				continue
+			}
+			hdr, err := h.h.EncodeV2()
+			if err != nil {
+				return err
+			}
+			err = w.run.exec(`INSERT INTO histograms (trial, measure, censored, overflow, hdr) VALUES (?, ?, ?, ?, ?)`,
+				w.trial.ID, m.String(), censored, h.over, string(hdr))
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-func (w *TrialWriter) insertHistogram(m Measure, censored bool, h *Histogram) error {
-	if h.Count() == 0 {
-		return nil
-	}
-	var s storedHistogram
-	if err := s.encode(h); err != nil {
-		return err
-	}
-	return w.run.exec(`INSERT INTO histograms (trial, measure, censored, overflow, hdr) VALUES (?, ?, ?, ?, ?)`,
-		w.trial.ID, m.String(), censored, s.over, s.hdr.String)
 }
 
 // refusal is an error about what the caller gave. Nothing of it was kept, so

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -58,18 +59,6 @@ func (b *CreatedObjects) Removed(ref system.Ref) {
 	delete(b.refs, ref)
 }
 
-// newestFirst: what is in a directory goes before the directory.
-func (b *CreatedObjects) newestFirst() []system.Ref {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	refs := make([]system.Ref, 0, len(b.refs))
-	for ref := range b.refs {
-		refs = append(refs, ref)
-	}
-	slices.SortFunc(refs, func(x, y system.Ref) int { return b.refs[y] - b.refs[x] })
-	return refs
-}
-
 // The removal of one object is given up after RemoveOneTimeout, that of all the
 // others after so many hangs: the server is not there any more.
 const (
@@ -117,35 +106,33 @@ func (r *Removal) Err() error {
 	return fmt.Errorf("%d of %d objects of ours stay: %w", r.stay, r.stay+r.gone, r.why)
 }
 
-// RemoveAll deletes what is left, until ctx ends. Its error says how much stays
-// there, and why.
+// RemoveAll deletes what is left, until ctx ends, the newest first: what is in a directory
+// goes before the directory. Its error says how much stays there, and why.
 func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error {
 	if b == nil {
 		return nil
 	}
-	err := b.clearKnown(ctx, node)
-	if b.lost > 0 {
-		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not known", b.lost))
-	}
-	return err
-}
-
-func (b *CreatedObjects) clearKnown(ctx context.Context, node system.Node) error {
-	refs := b.newestFirst()
-	if len(refs) == 0 {
-		return nil
-	}
-	d, ok := node.(system.Deleter)
-	if !ok {
-		return fmt.Errorf("%d objects of ours stay: it cannot remove objects", len(refs))
-	}
+	b.mu.Lock()
+	lost := b.lost
+	refs := slices.SortedFunc(maps.Keys(b.refs), func(x, y system.Ref) int { return b.refs[y] - b.refs[x] })
+	b.mu.Unlock()
 	var left Removal
+	d, ok := node.(system.Deleter)
 	for _, ref := range refs {
-		if left.Try(ctx, func(ctx context.Context) error { return d.Delete(ctx, ref) }) {
+		if left.Try(ctx, func(ctx context.Context) error {
+			if !ok {
+				return errors.New("it cannot remove objects")
+			}
+			return d.Delete(ctx, ref)
+		}) {
 			b.Removed(ref)
 		}
 	}
-	return left.Err()
+	err := left.Err()
+	if lost > 0 {
+		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not known", lost))
+	}
+	return err
 }
 
 // RemoveTimeout bounds the removal of one trial's objects.

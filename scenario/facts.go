@@ -118,21 +118,24 @@ func Stream[T any](all iter.Seq[T]) iter.Seq[T] {
 	return all
 }
 
-// loadFields and usageFields are what is stored of Load and Usage under the kinds
-// [record.DetailLoad] and [record.DetailUsage], and nodeFields what is of each node.
-func loadFields(l *Load) map[string]*float64 {
-	return map[string]*float64{
-		"seconds": &l.Seconds, "warmed": &l.Warmed, "cpu": &l.CPU, "rss_peak": &l.RSSPeak,
+// fields are what is stored of Load and Usage, by kind and name, and nodeFields what is of
+// each node.
+func fields(l *Load, u *Usage) map[[2]string]*float64 {
+	all := map[[2]string]*float64{}
+	for name, at := range map[string]*float64{
+		loadSeconds: &l.Seconds, "warmed": &l.Warmed, "cpu": &l.CPU, "rss_peak": &l.RSSPeak,
 		"offered_rate": &l.OfferedRate, "achieved_rate": &l.AchievedRate, "lag_p99": &l.LagP99,
+	} {
+		all[[2]string{record.DetailLoad, name}] = at
 	}
-}
-
-func usageFields(u *Usage) map[string]*float64 {
-	return map[string]*float64{
+	for name, at := range map[string]*float64{
 		"system_cpu": &u.SystemCPU, "system_rss_peak": &u.SystemRSSPeak, "others_busy": &u.OthersBusy, "harness_cpu": &u.HarnessCPU,
 		"box_cpu": &u.BoxCPU, "emulator_cpu": &u.EmulatorCPU, "emulator_thread": &u.EmulatorThread,
 		"busiest_cpu": &u.BusiestCPU, "io_pressure": &u.IOPressure,
+	} {
+		all[[2]string{record.DetailUsage, name}] = at
 	}
+	return all
 }
 
 func nodeFields(n *NodeUsage) map[string]*float64 {
@@ -171,21 +174,17 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 			all = append(all, record.Detail{Kind: kind, Name: names[i], Value: v})
 		}
 	}
-	add := func(kind, name string, v float64) { all = append(all, record.Detail{Kind: kind, Name: name, Value: v}) }
-	for _, name := range slices.Sorted(maps.Keys(loadFields(&load))) {
-		if v := *loadFields(&load)[name]; v != 0 && !math.IsNaN(v) || name == loadSeconds {
-			add(record.DetailLoad, name, v)
-		}
-	}
 	if tls {
-		add(record.DetailLoad, LoadTLS, 1)
+		all = append(all, Fact(LoadTLS, 1))
 	}
 	if n := len(load.Links); n > 0 {
-		add(record.DetailLoad, loadLinks, float64(n))
+		all = append(all, Fact(loadLinks, float64(n)))
 	}
-	for _, name := range slices.Sorted(maps.Keys(usageFields(&usage))) {
-		if v := *usageFields(&usage)[name]; !math.IsNaN(v) {
-			add(record.DetailUsage, name, v)
+	stored := fields(&load, &usage)
+	for _, k := range slices.SortedFunc(maps.Keys(stored), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		// A number of the load that is 0 does not apply.
+		if v := *stored[k]; !math.IsNaN(v) && (v != 0 || k[0] == record.DetailUsage || k[1] == loadSeconds) {
+			all = append(all, record.Detail{Kind: k[0], Name: k[1], Value: v})
 		}
 	}
 	return all
@@ -195,22 +194,18 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 // runners is how many of its link checks are the runner's.
 func factsOf(details []record.Detail) (in Measured, runners int, known bool) {
 	in.Load.Details = details
-	usage := usageFields(&in.Usage)
-	for _, field := range usage {
-		*field = math.NaN()
+	stored, at := fields(&in.Load, &in.Usage), map[string]int{}
+	for k, field := range stored {
+		if k[0] == record.DetailUsage {
+			*field = math.NaN()
+		}
 	}
-	load, at := loadFields(&in.Load), map[string]int{}
 	for _, d := range details {
+		if field := stored[[2]string{d.Kind, d.Name}]; field != nil {
+			*field = d.Value
+			known = known || d.Kind == record.DetailLoad && d.Name == loadSeconds
+		}
 		switch d.Kind {
-		case record.DetailLoad:
-			if field := load[d.Name]; field != nil {
-				*field = d.Value
-			}
-			known = known || d.Name == loadSeconds
-		case record.DetailUsage:
-			if field := usage[d.Name]; field != nil {
-				*field = d.Value
-			}
 		case record.DetailNodeCPU, record.DetailNodeRSS, record.DetailNodeRead, record.DetailNodeWritten:
 			i := at[d.Kind]
 			at[d.Kind]++

@@ -45,18 +45,15 @@ func (d Deployment) Port(ctx context.Context, h testbed.Host) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if want == 0 {
-		return h.FreePort(ctx)
-	}
-	if want < 1 || want > 65535 {
+	if want < 0 || want > 65535 {
 		return 0, fmt.Errorf("option \"port\": %d is not a TCP port", want)
 	}
-	address := JoinPort(h, int(want))
-	l, err := h.Listen(ctx, "tcp", address)
-	if err != nil {
-		return 0, fmt.Errorf("port in use: %s on host %s: %w; choose another `port`, or leave it out for a free one", address, h.Name(), err)
+	port, err := h.Port(ctx, int(want))
+	if err != nil && want > 0 {
+		return 0, fmt.Errorf("port in use: %s on host %s: %w; choose another `port`, or leave it out for a free one",
+			JoinPort(h, int(want)), h.Name(), err)
 	}
-	return int(want), l.Close()
+	return port, err
 }
 
 // JoinPort is host:port under which others reach h.

@@ -3,7 +3,6 @@ package testbed
 import (
 	"bufio"
 	"context"
-	crypto "crypto/rand"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -40,13 +39,6 @@ func parent(dir string) error {
 	fmt.Println("scratch", scratch)
 	if _, err := (here{tb}).RAMDisk("store", 1<<20); err != nil {
 		return err
-	}
-	shared := filepath.Join(sharedMemory, scratchPrefix+"ram-"+crypto.Text())
-	fmt.Println("shared", shared)
-	if on, err := Here().Filesystem(sharedMemory); err == nil && on.Memory() {
-		if _, err := tb.sharedRAM(shared, 1<<20); err != nil {
-			return err
-		}
 	}
 	var hosts []Host
 	for _, name := range []string{"a", "b"} {
@@ -193,11 +185,6 @@ func (v *victim) remains(said map[string][]string) []string {
 			}
 		}
 	}
-	for _, dir := range said["shared"] {
-		if _, err := os.Lstat(dir); err == nil {
-			out = append(out, dir)
-		}
-	}
 	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil && strings.Contains(string(b), v.dir) {
 		out = append(out, "a mount in "+v.dir)
 	}
@@ -256,7 +243,6 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	}
 	eventually(t, "the daemon has a child", func() bool { return len(v.orphans()) > 0 })
 	reaper, _ := strconv.Atoi(said["reaper"][0])
-	_ = v.cmd.Process.Signal(syscall.SIGSTOP) // else it replaces the watchdog
 	_ = syscall.Kill(reaper, syscall.SIGKILL)
 	_ = v.cmd.Process.Kill()
 	_ = v.cmd.Wait()
@@ -277,7 +263,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	})
 	t.Logf("%q", removed)
 	all := strings.Join(removed, "\n")
-	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "RAM disk ") || !strings.Contains(all, said["shared"][0]) || !strings.Contains(all, "process ") {
+	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "plimsoll-ram-") || !strings.Contains(all, "process ") {
 		t.Errorf("removed only %q", removed)
 	}
 	if left := v.remains(said); len(left) > 0 {
@@ -286,38 +272,6 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
 		t.Errorf("second time: %q, %v", removed, err)
 	}
-}
-
-// TestWatchdogIsReplaced: one that dies while the run lives is replaced, and its
-// end is not the run's; when it dies again and again the run is told.
-func TestWatchdogIsReplaced(t *testing.T) {
-	lost := make(chan error, 1)
-	tb, err := New(t.Context(), Options{Dir: t.TempDir(), Self: []string{self(t)}, Plain: true, Lost: func(err error) { lost <- err }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	watchdog := func() int {
-		tb.state.mu.Lock()
-		defer tb.state.mu.Unlock()
-		return tb.state.reaper.cmd.Process.Pid
-	}
-	for range watchdogs - 1 {
-		dead := watchdog()
-		_ = syscall.Kill(dead, syscall.SIGKILL)
-		eventually(t, "there is another watchdog", func() bool { return watchdog() != dead && alive(watchdog()) })
-	}
-	select {
-	case err := <-lost:
-		t.Error(err)
-	default:
-	}
-	_ = syscall.Kill(watchdog(), syscall.SIGKILL)
-	select {
-	case <-lost:
-	case <-time.After(10 * time.Second):
-		t.Error("nobody was told that there is no watchdog")
-	}
-	_ = tb.Close(t.Context())
 }
 
 // A state file names pids that others have by now, and a directory that is no

@@ -70,12 +70,13 @@ func (r *entered) use(dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, tb.Close(ctx)) }()
 	r.Mode = tb.Mode()
-	d, err := (here{tb}).RAMDisk("store", 1<<20)
-	if err != nil {
-		return err
-	}
-	r.RAM = d.On
-	if err := os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600); err != nil {
+	switch d, err := (here{tb}).RAMDisk("store", 1<<20); {
+	case err == nil:
+		r.RAM = d.On
+		if err := os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600); err != nil {
+			return err
+		}
+	case !errors.Is(err, syscall.EPERM):
 		return err
 	}
 	a, err := tb.AddHost(ctx, "a")
@@ -86,7 +87,7 @@ func (r *entered) use(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	port, err := a.FreePort(ctx)
+	port, err := a.Port(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func TestNoNamespaces(t *testing.T) {
 	cmd, _ := asUser(t)
 	cmd.Env = append(cmd.Env, enteredEnv+"=1") // so Enter does nothing
 	r := report(t, cmd)
-	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 || r.RAM != "tmpfs (/dev/shm)" {
+	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 || r.RAM != "" {
 		t.Errorf("got %+v", r)
 	}
 	if !strings.Contains(r.Mode.Why, "no network namespaces") || !strings.Contains(r.Mode.Why, "not permitted") {

@@ -19,8 +19,16 @@ import (
 func (t *Testbed) Environment() map[string]string {
 	env := here{t}.Environment()
 	t.mu.Lock()
-	mode, hosts := t.mode, t.hosts
+	mode, hosts, remote := t.mode, t.hosts, t.remote
 	t.mu.Unlock()
+	for _, h := range remote {
+		env["testbed.hosts"] = "agents"
+		if m := h.Machine(); m.Name() != "" {
+			for k, v := range m.Environment() {
+				env[k+"@"+m.Name()] = v
+			}
+		}
+	}
 	env["testbed.namespaces"] = strconv.FormatBool(mode.Namespaces)
 	env["testbed.emulator"] = mode.Emulator
 	if mode.Why != "" {
@@ -51,9 +59,6 @@ func (t *Testbed) Environment() map[string]string {
 	}
 	return env
 }
-
-// CPUs names this machine's CPUs: how many, and their model.
-func CPUs() string { return fmt.Sprintf("%d x %s", runtime.NumCPU(), cpuinfo("model name")) }
 
 // Environment implements Machine.
 func (here) Environment() map[string]string {

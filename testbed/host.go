@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 
@@ -29,19 +30,17 @@ type Host interface {
 	// Start starts a process on the host and waits until it is ready, it ends,
 	// or the command's ready deadline passes. It fails when one of that name runs.
 	Start(ctx context.Context, c Command) (Process, error)
-	// Follow calls f with each process that runs on the host, and from now on with
-	// each that is started, until stop. f must not wait.
-	Follow(f func(Process)) (stop func())
+	// Processes are all that were started on the host, also those that have ended.
+	Processes() []Process
 	// Dial connects from this host; the connection crosses the host's link.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
-	// Listen listens on this host.
-	Listen(ctx context.Context, network, address string) (net.Listener, error)
 	// Respond lets other hosts measure the link to this one, until stop.
 	Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error)
 	// Measure measures the link from this host to one that responds, see [link.Measure].
 	Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error)
-	// FreePort returns a TCP port that nothing listened on a moment ago.
-	FreePort(ctx context.Context) (int, error)
+	// Port returns a TCP port that nothing listened on a moment ago: the one wanted, or,
+	// for 0, any that no program gets by leaving the choice to the kernel.
+	Port(ctx context.Context, want int) (int, error)
 	// Traffic is what the host's interfaces have received and sent, headers
 	// included, in bytes since the host was made; NaN on a host that has no
 	// interface of its own.
@@ -76,6 +75,8 @@ type Command struct {
 	Stop []StopStep
 	// PSS: observe proportional set size too (costly: it walks the page tables).
 	PSS bool
+
+	files []*os.File // its files from number 3 on
 }
 
 // StopStep is one step of the escalation: send Signal After the stop began.
@@ -104,9 +105,6 @@ type Process interface {
 	// Err is nil while the process runs, and when it ended because it was stopped
 	// or with status 0; else it says how it ended, with the end of its log.
 	Err() error
-	// Crashed says how a process crashed while it was being stopped: by which
-	// signal, one that we had not sent. Empty: it did not, or has not ended.
-	Crashed() string
 	// Signal sends a signal to the process's group.
 	Signal(syscall.Signal) error
 	// Stop ends the process and all that it started: the steps of the command, or
@@ -188,8 +186,7 @@ type Machine interface {
 	AvailableMemory() (float64, error)
 	// Filesystem is what a directory, which must exist, is on.
 	Filesystem(dir string) (Filesystem, error)
-	// RAMDisk makes a directory in memory for size bytes; a size that is not positive
-	// is not known, and gets half of what can be had. It fails, without taking memory,
+	// RAMDisk makes a directory in memory for size bytes. It fails, without taking memory,
 	// with a [*MemoryError] when there is not enough. It is removed with the testbed,
 	// also when plimsoll is killed.
 	RAMDisk(name string, size int64) (RAMDisk, error)
@@ -211,8 +208,8 @@ type Machine interface {
 	// Environment is what the machine and the settings of its hosts are: enough to
 	// judge a number by, nothing secret.
 	Environment() map[string]string
-	// Poll looks at every process of the hosts on the machine, and at the machine, once.
-	// Who asks knows when: Start and End of the samples are not set. During an
-	// observation it also returns the final samples of those that ended since the last.
+	// Poll looks at every process of the hosts on the machine, and at the machine, once,
+	// and returns the final samples of processes that ended since the last. Who asks
+	// knows when: Start and End of the samples are not set.
 	Poll() []record.Sample
 }

@@ -45,7 +45,7 @@ func dialer(h Host, addr string) func(context.Context) error {
 
 func startEcho(t *testing.T, h *host, name string) (*process, string) {
 	t.Helper()
-	port, err := h.FreePort(t.Context())
+	port, err := h.Port(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestPacketsAndPorts(t *testing.T) {
 		_ = c.Close()
 		_ = pc.Close()
 
-		port, err := a.FreePort(t.Context())
+		port, err := a.Port(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,10 +32,9 @@ type host struct {
 	veth         netlink.Link
 	netdev       *os.File // /proc/…/net/dev of the namespace
 
-	mu        sync.Mutex
-	procs     []*process // running ones
-	starts    map[string]int
-	followers []*func(Process)
+	mu      sync.Mutex
+	procs   []*process // running ones
+	started []Process  // all
 }
 
 // Name implements Host.
@@ -50,23 +49,11 @@ func (h *host) Files() Files { return LocalFiles{} }
 // Machine implements Host.
 func (h *host) Machine() Machine { return here{h.t} }
 
-// Follow implements Host.
-func (h *host) Follow(f func(Process)) (stop func()) {
+// Processes implements Host.
+func (h *host) Processes() []Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.followers = append(h.followers, &f)
-	for _, p := range h.procs {
-		select {
-		case <-p.done: // ended by itself, which has not been noticed yet
-		default:
-			f(p)
-		}
-	}
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.followers = slices.DeleteFunc(slices.Clone(h.followers), func(other *func(Process)) bool { return other == &f })
-	}
+	return slices.Clone(h.started)
 }
 
 func (h *host) addrs(ipv6 bool) []netip.Addr {
@@ -142,7 +129,7 @@ func (h *host) Listen(ctx context.Context, network, address string) (net.Listene
 		return err
 	})
 	if err != nil {
-		return nil, h.listenError(address, err)
+		return nil, fmt.Errorf("testbed: listen on host %s: %w", h.name, err)
 	}
 	return l, nil
 }
@@ -159,7 +146,7 @@ func (h *host) ListenPacket(ctx context.Context, network, address string) (net.P
 		return err
 	})
 	if err != nil {
-		return nil, h.listenError(address, err)
+		return nil, fmt.Errorf("testbed: listen on host %s: %w", h.name, err)
 	}
 	return c, nil
 }
@@ -178,16 +165,18 @@ func (h *host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, t
 	return link.Measure(ctx, h, to, want, tol)
 }
 
-// FreePort returns a TCP port of the host's address that was free a moment ago.
-// It lies below the ports that the kernel hands out by itself (from 10000 on a
-// host with a namespace, from 32768 elsewhere): between our look and the daemon's
-// bind, no connection or listener that leaves the choice to the kernel can take it.
-func (h *host) FreePort(ctx context.Context) (int, error) {
+// Port implements Host. A free one lies below the ports that the kernel hands out by
+// itself (from 10000 on a host with a namespace, from 32768 elsewhere): between our look
+// and the daemon's bind, no connection or listener that leaves the choice to it can take it.
+func (h *host) Port(ctx context.Context, want int) (int, error) {
 	const first, last, tries = 2048, 9999, 64
 	for range tries {
-		port := first + rand.IntN(last-first+1)
+		port := want
+		if want == 0 {
+			port = first + rand.IntN(last-first+1)
+		}
 		l, err := h.Listen(ctx, "tcp", netip.AddrPortFrom(h.addr, uint16(port)).String())
-		if errors.Is(err, syscall.EADDRINUSE) {
+		if want == 0 && errors.Is(err, syscall.EADDRINUSE) {
 			continue
 		}
 		if err != nil {
@@ -195,7 +184,8 @@ func (h *host) FreePort(ctx context.Context) (int, error) {
 		}
 		return port, l.Close()
 	}
-	return 0, fmt.Errorf("testbed: no free port on host %s: each of %d tried between %d and %d is in use", h.name, tries, first, last)
+	return 0, fmt.Errorf("testbed: no free port on host %s: each of %d tried between %d and %d is in use", h.name, tries,
+		first, last)
 }
 
 // prepare runs on the host's thread, once.

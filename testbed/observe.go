@@ -57,10 +57,9 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 		every = time.Second
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
-	forget := t.KeepLastWords()
+	t.Poll(epoch) // forgets who ended before
 	go func() {
 		defer close(done)
-		defer forget()
 		began := time.Now()
 		timer := time.NewTimer(0)
 		defer timer.Stop()
@@ -85,31 +84,8 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 	}
 }
 
-// KeepLastWords keeps the final samples of processes that end, for the next Poll, as
-// during an observation, until stop.
-func (t *Testbed) KeepLastWords() (stop func()) {
-	t.observers.Add(1)
-	var stops []func()
-	t.mu.Lock()
-	remote := t.remote
-	t.mu.Unlock()
-	for _, r := range remote {
-		stops = append(stops, r.KeepLastWords())
-	}
-	return func() {
-		for _, stop := range stops {
-			stop()
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.observers.Add(-1) == 0 {
-			t.lastWords = nil
-		}
-	}
-}
-
-// Poll looks at every process and the box once. During an observation, it
-// also returns the final samples of those that ended since the last poll.
+// Poll looks at every process and the machines once, and returns the final samples of
+// processes that ended since the last poll.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	start := time.Since(epoch)
 	samples := here{t}.Poll()
@@ -150,15 +126,6 @@ func (t *Testbed) look() []record.Sample {
 		samples = append(samples, w.sample(all, leaders))
 	}
 	return append(samples, t.box.poll(all, leaders)...)
-}
-
-// Usage is what the process and all that it started have used until now. Start
-// and End of the sample count from the process's start.
-func (p *process) Usage() record.Sample {
-	start := time.Since(p.started)
-	s := p.sample(scan())
-	s.Start, s.End = start, time.Since(p.started)
-	return s
 }
 
 func (p *process) sample(all map[int]stat) record.Sample {

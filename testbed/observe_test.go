@@ -66,8 +66,8 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 			holding += holding
 		}
 		eventually(t, "it holds its memory", logs(t, p, holding))
-		eventually(t, "it burns", func() bool { return p.Usage().CPU > 0.2 })
-		s := p.Usage()
+		eventually(t, "it burns", func() bool { return p.sample(scan()).CPU > 0.2 })
+		s := p.sample(scan())
 		if child { // the parent holds as much as the child
 			s.RSS, s.PSS = s.RSS/2, s.PSS/2
 		}
@@ -77,12 +77,9 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 		if s.FDs < 3 || s.Threads < 2 || !math.IsNaN(s.NetRx) {
 			t.Errorf("child %v: %+v", child, s)
 		}
-		if s.Start > s.End || s.End <= 0 {
-			t.Errorf("poll from %s to %s", s.Start, s.End)
-		}
-		before := p.Usage().CPU
+		before := p.sample(scan()).CPU
 		said := end()
-		after := p.Usage()
+		after := p.sample(scan())
 		if after.CPU < before {
 			t.Errorf("child %v: CPU fell from %.3f to %.3f", child, before, after.CPU)
 		}
@@ -104,7 +101,7 @@ func TestWritesAreCounted(t *testing.T) {
 		t.Skip(err)
 	}
 	eventually(t, "it has written", logs(t, p, "written"))
-	if s := p.Usage(); s.WriteBytes < 16<<20 && s.WriteBytes != 0 { // 0: a file system in memory
+	if s := p.sample(scan()); s.WriteBytes < 16<<20 && s.WriteBytes != 0 { // 0: a file system in memory
 		t.Errorf("written %.0f bytes of %d", s.WriteBytes, 16<<20)
 	}
 }
@@ -114,7 +111,7 @@ func TestHostTraffic(t *testing.T) {
 	tb := newTestbed(t, Options{})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	p, addr := startEcho(t, a, "echo")
-	before := p.Usage()
+	before := p.sample(scan())
 	c, err := b.Dial(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +120,7 @@ func TestHostTraffic(t *testing.T) {
 		echoes(t, c) // 256 KiB each way
 	}
 	_ = c.Close()
-	after := p.Usage()
+	after := p.sample(scan())
 	for _, d := range []float64{after.NetRx - before.NetRx, after.NetTx - before.NetTx} {
 		if d < 1<<20 || d > 1.2*(1<<20) {
 			t.Errorf("%.0f bytes of %d", d, 1<<20)
@@ -196,9 +193,9 @@ func TestOthersAreToldFromUs(t *testing.T) {
 		return b[BoxSample].CPU - a[BoxSample].CPU, b[OthersSample].CPU - a[OthersSample].CPU
 	}
 	p, end := startBurner(t, h, Command{Name: "burn"}, 1, 0, false)
-	u := p.Usage().CPU
+	u := p.sample(scan()).CPU
 	busy, others := measure()
-	ours := p.Usage().CPU - u
+	ours := p.sample(scan()).CPU - u
 	end()
 	if ours < 0.2 {
 		t.Skipf("too busy here: our burner got %.2f s of CPU", ours)

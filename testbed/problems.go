@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -28,7 +26,7 @@ const (
 // Problem is something about this machine that a run suffers from, and what to
 // do about it.
 type Problem struct {
-	Name     string   `json:"name"` // "namespaces", "netem", "tun", "files", …: what an experiment's `skip` names
+	Name     string   `json:"name"` // "namespaces", "netem", "tun", …: what an experiment's `skip` names
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
 	Hint     string   `json:"hint,omitempty"`
@@ -36,9 +34,7 @@ type Problem struct {
 
 // What a machine needs for a run that nothing but the systems limits.
 const (
-	wantFiles    = 4096    // a thousand connections, both ends' pools, logs
 	wantMemory   = 1 << 30 // available
-	wantDisk     = 2 << 30 // free, for scratch data and for the run directory
 	busyInterval = time.Second
 )
 
@@ -47,9 +43,7 @@ func (here) Problems(opt Options) []Problem {
 	var all []Problem
 	add := func(p ...Problem) { all = append(all, p...) }
 	add(namespaceProblems(opt)...)
-	add(fileProblems()...)
 	add(memoryProblems()...)
-	add(diskProblems(opt)...)
 	add(clockProblems()...)
 	return all
 }
@@ -107,14 +101,6 @@ func emulatorHint(name string) string {
 	return "in a container, give it the device: --device /dev/net/tun"
 }
 
-func fileProblems() []Problem {
-	var r syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil || r.Max >= wantFiles {
-		return nil
-	}
-	return []Problem{{"files", Warning, fmt.Sprintf("at most %d open files per process: too few for a thousand connections", r.Max), "raise the hard limit: ulimit -Hn, or LimitNOFILE= in the service"}}
-}
-
 func memoryProblems() []Problem {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -125,27 +111,6 @@ func memoryProblems() []Problem {
 		return nil
 	}
 	return []Problem{{"memory", Warning, fmt.Sprintf("%d MiB of memory available: systems may be measured while the machine swaps or kills", *m.MemAvailableBytes>>20), "end other programs, or use a machine with more"}}
-}
-
-func diskProblems(opt Options) []Problem {
-	var out []Problem
-	dir := opt.Dir
-	if dir == "" {
-		dir = "."
-	}
-	seen := map[uint64]bool{}
-	for _, d := range []string{dir, os.TempDir()} {
-		var s unix.Statfs_t
-		var st unix.Stat_t
-		if unix.Statfs(d, &s) != nil || unix.Stat(d, &st) != nil || seen[st.Dev] {
-			continue
-		}
-		seen[st.Dev] = true
-		if free := s.Bavail * uint64(s.Bsize); free < wantDisk {
-			out = append(out, Problem{"disk", Warning, fmt.Sprintf("%d MiB free at %s", free>>20, d), "free some, or set --out and TMPDIR to a larger disk"})
-		}
-	}
-	return out
 }
 
 func clockProblems() []Problem {
@@ -188,5 +153,5 @@ func (here) Busy(ctx context.Context, limit float64) string {
 
 // ProblemNames are all names that a [Problem] may have.
 func ProblemNames() []string {
-	return []string{"namespaces", "netem", "tun", "emulator", "files", "proc", "memory", "disk", "clock", "governor", "busy"}
+	return []string{"namespaces", "netem", "tun", "emulator", "proc", "memory", "clock", "governor", "busy"}
 }

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,6 @@ type process struct {
 	started time.Time
 	birth   uint64 // the kernel's start time of pid, in clock ticks since boot
 	log     string
-	nth     int
 	stdin   *os.File // our end of the pipe that it reads; nil when it reads a file of the caller's
 	done    chan struct{}
 
@@ -93,12 +93,12 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	if err := h.bury(c.Name); err != nil {
 		return nil, err
 	}
-	label, nth, err := h.claim(c.Name)
+	label, err := h.claim(c.Name)
 	if err != nil {
 		return nil, err
 	}
 	defer h.t.starting.Done()
-	p := &process{host: h, cmd: c, label: label, nth: nth, done: make(chan struct{}), stopped: make(chan struct{})}
+	p := &process{host: h, cmd: c, label: label, done: make(chan struct{}), stopped: make(chan struct{})}
 	p.log = filepath.Join(h.t.opt.Dir, "logs", sanitize(label)+".log")
 	logFile, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -113,7 +113,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
-	p.marks = []string{tokenEnv + "=" + h.t.state.token, fmt.Sprintf("%s=%s#%d", processEnv, label, nth)}
+	p.marks = []string{tokenEnv + "=" + h.t.state.token, processEnv + "=" + label + "#" + rand.Text()}
 	cmd.Env = append(h.environ(c), p.marks...)
 	in, feed, err := input(c.Stdin)
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		return nil, err
 	}
 	defer out.Close()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, logFile
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, out, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 
 	err = h.keeper.do(func() error {
@@ -153,10 +153,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		return nil, err
 	}
 	h.mu.Lock()
-	h.procs = append(h.procs, p)
-	for _, f := range h.followers {
-		(*f)(p)
-	}
+	h.procs, h.started = append(h.procs, p), append(h.started, p)
 	h.mu.Unlock()
 	p.carry(feed, result)
 	go p.wait(cmd)
@@ -250,22 +247,14 @@ func (t *Testbed) label(host, name string) string {
 // claim gives the process its label and holds up Close until it is started; the
 // caller says Done to t.starting. A name that another host uses too gets
 // the host's in front, so that samples and logs tell them apart.
-func (h *host) claim(name string) (label string, nth int, err error) {
+func (h *host) claim(name string) (label string, err error) {
 	h.t.mu.Lock()
 	defer h.t.mu.Unlock()
 	if h.t.closed {
-		return "", 0, errHostClosed
+		return "", errHostClosed
 	}
 	h.t.starting.Add(1)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	label = h.t.label(h.name, name)
-	if h.starts == nil {
-		h.starts = map[string]int{}
-	}
-	nth = h.starts[name]
-	h.starts[name]++
-	return label, nth, nil
+	return h.t.label(h.name, name), nil
 }
 
 // environ is minimal: a run should not depend on who started it.
@@ -357,7 +346,7 @@ func (p *process) earlyExit() error {
 	if p.state != nil {
 		what = p.state.String()
 	}
-	return fmt.Errorf("ended before it was ready, after %s: %s%s%s", record.Span(time.Since(p.started)), what, p.portHint(), p.logHint())
+	return fmt.Errorf("ended before it was ready, after %s: %s%s", record.Span(time.Since(p.started)), what, p.logHint())
 }
 
 // logHint shows the last lines of the log and says where the rest is.
@@ -427,24 +416,6 @@ func (p *process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
-}
-
-// Crashed implements Process.
-func (p *process) Crashed() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.state == nil || !p.stopping || p.err != nil {
-		return ""
-	}
-	status, ok := p.state.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() {
-		return ""
-	}
-	switch status.Signal() {
-	case syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGTRAP:
-		return p.state.String()
-	}
-	return ""
 }
 
 // Signal implements Process.

@@ -70,10 +70,10 @@ func TestRAMDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err := readWill(b); err != nil || slices.Contains(w.mounts, d.Path) || slices.Contains(tb.state.mounts, d.Path) || !bytes.Contains(b, []byte(d.Path)) {
-		t.Errorf("what is removed is still to be removed (%v): %q", err, w.mounts)
+	if w, err := readWill(b); err != nil || slices.Contains(w.dirs, d.Path) || slices.Contains(tb.state.dirs, d.Path) || !bytes.Contains(b, []byte(d.Path)) {
+		t.Errorf("what is removed is still to be removed (%v): %q", err, w.dirs)
 	}
-	other, err := (here{tb}).RAMDisk("other", 0)
+	other, err := (here{tb}).RAMDisk("other", 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,33 +121,6 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(tmp, scratchPrefix+"ram-*")); len(left) > 0 {
 		t.Errorf("made nonetheless: %q", left)
-	}
-}
-
-// Where nothing can be mounted it is a directory of /dev/shm, and goes likewise.
-func TestSharedMemory(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	tb := newTestbed(t, Options{Plain: true})
-	dir := filepath.Join(sharedMemory, scratchPrefix+"ram-test-"+filepath.Base(t.TempDir())+t.Name())
-	if on, err := Here().Filesystem(sharedMemory); err != nil || !on.Memory() {
-		t.Skipf("no %s here: %v, %v", sharedMemory, on, err)
-	}
-	var missing *MemoryError
-	if _, err := tb.sharedRAM(dir, 1<<60); !errors.As(err, &missing) || missing.Of != sharedMemory || !strings.Contains(missing.Hint(), "remount") {
-		t.Errorf("an exbibyte: %v", err)
-	}
-	d, err := tb.sharedRAM(dir, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600); err != nil {
-		t.Error(err)
-	}
-	if err := tb.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
-		t.Errorf("it is left: %v", err)
 	}
 }
 

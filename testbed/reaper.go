@@ -112,21 +112,12 @@ func execute(ctx context.Context, f *os.File, path string) ([]string, error) {
 		killed, err := w.kill(ctx)
 		removed, errs = append(removed, killed...), append(errs, err)
 	}
-	for _, d := range w.mounts {
+	for _, d := range w.dirs {
 		if !strings.HasPrefix(filepath.Base(d), scratchPrefix) {
-			continue // not made by RAMDisk
+			continue // not made by Scratch or RAMDisk
 		}
 		if _, err := os.Lstat(d); err == nil {
 			errs = append(errs, removeMount(d))
-			removed = append(removed, "RAM disk "+d)
-		}
-	}
-	for _, d := range w.dirs {
-		if !strings.HasPrefix(filepath.Base(d), scratchPrefix) {
-			continue // not made by Scratch
-		}
-		if _, err := os.Lstat(d); err == nil {
-			errs = append(errs, os.RemoveAll(d))
 			removed = append(removed, "directory "+d)
 		}
 	}

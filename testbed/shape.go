@@ -76,7 +76,7 @@ type shaper struct {
 	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
 	tun        *link.Emulator
 	kernel     *link.Kernel
-	connected  map[*host]bool // to tun
+	devices    int            // hosts that have one of tun
 	cabled     map[*host]bool // known to kernel
 	active     string         // what emulates now: "tun", "netem", "tbf" or "none"
 }
@@ -285,37 +285,34 @@ func (s *shaper) emulateKernel(hub *os.File, hosts []*host) error {
 	return s.kernel.Shape(s.spec.topology())
 }
 
-// emulateTUN gives every host a device of the emulator and shapes it; an
-// emulator that has died is started again.
+// emulateTUN gives every host a device of the emulator and shapes it; an emulator that has
+// died, or does not know all hosts, is started again.
 func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) error {
-	if s.tun != nil && s.tun.Err() != nil {
-		t.log("starting the link emulator again: " + s.tun.Err().Error())
+	if s.tun != nil && (s.tun.Err() != nil || s.devices != len(hosts)) {
+		if err := s.tun.Err(); err != nil {
+			t.log("starting the link emulator again: " + err.Error())
+		}
 		if err := s.end(ctx, t.hub); err != nil {
 			return err
 		}
 	}
 	if s.tun == nil {
-		launch := func(ctx context.Context, stdin *os.File) (link.Process, error) {
-			return t.hub.start(ctx, Command{Name: "link", Role: "emulator", Args: t.Self("node", "link"), Stdin: stdin})
+		var devices []link.Device
+		for _, h := range hosts {
+			d := link.Device{Host: h.name, Netns: int(h.ns.Fd())}
+			for _, a := range h.addrs(t.net.ipv6) {
+				d.Addrs = append(d.Addrs, netip.PrefixFrom(a, a.BitLen()))
+			}
+			devices = append(devices, d)
 		}
-		e, err := link.NewTUN(ctx, launch, link.Options{Seed: s.spec.Seed})
+		launch := func(ctx context.Context, stdin *os.File, devices []*os.File) (link.Process, error) {
+			return t.hub.start(ctx, Command{Name: "link", Role: "emulator", Args: t.Self("node", "link"), Stdin: stdin, files: devices})
+		}
+		e, err := link.NewTUN(ctx, launch, link.Options{Seed: s.spec.Seed}, devices...)
 		if err != nil {
 			return err
 		}
-		s.tun, s.connected = e, map[*host]bool{}
-	}
-	for _, h := range hosts {
-		if s.connected[h] {
-			continue
-		}
-		var addrs []netip.Prefix
-		for _, a := range h.addrs(t.net.ipv6) {
-			addrs = append(addrs, netip.PrefixFrom(a, a.BitLen()))
-		}
-		if err := s.tun.AddHost(ctx, h.name, link.Device{Netns: int(h.ns.Fd()), Addrs: addrs}); err != nil {
-			return err
-		}
-		s.connected[h] = true
+		s.tun, s.devices = e, len(hosts)
 	}
 	return s.tun.Shape(ctx, s.spec.topology())
 }
@@ -437,7 +434,7 @@ func (s *shaper) end(ctx context.Context, hub *host) error {
 		return nil
 	}
 	err := s.tun.Close(ctx)
-	s.tun, s.connected = nil, nil
+	s.tun = nil
 	return errors.Join(err, stopAll(ctx, processes(hub)))
 }
 

@@ -31,13 +31,8 @@ type state struct {
 
 	mu     sync.Mutex
 	f      *os.File
-	dirs   []string
-	mounts []string // RAM disks
+	dirs   []string // scratch directories and RAM disks
 	reaper *reaper
-	closed bool
-	self   []string
-	log    func(string)
-	lost   func(error) // called when there is no watchdog and no new one can be had
 }
 
 // reaper is the watchdog as its run sees it.
@@ -50,7 +45,7 @@ type reaper struct {
 
 // entry is one line of the file.
 type entry struct {
-	Kind  string `json:"kind"`            // "run" (first line), "group", "gone" (a group that ended), "dir", "mount", "removed" (a directory or mount that is no more)
+	Kind  string `json:"kind"`            // "run" (first line), "group", "gone" (a group that ended), "dir", "removed" (a directory that is no more)
 	PID   int    `json:"pid,omitempty"`   // ours, or the group's
 	Birth uint64 `json:"birth,omitempty"` // of PID, in clock ticks since boot
 	Boot  string `json:"boot,omitempty"`  // boot ID: pids mean nothing after a reboot
@@ -111,12 +106,12 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-func newState(self []string, log func(string), lost func(error)) (*state, error) {
+func newState(self []string) (*state, error) {
 	dir, err := stateDir()
 	if err != nil {
 		return nil, err
 	}
-	s := &state{token: rand.Text(), self: self, log: log, lost: lost}
+	s := &state{token: rand.Text()}
 	s.path = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+s.token[:8]+stateSuffix)
 	// The watchdog first: from here on we may die at any moment.
 	if s.reaper, err = startReaper(self, s.path); err != nil {
@@ -125,50 +120,7 @@ func newState(self []string, log func(string), lost func(error)) (*state, error)
 	if err := s.create(); err != nil {
 		return nil, errors.Join(fmt.Errorf("testbed: state file: %w", err), s.reaper.end())
 	}
-	go s.watch()
 	return s, nil
-}
-
-// watchdogs is how many watchdogs a run has at most: they do not die by accident
-// again and again.
-const watchdogs = 4
-
-// watch replaces a watchdog that dies before the run has ended.
-func (s *state) watch() {
-	for n := 1; ; n++ {
-		dead := s.reaper
-		<-dead.ended
-		if s.isClosed() {
-			return
-		}
-		err := fmt.Errorf("testbed: the watchdog died %d times (%v)", n, dead.err)
-		var next *reaper
-		if n < watchdogs {
-			next, err = startReaper(s.self, s.path)
-		}
-		if err != nil {
-			s.lost(err)
-			return
-		}
-		s.mu.Lock()
-		closed := s.closed
-		if !closed {
-			_ = dead.pipe.Close()
-			s.reaper = next
-		}
-		s.mu.Unlock()
-		if closed {
-			_ = next.end()
-			return
-		}
-		s.log(fmt.Sprintf("the watchdog died (%v); another one has taken its place", dead.err))
-	}
-}
-
-func (s *state) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
 }
 
 // create makes the file. It is locked before it has its name, so that no
@@ -265,6 +217,7 @@ func (s *state) dropGroup(pid int) error {
 	return s.write(entry{Kind: "gone", PID: pid})
 }
 
+// addDir takes a directory that is to be removed, with what is mounted on it.
 func (s *state) addDir(path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,39 +225,27 @@ func (s *state) addDir(path string) error {
 	return s.write(entry{Kind: "dir", Path: path})
 }
 
-// addMount is addDir for a directory on which something is mounted.
-func (s *state) addMount(path string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mounts = append(s.mounts, path)
-	return s.write(entry{Kind: "mount", Path: path})
-}
-
-// drop forgets a directory or a mount that has been removed.
+// drop forgets a directory that has been removed.
 func (s *state) drop(path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	is := func(p string) bool { return p == path }
-	if !slices.ContainsFunc(s.dirs, is) && !slices.ContainsFunc(s.mounts, is) {
+	i := slices.Index(s.dirs, path)
+	if i < 0 {
 		return nil // it is forgotten already, perhaps together with the file
 	}
-	s.dirs, s.mounts = slices.DeleteFunc(s.dirs, is), slices.DeleteFunc(s.mounts, is)
+	s.dirs = slices.Delete(s.dirs, i, i+1)
 	return s.write(entry{Kind: "removed", Path: path})
 }
 
-// close removes the mounts, the scratch directories and the file, and lets the watchdog go.
+// close removes the directories and the file, and lets the watchdog go.
 func (s *state) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, d := range s.mounts {
+	for _, d := range s.dirs {
 		errs = append(errs, removeMount(d))
 	}
-	for _, d := range s.dirs {
-		errs = append(errs, os.RemoveAll(d))
-	}
-	s.mounts, s.dirs = nil, nil // who removes one of them later finds nothing to write down
-	s.closed = true
+	s.dirs = nil // who removes one of them later finds nothing to write down
 	errs = append(errs, os.Remove(s.path), s.f.Close(), s.reaper.end())
 	return errors.Join(errs...)
 }
@@ -323,7 +264,6 @@ type will struct {
 	run    entry
 	groups map[int]uint64 // pid → birth
 	dirs   []string
-	mounts []string
 }
 
 func readWill(b []byte) (will, error) {
@@ -340,13 +280,10 @@ func readWill(b []byte) (will, error) {
 			w.groups[e.PID] = e.Birth
 		case "gone":
 			delete(w.groups, e.PID)
-		case "dir":
+		case "dir", "mount": // the latter of an older version
 			w.dirs = append(w.dirs, e.Path)
-		case "mount":
-			w.mounts = append(w.mounts, e.Path)
 		case "removed":
-			is := func(p string) bool { return p == e.Path }
-			w.dirs, w.mounts = slices.DeleteFunc(w.dirs, is), slices.DeleteFunc(w.mounts, is)
+			w.dirs = slices.DeleteFunc(w.dirs, func(p string) bool { return p == e.Path })
 		}
 	}
 	if w.run.Kind == "" {

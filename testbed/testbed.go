@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,7 +27,6 @@ type Options struct {
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // called with what happens, one line each; may be nil
 	Behind  Behind       // puts each host of AddHost behind an agent; may be nil
-	Lost    func(error)  // called when nothing would clean up after plimsoll any more: the run must end; may be nil
 }
 
 // Behind starts an agent on a host of the testbed; from then on the host is used through
@@ -38,10 +36,9 @@ type Behind func(ctx context.Context, t *Testbed, at Host) (Remote, error)
 // Remote is a host behind an agent.
 type Remote interface {
 	Host
-	// Poll is samples of the host's processes. Start and End are not set.
+	// Poll is samples of the host's processes and, if it is another, of its machine. Start
+	// and End are not set.
 	Poll() []record.Sample
-	// KeepLastWords is [Testbed.KeepLastWords] there.
-	KeepLastWords() (stop func())
 }
 
 // RoleAgent is the role of agents' processes, which have no samples.
@@ -77,8 +74,7 @@ type Testbed struct {
 	starting sync.WaitGroup // processes that are being started
 
 	shape     shaper
-	observers atomic.Int32    // how many observe now
-	lastWords []record.Sample // of processes that have ended since the last poll; kept during observations only
+	lastWords []record.Sample // of processes that have ended since the last poll
 
 	polling sync.Mutex // one poll at a time: a counter that seems to fall is taken for a process that has ended
 	box     box
@@ -129,7 +125,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 		t.log("cannot remove all that dead runs left: " + err.Error())
 	}
 	raiseFileLimit()
-	if t.state, err = newState(t.self, t.log, t.lost); err != nil {
+	if t.state, err = newState(t.self); err != nil {
 		return nil, err
 	}
 	if err := t.choose(); err != nil {
@@ -322,12 +318,6 @@ func processes(hosts ...*host) []*process {
 		h.mu.Unlock()
 	}
 	return all
-}
-
-func (t *Testbed) lost(err error) {
-	if t.opt.Lost != nil {
-		t.opt.Lost(err)
-	}
 }
 
 func (t *Testbed) log(line string) {

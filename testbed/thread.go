@@ -4,45 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
-
-// onThread runs f on an OS thread of its own that is destroyed afterwards:
-// what f does to the thread (a namespace entered, a capability dropped) can
-// reach no other goroutine.
-func onThread(f func() error) error {
-	errc := make(chan error, 1)
-	startThread(func() { errc <- f() })
-	return <-errc
-}
-
-// startThread starts f on a new OS thread which ends with f. Never the main
-// thread: the runtime cannot end that one, so it would stay in whatever
-// namespace f entered and keep it alive, and /proc/self describes it.
-func startThread(f func()) {
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			done := make(chan struct{})
-			go func() { // runs elsewhere: the main thread is locked to us
-				defer close(done)
-				startThread(f)
-			}()
-			<-done
-			runtime.UnlockOSThread()
-			return
-		}
-		f() // returning while locked ends the thread
-	}()
-}
 
 // newNamespace makes a network namespace that only the returned descriptor
 // holds: no name, so the kernel removes it when we die.
 func newNamespace() (*os.File, error) {
 	var f *os.File
-	err := onThread(func() error {
+	err := link.OnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("unshare network namespace: %w", err)
 		}
@@ -58,12 +30,7 @@ func inNamespace(ns *os.File, f func() error) error {
 	if ns == nil {
 		return f()
 	}
-	return onThread(func() error {
-		if err := enter(ns); err != nil {
-			return err
-		}
-		return f()
-	})
+	return link.InNamespace(int(ns.Fd()), f)
 }
 
 func enter(ns *os.File) error {
@@ -91,7 +58,7 @@ var errHostClosed = errors.New("the host is closed")
 
 func startKeeper(ns *os.File) *keeper {
 	k := &keeper{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
-	startThread(func() {
+	link.StartThread(func() {
 		defer close(k.done)
 		if k.err = enter(ns); k.err != nil {
 			return

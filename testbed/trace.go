@@ -3,47 +3,29 @@ package testbed
 import (
 	"math"
 	"slices"
-	"sync"
 	"syscall"
 
 	"github.com/prometheus/procfs"
 )
 
-// Trace is the processes of some hosts over a time: those that ran when it began,
-// and all that were started since, also those that have ended.
-type Trace struct {
-	stops []func()
-
-	mu    sync.Mutex
-	procs []Process
-}
-
-// TraceOf begins one; the caller must Stop it.
-func TraceOf(hosts ...Host) *Trace {
-	tr := &Trace{}
+// Trace follows the processes of hosts: the function that it returns lists those that ran
+// when it began, and all that were started since, also those that have ended.
+func Trace(hosts ...Host) func() []Process {
+	over := map[Process]bool{}
 	for _, h := range hosts {
-		tr.stops = append(tr.stops, h.Follow(tr.add))
+		for _, p := range h.Processes() {
+			select {
+			case <-p.Done():
+				over[p] = true
+			default:
+			}
+		}
 	}
-	return tr
-}
-
-func (tr *Trace) add(p Process) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	tr.procs = append(tr.procs, p)
-}
-
-// Processes are those so far.
-func (tr *Trace) Processes() []Process {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	return slices.Clone(tr.procs)
-}
-
-// Stop ends it: what is started later is not in it.
-func (tr *Trace) Stop() {
-	for _, stop := range tr.stops {
-		stop()
+	return func() (all []Process) {
+		for _, h := range hosts {
+			all = append(all, h.Processes()...)
+		}
+		return slices.DeleteFunc(all, func(p Process) bool { return over[p] })
 	}
 }
 
@@ -76,13 +58,9 @@ func (p *process) Peak() float64 {
 
 // lastWord is the final account of a process that is taken off the books, for the
 // next poll: what it used since the one before must not be lost, and one that came
-// and went between two polls would never be seen. It is kept during
-// observations only.
+// and went between two polls would never be seen.
 func (p *process) lastWord() {
 	t := p.host.t
-	if t.observers.Load() == 0 {
-		return
-	}
 	t.polling.Lock()
 	defer t.polling.Unlock()
 	s := p.sample(nil)
@@ -94,12 +72,7 @@ func (p *process) lastWord() {
 // parting looks at a process that is about to be ended: the kernel reports what the
 // members of its family have read and written only while they live.
 func (p *process) parting() {
-	t := p.host.t
-	if t.observers.Load() == 0 {
-		p.family(scan())
-		return
-	}
-	t.polling.Lock()
-	defer t.polling.Unlock()
+	p.host.t.polling.Lock()
+	defer p.host.t.polling.Unlock()
 	p.sample(scan())
 }

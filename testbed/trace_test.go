@@ -18,8 +18,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	tb := newTestbed(t, Options{Plain: true})
 	h := addHost(t, tb, "a")
 	var samples []record.Sample
-	tr := TraceOf(h)
-	defer tr.Stop()
+	traced := Trace(h)
 	first := make(chan struct{})
 	stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(s []record.Sample) {
 		if samples == nil {
@@ -37,7 +36,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 		}
 		eventually(t, "it has written and burnt", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "written"))
-			return err == nil && p.Usage().CPU > 0.1
+			return err == nil && p.sample(scan()).CPU > 0.1
 		})
 		if err := p.Stop(t.Context()); err != nil {
 			t.Fatal(err)
@@ -64,14 +63,13 @@ func TestLastWordsOfProcesses(t *testing.T) {
 			t.Errorf("its last word: %+v", s)
 		}
 	}
-	var traced []int
-	for _, p := range tr.Processes() {
-		traced = append(traced, p.ID().PID)
+	var got []int
+	for _, p := range traced() {
+		got = append(got, p.ID().PID)
 	}
-	if !slices.Equal(traced, pids) {
-		t.Errorf("traced %v, want %v", traced, pids)
+	if !slices.Equal(got, pids) {
+		t.Errorf("traced %v, want %v", got, pids)
 	}
-	// Nobody observes: nobody waits for last words.
 	p, err := h.start(t.Context(), Command{Name: "short", Args: []string{"/bin/sleep", "60"}})
 	if err != nil {
 		t.Fatal(err)
@@ -82,12 +80,9 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	if err := p.Stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(tb.lastWords); n != 0 {
-		t.Errorf("%d words for nobody", n)
-	}
 }
 
-// A trace has who is there, who comes, and nobody of other hosts or after its end.
+// A trace has what runs, what is started later, and nothing of other hosts.
 func TestTrace(t *testing.T) {
 	tb := newTestbed(t, Options{Plain: true})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
@@ -103,16 +98,14 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-dead.Done()
-	tr := TraceOf(a)
+	traced := Trace(a)
 	comes := start(a, "comes")
 	start(b, "elsewhere")
 	if err := comes.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	again := start(a, "comes")
-	tr.Stop()
-	start(a, "late")
-	if got := tr.Processes(); !slices.Equal(got, []Process{there, comes, again}) {
+	if got := traced(); !slices.Equal(got, []Process{there, comes, again}) {
 		t.Errorf("got %d processes", len(got))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -85,4 +86,40 @@ func (w *watched) sample(all map[int]stat, leaders map[int]bool) record.Sample {
 	s := w.usage.poll(kin(all, mine), false)
 	s.Process, s.Role, s.PID = w.name, "system", pid
 	return s
+}
+
+// holds reports whether a process has one of the sockets open.
+func holds(pid int, sockets map[string]bool) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		if l, err := os.Readlink(dir + fd.Name()); err == nil && sockets[l] {
+			return true
+		}
+	}
+	return false
+}
+
+// listeners are the sockets, as /proc/PID/fd shows them, that listen on a TCP
+// port in the calling thread's namespace.
+func listeners(port int) map[string]bool {
+	const stateListen = "0A"
+	out := map[string]bool{}
+	for _, file := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			f := strings.Fields(line)
+			if len(f) < 10 || f[3] != stateListen || !strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				continue
+			}
+			out["socket:["+f[9]+"]"] = true
+		}
+	}
+	return out
 }

@@ -106,9 +106,9 @@ func executeDoc(t *testing.T, doc string) {
 		case strings.Contains(command, "boost-retrieval"):
 			command += short + " --set data.size=1MiB --set retrieve.range=64KiB --set retrieve.concurrency=10 --set retrieve.bytes=64KiB"
 		case strings.Contains(command, "codex-dissemination"):
-			command += short + " --set disseminate.nodes=2 --set disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=512KiB"
+			command += short + " --set systems=bittorrent,fanout --set disseminate.nodes=2 --set disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=128KiB"
 		case strings.Contains(command, "swarm"):
-			command += short + " --set disseminate.nodes=2,4 --set data.size=512KiB --set disseminate.faults=none"
+			command += short + " --set systems=fanout --set disseminate.nodes=2,3 --set data.size=128KiB --set disseminate.faults=none"
 		case strings.Contains(command, "fresh"):
 			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk"
 		default:

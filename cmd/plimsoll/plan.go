@@ -31,8 +31,6 @@ func (p *program) planCommand() *cobra.Command {
 			var wrong []engine.Problem
 			for _, pr := range engine.PlanProblems(c.Context(), cfg) {
 				switch {
-				case pr.Name == "machine-line" && !p.ui.JSON:
-					p.ui.Say("warning: %s\nhint: %s", pr.What, pr.Hint)
 				case !pr.Blocking:
 				case !pr.Here:
 					wrong = append(wrong, pr)

@@ -207,7 +207,7 @@ func checkPrinted(text string) error {
 			return err
 		}
 		switch c.Name() {
-		case "systems", "presets", "chains":
+		case "systems", "presets":
 			var out, errs bytes.Buffer
 			if code := run(words, strings.NewReader(""), &out, &errs); code != 0 {
 				return fmt.Errorf("plimsoll %s: status %d\n%s", strings.Join(words, " "), code, errs.Bytes())
@@ -229,7 +229,7 @@ func checkPrinted(text string) error {
 func TestCheckCommandsFinds(t *testing.T) {
 	for _, text := range []string{
 		"see `plimsoll predict x`", "go on: plimsoll resume", "go on: plimsoll resume --again quickstart",
-		"plimsoll predict tells more", "plimsoll run --now does it", "see plimsoll systems chains --forget NAME",
+		"plimsoll predict tells more", "plimsoll run --now does it", "see plimsoll systems install --forget NAME",
 	} {
 		if _, _, err := checkCommands(text); err == nil {
 			t.Errorf("%q is accepted", text)

@@ -36,7 +36,7 @@ func (p *program) systemsCommand() *cobra.Command {
 			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
 		},
 	}
-	c.AddCommand(p.installCommand(), p.chainsCommand())
+	c.AddCommand(p.installCommand())
 	return c
 }
 

@@ -28,7 +28,7 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	return unfit(use, info.Can, cells)
 }
 
-// swarmUnfit says why cells cannot be executed on a system with these abilities.
+// unfit says why cells cannot be executed on a system with these abilities.
 func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
 	if use.Mode == string(system.Attach) {
 		return []system.Problem{{
@@ -42,26 +42,24 @@ func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []sy
 			Hint: "take it out of the experiment, or choose the option of it that makes a swarm",
 		}}
 	}
-	var problems []system.Problem
-	said := map[string]bool{}
-	say := func(what, hint string) {
-		if !said[what] {
-			said[what] = true
-			problems = append(problems, system.Problem{What: what, Hint: hint})
-		}
+	if slices.Contains(can, "restart") {
+		return nil
 	}
-	restarts := slices.Contains(can, "restart")
-	for _, c := range cells {
-		d := c.Disseminate
-		crash := slices.ContainsFunc(d.Faults, func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
-		if crash && !restarts {
-			say(`its nodes cannot be killed and started again, which faults of the kind crash need (it has no ability "restart")`,
-				fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]", use.Name))
-		}
-		if d.Fresh && !restarts {
-			say(`its nodes cannot be started anew before each trial, which disseminate.fresh needs (it has no ability "restart")`,
-				"say fresh: false: only what the trial before has left is removed then")
-		}
+	crash := slices.ContainsFunc(cells, func(c experiment.Cell) bool {
+		return slices.ContainsFunc(c.Disseminate.Faults, func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
+	})
+	var problems []system.Problem
+	if crash {
+		problems = append(problems, system.Problem{
+			What: `its nodes cannot be killed and started again, which faults of the kind crash need (it has no ability "restart")`,
+			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]", use.Name),
+		})
+	}
+	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Disseminate.Fresh }) {
+		problems = append(problems, system.Problem{
+			What: `its nodes cannot be started anew before each trial, which disseminate.fresh needs (it has no ability "restart")`,
+			Hint: "say fresh: false: only what the trial before has left is removed then",
+		})
 	}
 	return problems
 }
@@ -111,12 +109,11 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	swarmRecovery(&in, put)
 	swarmLines(&in, m, put)
 	cpu, peak := math.NaN(), math.NaN()
-	for i, n := range in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))] {
-		if i == 0 {
-			cpu, peak = 0, 0
+	if all := in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))]; len(all) > 0 {
+		cpu, peak = 0, 0
+		for _, n := range all {
+			cpu, peak = cpu+n.CPU, max(peak, n.RSSPeak)
 		}
-		cpu += n.CPU
-		peak = max(peak, n.RSSPeak)
 	}
 	put("system_cpu", cpu)
 	verified := 0.0

@@ -22,7 +22,7 @@ import (
 // that the trial knows: that is an outcome of this leecher, and the third finds it
 // alive.
 func TestSwarmOfProcesses(t *testing.T) {
-	const size = 24 << 20
+	const size = 8 << 20
 	hosts := systemtest.Hosts(t, 5)
 	c, err := bittorrent.System{}.Start(systemtest.Context(t), system.Deployment{
 		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"upload_limit": "8388608"}, Swarm: true,

@@ -17,14 +17,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// swarmRunner is one prepared swarm. Its nodes live through all trials.
+// runner is one prepared swarm. Its nodes live through all trials.
 type runner struct {
 	site  scenario.Site
 	nodes []*nodes.Node
 	names []string
 }
 
-// swarmTrial is one trial under way.
+// trial is one trial under way.
 type trial struct {
 	*runner
 	*nodes.Trial
@@ -34,14 +34,8 @@ type trial struct {
 	title     string       // of the content
 	ref       system.Ref
 	seeders   []*nodes.Node
-	addresses []string                      // of the nodes, by place
-	checked   map[*nodes.Node]*contentCheck // of leechers that have all; under the lock
-}
-
-// contentCheck is what reading back a leecher's content has come to.
-type contentCheck struct {
-	wrong bool  // it is not the content
-	err   error // it could not be read
+	addresses []string              // of the nodes, by place
+	checked   map[*nodes.Node]error // of leechers that have all: why what they have is not the content; under the lock
 }
 
 // Trial implements Runner.
@@ -75,7 +69,7 @@ func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*
 			rates[i] = slowly
 		}
 	}
-	t := &trial{runner: r, cell: cell, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]*contentCheck{}}
+	t := &trial{runner: r, cell: cell, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]error{}}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Lasting = true
 	data := cell.Data
@@ -185,7 +179,7 @@ func restart(ctx context.Context, n *nodes.Node, keep bool) error {
 	return err
 }
 
-// Start gives a leecher its task, and implements NodeActions.
+// Start gives a leecher its task, and implements Actions.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return member(n).Fetch(ctx, t.ref, t.peers(n))
 }
@@ -211,7 +205,7 @@ func (t *trial) peers(n *nodes.Node) []string {
 	return from
 }
 
-// Poll implements NodeActions.
+// Poll implements Actions.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	f, err := member(n).Progress(ctx, t.ref)
 	if f.Complete && f.Verified < 0 {
@@ -226,12 +220,12 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	}, err
 }
 
-// Kill implements NodeActions.
+// Kill implements Actions.
 func (t *trial) Kill(ctx context.Context, n *nodes.Node) error {
 	return n.System.(system.Restarter).Kill(ctx)
 }
 
-// Restart implements NodeActions. A seeder that kept its data publishes it again, as an
+// Restart implements Actions. A seeder that kept its data publishes it again, as an
 // operator would.
 func (t *trial) Restart(ctx context.Context, n *nodes.Node, empty bool) error {
 	err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, !empty) })
@@ -269,21 +263,18 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	load := t.Loaded(cpu, t.names)
 	of := func(kind string, of func(n *nodes.Node) float64) {
 		load.Details = append(load.Details, nodes.Details(kind, t.names, func(i int) float64 {
-			if i < len(t.Nodes) && slices.Contains(t.Timed, t.Nodes[i]) {
+			if i < len(t.Nodes) && (kind == record.DetailSeeder || !slices.Contains(t.seeders, t.Nodes[i])) {
 				return of(t.Nodes[i])
 			}
 			return math.NaN()
 		})...)
 	}
-	load.Details = append(load.Details, nodes.Details(record.DetailSeeder, t.names, func(i int) float64 {
-		switch {
-		case i >= len(t.Nodes):
-			return math.NaN()
-		case slices.Contains(t.seeders, t.Nodes[i]):
+	of(record.DetailSeeder, func(n *nodes.Node) float64 {
+		if slices.Contains(t.seeders, n) {
 			return 1
 		}
 		return 0
-	})...)
+	})
 	of(record.DetailPayload, func(n *nodes.Node) float64 {
 		if n.Killed() || n.Last.Received <= 0 {
 			return math.NaN()

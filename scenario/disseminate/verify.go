@@ -20,7 +20,7 @@ import (
 func (t *trial) verify(ctx context.Context) error {
 	var whole []*nodes.Node
 	for _, n := range t.Timed {
-		if n.All > 0 && t.checked[n] == nil {
+		if _, done := t.checked[n]; n.All > 0 && !done {
 			whole = append(whole, n)
 		}
 	}
@@ -32,7 +32,7 @@ func (t *trial) verify(ctx context.Context) error {
 			if err != nil {
 				t.Mu.Lock()
 				defer t.Mu.Unlock()
-				t.checked[n] = &contentCheck{err: err}
+				t.checked[n] = err
 				return nil
 			}
 		}
@@ -49,13 +49,14 @@ func (t *trial) verify(ctx context.Context) error {
 // verdict is the outcome of a leecher that has all, from what was read back. With the
 // lock.
 func (t *trial) verdict(n *nodes.Node) (record.Outcome, string) {
-	switch c := t.checked[n]; {
-	case c == nil: // the trial was cut short
+	err, done := t.checked[n]
+	switch {
+	case !done: // the trial was cut short
 		return record.Cancelled, ""
-	case c.wrong:
+	case errors.Is(err, scenario.ErrWrongBytes):
 		return record.WrongBytes, ""
-	case c.err != nil:
-		outcome, class, _ := scenario.OutcomeOf(c.err, nil)
+	case err != nil:
+		outcome, class, _ := scenario.OutcomeOf(err, nil)
 		return outcome, "read back: " + cmp.Or(class, outcome.String())
 	}
 	return record.OK, ""
@@ -63,34 +64,32 @@ func (t *trial) verdict(n *nodes.Node) (record.Outcome, string) {
 
 // check reads back what a leecher has, and compares it.
 func (t *trial) check(ctx context.Context, n *nodes.Node) {
-	wrong, err := t.readBack(ctx, n)
+	err := t.readBack(ctx, n)
 	if err != nil && ctx.Err() != nil && context.Cause(ctx) == nodes.ErrOver {
 		return // it is verified after the load
 	}
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	t.checked[n] = &contentCheck{wrong, err}
-	if wrong {
+	t.checked[n] = err
+	if errors.Is(err, scenario.ErrWrongBytes) {
 		t.Event("violation", "wrong bytes", n.Name+" says that it has all", t.Now(), 0)
 	}
 }
 
-// readBack says whether a leecher has other bytes than the content, or why that is not
-// known.
-func (t *trial) readBack(ctx context.Context, n *nodes.Node) (wrong bool, err error) {
+// readBack is ErrWrongBytes when a leecher has something else than the content, or why that
+// is not known.
+func (t *trial) readBack(ctx context.Context, n *nodes.Node) error {
 	check, err := t.set.Check(0)
 	if err != nil {
-		return false, err
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std())
-	defer cancel()
 	to := &comparing{to: check}
-	err = member(n).ReadBack(ctx, t.ref, to)
+	err = nodes.Within(ctx, t.site.Limits.Deadline.Std(), func(ctx context.Context) error { return member(n).ReadBack(ctx, t.ref, to) })
 	short := check.Close()
 	if to.wrong || err == nil && short != nil { // less than the content, and no error
-		return true, nil
+		return scenario.ErrWrongBytes
 	}
-	return false, err
+	return err
 }
 
 // comparing passes on what a node writes, and sees what the comparison says.

@@ -37,28 +37,19 @@ const linkLimit = time.Minute
 
 // begin and end put a fault into force and take it back.
 func (l *Links) begin(ctx context.Context, f *Fault) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.faults = append(l.faults, f)
-	return l.change(ctx)
+	return l.change(ctx, func(all []*Fault) []*Fault { return append(all, f) })
 }
 
 func (l *Links) end(ctx context.Context, f *Fault) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.faults = slices.DeleteFunc(l.faults, func(g *Fault) bool { return g == f })
-	return l.change(ctx)
+	return l.change(ctx, func(all []*Fault) []*Fault { return slices.DeleteFunc(all, func(g *Fault) bool { return g == f }) })
 }
 
 // Apply makes the links what they are when no fault is under way.
 func (l *Links) Apply(ctx context.Context) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.faults = nil
 	if len(l.Rates) == 0 {
 		return nil
 	}
-	return l.change(ctx)
+	return l.change(ctx, func([]*Fault) []*Fault { return nil })
 }
 
 // apart are the nodes that are cut away now.
@@ -69,7 +60,11 @@ func (l *Links) apart() []*Node {
 	return nil
 }
 
-func (l *Links) change(ctx context.Context) error {
+// change makes the links what they are with other faults than those under way.
+func (l *Links) change(ctx context.Context, other func([]*Fault) []*Fault) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	l.faults = other(l.faults)
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
 	c := scenario.NetworkChange{Rates: map[int]scenario.Rates{}}

@@ -263,8 +263,8 @@ func (r *reading) costTable() analysis.Table {
 		{Key: "n", Name: "trials", Unit: "1"}, {Key: "holds", Name: "holds", Narrow: true}, {Key: "note", Name: "note"}}...)
 	fits := r.fits()
 	for _, f := range fits {
-		m, half, stays := f.model, analysis.Text(""), analysis.Text("")
-		a, rounds, b, rate := analysis.Text(""), analysis.Text(""), analysis.Text(""), analysis.Text("")
+		m, none := f.model, analysis.Text("")
+		a, rounds, b, rate, half, stays := none, none, none, none, none, none
 		if m.Points > 0 {
 			a, rounds, b, rate = analysis.Estimate(m.A), analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
 			if a.Number > 0 && b.Lo > 0 {
@@ -274,23 +274,25 @@ func (r *reading) costTable() analysis.Table {
 		if f.inline != nil {
 			stays = analysis.Number(f.inline.stays)
 		}
-		row := []analysis.Value{analysis.Text(f.system), analysis.Text(f.operation), analysis.Text(f.connections), a, rounds, b, rate, half, f.lineShare}
+		row := []any{f.system, f.operation, f.connections, a, rounds, b, rate, half, f.lineShare}
 		if r.Baseline != "" {
 			row = append(row, r.against(f, fits))
 		}
-		from, to := analysis.Unknown, analysis.Unknown
-		for i, x := range f.trials {
-			n := analysis.Num(size(x.Info))
-			if i == 0 {
-				from, to = n, n
-			}
-			from, to = min(from, n), max(to, n)
+		sizes := []float64{}
+		for _, x := range f.trials {
+			sizes = append(sizes, size(x.Info))
 		}
-		t.Rows = append(t.Rows, append(row, analysis.Number(float64(from)), analysis.Number(float64(to)), stays, analysis.Number(f.misfit),
-			analysis.Number(float64(len(f.trials))), f.holds(len(fits)), analysis.Text(strings.Join(f.notes, "; "))))
+		from, to := none, none
+		if len(sizes) > 0 {
+			from, to = analysis.Number(slices.Min(sizes)), analysis.Number(slices.Max(sizes))
+		}
+		t.Add(append(row, from, to, stays, f.misfit, float64(len(sizes)), f.holds(len(fits)), strings.Join(f.notes, "; "))...)
 	}
 	return t
 }
+
+// leastRTT is the difference between round trips, in seconds, that shows in a time.
+const leastRTT = 0.004
 
 // phaseTable is what each phase of an operation takes by the system's own account, and
 // its round trips by ours: the slope of its time over the measured round trip.
@@ -348,8 +350,7 @@ func (r *reading) phaseTable() analysis.Table {
 		if len(rtts) > 0 && slices.Max(rtts) > shortest+leastRTT {
 			rounds = analysis.Estimate(stats.Slope(rtts, took, analysis.Confidence))
 		}
-		t.Rows = append(t.Rows, []analysis.Value{analysis.Text(k.system), analysis.Text(k.operation), analysis.Text(k.connections), analysis.Number(k.size),
-			analysis.Text(k.phase), analysis.Number(stats.Median(at)), analysis.Number(stats.Median(first)), rounds, analysis.Number(float64(len(points[k])))})
+		t.Add(k.system, k.operation, k.connections, k.size, k.phase, stats.Median(at), stats.Median(first), rounds, float64(len(points[k])))
 	}
 	return t
 }

@@ -75,7 +75,7 @@ func (r *reading) objectsTable() analysis.Table {
 			if len(s.x)+cut == 0 {
 				continue
 			}
-			from, to, slope, change := math.NaN(), math.NaN(), analysis.Text(""), analysis.Text("too few trials")
+			from, to, slope, change := math.NaN(), math.NaN(), analysis.Text(""), "too few trials"
 			if len(s.x) > 0 {
 				from, to = 1000*slices.Min(s.x), 1000*slices.Max(s.x)
 			}
@@ -83,8 +83,7 @@ func (r *reading) objectsTable() analysis.Table {
 				slope = analysis.Estimate(stats.Slope(s.x, s.y, analysis.Confidence))
 				sloped = append(sloped, s)
 			}
-			t.Rows = append(t.Rows, []analysis.Value{analysis.Text(c.System), analysis.Text(r.Layout.Where(c)), analysis.Text(op), analysis.Number(from),
-				analysis.Number(to), analysis.Number(stats.Median(s.y)), slope, change, analysis.Number(float64(len(s.x))), analysis.Number(float64(cut))})
+			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, change, float64(len(s.x)), float64(cut))
 		}
 	}
 	for _, s := range sloped {
@@ -294,8 +293,8 @@ func (r *reading) memoryTable() analysis.Table {
 			size = analysis.Number(largest)
 		}
 		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // tested upwards
-		t.Rows = append(t.Rows, []analysis.Value{analysis.Text(m.system), analysis.Text(m.process), analysis.Number(float64(m.processes)), median(m.rest),
-			median(m.pss), median(m.between), analysis.Text(operation), median(one), size, several, atOnce, slope, analysis.Text(grows)})
+		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), operation, median(one), size,
+			several, atOnce, slope, grows)
 	}
 	return t
 }

@@ -194,13 +194,8 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("system_cpu_per_gb", in.Usage.SystemCPU/((received+in.Load.Warmed)/1e9))
 		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
 	}
-	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	put("generator_rss_peak", in.Load.RSSPeak)
-	put("others_busy", in.Usage.OthersBusy)
-	put("box_cpu", in.Usage.BoxCPU)
-	put("emulator_thread", in.Usage.EmulatorThread)
-	put("busiest_cpu", in.Usage.BusiestCPU)
-	put("io_pressure", in.Usage.IOPressure)
+	scenario.PutUsage(in.Usage, put)
 	return m
 }
 

@@ -3,88 +3,59 @@ package sync
 import (
 	"math"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Manners of peers as record.DetailPeerManner encodes them.
-const (
-	mannerHonest = iota
-	mannerSilent
-	mannerStranger
-)
+// manners of peers as record.DetailPeerManner encodes them.
+var manners = map[string]float64{system.Honest: 0, system.Silent: 1, system.Stranger: 2}
 
-// mannerNumber is the manner of a peer as a detail.
-func mannerNumber(manner string) float64 {
-	switch manner {
-	case system.Silent:
-		return mannerSilent
-	case system.Stranger:
-		return mannerStranger
-	}
-	return mannerHonest
-}
-
-// linkLine is the least time, in seconds, in which so many bytes of a chain can
-// reach a fresh node over its peers' links and its own:
+// loadLines are the least times in which a fresh node can come to serve, of trials without
+// faults. That of the links is the time of so many bytes of a chain over its peers' links and
+// its own:
 //
 //	bytes / min(Σ up of the peers that have the chain, down of the node) + one round trip
-//
-// Rates are payload, and corrected by what was measured before the trial, beside
-// what was asked for: those that are the cell's by check, through a link as the cell
-// says (nil: not measured), those of speeds and trouble by what was measured from
-// one of these peers. 0: nothing is limited, or the links are not emulated.
-func linkLine(cell experiment.Cell, details []record.Detail, bytes float64, check *record.LinkCheck, peer []record.LinkCheck) float64 {
-	wire, rtt := towardsNode(cell, details, check, peer)
-	if math.IsInf(wire, 1) || bytes <= 0 {
-		return 0
+func loadLines(in *scenario.Measured, bytes float64, m map[string]float64, put func(string, float64)) {
+	if len(in.Cell.Sync.Faults) > 0 {
+		return
 	}
-	return bytes*8/link.TCPPayloadRate(wire, cell.Link.IPv6) + rtt
-}
-
-// packetRate is the most, in bytes of IP packets per second, that can come to a
-// fresh node; 0: nothing is limited.
-func packetRate(cell experiment.Cell, details []record.Detail, check *record.LinkCheck, peer []record.LinkCheck) float64 {
-	wire, _ := towardsNode(cell, details, check, peer)
-	if math.IsInf(wire, 1) {
-		return 0
+	if wire, rtt := towardsNode(in); bytes > 0 && !math.IsInf(wire, 1) && in.LoadDetail(scenario.LoadEmulated) > 0 {
+		put("link_line", bytes*8/link.TCPPayloadRate(wire, in.Cell.Link.IPv6)+rtt)
+		put("wire_line", wire/8*link.MTU/link.FullFrame)
 	}
-	return wire / 8 * link.MTU / link.FullFrame
+	if line := max(m["link_line"], m["replay"]); line > 0 {
+		put("line", line)
+		if took := m["sync_time"]; took > 0 {
+			put("line_share", line/took)
+		}
+	}
 }
 
 // towardsNode is the rate on the wire, in bit/s, at which a chain can come to a
-// fresh node, and the round trip in seconds; +Inf: nothing is limited.
-func towardsNode(cell experiment.Cell, details []record.Detail, check *record.LinkCheck, peer []record.LinkCheck) (wire, rtt float64) {
-	rtt = 2 * cell.Link.Delay.Seconds()
+// fresh node, and the round trip in seconds; +Inf: nothing is limited. Rates are corrected by
+// what was measured before the trial, beside what was asked for: the cell's through a link
+// as the cell says, those of speeds and trouble from one of these peers.
+func towardsNode(in *scenario.Measured) (wire, rtt float64) {
+	cell := in.Cell.Link
+	rtt = 2 * cell.Delay.Seconds()
 	ours, theirs := 1.0, 1.0
-	if check != nil {
-		ours, rtt = nodes.Correction(*check, rtt)
+	if peer := in.Load.Links; len(peer) > 0 {
+		theirs, rtt = nodes.Correction(peer[0], rtt)
 	}
-	if len(peer) > 0 {
-		of := rtt
-		if theirs, of = nodes.Correction(peer[0], rtt); check == nil {
-			rtt = of
-		}
-	}
-	var rates, manners []float64
-	for _, d := range details {
-		switch d.Kind {
-		case record.DetailPeerRate:
-			rates = append(rates, d.Value)
-		case record.DetailPeerManner:
-			manners = append(manners, d.Value)
-		}
+	if in.Link != nil {
+		ours, rtt = nodes.Correction(*in.Link, 2*cell.Delay.Seconds())
 	}
 	peers, unlimited := 0.0, false
-	for i, rate := range rates {
+	manner := in.EachDetail(record.DetailPeerManner)
+	for i, rate := range in.EachDetail(record.DetailPeerRate) {
 		switch {
-		case i < len(manners) && manners[i] != mannerHonest:
+		case i < len(manner) && manner[i] != manners[system.Honest]:
 		case rate <= 0:
 			unlimited = true
-		case rate == float64(cell.Link.UpRate()):
+		case rate == float64(cell.UpRate()):
 			peers += rate * ours
 		default:
 			peers += rate * theirs
@@ -94,10 +65,10 @@ func towardsNode(cell experiment.Cell, details []record.Detail, check *record.Li
 	if !unlimited && peers > 0 {
 		wire = peers
 	}
-	if down := float64(cell.Link.DownRate()); down > 0 {
+	if down := float64(cell.DownRate()); down > 0 {
 		wire = math.Min(wire, ours*down)
 	}
-	if cell.Link.Regions != nil {
+	if cell.Regions != nil {
 		rtt = 0 // each peer has its own, and the nearest may send everything
 	}
 	return wire, rtt

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// syncRunner is one prepared deployment: its chains are there. Peers live from
+// runner is one prepared deployment: its chains are there. Peers live from
 // trial to trial.
 type runner struct {
 	site    scenario.Site
@@ -22,8 +22,8 @@ type runner struct {
 	nodes   []*nodes.Node
 	names   []string
 	chains  map[system.ChainSpec]system.Chain
-	replays replays
-	serving map[int]string // the chain that each host serves, by place
+	replays map[string]*system.Replayed // by replayKey; nil: tried in vain
+	serving map[int]string              // the chain that each host serves, by place
 }
 
 // Prepare implements Scenario: it makes the chains. They are replayed cell by cell,
@@ -72,9 +72,7 @@ func (r *runner) findNodes(cells []experiment.Cell) error {
 		if !r.attached() {
 			_, ok = n.(system.ChainNode)
 		}
-		if problems := unfit(system.Abilities(n)); len(problems) > 0 {
-			return &scenario.UnfitError{System: name, Problems: problems}
-		} else if !ok {
+		if !ok {
 			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)
 		}
 		own := fmt.Sprintf("%s-%02d", name, i+1)
@@ -136,15 +134,11 @@ func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 }
 
 func (r *runner) say(text string) {
-	if r.site.Say != nil {
-		r.site.Say(r.site.Use.Name + ": " + text)
-	}
+	r.site.Say(r.site.Use.Name + ": " + text)
 }
 
 func (r *runner) tell(kind, what, detail string, took time.Duration) {
-	if r.site.Event != nil {
-		r.site.Event(kind, what, r.site.Use.Name+": "+detail, took)
-	}
+	r.site.Event(kind, what, r.site.Use.Name+": "+detail, took)
 }
 
 // unfit is why something that a cell asks for could not be done. Settings that the
@@ -158,30 +152,22 @@ func (r *runner) unfit(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }
 
-// storeSize is the size of a RAM disk for a node that has all of a chain.
-func storeSize(chain system.Chain) int64 {
+// store makes the directory of a fresh node's store. Where there is no memory for
+// it the trial is left out.
+func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (dir scenario.StoreDir, err error) {
+	if storage != "ram" {
+		if dir, err = r.site.Disk(ctx); err != nil {
+			err = fmt.Errorf("%s: make a directory for the store: %w", r.site.Use.Name, err)
+		}
+		return dir, err
+	}
 	disk := float64(chain.Disk)
 	if disk <= 0 {
 		disk = experiment.StoreBytes(float64(chain.Bytes))
 	}
-	return int64(experiment.RAMDiskBytes(disk))
-}
-
-// store makes the directory of a fresh node's store. Where there is no memory for
-// it the trial is left out.
-func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (scenario.StoreDir, error) {
-	make := r.site.Disk
-	if storage == "ram" {
-		make = func(ctx context.Context) (scenario.StoreDir, error) { return r.site.RAM(ctx, storeSize(chain)) }
+	size := experiment.RAMDiskBytes(disk)
+	if dir, err = r.site.RAM(ctx, int64(size)); err != nil && ctx.Err() == nil {
+		err = &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v", experiment.RoughBytes(float64(size)), err)}
 	}
-	dir, err := make(ctx)
-	switch {
-	case err == nil:
-		return dir, nil
-	case ctx.Err() != nil:
-		return dir, context.Cause(ctx)
-	case storage == "ram":
-		return dir, &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v", experiment.RoughBytes(float64(storeSize(chain))), err)}
-	}
-	return dir, fmt.Errorf("%s: make a directory for the store: %w", r.site.Use.Name, err)
+	return dir, err
 }

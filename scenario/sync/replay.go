@@ -17,10 +17,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// replays are those that were made of a system, by replayKey. A key without one was
-// tried in vain.
-type replays map[string]*system.Replayed
-
 // A replay that is over soon is done a few times, of which the median counts.
 const (
 	soon        = 2 * time.Second
@@ -110,39 +106,29 @@ func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experime
 	return r.cluster.(system.Replayer).Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.replayedWith(s)})
 }
 
-// replaysFile is where a later session of the run finds what was replayed; empty:
-// there is none.
+// replaysFile is where a later session of the run finds what was replayed.
 func (r *runner) replaysFile() string {
-	if r.site.Kept == "" {
-		return ""
-	}
 	return filepath.Join(r.site.Kept, r.site.Use.Name+".replays.json")
 }
 
 // earlierReplays are those of the sessions before, so that all trials of a cell are
 // held to the same. What cannot be read is made again.
-func (r *runner) earlierReplays() replays {
-	all := replays{}
-	if file := r.replaysFile(); file != "" {
-		if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &all) != nil {
-			all = replays{}
-		}
+func (r *runner) earlierReplays() map[string]*system.Replayed {
+	all := map[string]*system.Replayed{}
+	if b, err := os.ReadFile(r.replaysFile()); err == nil && json.Unmarshal(b, &all) != nil {
+		all = map[string]*system.Replayed{}
 	}
 	maps.DeleteFunc(all, func(_ string, one *system.Replayed) bool { return one == nil }) // there may be memory for it now
 	return all
 }
 
 func (r *runner) keepReplays() error {
-	file := r.replaysFile()
-	if file == "" {
-		return nil
-	}
 	b, err := json.Marshal(r.replays)
 	if err == nil {
 		err = os.MkdirAll(r.site.Kept, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(file, b, 0o644)
+		err = os.WriteFile(r.replaysFile(), b, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: keep what was replayed for later sessions: %w", r.site.Use.Name, err)

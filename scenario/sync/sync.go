@@ -103,18 +103,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 			put("overhead", wire/bytes)
 		}
 	}
-	if len(in.Cell.Sync.Faults) == 0 {
-		if line := linkLine(in.Cell, in.Load.Details, bytes, in.Link, in.Load.Links); line > 0 && in.LoadDetail(scenario.LoadEmulated) > 0 {
-			put("link_line", line)
-			put("wire_line", packetRate(in.Cell, in.Load.Details, in.Link, in.Load.Links))
-		}
-		if line := max(m["link_line"], m["replay"]); line > 0 {
-			put("line", line)
-			if took := m["sync_time"]; took > 0 {
-				put("line_share", line/took)
-			}
-		}
-	}
+	loadLines(&in, bytes, m, put)
 	nodes.PutMachine(in.Usage, put)
 	return m
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -16,10 +15,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// syncTrial is one trial under way: a fresh node, at place 0, and its peers, at the
+// trial is one trial under way: a fresh node, at place 0, and its peers, at the
 // places that follow.
 type trial struct {
 	*runner
@@ -39,7 +37,7 @@ type trial struct {
 	lives  []system.Following // last answers of earlier daemons of the fresh node; under the lock
 }
 
-// syncPeer is a peer of a trial.
+// peer is a peer of a trial.
 type peer struct {
 	peerPlan
 	*nodes.Node
@@ -175,7 +173,10 @@ func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	return nil
 }
 
-// Start starts the fresh node, and implements NodeActions.
+// dir is the directory of the store itself.
+func (t *trial) dir() string { return filepath.Join(t.store.Path, "store") }
+
+// Start starts the fresh node, and implements Actions.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	if t.attached() {
 		return nil
@@ -184,7 +185,10 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	for _, p := range t.peers {
 		from = append(from, p.address)
 	}
-	err := chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.store.Path, Peers: from, Settings: t.settings})
+	err := t.store.Files.MkdirAll(t.dir(), 0o755)
+	if err == nil {
+		err = chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
+	}
 	if err == nil {
 		return nil
 	}
@@ -205,7 +209,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 // from either side of a block.
 const strays = 3
 
-// Poll implements NodeActions. Of a node that is attached to, its own word counts.
+// Poll implements Actions. Of a node that is attached to, its own word counts.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	f, err := n.System.(system.Follower).Following(ctx)
 	if err != nil {
@@ -233,10 +237,10 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	return a, nil
 }
 
-// Kill implements NodeActions.
+// Kill implements Actions.
 func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return chainNode(n).Kill(ctx) }
 
-// Restart implements NodeActions: peers serve what they had, the fresh node is started
+// Restart implements Actions: peers serve what they had, the fresh node is started
 // by its task.
 func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	if n != t.fresh {
@@ -248,27 +252,9 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	n.Last.Own = nil // what the next daemon counts it counts anew
 	t.Mu.Unlock()
 	if drop {
-		return empty(t.store)
+		return t.store.Files.RemoveAll(t.dir())
 	}
 	return nil
-}
-
-// empty removes everything that is in a store.
-func empty(s scenario.StoreDir) error {
-	var all []string
-	err := s.Files.Walk(s.Path, func(e testbed.Entry) error {
-		if e.Path != "." && !strings.Contains(e.Path, "/") {
-			all = append(all, e.Path)
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.Files.MkdirAll(s.Path, 0o755)
-	}
-	for _, name := range all {
-		err = errors.Join(err, s.Files.RemoveAll(filepath.Join(s.Path, name)))
-	}
-	return err
 }
 
 // allLives are the last answers of all daemons of the fresh node. With the lock.
@@ -365,7 +351,7 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	share(record.DetailPeerTimeout, func(s system.PeerShare) float64 { return float64(s.TimedOut) })
 	share(record.DetailPeerFailed, func(s system.PeerShare) float64 { return float64(s.Failed) })
 	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
-	add(record.DetailPeerManner, func(p *peer) float64 { return mannerNumber(p.manner) })
+	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
 	return all
 }
 

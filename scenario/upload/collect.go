@@ -2,7 +2,6 @@ package upload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -71,29 +70,18 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 		sink.State(s)
 	}
 	p.polled = report
-	ctx, cancel := context.WithCancelCause(outer)
-	defer cancel(nil)
-	end, err := p.begin(ctx, cancel)
-	if err != nil {
-		return scenario.Load{}, err
-	}
-	lasts, begun := time.Duration(-1), sink.Now()
-	if d := cell.Collect.For.Std(); d > 0 {
-		lasts = max(0, d-begun)
-	}
-	pause(ctx, lasts, nil)
-	load := scenario.Load{Seconds: (sink.Now() - begun).Seconds()}
-	var stop *scenario.Stop
-	switch {
-	case errors.As(context.Cause(outer), &stop):
-		load.Notes = append(load.Notes, "stopped by "+stop.Condition+": "+stop.Why)
-	case outer.Err() != nil:
-		err = context.Cause(outer)
-	default:
-		err = context.Cause(ctx)
-	}
-	if e := end(err != nil); err == nil {
-		err = e
+	var load scenario.Load
+	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
+		lasts, begun := time.Duration(-1), sink.Now()
+		if d := cell.Collect.For.Std(); d > 0 {
+			lasts = max(0, d-begun)
+		}
+		pause(ctx, lasts, nil)
+		load.Seconds = (sink.Now() - begun).Seconds()
+		return nil
+	})
+	if stop != nil {
+		load.Notes = append(load.Notes, stop.Error())
 	}
 	report()
 	return load, err

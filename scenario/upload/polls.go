@@ -1,7 +1,9 @@
 package upload
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -75,17 +77,25 @@ func (p *polls) restore() error {
 	return in.Err()
 }
 
-// begin polls once, and goes on with that until the function that it returns is
-// called, which polls for the last time, unless it is to end at once. What goes wrong with recording polls
-// ends the trial through fail; what the system does not answer is a gap.
-func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end func(atOnce bool) error, err error) {
+// stopOf is the exit condition that ended a context; nil: none did.
+func stopOf(ctx context.Context) (stop *scenario.Stop) {
+	errors.As(context.Cause(ctx), &stop)
+	return stop
+}
+
+// during polls before work, beside it and after it, unless it is to end at once; stop is the
+// exit condition that ended it. What goes wrong with recording polls ends the work; what the
+// system does not answer is a gap.
+func (p *polls) during(outer context.Context, work func(ctx context.Context, fail context.CancelCauseFunc) error) (stop *scenario.Stop, err error) {
+	ctx, fail := context.WithCancelCause(outer)
+	defer fail(nil)
 	// Polls go on to the very end, that of an interrupted trial, too.
-	going, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	going, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
 	p.collector = &collect.Collector{Node: p.node, Every: p.every, Now: p.now, First: p.next, Earlier: p.latest, Keep: p.keep}
 	first, cancel := p.collector.Bounded(ctx) // nothing is stored before it is over
 	defer cancel()
 	if _, err := p.collector.Once(first); err != nil && ctx.Err() == nil {
-		stop(nil)
 		return nil, err
 	}
 	over := make(chan error, 1)
@@ -96,13 +106,15 @@ func (p *polls) begin(ctx context.Context, fail context.CancelCauseFunc) (end fu
 		}
 		over <- err
 	}()
-	return func(atOnce bool) error {
-		if atOnce {
-			stop(collect.ErrAtOnce)
-		}
-		stop(nil)
-		return <-over
-	}, nil
+	err = work(ctx, fail)
+	if stop = stopOf(outer); stop == nil {
+		err = cmp.Or(context.Cause(outer), err, context.Cause(ctx))
+	}
+	if err != nil {
+		end(collect.ErrAtOnce)
+	}
+	end(nil)
+	return stop, cmp.Or(err, <-over)
 }
 
 // once polls beyond the schedule, while polls go on.

@@ -1,9 +1,10 @@
 package upload
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +33,8 @@ type queue struct {
 	mu    sync.Mutex
 	state []record.JobState
 	total counts
-	next  int // none before it is new
-	retry retries
+	next  int           // none before it is new
+	retry []retryAt     // the earliest first; of those due at once the set's order
 	again chan struct{} // closed when something changes
 }
 
@@ -71,7 +72,7 @@ func (q *queue) pick() (object int, wait time.Duration, ok bool) {
 	}
 	switch {
 	case len(q.retry) > 0 && wait <= 0:
-		object, ok = heap.Pop(&q.retry).(retryAt).object, true
+		object, ok, q.retry = q.retry[0].object, true, q.retry[1:]
 	default:
 		for q.next < len(q.state) && q.state[q.next] != "" {
 			q.next++
@@ -114,7 +115,9 @@ func (q *queue) later(object int, due time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.move(object, record.JobWaiting)
-	heap.Push(&q.retry, retryAt{due, object})
+	r := retryAt{due, object}
+	at, _ := slices.BinarySearchFunc(q.retry, r, func(a, b retryAt) int { return cmp.Or(cmp.Compare(a.due, b.due), a.object-b.object) })
+	q.retry = slices.Insert(q.retry, at, r)
 	q.changed()
 }
 
@@ -156,19 +159,4 @@ func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 type retryAt struct {
 	due    time.Duration
 	object int
-}
-
-// retries is a heap, the earliest first; of those due at once the set's order.
-type retries []retryAt
-
-func (r retries) Len() int { return len(r) }
-func (r retries) Less(i, j int) bool {
-	return r[i].due < r[j].due || r[i].due == r[j].due && r[i].object < r[j].object
-}
-func (r retries) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
-func (r *retries) Push(x any)   { *r = append(*r, x.(retryAt)) }
-func (r *retries) Pop() any {
-	last := (*r)[len(*r)-1]
-	*r = (*r)[:len(*r)-1]
-	return last
 }

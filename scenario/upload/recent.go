@@ -7,13 +7,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// recentTimes are the times that it took lately to store an object. It keeps so
-// many that their median is known well, and not more.
+// recentTimes are the times that it took to store an object in the last window: the latest
+// recentMost of them.
 type recentTimes struct {
 	window time.Duration // 0: none are kept
 	times  []recentTime
-	every  int // each so many is kept; 0: each
-	passed int
 }
 
 type recentTime struct{ at, took time.Duration }
@@ -24,39 +22,21 @@ func (r *recentTimes) add(at, took time.Duration) {
 	if r.window <= 0 {
 		return
 	}
-	if r.passed++; r.passed < r.every {
-		return
+	if len(r.times) >= 2*recentMost {
+		r.times = slices.Delete(r.times, 0, len(r.times)-recentMost+1)
 	}
-	r.passed = 0
 	r.times = append(r.times, recentTime{at, took})
-	if len(r.times) < recentMost {
-		return
-	}
-	r.prune(at)
-	if len(r.times) > recentMost/2 {
-		kept := r.times[:0]
-		for i := 0; i < len(r.times); i += 2 {
-			kept = append(kept, r.times[i])
-		}
-		r.times, r.every = kept, 2*max(1, r.every)
-	} else if len(r.times) < recentMost/8 {
-		r.every /= 2
-	}
-}
-
-func (r *recentTimes) prune(at time.Duration) {
-	r.times = slices.DeleteFunc(r.times, func(x recentTime) bool { return x.at < at-r.window })
 }
 
 // median in seconds; 0: there is none.
 func (r *recentTimes) median(at time.Duration) float64 {
-	r.prune(at)
+	r.times = slices.DeleteFunc(r.times, func(x recentTime) bool { return x.at < at-r.window })
 	if len(r.times) == 0 {
 		return 0
 	}
-	took := make([]float64, len(r.times))
-	for i, x := range r.times {
-		took[i] = x.took.Seconds()
+	var took []float64
+	for _, x := range r.times[max(0, len(r.times)-recentMost):] {
+		took = append(took, x.took.Seconds())
 	}
 	return stats.Median(took)
 }

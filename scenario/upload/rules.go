@@ -288,15 +288,14 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 			if !ok {
 				return
 			}
-			line := []analysis.Value{analysis.Text(x.Name), analysis.Text(purpose), say(k.metric, row),
-				analysis.Text(row.Exact), analysis.Text(""), analysis.Text("")}
-			if share, ok := rows[key{"money_share", k.entity}]; ok {
-				line[4] = analysis.Number(share.Value)
+			share, converted := analysis.Text(""), analysis.Text("")
+			if s, ok := rows[key{"money_share", k.entity}]; ok {
+				share = analysis.Number(s.Value)
 			}
 			if p, ok := rows[key{k.metric + priced, k.entity}]; ok {
-				line[5] = say(k.metric+priced, p)
+				converted = say(k.metric+priced, p)
 			}
-			money.Rows = append(money.Rows, line)
+			money.Add(x.Name, purpose, say(k.metric, row), row.Exact, share, converted)
 		}
 		for _, r := range f.Entities(t, "money") {
 			add(key{r.Metric, r.Entity}, r.Entity)
@@ -305,13 +304,11 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 			add(key{m.Key, ""}, m.Name)
 		}
 		for _, r := range f.Entities(t, "objects_by_state") {
-			states.Rows = append(states.Rows, []analysis.Value{analysis.Text(x.Name), analysis.Text(r.Entity),
-				analysis.Number(r.Value)})
+			states.Add(x.Name, r.Entity, r.Value)
 		}
 		for _, s := range f.Spans {
 			if s.Trial == t {
-				life.Rows = append(life.Rows, []analysis.Value{analysis.Text(x.Name), analysis.Text(s.Kind),
-					analysis.Number(s.From), analysis.Number(s.To), analysis.Text(s.Note)})
+				life.Add(x.Name, s.Kind, s.From, s.To, s.Note)
 			}
 		}
 	})

@@ -2,7 +2,6 @@ package upload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -96,37 +95,23 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 
 // session does what is left of the trial. Its error is nil when that is done, or
 // an exit condition ended it.
-func (t *trial) session(outer context.Context) error {
-	ctx, cancel := context.WithCancelCause(outer)
-	defer cancel(nil)
-	endPolls, err := t.polls.begin(ctx, cancel)
-	if err != nil {
-		return err
-	}
-	endReports := t.reports(ctx, cancel)
-	err = t.work(ctx)
-	var stop *scenario.Stop
-	switch {
-	case errors.As(context.Cause(outer), &stop):
-		t.note("stopped by " + stop.Condition + ": " + stop.Why)
-		err = t.resolve(context.WithoutCancel(outer))
-	case outer.Err() != nil:
-		err = context.Cause(outer)
-	case err == nil:
-		err = context.Cause(ctx)
-	}
-	endReports()
-	if e := endPolls(err != nil); err == nil {
-		err = e
-	}
-	if err == nil {
-		// After an exit condition, too: what was asked to go is not to be paid for.
-		clearing, cancel := outer, context.CancelFunc(func() {})
-		if stop != nil {
-			clearing, cancel = context.WithTimeout(context.WithoutCancel(outer), clearStopped)
+func (t *trial) session(ctx context.Context) error {
+	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
+		defer t.reports(during, fail)()
+		err := t.work(during)
+		if stopOf(ctx) != nil {
+			err = t.resolve(context.WithoutCancel(ctx))
 		}
+		return err
+	})
+	clearing, cancel := ctx, context.CancelFunc(func() {})
+	if stop != nil { // what was asked to go is not to be paid for
+		t.note(stop.Error())
+		clearing, cancel = context.WithTimeout(context.WithoutCancel(ctx), clearStopped)
+	}
+	defer cancel()
+	if err == nil {
 		err = t.clear(clearing)
-		cancel()
 	}
 	t.report()
 	return err

@@ -181,12 +181,9 @@ func wantPortInUse(t *testing.T, s system.System, d system.Deployment) {
 	if !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == "port" }) {
 		t.Skip("the system has no option port")
 	}
-	port := freeOnAll(t, d.Hosts)
 	last := d.Hosts[len(d.Hosts)-1]
+	port := takePort(t, last, d.Hosts[:len(d.Hosts)-1])
 	taken := system.JoinPort(last, port)
-	l, err := last.Listen(Context(t), "tcp", taken)
-	must(t, "listen", err)
-	defer l.Close()
 	if d.Options == nil {
 		d.Options = system.Options{}
 	}
@@ -202,30 +199,29 @@ func wantPortInUse(t *testing.T, s system.System, d system.Deployment) {
 		}
 	}
 	if first := d.Hosts[0]; first != last { // its node had its port: nothing holds it any more
-		l, err := first.Listen(Context(t), "tcp", system.JoinPort(first, port))
+		_, err := first.Port(Context(t), port)
 		must(t, "a node is left behind by a start that failed", err)
-		l.Close()
 	}
 }
 
-// freeOnAll is a port that is free on every host: plain hosts share the machine's
-// loopback, where other tests' nodes have ports too.
-func freeOnAll(t *testing.T, hosts []testbed.Host) int {
+// takePort takes a port of a host that is free on the others: plain hosts share the
+// machine's loopback, where other tests' nodes have ports too.
+func takePort(t *testing.T, h testbed.Host, others []testbed.Host) int {
 	t.Helper()
 	for range 20 {
-		port, err := hosts[0].FreePort(Context(t))
-		must(t, "free port", err)
-		taken := func(h testbed.Host) bool {
-			l, err := h.Listen(Context(t), "tcp", system.JoinPort(h, port))
-			if err == nil {
-				l.Close()
-			}
+		at, stop, err := h.Respond(Context(t))
+		must(t, "listen", err)
+		port := int(at.Port())
+		taken := func(o testbed.Host) bool {
+			_, err := o.Port(Context(t), port)
 			return err != nil
 		}
-		if !slices.ContainsFunc(hosts[1:], taken) {
+		if !slices.ContainsFunc(others, taken) {
+			t.Cleanup(stop)
 			return port
 		}
+		stop()
 	}
-	t.Fatal("no port is free on every host")
+	t.Fatal("no port is free on all the other hosts")
 	return 0
 }

@@ -149,11 +149,11 @@ func (f fencedFiles) Walk(dir string, each func(testbed.Entry) error) error {
 }
 
 // FreeAddress is an address of this machine on which nothing listens, with a port
-// that the kernel gives to no one by itself ([testbed.Host.FreePort]).
+// that the kernel gives to no one by itself ([testbed.Host.Port]).
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	h := Hosts(t, 1)[0]
-	port, err := h.FreePort(Context(t))
+	port, err := h.Port(Context(t), 0)
 	must(t, "free port", err)
 	return system.JoinPort(h, port)
 }

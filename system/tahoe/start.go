@@ -129,7 +129,7 @@ func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) 
 			err = errors.Join(err, g.stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	port, err := d.Client.FreePort(ctx)
+	port, err := d.Client.Port(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -199,14 +199,13 @@ func TestProcesses(t *testing.T) {
 		}
 	})
 	t.Run("observed", func(t *testing.T) {
-		tr := testbed.TraceOf(h)
-		defer tr.Stop()
+		traced := testbed.Trace(h)
 		p, q := start(t, h, shell("twin", "sleep 60")), start(t, other, shell("twin", "sleep 60"))
 		if p.Name() != "twin" || q.Name() != "b/twin" {
 			t.Errorf("names %s and %s", p.Name(), q.Name())
 		}
-		if p.Host() != h || p.ID().Host != "a" || !slices.Contains(tr.Processes(), p) {
-			t.Errorf("%v on %v; followed: %v", p.ID(), p.Host(), tr.Processes())
+		if p.Host() != h || p.ID().Host != "a" || !slices.Contains(traced(), p) {
+			t.Errorf("%v on %v; followed: %v", p.ID(), p.Host(), traced())
 		}
 		if m := p.Memory(); !(m.RSS > 0) || !(p.Peak() > 0) || p.ResetPeak() != nil {
 			t.Errorf("memory %+v", m)
@@ -238,7 +237,7 @@ func TestProcesses(t *testing.T) {
 func TestConnections(t *testing.T) {
 	tb := bed(t, testbed.Options{Plain: true})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	port, err := b.FreePort(t.Context())
+	port, err := b.Port(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,11 +245,11 @@ func TestConnections(t *testing.T) {
 	if _, err := a.Dial(t.Context(), "tcp", at); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("nothing listens: %v", err)
 	}
-	l, err := b.Listen(t.Context(), "tcp", at)
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Listen(t.Context(), "tcp", at); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, err := b.Port(t.Context(), port); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("in use: %v", err)
 	}
 	go func() {
@@ -484,7 +483,7 @@ func TestAgentEnds(t *testing.T) {
 		}},
 		{"orphaned", time.Second, func(t *testing.T, h *Host, _ testbed.Process) {
 			time.Sleep(2 * time.Second)
-			if _, err := h.FreePort(t.Context()); err != nil {
+			if _, err := h.Port(t.Context(), 0); err != nil {
 				t.Errorf("it ended although its engine lives: %v", err)
 			}
 			h.Close()
@@ -497,14 +496,14 @@ func TestAgentEnds(t *testing.T) {
 			}
 			defer tb.Close(context.Background())
 			at := addHost(t, tb, "a")
-			tr := testbed.TraceOf(at)
+			traced := testbed.Trace(at)
 			h, err := launch(t.Context(), tb, at, c.orphaned)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p := start(t, h, shell("tree", "setsid sleep 1000 & sleep 1000"))
-			c.end(t, h, tr.Processes()[0])
-			awaitEnd(t, tr.Processes()[0])
+			c.end(t, h, traced()[0])
+			awaitEnd(t, traced()[0])
 			awaitEnd(t, p)
 			if err := p.Err(); err == nil {
 				t.Error("its end is no error")

@@ -39,10 +39,9 @@ type Host struct {
 	opt   Options
 	close context.CancelFunc
 
-	mu        sync.Mutex
-	procs     []*process // that run
-	logs      map[string]*logCopy
-	followers []*func(testbed.Process)
+	mu    sync.Mutex
+	procs []testbed.Process // all that were started
+	logs  map[string]*logCopy
 }
 
 var _ testbed.Host = (*Host)(nil)
@@ -99,19 +98,9 @@ func (h *Host) Name() string { return h.opt.Name }
 // Addr implements testbed.Host.
 func (h *Host) Addr() netip.Addr { return h.opt.Addr }
 
-// Dial implements testbed.Host. Only TCP passes through an agent.
-func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return h.connect(ctx, "/dial", dialCall{network, address})
-}
-
-// Listen implements testbed.Host.
-func (h *Host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	return h.listen(ctx, network, address)
-}
-
-// FreePort implements testbed.Host.
-func (h *Host) FreePort(ctx context.Context) (int, error) {
-	return ask[int](ctx, &h.client, "/port", none{})
+// Port implements testbed.Host.
+func (h *Host) Port(ctx context.Context, want int) (int, error) {
+	return ask[int](ctx, &h.client, "/port", want)
 }
 
 // Traffic implements testbed.Host.
@@ -155,20 +144,11 @@ func (h *Host) Machine() testbed.Machine {
 	return machine{h}
 }
 
-// Follow implements testbed.Host.
-func (h *Host) Follow(f func(testbed.Process)) (stop func()) {
+// Processes implements testbed.Host.
+func (h *Host) Processes() []testbed.Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.followers = append(h.followers, &f)
-	for _, p := range h.procs {
-		f(p)
-	}
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		is := func(other *func(testbed.Process)) bool { return other == &f }
-		h.followers = slices.DeleteFunc(slices.Clone(h.followers), is)
-	}
+	return slices.Clone(h.procs)
 }
 
 // Start implements testbed.Host.
@@ -179,16 +159,8 @@ func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, e
 	}
 	h.mu.Lock()
 	h.procs = append(h.procs, p)
-	for _, f := range h.followers {
-		(*f)(p)
-	}
 	h.mu.Unlock()
-	go func() {
-		p.follow()
-		h.mu.Lock()
-		h.procs = slices.DeleteFunc(h.procs, func(other *process) bool { return other == p })
-		h.mu.Unlock()
-	}()
+	go p.follow()
 	return p, nil
 }
 

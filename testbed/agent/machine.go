@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -48,12 +47,6 @@ func (s *server) machineCalls(mux map[string]handler) {
 		return m.Busy(ctx, q.Limit), nil
 	})
 	mux["/poll"] = call(func(context.Context, none) ([]record.Sample, error) { return m.Poll(), nil })
-	mux["/observe"] = stream(func(_ context.Context, x *exchange, _ none) {
-		defer s.bed.KeepLastWords()()
-		if x.answer(none{}, nil) == nil {
-			<-x.req.Done()
-		}
-	})
 	mux["/ramdisk"] = stream(func(_ context.Context, x *exchange, q machineCall) {
 		d, err := m.RAMDisk(q.Name, q.Size)
 		if err != nil {
@@ -140,7 +133,7 @@ func (m machine) IOPressure() float64 {
 
 // Problems implements testbed.Machine.
 func (m machine) Problems(opt testbed.Options) []testbed.Problem {
-	opt.Log, opt.Lost = nil, nil
+	opt.Log, opt.Behind = nil, nil
 	all, err := ask[[]testbed.Problem](context.Background(), &m.h.client, "/problems", machineCall{Options: opt})
 	if err != nil {
 		return []testbed.Problem{{Name: "agent", Severity: testbed.Fatal, What: err.Error()}}
@@ -169,21 +162,17 @@ func (m machine) Poll() []record.Sample {
 	return all
 }
 
-// Poll is the samples of the host's processes, without those of the machine, for a
-// testbed that has them already. Start and End are not set.
-func (h *Host) Poll() []record.Sample {
-	return slices.DeleteFunc(machine{h}.Poll(), func(s record.Sample) bool {
-		return s.Role == testbed.RoleBox || s.Role == testbed.RoleEngine
-	})
-}
-
-// KeepLastWords keeps the final samples of processes that end, for the next poll, until
-// stop.
-func (h *Host) KeepLastWords() (stop func()) {
-	var a none
-	o, err := h.open(context.Background(), "/observe", none{}, &a, nil, nil)
-	if err != nil {
-		return func() {}
+// Poll implements testbed.Remote.
+func (h *Host) Poll() (all []record.Sample) {
+	for _, s := range (machine{h}).Poll() {
+		switch {
+		case s.Role == testbed.RoleEngine: // the agent itself
+		case s.Role != testbed.RoleBox:
+			all = append(all, s)
+		case h.opt.Machine == nil: // else the testbed looks at it
+			s.Process += "@" + h.opt.Name
+			all = append(all, s)
+		}
 	}
-	return o.end
+	return all
 }

@@ -26,7 +26,7 @@ type process struct {
 	io sync.WaitGroup // carries what it reads and writes
 
 	mu  sync.Mutex
-	end ended
+	err *remoteError
 }
 
 var _ testbed.Process = (*process)(nil)
@@ -51,17 +51,18 @@ func (p *process) follow() {
 	defer close(p.done)
 	ctx := context.Background()
 	err := p.fetchLog(ctx)
-	end, askErr := ask[ended](ctx, &p.host.client, "/ended", p.ProcessID)
+	ended, askErr := ask[ended](ctx, &p.host.client, "/ended", p.ProcessID)
+	end := ended.Err
 	if askErr != nil {
-		end.Err = toRemote(fmt.Errorf("testbed: %s is out of reach: %w", p.Name(), errors.Join(askErr, err)))
+		end = toRemote(fmt.Errorf("testbed: %s is out of reach: %w", p.Name(), errors.Join(askErr, err)))
 	}
-	if end.Err != nil { // the log is known by another name here
-		end.Err.Text = strings.ReplaceAll(end.Err.Text, p.started.Log, p.log)
+	if end != nil { // the log is known by another name here
+		end.Text = strings.ReplaceAll(end.Text, p.started.Log, p.log)
 	}
 	p.io.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end = end
+	p.err = end
 }
 
 // logCopy is how much of a log is here. Processes of one name write to the same.
@@ -110,17 +111,10 @@ func (p *process) Done() <-chan struct{} { return p.done }
 func (p *process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.end.Err == nil {
+	if p.err == nil {
 		return nil
 	}
-	return p.end.Err
-}
-
-// Crashed implements testbed.Process.
-func (p *process) Crashed() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.end.Crashed
+	return p.err
 }
 
 // Signal implements testbed.Process.

@@ -66,10 +66,7 @@ type started struct {
 }
 
 // ended is how it ended.
-type ended struct {
-	Err     *remoteError
-	Crashed string
-}
+type ended struct{ Err *remoteError }
 
 func (s *server) start(ctx context.Context, x *exchange, q startCall) {
 	c := testbed.Command{
@@ -169,7 +166,7 @@ func (s *server) ended(ctx context.Context, id testbed.ProcessID) (ended, error)
 	}
 	select {
 	case <-p.Done():
-		return ended{toRemote(p.Err()), p.Crashed()}, nil
+		return ended{toRemote(p.Err())}, nil
 	case <-ctx.Done():
 		return ended{}, ctx.Err()
 	}

@@ -68,7 +68,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	bed, err := testbed.New(ctx, testbed.Options{Dir: *dir, Plain: true, Lost: end})
+	bed, err := testbed.New(ctx, testbed.Options{Dir: *dir, Plain: true})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	s := &server{bed: bed, host: host, processes: map[testbed.ProcessID]testbed.Process{}, conns: map[int]*held{}}
+	s := &server{bed: bed, host: host, processes: map[testbed.ProcessID]testbed.Process{}}
 	web := s.web(config, s.handler())
 	defer web.Close()
 	go func() { end(web.ServeTLS(l, "", "")) }()
@@ -131,8 +131,6 @@ type server struct {
 
 	mu        sync.Mutex
 	processes map[testbed.ProcessID]testbed.Process // ended ones too: they are asked about
-	conns     map[int]*held
-	next      int
 }
 
 func (s *server) heard() { s.last.Store(time.Now().UnixNano()) }
@@ -140,13 +138,12 @@ func (s *server) heard() { s.last.Store(time.Now().UnixNano()) }
 func (s *server) handler() http.Handler {
 	calls := map[string]handler{
 		"/alive": call(func(context.Context, none) (none, error) { return none{}, nil }),
-		"/port":  call(func(ctx context.Context, _ none) (int, error) { return s.host.FreePort(ctx) }),
+		"/port":  call(func(ctx context.Context, port int) (int, error) { return s.host.Port(ctx, port) }),
 		"/traffic": call(func(context.Context, none) (traffic, error) {
 			rx, tx := s.host.Traffic()
 			return traffic{rx, tx}, nil
 		}),
-		"/dial": stream(s.dial), "/listen": stream(s.listen), "/receive": stream(s.receive), "/send": stream(s.send),
-		"/respond": stream(s.respond), "/measure": call(s.measure),
+		"/dial": stream(s.dial), "/respond": stream(s.respond), "/measure": call(s.measure),
 	}
 	s.processCalls(calls)
 	s.fileCalls(calls)
@@ -162,52 +159,6 @@ func (s *server) handler() http.Handler {
 }
 
 type traffic struct{ Rx, Tx float64 }
-
-func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
-	if !strings.HasPrefix(q.Network, "tcp") {
-		err := fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", q.Network, errors.ErrUnsupported)
-		_ = x.answer(none{}, err)
-		return
-	}
-	c, err := s.host.Dial(ctx, q.Network, q.Address)
-	if err != nil {
-		_ = x.answer(none{}, err)
-		return
-	}
-	s.receive(ctx, x, s.keep(c).id)
-}
-
-// listen says which connections it has accepted, until the request ends.
-func (s *server) listen(ctx context.Context, x *exchange, q dialCall) {
-	l, err := s.host.Listen(ctx, q.Network, q.Address)
-	if err != nil {
-		_ = x.answer("", err)
-		return
-	}
-	defer l.Close()
-	if x.answer(l.Addr().String(), nil) != nil {
-		return
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, x.in)
-		_ = l.Close()
-	}()
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		k := s.keep(c)
-		defer func() {
-			if !k.taken.Load() { // and never will be
-				s.half(k, net.ErrClosed)
-			}
-		}()
-		if x.enc.Encode(k.id) != nil {
-			return
-		}
-	}
-}
 
 // respond answers measurements until the request ends.
 func (s *server) respond(ctx context.Context, x *exchange, _ none) {

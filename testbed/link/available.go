@@ -29,12 +29,12 @@ func Available() []Availability {
 
 // inScratch runs f inside a new network namespace.
 func inScratch(f func() error) error {
-	return onThread(func() error {
+	return OnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("make a network namespace: %w", err)
 		}
-		return nil
-	}, f)
+		return f()
+	})
 }
 
 func tryTUN() error {

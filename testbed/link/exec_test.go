@@ -12,9 +12,9 @@ import (
 // caller's namespaces. It ends when the caller does, because its
 // standard input closes then.
 func Exec(name string, args ...string) Launch {
-	return func(_ context.Context, stdin *os.File) (Process, error) {
+	return func(_ context.Context, stdin *os.File, devices []*os.File) (Process, error) {
 		cmd := exec.Command(name, args...)
-		cmd.Stdin, cmd.Stderr = stdin, os.Stderr
+		cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = stdin, os.Stderr, devices
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := cmd.Start(); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func onHub(t testing.TB, discipline string, names ...string) (*Kernel, map[strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := inside.AddrAdd(eth, &netlink.Addr{IPNet: prefixNet(netip.PrefixFrom(h.v4, 24))}); err != nil {
+		if err := inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: h.v4.AsSlice(), Mask: net.CIDRMask(24, 32)}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := inside.LinkSetUp(eth); err != nil {

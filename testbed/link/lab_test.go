@@ -68,12 +68,8 @@ func newLabWith(t testing.TB, o Options, names ...string) *lab {
 	t.Helper()
 	needRoot(t)
 	t.Setenv("LINK_TEST_EMULATOR", "1")
-	e, err := NewTUN(t.Context(), Exec(os.Args[0]), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &lab{t: t, emulator: e, hosts: map[string]*labHost{}}
-	t.Cleanup(func() { e.Close(context.Background()) })
+	l := &lab{t: t, hosts: map[string]*labHost{}}
+	var devices []Device
 	for i, name := range names {
 		ns := newNamespace(t)
 		h := &labHost{
@@ -83,11 +79,15 @@ func newLabWith(t testing.TB, o Options, names ...string) *lab {
 			congestion: "cubic",
 		}
 		l.hosts[name] = h
-		d := Device{Netns: int(ns), Addrs: []netip.Prefix{netip.PrefixFrom(h.v4, 24), netip.PrefixFrom(h.v6, 64)}}
-		if err := e.AddHost(t.Context(), name, d); err != nil {
-			t.Fatal(err)
-		}
+		addrs := []netip.Prefix{netip.PrefixFrom(h.v4, 24), netip.PrefixFrom(h.v6, 64)}
+		devices = append(devices, Device{Host: name, Netns: int(ns), Addrs: addrs})
 	}
+	e, err := NewTUN(t.Context(), Exec(os.Args[0]), o, devices...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.emulator = e
+	t.Cleanup(func() { e.Close(context.Background()) })
 	return l
 }
 
@@ -182,7 +182,7 @@ func (h *labHost) control(network, _ string, c syscall.RawConn) error {
 
 func (h *labHost) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
 	d := net.Dialer{Timeout: 10 * time.Second, Control: h.control}
-	e := inNetns(int(h.ns), func() error { c, err = d.DialContext(ctx, network, address); return nil })
+	e := InNamespace(int(h.ns), func() error { c, err = d.DialContext(ctx, network, address); return nil })
 	if e != nil {
 		return nil, e
 	}
@@ -191,7 +191,7 @@ func (h *labHost) Dial(ctx context.Context, network, address string) (c net.Conn
 
 func (h *labHost) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
 	lc := net.ListenConfig{Control: h.control}
-	e := inNetns(int(h.ns), func() error { l, err = lc.Listen(ctx, network, address); return nil })
+	e := InNamespace(int(h.ns), func() error { l, err = lc.Listen(ctx, network, address); return nil })
 	if e != nil {
 		return nil, e
 	}
@@ -199,7 +199,7 @@ func (h *labHost) Listen(ctx context.Context, network, address string) (l net.Li
 }
 
 func (h *labHost) ListenPacket(ctx context.Context, network, address string) (p net.PacketConn, err error) {
-	e := inNetns(int(h.ns), func() error { p, err = net.ListenPacket(network, address); return nil })
+	e := InNamespace(int(h.ns), func() error { p, err = net.ListenPacket(network, address); return nil })
 	if e != nil {
 		return nil, e
 	}

@@ -10,8 +10,8 @@ import (
 // logarithmic, eight to a doubling, so a quantile is at most 12.5 % too high; the
 // bucket index of a value v ≥ 8 ns is 8·⌊log2 v⌋ − 16 + its next three bits.
 type Lateness struct {
-	Counts []int64       `json:"counts,omitempty"` // trailing zeros left out
-	Max    time.Duration `json:"max"`              // since the emulator started
+	Counts []int64       // trailing zeros left out
+	Max    time.Duration // since the emulator started
 }
 
 const latenessBuckets = 8 * 42 // up to 4.8 hours

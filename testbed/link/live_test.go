@@ -76,7 +76,7 @@ func (l *lab) iperf(from, to string, args ...string) (report struct {
 	a, b := l.hosts[from], l.hosts[to]
 	start := func(h *labHost, cmd *exec.Cmd) {
 		l.t.Helper()
-		if err := inNetns(int(h.ns), cmd.Start); err != nil {
+		if err := InNamespace(int(h.ns), cmd.Start); err != nil {
 			l.t.Fatal(err)
 		}
 	}
@@ -215,9 +215,9 @@ func TestLossLive(t *testing.T) {
 		}
 		s := l.stats().Since(before)
 		arrived := came.N
-		path := s.Path("a", "b")
-		loss := float64(path.Lost.Segments) / float64(path.Sent.Segments)
-		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent, arrived, path.Lost.Segments, path.Sent.Segments, loss*100, s.Drops)
+		lost, offered := s.Drops[DropLoss].Segments, s.Hosts["a"].Sent.Segments
+		loss := float64(lost) / float64(offered)
+		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent, arrived, lost, offered, loss*100, s.Drops)
 		if loss < 0.009 || loss > 0.011 {
 			t.Errorf("%.3f %% lost", loss*100)
 		}
@@ -424,7 +424,7 @@ func TestEmulatorKilled(t *testing.T) {
 	}
 	syscall.Kill(e.Process().PID(), syscall.SIGKILL)
 	select {
-	case <-e.Done():
+	case <-e.Process().Done():
 	case <-time.After(10 * time.Second):
 		t.Fatal("not noticed")
 	}
@@ -492,16 +492,13 @@ func TestServeWithoutAClient(t *testing.T) {
 	}
 }
 
-func TestAddHostErrors(t *testing.T) {
+func TestDeviceErrors(t *testing.T) {
 	l := newLab(t, "a")
-	if err := l.emulator.AddHost(t.Context(), "b", Device{Netns: 9999}); err == nil || !strings.Contains(err.Error(), "enter network namespace") {
-		t.Errorf("error %v", err)
-	}
-	if err := l.emulator.AddHost(t.Context(), "b", Device{Netns: int(l.hosts["a"].ns)}); err == nil || !strings.Contains(err.Error(), "TUNSETIFF") {
-		t.Errorf("a second device of the same name: %v", err)
-	}
-	if err := l.emulator.AddHost(t.Context(), "a", Device{Netns: int(newNamespace(t))}); err == nil || !strings.Contains(err.Error(), "there is a host a already") {
-		t.Errorf("a second host of the same name: %v", err)
+	for want, netns := range map[string]int{"enter network namespace": 9999, "TUNSETIFF": int(l.hosts["a"].ns)} {
+		_, err := NewTUN(t.Context(), Exec("/nonexistent"), Options{}, Device{Host: "b", Netns: netns})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package link
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/netip"
 	"runtime"
@@ -48,14 +47,15 @@ type loop struct {
 const readsPerTurn = 16
 
 // newLoops makes the threads of an emulator; none runs yet.
-func newLoops(seed uint64, memory int64, threads int) ([]*loop, error) {
-	all := make([]*loop, threads)
-	buffers, start := &pool{limit: memory}, time.Now()
+func newLoops(o Options) ([]*loop, error) {
+	all := make([]*loop, o.Threads)
+	buffers, start := &pool{limit: o.Memory}, time.Now()
 	for i := range all {
-		l := &loop{net: newNetwork(seed, buffers), all: all, index: i, start: start, done: make(chan struct{}), out: make([][]event, threads)}
+		l := &loop{net: newNetwork(o.Seed, buffers), all: all, index: i, start: start, done: make(chan struct{}),
+			out: make([][]event, o.Threads)}
 		l.net.clock = l.now
 		l.net.deliver = l.write
-		if threads > 1 {
+		if o.Threads > 1 {
 			l.net.forward = l.forward
 		}
 		if err := l.open(); err != nil {
@@ -128,40 +128,22 @@ func (l *loop) rouse() {
 	unix.Write(l.wake, one[:])
 }
 
-// addHost adds a host behind the TUN descriptor fd, which its thread owns from now on.
-// That thread knows the host first: the others may send to it as soon as they know it.
-func addHost(all []*loop, name string, addrs []netip.Addr, fd int) error {
-	var host int32
-	known := false
-	err := all[0].do(func() {
-		host, known = int32(len(all[0].net.hosts)), all[0].net.knows(name)
-	})
-	if err == nil && known {
-		err = fmt.Errorf("there is a host %s already", name)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return err
-	}
-	owner := all[0].owner(host)
-	add := func(l *loop, fd int) error {
-		return l.do(func() {
-			l.net.add(name, addrs)
-			l.fds = append(l.fds, fd)
-		})
-	}
-	if err := add(owner, fd); err != nil {
-		return err
+// addHost adds a host behind a TUN descriptor, which its thread owns from now on, before
+// the threads run.
+func addHost(all []*loop, d Device, fd int) (err error) {
+	addrs := make([]netip.Addr, len(d.Addrs))
+	for i, a := range d.Addrs {
+		addrs[i] = a.Addr()
 	}
 	for _, l := range all {
-		if l != owner {
-			if err := add(l, -1); err != nil {
-				return err
-			}
+		host := l.net.add(d.Host, addrs)
+		l.fds = append(l.fds, -1)
+		if l.owner(host) == l {
+			l.fds[host] = fd
+			err = l.watch(fd, host)
 		}
 	}
-	var watched error
-	return errors.Join(owner.do(func() { watched = owner.watch(fd, host) }), watched)
+	return err
 }
 
 // forward keeps a packet for another thread's host until flush; false: it is this thread's.

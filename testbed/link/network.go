@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"time"
 )
 
@@ -46,16 +45,10 @@ type netPath struct {
 	last int64 // latest arrival at the downlink: what follows arrives no earlier
 	rng  *rand.Rand
 	gap  int64 // segments before the next lost one
-	sent Count
-	lost Count
 }
 
 func newNetwork(seed uint64, buffers *pool) *network {
 	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: buffers}
-}
-
-func (n *network) knows(name string) bool {
-	return slices.ContainsFunc(n.hosts, func(h *netHost) bool { return h.name == name })
 }
 
 // add adds a host, shaped as the topology says.
@@ -125,7 +118,6 @@ func (n *network) arrive(src int32, buf []byte, now int64) {
 	if p, ok = n.queue(&path.pair, p, &at, iPair); !ok {
 		return
 	}
-	path.sent.add(p.segs, p.wire())
 	at = max(at+path.propagation(), path.last)
 	path.last = at
 	ev := event{at: at, dst: dst}
@@ -196,7 +188,6 @@ func (n *network) lose(path *netPath, p packet, ev event) {
 			break
 		}
 	}
-	path.lost.add(lost, wire-kept)
 	n.drops[iLoss].add(lost, wire-kept)
 	n.pool.put(p.buf)
 }
@@ -276,11 +267,6 @@ func (n *network) stats() Stats {
 	}
 	for _, h := range n.hosts {
 		s.Hosts[h.name] = HostStats{Sent: h.sent, Received: h.received}
-		for j, p := range h.paths {
-			if p.sent != (Count{}) {
-				s.Paths = append(s.Paths, PathStats{From: h.name, To: n.hosts[j].name, Sent: p.sent, Lost: p.lost, Delay: int64(p.delay)})
-			}
-		}
 	}
 	return s
 }

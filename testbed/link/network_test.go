@@ -3,7 +3,6 @@ package link
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -292,14 +291,15 @@ func TestLossPerSegment(t *testing.T) {
 				s.run()
 				s.got = s.got[:0]
 			}
-			p := s.n.stats().Path("a", "b")
-			got := float64(p.Lost.Segments) / float64(p.Sent.Segments)
+			all := s.n.stats()
+			sent, lost := all.Hosts["a"].Sent, all.Drops[DropLoss]
+			got := float64(lost.Segments) / float64(sent.Segments)
 			sigma := math.Sqrt(loss * (1 - loss) / total)
-			if p.Sent.Segments != total || math.Abs(got-loss) > 4*sigma {
-				t.Errorf("loss %v in super-packets of %d: %v of %d", loss, segs, got, p.Sent.Segments)
+			if sent.Segments != total || math.Abs(got-loss) > 4*sigma {
+				t.Errorf("loss %v in super-packets of %d: %v of %d", loss, segs, got, sent.Segments)
 			}
-			if p.Lost.Bytes != p.Lost.Segments*1514 {
-				t.Errorf("loss %v: %d bytes in %d segments", loss, p.Lost.Bytes, p.Lost.Segments)
+			if lost.Bytes != lost.Segments*1514 {
+				t.Errorf("loss %v: %d bytes in %d segments", loss, lost.Bytes, lost.Segments)
 			}
 		}
 	}
@@ -379,17 +379,6 @@ func TestQueueDefaults(t *testing.T) {
 		if c[0] != c[1] {
 			t.Errorf("%s: %d, want %d", what, c[0], c[1])
 		}
-	}
-}
-
-func TestTopologyRoundTrip(t *testing.T) {
-	p := func(d int) Params { return Params{Delay: time.Duration(d)} }
-	top := Topology{
-		Up: map[string]Params{"a": p(1), "b": p(2)}, Down: map[string]Params{"a": p(3)},
-		Pairs: map[Pair]Params{{"a", "b"}: p(4), {"b", "a"}: p(5)},
-	}
-	if got := topologyOf(top.edges()); fmt.Sprint(got) != fmt.Sprint(top) {
-		t.Errorf("%v, want %v", got, top)
 	}
 }
 

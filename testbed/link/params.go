@@ -8,11 +8,11 @@ import "time"
 // Params is one direction of one host's access link, or of a pair.
 // The zero value is a link that is not shaped at all.
 type Params struct {
-	Rate   float64       `json:"rate"`   // bit/s on the wire (Ethernet framing included); 0: unlimited
-	Delay  time.Duration `json:"delay"`  // one way
-	Jitter time.Duration `json:"jitter"` // uniform ±, order kept
-	Loss   float64       `json:"loss"`   // probability per wire segment, 0…1
-	Queue  int64         `json:"queue"`  // bytes; 0: one bandwidth-delay product or more, see QueueBytes
+	Rate   float64       // bit/s on the wire (Ethernet framing included); 0: unlimited
+	Delay  time.Duration // one way
+	Jitter time.Duration // uniform ±, order kept
+	Loss   float64       // probability per wire segment, 0…1
+	Queue  int64         // bytes; 0: one bandwidth-delay product or more, see QueueBytes
 }
 
 // Shaped reports whether p changes anything.

@@ -10,24 +10,23 @@ import (
 // Stats is what an emulator has done since it started. All counters only grow,
 // so the difference of two (Since) describes the time between.
 type Stats struct {
-	At        time.Duration        `json:"at"`        // since the emulator started
-	Scheduler string               `json:"scheduler"` // of the data path's threads: "fifo", "nice -20", "normal"
-	CPU       time.Duration        `json:"cpu"`       // of the data path's threads, together
-	Held      int64                `json:"held"`      // bytes of buffers now
-	HeldPeak  int64                `json:"held_peak"` // most ever
-	HeldLimit int64                `json:"held_limit"`
-	In        Count                `json:"in"`    // read from the hosts
-	Out       Count                `json:"out"`   // written to the hosts
-	Drops     map[string]Count     `json:"drops"` // by cause, the Drop constants
-	Hosts     map[string]HostStats `json:"hosts"`
-	Paths     []PathStats          `json:"paths"`    // those that carried anything
-	Lateness  Lateness             `json:"lateness"` // of every packet whose departure was scheduled
+	At        time.Duration // since the emulator started
+	Scheduler string        // of the data path's threads: "fifo", "nice -20", "normal"
+	CPU       time.Duration // of the data path's threads, together
+	Held      int64         // bytes of buffers now
+	HeldPeak  int64         // most ever
+	HeldLimit int64
+	In        Count            // read from the hosts
+	Out       Count            // written to the hosts
+	Drops     map[string]Count // by cause, the Drop constants
+	Hosts     map[string]HostStats
+	Lateness  Lateness // of every packet whose departure was scheduled
 }
 
 // Count counts segments as on the wire, and their bytes with framing.
 type Count struct {
-	Segments int64 `json:"segments"`
-	Bytes    int64 `json:"bytes"`
+	Segments int64
+	Bytes    int64
 }
 
 func (c *Count) add(segments int32, bytes int64) {
@@ -68,20 +67,11 @@ var dropCauses = [...]string{iUp: DropUp, iPair: DropPair, iDown: DropDown, iLos
 
 // HostStats is one host's link.
 type HostStats struct {
-	Sent     Count `json:"sent"`     // entered the uplink
-	Received Count `json:"received"` // left the downlink
+	Sent     Count // entered the uplink
+	Received Count // left the downlink
 	// DeviceDrops are packets that the host's device dropped before the emulator
 	// could read them: the emulator was too slow. Filled in by Emulator.Stats.
-	DeviceDrops int64 `json:"device_drops"`
-}
-
-// PathStats is one ordered pair of hosts.
-type PathStats struct {
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Sent  Count  `json:"sent"`  // reached the propagation stage
-	Lost  Count  `json:"lost"`  // of these, lost as asked for
-	Delay int64  `json:"delay"` // ns, as set
+	DeviceDrops int64
 }
 
 // merge adds what another thread of the same emulator has done.
@@ -95,7 +85,6 @@ func (s *Stats) merge(o Stats) {
 		a := s.Hosts[name]
 		s.Hosts[name] = HostStats{Sent: a.Sent.plus(h.Sent), Received: a.Received.plus(h.Received)}
 	}
-	s.Paths = append(s.Paths, o.Paths...) // a path is of the thread of its sender
 	s.Lateness.merge(o.Lateness)
 }
 
@@ -115,18 +104,6 @@ func (s Stats) Since(before Stats) Stats {
 	for name, h := range s.Hosts {
 		b := before.Hosts[name]
 		d.Hosts[name] = HostStats{h.Sent.minus(b.Sent), h.Received.minus(b.Received), h.DeviceDrops - b.DeviceDrops}
-	}
-	old := map[Pair]PathStats{}
-	for _, p := range before.Paths {
-		old[Pair{p.From, p.To}] = p
-	}
-	d.Paths = nil
-	for _, p := range s.Paths {
-		b := old[Pair{p.From, p.To}]
-		p.Sent, p.Lost = p.Sent.minus(b.Sent), p.Lost.minus(b.Lost)
-		if p.Sent != (Count{}) {
-			d.Paths = append(d.Paths, p)
-		}
 	}
 	d.Lateness = s.Lateness.Since(before.Lateness)
 	return d
@@ -167,14 +144,4 @@ func (s Stats) Trouble(limit time.Duration) string {
 		}
 	}
 	return ""
-}
-
-// Path returns the counters of one path; zero when it carried nothing.
-func (s Stats) Path(from, to string) PathStats {
-	for _, p := range s.Paths {
-		if p.From == from && p.To == to {
-			return p
-		}
-	}
-	return PathStats{From: from, To: to}
 }

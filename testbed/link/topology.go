@@ -1,9 +1,7 @@
 package link
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -151,47 +149,6 @@ func (t Topology) resolve(hosts []string) Topology {
 		r.Pairs[k] = p.withQueue(rtt)
 	}
 	return r
-}
-
-// edge is a Topology entry on the wire, where map keys must be strings.
-type edge struct {
-	From   string `json:"from,omitempty"`
-	To     string `json:"to,omitempty"`
-	Params Params `json:"params"`
-}
-
-// edges lists a topology in a stable order; From alone is an uplink, To alone a
-// downlink, both a pair.
-func (t Topology) edges() []edge {
-	es := []edge{} // never nil: no edge at all is a topology, too
-	for h, p := range t.Up {
-		es = append(es, edge{From: h, Params: p})
-	}
-	for h, p := range t.Down {
-		es = append(es, edge{To: h, Params: p})
-	}
-	for k, p := range t.Pairs {
-		es = append(es, edge{From: k[0], To: k[1], Params: p})
-	}
-	slices.SortFunc(es, func(a, b edge) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
-	return es
-}
-
-func topologyOf(es []edge) Topology {
-	t := Topology{Up: map[string]Params{}, Down: map[string]Params{}, Pairs: map[Pair]Params{}}
-	for _, e := range es {
-		switch {
-		case e.To == "":
-			t.Up[e.From] = e.Params
-		case e.From == "":
-			t.Down[e.To] = e.Params
-		default:
-			t.Pairs[Pair{e.From, e.To}] = e.Params
-		}
-	}
-	return t
 }
 
 // least is the smallest of the rates that are limits at all; 0 when none is.

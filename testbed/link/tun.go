@@ -3,8 +3,8 @@ package link
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
-	"runtime"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -13,8 +13,8 @@ import (
 
 // Device is a TUN device to make in a host's network namespace.
 type Device struct {
-	Netns int            // descriptor of the namespace; only used during the call
-	Name  string         // "" is DefaultDevice
+	Host  string
+	Netns int            // descriptor of the namespace; only used while it is made
 	Addrs []netip.Prefix // its addresses; the prefixes become on-link routes
 }
 
@@ -27,9 +27,6 @@ const txQueueLen = 4096
 // openTUN makes the device, brings it up, and returns its descriptor, which works
 // from any namespace, and a netlink handle inside the host's.
 func openTUN(d Device) (int, *netlink.Handle, error) {
-	if d.Name == "" {
-		d.Name = DefaultDevice
-	}
 	fail := func(fd int, h *netlink.Handle, what string, err error) (int, *netlink.Handle, error) {
 		if fd >= 0 {
 			unix.Close(fd)
@@ -37,11 +34,11 @@ func openTUN(d Device) (int, *netlink.Handle, error) {
 		if h != nil {
 			h.Close()
 		}
-		return -1, nil, fmt.Errorf("link: %s %s: %w", what, d.Name, err)
+		return -1, nil, fmt.Errorf("link: %s %s of %s: %w", what, DefaultDevice, d.Host, err)
 	}
 	fd := -1
-	err := inNetns(d.Netns, func() (err error) {
-		fd, err = createTUN(d.Name)
+	err := InNamespace(d.Netns, func() (err error) {
+		fd, err = createTUN(DefaultDevice)
 		return err
 	})
 	if err != nil {
@@ -51,7 +48,7 @@ func openTUN(d Device) (int, *netlink.Handle, error) {
 	if err != nil {
 		return fail(fd, nil, "netlink for", err)
 	}
-	dev, err := h.LinkByName(d.Name)
+	dev, err := h.LinkByName(DefaultDevice)
 	if err != nil {
 		return fail(fd, h, "find", err)
 	}
@@ -59,7 +56,7 @@ func openTUN(d Device) (int, *netlink.Handle, error) {
 		return fail(fd, h, "set MTU and queue of", err)
 	}
 	for _, a := range d.Addrs {
-		addr := &netlink.Addr{IPNet: prefixNet(a)}
+		addr := &netlink.Addr{IPNet: &net.IPNet{IP: a.Addr().AsSlice(), Mask: net.CIDRMask(a.Bits(), a.Addr().BitLen())}}
 		if a.Addr().Is6() {
 			addr.Flags = unix.IFA_F_NODAD // no other device can own it
 		}
@@ -109,42 +106,4 @@ func setupTUN(fd int, name string) error {
 		return fmt.Errorf("TUNSETOFFLOAD: %w", err)
 	}
 	return nil
-}
-
-// inNetns runs f on a thread inside the namespace.
-func inNetns(ns int, f func() error) error {
-	return onThread(func() error {
-		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("enter network namespace: %w", err)
-		}
-		return nil
-	}, f)
-}
-
-// onThread runs f on a thread that has left its network namespace by leave, and
-// brings the thread back afterwards or lets it end.
-func onThread(leave, f func() error) error {
-	result := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		// The thread's own descriptor is the only sure way back.
-		home, err := netns.Get()
-		if err != nil {
-			runtime.UnlockOSThread()
-			result <- fmt.Errorf("open own network namespace: %w", err)
-			return
-		}
-		defer home.Close()
-		if err := leave(); err != nil {
-			runtime.UnlockOSThread()
-			result <- err
-			return
-		}
-		err = f()
-		if netns.Set(home) == nil {
-			runtime.UnlockOSThread() // else the thread ends with this goroutine
-		}
-		result <- err
-	}()
-	return <-result
 }

@@ -45,7 +45,7 @@ func Ports(ctx context.Context, h testbed.Host, taken []int, n int) ([]int, erro
 	}
 	var ports []int
 	for len(ports) < n {
-		p, err := h.FreePort(ctx)
+		p, err := h.Port(ctx, 0)
 		if err != nil {
 			return nil, err
 		}

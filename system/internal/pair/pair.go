@@ -173,7 +173,7 @@ func (n *Node[A]) Start(ctx context.Context, d system.Deployment, start Starter[
 		return err
 	}
 	n.procs, n.dirs, n.apis = []testbed.Process{server.Proc}, []disk.Dir{server.Dir}, []A{server.API}
-	if port, err = d.Client.FreePort(ctx); err != nil {
+	if port, err = d.Client.Port(ctx, 0); err != nil {
 		return err
 	}
 	client, err := start(ctx, d.Client, "client-1", port, server.API)
