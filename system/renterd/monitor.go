@@ -124,30 +124,6 @@ const (
 	pricedHosts    = 1000
 )
 
-// Costs implements system.Coster. Prices are the median of the usable hosts'.
-func (n *node) Costs(ctx context.Context) (system.Costs, error) {
-	var wallet walletAnswer
-	if err := n.api.Get(ctx, "/bus/wallet", nil, &wallet); err != nil {
-		return system.Costs{}, err
-	}
-	contracts, err := n.contracts(ctx)
-	if err != nil {
-		return system.Costs{}, err
-	}
-	hosts, err := n.hosts(ctx)
-	if err != nil {
-		return system.Costs{}, err
-	}
-	c := system.Costs{
-		Currency: "SC", Decimals: sia.Decimals, Balance: wallet.Spendable.Int,
-		Locked: sia.Sum(contracts, accounts().Unspent).Int, Prices: prices(hosts),
-	}
-	for _, p := range accounts().Purposes {
-		c.Spent = append(c.Spent, system.Spending{Purpose: p.Name, Amount: sia.Sum(contracts, p.Of).Int})
-	}
-	return c, nil
-}
-
 // prices are the medians of hosts'; none without hosts.
 func prices(hosts []host) (out []system.Price) {
 	if len(hosts) == 0 {

@@ -112,27 +112,9 @@ func (s *Sim) siadWallet() any {
 	}
 }
 
-// sum is of an amount of all contracts that there ever were.
-func (s *Sim) sum(of func(c *contract) *big.Int) *big.Int {
-	total := new(big.Int)
-	for _, c := range s.contracts {
-		total.Add(total, of(c))
-	}
-	return total
-}
-
 func (s *Sim) renter() any {
-	upload := s.sum(func(c *contract) *big.Int { return c.upload })
-	if s.has(s.conf.Faults.Underflow) {
-		upload.Not(upload)
-	}
 	return object{
 		"settings": object{"allowance": object{"funds": SC(initialWallet).String(), "hosts": s.conf.Contracts, "period": period, "renewwindow": period / 3}},
-		"financialmetrics": object{
-			"contractfees": s.sum(func(c *contract) *big.Int { return c.fees }).String(), "uploadspending": upload.String(),
-			"storagespending":  s.sum(func(c *contract) *big.Int { return c.storage }).String(),
-			"downloadspending": s.sum(func(c *contract) *big.Int { return c.download }).String(),
-		},
 	}
 }
 
