@@ -60,33 +60,19 @@ func (d *decoder) dataSource(e *Experiment) {
 		d.missingData(e)
 		return
 	}
-	no := func(key, why string) {
+	own := map[string][]string{"directory": {"objects", "compressible", "duplicate"}, "trace": {"objects", "duplicate"}}[source]
+	for _, key := range own {
 		if n := d.at["data."+key]; n != nil {
-			d.fail("data."+key, n, "take one of them away", "`data.%s` has no meaning with `data.%s`: %s", key, source, why)
+			d.fail("data."+key, n, "take one of them away", "`data.%s` has no meaning with `data.%s`, which says it by itself", key, source)
 		}
 	}
-	switch source {
-	case "directory":
-		no("objects", "all files of the tree are stored")
-		no("compressible", "the content is that of the files")
-		no("duplicate", "the content is that of the files")
-	case "trace":
-		no("objects", "there is one object for each line")
-		no("duplicate", "each line has a size of its own")
-	}
-	for _, key := range []string{"directory", "trace"} {
-		if key != source {
-			continue
-		}
+	if own != nil {
 		e.Data.Objects = 0
-		if n := d.at["data."+key]; n.text == "" {
-			d.fail("data."+key, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", key)
+		if n := d.at["data."+source]; n.text == "" {
+			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", source)
 		}
 	}
 	d.tooMuch(e, source)
-	if d.ok("data") && e.Data.Copies > maxCopied/max(1, e.Data.Objects) {
-		d.fail("data.copies", d.first("data.copies", "data"), fmt.Sprintf("at most %d in all", int64(maxCopied)), "%d copies of %d objects are too many", e.Data.Copies, e.Data.Objects)
-	}
 }
 
 // tooMuch refuses more bytes than can be counted.
@@ -107,9 +93,6 @@ func (d *decoder) tooMuch(e *Experiment, source string) {
 // MaxTotal is the most bytes that a data set may have, copies included: 4 EiB, so
 // that sums of two stay within 64 bits.
 const MaxTotal = 1 << 62
-
-// maxCopied is beyond what any system was ever asked to hold in a test.
-const maxCopied = 1_000_000_000
 
 // permissions asks for the permission to store objects in attached systems, and to
 // spend where a budget is to be set.

@@ -29,15 +29,6 @@ func (d *decoder) fail(path string, n *node, hint, format string, args ...any) {
 	d.bad[path] = true
 }
 
-// wrongKind fails for a list or a mapping where neither belongs: what it holds
-// is not read, and may be secret.
-func (d *decoder) wrongKind(path string, n *node, hint, format string, args ...any) {
-	if n.kind == listNode || n.kind == mappingNode {
-		n.hide()
-	}
-	d.fail(path, n, hint, format, args...)
-}
-
 // ok reports whether every one of the paths, and what is under them, was read
 // without an error: checks between values look at nothing else.
 func (d *decoder) ok(paths ...string) bool {
@@ -76,16 +67,13 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		if tab.short != nil {
 			hint = "or a single value, short for `" + strings.Join(tab.short, "` and `") + "`"
 		}
-		d.wrongKind(path, n, hint, "%s must be a mapping, not %s", called(path), n.kind)
+		d.fail(path, n, hint, "%s must be a mapping, not %s", called(path), n.kind)
 		return
 	}
 	for _, e := range n.entries {
 		f := tab.field(e.key.text)
 		if f == nil {
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text, within(path)))
-			if path == "" || strings.HasPrefix(path, "systems") { // it may be a misspelt secret, or hold one
-				e.value.hide()
-			}
 			if path != "" { // what seems to be missing may be what is misspelt
 				d.bad[join(path, e.key.text)] = true
 			}
@@ -199,12 +187,7 @@ func (d *decoder) value(n, key *node, v reflect.Value, f field, path string) {
 		v.SetZero()
 		return
 	case f.typ.Kind() == reflect.Map:
-		// Options of a system, which may be secrets, are read once the system is known.
-		for _, e := range n.entries {
-			e.value.hide()
-		}
-		if n.kind != mappingNode {
-			n.hide()
+		if n.kind != mappingNode { // what is in it is read once the system is known
 			d.fail(path, n, "write `key: value` lines below it", "%s must be a mapping, not %s", called(path), n.kind)
 		}
 	case f.list():
@@ -278,7 +261,7 @@ func (d *decoder) levels(n, key *node, f field, path string) reflect.Value {
 	values := reflect.MakeSlice(reflect.SliceOf(f.typ), 0, 1)
 	switch {
 	case n.kind == mappingNode && f.section() == nil:
-		d.wrongKind(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
+		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
 		return values
 	case n.kind == listNode && len(n.items) == 0:
 		d.fail(path, n, "give at least one value, or take the key away", "%s is an empty list", called(path))
@@ -306,7 +289,7 @@ func (d *decoder) levels(n, key *node, f field, path string) reflect.Value {
 
 func (d *decoder) list(n *node, v reflect.Value, f field, path string) {
 	if n.kind == mappingNode && !f.axis {
-		d.wrongKind(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
+		d.fail(path, n, "begin each entry with `- `", "%s must be a list, not a mapping", called(path))
 		return
 	}
 	if n.kind == scalarNode && f.zero != "" && tableOf(f.section()).short == nil {
@@ -349,7 +332,7 @@ func (d *decoder) scalar(n *node, v reflect.Value, f field, path string) bool {
 		if n.kind == listNode {
 			hint = "it is not a factor: give one value"
 		}
-		d.wrongKind(path, n, hint, "%s must be %s, not %s", name, f.noun(), n.kind)
+		d.fail(path, n, hint, "%s must be %s, not %s", name, f.noun(), n.kind)
 		return false
 	}
 	err := f.parse(n.text, v)
@@ -440,16 +423,10 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 		}
 		v.SetString(text)
 	case reflect.Bool:
-		switch text {
-		case "true", "false":
-			v.SetBool(text == "true")
-		case "yes", "on", "True", "TRUE":
-			return badUnit("did you mean `true`?", "%q is not true or false", text)
-		case "no", "off", "False", "FALSE":
-			return badUnit("did you mean `false`?", "%q is not true or false", text)
-		default:
-			return badUnit("", "%q is not true or false", text)
+		if text != "true" && text != "false" { // YAML's older words, such as yes, are texts
+			return badUnit("write `true` or `false`", "%q is not true or false", text)
 		}
+		v.SetBool(text == "true")
 	case reflect.Uint64:
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -473,16 +450,12 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 }
 
 func numberError(text string) error {
-	hint := ""
-	switch plain := strings.NewReplacer("_", "", ",", "", " ", "").Replace(text); {
+	hint := "write it in digits, such as 1000"
+	switch {
 	case strings.HasPrefix(text, "-"):
 		hint = "it cannot be negative"
-	case plain != text && isDigits(plain):
-		hint = "write `" + plain + "`"
 	case isDigits(text):
 		hint = "it is too large"
-	case strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz") == "":
-		hint = "write it in digits, such as 10"
 	}
 	return badUnit(hint, "%q is not a whole number", text)
 }

@@ -60,8 +60,8 @@ func (c *Cell) faultSeconds(seconds, line float64, stall Duration) (more float64
 			more += f.For.Seconds()
 		case f.Kind() == FaultRate && c.Link.UpRate() > 0:
 			more += left * line * max(0, float64(c.Link.UpRate()/f.Rate)-1)
-		case f.Kind() == FaultRate:
-			more += left * max(0, c.Sync.bytes()*8/tcpPayload(float64(f.Rate))-max(line, followWork*c.Sync.work()))
+		case f.Kind() == FaultRate: // of a sync over links without a rate
+			more += left * c.Sync.bytes() * 8 / tcpPayload(float64(f.Rate))
 		case c.Sync == nil || f.Of(c.Sync.Peers) >= c.Sync.honest():
 			more += stall.Seconds()
 		}

@@ -3,21 +3,22 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // Error is one mistake in an experiment file or in a --set argument.
 type Error struct {
-	File    string // "boost.yaml", or "--set"
+	File    string // "boost.yaml", or "--set link.rate"
 	Line    int    // 1-based; 0 when the mistake has no place in the file
 	Column  int    // 1-based, in characters
 	Message string
 	Hint    string // what to do about it; may be empty
-	Source  string // the line itself; empty when it must not be shown
+	Source  string // the line itself; empty where it is long, or may hold a secret
 	Width   int    // characters to underline
 	set     bool   // Source is a --set argument
-	src     *source
 }
 
 // Error is the place, the message, the line with a caret, and the hint.
@@ -25,53 +26,27 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	gutter := fmt.Sprintf("%5d", e.Line)
 	switch {
-	case e.set && e.Source != "":
-		fmt.Fprintf(&b, "--set %s: %s", e.Source, e.Message)
-		gutter = "--set"
 	case e.set:
-		fmt.Fprintf(&b, "--set: %s", e.Message)
+		fmt.Fprintf(&b, "%s: %s", e.File, e.Message)
+		gutter = "--set"
 	case e.Line == 0:
 		fmt.Fprintf(&b, "%s: %s", e.File, e.Message)
 	default:
 		fmt.Fprintf(&b, "%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 	}
-	if e.Source != "" && e.Line > 0 {
-		line, column := e.excerpt()
-		pad := []rune(line)[:column-1]
+	if line := []rune(e.Source); len(line) > 0 && e.Column <= len(line)+1 {
+		pad := line[:max(0, e.Column-1)]
 		for i, r := range pad {
 			if r != '\t' {
 				pad[i] = ' '
 			}
 		}
-		width := max(1, min(e.Width, len([]rune(line))-column+1))
-		fmt.Fprintf(&b, "\n%s | %s\n      | %s%s", gutter, line, string(pad), strings.Repeat("^", width))
+		fmt.Fprintf(&b, "\n%s | %s\n      | %s%s", gutter, e.Source, string(pad), strings.Repeat("^", max(1, min(e.Width, len(line)-e.Column+1))))
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(&b, "\n      hint: %s", e.Hint)
 	}
 	return b.String()
-}
-
-// excerpt is the part of the source line around the mistake, and the column of
-// the mistake in it: one long line must not flood the terminal.
-func (e *Error) excerpt() (line string, column int) {
-	const most = 90
-	r := []rune(e.Source)
-	column = max(1, min(e.Column, len(r)+1))
-	if len(r) <= most {
-		return e.Source, column
-	}
-	from := max(0, min(column-1-most/3, len(r)-most))
-	to := min(len(r), from+most)
-	line = string(r[from:to])
-	column -= from
-	if to < len(r) {
-		line += "…"
-	}
-	if from > 0 {
-		line, column = "…"+line, column+1
-	}
-	return line, column
 }
 
 // Errors are all the mistakes found, in the order of the file; those that came
@@ -87,11 +62,7 @@ func (es Errors) Error() string {
 }
 
 // sorted orders the errors by place and drops repetitions.
-// What may be secret is not quoted from here on.
 func (es Errors) sorted() Errors {
-	for _, e := range es {
-		e.blank()
-	}
 	slices.SortStableFunc(es, func(a, b *Error) int {
 		return cmp.Or(
 			cmp.Compare(boolInt(a.set), boolInt(b.set)),
@@ -107,4 +78,51 @@ func boolInt(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+var (
+	secretive = regexp.MustCompile(`\b(systems|with|vary)\b["']?\s*:`)
+	topLevel  = regexp.MustCompile(`^[A-Za-z]`)
+)
+
+// quoted is a line as messages quote it: empty where options of systems, which may be
+// secrets, are near, and where it is too long to help.
+func (s *source) quoted(line int) string {
+	if line < 1 || line > len(s.lines) || len(s.lines[line-1]) > 150 {
+		return ""
+	}
+	text, hide := s.lines[line-1], false
+	if s.set {
+		key, _, is := strings.Cut(text, "=")
+		section, _, _ := strings.Cut(strings.TrimSpace(key), ".")
+		hide = !is || section == "systems" || strings.HasPrefix(key, varyPath) || tableOf(reflect.TypeFor[Experiment]()).field(section) == nil
+	}
+	for _, above := range s.lines[:line] {
+		hide = hide && (s.set || !topLevel.MatchString(above)) || secretive.MatchString(above)
+	}
+	if hide {
+		return ""
+	}
+	return text
+}
+
+// credentials finds user names and passwords in a URL, also where what is around
+// them is not right.
+var credentials = regexp.MustCompile(`^\s*(?:([A-Za-z][A-Za-z0-9+.-]*)://)?(?:([^/?#\s@]*)@|[^/?#\s@\[\]]*:[0-9]*[^0-9/?#\s@\]][^\s@]*@)`)
+
+// hasCredentials reports whether a line of text begins with a URL that contains
+// credentials. In an sftp URL a user name alone is none.
+func hasCredentials(text string) bool {
+	for line := range strings.Lines(text) {
+		m := credentials.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		user, whole := m[2], m[2] != ""
+		login := strings.Contains(user, ":")
+		if !whole || login || m[1] != "" && m[1] != "sftp" {
+			return true
+		}
+	}
+	return false
 }

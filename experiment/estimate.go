@@ -93,10 +93,6 @@ func (p *Plan) how() string {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	alone := ""
-	if slices.ContainsFunc(e.Systems, func(s SystemUse) bool { return s.Alone }) {
-		alone = fmt.Sprintf(" (%g times what the seeders take to send everything, where nobody else does)", servedSlack)
-	}
 	objects := e.Retrieve != nil || e.Overhead != nil
 	assume(e.Repetitions.Until != nil && (objects || e.Disseminate != nil), "at most: repetitions may end early")
 	assume(e.Retrieve != nil, "link rate, round trips and slow start; a server that keeps up")
@@ -104,14 +100,12 @@ func (p *Plan) how() string {
 		guessedTrips, guessedTrips+freshTrips, guessedWork)
 	assume(e.Upload != nil, "all bytes at the link's rate, and a round trip and %gs of work for each object; what the system takes beyond that is not known before",
 		leastWork)
-	assume(e.Disseminate != nil, "twice the load line%s, or %s/s through all nodes together where that takes longer; content made and read back at %s/s; %gs to start a node",
-		alone, Bytes(swarmRate), Bytes(loadRate), startNode)
-	assume(e.Sync != nil, "blocks of %.0f B and %.0f B for each transaction, at the rate of all links together, or %g times %g ms and %g ms to validate them where that takes longer; %gs and %s before the first block, %gs around each trial; chains made and validated once before",
-		blockBytes, transactionBytes, followWork, 1000*blockWork, 1000*transactionWork, startFollow, intervalOption, aroundSync)
+	assume(e.Disseminate != nil, "twice the load line, or %g times what the seeders take to send everything where nodes pass nothing on; at most %s/s through all nodes; %gs to start a node",
+		servedSlack, Bytes(swarmRate), startNode)
+	assume(e.Sync != nil, "the chain's bytes at the rate of all links together, or the work of validating it where that takes longer; %gs before the first block", startFollow)
 	assume((objects || e.Upload != nil) && slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.pathRate() == 0 }), "unlimited links carry %s/s", Bytes(unlimitedRate))
 	assume(slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0 }),
 		"objects of unknown size have %s", Bytes(unknownSize))
-	assume(e.Disseminate != nil, "%gs around each trial", aroundTrial)
 	assume(objects, "%gs around each trial, %gs to start a system", aroundTrial, startSystem)
 	return strings.Join(parts, "; ")
 }

@@ -304,9 +304,7 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`",
 			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}
-	if err := c.override(cell); err != nil {
-		return err
-	}
+	c.override(cell)
 	switch {
 	case cell.Sync != nil:
 		cell.Sync.Vary = nil
@@ -339,19 +337,14 @@ func cellField(v reflect.Value, path string) reflect.Value {
 	return v.Field(f.index)
 }
 
-// override applies the settings that are the system's own.
-func (c *combination) override(cell *Cell) *cellError {
-	for key, text := range c.system.Override {
-		section, _ := c.e.scenarioSection()
-		f := tableOf(section.Type()).field(key)
-		if f == nil || !f.axis {
-			return c.fault("", "", "system %s: `%s` cannot be overridden", c.system.Name, key)
-		}
-		if err := f.parse(text, cellField(reflect.ValueOf(cell).Elem(), c.e.Scenario+"."+key)); err != nil {
-			return c.fault("", "", "system %s: override `%s`: %v", c.system.Name, key, err)
+// override applies the settings that are the system's own, which were read before.
+func (c *combination) override(cell *Cell) {
+	section, key := c.e.scenarioSection()
+	for name, text := range c.system.Override {
+		if f := tableOf(section.Type()).field(name); f.parse(text, cellField(reflect.ValueOf(cell).Elem(), key+"."+name)) != nil {
+			panic("experiment: override " + name + " was read before")
 		}
 	}
-	return nil
 }
 
 // checkRetrieve refuses cells that cannot be executed, and turns a bound in

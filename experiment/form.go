@@ -41,7 +41,7 @@ var moneyRE = regexp.MustCompile(`^` + moneyPattern + `$`)
 func parseMoney(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if !moneyRE.MatchString(s) || len(s) > 60 {
-		return "", badUnit(moneyHint(s), "%q is not %s", s, formOf("money").kind.noun)
+		return "", badUnit("all its digits, without separators, exponent and currency", "%q is not %s", s, formOf("money").kind.noun)
 	}
 	whole, part, _ := strings.Cut(s, ".")
 	if whole = strings.TrimLeft(whole, "0"); whole == "" {
@@ -53,36 +53,15 @@ func parseMoney(s string) (string, error) {
 	return whole, nil
 }
 
-func moneyHint(s string) string {
-	plain := strings.NewReplacer(",", "", "_", "", " ", "", "+", "").Replace(s)
-	switch number, _, unit, ok := splitNumber(plain); {
-	case plain != s && moneyRE.MatchString(plain):
-		return "write `" + plain + "`"
-	case ok && strings.Trim(unit, "eE+-0123456789") == "":
-		return "write all its digits, without an exponent"
-	case ok && number != nil:
-		return "leave the currency away: it is the system's own"
-	case strings.HasPrefix(s, "-"):
-		return "it cannot be negative"
-	}
-	return ""
-}
-
 func parseBudget(s string) (string, error) {
 	if s == "all" {
 		return s, nil
 	}
 	m, err := parseMoney(s)
-	if err != nil {
-		if u, ok := err.(*unitError); ok && u.hint == "" {
-			u.hint = "or all, for the system's whole balance"
-		}
-		return "", err
-	}
 	if m == "0" {
 		return "", badUnit("take the key away to leave the budget as it is", "a budget of 0 cannot pay for anything")
 	}
-	return m, nil
+	return m, err
 }
 
 // Price is what one unit of a system's currency costs.

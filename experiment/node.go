@@ -7,19 +7,16 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxSource is the longest experiment file: far beyond what a person writes.
-const maxSource = 64 << 10
+// maxSource is the longest experiment file: more than a person writes, and little enough
+// for the YAML library, which takes memory with the square of what it keeps together.
+const maxSource = 16 << 10
 
 // maxDepth is how deep lists and mappings may be nested; the format needs five.
 const maxDepth = 32
-
-// maxTokens is how many keys, values and marks such as dashes there may be.
-const maxTokens = 10_000
 
 type nodeKind int
 
@@ -37,11 +34,9 @@ func (k nodeKind) String() string {
 
 // source is a text that nodes come from: the file, or one --set argument.
 type source struct {
-	name   string
-	lines  []string
-	set    bool
-	broken bool    // it is not YAML: there are no nodes
-	hidden []*node // values that are not to be quoted
+	name  string
+	lines []string
+	set   bool
 }
 
 // node is a value of the file. Unlike the YAML library's nodes all have a
@@ -53,17 +48,13 @@ type node struct {
 	line    int // 1-based
 	column  int
 	width   int
-	end     *place  // where what follows a scalar begins, when that is known
 	inner   int     // where the text begins after column: 1 behind a quote; -1 when it is not on the line as written
-	shown   bool    // its value is harmless, though it was hidden
 	shortOf string  // the path that n was short for, when it is not written out
 	items   []*node // of a list
 	entries []entry // of a mapping
 }
 
 type entry struct{ key, value *node }
-
-type place struct{ line, column int }
 
 func (n *node) get(key string) *node {
 	for _, e := range n.entries {
@@ -76,11 +67,8 @@ func (n *node) get(key string) *node {
 
 // errorf is an error at n.
 func (n *node) errorf(hint, format string, args ...any) *Error {
-	e := &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width, Message: fmt.Sprintf(format, args...), Hint: hint, set: n.src.set, src: n.src}
-	if n.line >= 1 && n.line <= len(n.src.lines) {
-		e.Source = n.src.lines[n.line-1]
-	}
-	return e
+	return &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width, Message: fmt.Sprintf(format, args...), Hint: hint,
+		set: n.src.set, Source: n.src.quoted(n.line)}
 }
 
 // verbatim reports whether the line that n begins on has its whole text as it
@@ -112,7 +100,6 @@ func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 	}
 	file, wrong, message := parseLibrary(text)
 	if message != "" {
-		src.broken = true
 		at.moveTo(wrong)
 		return nil, Errors{at.errorf(syntaxHint(message), "%s", message)}
 	}
@@ -132,19 +119,14 @@ func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 }
 
 // parseLibrary turns a panic of the YAML library into an error: a file must
-// never crash the command. The library takes memory with the square of what it
-// has to keep together, so the tokens are counted first.
+// never crash the command.
 func parseLibrary(text []byte) (file *ast.File, at *token.Token, message string) {
 	defer func() {
 		if p := recover(); p != nil {
 			message = fmt.Sprintf("not YAML: the parser gave up: %v", p)
 		}
 	}()
-	tokens := lexer.Tokenize(string(text))
-	if at, message = tooMuch(tokens); at != nil {
-		return nil, at, message
-	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	var syntax *yaml.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -153,32 +135,6 @@ func parseLibrary(text []byte) (file *ast.File, at *token.Token, message string)
 		return nil, nil, "not YAML: " + err.Error()
 	}
 	return file, nil, ""
-}
-
-// tooMuch finds where a text has more tokens, or is nested deeper, than an experiment
-// can have.
-func tooMuch(tokens token.Tokens) (at *token.Token, message string) {
-	brackets, dashes, line := 0, 0, 0
-	for i, t := range tokens {
-		if t.Position.Line != line {
-			dashes, line = 0, t.Position.Line
-		}
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			brackets++
-		case token.SequenceEndType, token.MappingEndType:
-			brackets = max(0, brackets-1)
-		case token.SequenceEntryType, token.MappingKeyType:
-			dashes++
-		}
-		switch {
-		case max(brackets, dashes) > maxDepth:
-			return t, fmt.Sprintf("nested deeper than %d", maxDepth)
-		case i >= maxTokens:
-			return t, fmt.Sprintf("the file has more than %d keys, values and marks", maxTokens)
-		}
-	}
-	return nil, ""
 }
 
 func syntaxHint(message string) string {
@@ -204,17 +160,6 @@ func (n *node) moveTo(t *token.Token) {
 	}
 }
 
-// endAt says what follows n. A comment may be about its value, and belongs to it.
-func (n *node) endAt(next *token.Token) {
-	for next != nil && next.Type == token.CommentType {
-		next = next.Next
-	}
-	n.end = &place{line: len(n.src.lines) + 1, column: 1}
-	if next != nil && next.Position != nil {
-		n.end = &place{next.Position.Line, next.Position.Column}
-	}
-}
-
 type converter struct {
 	src  *source
 	errs Errors
@@ -223,7 +168,6 @@ type converter struct {
 func (c *converter) fail(n *node, hint, format string, args ...any) *node {
 	c.errs = append(c.errs, n.errorf(hint, format, args...))
 	n.kind = badNode
-	n.hide()
 	return n
 }
 
@@ -238,13 +182,10 @@ func (c *converter) node(y ast.Node, depth int) *node {
 		n.kind = nullNode
 	case *ast.LiteralNode:
 		n.kind, n.text, n.inner = scalarNode, y.Value.Value, -1
-		n.endAt(y.Value.GetToken().Next)
 	case *ast.StringNode:
 		n.kind, n.text = scalarNode, y.Value
-		n.endAt(y.GetToken().Next)
 	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		n.kind, n.text = scalarNode, y.GetToken().Value
-		n.endAt(y.GetToken().Next)
 	case *ast.SequenceNode:
 		n.kind = listNode
 		for _, item := range y.Values {
@@ -281,16 +222,13 @@ func (c *converter) begin(n *node) {
 func (c *converter) entry(m *node, v *ast.MappingValueNode, depth int) {
 	key := &node{src: c.src, line: 1, column: 1, width: 1, kind: scalarNode}
 	key.moveTo(v.Key.GetToken())
-	key.endAt(v.Key.GetToken().Next)
 	switch k := v.Key.(type) {
 	case *ast.StringNode:
 		key.text = k.Value
 	case *ast.MergeKeyNode:
-		key.end = nil // its value goes with it
 		c.fail(key, "write the keys out", "merge keys are not part of the format")
 		return
 	case *ast.MappingKeyNode:
-		key.end = nil
 		c.fail(key, "write `key: value`", "complex keys are not part of the format")
 		return
 	default:
@@ -298,7 +236,6 @@ func (c *converter) entry(m *node, v *ast.MappingValueNode, depth int) {
 	}
 	for _, e := range m.entries {
 		if e.key.text == key.text {
-			c.node(v.Value, depth+1).hide()
 			c.errs = append(c.errs, key.errorf("keep one of them", "duplicate key `%s`, first given %s", key.text, e.key.place()))
 			return
 		}

@@ -75,7 +75,6 @@ func (d *decoder) check(e *Experiment) {
 	d.permissions(e)
 	d.emulated(e)
 	d.repetitions(e)
-	d.limits(e)
 	d.scenario(e)
 	d.skip(e)
 	section, _ := e.scenarioSection()
@@ -87,7 +86,6 @@ func (d *decoder) check(e *Experiment) {
 		return
 	}
 	if cells := d.cellsPossible(e, conditions); len(d.errs) == 0 {
-		d.length(e, cells)
 		d.gates(e, cells)
 	}
 }
@@ -131,40 +129,6 @@ func (d *decoder) baseline(e *Experiment) {
 	}
 	for i := range e.Systems {
 		e.Systems[i].Baseline = e.Systems[i].Name == e.Baseline
-	}
-}
-
-// limits refuses limits of which one makes another meaningless.
-func (d *decoder) limits(e *Experiment) {
-	for _, c := range []struct {
-		key, within  string
-		inner, outer Duration
-	}{
-		{"limits.stall", "limits.deadline", e.Limits.Stall, e.Limits.Deadline},
-		{"limits.deadline", "limits.trial", e.Limits.Deadline, e.Limits.Trial},
-		{"limits.trial", "exit.max_runtime", e.Limits.Trial, e.Exit.MaxRuntime},
-	} {
-		inner, outer := d.at[c.key], d.at[c.within]
-		if inner != nil && outer != nil && d.ok(c.key, c.within) && c.outer > 0 && c.inner > c.outer {
-			d.fail(c.key, inner, "make it shorter, or `"+c.within+"` longer", "`%s` (%s) is longer than `%s` (%s), which comes first", c.key, c.inner, c.within, c.outer)
-		}
-	}
-}
-
-// mostYears is the greatest length of a plan, in years: a longer one is a mistake.
-const mostYears = 1000
-
-// length refuses plans that take absurdly long.
-func (d *decoder) length(e *Experiment, cells []Cell) {
-	seconds := 0.0
-	for i := range cells {
-		seconds += e.estimateCell(&cells[i]).Seconds
-	}
-	seconds *= float64(e.Repetitions.Max + e.Warmup.Trials)
-	if years := seconds / (365 * 24 * 3600); years > mostYears {
-		at := d.first(e.Scenario, "scenario")
-		d.fail(e.Scenario, at, "make the objects, the numbers or the durations smaller, or the links faster",
-			"the plan takes %.3g years; at most %d are possible", years, mostYears)
 	}
 }
 
@@ -256,10 +220,8 @@ func (a axisRef) shapes(v reflect.Value) bool {
 		return slices.ContainsFunc(level, func(f Fault) bool { return f.Kind() != FaultCrash })
 	case Troubles:
 		return slices.ContainsFunc(level, func(t Trouble) bool { return t.Rate != 0 })
-	case Speeds:
-		return level.Given()
 	}
-	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.slow"
+	about := strings.HasPrefix(a.path, "link.") || a.path == "disseminate.slow" || a.path == "sync.speeds"
 	return about && !v.IsZero()
 }
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"math"
 	"slices"
@@ -90,18 +91,9 @@ func (rs Regions) table() (names []string, trips map[[2]string]time.Duration) {
 // to 3 March 2024, as published in the IBM Cloud documentation (Virtual Private Cloud, "Network
 // latency"); within a region, the mean of those between its three zones. The order is ours: the
 // first few regions are far from each other. Plans name the table, so it never changes.
-const ibmCloud = `
-washington 0.8
-frankfurt   98  0.8
-tokyo      167  237  1.8
-saopaulo   119  196  286  2.3
-sydney     215  260  117  329  1.7
-london      75   12  247  186  272  2.1
-dallas      32  123  142  144  185  113  2.0
-osaka      174  242    9  293  124  253  149  1.7
-madrid      87   29  260  205  281   26  118  268  0.7
-toronto     19   92  162  130  215   82   34  170  107  1.8
-`
+//
+//go:embed regions_ibm_cloud.txt
+var ibmCloud string
 
 func publishedTable(text string) (names []string, trips map[[2]string]time.Duration) {
 	trips = map[[2]string]time.Duration{}

@@ -10,11 +10,11 @@ import (
 
 type object = map[string]any
 
-// Schema is the JSON Schema (draft 2020-12) of the format, for editors. The
-// systems and their options come from the catalog. It checks what can be
-// checked value by value; Parse checks the rest.
+// Schema is the JSON Schema (draft 2020-12) of the format, for editors; the names of
+// systems come from the catalog. It checks what can be checked value by value; Parse
+// checks the rest, and the options of systems.
 func Schema(cat Catalog) ([]byte, error) {
-	s := &schemaMaker{cat: cat, defs: object{}}
+	s := &schemaMaker{systems: cat.names(), defs: object{}}
 	root := s.section(reflect.TypeFor[Experiment]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "Plimsoll experiment"
@@ -24,15 +24,19 @@ func Schema(cat Catalog) ([]byte, error) {
 }
 
 type schemaMaker struct {
-	cat  Catalog
-	defs object
+	systems []string
+	defs    object
 }
 
 func (s *schemaMaker) section(t reflect.Type) object {
 	tab := tableOf(t)
 	props, required := object{}, []string{}
-	for _, f := range tab.fields {
-		props[f.key] = s.field(f)
+	for i := range tab.fields {
+		f := &tab.fields[i]
+		if f.key == "use" {
+			f.enum = s.systems
+		}
+		props[f.key] = s.field(*f)
 		if f.required {
 			required = append(required, f.key)
 		}
@@ -40,9 +44,6 @@ func (s *schemaMaker) section(t reflect.Type) object {
 	o := object{"type": "object", "properties": props, "additionalProperties": false}
 	if len(required) > 0 {
 		o["required"] = required
-	}
-	if t == reflect.TypeFor[SystemUse]() {
-		s.systems(o, props)
 	}
 	if tab.short == nil {
 		return o
@@ -56,12 +57,6 @@ func (s *schemaMaker) field(f field) object {
 	switch {
 	case f.typ.Kind() == reflect.Map:
 		o = object{"type": "object"}
-		if f.key == "override" {
-			o["properties"], o["additionalProperties"] = s.overrides(), false
-		}
-		if f.typ == reflect.TypeFor[map[string]Varied]() {
-			o["additionalProperties"] = variedSchema()
-		}
 	case f.axis:
 		one := s.one(f)
 		o = object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}
@@ -186,79 +181,4 @@ func (f *field) limits() (text string) {
 		text += " At most " + f.max + "."
 	}
 	return text
-}
-
-// variedSchema is the schema of an option's values, or of named sets of options.
-func variedSchema() object {
-	value := object{"type": []string{"string", "number", "boolean"}}
-	set := object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": object{"type": "object"}}
-	list := func(item object) object {
-		return object{"type": "array", "items": item, "minItems": 1, "uniqueItems": true}
-	}
-	return object{"anyOf": []any{value, list(value), list(set)}}
-}
-
-// systems adds the names of the catalog and, for each, its modes and options.
-func (s *schemaMaker) systems(o, props object) {
-	if len(s.cat) == 0 {
-		return
-	}
-	names := []any{}
-	rules := []any{}
-	for _, spec := range s.cat {
-		names = append(names, spec.Name)
-		options, required := object{}, []string{}
-		for _, opt := range spec.Options {
-			options[opt.Name] = s.option(opt)
-			if opt.Required {
-				required = append(required, opt.Name)
-			}
-		}
-		with := object{"properties": options, "additionalProperties": false}
-		then := object{"properties": object{"with": with, "mode": object{"enum": spec.Modes}}}
-		if len(required) > 0 {
-			with["required"] = required
-			then["required"] = []string{"with"}
-		}
-		rules = append(rules, object{
-			"if":   object{"properties": object{"use": object{"const": spec.Name}}, "required": []string{"use"}},
-			"then": then,
-		})
-	}
-	use := props["use"].(object)
-	delete(use, "type")
-	use["enum"] = names
-	o["allOf"] = rules
-}
-
-func (s *schemaMaker) option(opt OptionSpec) object {
-	o := s.value(opt.field())
-	switch {
-	case opt.Secret:
-		o = object{"type": "string", "pattern": `^(\$\{?)?[A-Z_][A-Z0-9_]*\}?$`}
-	case opt.Type == "strings":
-		o = object{"anyOf": []any{o, object{"type": "array", "items": o}}}
-	}
-	o["description"] = opt.Help
-	if opt.Default != "" {
-		o["default"] = opt.DefaultText()
-	}
-	return o
-}
-
-// overrides are the keys of the scenarios' sections that a system may have for
-// itself.
-func (s *schemaMaker) overrides() object {
-	props := object{}
-	top := tableOf(reflect.TypeFor[Experiment]())
-	for _, scenario := range top.field("scenario").enum {
-		for _, f := range tableOf(top.field(scenario).section()).fields {
-			if f.axis && !f.compound() {
-				v := s.value(f)
-				v["description"] = f.doc
-				props[f.key] = v
-			}
-		}
-	}
-	return props
 }

@@ -13,21 +13,19 @@ import (
 // anything is checked: an unknown key is then reported like one in the file.
 func (d *decoder) applySets(root *node, sets []string) {
 	for _, arg := range sets {
-		src := &source{name: "--set", lines: []string{arg}, set: true}
-		at := &node{kind: scalarNode, src: src, line: 1, column: 1, width: len([]rune(arg)), text: arg}
 		path, text, ok := strings.Cut(arg, "=")
 		path = strings.TrimSpace(path)
+		src := &source{name: "--set", lines: []string{arg}, set: true}
+		at := &node{kind: scalarNode, src: src, line: 1, column: 1, width: len([]rune(arg)), text: arg}
+		if ok {
+			src.name += " " + path
+		}
 		if !ok || path == "" {
-			src.broken = true
 			d.errs = append(d.errs, at.errorf("write --set key=value, such as --set retrieve.concurrency=1,4", "not key=value"))
 			continue
 		}
-		failed := len(d.errs)
 		value, errs := setValue(src, text, len([]rune(arg))-len([]rune(text)))
 		if errs != nil {
-			if value != nil {
-				value.hide()
-			}
 			d.errs = append(d.errs, errs...)
 			continue
 		}
@@ -36,9 +34,6 @@ func (d *decoder) applySets(root *node, sets []string) {
 			continue
 		}
 		d.set(root, reflect.TypeFor[Experiment](), strings.Split(path, "."), 1, edit{src, value})
-		if len(d.errs) > failed && value != nil { // it is not known what it would be the value of
-			value.hide()
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -24,22 +23,13 @@ const (
 	// and, perhaps, something subscribes to them: which option decides about that
 	// is not known here.
 	followWork = 2.0
-	// startFollow is the time from the start of a fresh node to its first block,
-	// its own waits aside. Seconds.
-	startFollow = 1.5
+	// startFollow is the time from the start of a fresh node to its first block: systems
+	// ask their peers every five seconds where nothing else is said. Seconds.
+	startFollow = 6.5
 	// aroundSync is what a trial takes beside the sync: the peers looked at, the
 	// links changed, the store made and removed. Seconds.
 	aroundSync = 1.5
 )
-
-// intervalOption is how systems call the interval at which their nodes ask for
-// blocks: a fresh one waits for it once.
-const intervalOption = "sync_interval"
-
-// chain names the chain of the cell: cells with the same one share it.
-func (s *Sync) chain() string {
-	return fmt.Sprintf("%d × %d %s", s.Blocks, s.Transactions, s.Form)
-}
 
 // work is the time in which the chain is validated and stored, in seconds.
 func (s *Sync) work() float64 {
@@ -77,27 +67,10 @@ func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 	if link > moving {
 		moving, est.Limit = link, "link"
 	}
-	est.Operation = startFollow + e.interval(c) + moving
+	est.Operation = startFollow + moving
 	took := est.Operation + c.faultSeconds(est.Operation, link, e.Limits.Stall)
 	est.Seconds = math.Min(took, e.Limits.Deadline.Seconds()) + aroundSync
 	return est
-}
-
-// interval is the option of that name, in seconds; 0 where the system has none.
-func (e *Experiment) interval(c *Cell) float64 {
-	text, is := c.Sync.Options[intervalOption]
-	if !is {
-		i := slices.IndexFunc(e.Systems, func(u SystemUse) bool { return u.Name == c.System })
-		if i < 0 {
-			return 0
-		}
-		text = e.Systems[i].With[intervalOption]
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0
-	}
-	return d.Seconds()
 }
 
 // syncLine is the least time in which the peers that have the chain can send it to
@@ -125,31 +98,19 @@ func (c *Cell) syncLine() float64 {
 	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.DownRate()))))
 }
 
-// syncSetup is what a system takes beside its trials, in seconds: peers started,
-// each chain made, and validated once for each store and set of options that matter
-// without a network.
+// syncSetup is what a system takes beside its trials, in seconds: peers started, and each
+// chain made and validated.
 func (p *Plan) syncSetup(system string) float64 {
-	peers, seconds := 0, 0.0
-	made, replayed := map[string]bool{}, map[string]bool{}
+	peers, seconds, seen := 0, 0.0, map[string]bool{}
 	for _, c := range p.Cells {
 		s := c.Sync
-		if c.System != system || s == nil || s.Blocks == 0 {
-			continue
+		chain := fmt.Sprintf("%d × %d %s", s.Blocks, s.Transactions, s.Form)
+		if c.System == system && s.Blocks > 0 && !seen[chain] {
+			seen[chain] = true
+			seconds += (makeWork + followWork) * s.work()
 		}
-		peers = max(peers, s.Peers)
-		if !made[s.chain()] {
-			made[s.chain()] = true
-			seconds += makeWork * s.work()
-		}
-		key := s.chain() + " " + s.Storage
-		for _, name := range sortedKeys(s.Options) {
-			if !slices.Contains(s.Network, name) {
-				key += " " + name + "=" + s.Options[name]
-			}
-		}
-		if s.Replay && !replayed[key] {
-			replayed[key] = true
-			seconds += followWork * s.work()
+		if c.System == system {
+			peers = max(peers, s.Peers)
 		}
 	}
 	return seconds + float64(peers)*startNode

@@ -107,10 +107,8 @@ func TestSyncEstimate(t *testing.T) {
 	const bytes, work = 1000 * (175 + 10*550), 1000 * (0.0002 + 10*0.0002)
 	plain := cell()
 	near("bytes", plain.Estimate.Bytes, bytes)
-	near("machine", plain.Estimate.Operation, startFollow+5+followWork*work)
+	near("machine", plain.Estimate.Operation, startFollow+followWork*work)
 	near("around it", plain.Estimate.Seconds, plain.Estimate.Operation+aroundSync)
-	near("a shorter interval", cell("sync.vary.sync_interval=500ms").Estimate.Operation, plain.Estimate.Operation-4.5)
-	near("an interval in with", cell("systems.ledger={use: ledger, with: {sync_interval: 1s}}").Estimate.Operation, plain.Estimate.Operation-4)
 	line := bytes * 8 / tcpPayload(1e6)
 	over := func(set ...string) float64 {
 		t.Helper()
@@ -118,7 +116,7 @@ func TestSyncEstimate(t *testing.T) {
 		if c.Estimate.Limit != "link" {
 			t.Errorf("%v: limited by %q", set, c.Estimate.Limit)
 		}
-		return c.Estimate.Operation - startFollow - 5
+		return c.Estimate.Operation - startFollow
 	}
 	near("the node's link", over("link.rate=1Mbit"), line)
 	near("the peers' links", over("sync.speeds={list: [100kbit, 400kbit]}"), line)
@@ -135,22 +133,19 @@ func TestSyncEstimate(t *testing.T) {
 	} {
 		near(set, cell(set).Estimate.Seconds, plain.Estimate.Seconds+more)
 	}
-	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=[{rate: 500kbit, of: node, at: 50%}]").Estimate.Seconds, startFollow+5+1.5*line+aroundSync)
+	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=[{rate: 500kbit, of: node, at: 50%}]").Estimate.Seconds, startFollow+1.5*line+aroundSync)
 	if got := cell("link.rate=1kbit").Estimate.Seconds; got != 600+aroundSync {
 		t.Errorf("%g s beside a deadline of ten minutes", got)
 	}
 }
 
-// Peers are started once, chains made once, and validated once for each store and
-// setting.
+// Peers are started once, and each chain is made and validated once.
 func TestSyncSetup(t *testing.T) {
 	const work = 1000 * (0.0002 + 10*0.0002)
 	for set, want := range map[string]float64{
-		"sync.vary=":                    4*startNode + makeWork*work + followWork*work,
-		"sync.vary.sync_interval=1s,2s": 4*startNode + makeWork*work + 2*followWork*work,
-		"sync={blocks: 1000, peers: 4, storage: [disk, ram], replay: false}": 4*startNode + makeWork*work,
-		"sync={blocks: 1000, peers: [4, 8], storage: [disk, ram]}":           8*startNode + makeWork*work + 2*followWork*work,
-		"sync={blocks: 1000, form: [v1, v2]}":                                startNode + 2*makeWork*work + 2*followWork*work,
+		"sync.vary=": 4*startNode + (makeWork+followWork)*work,
+		"sync={blocks: 1000, peers: [4, 8], storage: [disk, ram]}": 8*startNode + (makeWork+followWork)*work,
+		"sync={blocks: 1000, form: [v1, v2]}":                      startNode + 2*(makeWork+followWork)*work,
 	} {
 		p := mustPlan(t, following, set)
 		trials := 0.0
@@ -169,7 +164,7 @@ func TestPollsOfASync(t *testing.T) {
 		want time.Duration
 	}{
 		{[]string{"sync.poll=70ms"}, 70 * time.Millisecond},
-		{[]string{"sync.blocks=2", "sync.vary.sync_interval=1ms"}, 10 * time.Millisecond},
+		{[]string{"sync.blocks=2"}, 32 * time.Millisecond}, // of 6.5 s
 		{[]string{"link.rate=1kbit"}, 500 * time.Millisecond},
 		{[]string{"link.rate=10Mbit", "sync.blocks=2000", "sync.vary="}, 80 * time.Millisecond}, // of 16.1 s
 	} {

@@ -85,15 +85,10 @@ func (d *decoder) vary(e *Experiment) {
 	owners := map[string]*node{}
 	e.Sync.Vary = map[string]Varied{}
 	for _, en := range n.entries {
-		v := variedReader{decoder: d, e: e, owners: owners, key: en.key, path: join(varyPath, en.key.text)}
-		d.at[v.path] = en.value
-		var read Varied
-		if slices.ContainsFunc(en.value.items, func(item *node) bool { return item.kind == mappingNode }) {
-			read = v.bundle(en.value)
-		} else {
-			read = v.single(en.value)
-		}
-		if d.ok(v.path) {
+		path := join(varyPath, en.key.text)
+		d.at[path] = en.value
+		v := variedReader{d, e.Systems, owners, en.key, path}
+		if read := v.read(en.value); d.ok(path) {
 			e.Sync.Vary[en.key.text] = read
 		}
 	}
@@ -102,119 +97,64 @@ func (d *decoder) vary(e *Experiment) {
 // variedReader reads one factor.
 type variedReader struct {
 	*decoder
-	e      *Experiment
-	owners map[string]*node // the factor that each option belongs to, of all factors
-	key    *node
-	path   string
+	systems []SystemUse
+	owners  map[string]*node // the factor that each option belongs to, of all factors
+	key     *node
+	path    string
 }
 
-// single reads the values of one option.
-func (v *variedReader) single(n *node) (read Varied) {
-	spec, opt := v.option(v.key, v.path)
+// read reads a list of values of the option that the factor is named after, or of named
+// sets of options.
+func (v *variedReader) read(n *node) (read Varied) {
+	items := elements(n, field{})
 	switch {
-	case opt == nil:
-		return read
-	case n.kind == nullNode:
+	case n.kind == nullNode || len(items) == 0:
 		v.fail(v.path, n, "give at least one value, or take the key away", "`%s` has no values", v.path)
 		return read
-	}
-	read.Type = opt.Type
-	if opt.Network {
-		read.Network = []string{opt.Name}
-	}
-	f := opt.field()
-	f.axis = true
-	for _, item := range elements(n, f) {
-		if item.kind == scalarNode && v.noCredentials(spec, opt, item, v.path, item.text) {
-			item.show()
-		}
-	}
-	values := v.levels(n, v.key, f, v.path)
-	for i := 0; i < values.Len() && v.ok(v.path); i++ {
-		text := f.text(values.Index(i))
-		p := fmt.Sprintf("%s[%d]", v.path, i)
-		if text == "" {
-			v.fail(p, v.at[p], opt.Help, "`%s`: an empty text is no value", v.path)
-		}
-		_, canonical, _ := opt.read(text)
-		read.Levels = append(read.Levels, VariedLevel{text, map[string]string{opt.Name: canonical}})
-	}
-	return read
-}
-
-// bundle reads a list of named sets of options.
-func (v *variedReader) bundle(n *node) (read Varied) {
-	switch {
 	case !nameRE.MatchString(v.key.text):
 		v.fail(v.path, v.key, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a factor", v.key.text)
-		return read
-	case v.isOption(v.key.text):
-		v.fail(v.path, v.key, "give the factor another name", "`%s` is the name of an option, but its values are sets of several", v.key.text)
-		return read
 	}
-	for i, item := range n.items {
+	for i, item := range items {
 		p := fmt.Sprintf("%s[%d]", v.path, i)
 		v.at[p] = item
-		if item.kind != mappingNode || len(item.entries) != 1 || len(item.entries[0].value.entries) == 0 {
-			v.fail(p, item, "each value is a name with its options: `- short: {sync_interval: 500ms}`",
-				"`%s` is a list of sets of options, and this is none", v.path)
-			continue
+		name, set := item, []entry{{v.key, item}}
+		if item.kind == mappingNode && len(item.entries) == 1 {
+			name, set = item.entries[0].key, item.entries[0].value.entries
 		}
-		name := item.entries[0].key
-		level := v.set(item.entries[0], &read, p)
-		if v.ok(p) {
-			v.distinct(level, read.Levels, name, p)
+		level := VariedLevel{name.text, map[string]string{}}
+		for _, o := range set {
+			spec, opt := v.option(o.key, p)
+			if opt == nil {
+				continue
+			}
+			if text, ok := v.decoder.option(spec, opt, o.value, p); ok {
+				level.Options[opt.Name] = text
+			}
+			if name == item {
+				read.Type = opt.Type
+				level.Value, _, _ = opt.read(item.text)
+			}
+			if opt.Network && !slices.Contains(read.Network, opt.Name) {
+				read.Network = append(read.Network, opt.Name)
+			}
 		}
-		if v.ok(p) {
+		switch values := read.values(); {
+		case !v.ok(p):
+		case len(level.Options) == 0 || item.kind == mappingNode && len(item.entries) != 1 || !item.src.set && level.Value == "":
+			v.fail(p, item, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`", "`%s`: this is no value", v.path)
+		case slices.Contains(values, level.Value):
+			v.fail(p, name, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
+		case len(values) > 0 && !slices.Equal(sortedKeys(level.Options), sortedKeys(read.Levels[0].Options)):
+			v.fail(p, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s",
+				level.Value, strings.Join(sortedKeys(level.Options), ", "), v.path, strings.Join(sortedKeys(read.Levels[0].Options), ", "))
+		default:
 			read.Levels = append(read.Levels, level)
 		}
 	}
-	read.Type = typeOfAll(read.values())
+	if read.Type == "" {
+		read.Type = typeOfAll(read.values())
+	}
 	return read
-}
-
-// set reads a named set of options.
-func (v *variedReader) set(en entry, of *Varied, path string) VariedLevel {
-	level := VariedLevel{en.key.text, map[string]string{}}
-	if !nameRE.MatchString(en.key.text) {
-		v.fail(path, en.key, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a set of options", en.key.text)
-		return level
-	}
-	if slices.Contains(of.values(), level.Value) {
-		v.fail(path, en.key, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
-		return level
-	}
-	en.key.show()
-	for _, o := range en.value.entries {
-		at := path + "." + o.key.text
-		o.key.show()
-		if spec, opt := v.option(o.key, at); opt != nil {
-			if text, ok := v.decoder.option(spec, opt, o.value, at); ok {
-				level.Options[opt.Name] = text
-			}
-			if opt.Network && !slices.Contains(of.Network, opt.Name) {
-				of.Network = append(of.Network, opt.Name)
-			}
-		}
-	}
-	return level
-}
-
-// distinct wants a set to have the same options as the first one, and other values than
-// all before.
-func (v *variedReader) distinct(level VariedLevel, before []VariedLevel, name *node, path string) {
-	names := sortedKeys(level.Options)
-	for i, other := range before {
-		switch first := sortedKeys(other.Options); {
-		case i == 0 && !slices.Equal(names, first):
-			v.fail(path, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s",
-				level.Value, strings.Join(names, ", "), v.path, strings.Join(first, ", "))
-			return
-		case maps.Equal(other.Options, level.Options):
-			v.fail(path, name, "a factor has each of its levels once", "the sets `%s` and `%s` are the same", other.Value, level.Value)
-			return
-		}
-	}
 }
 
 // typeOfAll is the type of option that all texts are canonical values of, so that
@@ -232,42 +172,31 @@ func typeOfAll(texts []string) string {
 	return bundleType
 }
 
-// isOption reports whether a system of the experiment has the option.
-func (v *variedReader) isOption(name string) bool {
-	return slices.ContainsFunc(v.e.Systems, func(use SystemUse) bool { return v.cat.find(use.Use).option(name) != nil })
-}
-
 // option is the option that key names, if it can be a factor of all systems.
 func (v *variedReader) option(key *node, path string) (spec *SystemSpec, opt *OptionSpec) {
-	wrong := func(hint, format string, args ...any) (*SystemSpec, *OptionSpec) {
-		v.fail(path, key, hint, format, args...)
-		return nil, nil
-	}
-	for i, use := range v.e.Systems {
+	for i, use := range v.systems {
 		spec = v.cat.find(use.Use)
 		o := spec.option(key.text)
-		if o == nil {
-			hint := spec.unknownOption(key.text)
-			if len(v.e.Systems) > 1 && v.isOption(key.text) {
-				hint = "every system of the experiment needs it: make two experiments"
-			}
-			return wrong(hint, "system `%s` has no option `%s`", spec.Name, key.text)
-		}
-		if opt != nil && opt.Type != o.Type {
-			return wrong("make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, opt.Noun(), o.Noun())
-		}
-		if with := v.at[fmt.Sprintf("systems[%d].with", i)]; with != nil && with.get(o.Name) != nil {
-			return wrong("take it away from `with`: the first value of a factor is the default",
+		with := v.at[fmt.Sprintf("systems[%d].with", i)]
+		switch {
+		case o == nil:
+			v.fail(path, key, spec.unknownOption(key.text), "system `%s` has no option `%s`", spec.Name, key.text)
+		case opt != nil && opt.Type != o.Type:
+			v.fail(path, key, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, opt.Noun(), o.Noun())
+		case o.Secret:
+			v.fail(path, key, "it belongs into `with`, as the name of an environment variable", "the option `%s` is a secret and cannot be a factor", o.Name)
+		case with != nil && with.get(o.Name) != nil:
+			v.fail(path, key, "take it away from `with`: the first value of a factor is the default",
 				"the option `%s` is a factor, and system `%s` has it in `with`, too", o.Name, use.Name)
+		default:
+			opt = o
+			continue
 		}
-		opt = o
+		return nil, nil
 	}
-	owner := v.owners[opt.Name]
-	switch {
-	case opt.Secret:
-		return wrong("it belongs into `with`, as the name of an environment variable", "the option `%s` is a secret and cannot be a factor", opt.Name)
-	case owner != nil && owner != v.key:
-		return wrong("let one of them have it", "the option `%s` belongs to the factor `%s`, too", opt.Name, owner.text)
+	if owner := v.owners[opt.Name]; owner != nil && owner != v.key {
+		v.fail(path, key, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", opt.Name, owner.text)
+		return nil, nil
 	}
 	v.owners[opt.Name] = v.key
 	return spec, opt

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
@@ -180,9 +179,6 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		d.fail(path, n, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.Noun())
 		return "", false
 	}
-	if _, err := strconv.ParseFloat(text, 64); opt.Type != "string" || err == nil {
-		n.show()
-	}
 	return text, d.noCredentials(spec, opt, n, path, text)
 }
 
@@ -241,20 +237,14 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		return
 	}
 	tab := tableOf(section.Type())
-	var keys []string
-	for _, f := range tab.fields {
-		if f.axis && !f.compound() {
-			keys = append(keys, f.key)
-		}
-	}
+	tab.fields = slices.DeleteFunc(tab.fields, func(f field) bool { return !f.axis || f.compound() })
 	for _, en := range n.entries {
 		p := path + ".override." + en.key.text
 		f := tab.field(en.key.text)
-		if f == nil || !f.axis || f.compound() {
-			d.fail(p, en.key, suggest.DidYouMean(en.key.text, keys), "`%s` cannot be overridden for one system", en.key.text)
+		if f == nil {
+			d.fail(p, en.key, suggest.DidYouMean(en.key.text, tab.keys()), "`%s` cannot be overridden for one system", en.key.text)
 			continue
 		}
-		en.value.show()
 		if e.Factors[name+"."+f.key] != nil {
 			d.fail(p, en.key, "give `"+name+"."+f.key+"` one value, or leave the override away", "`%s` is a factor of this experiment, so no system can have its own", f.key)
 			continue

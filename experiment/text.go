@@ -35,7 +35,6 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, key := range []string{"link", "data", e.Scenario, "limits", "exit"} {
 		t.wrap(key, e.settings(key))
 	}
-	t.wrap("machine", p.machineText())
 	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
 		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
 	if u := e.Repetitions.Until; u != nil {
@@ -137,31 +136,6 @@ func (s SystemUse) text() string {
 	return s.Name + " (" + strings.Join(about, ", ") + ")"
 }
 
-// machineText is what nodes on links of their own ask of the machine.
-func (p *Plan) machineText() string {
-	nodes, disk := map[string]int{}, 0.0
-	for _, c := range p.Cells {
-		switch {
-		case c.Disseminate != nil:
-			nodes[c.System] = max(nodes[c.System], c.Disseminate.Nodes)
-			disk = max(disk, float64(c.Disseminate.Nodes)*float64(c.Data.Size))
-		case c.Sync != nil && c.Sync.Blocks > 0:
-			nodes[c.System] = max(nodes[c.System], 1+c.Sync.Peers)
-			disk = max(disk, StoreBytes(c.Sync.bytes()))
-		}
-	}
-	if len(nodes) == 0 {
-		return ""
-	}
-	var each []string
-	all := 0
-	for _, name := range sortedKeys(nodes) {
-		all += nodes[name]
-		each = append(each, fmt.Sprintf("%d of %s", nodes[name], name))
-	}
-	return fmt.Sprintf("%s at the same time (%s), stores of up to %s", plural(all, "node"), strings.Join(each, ", "), RoughBytes(disk))
-}
-
 // textPage collects lines of at most textWidth columns.
 type textPage struct{ strings.Builder }
 
@@ -173,7 +147,7 @@ func (t *textPage) line(s string) {
 func (t *textPage) wrap(label, text string) {
 	line := ""
 	if label != "" {
-		line = fmt.Sprintf("%-10s", label)
+		line = fmt.Sprintf("%-9s ", label)
 	}
 	pad := strings.Repeat(" ", len(line))
 	for i, word := range strings.Fields(text) {
@@ -196,8 +170,7 @@ func (t *textPage) wrap(label, text string) {
 	}
 }
 
-// cells writes the table of cells, cut in its middle when it is long. What may be wide
-// comes last.
+// cells writes the table of the first cells. What may be wide comes last.
 func (t *textPage) cells(p *Plan) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -210,12 +183,7 @@ func (t *textPage) cells(p *Plan) {
 		fmt.Fprintf(w, "\t%s", f.Label)
 	}
 	fmt.Fprintln(w)
-	skipped := 0
-	for i, c := range p.Cells {
-		if len(p.Cells) > textCells && i >= textCells*3/4 && i < len(p.Cells)-textCells/4 {
-			skipped++
-			continue
-		}
+	for _, c := range p.Cells[:min(len(p.Cells), textCells)] {
 		took, moved := c.Estimate.Bound.text(c.Estimate.Seconds, c.Estimate.Bytes)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s", c.ID, took, moved, c.Estimate.Limit)
 		for _, f := range c.Factors {
@@ -224,16 +192,15 @@ func (t *textPage) cells(p *Plan) {
 		fmt.Fprintln(w)
 	}
 	w.Flush()
-	i := 0
 	for line := range strings.Lines(b.String()) {
-		if i++; skipped > 0 && i == 1+textCells*3/4+1 {
-			t.line(fmt.Sprintf("… %d more (all of them with --json)", skipped))
-		}
 		r := []rune(strings.TrimRight(line, " \n"))
 		if len(r) > textWidth {
 			r = append(r[:textWidth-1], '…')
 		}
 		t.line(string(r))
+	}
+	if n := len(p.Cells) - textCells; n > 0 {
+		t.line(fmt.Sprintf("… %d more (all of them with --json)", n))
 	}
 }
 

@@ -196,58 +196,43 @@ func (q *quantity) size(unit string) int64 {
 	return 0
 }
 
-var spaced = regexp.MustCompile(`^[0-9.]+\s+\S+$`)
-
 // hint says what was probably meant by s, a number and an unknown unit.
 func (q *quantity) hint(s, num, unit string) string {
-	switch {
-	case strings.HasPrefix(s, "-"):
-		return "it cannot be negative"
-	case strings.HasPrefix(s, "+"):
-		return "leave the + away"
-	case spaced.MatchString(s):
-		joined := strings.Join(strings.Fields(s), "")
+	if joined := strings.Join(strings.Fields(s), ""); joined != s && num != "" {
 		var wrong *unitError
 		if _, err := q.read(joined); errors.As(err, &wrong) {
 			return wrong.hint
 		}
 		return "write `" + joined + "`, without the space"
+	}
+	lower, names := strings.ToLower(unit), []string{}
+	hint, known := q.meant[lower]
+	each := strings.TrimSuffix(unit, "/s")
+	switch {
+	case strings.HasPrefix(s, "-"):
+		return "it cannot be negative"
 	case num == "":
 		return ""
-	}
-	lower := strings.ToLower(unit)
-	if hint, is := q.meant[lower]; is {
+	case known:
 		return strings.ReplaceAll(hint, "%", num)
-	}
-	if hint := q.foreign(num, unit); hint != "" {
-		return hint
-	}
-	var names []string
-	for _, u := range q.units {
-		if name := strings.ToLower(u.name); name != "" && (lower == name || lower+"b" == name || len(lower) == 1 && q == rateQuantity && name[:1] == lower && u.size > 1) {
-			return "did you mean `" + num + u.name + "`?"
-		}
-		if u.name != "" {
-			names = append(names, u.name)
-		}
-	}
-	return "units are " + strings.Join(names, ", ")
-}
-
-// foreign is the hint for a size where a rate belongs, and for a rate where a size does.
-func (q *quantity) foreign(num, unit string) string {
-	each := strings.TrimSuffix(unit, "/s")
-	lower := strings.ToLower(each)
-	switch {
 	case q == rateQuantity && strings.HasSuffix(each, "B"):
 		if b, err := ParseBytes(num + each); err == nil && b > 0 && b < 1e14 {
 			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
 		}
-		return "rates are in bits per second, such as 100Mbit"
 	case q == bytesQuantity && (each != unit || strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps")):
 		return "that is a rate; a size is in bytes, such as 10MiB"
 	}
-	return ""
+	for _, u := range q.units {
+		name := strings.ToLower(u.name)
+		if name == "" {
+			continue
+		}
+		if lower == name || lower+"b" == name || len(lower) == 1 && q == rateQuantity && name[:1] == lower && u.size > 1 {
+			return "did you mean `" + num + u.name + "`?"
+		}
+		names = append(names, u.name)
+	}
+	return "units are " + strings.Join(names, ", ")
 }
 
 // Bytes is a size in bytes. It is written with a unit that says whether it is

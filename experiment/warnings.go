@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 )
 
 // cellWarnings are what may be wrong with single cells: whether it is, and what to say
@@ -21,8 +20,6 @@ var cellWarnings = []struct {
 	{func(_ *Experiment, c *Cell) bool {
 		return slices.ContainsFunc(c.faults(), func(f Fault) bool { return c.tooLate(f, c.Estimate.Operation) })
 	}, "a fault begins when the transfer is expected to be done: then the trial is over, and the fault never happens; let it begin earlier, or at a share such as 50%"},
-	{func(e *Experiment, c *Cell) bool { return c.oneByOne(e.Limits.Deadline) },
-		"leechers come further apart than their deadline (limits.deadline): each is done or given up before the next comes; let them come faster (disseminate.join)"},
 	{func(_ *Experiment, c *Cell) bool {
 		return c.Sync != nil && slices.ContainsFunc(c.faults(), func(f Fault) bool {
 			return f.Who() == WhoPeers && f.Kind() != FaultRate && f.For == 0 && f.Of(c.Sync.Peers) == c.Sync.Peers
@@ -47,20 +44,14 @@ func (p *Plan) Warnings() []string {
 			warnings = append(warnings, fmt.Sprintf("in %s (%s) %s", plural(len(ids), "cell"), few(ids, 6), w.text))
 		}
 	}
-	s, r := p.Experiment.Disseminate, p.Experiment.Repetitions
-	if s != nil && s.SeederSets > 0 && r.Min == r.Max && r.Max%s.SeederSets != 0 {
-		warnings = append(warnings, fmt.Sprintf("%s do not divide into %d seeder sets: some sets count once more than others; repeat a multiple of %[2]d times, or change disseminate.seeder_sets",
-			plural(r.Max, "repetition"), s.SeederSets))
-	}
+	r := p.Experiment.Repetitions
 	// The effects of sync's factors are estimated over all cells.
 	if r.Max > 1 && r.Max < fewestInterval && p.Experiment.Sync == nil {
 		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the trials: %d do (repetitions)",
 			plural(r.Max, "repetition"), fewestInterval))
 	}
 	warnings = append(warnings, p.Unapplied()...)
-	warnings = append(warnings, p.gateWarnings()...)
-	warnings = append(warnings, p.syncWarnings()...)
-	return append(warnings, p.impatient()...)
+	return append(warnings, p.gateWarnings()...)
 }
 
 // Unapplied says of each attached system what of the experiment does not apply to it.
@@ -104,19 +95,6 @@ func (c *Cell) starves(stall Duration) bool {
 	return fair < starvingRate && float64(requestBytes(c.Data, c.Retrieve))/fair > stall.Seconds()
 }
 
-// oneByOne reports whether leechers come so seldom that no two are there at once.
-func (c *Cell) oneByOne(deadline Duration) bool {
-	if c.Disseminate == nil {
-		return false
-	}
-	j := c.Disseminate.Join
-	gap := j.Every.Seconds()
-	if j.Poisson > 0 {
-		gap = 1 / float64(j.Poisson)
-	}
-	return gap > deadline.Seconds()
-}
-
 // faults are those of the cell, whatever its scenario.
 func (c *Cell) faults() []Fault {
 	switch {
@@ -126,54 +104,4 @@ func (c *Cell) faults() []Fault {
 		return c.Sync.Faults
 	}
 	return nil
-}
-
-// impatient warns of systems that try a lost peer again later than limits.stall.
-func (p *Plan) impatient() (warnings []string) {
-	if !slices.ContainsFunc(p.Cells, func(c Cell) bool {
-		return c.Disseminate != nil && slices.ContainsFunc(c.faults(), func(f Fault) bool { return f.For > 0 })
-	}) {
-		return nil
-	}
-	stall := p.Experiment.Limits.Stall
-	for _, s := range p.Experiment.Systems {
-		if after, err := time.ParseDuration(s.With["reconnect"]); err == nil && after > stall.Std() {
-			warnings = append(warnings, fmt.Sprintf("%s tries a lost peer again after %s (its option reconnect), and limits.stall is %s: leechers may be called stalled, though they would go on after a fault; raise limits.stall", s.Name, Duration(after), stall))
-		}
-	}
-	return warnings
-}
-
-// syncWarnings are what a reader of the plan of a sync should think about.
-func (p *Plan) syncWarnings() (warnings []string) {
-	s := p.Experiment.Sync
-	if s == nil || p.Experiment.attached() {
-		return nil
-	}
-	for _, name := range sortedKeys(s.Vary) {
-		if len(s.Vary[name].Levels) == 1 {
-			warnings = append(warnings, fmt.Sprintf("sync.vary.%s has one value, which all nodes have: it is no factor; give it another, or write it in `with` of the systems", name))
-		}
-	}
-	for _, use := range p.Experiment.Systems {
-		if !slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.System == use.Name && s.isDefault(c.Sync) }) {
-			warnings = append(warnings, fmt.Sprintf("no cell of %s has the first value of all knobs (peers, storage, vary), which everything is compared with: the report has no gains; change `where`", use.Name))
-		}
-	}
-	return warnings
-}
-
-// isDefault reports whether a cell has the first value of each knob.
-func (s *Sync) isDefault(c *Sync) bool {
-	if c.Peers != s.Peers || c.Storage != s.Storage {
-		return false
-	}
-	for _, v := range s.Vary {
-		for name, value := range v.Levels[0].Options {
-			if c.Options[name] != value {
-				return false
-			}
-		}
-	}
-	return true
 }
