@@ -200,6 +200,22 @@ func direction(significant bool, ratio Num, better record.Better) int {
 	return 0
 }
 
+// Pooled is the geometric mean of cells' ratios, given their logarithms by block and the
+// centre of each cell, with its interval, p and number of blocks.
+func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int) {
+	means := stats.BlockMeans(rows, centres)
+	i, p := stats.PairedRatio(means, Confidence)
+	sum := 0.0
+	for _, c := range centres {
+		sum += c
+	}
+	v = Number(math.Exp(sum / float64(len(centres))))
+	if i.Bounded() {
+		v.Lo, v.Hi = min(Num(i.Lo), v.Number), max(Num(i.Hi), v.Number)
+	}
+	return v, p, len(means)
+}
+
 // pool is the geometric mean of a system's ratios, every cell weighing the same.
 // Blocks are the unit, since a system in a block may be slow in all of its cells: test
 // and interval are those of the blocks' means, and fewer than six blocks claim
@@ -238,16 +254,8 @@ func (f *Frame) pool(s System, m record.Metric, bases map[string]*Cell) (Overall
 		o.N, o.Value, o.Lo, o.Hi, o.P, o.Significant, o.Better = only.N, only.Value, only.Lo, only.Hi, only.P, only.Significant, only.Better
 		return o, true
 	}
-	means := stats.BlockMeans(rows, centres)
-	i, p := stats.PairedRatio(means, Confidence)
-	sum := 0.0
-	for _, c := range centres {
-		sum += c
-	}
-	o.N, o.Value, o.Lo, o.Hi, o.P = len(means), Num(math.Exp(sum/float64(len(centres)))), Unknown, Unknown, Num(p)
-	if i.Bounded() {
-		o.Lo, o.Hi = min(Num(i.Lo), o.Value), max(Num(i.Hi), o.Value)
-	}
+	v, p, n := Pooled(rows, centres)
+	o.N, o.Value, o.Lo, o.Hi, o.P = n, v.Number, v.Lo, v.Hi, Num(p)
 	o.Significant = (o.Lo > 1 || o.Hi < 1) && p <= alpha
 	o.Better = direction(o.Significant, o.Value, m.Better)
 	return o, true

@@ -217,7 +217,7 @@ func plimsoll(s httpload.Spec) func(context.Context) (usage, error) {
 		}
 		for o, n := range res.Outcomes {
 			if o != "ok" && o != "in-flight" && n > 0 {
-				return u, fmt.Errorf("%d operations ended %s: %v", n, o, res.Examples)
+				return u, fmt.Errorf("%d operations ended %s: %v", n, o, res.Classes)
 			}
 		}
 		u = waited(cmd)

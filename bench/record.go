@@ -116,7 +116,7 @@ var recordedMetrics = []record.Metric{
 
 // recordAll writes the operations and gives the processor time it took, that
 // of making them up not counted.
-func recordAll(ctx context.Context, dir string) (all *record.Summary, spent time.Duration, err error) {
+func recordAll(ctx context.Context, dir string) (all []*record.Summary, spent time.Duration, err error) {
 	plan, err := recordedPlan()
 	if err != nil {
 		return nil, 0, err
@@ -130,22 +130,21 @@ func recordAll(ctx context.Context, dir string) (all *record.Summary, spent time
 		return nil, 0, err
 	}
 	defer run.Close()
-	all = record.NewSummary()
 	trials := plan.Blocks * len(plan.Cells)
 	for i := range trials {
-		took, err := recordTrial(ctx, run, plan.Cells[i%len(plan.Cells)].ID, i/len(plan.Cells), recordedOps/trials, all)
+		s, took, err := recordTrial(ctx, run, plan.Cells[i%len(plan.Cells)].ID, i/len(plan.Cells), recordedOps/trials)
 		if err != nil {
 			return nil, 0, err
 		}
-		spent += took
+		all, spent = append(all, s), spent+took
 	}
 	return all, spent, run.Close()
 }
 
-func recordTrial(ctx context.Context, run *record.Run, cell string, block, count int, all *record.Summary) (time.Duration, error) {
+func recordTrial(ctx context.Context, run *record.Run, cell string, block, count int) (*record.Summary, time.Duration, error) {
 	w, err := run.Begin(cell, block, false, time.Now())
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	made := newMadeUp(uint64(w.ID()))
 	ops := make([]record.Op, record.BlockSize)
@@ -154,7 +153,7 @@ func recordTrial(ctx context.Context, run *record.Run, cell string, block, count
 	var making time.Duration
 	for n := 0; n < count; n += len(ops) {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		ops = ops[:min(len(ops), count-n)]
 		from := cpuTime()
@@ -162,18 +161,18 @@ func recordTrial(ctx context.Context, run *record.Run, cell string, block, count
 		making += cpuTime() - from
 		encoded = record.AppendBlock(encoded[:0], ops)
 		if err := w.Block(encoded); err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 	}
 	s, seconds := w.Summary(), float64(made.clock)/1e9
 	err = w.End(record.Trial{Seconds: seconds, Metrics: map[string]float64{
 		"throughput": float64(s.Counts().OKBytes) / seconds, "ttfb_p50": s.Quantile(record.TTFB, 0.5), "duration_p50": s.Quantile(record.Duration, 0.5)}})
-	return cpuTime() - began - making, errors.Join(err, all.Merge(s))
+	return s, cpuTime() - began - making, err
 }
 
 // readAll checks that what comes back is what was written, and gives the
 // processor time of reading it.
-func readAll(ctx context.Context, dir string, want *record.Summary) (time.Duration, error) {
+func readAll(ctx context.Context, dir string, want []*record.Summary) (time.Duration, error) {
 	r, err := record.Open(dir)
 	if err != nil {
 		return 0, err
@@ -183,10 +182,11 @@ func readAll(ctx context.Context, dir string, want *record.Summary) (time.Durati
 	if err != nil {
 		return 0, err
 	}
-	began := cpuTime()
-	got := record.NewSummary()
+	var spent time.Duration
 	var ops []record.Op
-	for _, t := range trials {
+	total := int64(0)
+	for i, t := range trials {
+		began, got := cpuTime(), record.NewSummary()
 		for b, err := range r.Blocks(t.ID) {
 			if err == nil {
 				err = ctx.Err()
@@ -194,24 +194,28 @@ func readAll(ctx context.Context, dir string, want *record.Summary) (time.Durati
 			if err == nil {
 				ops, err = record.DecodeBlock(b, ops[:0])
 			}
+			if err == nil {
+				err = got.Ops(ops)
+			}
 			if err != nil {
 				return 0, err
 			}
-			if err := got.Ops(ops); err != nil {
-				return 0, err
+		}
+		spent += cpuTime() - began
+		g, w := got.Counts(), want[i].Counts()
+		if total += g.Ops; g.Outcomes != w.Outcomes || g.Bytes != w.Bytes {
+			return 0, fmt.Errorf("read back %+v, written %+v", g, w)
+		}
+		for _, m := range []record.Measure{record.TTFB, record.Duration, record.Lag} {
+			for _, q := range []float64{0.5, 0.99, 0.999} {
+				if g, w := got.Quantile(m, q), want[i].Quantile(m, q); g != w {
+					return 0, fmt.Errorf("%v: quantile %v is %v, was %v", m, q, g, w)
+				}
 			}
 		}
 	}
-	spent := cpuTime() - began
-	if g, w := got.Counts(), want.Counts(); g.Ops != recordedOps || g.Outcomes != w.Outcomes || g.Bytes != w.Bytes {
-		return 0, fmt.Errorf("read back %+v, written %+v", g, w)
-	}
-	for _, m := range []record.Measure{record.TTFB, record.Duration, record.Lag} {
-		for _, q := range []float64{0.5, 0.99, 0.999} {
-			if g, w := got.Quantile(m, q), want.Quantile(m, q); g != w {
-				return 0, fmt.Errorf("%v: quantile %v is %v, was %v", m, q, g, w)
-			}
-		}
+	if total != recordedOps {
+		return 0, fmt.Errorf("read back %d operations of %d", total, recordedOps)
 	}
 	var n int64
 	for _, t := range trials {

@@ -59,7 +59,7 @@ func (c *climbing) Following(context.Context) (system.Following, error) {
 
 // An attached node is asked for to be followed, and watched until it is in sync.
 func TestAttachedSync(t *testing.T) {
-	t.Setenv(cacheVariable, filepath.Join(t.TempDir(), "cache"))
+	t.Setenv(testbed.CacheVariable, filepath.Join(t.TempDir(), "cache"))
 	e, err := experiment.Parse("test.yaml", []byte("scenario: sync\nsystems: [{use: chains, mode: attach}]\nsync: {poll: 50ms}\nlimits: {others: none, machine: none}\nskip: [machine]\n"), nil,
 		experiment.Catalog{{Name: "chains", Modes: []string{"attach"}, Follows: true}})
 	if err != nil {

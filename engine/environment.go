@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // recordEnvironment stores what someone needs to judge the run: the machine,
@@ -16,7 +17,7 @@ import (
 func (r *run) recordEnvironment() error {
 	systems, constants := map[string]map[string]string{}, map[string][]system.Constant{}
 	for name, s := range r.sites {
-		systems[name] = s.cluster.Identity()
+		systems[name] = identityOf(s.cluster)
 		if fixed := s.sys.Info().Constants; len(fixed) > 0 {
 			constants[name] = fixed
 		}
@@ -40,6 +41,16 @@ func (r *run) recordEnvironment() error {
 	return nil
 }
 
+// identityOf is the identity of a cluster, with the container image that its program is of.
+func identityOf(c system.Cluster) map[string]string {
+	id := c.Identity()
+	if i, _, ok := image.Of(id["binary"]); ok {
+		id = maps.Clone(id)
+		id[system.ImageName] = i.String()
+	}
+	return id
+}
+
 // earlierIdentities are those that the earlier session recorded, by system.
 func (r *run) earlierIdentities() map[string]map[string]string {
 	all := map[string]map[string]string{}
@@ -50,7 +61,7 @@ func (r *run) earlierIdentities() map[string]map[string]string {
 // noteChange says how a system differs from what it was in the session before, such as
 // a daemon that was upgraded. The endpoint of a deployment is another each time.
 func (r *run) noteChange(s *site) {
-	before, now := r.identities[s.use.Name], s.cluster.Identity()
+	before, now := r.identities[s.use.Name], identityOf(s.cluster)
 	r.identities[s.use.Name] = now
 	if before == nil {
 		return

@@ -62,7 +62,7 @@ func checkChains(_ context.Context, cfg Config) []Problem {
 	}
 	if err != nil {
 		return []Problem{refuse(fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, top, err),
-			"set "+cacheVariable+" to a directory of yours")}
+			"set "+testbed.CacheVariable+" to a directory of yours")}
 	}
 	return nil
 }

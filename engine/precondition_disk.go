@@ -53,7 +53,7 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or "+
 		"data.objects smaller")
 	if dir, err := ChainCache(); err == nil && chains > 0 {
-		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+cacheVariable+" to a directory "+
+		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+testbed.CacheVariable+" to a directory "+
 			"on a larger disk, or make sync.blocks or sync.transactions smaller")...)
 	}
 	if kept > recordingRoom && !cfg.Resume {

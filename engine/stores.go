@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -41,30 +40,9 @@ func ramStore(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDi
 	return scenario.StoreDir{Files: h.Files(), Path: d.Path, On: d.On, Remove: d.Remove}, nil
 }
 
-// cacheVariable names the directory for what outlives all runs, instead of that of
-// the user's cache.
-const cacheVariable = "PLIMSOLL_CACHE"
-
 // ChainCache is the directory where chains are kept that were made, for all runs of
 // this user. It is made by who first writes there.
-func ChainCache() (string, error) { return cached("chains") }
-
-// cached is the path of a name in the directory for what outlives all runs.
-func cached(name string) (string, error) {
-	top := os.Getenv(cacheVariable)
-	if top == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("engine: a directory for the cache: %w; set %s to one", err, cacheVariable)
-		}
-		top = filepath.Join(user, "plimsoll")
-	}
-	path, err := filepath.Abs(filepath.Join(top, name))
-	if err != nil {
-		return "", fmt.Errorf("engine: a directory for the cache: %w", err)
-	}
-	return path, nil
-}
+func ChainCache() (string, error) { return testbed.CacheDir("chains") }
 
 // chainCells are the cells of a plan for which a chain is made and a fresh node
 // started: attached nodes follow their own.

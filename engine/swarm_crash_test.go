@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // victim is a run of a swarm that says when all its nodes are at work, and then
@@ -73,7 +74,7 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 	t.Helper()
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	c := exec.Command(os.Args[0], what, nodes, dir)
-	c.Env = append(os.Environ(), "TMPDIR="+tmp, cacheVariable+"="+filepath.Join(t.TempDir(), "cache"))
+	c.Env = append(os.Environ(), "TMPDIR="+tmp, testbed.CacheVariable+"="+filepath.Join(t.TempDir(), "cache"))
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.StdoutPipe()

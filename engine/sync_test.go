@@ -22,7 +22,7 @@ import (
 // syncConfig is the config of a run of the test's trials, whose caches are its own.
 func syncConfig(t *testing.T, s *syncing, more, repetitions string) Config {
 	t.Helper()
-	t.Setenv(cacheVariable, filepath.Join(t.TempDir(), "cache"))
+	t.Setenv(testbed.CacheVariable, filepath.Join(t.TempDir(), "cache"))
 	plan, err := planOfSync(more, repetitions)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestSync(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	cache, err := ChainCache()
-	if err != nil || !got.Follow || got.Swarm || len(got.Hosts) != 3 || got.Cache != cache || filepath.Dir(cache) != os.Getenv(cacheVariable) {
+	if err != nil || !got.Follow || got.Swarm || len(got.Hosts) != 3 || got.Cache != cache || filepath.Dir(cache) != os.Getenv(testbed.CacheVariable) {
 		t.Errorf("deployed with %+v; chains are in %s, %v", got, cache, err)
 	}
 	if len(peers) != 2 {
@@ -302,7 +302,7 @@ func TestPreconditionsOfChains(t *testing.T) {
 	for i := range cfg.Plan.Cells {
 		cfg.Plan.Cells[i].Estimate.Bytes = 1 << 60
 	}
-	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 2 || !strings.Contains(got[1].Hint, cacheVariable) {
+	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 2 || !strings.Contains(got[1].Hint, testbed.CacheVariable) {
 		t.Errorf("an exbibyte: %+v", got)
 	}
 	if got := Blocking(checkMemory(t.Context(), cfg)); len(got) != 1 {
@@ -316,11 +316,11 @@ func TestPreconditionsOfChains(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(cacheVariable, file)
+	t.Setenv(testbed.CacheVariable, file)
 	if got := checkChains(t.Context(), cfg); len(got) != 1 || !got[0].Blocking {
 		t.Errorf("chains in a file: %+v", got)
 	}
-	t.Setenv(cacheVariable, "")
+	t.Setenv(testbed.CacheVariable, "")
 	t.Setenv("XDG_CACHE_HOME", "/somewhere")
 	if dir, err := ChainCache(); err != nil || dir != "/somewhere/plimsoll/chains" {
 		t.Errorf("the user's cache: %s, %v", dir, err)

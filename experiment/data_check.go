@@ -18,29 +18,17 @@ func (d *decoder) data(e *Experiment) {
 	}
 }
 
+// missingData wants objects but for attached systems that have their own.
 func (d *decoder) missingData(e *Experiment) {
-	if !d.ok("data", "scenario") {
+	started := slices.ContainsFunc(e.Systems, func(s SystemUse) bool { return s.Mode == "start" })
+	if !d.ok("data", "scenario") || e.Scenario == "retrieve" && !started && d.at["data"] == nil {
 		return
 	}
-	at, hint := d.at["data"], "write `data: {size: 64MiB}`"
-	started := slices.IndexFunc(e.Systems, func(s SystemUse) bool { return s.Mode == "start" })
-	var why string
-	switch {
-	case e.Scenario == "upload":
-		at, why = d.first("data", "upload", "scenario"), "the scenario upload stores a data set"
+	hint := "write `data: {size: 64MiB}`; the systems that are started here are empty"
+	if e.Scenario == "upload" {
 		hint = "write `data: {objects: 1000, size: 40MiB}`; mix, spread, directory and trace are other sources of sizes"
-	case e.Scenario == "overhead" && at == nil:
-		at, why = d.first("overhead", "scenario"), "the scenario overhead measures objects that it stores"
-		hint = "write `data: {size: [1B, 1kB, 100kB]}`, and `allow: [write]` for attached systems"
-	case started >= 0:
-		at = d.first("data", fmt.Sprintf("systems[%d].use", started), fmt.Sprintf("systems[%d]", started))
-		why = "system `" + e.Systems[started].Name + "` is started here and is empty"
-	case at == nil:
-		return
-	default:
-		why, hint = "how large are the objects?", hint+", or take `data` away when the attached systems have objects"
 	}
-	d.fail("data.size", at, hint, "missing key `data.size`: %s", why)
+	d.fail("data.size", d.first("data", e.Scenario, "scenario"), hint, "missing key `data.size`: how large are the objects?")
 }
 
 // dataSource wants exactly one source of sizes, and what goes with it.

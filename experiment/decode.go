@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,24 +113,12 @@ func within(path string) string {
 	return " in " + called(path)
 }
 
-var entryRE = regexp.MustCompile(`^(.*)\[([0-9]+)\](.*)$`)
-
-// called is a path as messages have it: `link.rate`, or the third entry of
-// `systems`.
+// called is a path as messages have it.
 func called(path string) string {
 	if path == "" {
 		return "the file"
 	}
-	m := entryRE.FindStringSubmatch(path)
-	if m == nil {
-		return "`" + path + "`"
-	}
-	i, _ := strconv.Atoi(m[2])
-	text := fmt.Sprintf("entry %d of `%s`", i+1, m[1])
-	if m[3] != "" {
-		text = "`" + strings.TrimPrefix(m[3], ".") + "` of " + text
-	}
-	return text
+	return "`" + path + "`"
 }
 
 // expandShort is the mapping that a bare value is short for.
@@ -146,18 +133,7 @@ func expandShort(n *node, tab table) *node {
 	return &m
 }
 
-// removed are keys that earlier versions had.
-var removed = map[string]string{
-	"sync.design": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
-	"sync.search": "removed: all combinations are executed, at most 64 cells; choose fewer knobs or levels",
-
-	"disseminate.up": "it is `link.up` now, in all scenarios: write `link: {rate: 100Mbit, up: 20Mbit}`",
-}
-
 func unknownKeyHint(key, path string, tab table) string {
-	if hint := removed[join(path, key)]; hint != "" {
-		return hint
-	}
 	if c := suggest.Nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"
 	}

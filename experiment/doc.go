@@ -15,6 +15,6 @@
 //	form      what a text must look like ("money"), see formOf
 //	label     the short name of a factor in tables
 //
-// A field of type [Axis] may be given as a list, which makes it a factor. The
-// tag short on a blank field names the fields that a bare value sets.
+// A field with a label may be given as a list, which makes it a factor. The tag
+// short on a blank field names the fields that a bare value sets.
 package experiment

@@ -1,11 +1,6 @@
 package experiment
 
-import (
-	"fmt"
-	"math"
-	"slices"
-	"strings"
-)
+import "math"
 
 // What an estimate assumes. The numbers are rough on purpose: the plan shall
 // tell minutes from days.
@@ -45,10 +40,6 @@ func (p *Plan) estimate() {
 		bytes += c.Estimate.Bytes
 	}
 	blocks := float64(p.Warmup + p.Blocks)
-	step := 0.1
-	if e.LoadTest() {
-		step = 0.0001
-	}
 	setup := 0.0
 	for _, s := range e.Systems {
 		swarm := p.largestSwarm(s.Name)
@@ -69,51 +60,14 @@ func (p *Plan) estimate() {
 	}
 	p.Estimate = Estimate{
 		Trials:  len(p.Cells) * (p.Warmup + p.Blocks),
-		Seconds: roundTo(seconds*blocks+setup, step),
+		Seconds: rounded(seconds*blocks + setup),
 		Bytes:   math.Round(bytes * blocks),
 		Bound:   boundOf(p.Cells),
 	}
-	p.Estimate.How = p.how()
 }
 
-// how says what the estimate assumed.
-func (p *Plan) how() string {
-	e := &p.Experiment
-	switch {
-	case e.Collect != nil:
-		return "polls keep to their schedule"
-	case e.Upload != nil && p.Estimate.Bound == Unknown:
-		return "nothing about the files is assumed"
-	case e.Sync != nil && e.attached():
-		return "nothing is known of the chain that the node follows"
-	}
-	var parts []string
-	assume := func(is bool, format string, args ...any) {
-		if is {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
-	objects := e.Retrieve != nil || e.Overhead != nil
-	assume(e.Repetitions.Until != nil && (objects || e.Disseminate != nil), "at most: repetitions may end early")
-	assume(e.Retrieve != nil, "link rate, round trips and slow start; a server that keeps up")
-	assume(e.Overhead != nil, "%d round trips (%d with fresh connections) and %gs of work for each operation, and its bytes at the link's rate",
-		guessedTrips, guessedTrips+freshTrips, guessedWork)
-	assume(e.Upload != nil, "all bytes at the link's rate, and a round trip and %gs of work for each object; what the system takes beyond that is not known before",
-		leastWork)
-	assume(e.Disseminate != nil, "twice the load line, or %g times what the seeders take to send everything where nodes pass nothing on; at most %s/s through all nodes; %gs to start a node",
-		servedSlack, Bytes(swarmRate), startNode)
-	assume(e.Sync != nil, "the chain's bytes at the rate of all links together, or the work of validating it where that takes longer; %gs before the first block", startFollow)
-	assume((objects || e.Upload != nil) && slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.pathRate() == 0 }), "unlimited links carry %s/s", Bytes(unlimitedRate))
-	assume(slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.Retrieve != nil && requestBytes(c.Data, c.Retrieve) == 0 }),
-		"objects of unknown size have %s", Bytes(unknownSize))
-	assume(objects, "%gs around each trial, %gs to start a system", aroundTrial, startSystem)
-	return strings.Join(parts, "; ")
-}
-
-func roundTo(x, step float64) float64 {
-	// Divide by the inverse: 0.1 itself is not exact.
-	return math.Round(x*math.Round(1/step)) / math.Round(1/step)
-}
+// rounded is a number to three decimals.
+func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	goodput := float64(c.pathRate()) / 8 * tcpShare
@@ -138,9 +92,9 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	default:
 		est = closedLoop(c, knownBytes(c), goodput, e.Limits)
 	}
-	est.Seconds = roundTo(est.Seconds, 0.001)
+	est.Seconds = rounded(est.Seconds)
 	est.Bytes = math.Round(est.Bytes)
-	est.Operation = roundTo(est.Operation, 0.001)
+	est.Operation = rounded(est.Operation)
 	return est
 }
 
@@ -152,9 +106,17 @@ func knownBytes(c *Cell) float64 {
 	return unknownSize
 }
 
-// closedLoop: with c workers a request of n bytes takes the longer of what
-// latency allows (round trips, slow start, its bytes alone on the link) and of
-// what the link allows when c requests share it.
+// operation is one of so many that share the link: it takes the longer of what latency
+// allows (round trips, work, its bytes alone on the link) and of what the link allows.
+func (c *Cell) operation(workers, trips, work, bytes, goodput float64) CellEstimate {
+	latency := work + trips*c.Link.RTT() + bytes/goodput
+	if shared := workers * bytes / goodput; shared > latency {
+		return CellEstimate{Operation: shared, Limit: "link"}
+	}
+	return CellEstimate{Operation: latency, Limit: "latency"}
+}
+
+// closedLoop: workers make requests of n bytes one after the other.
 func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	r := c.Retrieve
 	requests := math.Inf(1)
@@ -174,12 +136,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	if r.Connections == "fresh" {
 		rounds += 1 + slowStart
 	}
-	latency := rounds*rtt + n/goodput
-	shared := workers * n / goodput
-	est := CellEstimate{Operation: math.Max(latency, shared), Limit: "latency"}
-	if shared > latency {
-		est.Limit = "link"
-	}
+	est := c.operation(workers, rounds, 0, n, goodput)
 	// An operation ends at its deadline, with the bytes it has by then.
 	est.Operation = math.Min(est.Operation, 1e9)
 	took := math.Min(est.Operation, limits.Deadline.Seconds())

@@ -82,12 +82,8 @@ func (w *When) parse(s string) error {
 		return nil
 	}
 	*w = When{Timed: true}
-	if err := w.After.parse(s); err != nil {
-		hint := err.(*unitError).hint
-		if _, number, unit, ok := splitNumber(s); ok && unit == "" {
-			hint = "write `" + number + "%` or `" + number + "s`"
-		}
-		return badUnit(hint, "%q is neither a share nor a duration", s)
+	if w.After.parse(s) != nil {
+		return badUnit("write it like `50%` or `10s`", "%q is neither a share nor a duration", s)
 	}
 	return nil
 }

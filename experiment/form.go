@@ -17,7 +17,6 @@ type form struct {
 const (
 	moneyPattern = `[0-9]+(\.[0-9]+)?`
 	sizePattern  = `[0-9]+(\.[0-9]+)?(B|KiB|MiB|GiB|TiB|PiB|kB|KB|MB|GB|TB|PB)?`
-	sharePattern = `[0-9]+(\.[0-9]+)?%?\s+` + sizePattern + `(\.\.` + sizePattern + `)?`
 )
 
 // formOf is the form of that name.

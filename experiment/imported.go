@@ -27,6 +27,6 @@ func (p *Plan) Import(from Imported, found func(Cell) bool, blocks int) (*Plan, 
 	for i := range imported.Cells {
 		imported.Cells[i].Estimate = CellEstimate{} // nothing is going to be executed
 	}
-	imported.Estimate = Estimate{Trials: len(imported.Cells) * blocks, How: "imported"}
+	imported.Estimate = Estimate{Trials: len(imported.Cells) * blocks}
 	return imported.seal()
 }

@@ -33,10 +33,8 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 		trips += freshTrips
 	}
 	workers := float64(o.Concurrency)
-	latency := guessedWork + trips*c.Link.RTT() + n/goodput
-	shared := workers * n / goodput
-	est := CellEstimate{Operation: math.Max(latency, shared), Limit: "latency"}
-	if shared > latency || n/goodput > latency/2 {
+	est := c.operation(workers, trips, guessedWork, n, goodput)
+	if n/goodput > est.Operation/2 {
 		est.Limit = "link"
 	}
 	took := math.Min(est.Operation, limits.Deadline.Seconds())

@@ -3,7 +3,6 @@ package experiment
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -268,32 +267,19 @@ func (d *decoder) retrieve(r *Retrieve) {
 	}
 }
 
-// cellsPossible are the cells; it reports each level that makes one impossible,
-// once, and is nil then.
+// cellsPossible are the cells; it reports each level that makes one impossible, once.
 func (d *decoder) cellsPossible(e *Experiment, conditions []gate.Condition) []Cell {
 	cells, bad := e.expand(conditions)
 	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
 		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",
 			"no cell is left: in all of them one operation is expected to take longer than %s", e.Overhead.Longest)
 	}
-	count := map[string]int{}
+	seen := map[string]bool{}
 	for _, b := range bad {
-		count[b.at()]++
-	}
-	for _, b := range bad {
-		n := count[b.at()]
-		if n == 0 {
-			continue
+		if at := b.at(); !seen[at] {
+			seen[at] = true
+			d.fail(b.path, d.first(at, b.path, "scenario"), b.hint, "%s", b.msg)
 		}
-		delete(count, b.at())
-		msg := b.msg
-		if n > 1 {
-			msg += fmt.Sprintf(" (and %s more)", plural(n-1, "cell"))
-		}
-		d.fail(b.path, d.first(b.at(), b.path, "scenario"), b.hint, "%s", msg)
-	}
-	if len(d.errs) > 0 {
-		return nil
 	}
 	return cells
 }

@@ -82,30 +82,17 @@ func (s *Stay) UnmarshalText(b []byte) error { return s.parse(string(b)) }
 // Speeds are the rates at which the peers of a fresh node send; the zero value: as
 // their links.
 type Speeds struct {
-	Lognormal  BitRate   `json:"lognormal,omitempty" doc:"Drawn with this median."`
-	Spread     float64   `json:"spread,omitempty" min:"1" max:"100" doc:"Geometric standard deviation of lognormal: with 3, two thirds of the peers are between a third of the median and three times it."`
-	Uniform    []BitRate `json:"uniform,omitempty" doc:"Drawn between two rates."`
-	Loguniform []BitRate `json:"loguniform,omitempty" doc:"Drawn between two rates, their logarithms uniform."`
-	List       []BitRate `json:"list,omitempty" doc:"Taken in turn."`
+	Lognormal BitRate   `json:"lognormal,omitempty" doc:"Drawn with this median."`
+	Spread    float64   `json:"spread,omitempty" min:"1" max:"100" doc:"Geometric standard deviation of lognormal: with 3, two thirds of the peers are between a third of the median and three times it."`
+	List      []BitRate `json:"list,omitempty" doc:"Taken in turn."`
 }
 
 // Given reports whether peers have other rates than their links.
 func (v Speeds) Given() bool { return v.String() != "link" }
 
 func (v *Speeds) check() error {
-	kinds := 0
-	for _, is := range []bool{v.Lognormal > 0, v.Uniform != nil, v.Loguniform != nil, v.List != nil} {
-		if is {
-			kinds++
-		}
-	}
-	if kinds != 1 || (v.Lognormal > 0) != (v.Spread > 0) {
-		return badUnit("write `link`, `{lognormal: 8Mbit, spread: 3}`, `{uniform: [1Mbit, 50Mbit]}`, `{loguniform: [1Mbit, 50Mbit]}` or `{list: [1Mbit, 5Mbit]}`", "peers have one distribution of rates")
-	}
-	for _, between := range [][]BitRate{v.Uniform, v.Loguniform} {
-		if between != nil && (len(between) != 2 || between[0] >= between[1]) {
-			return badUnit("write the lower rate first: `[1Mbit, 50Mbit]`", "a range has two rates")
-		}
+	if (v.Lognormal > 0) != (v.Spread > 0) || (v.Lognormal > 0) == (v.List != nil) {
+		return badUnit("write `link`, `{lognormal: 8Mbit, spread: 3}` or `{list: [1Mbit, 5Mbit]}`", "peers have one distribution of rates")
 	}
 	return nil
 }
@@ -114,10 +101,6 @@ func (v Speeds) String() string {
 	switch {
 	case v.Lognormal > 0:
 		return "lognormal " + v.Lognormal.String() + " x" + strconv.FormatFloat(v.Spread, 'f', -1, 64)
-	case len(v.Uniform) == 2:
-		return "uniform " + v.Uniform[0].String() + ".." + v.Uniform[1].String()
-	case len(v.Loguniform) == 2:
-		return "loguniform " + v.Loguniform[0].String() + ".." + v.Loguniform[1].String()
 	case len(v.List) > 0:
 		return "list " + strings.ReplaceAll(joined(v.List), ";", "")
 	}
@@ -140,10 +123,6 @@ func (v Speeds) Draw(n int, uniform func() float64) []BitRate {
 			u := min(1-tail, max(tail, uniform()))
 			normal := math.Sqrt2 * math.Erfinv(2*u-1)
 			rates[i] = max(1, BitRate(math.Round(float64(v.Lognormal)*math.Pow(v.Spread, normal))))
-		case len(v.Uniform) == 2:
-			rates[i] = BitRate(math.Round(float64(v.Uniform[0]) + uniform()*float64(v.Uniform[1]-v.Uniform[0])))
-		case len(v.Loguniform) == 2:
-			rates[i] = BitRate(math.Round(float64(v.Loguniform[0]) * math.Pow(float64(v.Loguniform[1]/v.Loguniform[0]), uniform())))
 		case len(v.List) > 0:
 			rates[i] = v.List[i%len(v.List)]
 		}

@@ -81,14 +81,12 @@ func (c Cell) Group() string {
 // systemPath is the path of the factor that every cell has.
 const systemPath = "system"
 
-// Estimate is what a run is expected to take, from the links, sizes and
-// bounds; How says what was assumed. It is an upper bound where repetitions
-// may end early.
+// Estimate is what a run is expected to take, roughly, from the links, sizes and
+// bounds. It is an upper bound where repetitions may end early.
 type Estimate struct {
 	Trials  int     `json:"trials"` // warm-up included
 	Seconds float64 `json:"seconds"`
 	Bytes   float64 `json:"bytes"` // file bytes
-	How     string  `json:"how"`
 	Bound   Bound   `json:"bound,omitempty"`
 }
 

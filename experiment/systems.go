@@ -25,12 +25,7 @@ func (d *decoder) systems(e *Experiment) {
 	for i := range e.Systems {
 		use := &e.Systems[i]
 		path := fmt.Sprintf("systems[%d]", i)
-		for key, text := range map[string]string{".use": use.Use, ".name": use.Name} {
-			if n := d.at[path+key]; n != nil && n.kind == scalarNode && text == "" && d.ok(path+key) {
-				d.fail(path+key, n, "known: "+strings.Join(d.cat.names(), ", "), "a system has no name here")
-			}
-		}
-		if use.Use == "" {
+		if d.at[path+".use"] == nil {
 			continue // that is reported already
 		}
 		if use.Name == "" {

@@ -41,7 +41,6 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap("until", fmt.Sprintf("%s within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
 	}
 	t.wrap("estimate", p.EstimateText())
-	t.wrap("assumed", p.Estimate.How)
 	for _, c := range e.Where {
 		t.wrap("where", c)
 	}

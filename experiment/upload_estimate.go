@@ -1,9 +1,6 @@
 package experiment
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // leastWork is what storing an object takes at least beside link and round trip,
 // in seconds: less than any system needs that keeps it.
@@ -20,13 +17,9 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 	if objects == 0 {
 		return CellEstimate{Bound: Unknown}
 	}
-	each := bytes / objects / goodput
-	latency := c.Link.RTT() + leastWork + each
-	rounds := objects / float64(c.Upload.Concurrency) * latency
-	est := CellEstimate{Seconds: math.Max(rounds, bytes/goodput), Bytes: bytes, Operation: math.Max(latency, each), Limit: "link", Bound: AtLeast}
-	if rounds > bytes/goodput {
-		est.Limit = "latency"
-	}
+	workers := float64(c.Upload.Concurrency)
+	est := c.operation(workers, 1, leastWork, bytes/objects, goodput)
+	est.Seconds, est.Bytes, est.Bound = objects/workers*est.Operation, bytes, AtLeast
 	return est
 }
 

@@ -15,8 +15,6 @@ var cellWarnings = []struct {
 }{
 	{func(e *Experiment, c *Cell) bool { return c.Estimate.Operation > e.Limits.Deadline.Seconds() },
 		"an operation is expected to take longer than its deadline (limits.deadline): most would end as `deadline`, however healthy the server is"},
-	{func(e *Experiment, c *Cell) bool { return c.starves(e.Limits.Stall) },
-		"the link needs longer than limits.stall for one request of each client: some clients may get nothing for so long and end as `starved`; raise limits.stall or link.rate, or lower retrieve.concurrency"},
 	{func(_ *Experiment, c *Cell) bool {
 		return slices.ContainsFunc(c.faults(), func(f Fault) bool { return c.tooLate(f, c.Estimate.Operation) })
 	}, "a fault begins when the transfer is expected to be done: then the trial is over, and the fault never happens; let it begin earlier, or at a share such as 50%"},
@@ -79,20 +77,6 @@ func (p *Plan) Unapplied() []string {
 // set reports whether any level differs from the zero value.
 func (a axisRef) set() bool {
 	return slices.ContainsFunc(a.all(), func(v reflect.Value) bool { return !v.IsZero() })
-}
-
-// starvingRate is the share of a link, in bytes per second, below which TCP can leave a
-// connection without a byte for long: four segments in its least retransmission timeout.
-const starvingRate = 4 * 1460 / 0.2
-
-// starves reports whether the clients of a cell share its link so thinly that some may
-// get nothing for the stall limit, and one request of each takes longer than that.
-func (c *Cell) starves(stall Duration) bool {
-	if c.Retrieve == nil || c.Retrieve.Concurrency < 2 || c.Link.UpRate() == 0 {
-		return false
-	}
-	fair := float64(c.Link.UpRate()) / 8 / float64(c.Retrieve.Concurrency)
-	return fair < starvingRate && float64(requestBytes(c.Data, c.Retrieve))/fair > stall.Seconds()
 }
 
 // faults are those of the cell, whatever its scenario.

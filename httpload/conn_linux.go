@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -49,9 +48,7 @@ type conn struct {
 	last        bool // the run is over: do not start another
 	op          record.Op
 	req         request
-	at          *rawObject // where it is asked for
-	moved       *rawObject // where the answer that is drained redirects to
-	redirects   int        // followed
+	at          *rawObject
 	retried     bool
 	heard       bool  // a byte of the answer came
 	quiet       int64 // since when no byte came (of a head: since the request was sent)
@@ -78,7 +75,7 @@ type conn struct {
 // start begins an operation.
 func (l *loop) start(c *conn, req request) {
 	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, -1, 0
-	c.at, c.moved, c.redirects = &l.objects[req.object], nil, 0
+	c.at = &l.objects[req.object]
 	c.ops++
 	c.op = newOp(&req, int(c.index)*len(l.loops)+l.id, l.started, l.now)
 	l.tally.begin(&c.op, l.lateFrom(c))
@@ -126,27 +123,8 @@ func (l *loop) dialFailed(c *conn, errno unix.Errno) {
 	if !c.busy {
 		return // dialAll; the first operation will see for itself
 	}
-	o, class := dialError(errno)
+	o, class := errnoOutcome(errno)
 	l.finish(c, o, class, false)
-}
-
-func dialError(errno unix.Errno) (record.Outcome, string) {
-	switch errno {
-	case unix.ECONNREFUSED:
-		return record.Refused, classRefused
-	case unix.ETIMEDOUT:
-		return record.Stalled, phaseConnect
-	case unix.EHOSTUNREACH, unix.ENETUNREACH:
-		return record.Error, classNoRoute
-	case unix.ECONNRESET:
-		return record.Error, classReset
-	// The rest is this machine's doing and none of the server's.
-	case unix.EADDRNOTAVAIL:
-		return record.Cancelled, classNoPort
-	case unix.EMFILE, unix.ENFILE:
-		return record.Cancelled, classNoFiles
-	}
-	return record.Cancelled, classLocalFailure + errno.Error()
 }
 
 // drop closes the connection of a slot.
@@ -260,9 +238,6 @@ func (l *loop) pull(c *conn) {
 	}
 	if c.state == idle {
 		// The server closed a kept connection, or sent data without a request.
-		if errno == 0 && n > 0 {
-			l.tally.unsolicited++
-		}
 		l.drop(c, false)
 		return
 	}
@@ -331,15 +306,12 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 	if h.chunked {
 		l.tally.chunked++
 	}
-	if c.at.follow && redirect.Is(h.status) && h.location != "" {
-		l.redirected(c, h.location)
-	}
 	if c.verdict != record.OK {
 		if h.status == 204 || h.status == 304 {
 			h.length = 0
 		}
 		if h.chunked || h.length < 0 || h.length > maxDrain || !c.reuse {
-			l.leave(c, false)
+			l.finish(c, c.verdict, c.class, false)
 			return
 		}
 		c.state, c.left = drain, h.length
@@ -477,44 +449,9 @@ func (l *loop) proceed(c *conn) {
 // more came than was announced.
 func (l *loop) complete(c *conn, extra bool) {
 	if extra {
-		l.tally.unsolicited++
 		c.reuse = false
 	}
-	l.leave(c, c.reuse)
-}
-
-// redirected notes where an answer redirects to, or why that is not followed.
-func (l *loop) redirected(c *conn, location string) {
-	if c.redirects == redirect.Most {
-		c.class = classNotFollowed
-		return
-	}
-	to, class := l.elsewhere(c.at, location)
-	if c.moved = to; to == nil {
-		c.class = class
-	}
-}
-
-// leave ends an operation with the answer's verdict, or asks where the answer redirects to.
-// The operation goes on, and so do its times.
-func (l *loop) leave(c *conn, reuse bool) {
-	switch {
-	case c.moved == nil:
-		l.finish(c, c.verdict, c.class, reuse)
-		return
-	case c.last:
-		return // abandon ends it
-	}
-	l.tally.redirects++
-	c.redirects++
-	c.at, c.moved = c.moved, nil
-	c.op.Status, c.provisional, c.retried = 0, 0, false
-	if reuse {
-		c.state, c.reused = idle, true
-	} else {
-		l.drop(c, false)
-	}
-	l.ask(c)
+	l.finish(c, c.verdict, c.class, c.reuse)
 }
 
 // lost ends an operation whose connection ended (errno 0) or broke.
@@ -543,7 +480,7 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 	}
 	switch {
 	case c.state == drain:
-		l.leave(c, false)
+		l.finish(c, c.verdict, c.class, false)
 	case errno != 0:
 		l.finish(c, record.Error, broken, false)
 	case early && !c.heard:
@@ -614,7 +551,7 @@ func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 	if c.req.warm {
 		c.req.settle(&c.op)
 	}
-	l.tally.end(&c.op, c.wrong)
+	l.tally.end(&c.op)
 	if cap(c.partial) > headBuffer {
 		c.partial = nil
 	}

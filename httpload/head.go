@@ -3,6 +3,11 @@ package httpload
 import (
 	"bytes"
 	"errors"
+	"net/textproto"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // maxHead is the largest head (all 1xx answers before it included) that is
@@ -20,7 +25,6 @@ type head struct {
 	last     int64
 	total    int64 // complete length in Content-Range; -1: "*"
 	encoding string
-	location string // of a redirect
 }
 
 // Errors of parseHead become error classes.
@@ -57,18 +61,21 @@ func headEnd(b []byte, from int) int {
 // in fields that do not matter here.
 func parseHead(b []byte) (head, error) {
 	h := head{length: -1, total: -1}
-	line, b := cutLine(b)
+	line, rest := cutLine(string(b))
 	// HTTP/1.1 200 OK
-	if len(line) < 12 || string(line[:7]) != "HTTP/1." || !digit(line[7]) || line[8] != ' ' ||
-		!digit(line[9]) || !digit(line[10]) || !digit(line[11]) || (len(line) > 12 && line[12] != ' ') || line[9] == '0' {
+	minor, status, ok := strings.Cut(strings.TrimPrefix(line, "HTTP/1."), " ")
+	if !ok || len(line) < 12 || line[:7] != "HTTP/1." || len(minor) != 1 || len(status) > 3 && status[3] != ' ' {
 		return h, errMalformedHead
 	}
-	h.status = int(line[9]-'0')*100 + int(line[10]-'0')*10 + int(line[11]-'0')
-	h.close = line[7] == '0'
+	n, ok := number(status[:3])
+	if _, digit := number(minor); !ok || !digit || n < 100 {
+		return h, errMalformedHead
+	}
+	h.status = int(n)
+	h.close = minor == "0"
 	relevant := true // no field to continue before the first
 	for {
-		line, b = cutLine(b)
-		if len(line) == 0 {
+		if line, rest = cutLine(rest); line == "" {
 			break
 		}
 		if line[0] == ' ' || line[0] == '\t' {
@@ -77,18 +84,13 @@ func parseHead(b []byte) (head, error) {
 			}
 			continue
 		}
-		colon := bytes.IndexByte(line, ':')
-		if colon <= 0 || !token(line[:colon]) {
+		name, value, ok := strings.Cut(line, ":")
+		value = strings.Trim(value, " \t")
+		if !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			return h, errMalformedHead
 		}
-		value := bytes.Trim(line[colon+1:], " \t")
-		for _, c := range value {
-			if c < ' ' && c != '\t' || c == 0x7f {
-				return h, errMalformedHead
-			}
-		}
 		var err error
-		if relevant, err = h.field(line[:colon], value); err != nil {
+		if relevant, err = h.field(name, value); err != nil {
 			return h, err
 		}
 	}
@@ -101,85 +103,63 @@ func parseHead(b []byte) (head, error) {
 	return h, nil
 }
 
-func (h *head) field(name, value []byte) (relevant bool, err error) {
-	// The length of the name keeps most fields away from the comparisons.
-	switch len(name) {
-	case len("Connection"):
-		if equalFold(name, "connection") {
-			for v := range bytes.SplitSeq(value, []byte(",")) {
-				switch v = bytes.Trim(v, " \t"); {
-				case equalFold(v, "close"):
-					h.close = true
-				case equalFold(v, "keep-alive"):
-					h.close = false
-				}
+func (h *head) field(name, value string) (relevant bool, err error) {
+	switch textproto.CanonicalMIMEHeaderKey(name) {
+	case "Connection":
+		for v := range strings.SplitSeq(value, ",") {
+			switch strings.ToLower(strings.Trim(v, " \t")) {
+			case "close":
+				h.close = true
+			case "keep-alive":
+				h.close = false
 			}
-			return true, nil
 		}
-	case len("Location"):
-		if h.status/100 == 3 && equalFold(name, "location") {
-			h.location = string(value)
-			return true, nil
+	case "Content-Range":
+		if h.ranged {
+			return true, errContentRange
 		}
-	case len("Content-Range"):
-		if equalFold(name, "content-range") {
-			if h.ranged {
-				return true, errContentRange
+		h.ranged = true
+		return true, h.contentRange(value)
+	case "Content-Length":
+		for v := range strings.SplitSeq(value, ",") {
+			n, ok := number(strings.Trim(v, " \t"))
+			if !ok || (h.length >= 0 && h.length != n) {
+				return true, errContentLength
 			}
-			h.ranged = true
-			return true, h.contentRange(value)
+			h.length = n
 		}
-	case len("Content-Length"):
-		if equalFold(name, "content-length") {
-			for v := range bytes.SplitSeq(value, []byte(",")) {
-				n, ok := number(bytes.Trim(v, " \t"))
-				if !ok || (h.length >= 0 && h.length != n) {
-					return true, errContentLength
-				}
-				h.length = n
-			}
-			return true, nil
+	case "Content-Encoding":
+		h.encoding = encodingName(value)
+	case "Transfer-Encoding":
+		if h.chunked || !strings.EqualFold(value, "chunked") {
+			return true, errTransferEncoding
 		}
-	case len("Content-Encoding"):
-		if equalFold(name, "content-encoding") {
-			if !equalFold(value, "identity") && len(value) > 0 {
-				h.encoding = encodingName(value)
-			}
-			return true, nil
-		}
-	case len("Transfer-Encoding"):
-		if equalFold(name, "transfer-encoding") {
-			if h.chunked || !equalFold(value, "chunked") {
-				return true, errTransferEncoding
-			}
-			h.chunked = true
-			return true, nil
-		}
+		h.chunked = true
+	default:
+		return false, nil
 	}
-	return false, nil
+	return true, nil
 }
 
 // contentRange parses "bytes 0-99/1000"; the complete length may be "*". The
 // form of a 416, "bytes */1000", leaves first and last at -1.
-func (h *head) contentRange(v []byte) error {
-	if len(v) < 6 || !equalFold(v[:5], "bytes") || v[5] != ' ' {
-		return errContentRange
-	}
-	span, total, found := bytes.Cut(bytes.TrimLeft(v[6:], " "), []byte("/"))
-	if !found {
+func (h *head) contentRange(v string) error {
+	unit, v, _ := strings.Cut(v, " ")
+	span, total, found := strings.Cut(strings.TrimLeft(v, " "), "/")
+	if !found || !strings.EqualFold(unit, "bytes") {
 		return errContentRange
 	}
 	ok := true
-	if string(total) != "*" {
+	if total != "*" {
 		if h.total, ok = number(total); !ok {
 			return errContentRange
 		}
 	}
-	if string(span) == "*" {
+	if span == "*" {
 		h.first, h.last = -1, -1
 		return nil
 	}
-	first, last, _ := bytes.Cut(span, []byte("-"))
+	first, last, _ := strings.Cut(span, "-")
 	if h.first, ok = number(first); !ok {
 		return errContentRange
 	}
@@ -189,70 +169,24 @@ func (h *head) contentRange(v []byte) error {
 	return nil
 }
 
-// encodingName keeps a server from making up classes without number.
-func encodingName(v []byte) string {
-	for _, known := range [...]string{"gzip", "deflate", "br", "zstd", "compress"} {
-		if equalFold(v, known) {
-			return known
-		}
+// encodingName keeps a server from making up classes without number; empty: none.
+func encodingName(v string) string {
+	switch v = strings.ToLower(v); v {
+	case "", "identity":
+		return ""
+	case "gzip", "deflate", "br", "zstd", "compress":
+		return v
 	}
 	return "other"
 }
 
-func cutLine(b []byte) (line, rest []byte) {
-	i := bytes.IndexByte(b, '\n')
-	if i < 0 {
-		return b, nil
-	}
-	line = b[:i]
-	if i > 0 && line[i-1] == '\r' {
-		line = line[:i-1]
-	}
-	return line, b[i+1:]
+func cutLine(s string) (line, rest string) {
+	line, rest, _ = strings.Cut(s, "\n")
+	return strings.TrimSuffix(line, "\r"), rest
 }
-
-func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // number parses decimal digits and nothing else.
-func number(b []byte) (n int64, ok bool) {
-	if len(b) == 0 || len(b) > 18 {
-		return 0, false
-	}
-	for _, c := range b {
-		if !digit(c) {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, true
-}
-
-// equalFold compares with a lower-case ASCII word.
-func equalFold(b []byte, lower string) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// token reports whether b is a token of RFC 9110 §5.6.2.
-func token(b []byte) bool {
-	for _, c := range b {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', digit(c):
-		case c == '-' || c == '_':
-		case bytes.IndexByte([]byte("!#$%&'*+.^`|~"), c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
+func number(s string) (n int64, ok bool) {
+	u, err := strconv.ParseUint(s, 10, 63)
+	return int64(u), err == nil
 }

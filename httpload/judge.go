@@ -2,6 +2,7 @@ package httpload
 
 import (
 	"strconv"
+	"syscall"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -62,6 +63,26 @@ func statusClass(status int) string {
 	return "status " + strconv.Itoa(status)
 }
 
+// errnoOutcome is how an operation ended whose connection the kernel refused or broke.
+func errnoOutcome(errno syscall.Errno) (record.Outcome, string) {
+	switch errno {
+	case syscall.ECONNREFUSED:
+		return record.Refused, classRefused
+	case syscall.ETIMEDOUT:
+		return record.Stalled, phaseConnect
+	case syscall.EHOSTUNREACH, syscall.ENETUNREACH:
+		return record.Error, classNoRoute
+	case syscall.ECONNRESET, syscall.EPIPE:
+		return record.Error, classReset
+	// The rest is this machine's doing and none of the server's.
+	case syscall.EADDRNOTAVAIL:
+		return record.Cancelled, classNoPort
+	case syscall.EMFILE, syscall.ENFILE:
+		return record.Cancelled, classNoFiles
+	}
+	return record.Cancelled, classLocalFailure + errno.Error()
+}
+
 // Classes of failures that are decided elsewhere than in judge.
 const (
 	classRefused      = "connection refused"
@@ -74,7 +95,6 @@ const (
 	classChunk        = "malformed chunk"
 	classShortChunks  = "chunks too short"
 	classNotFollowed  = "redirect not followed"
-	classRedirectTLS  = "redirect to https"
 	classNoRoute      = "no route to host"
 	classNoPort       = "local: no free port"
 	classNoFiles      = "local: too many open files"

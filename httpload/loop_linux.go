@@ -276,23 +276,3 @@ func threadRunDelay() int64 {
 	fmt.Sscan(string(b), &run, &delay)
 	return delay
 }
-
-// notStarted records the arrivals that came due within the window and found no
-// free connection until its end. Leaving them out would hide exactly the
-// slowest operations.
-func (l *loop) notStarted(end int64) {
-	if !l.open {
-		return
-	}
-	for {
-		req, ok, _, _ := l.schedule.claimDue(end - l.started)
-		if !ok {
-			return
-		}
-		op := newOp(&req, 0, l.started, end)
-		op.Outcome, op.Class, op.LastByte = record.InFlight, phaseNotStarted, end
-		l.tally.begin(&op, end)
-		l.tally.end(&op, -1)
-		l.tally.notStarted++
-	}
-}

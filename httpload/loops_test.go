@@ -185,8 +185,8 @@ func TestOfferedAndAchieved(t *testing.T) {
 	if res.AchievedRate > 60 || res.AchievedRate < 5 {
 		t.Errorf("achieved %v/s, want below 50", res.AchievedRate)
 	}
-	if res.NotStarted < 50 || res.Outcomes["in-flight"] < res.NotStarted {
-		t.Errorf("%d not started, outcomes %v", res.NotStarted, res.Outcomes)
+	if res.Classes[phaseNotStarted] < 50 {
+		t.Errorf("classes %v, outcomes %v", res.Classes, res.Outcomes)
 	}
 	last := int64(0)
 	for _, op := range got {

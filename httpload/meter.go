@@ -29,9 +29,6 @@ func (t *trial) conclude(res *Result) {
 	res.Receive = t.receivePath(res)
 	res.Lag, res.Late, res.Wait = quantiles(t.sum.lag), quantiles(t.sum.late), quantiles(t.sum.wait)
 	res.CPU = t.cpuEnded - t.cpuBegan
-	if res.Bytes > 0 {
-		res.CPUPerGB = res.CPU / (float64(res.Bytes) / 1e9)
-	}
 	res.MaxRSS = peakRSS()
 
 	took := float64(res.Ended-res.Started) / 1e9

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -97,25 +98,16 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		res.Ended = max(r.started+t.schedule.arrivalsEnd(), r.tally.last)
 	}
 	if s.Arrivals != nil && user.Err() == nil {
-		r.notStarted(res.Ended)
+		t.notStarted(r.tally, r.started, res.Ended)
 	}
 	r.tally.flush(res.Ended)
 	t.sum = newTally(t.rec, t.link)
 	r.tally.addTo(res, t.sum)
-	res.Protocol = strings.Join(sortedKeys(r.protocols), ", ")
+	res.Protocol = strings.Join(slices.Sorted(maps.Keys(r.protocols)), ", ")
 	return nil
 }
 
 func (r *netRun) now() int64 { return int64(time.Since(r.trial.epoch)) }
-
-func sortedKeys(m map[string]bool) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
 
 // warmUp lets each worker have one answer before the clock starts.
 func (r *netRun) warmUp(workers []*netWorker) {
@@ -156,80 +148,52 @@ func (r *netRun) closedLoop(workers []*netWorker) {
 
 // openLoop starts arrivals on the workers that are free, the last used first.
 func (r *netRun) openLoop() {
-	type arrival struct {
-		req      request
-		possible int64
-	}
 	var (
-		wg    sync.WaitGroup
-		most  = r.trial.spec.MaxInFlight
-		mu    sync.Mutex
-		free  []chan arrival
-		made  int
-		freed = make(chan struct{}, 1)
+		wg       sync.WaitGroup
+		mu       sync.Mutex
+		free     []*netWorker
+		freed    = make(chan struct{}, r.trial.spec.MaxInFlight)
+		possible int64 // when a worker became free after none was
 	)
-	take := func() chan arrival {
-		mu.Lock()
-		defer mu.Unlock()
-		if n := len(free); n > 0 {
-			c := free[n-1]
-			free = free[:n-1]
-			return c
-		}
-		if made == most {
-			return nil
-		}
-		c := make(chan arrival, 1)
-		id := made
-		made++
-		wg.Go(func() {
-			w := r.worker(id)
-			defer w.close()
-			for a := range c {
-				w.do(a.req, a.possible)
-				mu.Lock()
-				free = append(free, c)
-				mu.Unlock()
-				select {
-				case freed <- struct{}{}:
-				default:
-				}
-			}
-		})
-		return c
+	for i := range r.trial.spec.MaxInFlight {
+		free = append(free, r.worker(i))
+		defer free[i].close()
+		freed <- struct{}{}
 	}
-	var all []chan arrival
-	seen := map[chan arrival]bool{}
-	possible := int64(0)
-	for r.ctx.Err() == nil {
-		c := take()
-		if c == nil {
+	slices.Reverse(free)
+	for {
+		select {
+		case <-freed:
+		default:
 			select {
 			case <-freed:
+				possible = r.now()
 			case <-r.ctx.Done():
 			}
-			possible = r.now()
-			continue
-		}
-		if !seen[c] {
-			seen[c] = true
-			all = append(all, c)
 		}
 		req, more := r.await()
 		if !more {
 			break
 		}
-		c <- arrival{req, max(possible, r.started+req.intended)}
-	}
-	for _, c := range all {
-		close(c)
+		mu.Lock()
+		w := free[len(free)-1]
+		free = free[:len(free)-1]
+		mu.Unlock()
+		from := max(possible, r.started+req.intended)
+		wg.Go(func() {
+			w.do(req, from)
+			mu.Lock()
+			free = append(free, w)
+			mu.Unlock()
+			freed <- struct{}{}
+		})
 	}
 	wg.Wait()
 }
 
 // await waits for the next arrival; more is false when none follows.
 func (r *netRun) await() (req request, more bool) {
-	for {
+	for r.ctx.Err() == nil {
 		req, ok, at, more := r.trial.schedule.claimDue(r.now() - r.started)
 		if ok || !more {
 			return req, ok
@@ -237,23 +201,9 @@ func (r *netRun) await() (req request, more bool) {
 		select {
 		case <-time.After(time.Duration(r.started + at - r.now())):
 		case <-r.ctx.Done():
-			return req, false
 		}
 	}
-}
-
-func (r *netRun) notStarted(end int64) {
-	for {
-		req, ok, _, _ := r.trial.schedule.claimDue(end - r.started)
-		if !ok {
-			return
-		}
-		op := newOp(&req, 0, r.started, end)
-		op.Outcome, op.Class, op.LastByte = record.InFlight, phaseNotStarted, end
-		r.tally.begin(&op, end)
-		r.tally.end(&op, -1)
-		r.tally.notStarted++
-	}
+	return req, false
 }
 
 func newOp(req *request, worker int, started, now int64) record.Op {
@@ -343,7 +293,7 @@ func (w *netWorker) do(req request, possible int64) {
 	}
 
 	r.mu.Lock()
-	r.tally.end(&f.op, f.wrong)
+	r.tally.end(&f.op)
 	r.tally.dials += int64(f.dials)
 	if f.conns > 1+f.redirects {
 		r.tally.reconnects += int64(f.conns - 1 - f.redirects)
@@ -416,12 +366,10 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 	}
 	h := head{status: resp.StatusCode, length: resp.ContentLength, total: -1}
 	f.chunks = slices.Contains(resp.TransferEncoding, "chunked")
-	if v := resp.Header.Get("Content-Encoding"); v != "" && !strings.EqualFold(v, "identity") {
-		h.encoding = encodingName([]byte(v))
-	}
+	h.encoding = encodingName(resp.Header.Get("Content-Encoding"))
 	if v := resp.Header.Values("Content-Range"); len(v) > 0 {
 		h.ranged = true
-		if err := h.contentRange([]byte(v[0])); err != nil || len(v) > 1 {
+		if err := h.contentRange(v[0]); err != nil || len(v) > 1 {
 			return record.Error, errContentRange.Error()
 		}
 	}
@@ -511,21 +459,14 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 	case errors.As(err, &stream):
 		return record.Error, "h2 stream error " + stream.Code.String()
 	case errors.As(err, &errno):
-		switch errno {
-		case syscall.ECONNREFUSED:
-			return record.Refused, classRefused
-		case syscall.ECONNRESET, syscall.EPIPE:
-			return record.Error, classReset
-		case syscall.ETIMEDOUT:
-			return record.Stalled, f.phase
-		case syscall.EHOSTUNREACH, syscall.ENETUNREACH:
-			return record.Error, classNoRoute
-		case syscall.EADDRNOTAVAIL:
-			return record.Cancelled, classNoPort
-		case syscall.EMFILE, syscall.ENFILE:
-			return record.Cancelled, classNoFiles
+		switch o, class := errnoOutcome(errno); {
+		case o == record.Stalled:
+			return o, f.phase
+		case o == record.Cancelled && f.conns > 0: // no failure to connect
+			return record.Error, errno.Error()
+		default:
+			return o, class
 		}
-		return record.Error, errno.Error()
 	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(err.Error(), "redirect to "):
 		return record.Error, classNotFollowed
 	case strings.Contains(err.Error(), "response headers exceeded"):

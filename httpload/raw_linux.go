@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/plimsoll-project/plimsoll/internal/redirect"
 )
 
 const (
@@ -30,7 +28,6 @@ type raw struct {
 	rec      *recorder
 	link     *linkUse
 	objects  []rawObject
-	hosts    hosts
 	epoch    time.Time // with a monotonic reading
 	tick     time.Duration
 	open     bool // open loop
@@ -47,13 +44,10 @@ type raw struct {
 }
 
 type rawObject struct {
-	url      *url.URL
-	header   map[string][]string
 	target   netip.AddrPort
 	size     int64
 	lines    []byte
 	expected *expected
-	follow   bool
 }
 
 func (o *rawObject) appendRequest(b []byte, r *request) []byte {
@@ -126,7 +120,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		}
 	}
 	res.Ended = max(res.Ended, r.started+r.schedule.arrivalsEnd())
-	r.loops[0].notStarted(res.Ended)
+	t.notStarted(r.loops[0].tally, r.started, res.Ended)
 	sum := newTally(t.rec, t.link)
 	for _, l := range r.loops {
 		l.tally.flush(res.Ended)
@@ -153,71 +147,27 @@ func sweepTick(s *Spec) time.Duration {
 
 // resolve looks up the servers once, before the clock starts.
 func (r *raw) resolve(ctx context.Context, expected []expected) error {
+	known := map[string]netip.AddrPort{}
 	for i := range r.spec.Objects {
 		o := &r.spec.Objects[i]
 		u, err := url.Parse(o.URL)
 		if err != nil {
 			return fmt.Errorf("httpload: object %d: %w", i, err)
 		}
-		target, err := r.hosts.find(ctx, u)
-		if err != nil {
-			return err
+		if _, ok := known[u.Host]; !ok {
+			if known[u.Host], err = lookup(ctx, u); err != nil {
+				return err
+			}
 		}
-		r.objects = append(r.objects, rawObject{url: u, header: o.Header, target: target, size: o.Size,
-			lines: requestLines(u, o.Header, r.fresh), expected: &expected[i], follow: o.Follow})
+		r.objects = append(r.objects, rawObject{target: known[u.Host], size: o.Size,
+			lines: requestLines(u, o.Header, r.fresh), expected: &expected[i]})
 	}
 	return nil
 }
 
-// elsewhere is the object at the URL that an answer redirects to; class says why not.
-func (r *raw) elsewhere(o *rawObject, location string) (to *rawObject, class string) {
-	u, err := redirect.Target(o.url, location)
-	if err != nil {
-		return nil, classNotFollowed
-	}
-	if u.Scheme == "https" {
-		return nil, classRedirectTLS
-	}
-	moved := *o
-	if moved.url = u; u.Host != o.url.Host {
-		moved.header = nil // they may be credentials
-	}
-	// This thread waits, but once for each host.
-	if moved.target, err = r.hosts.find(r.ctx, u); err != nil {
-		return nil, classNotFollowed
-	}
-	moved.lines = requestLines(u, moved.header, r.fresh)
-	return &moved, ""
-}
-
-// hosts are the addresses of servers, each looked up once.
-type hosts struct {
-	mu    sync.Mutex
-	known map[string]found
-}
-
-type found struct {
-	addr netip.AddrPort
-	err  error
-}
-
-func (h *hosts) find(ctx context.Context, u *url.URL) (netip.AddrPort, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f, ok := h.known[u.Host]
-	if !ok {
-		ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
-		defer cancel()
-		f.addr, f.err = lookup(ctx, u)
-		if h.known == nil {
-			h.known = map[string]found{}
-		}
-		h.known[u.Host] = f
-	}
-	return f.addr, f.err
-}
-
 func lookup(ctx context.Context, u *url.URL) (netip.AddrPort, error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
 	port := uint64(80)
 	if p := u.Port(); p != "" {
 		var err error

@@ -14,7 +14,6 @@ import (
 type recorder struct {
 	sink   record.OpSink
 	queue  chan []record.Op
-	free   chan []record.Op
 	done   chan struct{}
 	cancel context.CancelCauseFunc
 	err    error // valid after close
@@ -24,7 +23,7 @@ type recorder struct {
 }
 
 func newRecorder(sink record.OpSink, cancel context.CancelCauseFunc) *recorder {
-	r := &recorder{sink: sink, queue: make(chan []record.Op, 8), free: make(chan []record.Op, 16), done: make(chan struct{}), cancel: cancel, parts: map[*tally]Progress{}}
+	r := &recorder{sink: sink, queue: make(chan []record.Op, 8), done: make(chan struct{}), cancel: cancel, parts: map[*tally]Progress{}}
 	go func() {
 		defer close(r.done)
 		for ops := range r.queue {
@@ -34,29 +33,15 @@ func newRecorder(sink record.OpSink, cancel context.CancelCauseFunc) *recorder {
 					r.cancel(r.err)
 				}
 			}
-			select {
-			case r.free <- ops[:0]:
-			default:
-			}
 		}
 	}()
 	return r
 }
 
-// take returns an empty batch.
-func (r *recorder) take() []record.Op {
-	select {
-	case b := <-r.free:
-		return b
-	default:
-		return make([]record.Op, 0, batchSize)
-	}
-}
-
 // put queues a batch and returns an empty one.
 func (r *recorder) put(ops []record.Op) []record.Op {
 	r.queue <- ops
-	return r.take()
+	return make([]record.Op, 0, batchSize)
 }
 
 // close waits until everything has reached the sink.
@@ -70,7 +55,7 @@ func (r *recorder) close() error {
 func (r *recorder) progress(t *tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.parts[t] = Progress{Ops: t.ops, OK: t.ok, Failed: t.failed, Bytes: t.bytes, InFlight: t.flight}
+	r.parts[t] = Progress{Ops: t.ops, OK: t.ok, Failed: t.failed, Bytes: t.bytes}
 }
 
 func (r *recorder) total(at int64) Progress {
@@ -82,7 +67,6 @@ func (r *recorder) total(at int64) Progress {
 		p.OK += q.OK
 		p.Failed += q.Failed
 		p.Bytes += q.Bytes
-		p.InFlight += q.InFlight
 	}
 	return p
 }

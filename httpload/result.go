@@ -18,15 +18,11 @@ type Result struct {
 	Warmed   int64            `json:"warmed,omitempty"` // bytes of the warm-up, in no other number
 	Outcomes map[string]int64 `json:"outcomes"`
 	Classes  map[string]int64 `json:"classes,omitempty"`
-	// Examples describe the first operation of each class.
-	Examples map[string]string `json:"examples,omitempty"`
 
-	Dials       int64 `json:"dials"`                 // connections opened
-	Reconnects  int64 `json:"reconnects,omitempty"`  // requests sent again because the server had closed a kept connection
-	Unsolicited int64 `json:"unsolicited,omitempty"` // connections given up because bytes came after the end of an answer
-	Redirects   int64 `json:"redirects,omitempty"`   // followed
-	Chunked     int64 `json:"chunked,omitempty"`     // answers in chunks; in drop mode they were received by copying
-	NotStarted  int64 `json:"not_started,omitempty"` // arrivals that found no free connection until the end; recorded as in flight
+	Dials      int64 `json:"dials"`                // connections opened
+	Reconnects int64 `json:"reconnects,omitempty"` // requests sent again because the server had closed a kept connection
+	Redirects  int64 `json:"redirects,omitempty"`  // followed
+	Chunked    int64 `json:"chunked,omitempty"`    // answers in chunks; in drop mode they were received by copying
 
 	OfferedRate  float64 `json:"offered_rate"`  // arrivals per second of the time in which they came; of a closed loop the same as AchievedRate
 	AchievedRate float64 `json:"achieved_rate"` // operations finished per second (deadline, in flight and cancelled are not finished)
@@ -40,12 +36,11 @@ type Result struct {
 	// event loop can tell: from its wake-up to the read. Seconds.
 	Wait Quantiles `json:"wait"`
 
-	CPU      float64 `json:"cpu"`        // CPU seconds of this process, from start to end
-	CPUPerGB float64 `json:"cpu_per_gb"` // per 10^9 body bytes
-	MaxRSS   int64   `json:"max_rss"`    // bytes, peak of this process
-	Threads  int     `json:"threads"`    // event loops; 0 on the net/http path
-	Busy     float64 `json:"busy"`       // share of the time that the busiest event loop did not wait for the network
-	RunDelay float64 `json:"run_delay"`  // share of the time that an event loop waited for a CPU, the worst; NaN is 0
+	CPU      float64 `json:"cpu"`       // CPU seconds of this process, from start to end
+	MaxRSS   int64   `json:"max_rss"`   // bytes, peak of this process
+	Threads  int     `json:"threads"`   // event loops; 0 on the net/http path
+	Busy     float64 `json:"busy"`      // share of the time that the busiest event loop did not wait for the network
+	RunDelay float64 `json:"run_delay"` // share of the time that an event loop waited for a CPU, the worst; NaN is 0
 
 	// Saturated: the generator was the limit, or close to it; Late too. Why
 	// says so with numbers. Such a trial measures the generator.
@@ -63,10 +58,9 @@ type Quantiles struct {
 
 // Progress is the state of a trial under way.
 type Progress struct {
-	At       int64 `json:"at"` // nanoseconds since the epoch
-	Ops      int64 `json:"ops"`
-	OK       int64 `json:"ok"`
-	Failed   int64 `json:"failed"` // failures of the server
-	Bytes    int64 `json:"bytes"`  // body bytes of finished operations
-	InFlight int64 `json:"in_flight"`
+	At     int64 `json:"at"` // nanoseconds since the epoch
+	Ops    int64 `json:"ops"`
+	OK     int64 `json:"ok"`
+	Failed int64 `json:"failed"` // failures of the server
+	Bytes  int64 `json:"bytes"`  // body bytes of finished operations
 }

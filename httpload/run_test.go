@@ -62,7 +62,7 @@ func TestHealthyServer(t *testing.T) {
 						res, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL + "/x", Size: c.Size, Content: c}},
 							Concurrency: 4, Range: size, Order: order, Connections: connections, Receive: receive, Requests: 20, Stall: 10 * time.Second})
 						if res.Outcomes["ok"] != 20 {
-							t.Fatalf("outcomes %v, classes %v, %v", res.Outcomes, res.Classes, res.Examples)
+							t.Fatalf("outcomes %v, classes %v", res.Outcomes, res.Classes)
 						}
 						want := size
 						if size == 0 {

@@ -3,6 +3,7 @@ package httpload
 import (
 	"sort"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -162,7 +163,7 @@ func (sc *schedule) take() (request, bool) {
 }
 
 func (sc *schedule) advance(from int64) {
-	wait, stop := sc.arrivals.Pace(durationOf(from), uint64(sc.next))
+	wait, stop := sc.arrivals.Pace(time.Duration(from), uint64(sc.next))
 	if stop {
 		sc.done, sc.ended = true, true
 		return

@@ -93,11 +93,11 @@ type Object struct {
 	Reference string            `json:"reference,omitempty"`
 	CAFile    string            `json:"ca_file,omitempty"`  // extra root certificate for https
 	Insecure  bool              `json:"insecure,omitempty"` // do not check the certificate
-	// Follow redirects, at most redirect.Most for a request.
+	// Follow redirects, at most redirect.Most for a request, where a trial goes through
+	// net/http. A redirect that begins in a trial over plain HTTP is an error.
 	Follow bool `json:"follow,omitempty"`
 	// Moved: its URL is known to redirect. The trial then goes through net/http, which keeps
-	// a connection to each server and speaks TLS. Redirects that begin in a trial over plain
-	// HTTP are followed over plain HTTP, on one connection at a time.
+	// a connection to each server and speaks TLS.
 	Moved bool `json:"moved,omitempty"`
 }
 

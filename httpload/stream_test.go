@@ -96,7 +96,7 @@ func TestServeErrors(t *testing.T) {
 
 func TestReadDamagedStream(t *testing.T) {
 	for name, in := range map[string]string{
-		"empty": "", "cut head": "B\x01", "cut frame": "B\x05\x00\x00\x00ab", "huge": "B\xff\xff\xff\xff", "unknown": "?\x00\x00\x00\x00", "not json": "R\x01\x00\x00\x00x",
+		"empty": "", "cut": "\x20\x01", "not gob": "?\x00\x00\x00\x00",
 	} {
 		if _, err := ReadStream(strings.NewReader(in), nil, nil); err == nil {
 			t.Errorf("%s: no error", name)

@@ -1,7 +1,6 @@
 package httpload
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -25,24 +24,22 @@ type tally struct {
 
 	outcomes map[record.Outcome]int64
 	classes  map[string]int64
-	examples map[string]string
 	ops      int64
 	ok       int64
 	failed   int64
 	bytes    int64
-	flight   int64
 	last     int64 // when the last operation was decided, ns since the epoch
 
 	warmed int64 // bytes of the warm-up
 
-	dials, reconnects, unsolicited, redirects, chunked, notStarted int64
+	dials, reconnects, redirects, chunked int64
 
 	lag, late, wait, first *hdrhistogram.Histogram // ns
 }
 
 func newTally(rec *recorder, link *linkUse) *tally {
 	hist := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Hour), 2) }
-	return &tally{rec: rec, link: link, batch: rec.take(), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{}, examples: map[string]string{},
+	return &tally{rec: rec, link: link, batch: make([]record.Op, 0, batchSize), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{},
 		lag: hist(), late: hist(), wait: hist(), first: hist()}
 }
 
@@ -52,7 +49,6 @@ func observe(h *hdrhistogram.Histogram, ns int64) {
 
 // begin counts an operation that starts; possible is when it could have.
 func (t *tally) begin(op *record.Op, possible int64) {
-	t.flight++
 	t.link.underway.Add(1)
 	if op.Kind == record.OpWarmup {
 		return
@@ -64,10 +60,8 @@ func (t *tally) begin(op *record.Op, possible int64) {
 // waited notes how long received bytes may have lain ready.
 func (t *tally) waited(ns int64) { observe(t.wait, ns) }
 
-// end counts an operation and hands it to the recorder. wrong is the offset of
-// the first wrong byte, or -1.
-func (t *tally) end(op *record.Op, wrong int64) {
-	t.flight--
+// end counts an operation and hands it to the recorder.
+func (t *tally) end(op *record.Op) {
 	t.link.underway.Add(-1)
 	if op.Kind == record.OpWarmup {
 		t.warmed += op.Bytes
@@ -89,9 +83,6 @@ func (t *tally) end(op *record.Op, wrong int64) {
 			op.Class = otherClass
 		}
 		t.classes[op.Class]++
-		if t.classes[op.Class] == 1 {
-			t.examples[op.Class] = example(op, wrong)
-		}
 	}
 	if op.FirstByte > 0 {
 		observe(t.first, op.FirstByte-op.Start)
@@ -105,15 +96,6 @@ func (t *tally) hand(op *record.Op) {
 	if len(t.batch) == batchSize {
 		t.flush(op.LastByte)
 	}
-}
-
-func example(op *record.Op, wrong int64) string {
-	s := fmt.Sprintf("%s of object %d, %d bytes from %d, connection %d: status %d, %d bytes came, %v after the start",
-		op.Kind, op.Object, op.Length, op.Offset, op.Worker, op.Status, op.Bytes, time.Duration(op.LastByte-op.Start).Round(time.Microsecond))
-	if wrong >= 0 {
-		s += fmt.Sprintf(", first wrong byte at offset %d of the object", wrong)
-	}
-	return s
 }
 
 func (t *tally) flush(now int64) {
@@ -138,22 +120,17 @@ func (t *tally) addTo(r *Result, sum *tally) {
 	}
 	for c, n := range t.classes {
 		if r.Classes == nil {
-			r.Classes, r.Examples = map[string]int64{}, map[string]string{}
+			r.Classes = map[string]int64{}
 		}
 		r.Classes[c] += n
-		if r.Examples[c] == "" {
-			r.Examples[c] = t.examples[c]
-		}
 	}
 	r.Ops += t.ops
 	r.Bytes += t.bytes
 	r.Warmed += t.warmed
 	r.Dials += t.dials
 	r.Reconnects += t.reconnects
-	r.Unsolicited += t.unsolicited
 	r.Chunked += t.chunked
 	r.Redirects += t.redirects
-	r.NotStarted += t.notStarted
 	sum.lag.Merge(t.lag)
 	sum.late.Merge(t.late)
 	sum.wait.Merge(t.wait)

@@ -145,9 +145,8 @@ func (r *Reader) ID() string {
 	return r.meta[keyID]
 }
 
-// setID gives the run an ID, unless it has one.
-func (r *Run) setID() error {
+func newID() string {
 	var id [8]byte
 	rand.Read(id[:]) // never fails
-	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING`, keyID, hex.EncodeToString(id[:]))
+	return hex.EncodeToString(id[:])
 }

@@ -48,14 +48,6 @@ func (h *histogram) count() int64 {
 	return h.h.TotalCount() + h.over
 }
 
-func (h *histogram) merge(o *histogram) error {
-	if dropped := h.h.Merge(o.h); dropped != 0 {
-		return fmt.Errorf("record: merge histograms: %d values out of range", dropped)
-	}
-	h.over += o.over
-	return nil
-}
-
 // decode adds what was stored: HdrHistogram V2, compressed, in base64.
 func (h *histogram) decode(hdr string, over int64) error {
 	p, err := hdrhistogram.DecodePacked([]byte(hdr))

@@ -247,19 +247,13 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		if err := r.unprepared(schema); err != nil {
 			return err
 		}
-		for k, v := range meta {
-			if err := r.setMeta(k, v); err != nil {
-				return err
+		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), keyPlan: planHash(plan), keyID: newID()}
+		for _, all := range []map[string]string{meta, own} {
+			for k, v := range all {
+				if err := r.setMeta(k, v); err != nil {
+					return err
+				}
 			}
-		}
-		if err := r.setMeta(keySchema, strconv.Itoa(schemaVersion)); err != nil {
-			return err
-		}
-		if err := r.setMeta(keyPlan, planHash(plan)); err != nil {
-			return err
-		}
-		if err := r.setID(); err != nil {
-			return err
 		}
 		for i := range metrics {
 			if err := put(r, metricTable, &metrics[i], i); err != nil {

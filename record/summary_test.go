@@ -114,31 +114,6 @@ func TestKaplanMeierIsNotFooledByCensoring(t *testing.T) {
 	}
 }
 
-func TestMergedSummariesEqualOne(t *testing.T) {
-	ops := newSynthetic(6, 1000).take(10_000)
-	one, a, b := NewSummary(), NewSummary(), NewSummary()
-	one.Ops(ops)
-	a.Ops(ops[:3000])
-	b.Ops(ops[3000:])
-	if err := a.Merge(b); err != nil {
-		t.Fatal(err)
-	}
-	x, y := a.Counts(), one.Counts()
-	if x.Ops != y.Ops || x.Outcomes != y.Outcomes || x.Bytes != y.Bytes || x.OKBytes != y.OKBytes || x.First != y.First || x.Last != y.Last || len(x.Classes) != len(y.Classes) {
-		t.Errorf("%+v, want %+v", x, y)
-	}
-	for m := range numMeasures {
-		for q := 0.0; q <= 1; q += 0.01 {
-			if a.Quantile(m, q) != one.Quantile(m, q) || a.KaplanMeier(m, q) != one.KaplanMeier(m, q) {
-				t.Fatalf("%v: quantile %v differs", m, q)
-			}
-		}
-	}
-	if err := a.Merge(a); err == nil {
-		t.Error("merged with itself")
-	}
-}
-
 func TestClassesAreBounded(t *testing.T) {
 	s := NewSummary()
 	for i := range 5000 {

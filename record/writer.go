@@ -81,30 +81,13 @@ func (w *TrialWriter) Ops(ops []Op) error {
 	})
 }
 
-// Block records operations that are encoded already, see [AppendBlock]. It is
-// stored as it is, after its checksum and content were checked.
+// Block records operations that are encoded, see [AppendBlock].
 func (w *TrialWriter) Block(b []byte) error {
-	return w.locked(func() error {
-		// Operations given one by one before it come before it.
-		if err := w.flushOps(); err != nil {
-			return err
-		}
-		ops, err := DecodeBlock(b, w.pending[:0])
-		if err == nil {
-			err = Check(ops)
-		}
-		if err != nil {
-			return &refusal{err}
-		}
-		w.pending = ops[:0]
-		if err := w.count(ops); err != nil {
-			return err
-		}
-		if len(ops) == 0 {
-			return nil
-		}
-		return w.insertBlock(b, ops)
-	})
+	ops, err := DecodeBlock(b, nil)
+	if err != nil {
+		return w.errorf("%w", err)
+	}
+	return w.Ops(ops)
 }
 
 // maxNs bounds times: 10 years, a thirtieth of what an int64 holds. Times are

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
@@ -29,10 +27,6 @@ func Runs(root string) http.Handler {
 // openPages is how many runs' pages are kept, for their viewers' next look.
 const openPages = 8
 
-// indexPatience is how long a viewer waits for runs that are read for the first
-// time; what is not read by then is there at the next look.
-const indexPatience = 10 * time.Second
-
 type runsServer struct {
 	index *indexer
 
@@ -46,9 +40,7 @@ type openPage struct {
 }
 
 func (s *runsServer) page(w http.ResponseWriter, req *http.Request) {
-	ctx, cancel := context.WithTimeout(req.Context(), indexPatience)
-	defer cancel()
-	index, err := s.index.read(ctx)
+	index, err := s.index.read()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -103,7 +95,7 @@ func (s *runsServer) handler(id string) http.Handler {
 // WriteIndex writes an index of the runs below a directory as one page, complete
 // like that of a run; its links lead to the runs' report.html.
 func WriteIndex(w io.Writer, root string) error {
-	index, err := newIndexer(root).read(context.Background())
+	index, err := newIndexer(root).read()
 	if err != nil {
 		return err
 	}
@@ -111,15 +103,12 @@ func WriteIndex(w io.Writer, root string) error {
 }
 
 // link leads from the index to a run's page.
-func (r IndexRun) link(served bool) string {
-	var parts []string
-	for _, p := range strings.Split(r.ID, "/") {
-		parts = append(parts, url.PathEscape(p))
-	}
+func link(id string, served bool) string {
+	escaped := (&url.URL{Path: id}).EscapedPath()
 	if served {
-		return "run/" + strings.Join(parts, "/") + "/"
+		return "run/" + escaped + "/"
 	}
-	return "./" + strings.Join(parts, "/") + "/report.html"
+	return "./" + escaped + "/report.html"
 }
 
 func (index *Index) writePage(w io.Writer, root, scenario string, served bool) error {
@@ -135,8 +124,8 @@ func (index *Index) writePage(w io.Writer, root, scenario string, served bool) e
 			d.Scenarios = append(d.Scenarios, r.Scenario)
 		}
 		if scenario == "" || r.Scenario == scenario {
-			d.Rows = append(d.Rows, page.IndexRow{ID: r.ID, Link: r.link(served), Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
-				Gates: r.Gates, Plimsoll: r.Plimsoll, Systems: r.Systems, Error: r.Error})
+			r.Link = link(r.ID, served)
+			d.Rows = append(d.Rows, r)
 			d.Held = d.Held || r.Gates != ""
 		}
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -120,7 +119,7 @@ func someRuns(t testing.TB) string {
 func TestIndexOfRuns(t *testing.T) {
 	root := someRuns(t)
 	x := newIndexer(root)
-	index, err := x.read(t.Context())
+	index, err := x.read()
 	must(t, err)
 	if len(index.Runs) != 10 {
 		t.Fatalf("%d runs, want 10: %+v", len(index.Runs), index.Runs)
@@ -138,16 +137,19 @@ func TestIndexOfRuns(t *testing.T) {
 		}
 	}
 	// What did not change is not read again, what did is.
-	rows := map[string]*knownRun{}
-	for id, k := range x.known {
-		rows[id] = k
+	row := func(id string) *page.IndexRow {
+		return &index.Runs[slices.IndexFunc(index.Runs, func(r page.IndexRow) bool { return r.ID == id })]
+	}
+	for id, k := range x.known { // which shows where a row is from
+		k.row.Title = "kept"
+		x.known[id] = k
 	}
 	db := filepath.Join(root, "nightly", "run-3", "run.db")
 	must(t, os.Chtimes(db, time.Now().Add(time.Hour), time.Now().Add(time.Hour)))
-	_, err = x.read(t.Context())
+	index, err = x.read()
 	must(t, err)
-	for id, k := range x.known {
-		if again := rows[id] != k; again != (id == "nightly/run-3") {
+	for _, id := range []string{"nightly/run-3", "nightly/run-4"} {
+		if again := row(id).Title != "kept"; again != (id == "nightly/run-3") {
 			t.Errorf("%s is read again: %v", id, again)
 		}
 	}
@@ -163,7 +165,7 @@ func TestIndexTellsGates(t *testing.T) {
 			written{title: state, version: "v1", gate: rule, summary: summary}.write(t, filepath.Join(root, state, fmt.Sprint("summary-", summary)))
 		}
 	}
-	index, err := newIndexer(root).read(t.Context())
+	index, err := newIndexer(root).read()
 	must(t, err)
 	if len(index.Runs) != 2*len(rules) {
 		t.Fatalf("%d runs", len(index.Runs))
@@ -188,51 +190,16 @@ func TestIndexTellsGates(t *testing.T) {
 	}
 }
 
-// Of a run that goes on nothing is computed but its counts, and a viewer who is
-// gone waits for nothing; what was not read for him is read for the next.
-func TestIndexDoesNotWait(t *testing.T) {
+// Of a run that goes on nothing is computed but its counts.
+func TestIndexOfARunningRun(t *testing.T) {
 	root := t.TempDir()
 	written{title: "Now", going: true}.write(t, filepath.Join(root, "now"))
-	written{title: "Done", summary: true}.write(t, filepath.Join(root, "done"))
-	x := newIndexer(root)
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	index, err := x.read(gone)
+	index, err := newIndexer(root).read()
 	must(t, err)
-	for _, r := range index.Runs {
-		if !r.Waits {
-			t.Errorf("read for a viewer who is gone: %+v", r)
-		}
-	}
-	if len(index.Notes) != 1 || index.Notes[0] != "2 runs are still being read: look again in a moment." {
-		t.Errorf("notes %q", index.Notes)
-	}
-	var b bytes.Buffer
-	must(t, index.writePage(&b, root, "", true))
-	if n := strings.Count(b.String(), ">still being read<"); n != 2 {
-		t.Errorf("the page says so of %d runs", n)
-	}
-	index, err = x.read(t.Context())
-	must(t, err)
-	now := index.Runs[slices.IndexFunc(index.Runs, func(r IndexRun) bool { return r.ID == "now" })]
-	if now.Waits || now.Error != "" || now.Run.State != "running" || now.Run.Valid != 36 || now.Verdict.Text != "36 of 36 trials done so far." {
+	now := index.Runs[0]
+	if now.Error != "" || now.Run.State != "running" || now.Run.Valid != 36 || now.Verdict.Text != "36 of 36 trials done so far." {
 		t.Errorf("%+v", now)
 	}
-
-	// What another viewer waits for delays no other.
-	x = newIndexer(root)
-	hold := make(chan struct{})
-	x.reading.DoChan("row done", func() (any, error) { <-hold; return IndexRun{ID: "done", Title: "Held"}, nil })
-	short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	index, err = x.read(short)
-	must(t, err)
-	for _, r := range index.Runs {
-		if r.Waits != (r.ID == "done") {
-			t.Errorf("while one is held: %+v", r)
-		}
-	}
-	close(hold)
 }
 
 // A summary that is older than the database is not believed.
@@ -247,7 +214,7 @@ func TestIndexMistrustsAnOldSummary(t *testing.T) {
 		at := time.Now().Add(-time.Hour)
 		must(t, os.Chtimes(file, at, at))
 		must(t, os.Chtimes(filepath.Join(dir, "run.db"), at.Add(age), at.Add(age)))
-		index, err := newIndexer(filepath.Dir(dir)).read(t.Context())
+		index, err := newIndexer(filepath.Dir(dir)).read()
 		must(t, err)
 		if got := index.Runs[0].Title; got != title {
 			t.Errorf("with a database that is %v newer the title is %q, want %q", age, got, title)
@@ -330,7 +297,7 @@ func TestIndexOfKilledRun(t *testing.T) {
 	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX)) // as its writer has it
 	x := newIndexer(root)
 	for _, want := range []string{"running", "complete"} { // all its trials were done
-		index, err := x.read(t.Context())
+		index, err := x.read()
 		must(t, err)
 		if got := index.Runs[0].Run; got.State != want || got.Done != 36 {
 			t.Errorf("%s with %d trials, want %s with 36", got.State, got.Done, want)

@@ -17,12 +17,13 @@ const fresh = 5 * time.Minute
 
 // pollCollector exports to Prometheus what polls of running trials read, and how the
 // polls of all trials went. What a call did not return is absent: a gap. It reads
-// each poll once, and remembers sums.
+// each poll once.
 type pollCollector struct {
-	dir    string
-	now    func() time.Time
-	gauges []gauge
-	descs  map[string]*prometheus.Desc
+	dir      string
+	now      func() time.Time
+	gauges   []gauge
+	counters map[string]*prometheus.CounterVec
+	latest   map[string]*prometheus.GaugeVec // made anew from the latest polls each time
 
 	mu     sync.Mutex
 	trials map[int64]*polled
@@ -30,16 +31,8 @@ type pollCollector struct {
 
 // polled is what is known of a trial's polls.
 type polled struct {
-	polls, missed int64
-	calls         map[string]*called
-	bad           map[string]int64 // by reading
-	latest        record.Poll
-	interval      time.Duration // between the two latest
-}
-
-type called struct {
-	n      int64
-	errors map[string]int64 // by class
+	latest   record.Poll
+	interval time.Duration // between the two latest
 }
 
 // Metrics of how the polls themselves go.
@@ -57,22 +50,24 @@ const (
 type pollMetric struct {
 	name, help string
 	labels     []string
+	counter    bool
 }
 
 // pollMetrics are all of them.
 func pollMetrics() []pollMetric {
 	all := []pollMetric{
-		{pollsTotal, "Polls of the system.", nil},
-		{missedTotal, "Polls of the schedule that were left out, because an earlier one took too long or Plimsoll was stopped.", nil},
-		{lastPoll, "When the latest poll ended.", nil},
-		{callSeconds, "Time that a call of the latest poll took, answered or not.", []string{"call"}},
-		{callsTotal, "Calls of polls, answered or not.", []string{"call"}},
-		{callErrorsTotal, "Calls that were not answered as they should be, by the class of the reason: each is a gap.", []string{"call", "reason"}},
-		{badTotal, "Readings that could not be true and were left out.", []string{"reading"}},
-		{otherReading, "A reading with a name of the system's own.", []string{"name"}},
+		{pollsTotal, "Polls of the system.", nil, true},
+		{missedTotal, "Polls of the schedule that were left out, because an earlier one took too long or Plimsoll was stopped.", nil, true},
+		{lastPoll, "When the latest poll ended.", nil, false},
+		{callSeconds, "Time that a call of the latest poll took, answered or not.", []string{"call"}, false},
+		{callsTotal, "Calls of polls, answered or not.", []string{"call"}, true},
+		{callErrorsTotal, "Calls that were not answered as they should be, by the class of the reason: each is a gap.",
+			[]string{"call", "reason"}, true},
+		{badTotal, "Readings that could not be true and were left out.", []string{"reading"}, true},
+		{otherReading, "A reading with a name of the system's own.", []string{"name"}, false},
 	}
 	for _, g := range gauges() {
-		m := pollMetric{g.metric, g.help, nil}
+		m := pollMetric{g.metric, g.help, nil, false}
 		if g.label != "" {
 			m.labels = []string{g.label}
 		}
@@ -82,17 +77,28 @@ func pollMetrics() []pollMetric {
 }
 
 func newPollCollector(dir string) *pollCollector {
-	c := &pollCollector{dir: dir, now: time.Now, gauges: gauges(), descs: map[string]*prometheus.Desc{}, trials: map[int64]*polled{}}
+	c := &pollCollector{
+		dir: dir, now: time.Now, gauges: gauges(), trials: map[int64]*polled{},
+		counters: map[string]*prometheus.CounterVec{}, latest: map[string]*prometheus.GaugeVec{},
+	}
 	for _, m := range pollMetrics() {
-		c.descs[m.name] = prometheus.NewDesc(m.name, m.help, append([]string{"system"}, m.labels...), nil)
+		labels := append([]string{"system"}, m.labels...)
+		if m.counter {
+			c.counters[m.name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.name, Help: m.help}, labels)
+		} else {
+			c.latest[m.name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.name, Help: m.help}, labels)
+		}
 	}
 	return c
 }
 
 // Describe implements prometheus.Collector.
 func (c *pollCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range c.descs {
-		out <- d
+	for _, v := range c.counters {
+		v.Describe(out)
+	}
+	for _, v := range c.latest {
+		v.Describe(out)
 	}
 }
 
@@ -100,12 +106,23 @@ func (c *pollCollector) Describe(out chan<- *prometheus.Desc) {
 func (c *pollCollector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.collect(out); err != nil {
-		out <- prometheus.NewInvalidMetric(c.descs[pollsTotal], err)
+	for _, v := range c.latest {
+		v.Reset()
+	}
+	if err := c.read(); err != nil {
+		out <- prometheus.NewInvalidMetric(prometheus.NewDesc(pollsTotal, "Polls of the system.", []string{"system"}, nil), err)
+		return
+	}
+	for _, v := range c.counters {
+		v.Collect(out)
+	}
+	for _, v := range c.latest {
+		v.Collect(out)
 	}
 }
 
-func (c *pollCollector) collect(out chan<- prometheus.Metric) error {
+// read takes in the polls since the last time.
+func (c *pollCollector) read() error {
 	run, err := record.Open(c.dir)
 	if err != nil {
 		return err
@@ -123,132 +140,74 @@ func (c *pollCollector) collect(out chan<- prometheus.Metric) error {
 	if err != nil {
 		return err
 	}
-	sums, current, ended := map[string]*polled{}, map[string]*polled{}, map[string]time.Time{}
+	current := map[string]*polled{}
 	for _, t := range trials {
-		p := c.trials[t.ID]
+		p, system := c.trials[t.ID], systemOf[t.Cell]
+		after := int64(-1)
+		if p != nil {
+			after = p.latest.Seq
+		}
+		for poll, err := range run.PollsAfter(t.ID, after) {
+			if err != nil {
+				return err
+			}
+			if p == nil {
+				p = &polled{}
+				c.trials[t.ID] = p
+			} else {
+				p.interval = poll.Start - p.latest.Start
+			}
+			p.latest = poll
+			c.count(system, &poll)
+		}
 		if p == nil {
-			p = newPolled()
-			c.trials[t.ID] = p
-		}
-		if err := p.read(run, t.ID); err != nil {
-			return err
-		}
-		if p.polls == 0 {
 			continue
 		}
-		name := systemOf[t.Cell]
-		if sums[name] == nil {
-			sums[name] = newPolled()
+		ended := t.Epoch.Add(p.latest.End)
+		c.latest[lastPoll].WithLabelValues(system).Set(float64(ended.UnixMilli()) / 1000)
+		if t.State == record.Running && c.now().Sub(ended) < fresh+3*p.interval {
+			current[system] = p
 		}
-		sums[name].add(p)
-		age := c.now().Sub(t.Epoch.Add(p.latest.End))
-		if t.State == record.Running && age < fresh+3*p.interval {
-			current[name] = p
-		}
-		ended[name] = t.Epoch.Add(p.latest.End)
 	}
-	for name, at := range ended {
-		c.emit(out, prometheus.GaugeValue, lastPoll, float64(at.UnixMilli())/1000, name)
-	}
-	for name, p := range sums {
-		c.counters(out, name, p)
-	}
-	for name, p := range current {
-		c.readings(out, name, p)
+	for system, p := range current {
+		c.readings(system, &p.latest)
 	}
 	return nil
 }
 
-func (c *pollCollector) emit(out chan<- prometheus.Metric, kind prometheus.ValueType, metric string, value float64, labels ...string) {
-	out <- prometheus.MustNewConstMetric(c.descs[metric], kind, value, labels...)
-}
-
-func (c *pollCollector) counters(out chan<- prometheus.Metric, name string, p *polled) {
-	c.emit(out, prometheus.CounterValue, pollsTotal, float64(p.polls), name)
-	c.emit(out, prometheus.CounterValue, missedTotal, float64(p.missed), name)
-	for call, k := range p.calls {
-		c.emit(out, prometheus.CounterValue, callsTotal, float64(k.n), name, call)
-		for reason, n := range k.errors {
-			c.emit(out, prometheus.CounterValue, callErrorsTotal, float64(n), name, call, reason)
+// count adds a poll to the counters.
+func (c *pollCollector) count(system string, p *record.Poll) {
+	c.counters[pollsTotal].WithLabelValues(system).Inc()
+	c.counters[missedTotal].WithLabelValues(system).Add(float64(p.Missed))
+	for _, call := range p.Calls {
+		c.counters[callsTotal].WithLabelValues(system, call.Name).Inc()
+		if call.Error != "" {
+			c.counters[callErrorsTotal].WithLabelValues(system, call.Name, collect.Class(call.Error)).Inc()
 		}
 	}
-	for reading, n := range p.bad {
-		c.emit(out, prometheus.CounterValue, badTotal, float64(n), name, reading)
+	for _, r := range p.Readings {
+		if r.Bad != "" {
+			c.counters[badTotal].WithLabelValues(system, r.Name).Inc()
+		}
 	}
 }
 
-func (c *pollCollector) readings(out chan<- prometheus.Metric, name string, p *polled) {
-	for _, call := range p.latest.Calls {
-		c.emit(out, prometheus.GaugeValue, callSeconds, (call.End - call.Start).Seconds(), name, call.Name)
+// readings sets what the latest poll of a running trial read.
+func (c *pollCollector) readings(system string, p *record.Poll) {
+	for _, call := range p.Calls {
+		c.latest[callSeconds].WithLabelValues(system, call.Name).Set((call.End - call.Start).Seconds())
 	}
-	for _, r := range p.latest.Readings {
+	for _, r := range p.Readings {
 		if r.Bad != "" {
 			continue
 		}
 		switch g, label, known := gaugeOf(c.gauges, r.Name); {
 		case !known:
-			c.emit(out, prometheus.GaugeValue, otherReading, r.Value, name, r.Name)
+			c.latest[otherReading].WithLabelValues(system, r.Name).Set(r.Value)
 		case g.label != "":
-			c.emit(out, prometheus.GaugeValue, g.metric, r.Value, name, label)
+			c.latest[g.metric].WithLabelValues(system, label).Set(r.Value)
 		default:
-			c.emit(out, prometheus.GaugeValue, g.metric, r.Value, name)
+			c.latest[g.metric].WithLabelValues(system).Set(r.Value)
 		}
-	}
-}
-
-func newPolled() *polled { return &polled{calls: map[string]*called{}, bad: map[string]int64{}} }
-
-func (p *polled) call(name string) *called {
-	if p.calls[name] == nil {
-		p.calls[name] = &called{errors: map[string]int64{}}
-	}
-	return p.calls[name]
-}
-
-// read adds the trial's polls since the last time.
-func (p *polled) read(run *record.Reader, trial int64) error {
-	after := int64(-1)
-	if p.polls > 0 {
-		after = p.latest.Seq
-	}
-	for poll, err := range run.PollsAfter(trial, after) {
-		if err != nil {
-			return err
-		}
-		if p.polls > 0 {
-			p.interval = poll.Start - p.latest.Start
-		}
-		p.polls++
-		p.missed += int64(poll.Missed)
-		for _, call := range poll.Calls {
-			k := p.call(call.Name)
-			k.n++
-			if call.Error != "" {
-				k.errors[collect.Class(call.Error)]++
-			}
-		}
-		for _, r := range poll.Readings {
-			if r.Bad != "" {
-				p.bad[r.Name]++
-			}
-		}
-		p.latest = poll
-	}
-	return nil
-}
-
-// add adds another trial of the same system.
-func (p *polled) add(o *polled) {
-	p.polls += o.polls
-	p.missed += o.missed
-	for name, k := range o.calls {
-		sum := p.call(name)
-		sum.n += k.n
-		for reason, n := range k.errors {
-			sum.errors[reason] += n
-		}
-	}
-	for reading, n := range o.bad {
-		p.bad[reading] += n
 	}
 }

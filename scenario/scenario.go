@@ -151,7 +151,7 @@ type State struct {
 	Decimals   int           // of Spent
 	Finished   int64         // attempts that came to an end of their own, in this trial
 	Failures   int64         // of them that failed through the server
-	PutP50     float64       // seconds to store an object, median over the last window of exit.steady; 0: none
+	PutP50     float64       // seconds to store an object, median over the last window of exit.steady, of the latest 4,096 at most; 0: none
 	Full       string        // the system's words that it can take no more; empty: it can
 	Idle       bool          // it pauses on purpose: its progress is not judged
 }

@@ -2,18 +2,25 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // Program finds a program of the system called name: the one that [Named] says,
-// or else the first of try that is in PATH or at the path it is.
+// or else the first of try that is in the image installed for the system, in PATH, or at
+// the path it is.
 func Program(name string, opt Options, option, env string, try ...string) (string, error) {
-	if path, err := Named(name, opt, option, env); path != "" || err != nil {
+	if path, err := Named(name, opt, option, env, try...); path != "" || err != nil {
+		return path, err
+	}
+	if path, err := Installed(name, try...); path != "" || err != nil {
 		return path, err
 	}
 	for _, program := range try {
@@ -24,9 +31,16 @@ func Program(name string, opt Options, option, env string, try ...string) (strin
 	return "", fmt.Errorf("%s: not found in PATH: %s", name, strings.Join(try, ", "))
 }
 
-// Named is the path of the program that an option or else an environment
-// variable names; empty when neither does.
-func Named(name string, opt Options, option, env string) (string, error) {
+// Named is the path of the program that an option names, or else the first of try in the
+// image of option "image", or else what an environment variable names; empty when none
+// does. With an image, what the option names is in the image.
+func Named(name string, opt Options, option, env string, try ...string) (string, error) {
+	if ref := opt[ImageName]; ref != "" {
+		if opt[option] != "" {
+			try = []string{opt[option]}
+		}
+		return inImage(name, try, func(s image.Store) (image.Image, error) { return s.Find(ref) })
+	}
 	for _, named := range []struct{ by, path string }{{"option `" + option + "`", opt[option]}, {env, os.Getenv(env)}} {
 		if named.path == "" {
 			continue
@@ -38,6 +52,42 @@ func Named(name string, opt Options, option, env string) (string, error) {
 		return filepath.Abs(path)
 	}
 	return "", nil
+}
+
+// Installed is the first of try in the image that was installed for the system; empty when
+// none was.
+func Installed(name string, try ...string) (string, error) {
+	path, err := inImage(name, try, func(s image.Store) (image.Image, error) { return s.Installed(name) })
+	if errors.Is(err, image.ErrAbsent) {
+		return "", nil
+	}
+	return path, err
+}
+
+func inImage(name string, try []string, find func(image.Store) (image.Image, error)) (path string, err error) {
+	store, err := image.Default()
+	if err == nil {
+		var i image.Image
+		if i, err = find(store); err == nil {
+			path, err = i.Program(try...)
+		}
+	}
+	if errors.Is(err, image.ErrAbsent) {
+		err = fmt.Errorf("%w: plimsoll run --pull brings it", err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return path, nil
+}
+
+// ImageName is the name of [ImageOption].
+const ImageName = "image"
+
+// ImageOption is that of every system whose program can be that of a container image.
+func ImageOption() Option {
+	return Option{Name: ImageName, Type: "string", Help: "start: container image with the program, NAME[:TAG][@sha256:DIGEST]; " +
+		"then `binary` is a path in it. See docs/images.md"}
 }
 
 // versionTime bounds asking a program for its version: a cold start of Python takes

@@ -45,6 +45,7 @@ type Info struct {
 	Options  []Option // keys of `with:` in the experiment file
 	Can      []string // what its nodes can do: words of [Abilities]
 	Install  string   // how to get it when it is missing; empty: built in
+	Image    string   // the container image that `plimsoll systems install` takes; empty: none is known
 	Embedded bool     // runs as a subcommand of plimsoll
 	Fresh    bool     // each of its operations connects anew
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enteredEnv marks the process that Enter started.
-const enteredEnv = "PLIMSOLL_ENTERED"
+// EnteredVariable is set in the environment of the process that Enter started.
+const EnteredVariable = "PLIMSOLL_ENTERED"
 
 // Enter gives the command network namespaces when it may not make any itself:
 // as an ordinary user, or as root without the capabilities (as in most
@@ -29,7 +29,7 @@ const enteredEnv = "PLIMSOLL_ENTERED"
 // there, or there are no namespaces (err says why; New then makes plain hosts
 // and records why).
 func Enter() (code int, done bool, err error) {
-	if mayMakeNamespaces() || os.Getenv(enteredEnv) != "" {
+	if mayMakeNamespaces() || os.Getenv(EnteredVariable) != "" {
 		return 0, false, nil
 	}
 	// The command dies with the thread that forked it.
@@ -46,7 +46,7 @@ func Enter() (code int, done bool, err error) {
 	cmd := exec.Command(exe, os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), enteredEnv+"=1")
+	cmd.Env = append(os.Environ(), EnteredVariable+"=1")
 	cmd.SysProcAttr = namespaced()
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 

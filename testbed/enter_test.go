@@ -224,7 +224,7 @@ func TestRootWithoutTheCapability(t *testing.T) {
 // a run works, and it is said why links are as they are.
 func TestNoNamespaces(t *testing.T) {
 	cmd, _ := asUser(t)
-	cmd.Env = append(cmd.Env, enteredEnv+"=1") // so Enter does nothing
+	cmd.Env = append(cmd.Env, EnteredVariable+"=1") // so Enter does nothing
 	r := report(t, cmd)
 	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 || r.RAM != "" {
 		t.Errorf("got %+v", r)

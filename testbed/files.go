@@ -139,25 +139,6 @@ func OneOnEach(hosts []Host) (some []Host) {
 	return some
 }
 
-// Fetch copies the directories and regular files below a directory of a host to one here.
-func Fetch(ctx context.Context, files Files, from, to string) error {
-	return files.Walk(from, func(e Entry) error {
-		at := filepath.Join(to, e.Path)
-		switch {
-		case e.Mode.IsDir():
-			return os.MkdirAll(at, 0o755)
-		case !e.Mode.IsRegular():
-			return nil
-		}
-		f, err := files.Open(filepath.Join(from, e.Path))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return LocalFiles{}.Write(ctx, at, e.Mode.Perm(), f)
-	})
-}
-
 var errEnough = errors.New("enough")
 
 // Stat is what a path is; symbolic links are not followed.
@@ -185,4 +166,39 @@ func Run(ctx context.Context, h Host, c Command) error {
 		err = context.Cause(ctx)
 	}
 	return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+}
+
+// CacheVariable names the directory for what outlives all runs, instead of that of the
+// user's cache.
+const CacheVariable = "PLIMSOLL_CACHE"
+
+// CacheDir is the path of a name in the directory for what outlives all runs. It is made
+// by who first writes there.
+func CacheDir(name string) (string, error) {
+	top := os.Getenv(CacheVariable)
+	if top == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("testbed: a directory for the cache: %w; set %s to one", err, CacheVariable)
+		}
+		top = filepath.Join(user, "plimsoll")
+	}
+	path, err := filepath.Abs(filepath.Join(top, name))
+	if err != nil {
+		return "", fmt.Errorf("testbed: a directory for the cache: %w", err)
+	}
+	return path, nil
+}
+
+// LockFile takes a file's lock, which ends with the process that holds it.
+func LockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another installation is under way (%s is locked: %w); try again when it has ended", path, err)
+	}
+	return func() { f.Close() }, nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // ServeNode runs the subcommands of plimsoll that a testbed starts: `node
-// reaper` and `node link`. args are those of the command; handled is false when
+// reaper`, `node link` and `node image`. args are those of the command; handled is false when
 // they name something else. A test binary that makes testbeds calls it in
 // TestMain, since it is what the testbed takes for plimsoll.
 func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
@@ -31,6 +31,8 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 		return true, ServeReaper(ctx, args[2:], os.Stdin, os.Stdout)
 	case "link":
 		return true, link.ServeTUN(ctx, args[2:])
+	case "image":
+		return true, ServeImage(args[2:])
 	}
 	return false, nil
 }

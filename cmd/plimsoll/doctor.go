@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
@@ -37,6 +38,11 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 	plan, _, err := p.loadPlan(arg, set)
 	if err != nil {
 		return err
+	}
+	if os.Getenv(testbed.EnteredVariable) == "" { // in there, no registry is reached
+		if err := p.sayMissingImages(ctx, plan); err != nil {
+			return err
+		}
 	}
 	if code, done, err := enterNamespace(plan); done || err != nil {
 		return exitWith(code, err)

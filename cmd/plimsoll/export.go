@@ -41,10 +41,6 @@ func exporter(r *record.Reader, format string, sets []string) (func(io.Writer) e
 		return of(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) })
 	case "benchfmt":
 		return of(export.Benchfmt)
-	case "ops-csv":
-		return func(w io.Writer) error { return export.OpsCSV(r, w) }, nil
-	case "ops-parquet":
-		return func(w io.Writer) error { return export.OpsParquet(r, w) }, nil
 	}
 	if write := export.Tables()[format]; write != nil {
 		return func(w io.Writer) error { return write(r, w) }, nil

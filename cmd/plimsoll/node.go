@@ -34,6 +34,9 @@ func (p *program) nodeCommand() *cobra.Command {
 		return agent.Serve(ctx, args, p.stdin)
 	})
 	part("link", "the link emulator", link.ServeTUN)
+	part("image", "become a program of a container image", func(_ context.Context, args []string) error {
+		return testbed.ServeImage(args)
+	})
 	part("reaper", "the watchdog that cleans up after us", func(ctx context.Context, args []string) error {
 		return testbed.ServeReaper(ctx, args, p.stdin, p.stdout)
 	})

@@ -28,6 +28,9 @@ func (p *program) planCommand() *cobra.Command {
 			cfg := engine.Config{
 				Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
 			}
+			if err := p.sayMissingImages(c.Context(), plan); err != nil {
+				return err
+			}
 			var wrong []engine.Problem
 			for _, pr := range engine.PlanProblems(c.Context(), cfg) {
 				switch {

@@ -43,6 +43,9 @@ what was measured so far; plimsoll resume goes on with it.`,
 			if err != nil {
 				return err
 			}
+			if err := p.pullMissing(c.Context(), plan, manner.pull); err != nil {
+				return err
+			}
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}
@@ -62,6 +65,7 @@ what was measured so far; plimsoll resume goes on with it.`,
 type manner struct {
 	waitQuiet time.Duration
 	keepGoing bool
+	pull      bool
 }
 
 const waitQuiet = "wait-quiet"
@@ -70,6 +74,7 @@ func (m *manner) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
 		"limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "go on although no trial of the first block is valid")
+	c.Flags().BoolVar(&m.pull, "pull", false, "pull the container images that are named and not here, without asking")
 }
 
 func (m *manner) apply(c *cobra.Command, u *ui.UI, cfg engine.Config) engine.Config {
@@ -101,6 +106,9 @@ func (p *program) resumeCommand() *cobra.Command {
 			if plan.Imported != nil {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0],
 					plan.Imported.Format))
+			}
+			if err := p.pullMissing(c.Context(), plan, manner.pull); err != nil {
+				return err
 			}
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)

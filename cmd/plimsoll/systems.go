@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 func (p *program) systemsCommand() *cobra.Command {
@@ -49,6 +50,7 @@ type status struct {
 	Missing  []system.Problem `json:"missing,omitempty"`
 	Embedded bool             `json:"embedded"`
 	Install  string           `json:"install,omitempty"`
+	Image    string           `json:"image,omitempty"` // that it is started from
 }
 
 func (p *program) listSystems(ctx context.Context) error {
@@ -70,10 +72,23 @@ func statusOf(ctx context.Context, s system.System) status {
 	info := s.Info()
 	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
 		Install: info.Install}
+	if store, err := image.Default(); err == nil {
+		if i, err := store.Installed(info.Name); err == nil {
+			st.Image = i.String()
+		}
+	}
+	if info.Image != "" {
+		st.Install = fmt.Sprintf("plimsoll systems install %s (container image %s), or %s", info.Name, info.Image, info.Install)
+	}
 	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		st.Missing = s.Check(ctx, opt)
+		for i := range st.Missing {
+			if st.Missing[i].Hint == info.Install {
+				st.Missing[i].Hint = st.Install
+			}
+		}
 	}
 	return st
 }
@@ -131,6 +146,8 @@ func here(st status) string {
 		return "by URL"
 	case len(st.Missing) > 0:
 		return "missing"
+	case st.Image != "":
+		return "image"
 	}
 	return "installed"
 }
@@ -158,9 +175,9 @@ func writeSystem(w io.Writer, s system.System, st status) error {
 		}
 	}
 	labelled("system:", info.Name+": "+info.Summary)
-	labelled("here:", here(st))
-	if here(st) != "installed" {
-		labelled("to get it:", info.Install)
+	labelled("here:", strings.TrimSpace(here(st)+" "+st.Image))
+	if how := here(st); how != "installed" && how != "image" {
+		labelled("to get it:", st.Install)
 	}
 	labelled("how:", joinModes(info.Modes))
 	labelled("can:", strings.Join(info.Can, " "))

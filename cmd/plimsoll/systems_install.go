@@ -3,14 +3,18 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/system/install"
 )
 
@@ -22,27 +26,44 @@ func (p *program) installCommand() *cobra.Command {
 	for _, i := range install.Programs() {
 		names = append(names, fmt.Sprintf("%s %s (%s)", i.Name, i.Version, i.Size))
 	}
-	return &cobra.Command{
+	for _, s := range all.All() {
+		if i := s.Info(); i.Image != "" {
+			names = append(names, i.Name+" (image "+i.Image+")")
+		}
+	}
+	var ref, from string
+	c := &cobra.Command{
 		Use:   "install NAME…",
-		Short: "install systems that are Python programs: tahoe, deluge",
-		Long: `Installs each into a Python environment of its own in your data directory
-(XDG_DATA_HOME/plimsoll, by default ~/.local/share/plimsoll), from a lock that
-names every file by its hash. To remove one, delete its directory there.
+		Short: "install systems: Python programs, and container images of the others",
+		Long: `Brings the programs of systems here, so that they can be started.
 
-Can be installed: ` + strings.Join(names, ", ") + `.`,
+Python programs go into an environment of their own in your data directory
+(XDG_DATA_HOME/plimsoll, by default ~/.local/share/plimsoll), from a lock that
+names every file by its hash. Container images are pulled, verified and unpacked
+in your cache (PLIMSOLL_CACHE, by default ~/.cache/plimsoll); no container
+engine is needed. To remove one, delete its directory there.
+
+Can be installed: ` + strings.Join(names, ", ") + `;
+with --image or --image-dir every system that has the option image.`,
+		Example: `  plimsoll systems install tahoe kubo
+  plimsoll systems install nginx --image nginx:1.28
+  plimsoll systems install kubo --image-dir kubo.tar`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			var programs []install.Program
+			if len(args) > 1 && ref+from != "" {
+				return usage(errors.New("--image and --image-dir are for one system"), "name one system")
+			}
+			var todo []func() error
 			for _, name := range args { // all names first: nothing is half done for a typing error
-				i, ok := install.ByName(name)
-				if !ok {
+				do := p.installer(c.Context(), name, ref, from)
+				if do == nil {
 					return usage(fmt.Errorf("%q cannot be installed", name),
 						"can be installed: "+strings.Join(names, ", ")+"; plimsoll systems says how to get the others")
 				}
-				programs = append(programs, i)
+				todo = append(todo, do)
 			}
-			for _, i := range programs {
-				err := p.install(c.Context(), i)
+			for _, do := range todo {
+				err := do()
 				if err != nil && c.Context().Err() == nil {
 					err = ui.Exit(ui.CodePreconditions, err)
 				}
@@ -53,6 +74,30 @@ Can be installed: ` + strings.Join(names, ", ") + `.`,
 			return nil
 		},
 	}
+	c.Flags().StringVar(&ref, "image", "", "take this container image: NAME[:TAG][@sha256:DIGEST]")
+	c.Flags().StringVar(&from, "image-dir", "", "take it from an OCI layout or an archive of docker save, not from a registry")
+	return c
+}
+
+// installer installs what goes by a name; nil: nothing does.
+func (p *program) installer(ctx context.Context, name, ref, from string) func() error {
+	if i, ok := install.ByName(name); ok && ref+from == "" {
+		return func() error { return p.install(ctx, i) }
+	}
+	s, ok := all.ByName(name)
+	if !ok || !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == system.ImageName }) {
+		return nil
+	}
+	if ref == "" {
+		ref = s.Info().Image
+	}
+	if ref == "" && from != "" {
+		ref = "local/" + name
+	}
+	if ref == "" {
+		return nil
+	}
+	return func() error { return p.installImage(ctx, s, ref, from) }
 }
 
 func (p *program) install(ctx context.Context, i install.Program) error {

@@ -219,7 +219,7 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 
 	kills := killsOr(15)
-	dir, files := tree(t, 120*kills, 20_000)
+	dir, files := tree(t, 300*kills, 20_000) // a quick server stores some 150 before a kill
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), kills, 40,
 		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
 	holdsNot(t, r.Dir(), "secret-of-the-test")

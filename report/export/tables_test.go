@@ -161,11 +161,11 @@ func TestOpsAreStreamedWhole(t *testing.T) {
 		}
 	}
 	var c, p bytes.Buffer
-	must(t, OpsCSV(run, &c))
+	must(t, opTable.csvTo(run, &c))
 	if got := int64(bytes.Count(c.Bytes(), []byte("\n"))) - 1; got != want {
 		t.Errorf("CSV: %d operations of %d", got, want)
 	}
-	must(t, OpsParquet(run, &p))
+	must(t, opTable.parquetTo(run, &p))
 	rows, err := parquet.Read[OpRow](bytes.NewReader(p.Bytes()), int64(p.Len()))
 	must(t, err)
 	if int64(len(rows)) != want {

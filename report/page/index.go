@@ -22,10 +22,11 @@ type Index struct {
 
 // IndexRow is a run.
 type IndexRow struct {
-	ID, Link, Title, Scenario string
+	ID, Link, Title, Scenario string // the ID is its path below the directory of runs, with slashes
 	Run                       analysis.Run
 	Verdict                   analysis.Verdict
-	Gates, Plimsoll           string
+	Gates                     string // the gravest state of its gates; empty: it has none, or goes on
+	Plimsoll                  string
 	Systems                   []string
 	Error                     string // why it cannot be read
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -79,31 +78,6 @@ func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
 	}
 }
 
-// shipped is the log as Vector stores it, or Elasticsearch.
-func shipped(all []logged, experiment string, vector bool) []map[string]any {
-	var docs []map[string]any
-	for _, l := range all {
-		pod := map[string]any{"pod_name": l.pod, "pod_labels": map[string]string{labelExperiment: experiment, labelGroup: "g1"}}
-		doc := map[string]any{"message": "INFO " + l.text(), "timestamp": "2025-02-20T10:00:00Z"}
-		if vector {
-			doc["kubernetes"] = pod
-		} else {
-			doc["pod_name"], doc["pod_labels"] = pod["pod_name"], pod["pod_labels"]
-		}
-		docs = append(docs, doc)
-	}
-	return docs
-}
-
-func toJSON(t *testing.T, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // All forms of the same log give the same run.
 func TestFormsOfALog(t *testing.T) {
 	both := append(codexStudy.logs(), delugeStudy.logs()...)
@@ -122,18 +96,6 @@ func TestFormsOfALog(t *testing.T) {
 		}
 		return lines
 	}
-	var vector, hits []string
-	var documents []map[string]any
-	for _, s := range []study{codexStudy, delugeStudy} {
-		for _, d := range shipped(s.logs(), "e-"+s.system, true) {
-			vector = append(vector, toJSON(t, d))
-		}
-		for _, d := range shipped(s.logs(), "e-"+s.system, false) {
-			documents = append(documents, map[string]any{"_source": d})
-			hits = append(hits, toJSON(t, map[string]any{"_source": d}))
-		}
-	}
-	slices.Reverse(vector) // the shipper keeps no order across pods
 	dir := t.TempDir()
 	split(t, filepath.Join(dir, "e-codex"), codexStudy.logs())
 	split(t, filepath.Join(dir, "e-deluge"), delugeStudy.logs())
@@ -142,9 +104,6 @@ func TestFormsOfALog(t *testing.T) {
 		"two files":         {write2(t, "a.log", plainLog(codexStudy.logs()...)...), write2(t, "b.log", plainLog(delugeStudy.logs()...)...)},
 		"kubectl":           {write2(t, "raw-logs.log", prefixed(func(l logged) string { return "[pod/" + l.pod + "/main] " + l.text() })...)},
 		"the study's dump":  {write2(t, "dump.log", prefixed(func(l logged) string { return "[[" + l.pod + "]] " + l.text() })...)},
-		"vector":            {write2(t, "v.jsonl", vector...)},
-		"lines of hits":     {write2(t, "h.jsonl", hits...)},
-		"answer":            {write2(t, "answer.json", toJSON(t, map[string]any{"hits": map[string]any{"hits": documents}}))},
 		"tables":            {dir},
 		"gzip":              {gzipped(t, "x.log.gz", []byte(plain))},
 		"archive of tables": {gzipped(t, "g1.tar.gz", archived(t, dir))},

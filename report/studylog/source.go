@@ -40,8 +40,8 @@ type stream struct {
 	labelled bool
 }
 
-// reader finds the records in files of all the forms that the study has. It holds one
-// record at a time, however large a file is.
+// reader finds the records in logs and in the tables into which the study splits them. It
+// holds one record at a time, however large a file is.
 type reader struct {
 	ctx    context.Context
 	counts *Counts
@@ -49,41 +49,10 @@ type reader struct {
 }
 
 const (
-	longest = 1 << 20 // of a line, a row or a document
+	longest = 1 << 20 // of a line
 	deepest = 3       // archives and compressed files within one another
 	kinds   = 20      // names that are listed of what was left out
 )
-
-// contextReader ends with an error when the context is over.
-type contextReader struct {
-	ctx context.Context
-	in  io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.in.Read(p)
-}
-
-// bounded ends with an error when a record is too long.
-type bounded struct {
-	in   io.Reader
-	left int
-}
-
-// next begins another record.
-func (b *bounded) next() { b.left = longest }
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("a record is longer than %d bytes", longest)
-	}
-	n, err := b.in.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
-}
 
 // path reads a file, or all files below a directory.
 func (r *reader) path(name string) error {
@@ -99,7 +68,7 @@ func (r *reader) path(name string) error {
 		if info, err := f.Stat(); err != nil || info.IsDir() {
 			return err
 		}
-		if err := r.file(filepath.ToSlash(p), &contextReader{r.ctx, f}, 0); err != nil {
+		if err := r.file(filepath.ToSlash(p), f, 0); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
@@ -137,15 +106,9 @@ func (r *reader) file(name string, f io.Reader, depth int) error {
 	r.counts.Files++
 	switch {
 	case strings.HasSuffix(base, ".csv"):
-		return r.table(name, &bounded{in, longest})
+		return r.table(name, in)
 	case strings.HasSuffix(base, typeConfig+".jsonl"):
-		b := &bounded{in, longest}
-		return r.values(json.NewDecoder(b), b, func(raw json.RawMessage) error {
-			e, err := parse(raw, strings.TrimSuffix(base, ".jsonl"))
-			return r.entry(ofDirectory(name), e, err)
-		})
-	case strings.HasSuffix(base, ".json"):
-		return r.documents(name, in)
+		return r.configs(name, in)
 	}
 	return r.lines(name, in)
 }
@@ -167,8 +130,8 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 	}
 }
 
-// lines reads a log: lines of any program that contain records, or the JSON of a shipper
-// around such lines. What is left of a line that is too long is no record.
+// lines reads a log: lines of any program that contain records. What is left of a line
+// that is too long is no record.
 func (r *reader) lines(name string, in *bufio.Reader) error {
 	var line []byte
 	for {
@@ -199,25 +162,15 @@ func (r *reader) lines(name string, in *bufio.Reader) error {
 var pod = regexp.MustCompile(`^\[+(?:pod/)?([^\]/]+)[^\]]*\]+ `)
 
 func (r *reader) line(name, line string) error {
-	r.counts.Lines++
-	if strings.HasPrefix(line, "{") {
-		var d document
-		if err := json.Unmarshal([]byte(line), &d); err == nil && d.line() != nil {
-			return r.document(name, &d)
-		} else if err != nil && strings.Contains(line, `"message"`) && strings.Contains(line, marker) {
-			r.counts.Cut++
-			return nil
-		}
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
 	}
+	r.counts.Lines++
 	s := stream{name: name, file: name}
 	if m := pod.FindStringSubmatch(line); m != nil {
 		s.name += " " + m[1]
 	}
-	return r.message(s, line)
-}
-
-func (r *reader) message(s stream, text string) error {
-	e, found, err := find(text)
+	e, found, err := find(line)
 	if !found {
 		return nil
 	}
@@ -245,99 +198,20 @@ func (r *reader) entry(s stream, e entry, err error) error {
 	return nil
 }
 
-// document is a line of a log as a shipper stores it: Vector, or Logstash in
-// Elasticsearch.
-type document struct {
-	Message    *string           `json:"message"`
-	PodLabels  map[string]string `json:"pod_labels"`
-	PodName    string            `json:"pod_name"`
-	Kubernetes *document         `json:"kubernetes"`
-	Source     *document         `json:"_source"`
-}
-
-// Labels of the study's pods.
-const (
-	labelExperiment = "app.kubernetes.io/instance"
-	labelGroup      = "app.kubernetes.io/part-of"
-)
-
-// line is the document that has the line; nil: there is none.
-func (d *document) line() *document {
-	if d.Source != nil {
-		d = d.Source
-	}
-	if d.Message == nil {
-		return nil
-	}
-	return d
-}
-
-func (r *reader) document(name string, d *document) error {
-	if d = d.line(); d == nil {
-		return nil
-	}
-	about := d
-	if d.Kubernetes != nil {
-		about = d.Kubernetes
-	}
-	s := stream{name: name + " " + about.PodName, file: name}
-	if labels := about.PodLabels; labels[labelExperiment] != "" {
-		s.name, s.labelled = labels[labelGroup]+"/"+labels[labelExperiment], true
-	}
-	return r.message(s, *d.Message)
-}
-
-// documents reads a file that is one JSON value: the answer of Elasticsearch, or an
-// object with a list of documents. A file of lines is read as such.
-func (r *reader) documents(name string, in *bufio.Reader) error {
-	head, _ := in.Peek(in.Size()) // a short file is shorter
-	if !toList(json.NewDecoder(bytes.NewReader(head)), &bounded{}) {
-		return r.lines(name, in)
-	}
-	b := &bounded{in, longest}
-	dec := json.NewDecoder(b)
-	toList(dec, b)
-	return r.values(dec, b, func(raw json.RawMessage) error {
-		var d document
-		if json.Unmarshal(raw, &d) != nil {
-			r.counts.Cut++
-			return nil
-		}
-		return r.document(name, &d)
-	})
-}
-
-// toList goes to the first element of the list that is called documents or hits; false:
-// there is no such list.
-func toList(dec *json.Decoder, b *bounded) bool {
-	for last := ""; ; b.next() {
-		t, err := dec.Token()
-		if err != nil {
-			return false
-		}
-		if t == json.Delim('[') && (last == "documents" || last == "hits") {
-			return true
-		}
-		last, _ = t.(string)
-	}
-}
-
-// values decodes one JSON value after the other, to the end of their list or file. One
-// that is cut off or too long ends that, too: what was there is used.
-func (r *reader) values(dec *json.Decoder, b *bounded, use func(json.RawMessage) error) error {
-	for b.next(); dec.More(); b.next() {
+// configs reads the configurations that the study's program splits from the records of an
+// experiment. One that is cut off ends them: what was there is used.
+func (r *reader) configs(name string, in io.Reader) error {
+	for dec := json.NewDecoder(in); dec.More(); {
 		var raw json.RawMessage
 		r.counts.Lines++
 		if dec.Decode(&raw) != nil {
 			r.counts.Cut++
 			break
 		}
-		if err := use(raw); err != nil {
+		e, err := parse(raw, strings.TrimSuffix(path.Base(name), ".jsonl"))
+		if err := r.entry(ofDirectory(name), e, err); err != nil {
 			return err
 		}
-	}
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx)
 	}
 	return nil
 }
@@ -350,10 +224,13 @@ func ofDirectory(name string) stream {
 
 // table reads one of the tables into which the study's program splits records; its name
 // is their type.
-func (r *reader) table(name string, in *bounded) error {
+func (r *reader) table(name string, in io.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
 	var head []string
-	for rows := csv.NewReader(in); ; in.next() {
+	for rows := csv.NewReader(in); ; {
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
+		}
 		row, err := rows.Read()
 		var broken *csv.ParseError
 		switch {

@@ -170,11 +170,7 @@ func TimesOf(ops []record.Op) map[string]float64 {
 	for i, op := range ops {
 		all[i] = leecherOp{int(op.Worker), op, record.Op{Outcome: record.InFlight}}
 	}
-	swarmTimes(all, m, func(key string, v float64) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			m[key] = v
-		}
-	})
+	swarmTimes(all, m, scenario.Numbers(m))
 	return m
 }
 

@@ -21,11 +21,6 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 	return slices.DeleteFunc(all, func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
 }
 
-// cellRow begins a row about a cell.
-func cellRow(f *analysis.Frame, c *analysis.Cell, more ...analysis.Value) []analysis.Value {
-	return append([]analysis.Value{analysis.Text(c.System), analysis.Text(f.Layout.Where(c))}, more...)
-}
-
 // head is that of a table about cells.
 func head(more ...analysis.TableColumn) []analysis.TableColumn {
 	return append([]analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cell"}}, more...)
@@ -117,7 +112,7 @@ func faultTable(f *analysis.Frame) analysis.Table {
 		if !faulty(c) {
 			continue
 		}
-		row := cellRow(f, c, summary(c, "outage"), summary(c, "recovery"), summary(c, "recovered"))
+		row := []any{c.System, f.Layout.Where(c), summary(c, "outage"), summary(c, "recovery"), summary(c, "recovered")}
 		calm := slices.IndexFunc(f.Cells, func(x *analysis.Cell) bool { return !faulty(x) && slices.Equal(rest(x), rest(c)) })
 		for _, metric := range []string{"time_median", "time_last"} {
 			ratio := analysis.Text("")
@@ -126,7 +121,7 @@ func faultTable(f *analysis.Frame) analysis.Table {
 			}
 			row = append(row, ratio)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 	}
 	return t
 }
@@ -144,7 +139,7 @@ func completionTable(f *analysis.Frame) analysis.Table {
 			continue
 		}
 		for _, of := range []string{"a leecher", "all together"} {
-			row := cellRow(f, c, analysis.Text(of))
+			row := []any{c.System, f.Layout.Where(c), of}
 			for _, s := range shares {
 				key := reachedKey(of == "all together", s)
 				v := summary(c, key)
@@ -156,7 +151,7 @@ func completionTable(f *analysis.Frame) analysis.Table {
 				}
 				row = append(row, v)
 			}
-			t.Rows = append(t.Rows, row)
+			t.Add(row...)
 		}
 	}
 	return t
@@ -193,11 +188,11 @@ func nodeTable(f *analysis.Frame) analysis.Table {
 			if n == 0 {
 				continue
 			}
-			of := func(xs []float64, per float64) analysis.Value { return analysis.Number(stats.Median(xs) / per) }
+			of := func(xs []float64, per float64) float64 { return stats.Median(xs) / per }
 			size := float64(c.Plan.Data.Size)
-			t.Rows = append(t.Rows, cellRow(f, c, analysis.Text(kind), analysis.Number(float64(n)),
+			t.Add(c.System, f.Layout.Where(c), kind, float64(n),
 				of(middle[record.DetailLinkReceived], size), of(middle[record.DetailLinkSent], size), of(most[record.DetailLinkSent], size),
-				of(middle[record.DetailNodeCPU], 1), of(middle[record.DetailNodeRSS], 1), of(most[record.DetailNodeRSS], 1)))
+				of(middle[record.DetailNodeCPU], 1), of(middle[record.DetailNodeRSS], 1), of(most[record.DetailNodeRSS], 1))
 		}
 	}
 	return t

@@ -3,8 +3,9 @@ package nodes
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -174,21 +175,22 @@ func (t *Trial) crash(f *Fault) error {
 		}
 	}
 	t.Mu.Unlock()
-	errs := make([]error, len(f.killed))
-	var group sync.WaitGroup
-	for i, n := range f.killed {
-		group.Go(func() {
-			errs[i] = Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
+	var group errgroup.Group
+	for _, n := range f.killed {
+		group.Go(func() error {
+			if err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) }); err != nil {
+				return fmt.Errorf("kill %s: %w", n.Name, err)
+			}
+			return nil
 		})
 	}
-	group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	for i, n := range f.killed {
-		if errs[i] != nil {
-			return fmt.Errorf("kill %s: %w", n.Name, errs[i])
-		}
+	for _, n := range f.killed {
 		if n.timed && f.For == 0 {
 			n.lost(now, record.Cancelled, ClassCrashed)
 		}

@@ -61,15 +61,6 @@ const (
 	ClassAgain   = "not started again"
 )
 
-// ClassError is an error of a start that has a class of its own.
-type ClassError struct {
-	Class string
-	Err   error
-}
-
-func (e *ClassError) Error() string { return e.Err.Error() }
-func (e *ClassError) Unwrap() error { return e.Err }
-
 // end decides what becomes of a node, once.
 func (p *Progress) end(at time.Duration, outcome record.Outcome, class string) {
 	if p.Ended == 0 {
@@ -175,13 +166,11 @@ func (t *Trial) start(n *Node) bool {
 	}
 	if err != nil {
 		outcome, class, _ := scenario.OutcomeOf(err, nil)
-		what := "task refused"
-		var own *ClassError
-		if errors.As(err, &own) {
-			outcome, class, what = record.Error, own.Class, own.Class
+		if n.Killed() {
+			outcome, class = record.Error, ClassAgain
 		}
 		n.end(now, outcome, class)
-		t.Event("node", what, n.Name+": "+scenario.ShortError(err), now, now-begun)
+		t.Event("node", "task refused", n.Name+": "+scenario.ShortError(err), now, now-begun)
 	} else {
 		n.tasked, n.stalled, n.given, n.asked, n.news = true, false, begun, now, now
 		t.watchProcesses(n)

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -63,7 +65,8 @@ type Trial struct {
 	Starting time.Duration // what a node may take to start
 	group    sync.WaitGroup
 	changed  chan struct{}      // something to judge has happened
-	traffic  []scenario.Traffic // what had crossed each node's link when the load began, then what has since
+	traffic  []scenario.Traffic // what had crossed each node's link when the load began
+	after    []scenario.Traffic // likewise when it was over
 	pending  int                // faults that have a moment and are not over, and their undoings
 	hope     time.Duration      // until when those that stall may go on: a fault came or was undone
 	marks    []record.Mark
@@ -182,14 +185,7 @@ func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 	before := scenario.SelfCPU()
 	err = t.run(ctx)
 	cpu = scenario.SelfCPU() - before
-	now := t.Links.traffic(context.WithoutCancel(ctx))
-	for i := range t.traffic {
-		since := scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
-		if i < len(now) {
-			since = scenario.Traffic{Received: now[i].Received - t.traffic[i].Received, Sent: now[i].Sent - t.traffic[i].Sent}
-		}
-		t.traffic[i] = since
-	}
+	t.after = t.Links.traffic(context.WithoutCancel(ctx))
 	t.Sink.End()
 	t.conclude(err == nil)
 	return cpu, err
@@ -369,27 +365,20 @@ const atOnce = 4
 // Each does something with nodes, a few at a time, each within a limit. Its error is the
 // first failure, after all have ended.
 func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.Duration, do func(context.Context, *Node) error) error {
-	errs := make([]error, len(all))
-	places := make(chan struct{}, atOnce)
-	var group sync.WaitGroup
-	for i, n := range all {
-		group.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, n := range all {
+		group.Go(func() error {
 			if ctx.Err() != nil {
-				errs[i] = context.Cause(ctx)
-				return
+				return context.Cause(ctx)
 			}
-			errs[i] = Within(ctx, limit, func(ctx context.Context) error { return do(ctx, n) })
+			if err := Within(ctx, limit, func(ctx context.Context) error { return do(ctx, n) }); err != nil {
+				return t.Failed(n.Name+": "+what, err)
+			}
+			return nil
 		})
 	}
-	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return t.Failed(all[i].Name+": "+what, err)
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
 // Within does something that may take no longer than limit.
@@ -461,8 +450,9 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 
 // crossed is what has crossed the link of the node at a place in the load; NaN: not known.
 func (t *Trial) crossed(place int) scenario.Traffic {
-	if place < len(t.traffic) {
-		return t.traffic[place]
+	if place < min(len(t.traffic), len(t.after)) {
+		before, after := t.traffic[place], t.after[place]
+		return scenario.Traffic{Received: after.Received - before.Received, Sent: after.Sent - before.Sent}
 	}
 	return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 }

@@ -184,8 +184,7 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 		return none
 	}
 	var cells []*analysis.Cell
-	ratios := map[*analysis.Cell][]float64{}
-	rows := map[*analysis.Cell][]float64{}
+	rows := map[*analysis.Cell][]float64{} // logarithms of ratios by block
 	for _, t := range f.trials {
 		rtt, expansion := 0.0, 1.0
 		if rounds(f) {
@@ -198,32 +197,30 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 		if !(want > 0) {
 			continue
 		}
-		c, ratio := t.Info, t.Metrics["duration_p50"]/want
-		if ratios[c] == nil {
+		c := t.Info
+		if rows[c] == nil {
 			cells = append(cells, c)
 		}
-		ratios[c] = append(ratios[c], ratio)
 		for len(rows[c]) <= t.Block {
 			rows[c] = append(rows[c], math.NaN())
 		}
-		rows[c][t.Block] = math.Log(ratio)
+		rows[c][t.Block] = math.Log(t.Metrics["duration_p50"] / want)
 	}
 	if len(cells) == 0 {
 		return none
 	}
 	var logs [][]float64
 	var centres []float64
-	sum := 0.0
 	for _, c := range cells {
-		centre := math.Log(stats.Median(ratios[c]))
-		logs, centres, sum = append(logs, rows[c]), append(centres, centre), sum+centre
+		var ratios []float64
+		for _, x := range rows[c] {
+			if !math.IsNaN(x) {
+				ratios = append(ratios, math.Exp(x))
+			}
+		}
+		logs, centres = append(logs, rows[c]), append(centres, math.Log(stats.Median(ratios)))
 	}
-	i, _ := stats.PairedRatio(stats.BlockMeans(logs, centres), analysis.Confidence)
-	v := analysis.Estimate(i)
-	v.Number = analysis.Num(math.Exp(sum / float64(len(centres))))
-	if i.Bounded() {
-		v.Lo, v.Hi = min(v.Lo, v.Number), max(v.Hi, v.Number)
-	}
+	v, _, _ := analysis.Pooled(logs, centres)
 	return v
 }
 

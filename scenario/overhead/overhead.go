@@ -104,6 +104,9 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 			problems = append(problems, system.Problem{What: what, Hint: hint})
 		}
 	}
+	leaveOut := func(where string) string {
+		return fmt.Sprintf("leave these cells out: where: [\"system != %s || %s\"]", use.Name, where)
+	}
 	for _, c := range cells {
 		if c.Data.Size == 0 {
 			say("the scenario overhead measures objects that it stores, and may not write to this system", "say allow: [write] if it may")
@@ -116,17 +119,17 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 		for _, ability := range needs(c) {
 			if !slices.Contains(can, ability) {
 				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", c.Overhead.Operation, ability, strings.Join(can, ", ")),
-					fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.operation != %s\"]", use.Name, c.Overhead.Operation))
+					leaveOut("overhead.operation != "+c.Overhead.Operation))
 			}
 		}
 		if c.Overhead.Connections == "fresh" && !slices.Contains(can, "fresh") {
 			say(`it cannot be made to connect anew, which connections: fresh needs (it has no ability "fresh")`,
-				fmt.Sprintf("leave these cells out: where: [\"system != %s || overhead.connections != fresh\"]", use.Name))
+				leaveOut("overhead.connections != fresh"))
 		}
 		if c.Overhead.Connections == "keep" && alwaysFresh {
 			say("each of its operations connects anew, so there is nothing that connections: keep could keep",
-				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where both are measured, "+
-					"leave these cells out: where: [\"system != %s || overhead.connections != keep\"]", use.Use, use.Name, use.Name))
+				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where both are measured, %s",
+					use.Use, use.Name, leaveOut("overhead.connections != keep")))
 		}
 	}
 	return problems

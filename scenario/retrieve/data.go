@@ -52,11 +52,21 @@ func (o object) fits(size experiment.Bytes) error {
 }
 
 // dataSet stores the objects of a data set in the system or, when the system
-// has objects of its own, finds them. verify says whether any cell compares
-// what it receives, largest is the largest range; 0: some cell fetches the whole.
-func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data, verify bool, largest int64) ([]object, error) {
+// has objects of its own, finds them.
+func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data, cells []experiment.Cell) ([]object, error) {
 	if data.Size == 0 {
-		return r.ownObjects(ctx, node, verify, largest)
+		verify, whole, largest := false, false, experiment.Bytes(0)
+		for _, c := range cells {
+			if c.Data.Key() == data.Key() {
+				verify = verify || c.Retrieve.Receive != "drop"
+				whole = whole || c.Retrieve.Range == 0
+				largest = max(largest, c.Retrieve.Range)
+			}
+		}
+		if whole {
+			largest = 0
+		}
+		return r.ownObjects(ctx, node, verify, int64(largest))
 	}
 	store, ok := node.(system.Store)
 	if !ok {
@@ -100,6 +110,8 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 
 // ownObjects lists the objects that were there before us. To compare what comes
 // later, each is fetched once before anything is measured, of large ones only the beginning.
+// verify says whether any cell compares what it receives, largest is the largest range; 0:
+// some cell fetches the whole.
 func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]object, error) {
 	provider, ok := node.(system.Provider)
 	if !ok {

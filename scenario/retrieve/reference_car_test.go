@@ -2,27 +2,19 @@ package retrieve
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ipfs/go-cid"
 	"github.com/ipld/go-car/v2"
 	"github.com/ipld/go-car/v2/storage"
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
-	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -100,54 +92,39 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		path    string
 		padding int
 		late    []byte // what the trial gets; nil: data
-		moves   bool   // the trial is redirected
 		by      string
 		event   string
 		refused string
 	}{
-		"large CAR":                            {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
-		"large CAR, version 2":                 {data: carOf(t, plain, 20_000), by: noteBlocks},
-		"CAR of a CAR":                         {data: nested, by: noteBlocks},
-		"large piece, a CAR":                   {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks},
-		"large piece, no CAR":                  {data: plain, path: pieceName(plain), by: noteConsistent},
-		"large blocks":                         {data: carOf(t, plain, 500_000, v1), by: noteBlocks},
-		"blocks that reach three quarters":     {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
-		"blocks larger than the copy":          {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
-		"plain bytes":                          {data: plain, by: noteConsistent},
-		"first block damaged":                  {data: damaged(large, 200), refused: "another hash"},
-		"last block of the copy damaged":       {data: damaged(large, most-30_000), refused: "another hash"},
-		"block behind the copy":                {data: damaged(large, most+100_000), by: noteBlocks},
-		"large CAR, damaged in the trial":      {data: large, late: damaged(large, 60_000), by: noteBlocks},
-		"small piece":                          {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
-		"small piece with its padding":         {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
-		"small piece, damaged":                 {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
-		"small CAR":                            {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
-		"small CAR, damaged":                   {data: damaged(small, 300_000), refused: "another hash"},
-		"small piece, redirected in the trial": {data: small, moves: true, path: pieceName(small), by: noteCommP},
-		"small CAR, cut":                       {data: small[:len(small)-100], by: noteFullCopy},
-		"small CAR, damaged in the trial":      {data: small, late: damaged(small, 300_000), by: noteBlocks},
+		"large CAR":                        {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
+		"large CAR, version 2":             {data: carOf(t, plain, 20_000), by: noteBlocks},
+		"CAR of a CAR":                     {data: nested, by: noteBlocks},
+		"large piece, a CAR":               {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks},
+		"large piece, no CAR":              {data: plain, path: pieceName(plain), by: noteConsistent},
+		"large blocks":                     {data: carOf(t, plain, 500_000, v1), by: noteBlocks},
+		"blocks that reach three quarters": {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
+		"blocks larger than the copy":      {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
+		"plain bytes":                      {data: plain, by: noteConsistent},
+		"first block damaged":              {data: damaged(large, 200), refused: "another hash"},
+		"last block of the copy damaged":   {data: damaged(large, most-30_000), refused: "another hash"},
+		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
+		"large CAR, damaged in the trial":  {data: large, late: damaged(large, 60_000), by: noteBlocks},
+		"small piece":                      {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
+		"small piece with its padding":     {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
+		"small piece, damaged":             {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
+		"small CAR":                        {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR, damaged":               {data: damaged(small, 300_000), refused: "another hash"},
+		"small CAR, cut":                   {data: small[:len(small)-100], by: noteFullCopy},
+		"small CAR, damaged in the trial":  {data: small, late: damaged(small, 300_000), by: noteBlocks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
-			var moved atomic.Bool
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if moved.Load() && r.URL.Path != "/moved" {
-					http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
-					return
-				}
+			r, node, events := atPiece(t, c.path, int64(len(data)), most, func(w http.ResponseWriter, r *http.Request) {
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-			}))
-			defer s.Close()
-			u, _ := url.Parse(s.URL + "/" + c.path)
-			node := &pieces{url: u, object: system.Object{Name: "x", Size: int64(len(data))}}
+			})
 			if c.padding > 0 {
 				node.object.Payload = int64(len(c.data))
 			}
-			var events []string
-			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
-				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
-				Event: func(_, _, what string, _ time.Duration) { events = append(events, what) },
-			}}
 			set, err := r.ownObjects(t.Context(), node, true, length)
 			if c.refused != "" {
 				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.refused) {
@@ -158,29 +135,16 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(events) != 1 || !strings.Contains(events[0], c.event) {
-				t.Errorf("events %q, want one with %q", events, c.event)
+			if len(*events) != 1 || !strings.Contains((*events)[0], c.event) {
+				t.Errorf("events %q, want one with %q", *events, c.event)
 			}
 			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != set[0].begins {
 				t.Errorf("%q, want %q", by, c.by)
 			}
-			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: "random", Requests: 300}}
-			r.sets = map[string][]object{cell.Data.Key(): set}
-			spec, err := r.spec(cell, 11)
-			if err != nil {
-				t.Fatal(err)
-			}
 			if c.late != nil {
 				data = c.late
 			}
-			moved.Store(c.moves)
-			res, err := httpload.Run(context.Background(), spec, ignored{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (res.Redirects == 300) != c.moves {
-				t.Errorf("%d redirects", res.Redirects)
-			}
+			res := load(t, r, set, length, "random")
 			if ok := res.Outcomes["ok"]; (ok == 300) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 300 {
 				t.Errorf("%v", res.Outcomes)
 			}

@@ -124,7 +124,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		set, done := r.sets[c.Data.Key()]
 		if !done {
 			begun := time.Now()
-			if set, err = r.dataSet(ctx, nodes[0], c.Data, verifies(cells, c.Data), largestRange(cells, c.Data)); err != nil {
+			if set, err = r.dataSet(ctx, nodes[0], c.Data, cells); err != nil {
 				return nil, err
 			}
 			r.sets[c.Data.Key()] = set
@@ -137,25 +137,6 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		}
 	}
 	return r, nil
-}
-
-// verifies reports whether any cell on a data set compares what it receives.
-func verifies(cells []experiment.Cell, data experiment.Data) bool {
-	return slices.ContainsFunc(cells, func(c experiment.Cell) bool {
-		return c.Data.Key() == data.Key() && c.Retrieve.Receive != "drop"
-	})
-}
-
-// largestRange of the cells on a data set; 0: some fetch whole objects.
-func largestRange(cells []experiment.Cell, data experiment.Data) (largest int64) {
-	for _, c := range cells {
-		if c.Data.Key() == data.Key() && c.Retrieve.Range == 0 {
-			return 0
-		} else if c.Data.Key() == data.Key() {
-			largest = max(largest, int64(c.Retrieve.Range))
-		}
-	}
-	return largest
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.

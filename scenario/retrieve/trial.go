@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"time"
@@ -49,18 +50,10 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if err != nil {
 		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
-	stdin, feed, err := os.Pipe()
-	if err != nil {
-		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
-	}
+	stdin, feed := io.Pipe()
 	defer feed.Close()
-	stream, stdout, err := os.Pipe()
-	if err != nil {
-		stdin.Close()
-		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
-	}
+	stream, stdout := io.Pipe()
 	defer stream.Close()
-
 	proc, err := r.site.Client.Start(ctx, testbed.Command{
 		Name: "load", Role: "generator", Args: append(append([]string{}, r.site.Self...), "node", "load"),
 		Dir: r.site.Dir, Stdin: stdin, Stdout: stdout, // the generator's death ends the stream
@@ -76,7 +69,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	// A cancelled trial asks the generator to stop and still reads what it did.
 	stop := context.AfterFunc(ctx, func() {
 		feed.Close()
-		time.AfterFunc(5*time.Second, func() { stream.SetReadDeadline(time.Now()) })
+		time.AfterFunc(5*time.Second, func() { stream.CloseWithError(os.ErrDeadlineExceeded) })
 	})
 	defer stop()
 

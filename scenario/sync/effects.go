@@ -227,8 +227,7 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 			{Key: "tied", Name: "not significantly slower", Narrow: true}}}
 	for _, t := range v.tunings {
 		for _, e := range t.effects {
-			effects.Rows = append(effects.Rows, []analysis.Value{analysis.Text(t.name), analysis.Text(e.name), analysis.Text(e.Kind),
-				analysis.Estimate(e.Ratio), analysis.Number(e.PHolm), e.result()})
+			effects.Add(t.name, e.name, e.Kind, analysis.Estimate(e.Ratio), e.PHolm, e.result())
 		}
 		if t.best == nil || len(t.factors) == 0 {
 			continue
@@ -241,7 +240,7 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 		if gain.Text == "" {
 			gain = analysis.Estimate(t.gain)
 		}
-		best.Rows = append(best.Rows, []analysis.Value{analysis.Text(t.name), analysis.Text(levelNames(t.best, true)), gain, analysis.Text(strings.Join(tied, "; "))})
+		best.Add(t.name, levelNames(t.best, true), gain, strings.Join(tied, "; "))
 	}
 	return slices.DeleteFunc([]analysis.Table{best, effects}, func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
 }

@@ -23,39 +23,29 @@ var _ scenario.Scenario = Scenario{}
 
 func (Scenario) Name() string { return "sync" }
 
-// Problems implements Scenario.
-func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if all := unfit(info.Can); len(all) > 0 || use.Mode == string(system.Attach) {
-		return all
+// Problems implements Scenario: which of the cells' chains and peers a system cannot have.
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
+	if !info.Able("follow") {
+		return []system.Problem{{
+			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(info.Can, ", ")),
+			Hint: "take it out of the experiment",
+		}}
 	}
-	return chainUnfit(info.Chains, cells)
-}
-
-// chainUnfit says which of the cells' chains and peers a system cannot have.
-func chainUnfit(limits system.ChainLimits, cells []experiment.Cell) (all []system.Problem) {
+	if use.Mode == string(system.Attach) {
+		return nil
+	}
 	for _, c := range cells {
 		var manners []string
 		for _, g := range c.Sync.Trouble {
 			manners = append(manners, g.Manner())
 		}
-		for _, p := range limits.Problems(chainSpec(c.Sync, 0), manners) {
+		for _, p := range info.Chains.Problems(chainSpec(c.Sync, 0), manners) {
 			if !slices.Contains(all, p) {
 				all = append(all, p)
 			}
 		}
 	}
 	return all
-}
-
-// unfit says why cells cannot be executed on a system with these abilities.
-func unfit(can []string) []system.Problem {
-	if !slices.Contains(can, "follow") {
-		return []system.Problem{{
-			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(can, ", ")),
-			Hint: "take it out of the experiment",
-		}}
-	}
-	return nil
 }
 
 // Prepares implements Scenario. No objects are stored. The bytes are those of the

@@ -459,7 +459,7 @@ func TestSyncDeadline(t *testing.T) {
 	})
 }
 
-// TestSyncDamaged: a node that does not start on its store again is an error of its own.
+// TestSyncDamaged: a node that does not start on its store again, or at all, is an error.
 func TestSyncDamaged(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash node at 50% for 2s") })
@@ -470,13 +470,13 @@ func TestSyncDamaged(t *testing.T) {
 			return nil
 		}
 		w.run()
-		w.want("sync error store damaged;serve error store damaged;")
+		w.want("sync error not started again;serve error not started again;")
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
 		w := newSyncTest(t, 1, nil)
 		w.c.nodes[0].follow = func(system.FollowTask) error { return errors.New("fake: no such program") }
 		w.run()
-		w.want("sync error not started;serve error not started;")
+		w.want("sync error fake: no such program;serve error fake: no such program;")
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -189,19 +188,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	if err == nil {
 		err = chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 	}
-	if err == nil {
-		return nil
-	}
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	class := "not started"
-	switch {
-	case t.store.Path != "" && strings.Contains(err.Error(), t.store.Path): // see system.Follower
-		class = "store damaged"
-	case n.Killed():
-		class = nodes.ClassAgain
-	}
-	return &nodes.ClassError{Class: class, Err: err}
+	return err
 }
 
 // strays is how many answers in turn have to report another tip at the height of the

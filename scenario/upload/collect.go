@@ -24,12 +24,7 @@ func (Collect) Continues(experiment.Cell) bool { return true }
 
 // Metrics of a trial.
 func (Collect) Metrics() []record.Metric {
-	return append(pollMetrics(),
-		record.Metric{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
-			Help: "CPU seconds of all the system's processes during the last session"},
-		record.Metric{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
-			Help: "largest sum, over the samples of the last session, of the resident set sizes of the system's processes; memory they share counts once per process"},
-		scenario.OthersBusy())
+	return append(append(pollMetrics(), systemMetrics()...), scenario.OthersBusy())
 }
 
 // Problems implements Scenario: whatever a system reports can be collected.

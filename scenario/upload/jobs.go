@@ -40,14 +40,44 @@ type objects struct {
 	notDurable, late                       int64           // not at their full redundancy in time
 	noRoom                                 int64           // not stored because the system had no room
 	begunPuts                              int64           // attempts, and those at objects that are missing now
-	finished, failures                     int64           // attempts that ended, and of them those that the server failed
 	accept, settle                         *record.Summary // times of those that a put is known to have brought
 	resumed                                bool
 
 	// Bytes of objects at their full redundancy, the moment of the last of them, that of
 	// the last acceptance, and the latest of all.
 	full, fullAt, lastAt, latest float64
-	first                        float64 // the first put began; negative: none did
+	putCounts
+}
+
+// putCounts are the attempts of all sessions of a trial.
+type putCounts struct {
+	finished int64         // that came to an end of their own
+	failures int64         // of them, through the server
+	first    time.Duration // when the first began; negative: none did
+}
+
+var noPuts = putCounts{first: -1}
+
+// ended takes an operation; only puts are attempts.
+func (p *putCounts) ended(op record.Op) {
+	if op.Kind != record.OpPut {
+		return
+	}
+	p.begun(time.Duration(op.Start))
+	if op.Outcome.Finished() {
+		p.finished++
+	}
+	if op.Outcome.ServerFailure() {
+		p.failures++
+	}
+}
+
+// begun notes when an attempt began: jobs know the latest at an object, operations
+// those of the last second of a killed session not.
+func (p *putCounts) begun(at time.Duration) {
+	if p.first < 0 || at < p.first {
+		p.first = at
+	}
 }
 
 // stored is what was accepted up to a moment.
@@ -68,14 +98,14 @@ type fetch struct {
 // redundancy; moments are those at which sums are wanted; rounded is what an object of a
 // size takes on the servers.
 func readObjects(in *scenario.Measured, settle float64, moments []float64, rounded func(int64) int64) *objects {
-	s := &objects{states: map[record.JobState]int64{}, step: 1, first: -1, accept: record.NewSummary(), settle: record.NewSummary()}
+	s := &objects{states: map[record.JobState]int64{}, step: 1, putCounts: noPuts, accept: record.NewSummary(), settle: record.NewSummary()}
 	for _, at := range moments {
 		s.up = append(s.up, stored{at: at})
 		s.latest = max(s.latest, at)
 	}
 	fetched := map[int64]fetch{}
 	for op := range scenario.Stream(in.Ops) {
-		s.op(&op)
+		s.ended(op)
 		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
 			fetched[int64(op.Object)] = fetch{time.Duration(op.Start), op.Outcome == record.OK}
 		}
@@ -117,27 +147,6 @@ func missingObjects(e record.Event) (n int64) {
 	return n
 }
 
-// op takes an operation; only puts are attempts.
-func (s *objects) op(op *record.Op) {
-	if op.Kind != record.OpPut {
-		return
-	}
-	s.begun(time.Duration(op.Start).Seconds())
-	if op.Outcome.Finished() {
-		s.finished++
-	}
-	if op.Outcome.ServerFailure() {
-		s.failures++
-	}
-}
-
-// begun notes when a put began: of an object that was tried again its job knows the last.
-func (s *objects) begun(at float64) {
-	if s.first < 0 || at < s.first {
-		s.first = at
-	}
-}
-
 // job takes what became of an object.
 func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
@@ -151,7 +160,7 @@ func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) 
 	if j.Attempts > 0 {
 		s.touched++
 		s.attempts += int64(j.Attempts)
-		s.begun(began)
+		s.begun(j.Began)
 	}
 	if j.Attempts > 1 {
 		s.retried++
@@ -218,7 +227,7 @@ func (s *objects) moment(at float64) int {
 func (s *objects) by(at float64) stored { return s.up[s.moment(at)] }
 
 // began is when the first put did.
-func (s *objects) began() float64 { return max(0, s.first) }
+func (s *objects) began() float64 { return max(0, s.first.Seconds()) }
 
 // times are those that are known, in the order of acceptance.
 func times(all []object, of func(object) float64) (known []float64) {

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -118,6 +119,9 @@ func (l *loadTest) money() {
 	case named != nil:
 		used = named
 	}
+	if used != nil {
+		l.used = float(used) / math.Pow(10, float64(l.decimals))
+	}
 	if unspent != nil {
 		kinds, amounts[system.ReadUnspent] = append(kinds, system.ReadUnspent), unspent
 	}
@@ -166,12 +170,7 @@ func (l *loadTest) kinds() (names []string) {
 		}
 		return len(purposes)
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		if at(a) != at(b) {
-			return at(a) - at(b)
-		}
-		return strings.Compare(a, b)
-	})
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(at(a)-at(b), strings.Compare(a, b)) })
 	return names
 }
 

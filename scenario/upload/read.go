@@ -34,6 +34,7 @@ type loadTest struct {
 	fileBytes float64 // of them; NaN: not known
 	fileRate  float64
 	absolute  float64 // bytes on the servers since the test began
+	used      float64 // money; NaN: not known
 }
 
 var nan = math.NaN()
@@ -84,7 +85,7 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loadTest{trial: t, absolute: nan, fileRate: nan}
+	l := &loadTest{trial: t, absolute: nan, fileRate: nan, used: nan}
 	if err := l.systemOf(facts); err != nil {
 		return nil, err
 	}

@@ -68,10 +68,6 @@ func (t *trial) restore(ctx context.Context) error {
 	return t.event(eventResume, whatReconciled, fmt.Sprintf("resumed: %s (it took %.3g s)", what, time.Since(begun).Seconds()))
 }
 
-func (t *trial) errorf(what string, err error) error {
-	return fmt.Errorf("%s: %s: %w", t.site.Use.Name, what, err)
-}
-
 // sameData holds the data set against the one that the trial began with.
 func (t *trial) sameData(begun bool) error {
 	now := fmt.Sprintf("%d objects, fingerprint %s", t.set.Len(), t.set.Fingerprint())
@@ -203,7 +199,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	defer cancel()
 	there, err := t.list(step, r.known)
 	if err != nil {
-		return 0, t.errorf("list what is stored, to compare it with what was recorded (nothing is lost: resume again)", err)
+		return 0, fmt.Errorf("%s: list what is stored, to compare it with what was recorded (nothing is lost: resume again): %w", t.site.Use.Name, err)
 	}
 	t.clearUnlisted()
 	var missing []record.Job

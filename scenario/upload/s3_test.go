@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -143,4 +144,27 @@ func TestUploadCostsLittleBesidesPuts(t *testing.T) {
 	if len(puts) != 400 || gap > put {
 		t.Errorf("%d puts of %.0f µs, and %.0f µs between two", len(puts), put/1e3, gap/1e3)
 	}
+}
+
+// recorded is the journal that an engine has: run.db.
+type recorded struct {
+	*record.TrialWriter
+	read *record.Reader
+}
+
+func (r *recorded) Recorded() scenario.Measured { return scenario.Recorded(r.read, r.ID()) }
+
+// newRecorded is such a journal in a new run directory.
+func newRecorded(t testing.TB) *recorded {
+	t.Helper()
+	run, err := record.Create(filepath.Join(t.TempDir(), "run"), []byte("{}"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { run.Close() })
+	w, err := run.Begin("c001", 0, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &recorded{TrialWriter: w, read: run.Reader}
 }

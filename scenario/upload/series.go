@@ -42,7 +42,7 @@ func (l *loadTest) series() {
 	}))
 	l.addSeries("absolute", "", l.levels(l.values[system.ReadAbsolute]))
 	l.addSeries("absolute_bandwidth", "", l.rates(l.values[system.ReadAbsolute]))
-	l.addSeries("money_used", "", l.levels(l.values[moneyUsed]))
+	l.addSeries("money_used", "", l.levels(l.usedByPoll()))
 	if l.up != nil {
 		l.ofObjects()
 		return
@@ -50,6 +50,19 @@ func (l *loadTest) series() {
 	l.addSeries("files", "", l.levels(l.values[system.ReadFiles]))
 	l.addSeries("stored_bytes", "", l.levels(l.values[system.ReadFileBytes]))
 	l.addSeries("file_bandwidth", "", l.rates(l.values[system.ReadFileBytes]))
+}
+
+// usedByPoll is the money used up by each poll. Of a system whose own totals all belong to
+// the test, what was used before the first poll is in it.
+func (l *loadTest) usedByPoll() (all []float64) {
+	before := l.used - l.now(moneyUsed)
+	if math.IsNaN(before) {
+		before = 0
+	}
+	for _, v := range l.values[moneyUsed] {
+		all = append(all, v+before)
+	}
+	return all
 }
 
 // ofObjects adds the series of objects, each point of an equal number of them.

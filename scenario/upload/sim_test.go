@@ -3,7 +3,6 @@ package upload
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -135,10 +134,14 @@ func (w *weeks) gaps(why string) (n int, from, to time.Duration) {
 func (w *weeks) check() {
 	w.t.Helper()
 	time.Sleep(max(time.Until(w.epoch.Add(12*day)), weeksPoll)) // by then a daemon that was down is back
+	objects, err := w.node.(system.Lister).List(w.t.Context())
+	if err == nil {
+		err = w.cluster.Stop(w.t.Context()) // what failed puts left is deleted
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	stored := w.sim.Stored()
-	maps.DeleteFunc(stored, func(path string, _ siasim.Stored) bool { // what failed puts left, until the node is stopped
-		return strings.Contains(path, "=cut-off/")
-	})
 	for _, j := range w.ledger.jobs {
 		if j.State != record.JobAccepted && j.State != record.JobDurable {
 			continue
@@ -151,10 +154,6 @@ func (w *weeks) check() {
 	}
 	// An attempt whose fate could not be looked into, because the daemon did not
 	// answer to the end, may have stored something: of those that were under way.
-	objects, err := w.node.(system.Lister).List(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	doubts := 0
 	for _, o := range objects {
 		for _, j := range w.ledger.jobs {

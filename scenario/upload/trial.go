@@ -55,11 +55,9 @@ type job struct {
 
 // tally adds up attempts over all sessions of a trial.
 type tally struct {
-	finished int64 // that came to an end of their own
-	failures int64 // of them, through the server
-	session  int64 // of this session
-
-	first, last time.Duration // first put begun (negative: none), last acceptance
+	putCounts
+	session int64         // attempts of this session
+	last    time.Duration // the last acceptance
 }
 
 // Trial implements Runner.
@@ -85,7 +83,7 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(), pre: r.trialNames(cell, seed),
 		log:  scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{},
-		tally: tally{first: -1}, pending: make(chan int, set.Len()), recent: recentTimes{window: r.site.Steady},
+		tally: tally{putCounts: noPuts}, pending: make(chan int, set.Len()), recent: recentTimes{window: r.site.Steady},
 	}
 	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
@@ -226,28 +224,6 @@ func (t *trial) done(op record.Op) error {
 	}
 	t.mu.Unlock()
 	return t.log.Add(op)
-}
-
-// ended takes an operation; only puts are attempts.
-func (y *tally) ended(op record.Op) {
-	if op.Kind != record.OpPut {
-		return
-	}
-	y.begun(time.Duration(op.Start))
-	if op.Outcome.Finished() {
-		y.finished++
-	}
-	if op.Outcome.ServerFailure() {
-		y.failures++
-	}
-}
-
-// begun notes when an attempt began: jobs know the latest at an object, operations
-// those of the last second of a killed session not.
-func (y *tally) begun(at time.Duration) {
-	if y.first < 0 || at < y.first {
-		y.first = at
-	}
 }
 
 // report passes on the progress of the trial.

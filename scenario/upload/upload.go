@@ -88,13 +88,20 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "CPU seconds of the plimsoll process in the last session, divided by its attempts: it makes and hashes the content, speaks the protocol, polls, records, and observes"},
 		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "highest resident set size of the plimsoll process so far"},
+	}, systemMetrics(), []record.Metric{
+		scenario.OthersBusy(),
+		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
+	})...)
+}
+
+// systemMetrics are those of the system's processes.
+func systemMetrics() []record.Metric {
+	return []record.Metric{
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of all the system's processes during the last session"},
 		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest sum, over the samples of the last session, of the resident set sizes of the system's processes; memory they share counts once per process"},
-		scenario.OthersBusy(),
-		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
-	})...)
+	}
 }
 
 // Problems implements Scenario.

@@ -123,6 +123,16 @@ func TestCodingOfOldRuns(t *testing.T) {
 	}
 }
 
+// The series of money ends at the money used: what was used before the first poll is in it.
+func TestMoneyOverTime(t *testing.T) {
+	for _, c := range []struct{ used, first, last float64 }{{510, 500, 510}, {10, 0, 10}, {nan, 0, 10}} {
+		l := &loadTest{readings: &readings{start: []float64{0, 60, 120}, values: map[string][]float64{moneyUsed: {0, nan, 10}}}, used: c.used}
+		if got := l.usedByPoll(); got[0] != c.first || got[2] != c.last {
+			t.Errorf("%v used: %v", c.used, got)
+		}
+	}
+}
+
 // Attempts at objects that are missing now were begun, too.
 func TestAttemptsAtMissingObjects(t *testing.T) {
 	jobs := []record.Job{{State: record.JobMissing, Attempts: 3}, {Object: 1, State: record.JobFailed, Attempts: 2}}

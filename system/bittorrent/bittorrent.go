@@ -2,9 +2,10 @@ package bittorrent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
-	"sync"
+
+	"github.com/anacrolix/torrent/metainfo"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -16,9 +17,9 @@ type System struct{}
 
 var (
 	_ system.Embedded  = System{}
-	_ system.Member    = (*node)(nil)
-	_ system.Restarter = (*node)(nil)
-	_ system.Healther  = (*node)(nil)
+	_ system.Member    = (*member.Daemon)(nil)
+	_ system.Restarter = (*member.Daemon)(nil)
+	_ system.Healther  = (*member.Daemon)(nil)
 )
 
 // settings are the options that are flags of the process and part of its identity.
@@ -74,51 +75,15 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		identity[k] = opt[k]
 		flags = append(flags, "--"+k+"="+opt[k])
 	}
-	kind := member.Kind{
+	kind := &member.Kind{
 		Name: name, Peer: member.IPPort,
 		Ref: func(ref string) error { _, err := parse(ref); return err },
 		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"}, // the library has no option for it, and maps files by default
+		RefOf: func(said json.RawMessage) (string, error) {
+			var info []byte
+			err := json.Unmarshal(said, &info)
+			return metainfo.HashBytes(info).HexString(), err
+		},
 	}
-	infos := &sync.Map{}
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		port, err := d.Port(ctx, d.Hosts[i])
-		if err != nil {
-			return nil, fmt.Errorf("bittorrent: %w", err)
-		}
-		listen := system.JoinPort(d.Hosts[i], port)
-		n, err := kind.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen, append([]string{"--listen=" + listen}, flags...)...)
-		if err != nil {
-			return nil, fmt.Errorf("bittorrent: %w", err)
-		}
-		return &node{n, infos}, nil
-	})
-}
-
-// node is one process of a swarm.
-type node struct {
-	*member.Daemon
-	infos *sync.Map // by ref: what publishers hand over to leechers, as .torrent files are
-}
-
-// Publish implements system.Member.
-func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
-	var info []byte
-	if err := n.Daemon.Publish(ctx, title, size, r, &info); err != nil {
-		return "", err
-	}
-	ref := system.Ref(hashOf(info).HexString())
-	n.infos.Store(ref, info)
-	return ref, nil
-}
-
-// Fetch implements system.Member.
-func (n *node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	if _, err := parse(string(ref)); err != nil {
-		return fmt.Errorf("bittorrent: %q is no ref (%w): %w", ref, err, system.ErrBadRef)
-	}
-	info, ok := n.infos.Load(ref)
-	if !ok {
-		return fmt.Errorf("bittorrent: %s was published by no node here: %w", ref, system.ErrNotFound)
-	}
-	return n.Daemon.Fetch(ctx, ref, from, task{Info: info.([]byte), From: from})
+	return kind.Cluster(ctx, d, identity, flags...)
 }

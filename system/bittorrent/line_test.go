@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -68,7 +69,7 @@ func TestLoadLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(context.Background()) })
-	seeder, leecher := c.Nodes()[0].(*node), c.Nodes()[1].(*node)
+	seeder, leecher := c.Nodes()[0].(*member.Daemon), c.Nodes()[1].(*member.Daemon)
 	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestLoadLine(t *testing.T) {
 
 // waited is how long the threads of a node were ready to run and did not: the
 // second figure of schedstat, in nanoseconds.
-func waited(t *testing.T, n *node) (sum time.Duration) {
+func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].ID().PID))
 	if err != nil {

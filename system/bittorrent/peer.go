@@ -42,8 +42,6 @@ func parse(ref string) (h hash, err error) {
 	return h, nil
 }
 
-func hashOf(info []byte) hash { return metainfo.HashBytes(info) }
-
 // redial is how often the known peers of an incomplete torrent are
 // dialled again when they are not connected. The library forgets the address of
 // a peer that is gone; a tracker would give it again.
@@ -52,11 +50,8 @@ const redial = 2 * time.Second
 // contentFile is a torrent's file, in a directory of its own named by the info-hash.
 const contentFile = "content"
 
-// task is what a node is given to fetch.
-type task struct {
-	Info []byte   // the info dictionary, bencoded
-	From []string // addresses of peers
-}
+// task is a torrent to fetch: its info dictionary, bencoded.
+type task = member.Task[[]byte]
 
 // peer is a node: the library's client and its tasks.
 type peer struct {
@@ -177,7 +172,7 @@ func (p *peer) fetch(ref string, t task) error {
 	defer p.mu.Unlock()
 	now, there := p.tasks[h]
 	if !there {
-		now = &held{task: task{Info: t.Info}}
+		now = &held{task: task{Said: t.Said}}
 	}
 	now.From = member.Merge(now.From, t.From)
 	return p.add(h, now)
@@ -188,7 +183,7 @@ func (p *peer) add(h hash, now *held) (err error) {
 	if err := p.kept.Save(h.HexString(), now.task); err != nil {
 		return err
 	}
-	opts := torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Info}
+	opts := torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Said}
 	if now.t, _, err = p.cl.AddTorrentSpec(&torrent.TorrentSpec{AddTorrentOpts: opts}); err != nil {
 		return fmt.Errorf("%s: %w", h, err)
 	}
@@ -214,14 +209,14 @@ func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reade
 	if err != nil {
 		return nil, err
 	}
-	return b, p.seed(hashOf(b), b, info.NumPieces(), file)
+	return b, p.seed(metainfo.HashBytes(b), b, info.NumPieces(), file)
 }
 
 // seed puts a file in its place and adds its torrent, unless it is complete.
 func (p *peer) seed(h hash, info []byte, pieces int, file string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := &held{task: task{Info: info}}
+	now := &held{task: task{Said: info}}
 	if old, ok := p.tasks[h]; ok {
 		if old.t.Complete().Bool() {
 			return nil

@@ -44,14 +44,14 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	d.Options = opt
 	identity := map[string]string{"version": "boxo " + group.Library("github.com/ipfs/boxo")}
-	for _, k := range []string{"format", "chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
+	for _, k := range []string{"format", "chunk", "raw_leaves", "cid_version"} {
 		identity[k] = opt[k]
 	}
 	start := startGateway
 	if d.Swarm {
-		psk := swarmKey()
+		kind, psk := newKind(), swarmKey()
 		start = func(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
-			return startPeer(ctx, d, h, psk)
+			return startPeer(ctx, d, h, kind, psk)
 		}
 		identity["via"], identity["exchange"], identity["store"] = "peers", "bitswap", "one file for each block"
 		identity["libp2p"] = "go-libp2p " + group.Library("github.com/libp2p/go-libp2p")

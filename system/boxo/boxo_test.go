@@ -20,7 +20,7 @@ var truths = systemtest.Truths{
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"defaults":               nil,
-		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false", "retrieval_timeout": "30s", "max_requests": "4096"},
+		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			truths := truths

@@ -62,7 +62,7 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (gro
 		return nil, err
 	}
 	args := []string{"--listen", n.address, "--store", n.dir.Sub("blocks.car").Path}
-	for _, k := range []string{"chunk", "raw_leaves", "cid_version", "retrieval_timeout", "max_requests"} {
+	for _, k := range []string{"chunk", "raw_leaves", "cid_version"} {
 		args = append(args, "--"+k+"="+d.Options[k])
 	}
 	command, err := d.Node(name, args...)

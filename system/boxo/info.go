@@ -22,8 +22,6 @@ func (System) Info() system.Info {
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 1 MiB"},
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
 			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "version of the CIDs of nodes"},
-			{Name: "retrieval_timeout", Type: "duration", Default: "0s", Help: "the gateway cuts off a client that took no byte for so long; 0s: never (Kubo sets 30s)"},
-			{Name: "max_requests", Type: "int", Default: "0", Help: "requests at a time, further ones get 429; 0: no limit (Kubo sets 4096)"},
 			{Name: "upload_limit", Type: "size", Default: "0", Help: "scenario disseminate: bytes of blocks a second that a node sends at most; 0: no limit"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
 		},

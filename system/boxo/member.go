@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"io"
+	"encoding/json"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -22,19 +22,25 @@ import (
 )
 
 var (
-	_ system.Member    = (*peerNode)(nil)
-	_ system.Restarter = (*peerNode)(nil)
-	_ system.Healther  = (*peerNode)(nil)
+	_ system.Member    = (*member.Daemon)(nil)
+	_ system.Restarter = (*member.Daemon)(nil)
+	_ system.Healther  = (*member.Daemon)(nil)
 )
 
-// peerNode is a node of a swarm of any size. The tool speaks to it on its own
-// host alone: what crosses links is bitswap.
-type peerNode struct {
-	*member.Daemon
+// newKind is what the nodes of a swarm have in common. What a publisher says is the
+// CID, which follows from the bytes and the options chunk, raw_leaves and cid_version.
+func newKind() *member.Kind {
+	return &member.Kind{
+		Name:  name,
+		Ref:   func(ref string) error { _, err := cid.Decode(ref); return err },
+		Peer:  func(a string) error { _, err := peer.AddrInfoFromString(a); return err },
+		RefOf: func(said json.RawMessage) (ref string, err error) { return ref, json.Unmarshal(said, &ref) },
+	}
 }
 
-// startPeer starts a node of the swarm whose key is psk.
-func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, psk string) (*peerNode, error) {
+// startPeer starts a node of the swarm whose key is psk. The tool speaks to it on its own
+// host alone: what crosses links is bitswap.
+func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, kind *member.Kind, psk string) (*member.Daemon, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err
@@ -60,13 +66,7 @@ func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, psk str
 	for _, k := range []string{"chunk", "raw_leaves", "cid_version", "upload_limit"} {
 		args = append(args, "--"+k+"="+d.Options[k])
 	}
-	kind := member.Kind{
-		Name: name,
-		Ref:  func(ref string) error { _, err := cid.Decode(ref); return err },
-		Peer: func(a string) error { _, err := peer.AddrInfoFromString(a); return err },
-	}
-	n, err := kind.Start(ctx, d, h, "node-"+h.Name(), listen, address, args...)
-	return &peerNode{n}, err
+	return kind.Start(ctx, d, h, "node-"+h.Name(), listen, address, args...)
 }
 
 // swarmKey is a new pre-shared key of a swarm, as a file of its own.
@@ -100,17 +100,4 @@ func swarmAddress(listen string, id peer.ID) (string, error) {
 		return "", err
 	}
 	return address.String() + "/p2p/" + id.String(), nil
-}
-
-// Publish implements system.Member: an import. The ref is a CID, which follows
-// from the bytes and the options chunk, raw_leaves and cid_version.
-func (n *peerNode) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	var id string
-	err := n.Daemon.Publish(ctx, name, size, r, &id)
-	return system.Ref(id), err
-}
-
-// Fetch implements system.Member.
-func (n *peerNode) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	return n.Daemon.Fetch(ctx, ref, from, task{From: from})
 }

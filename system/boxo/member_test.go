@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -19,9 +20,9 @@ func TestPassedOnMidway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(context.Background()) })
-	var nodes [3]*peerNode
+	var nodes [3]*member.Daemon
 	for i, n := range c.Nodes() {
-		nodes[i] = n.(*peerNode)
+		nodes[i] = n.(*member.Daemon)
 	}
 	ref, err := nodes[0].Publish(systemtest.Context(t), "chain", size, systemtest.Content("chain", size))
 	if err != nil {

@@ -58,10 +58,8 @@ type node struct {
 	known []string // peers for every content
 }
 
-// task is what a node is given to fetch.
-type task struct {
-	From []string // multiaddresses of peers, with their ids
-}
+// task is a content to fetch from peers, multiaddresses with their ids.
+type task = member.Task[string]
 
 func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit int64) (*node, func(), error) {
 	blocks := filepath.Join(dir, blocksDir)

@@ -37,8 +37,6 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	flags.Int64Var(&imp.chunk, "chunk", 256<<10, "`bytes` of a block")
 	flags.BoolVar(&imp.rawLeaves, "raw_leaves", true, "leaves are plain bytes")
 	flags.IntVar(&imp.cidVersion, "cid_version", 1, "0 or 1")
-	timeout := flags.Duration("retrieval_timeout", 0, "cut off clients that take nothing for so long")
-	requests := flags.Int("max_requests", 0, "requests at a time")
 	var swarm swarmFlags
 	flags.StringVar(&swarm.key, "swarm_key", "", "`file` of the key of a private swarm")
 	flags.StringVar(&swarm.identity, "identity", "", "`file` of the node's private key in the swarm")
@@ -78,8 +76,6 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		DeserializedResponses: true,
 		NoDNSLink:             true, // or a Host header would be looked up
 		DisableHTMLErrors:     true,
-		RetrievalTimeout:      *timeout,
-		MaxConcurrentRequests: *requests,
 		MetricsRegistry:       prometheus.NewRegistry(),
 	}, backend))
 

@@ -73,10 +73,14 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // program finds a node's program; others, too, are called storage.
 func program(opt system.Options) (string, error) {
-	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_CODEX"); bin != "" || err != nil {
+	programs := []string{"codex", "storage"}
+	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_CODEX", programs...); bin != "" || err != nil {
 		return bin, err
 	}
-	for _, try := range []string{"codex", "storage"} {
+	if bin, err := system.Installed(name, programs...); bin != "" || err != nil {
+		return bin, err
+	}
+	for _, try := range programs {
 		path, err := exec.LookPath(try)
 		if err != nil {
 			continue

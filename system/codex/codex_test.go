@@ -20,13 +20,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestSwarm(t *testing.T) {
-	for _, discovery := range []string{"connect", "dht"} {
-		t.Run(discovery, func(t *testing.T) {
-			opt := system.Options{"discovery": discovery}
-			systemtest.Need(t, name, System{}.Check(t.Context(), opt))
-			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Namespaces: true, MayNotRecover: discovery == "dht"})
-		})
-	}
+	systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Namespaces: true})
 }
 
 func TestBadOptions(t *testing.T) {

@@ -17,14 +17,15 @@ func (System) Info() system.Info {
 		Summary: "Codex / Logos Storage: a node of the client's and one on the server",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"put", "delete", "list", "stat", "cold", "stats", "connect", "spread", "restart"},
+		Image:   "codexstorage/nim-codex:latest",
 		Install: "no registry ships it: build Codex or Logos Storage and name the program in option `binary` or PLIMSOLL_CODEX",
 		// Measured once, after 100 MiB: 100 MB.
 		NodeMemory: 128 << 20,
 		Options: append(pair.Options("http://127.0.0.1:8080"), []system.Option{
 			{Name: "quota", Type: "size", Default: "8589934592", Help: "start: what a node may store, in whole MiB"},
 			{Name: "block_retries", Type: "int", Default: "15", Help: "start: how often a node asks for a block, every two seconds (3000 by default)"},
-			{Name: "discovery", Type: "enum", Enum: []string{"connect", "dht"}, Default: "connect", Help: "scenario disseminate: how nodes find each other. connect: a node connects to those that a fetch names; dht: through a DHT of the cluster's own, whose first node is the first host's"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the REST interface of the server's node; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of the program; empty: PLIMSOLL_CODEX, then `codex` or `storage` in PATH"},
 		}...),
 	}

@@ -25,7 +25,6 @@ var (
 type peer struct {
 	*daemon
 	address    string
-	connects   bool          // to the nodes that a fetch names; else the DHT finds them
 	quiet      time.Duration // without a block, after which the node has given up
 	stallAfter time.Duration // without a byte of a read
 
@@ -39,28 +38,21 @@ const retryEvery = 2 * time.Second
 // startSwarm brings up one node on each host, all alike.
 func startSwarm(ctx context.Context, d system.Deployment, bin string, speaks dialect) (system.Cluster, error) {
 	identity := map[string]string{
-		"binary": bin, "quota": d.Options["quota"], "block_retries": d.Options["block_retries"], "discovery": d.Options["discovery"],
+		"binary": bin, "quota": d.Options["quota"], "block_retries": d.Options["block_retries"], "discovery": "connect",
 		"publish": "import into the node", "fetch": "POST /data/CID/network", "progress": "blocks in /space",
 	}
-	bootstrap := ""
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		p, err := startPeer(ctx, d, i, bin, speaks, bootstrap)
+		p, err := startPeer(ctx, d, i, bin, speaks)
 		if err != nil {
 			return nil, fmt.Errorf("codex: %w", err)
 		}
 		identity["version"], identity["dialect"] = p.version, p.api.dialect.String()
-		if d.Options["discovery"] == "dht" && bootstrap == "" {
-			bootstrap, err = p.api.record(ctx)
-			if err != nil {
-				return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
-			}
-		}
 		return p, nil
 	})
 }
 
-func startPeer(ctx context.Context, d system.Deployment, i int, bin string, speaks dialect, bootstrap string) (*peer, error) {
-	p := &peer{connects: d.Options["discovery"] == "connect", contents: map[system.Ref]*content{}}
+func startPeer(ctx context.Context, d system.Deployment, i int, bin string, speaks dialect) (*peer, error) {
+	p := &peer{contents: map[system.Ref]*content{}}
 	retries, err := d.Options.Int("block_retries")
 	if err != nil {
 		return nil, err
@@ -73,7 +65,7 @@ func startPeer(ctx context.Context, d system.Deployment, i int, bin string, spea
 	if err != nil {
 		return nil, err
 	}
-	if p.daemon, err = newDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), bin, speaks, port, bootstrap); err != nil {
+	if p.daemon, err = newDaemon(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), bin, speaks, port, ""); err != nil {
 		return nil, err
 	}
 	if p.address, err = p.api.Address(ctx); err != nil {

@@ -130,8 +130,8 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	p.pause()
 }
 
-// TestLostPeersAreReported: a node that finds no other with the rest, as one in a DHT that
-// was killed and started again, is never complete and says why all the time.
+// TestLostPeersAreReported: a node that finds no other with the rest is never complete and says
+// why all the time.
 func TestLostPeersAreReported(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/codex/v1/debug/info", func(w http.ResponseWriter, _ *http.Request) {

@@ -77,10 +77,8 @@ func (c *content) begin(from []string) {
 			c.from = member.Merge(c.from, []string{a})
 		}
 	}
-	if c.peer.connects {
-		for _, a := range c.from {
-			work = append(work, func(ctx context.Context) { c.keepConnected(ctx, a) })
-		}
+	for _, a := range c.from {
+		work = append(work, func(ctx context.Context) { c.keepConnected(ctx, a) })
 	}
 	c.mu.Unlock()
 	c.Begin(work...) // what the node itself has begun goes on

@@ -24,6 +24,7 @@ func (System) Info() system.Info {
 			{Name: "encryption", Type: "enum", Enum: []string{"off", "prefer"}, Default: "off", Help: "between peers; Deluge's own default is to prefer it (RC4)"},
 			{Name: "reconnect", Type: "duration", Default: "5s", Help: "how long libtorrent waits before it tries a peer again that could not be reached; its own default is 60s"},
 			{Name: "port", Type: "int", Default: "0", Help: "port of the peers' connections on every host, TCP and UDP; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "path of deluged; empty: PLIMSOLL_DELUGE, then what plimsoll systems install made, then PATH"},
 		},
 	}

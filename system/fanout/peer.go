@@ -19,11 +19,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// task is what a node is given to fetch.
+// task is what a node keeps of a content.
 type task struct {
-	Manifest  manifest
-	From      []string // addresses of seeders
-	Published bool     // it is a seeder itself
+	member.Task[manifest]
+	Published bool // it is a seeder itself
 }
 
 // peer is a node and what it has.
@@ -70,8 +69,8 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 
 // content is a new one of this node.
 func (p *peer) content(t task) *content {
-	ref := t.Manifest.ref()
-	return &content{ref: ref, dir: filepath.Join(p.dir, ref), task: t, good: make([]bool, t.Manifest.blocks())}
+	ref := t.Said.ref()
+	return &content{ref: ref, dir: filepath.Join(p.dir, ref), task: t, good: make([]bool, t.Said.blocks())}
 }
 
 // of is a content that this node has or fetches.
@@ -91,7 +90,7 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
-	if is := t.Manifest.ref(); is != ref {
+	if is := t.Said.ref(); is != ref {
 		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
 	}
 	return p.take(ref, t)
@@ -138,7 +137,7 @@ func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (
 		return nil, err
 	}
 	defer os.Remove(file) // fails when renamed, as it should
-	c := p.content(task{Manifest: m, Published: true})
+	c := p.content(task{member.Task[manifest]{Said: m}, true})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if old, there := p.contents[c.ref]; there {

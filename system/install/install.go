@@ -19,9 +19,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // Program is something that can be installed.
@@ -105,7 +105,7 @@ func Find(name string) (bin string, ok bool) {
 }
 
 // Install brings the program here, unless it is; log gets what pip says. ctx
-// bounds it. Two installations of the same program wait for each other.
+// bounds it.
 func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err error) {
 	if bin, ok := Find(p.Name); ok {
 		return bin, nil
@@ -117,12 +117,12 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
-	unlock, err := lock(ctx, dir+".lock")
+	unlock, err := testbed.LockFile(dir + ".lock")
 	if err != nil {
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
 	defer unlock()
-	if bin, ok := Find(p.Name); ok { // the one we waited for did it
+	if bin, ok := Find(p.Name); ok { // another one has just ended
 		return bin, nil
 	}
 	// A virtual environment cannot be moved once made: it is made in its place.
@@ -142,66 +142,51 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	return bin, nil
 }
 
-// lock waits for the file's lock, which ends with the process that holds it.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if err := sleep(ctx); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("another installation holds %s: %w", path, err)
-		}
-	}
-}
-
 // last are the last lines of a command's output: what it died of.
 func last(out string, n int) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Locate finds the command of a program: the one that option "binary" or the
-// environment variable env names, that of Install, or one in PATH.
+// Locate finds the command of a program: the one that option "binary", option "image" or the
+// environment variable env names, that of Install, or one in an installed image or in PATH.
 func Locate(name string, opt system.Options, env string) (string, error) {
-	if bin, err := system.Named(name, opt, "binary", env); bin != "" || err != nil {
+	p, _ := ByName(name)
+	if bin, err := system.Named(name, opt, "binary", env, p.Command); bin != "" || err != nil {
 		return bin, err
 	}
-	p, _ := ByName(name)
 	if dir, ok := Find(name); ok {
 		return filepath.Join(dir, p.Command), nil
 	}
-	path, err := exec.LookPath(p.Command)
-	if err != nil {
-		return "", fmt.Errorf("%s: not installed by plimsoll and not found in PATH", name)
+	if bin, err := system.Installed(name, p.Command); bin != "" || err != nil {
+		return bin, err
 	}
-	return path, nil
+	if path, err := exec.LookPath(p.Command); err == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("%s: not installed by plimsoll and not found in PATH", name)
 }
 
 // Interpreter is the Python named in the first line of a script, and under which
 // its libraries are found; empty when bin is something else, or cannot be read.
 func Interpreter(bin string) string {
-	f, err := os.Open(bin)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
 	head := make([]byte, 4096)
-	n, _ := f.Read(head) // what cannot be read is no script
+	n := 0
+	img, program, imaged := image.Of(bin)
+	if imaged {
+		n, _ = img.Head(program, head)
+	} else if f, err := os.Open(bin); err == nil {
+		n, _ = f.Read(head) // what cannot be read is no script
+		f.Close()
+	}
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
 	path, ok := bytes.CutPrefix(line, []byte("#!"))
 	python := strings.TrimSpace(string(path))
 	if !ok || strings.ContainsRune(python, ' ') || !strings.Contains(filepath.Base(python), "python") {
 		return ""
+	}
+	if imaged {
+		python, _ = img.Program(python)
 	}
 	return python
 }

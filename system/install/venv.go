@@ -75,13 +75,3 @@ func run(ctx context.Context, log io.Writer, name string, args ...string) error 
 	}
 	return errors.Join(fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args[:min(2, len(args))], " "), err), errors.New(last(out.String(), 8)))
 }
-
-// sleep waits before the lock is tried again.
-func sleep(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(200 * time.Millisecond):
-		return nil
-	}
-}

@@ -18,6 +18,7 @@ func (System) Info() system.Info {
 		Modes:      []system.Mode{system.Start, system.Attach},
 		Can:        []string{"put", "http", "range", "delete", "list", "stat", "cold", "stats", "connect", "fresh", "spread", "restart"},
 		NodeMemory: 64 << 20,
+		Image:      "ipfs/kubo:v0.40.1",
 		Install:    "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
 		Options: append(pair.Options("http://127.0.0.1:5001"), []system.Option{
 			{Name: "gateway", Type: "string", Help: "attach: its gateway, such as http://127.0.0.1:8080, for the scenario retrieve"},
@@ -27,6 +28,7 @@ func (System) Info() system.Info {
 			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
 			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 2096896"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the RPC of the server's node; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of ipfs; empty: PLIMSOLL_KUBO, then PATH"},
 		}...),
 	}

@@ -20,7 +20,6 @@ func TestConformance(t *testing.T) {
 				Malformed:        []system.Ref{medium[:len(medium)-4], medium + "/x"},
 				ContentAddressed: true,
 				PutPassesServer:  true, // the client's own node takes it
-				HoldsObjects:     true, // its heap grows by half of what passes through
 				Without:          []string{"spread", "restart"},
 			}})
 		})

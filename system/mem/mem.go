@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -36,20 +37,15 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := opt.Int("nodes")
-	if err != nil || nodes < 1 || nodes > 1000 {
-		return nil, fmt.Errorf("mem: option \"nodes\" is from 1 to 1000, not %q", opt["nodes"])
-	}
-	seed, err := opt.Int("seed")
-	if err != nil {
-		return nil, fmt.Errorf("mem: %w", err)
+	var nodes, seed int64
+	swarm := &swarm{began: time.Now(), objects: map[system.Ref]*object{}}
+	if err := read(opt, map[string]any{"nodes": &nodes, "seed": &seed, "up": &swarm.up, "down": &swarm.down, "pass": &swarm.pass}); err != nil {
+		return nil, err
 	}
 	identity := maps.Clone(map[string]string(opt))
 	identity["version"], identity["currency"] = "1", "MEM"
 	store := newStore(m, uint64(seed))
-	if store.swarm, err = newSwarm(opt); err != nil {
-		return nil, err
-	}
+	store.swarm = swarm
 	return group.Start(ctx, int(nodes), identity, func(_ context.Context, i int) (group.Node, error) {
 		address := fmt.Sprintf("mem:%d", i+1)
 		return &Node{store: store, address: address, near: map[system.Ref]bool{}, peer: store.swarm.add(address)}, nil

@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: systemtest.Truths{
-				InProcess: true, HoldsObjects: true, Unknown: []system.Ref{"object/no-such-object", "mutable/no-such-object", "dir/no-such-object"},
+				InProcess: true, Unknown: []system.Ref{"object/no-such-object", "mutable/no-such-object", "dir/no-such-object"},
 			}})
 		})
 	}

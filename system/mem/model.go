@@ -2,7 +2,6 @@ package mem
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -44,54 +43,31 @@ func (m Model) transfer(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(m.Rate) * float64(time.Second))
 }
 
-// model reads the options; opt is filled in.
-func model(opt system.Options) (Model, error) {
-	r := reader{opt: opt}
-	m := Model{
-		A: r.duration("a"), R: r.number("r", 1e6), Dial: r.number("dial", 1e6), Rate: r.count("rate"), RTT: r.duration("rtt"),
-		Settle: r.duration("settle"), Cache: opt.Bool("cache"), Expansion: r.number("expansion", 1e6), Noise: r.number("noise", 10),
-		Errors: r.number("errors", 1), Hangs: r.number("hangs", 1), Corrupt: r.number("corrupt", 1), Truncate: r.number("truncate", 1), Warm: r.number("warm", 1),
+// read sets what each option names: a duration, a number, bytes or a switch.
+func read(opt system.Options, to map[string]any) (err error) {
+	for name, value := range to {
+		switch value := value.(type) {
+		case *time.Duration:
+			*value, err = opt.Duration(name)
+		case *float64:
+			*value, err = strconv.ParseFloat(opt[name], 64)
+		case *int64:
+			*value, err = opt.Int(name)
+		case *bool:
+			*value = opt.Bool(name)
+		}
+		if err != nil {
+			return fmt.Errorf("mem: option %q: %w", name, err)
+		}
 	}
-	return m, r.err
+	return nil
 }
 
-// reader reads options, and keeps the first error.
-type reader struct {
-	opt system.Options
-	err error
-}
-
-func (r *reader) note(name string, err error) {
-	if r.err == nil && err != nil {
-		r.err = fmt.Errorf("mem: option %q: %w", name, err)
-	}
-}
-
-// number is from 0 to most.
-func (r *reader) number(name string, most float64) float64 {
-	v, err := strconv.ParseFloat(r.opt[name], 64)
-	if err == nil && (math.IsNaN(v) || v < 0 || v > most) {
-		err = fmt.Errorf("%q is not between 0 and %g", r.opt[name], most)
-	}
-	r.note(name, err)
-	return v
-}
-
-func (r *reader) duration(name string) time.Duration {
-	d, err := r.opt.Duration(name)
-	if err == nil && d < 0 {
-		err = fmt.Errorf("%v is negative", d)
-	}
-	r.note(name, err)
-	return d
-}
-
-// count is of bytes or things.
-func (r *reader) count(name string) int64 {
-	n, err := r.opt.Int(name)
-	if err == nil && n < 0 {
-		err = fmt.Errorf("%d is negative", n)
-	}
-	r.note(name, err)
-	return n
+// model is what the options say; opt is filled in.
+func model(opt system.Options) (m Model, err error) {
+	return m, read(opt, map[string]any{
+		"a": &m.A, "r": &m.R, "dial": &m.Dial, "rate": &m.Rate, "rtt": &m.RTT, "settle": &m.Settle, "cache": &m.Cache,
+		"expansion": &m.Expansion, "noise": &m.Noise,
+		"errors": &m.Errors, "hangs": &m.Hangs, "corrupt": &m.Corrupt, "truncate": &m.Truncate, "warm": &m.Warm,
+	})
 }

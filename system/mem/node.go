@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -94,10 +96,11 @@ func (n *Node) forget(ref system.Ref) {
 	delete(n.near, ref)
 }
 
-// Get implements system.Node.
-func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+// on does an operation on an object, which moves count bytes at off of it, as far as there are any.
+func (n *Node) on(ctx context.Context, what string, ref system.Ref, off, count int64, do func(op *operation, o *object, have int64) error) error {
 	o, unknown := n.store.find(ref)
-	op, err := n.begin(ctx, "get", ref, o.length())
+	have := max(0, min(count, o.length()-off))
+	op, err := n.begin(ctx, what, ref, have)
 	if err != nil {
 		return err
 	}
@@ -105,11 +108,18 @@ func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if unknown != nil {
 		return op.failed(unknown)
 	}
-	if err := op.give(o, 0, o.size, w); err != nil {
-		return err
-	}
-	n.warm(ref)
-	return nil
+	return do(op, o, have)
+}
+
+// Get implements system.Node.
+func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	return n.on(ctx, "get", ref, 0, math.MaxInt64, func(op *operation, o *object, have int64) error {
+		if err := op.give(o, 0, have, w); err != nil {
+			return err
+		}
+		n.warm(ref)
+		return nil
+	})
 }
 
 // GetRange implements system.Ranger.
@@ -117,55 +127,34 @@ func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	if off < 0 || count < 0 {
 		return fmt.Errorf("mem: range of %d bytes at %d", count, off)
 	}
-	o, unknown := n.store.find(ref)
-	have := max(0, min(count, o.length()-off))
-	op, err := n.begin(ctx, "range", ref, have)
-	if err != nil {
-		return err
-	}
-	defer op.end()
-	if unknown != nil {
-		return op.failed(unknown)
-	}
-	if err := op.give(o, off, have, w); err != nil {
-		return err
-	}
-	if have < count {
-		return op.failed(io.ErrUnexpectedEOF)
-	}
-	return nil
+	return n.on(ctx, "range", ref, off, count, func(op *operation, o *object, have int64) error {
+		if err := op.give(o, off, have, w); err != nil {
+			return err
+		}
+		if have < count {
+			return op.failed(io.ErrUnexpectedEOF)
+		}
+		return nil
+	})
 }
 
 // Stat implements system.Stater.
-func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	o, unknown := n.store.find(ref)
-	op, err := n.begin(ctx, "stat", ref, 0)
-	if err != nil {
-		return system.Object{}, err
-	}
-	defer op.end()
-	if unknown != nil {
-		return system.Object{}, op.failed(unknown)
-	}
-	return system.Object{Name: o.name, Ref: ref, Size: o.size}, nil
+func (n *Node) Stat(ctx context.Context, ref system.Ref) (stat system.Object, err error) {
+	return stat, n.on(ctx, "stat", ref, 0, 0, func(_ *operation, o *object, _ int64) error {
+		stat = system.Object{Name: o.name, Ref: ref, Size: o.size}
+		return nil
+	})
 }
 
 // Delete implements system.Deleter.
 func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
-	_, unknown := n.store.find(ref)
-	op, err := n.begin(ctx, "delete", ref, 0)
-	if err != nil {
-		return err
-	}
-	defer op.end()
-	if unknown != nil {
-		return op.failed(unknown)
-	}
-	n.store.mu.Lock()
-	delete(n.store.objects, ref)
-	n.store.mu.Unlock()
-	n.forget(ref)
-	return nil
+	return n.on(ctx, "delete", ref, 0, 0, func(*operation, *object, int64) error {
+		n.store.mu.Lock()
+		delete(n.store.objects, ref)
+		n.store.mu.Unlock()
+		n.forget(ref)
+		return nil
+	})
 }
 
 // PutMutable implements system.Updater.
@@ -257,24 +246,12 @@ func (n *Node) Redial(ctx context.Context) error {
 }
 
 // List implements system.Lister.
-func (n *Node) List(ctx context.Context) ([]system.Object, error) {
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	var all []system.Object
-	for ref, o := range n.store.objects {
-		all = append(all, system.Object{Name: o.name, Ref: ref, Size: o.size})
-	}
-	slices.SortFunc(all, func(a, b system.Object) int { return strings.Compare(string(a.Ref), string(b.Ref)) })
-	return all, ctx.Err()
-}
+func (n *Node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
 
-// Walk implements system.Walker, in no order.
+// Walk implements system.Walker.
 func (n *Node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	n.store.mu.Lock()
-	all := make([]system.Ref, 0, len(n.store.objects))
-	for ref := range n.store.objects {
-		all = append(all, ref)
-	}
+	all := slices.Sorted(maps.Keys(n.store.objects))
 	n.store.mu.Unlock()
 	for _, ref := range all {
 		o, err := n.store.find(ref)

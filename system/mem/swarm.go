@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
 // swarm is how content spreads from node to node: as a fluid, so that the time of
@@ -30,7 +29,7 @@ type swarm struct {
 	at       float64 // seconds since began, up to which the state is known
 	peers    []*peer
 	links    Links
-	up, down float64 // bytes per second; 0: no limit
+	up, down int64 // bytes per second; 0: no limit
 	pass     bool
 	objects  map[system.Ref]*object // what anybody has published
 }
@@ -85,60 +84,36 @@ func (p *peer) limit(t *spread) float64 {
 
 const spreading = "swarm"
 
-// newSwarm reads the options of a swarm; opt is filled in.
-func newSwarm(opt system.Options) (*swarm, error) {
-	s := &swarm{began: time.Now(), pass: opt.Bool("pass"), objects: map[system.Ref]*object{}}
-	for name, to := range map[string]*float64{"up": &s.up, "down": &s.down} {
-		rate, err := opt.Int(name)
-		if err == nil && rate < 0 {
-			err = fmt.Errorf("option %q: %d is negative", name, rate)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("mem: %w", err)
-		}
-		*to = float64(rate)
-	}
-	return s, nil
-}
-
 func (s *swarm) add(address string) *peer {
 	p := &peer{place: len(s.peers), address: address, known: map[string]bool{}, tasks: map[system.Ref]*spread{}}
 	s.peers = append(s.peers, p)
 	return p
 }
 
-// SetLinks changes the links of the whole cluster, from now on.
-func (n *Node) SetLinks(l Links) {
-	s := n.store.swarm
+// now calls f with the swarm locked and up to the present.
+func (s *swarm) now(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	s.links = l
+	f()
 }
 
+// SetLinks changes the links of the whole cluster, from now on.
+func (n *Node) SetLinks(l Links) { n.store.swarm.now(func() { n.store.swarm.links = l }) }
+
 // SetTrouble changes what this node does wrong, from now on.
-func (n *Node) SetTrouble(t Trouble) {
-	s := n.store.swarm
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	n.peer.trouble = t
-}
+func (n *Node) SetTrouble(t Trouble) { n.store.swarm.now(func() { n.peer.trouble = t }) }
 
 // Moved is what has crossed the node's link until now, in bytes.
 func (n *Node) Moved() (received, sent float64) {
-	s := n.store.swarm
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	return n.peer.received, n.peer.sent
+	n.store.swarm.now(func() { received, sent = n.peer.received, n.peer.sent })
+	return received, sent
 }
 
 // Asked is how often the node was asked how far it is.
-func (n *Node) Asked() int64 {
-	n.store.swarm.mu.Lock()
-	defer n.store.swarm.mu.Unlock()
-	return n.peer.asked
+func (n *Node) Asked() (times int64) {
+	n.store.swarm.now(func() { times = n.peer.asked })
+	return times
 }
 
 // flow is bytes per second from one node to another.
@@ -208,11 +183,11 @@ func (s *swarm) flows() []flow {
 	}
 	in := map[*peer]float64{}
 	for i, f := range all {
-		all[i].rate = s.rate(s.links.Up, s.up, f.from) / float64(fan[f.from])
+		all[i].rate = rate(s.links.Up, s.up, f.from) / float64(fan[f.from])
 		in[f.to] += all[i].rate
 	}
 	for i, f := range all {
-		if most := s.rate(s.links.Down, s.down, f.to); in[f.to] > most {
+		if most := rate(s.links.Down, s.down, f.to); in[f.to] > most {
 			all[i].rate *= most / in[f.to]
 		}
 	}
@@ -222,15 +197,13 @@ func (s *swarm) flows() []flow {
 // boundless is a rate without a limit, bytes per second.
 const boundless = 1e15
 
-func (s *swarm) rate(of map[int]float64, otherwise float64, p *peer) float64 {
-	r, ok := of[p.place]
-	if !ok {
-		r = otherwise
+func rate(of map[int]float64, otherwise int64, p *peer) float64 {
+	if r, ok := of[p.place]; ok && r > 0 {
+		return r
+	} else if !ok && otherwise > 0 {
+		return float64(otherwise)
 	}
-	if r == 0 {
-		return boundless
-	}
-	return r
+	return boundless
 }
 
 func (s *swarm) reach(a, b *peer) bool {
@@ -284,10 +257,26 @@ func (n *Node) Publish(ctx context.Context, name string, size int64, r io.Reader
 // validSpread says what no ref of a content in the swarm can look like.
 func validSpread(ref system.Ref) error {
 	digits, ok := strings.CutPrefix(string(ref), spreading+"/")
-	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != sha256.Size || disk.Valid(digits) != nil {
+	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != sha256.Size {
 		return fmt.Errorf("mem: %.100q: %w", ref, system.ErrBadRef)
 	}
 	return nil
+}
+
+// task is a content of this node, with the swarm locked for a call up to out.
+func (n *Node) task(ctx context.Context, what string, ref system.Ref) (t *spread, out func(), err error) {
+	if err := validSpread(ref); err != nil {
+		return nil, nil, err
+	}
+	_, out, err = n.in(ctx, what)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t = n.peer.tasks[ref]; t == nil {
+		out()
+		return nil, nil, fmt.Errorf("mem: %s %s: %w", what, ref, system.ErrNotFound)
+	}
+	return t, out, nil
 }
 
 // Fetch implements system.Member.
@@ -320,39 +309,29 @@ func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 }
 
 // Progress implements system.Member.
-func (n *Node) Progress(ctx context.Context, ref system.Ref) (system.Progress, error) {
-	if err := validSpread(ref); err != nil {
-		return system.Progress{}, err
-	}
-	s, out, err := n.in(ctx, "fetched")
+func (n *Node) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
+	t, out, err := n.task(ctx, "progress of", ref)
 	if err != nil {
-		return system.Progress{}, err
+		return f, err
 	}
 	n.peer.asked++
-	trouble := n.peer.trouble
-	if trouble.Mute || trouble.Slow > 0 {
+	if trouble := n.peer.trouble; trouble.Mute || trouble.Slow > 0 {
 		out()
 		if trouble.Mute {
 			<-ctx.Done()
-		} else if wait(ctx, time.Now().Add(trouble.Slow)) == nil {
-			s, out, err = n.in(ctx, "fetched")
+		} else {
+			_ = wait(ctx, time.Now().Add(trouble.Slow)) // n.task sees when ctx has ended
 		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return system.Progress{}, fmt.Errorf("mem: fetched: no answer: %w", err)
+		if t, out, err = n.task(ctx, "progress of", ref); err != nil {
+			return f, err
 		}
 	}
 	defer out()
-	t := n.peer.tasks[ref]
-	if t == nil {
-		return system.Progress{}, fmt.Errorf("mem: fetched %s: %w", ref, system.ErrNotFound)
-	}
-	f := system.Progress{
+	f = system.Progress{
 		Size: t.of.size, Verified: int64(math.Floor(t.have)), Written: int64(math.Floor(t.have)), Complete: t.complete(),
 		Received: int64(t.received), Sent: int64(t.sent), Trouble: n.peer.trouble.Says,
 	}
+	s := n.store.swarm
 	for _, p := range s.peers {
 		if p != n.peer && !p.dead && p.tasks[ref] != nil && s.reach(p, n.peer) {
 			f.Peers++
@@ -363,19 +342,13 @@ func (n *Node) Progress(ctx context.Context, ref system.Ref) (system.Progress, e
 
 // ReadBack implements system.Member.
 func (n *Node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	if err := validSpread(ref); err != nil {
-		return err
-	}
-	_, out, err := n.in(ctx, "read back")
+	t, out, err := n.task(ctx, "read back", ref)
 	if err != nil {
 		return err
 	}
-	t, wrong := n.peer.tasks[ref], n.peer.trouble.Wrong
+	have, wrong := int64(t.have), n.peer.trouble.Wrong
 	out()
-	if t == nil {
-		return fmt.Errorf("mem: read back %s: %w", ref, system.ErrNotFound)
-	}
-	left := int64(t.have)
+	left := have
 	for _, part := range t.of.chunks {
 		part = part[:min(int64(len(part)), left)]
 		left -= int64(len(part))
@@ -387,7 +360,7 @@ func (n *Node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 			return fmt.Errorf("mem: read back %s: %w", ref, err)
 		}
 	}
-	if int64(t.have) < t.of.size {
+	if have < t.of.size {
 		return fmt.Errorf("mem: read back %s: %w", ref, io.ErrUnexpectedEOF)
 	}
 	return nil
@@ -395,47 +368,32 @@ func (n *Node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error 
 
 // Forget implements system.Member.
 func (n *Node) Forget(ctx context.Context, ref system.Ref) error {
-	if err := validSpread(ref); err != nil {
-		return err
-	}
-	_, out, err := n.in(ctx, "forget")
+	_, out, err := n.task(ctx, "forget", ref)
 	if err != nil {
 		return err
 	}
 	defer out()
-	if n.peer.tasks[ref] == nil {
-		return fmt.Errorf("mem: forget %s: %w", ref, system.ErrNotFound)
-	}
 	delete(n.peer.tasks, ref)
 	return nil
 }
 
 // Kill implements system.Restarter.
 func (n *Node) Kill(ctx context.Context) error {
-	s := n.store.swarm
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	n.peer.dead = true
+	n.store.swarm.now(func() { n.peer.dead = true })
 	return ctx.Err()
 }
 
 // Restart implements system.Restarter. The node has forgotten its peers; what it
 // has not got whole it fetches once it is asked to.
 func (n *Node) Restart(ctx context.Context, keep bool) error {
-	if err := n.Kill(ctx); err != nil {
-		return err
-	}
-	s := n.store.swarm
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n.peer.dead = false
-	n.peer.known = map[string]bool{}
-	if !keep {
-		n.peer.tasks = map[system.Ref]*spread{}
-	}
-	for _, t := range n.peer.tasks {
-		t.fetching, t.received, t.sent = false, 0, 0
-	}
-	return nil
+	n.store.swarm.now(func() {
+		n.peer.dead, n.peer.known = false, map[string]bool{}
+		if !keep {
+			clear(n.peer.tasks)
+		}
+		for _, t := range n.peer.tasks {
+			t.fetching, t.received, t.sent = false, 0, 0
+		}
+	})
+	return ctx.Err()
 }

@@ -13,6 +13,7 @@ func (System) Info() system.Info {
 		Summary:  "nginx serving files with sendfile: the raw baseline",
 		Modes:    []system.Mode{system.Start},
 		Can:      []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https", "h2"},
+		Image:    "nginx:stable",
 		Install:  "install the Debian package nginx-light, or name the program in option `binary` or PLIMSOLL_NGINX",
 		Baseline: true,
 		Options: []system.Option{
@@ -20,6 +21,7 @@ func (System) Info() system.Info {
 			{Name: "tls", Type: "bool", Default: "false", Help: "serve HTTPS with a certificate made for the run"},
 			{Name: "h2", Type: "bool", Default: "true", Help: "with tls: offer HTTP/2 beside HTTP/1.1"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "path of nginx; empty: PLIMSOLL_NGINX, then PATH and /usr/sbin"},
 		},
 	}

@@ -13,6 +13,7 @@ func (System) Info() system.Info {
 		Summary: "S3: any endpoint, or versitygw (plain files) started here",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https"},
+		Image:   "versity/versitygw:latest",
 		Install: "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or name the program in option `binary` or PLIMSOLL_VERSITYGW",
 		Options: []system.Option{
 			{Name: "endpoint", Type: "string", Help: "attach: URL of the server, such as https://s3.example.org; empty when started"},
@@ -25,6 +26,7 @@ func (System) Info() system.Info {
 			{Name: "ca", Type: "string", Help: "attach: PEM file of a root certificate to trust instead of the system's"},
 			{Name: "insecure", Type: "bool", Default: "false", Help: "attach: do not check the server's certificate"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of versitygw; empty: PLIMSOLL_VERSITYGW, then PATH"},
 		},
 	}

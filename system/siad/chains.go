@@ -60,7 +60,10 @@ var versionWord = regexp.MustCompile(`v([0-9?]+\.\S+)`)
 // node does what all do when they start, which is to connect to the peers that its code
 // knows. In dev builds these are none.
 func buildOf(ctx context.Context, opt system.Options) (b build, err error) {
-	b.path, err = system.Named(name, opt, "binary", "PLIMSOLL_SIAD")
+	b.path, err = system.Named(name, opt, "binary", "PLIMSOLL_SIAD", "siad")
+	if b.path == "" && err == nil {
+		b.path, err = system.Installed(name, "siad")
+	}
 	if b.path == "" && err == nil {
 		err = errors.New("siad: no binary is named, and none that plimsoll could use is to be had elsewhere")
 	}

@@ -13,6 +13,7 @@ func (System) Info() system.Info {
 		Summary: "Sia, siad v1.5: a running renter, or a private network started here",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor", "allow", "follow"},
+		Image:   "ghcr.io/siafoundation/siad:latest",
 		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of the API, such as http://127.0.0.1:9980; empty when started"},
@@ -26,6 +27,7 @@ func (System) Info() system.Info {
 			{Name: "mine", Type: "bool", Default: "false", Help: "start: go on mining after the network is ready, which takes one core"},
 			{Name: "start_timeout", Type: "duration", Default: "15m0s", Help: "start: how long the network may take until it stores files"},
 			{Name: "modules", Type: "string", Default: "gctwrhfa", Help: "start, chain sync: modules of the fresh node, as after `siad -M`; peers have gc"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of siad; empty: PLIMSOLL_SIAD"},
 		},
 		// blocks are of before version 2 and mined, and the first one is in siad's code

@@ -28,8 +28,8 @@ type Chains struct {
 	// Store is the file below FollowTask.Dir that is spoilt to see what a damaged
 	// store does; empty: it is not known.
 	Store string
-	// NoStranger, NoSilent: the system cannot have peers of that manner.
-	NoStranger, NoSilent bool
+	// NoStranger: the system cannot have peers with another chain.
+	NoStranger bool
 	// Namespaces: its nodes are started in network namespaces only.
 	Namespaces bool
 	// Syncing is the limit for following the whole chain; 0: a minute.
@@ -62,7 +62,7 @@ func RunChains(t *testing.T, s Chains) {
 		{"goes on", false, (*chains).goesOn},
 		{"two peers", false, (*chains).twoPeers},
 		{"no peer", false, func(w *chains) { w.begin(w.TempDir()); w.neverBegins() }},
-		{"silent peers", s.NoSilent, (*chains).silentPeers},
+		{"silent peers", false, (*chains).silentPeers},
 		{"stranger", s.NoStranger, (*chains).stranger},
 		{"served again", false, (*chains).servedAgain},
 		{"source dies", false, (*chains).sourceDies},
@@ -229,10 +229,8 @@ func (w *chains) abilities() {
 	if p := limits.Problems(w.Spec, nil); len(p) > 0 {
 		w.Errorf("Info.Chains refuses %+v: %v", w.Spec, p)
 	}
-	for manner, without := range map[string]bool{system.Stranger: w.NoStranger, system.Silent: w.NoSilent} {
-		if slices.Contains(limits.Without, manner) != without {
-			w.Errorf("Info.Chains says that peers cannot be %v", limits.Without)
-		}
+	if slices.Contains(limits.Without, system.Stranger) != w.NoStranger || slices.Contains(limits.Without, system.Silent) {
+		w.Errorf("Info.Chains says that peers cannot be %v", limits.Without)
 	}
 }
 
@@ -368,7 +366,7 @@ func (w *chains) servedAgain() {
 	if after == before {
 		w.Error("a peer that has died was not started anew")
 	}
-	if !w.NoSilent && pid(system.Silent) == after {
+	if pid(system.Silent) == after {
 		w.Error("an honest peer that is to be silent was not started anew")
 	}
 	w.kill(1)

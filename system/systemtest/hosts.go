@@ -108,7 +108,7 @@ type fenced struct {
 }
 
 // Files implements testbed.Host.
-func (h *fenced) Files() testbed.Files { return fencedFiles{h} }
+func (h *fenced) Files() testbed.Files { return fencedFiles{h.Host.Files(), h} }
 
 // Start implements testbed.Host.
 func (h *fenced) Start(ctx context.Context, c testbed.Command) (testbed.Process, error) {
@@ -126,26 +126,30 @@ func (h *fenced) check(paths ...string) {
 	}
 }
 
-type fencedFiles struct{ h *fenced }
-
-func (f fencedFiles) of(paths ...string) testbed.Files {
-	f.h.check(paths...)
-	return f.h.Host.Files()
+// fencedFiles holds what makes or removes files to the fence.
+type fencedFiles struct {
+	testbed.Files
+	h *fenced
 }
 
 func (f fencedFiles) MkdirAll(dir string, mode fs.FileMode) error {
-	return f.of(dir).MkdirAll(dir, mode)
+	f.h.check(dir)
+	return f.Files.MkdirAll(dir, mode)
 }
+
 func (f fencedFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
-	return f.of(path).Write(ctx, path, mode, r)
+	f.h.check(path)
+	return f.Files.Write(ctx, path, mode, r)
 }
-func (f fencedFiles) ReadFile(path string) ([]byte, error)    { return f.of(path).ReadFile(path) }
-func (f fencedFiles) Open(path string) (io.ReadCloser, error) { return f.of(path).Open(path) }
-func (f fencedFiles) Rename(from, to string) error            { return f.of(from, to).Rename(from, to) }
-func (f fencedFiles) RemoveAll(path string) error             { return f.of(path).RemoveAll(path) }
-func (f fencedFiles) Attributes(dir string) bool              { return f.of(dir).Attributes(dir) }
-func (f fencedFiles) Walk(dir string, each func(testbed.Entry) error) error {
-	return f.of(dir).Walk(dir, each)
+
+func (f fencedFiles) Rename(from, to string) error {
+	f.h.check(from, to)
+	return f.Files.Rename(from, to)
+}
+
+func (f fencedFiles) RemoveAll(path string) error {
+	f.h.check(path)
+	return f.Files.RemoveAll(path)
 }
 
 // FreeAddress is an address of this machine on which nothing listens, with a port

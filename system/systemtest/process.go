@@ -120,16 +120,3 @@ func family(p testbed.Process) (all []procfs.ProcStat) {
 	}
 	return all
 }
-
-// peakRSS is the highest resident memory of each process of n, bytes.
-func peakRSS(n system.Node) map[int]int64 {
-	peaks := map[int]int64{}
-	for _, p := range n.Processes() {
-		if proc, err := procfs.NewProc(p.ID().PID); err == nil {
-			if s, err := proc.NewStatus(); err == nil {
-				peaks[p.ID().PID] = int64(s.VmHWM)
-			}
-		}
-	}
-	return peaks
-}

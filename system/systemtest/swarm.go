@@ -40,9 +40,6 @@ type Swarm struct {
 	Leaf bool
 	// Namespaces: its nodes are started in network namespaces only.
 	Namespaces bool
-	// MayNotRecover: a leecher that was killed may find no peer any more when it is
-	// started again. It is then never complete: the outcome is stalled.
-	MayNotRecover bool
 	// Fetching is the limit of a fetch of a few MiB; 0: a minute.
 	Fetching time.Duration
 }
@@ -85,7 +82,6 @@ func RunSwarm(t *testing.T, s Swarm) {
 			{"bad readers", (*swarm).badReaders},
 			{"forget", (*swarm).forget},
 			{"open files", (*swarm).openFiles},
-			{"memory", (*swarm).memory},
 			{"stop", (*swarm).stop},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -458,63 +454,6 @@ func (w *swarm) files(visit func(path string, info fs.FileInfo)) {
 	}))
 }
 
-// memory gives a content to three leechers and compares what the nodes held on
-// average, each at its highest, with what the system says that one does
-// (system.Info.NodeMemory): not much more, and not so much less that the figure is of
-// something else. A test binary holds less than plimsoll, and four nodes less than
-// the 32 with which the figures were measured.
-func (w *swarm) memory() {
-	said := w.System.Info().NodeMemory
-	if said == 0 {
-		w.Skip("the system does not say what a node holds")
-	}
-	const size = 64 * mib
-	ref := w.publish(0, "memory", Bytes("memory", size))
-	peak := make([]int64, len(w.nodes))
-	look := func(system.Progress) bool {
-		for i, n := range w.nodes {
-			var sum int64
-			for _, p := range n.Processes() {
-				sum += anonymous(w.T, p)
-			}
-			peak[i] = max(peak[i], sum)
-		}
-		return false
-	}
-	for i := range w.nodes[1:] {
-		w.fetch(i+1, ref, 0)
-	}
-	for i := range w.nodes[1:] {
-		w.watch(i+1, ref, size, w.limit(), func(f system.Progress) bool { return look(f) || f.Complete })
-	}
-	var mean int64
-	for _, p := range peak {
-		mean += p / int64(len(peak))
-	}
-	w.Logf("nodes hold %.1f MiB of their own on average, the largest %.1f MiB; the system says %d MiB",
-		float64(mean)/mib, float64(slices.Max(peak))/mib, said/mib)
-	if mean > said*3/2 || mean < said/6 { // content that comes faster than a busy disk takes it waits in memory
-		w.Errorf("a node held %d bytes, the system says %d", mean, said)
-	}
-	for i := range w.nodes {
-		w.forgets(i, ref)
-	}
-}
-
-// anonymous is what a process holds that is no page of a file, bytes: neither the
-// pages of the program and its libraries, which the nodes of a swarm share, nor those
-// of mapped content, which the kernel takes back when it needs them.
-func anonymous(t *testing.T, p testbed.Process) int64 {
-	t.Helper()
-	proc, err := procfs.NewProc(p.ID().PID)
-	must(t, "process", err)
-	r, err := proc.ProcSMapsRollup()
-	if err != nil {
-		t.Skipf("this kernel does not say what is a process's own: %v", err)
-	}
-	return int64(r.Anonymous)
-}
-
 func (w *swarm) stop() {
 	procs := processes(w.c.Nodes()...)
 	must(w.T, "stop", w.c.Stop(Context(w.T)))
@@ -538,15 +477,6 @@ func (w *swarm) toHalf(leecher, seeder int) (system.Ref, []byte) {
 	return ref, data
 }
 
-func (w *swarm) restarter(i int) system.Restarter {
-	w.Helper()
-	r, ok := w.nodes[i].(system.Restarter)
-	if !ok {
-		w.Skip("a node cannot be started again")
-	}
-	return r
-}
-
 func (w *swarm) kill(i int) {
 	w.Helper()
 	procs := slices.DeleteFunc(slices.Clone(w.nodes[i].Processes()), func(p testbed.Process) bool {
@@ -555,14 +485,14 @@ func (w *swarm) kill(i int) {
 	if len(procs) == 0 {
 		w.Errorf("node %d has no process to kill", i)
 	}
-	must(w.T, "kill", w.restarter(i).Kill(Context(w.T)))
+	must(w.T, "kill", w.nodes[i].(system.Restarter).Kill(Context(w.T)))
 	wantEnded(w.T, procs)
 }
 
 func (w *swarm) restart(i int, keep bool) {
 	w.Helper()
 	before := w.address(i)
-	must(w.T, "restart", w.restarter(i).Restart(Context(w.T), keep))
+	must(w.T, "restart", w.nodes[i].(system.Restarter).Restart(Context(w.T), keep))
 	if after := w.address(i); after != before || len(w.nodes[i].Processes()) == 0 {
 		w.Errorf("node %d was at %s and is at %s after a restart, with %d processes", i, before, after, len(w.nodes[i].Processes()))
 	}
@@ -592,15 +522,6 @@ func (w *swarm) leecherKilled(keep bool) {
 		fails(w.T, "progress of a node without its data", err, system.ErrNotFound)
 	}
 	w.fetch(1, ref, 0)
-	if f, ok := w.watch(1, ref, half, w.limit(), complete); !ok && w.MayNotRecover {
-		if f.Trouble == "" {
-			w.Errorf("it does not go on, and does not say why: %+v", f)
-		}
-		failsSoon(w.T, "read back of what is not all there", func() error {
-			return w.nodes[1].ReadBack(Context(w.T), ref, io.Discard)
-		})
-		return
-	}
 	w.awaitComplete(1, ref, data)
 	// How much went twice: what was on its way, or all that was there.
 	sent := w.look(0, ref, half, &system.Progress{}).Sent

@@ -57,8 +57,6 @@ type Truths struct {
 	PutPassesServer bool
 	// InProcess: there are no processes that could be observed, stopped or killed.
 	InProcess bool
-	// HoldsObjects: the system's own processes hold whole objects in memory.
-	HoldsObjects bool
 	// Slow: a MiB, or to start, takes the system long. Cases whose point does not
 	// need the bytes use fewer of them, and starting may take minutes.
 	Slow bool

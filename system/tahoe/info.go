@@ -23,6 +23,7 @@ func (System) Info() system.Info {
 			{Name: "happy", Type: "int", Default: "0", Help: "start: different storage nodes that a put must reach; 0: as many as there are shares and nodes for"},
 			{Name: "protocol", Type: "enum", Enum: []string{"gbs", "foolscap"}, Default: "gbs", Help: "start: how clients talk to storage nodes: HTTPS (Great Black Swamp) or Foolscap"},
 			{Name: "mutable", Type: "enum", Enum: []string{"SDMF", "MDMF"}, Default: "SDMF", Help: "format of mutable files and directories made here"},
+			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of tahoe; empty: PLIMSOLL_TAHOE, then what plimsoll systems install made, then PATH"},
 		},
 	}

@@ -9,35 +9,64 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Kind is what the nodes of a swarm have in common.
+// Kind is what the nodes of one swarm have in common.
 type Kind struct {
 	Name string             // the system's
 	Ref  func(string) error // what is wrong with a ref
 	Peer func(string) error // what is wrong with the address of a peer
 	Env  []string           // of the processes, beside their own: KEY=VALUE
+	// RefOf is the ref of what a node says that it has published.
+	RefOf func(said json.RawMessage) (string, error)
+
+	published sync.Map // what nodes said, by ref: handed over to leechers, as .torrent files are
+}
+
+// Task is what a node is given to fetch; T is what the publisher said of it.
+type Task[T any] struct {
+	Said T
+	From []string // addresses of peers
 }
 
 // Daemon is an embedded member of a swarm: one process that gets and gives
 // contents, and what it keeps.
 type Daemon struct {
 	*Embedded
-	kind    Kind
+	kind    *Kind
 	dir     disk.Dir
 	address string
 	args    []string
 }
 
+// Cluster starts a node on each host, whose peers find it at IP:PORT. flags are added to
+// --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
+func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string, flags ...string) (system.Cluster, error) {
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		port, err := d.Port(ctx, d.Hosts[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k.Name, err)
+		}
+		listen := system.JoinPort(d.Hosts[i], port)
+		n, err := k.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen, append([]string{"--listen=" + listen}, flags...)...)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k.Name, err)
+		}
+		return n, nil
+	})
+}
+
 // Start runs a node that keeps what it has in label, within the host's directory, and
 // waits until it is ready. listen is where it takes its peers, IP:PORT, address what they call that;
 // args are added to --control=ADDRESS and --dir=DIRECTORY.
-func (k Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string, args ...string) (*Daemon, error) {
+func (k *Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string, args ...string) (*Daemon, error) {
 	taken, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return nil, err
@@ -89,32 +118,38 @@ func (n *Daemon) of(ctx context.Context, method string, ref system.Ref, in, out 
 	return n.Call(ctx, method, fetchPath+string(ref), in, out)
 }
 
-// Publish puts content on the node's disk; out is set to what the node says of it.
-func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Reader, out any) error {
+// Publish implements system.Member.
+func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, error) {
 	if err := n.Alive(); err != nil {
-		return err
+		return "", err
 	}
 	if size < 1 {
-		return fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
+		return "", fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
 	}
 	u := n.URL(publishPath)
 	u.RawQuery = url.Values{"title": {title}}.Encode()
 	said, err := n.Local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Body: r, Size: size})
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := json.Unmarshal(said, out); err != nil {
-		return fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
+	ref, err := n.kind.RefOf(said)
+	if err != nil {
+		return "", fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
 	}
-	return nil
+	n.kind.published.Store(system.Ref(ref), json.RawMessage(said))
+	return system.Ref(ref), nil
 }
 
-// Fetch gives the node a task, as JSON, that names these peers.
-func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string, task any) error {
+// Fetch implements system.Member.
+func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	if err := errors.Join(n.check(ref), n.peers(from...)); err != nil {
 		return err
 	}
-	return n.of(ctx, http.MethodPost, ref, task, nil)
+	said, ok := n.kind.published.Load(ref)
+	if !ok {
+		return fmt.Errorf("%s: %s was published by no node here: %w", n.kind.Name, ref, system.ErrNotFound)
+	}
+	return n.of(ctx, http.MethodPost, ref, Task[json.RawMessage]{said.(json.RawMessage), from}, nil)
 }
 
 // Progress implements system.Member. Counts begin anew with the process.

@@ -56,6 +56,37 @@ type ignored struct{}
 
 func (ignored) Ops([]record.Op) error { return nil }
 
+// atPiece is a runner at a server of one object, and the events that it records.
+func atPiece(t *testing.T, path string, size, most int64, answer http.HandlerFunc) (*runner, *pieces, *[]string) {
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL + "/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, events := &pieces{url: u, object: system.Object{Name: "piece", Size: size}}, new([]string)
+	return &runner{node: node, server: node, copyMost: most, site: scenario.Site{
+		Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
+		Event: func(_, _, what string, _ time.Duration) { *events = append(*events, what) },
+	}}, node, events
+}
+
+// load fetches 300 ranges.
+func load(t *testing.T, r *runner, set []object, length experiment.Bytes, order string) httpload.Result {
+	t.Helper()
+	cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: order, Requests: 300}}
+	r.sets = map[string][]object{cell.Data.Key(): set}
+	spec, err := r.spec(cell, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := httpload.Run(t.Context(), spec, ignored{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
 // Ranges of a large object are verified without a copy of it.
 func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 	const size, most, length = 64 << 20, 4 << 20, 100_000
@@ -80,17 +111,10 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var served atomic.Int64
 			data := right
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r, node, _ := atPiece(t, "piece", size, most, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/octet-stream")
 				http.ServeContent(counted{w, &served}, r, "", time.Time{}, bytes.NewReader(data))
-			}))
-			defer s.Close()
-			u, _ := url.Parse(s.URL + "/piece")
-			node := &pieces{url: u, object: system.Object{Name: "piece", Size: size}}
-			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
-				Client: dialer{}, Dir: t.TempDir(), Seed: 7,
-				Say: func(string) {}, Event: func(string, string, string, time.Duration) {},
-			}}
+			})
 			set, err := r.ownObjects(t.Context(), node, true, c.largest)
 			if err != nil {
 				t.Fatal(err)
@@ -102,20 +126,11 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 				data = c.late
 			}
 			for _, order := range []string{"random", "aligned", "sequential"} {
-				cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: order, Requests: 100}}
-				r.sets = map[string][]object{cell.Data.Key(): set}
-				spec, err := r.spec(cell, 11)
-				if err != nil {
-					t.Fatal(err)
-				}
-				res, err := httpload.Run(t.Context(), spec, ignored{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if ok := res.Outcomes["ok"]; (ok == 100) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 100 {
+				res := load(t, r, set, length, order)
+				if ok := res.Outcomes["ok"]; (ok == 300) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 300 {
 					t.Errorf("%s: %v", order, res.Outcomes)
 				}
-				if got := verifiedBy(set, spec.Receive); !slices.Equal(got, c.notes) {
+				if got := verifiedBy(set, "verify"); !slices.Equal(got, c.notes) {
 					t.Errorf("%q", got)
 				}
 			}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed/image"
+)
+
+// sizeTime bounds asking a registry how large an image is.
+const sizeTime = 10 * time.Second
+
+// missingImages are those that started systems of a plan name and this machine has not.
+func missingImages(plan *experiment.Plan) (store image.Store, missing []string, err error) {
+	if store, err = image.Default(); err != nil {
+		return store, nil, err
+	}
+	seen := map[string]bool{}
+	for _, use := range plan.Experiment.Systems {
+		ref := use.With[system.ImageName]
+		if ref == "" || use.Mode == string(system.Attach) || seen[ref] {
+			continue
+		}
+		seen[ref] = true
+		_, err := store.Find(ref)
+		switch {
+		case errors.Is(err, image.ErrAbsent):
+			missing = append(missing, ref)
+		case err != nil:
+			return store, nil, usage(fmt.Errorf("%s: %w", use.Name, err), "option `image` is NAME[:TAG][@sha256:DIGEST]")
+		}
+	}
+	return store, missing, nil
+}
+
+// sizeOf is what pulling an image would transfer, in words.
+func sizeOf(ctx context.Context, store image.Store, ref string) string {
+	ctx, cancel := context.WithTimeout(ctx, sizeTime)
+	defer cancel()
+	size, err := store.Size(ctx, ref)
+	if err != nil {
+		return "size not known: " + strings.TrimPrefix(err.Error(), "image "+ref+": ")
+	}
+	return experiment.Bytes(size).String() + " to pull"
+}
+
+// sayMissingImages says what a run would pull.
+func (p *program) sayMissingImages(ctx context.Context, plan *experiment.Plan) error {
+	store, missing, err := missingImages(plan)
+	for _, ref := range missing {
+		p.ui.Say("image %s: %s", ref, sizeOf(ctx, store, ref))
+	}
+	return err
+}
+
+// pullMissing brings the images that a plan names: when it is said so, or after asking.
+func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull bool) error {
+	store, missing, err := missingImages(plan)
+	if err != nil {
+		return err
+	}
+	for _, ref := range missing {
+		if !pull {
+			size := sizeOf(ctx, store, ref)
+			if !p.ui.Terminal() || !term.IsTerminal(int(os.Stdin.Fd())) {
+				return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("image %s is not on this machine (%s)", ref, size),
+					"add --pull, or bring it with plimsoll systems install NAME --image "+ref))
+			}
+			fmt.Fprintf(p.stderr, "image %s is not on this machine (%s). Pull it? [y/N] ", ref, size)
+			answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
+			if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+				return ui.Exit(ui.CodePreconditions, fmt.Errorf("image %s was not pulled", ref))
+			}
+		}
+		if _, err := p.pull(ctx, store, ref, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pull brings an image from its registry, or from a file or directory.
+func (p *program) pull(ctx context.Context, store image.Store, ref, from string) (i image.Image, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not done after %s", installTime))
+	defer cancel()
+	p.ui.Progress("image " + ref)
+	if from != "" {
+		i, err = store.Load(ctx, ref, from)
+	} else {
+		i, err = store.Pull(ctx, ref, func(done, total int64) {
+			p.ui.Progress(fmt.Sprintf("image %s: %s of %s", ref, experiment.Bytes(min(done, total)), experiment.Bytes(total)))
+		})
+	}
+	p.ui.Progress("")
+	if err != nil && ctx.Err() == nil {
+		err = ui.Exit(ui.CodePreconditions, err)
+	}
+	if err == nil {
+		p.ui.Say("image %s is here", i)
+	}
+	return i, err
+}
+
+// installImage makes an image the one that a system is started from.
+func (p *program) installImage(ctx context.Context, s system.System, ref, from string) error {
+	store, err := image.Default()
+	if err != nil {
+		return err
+	}
+	name := s.Info().Name
+	i, err := p.pull(ctx, store, ref, from)
+	if err == nil {
+		err = store.Alias(name, i)
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package export
+
+import (
+	"encoding/csv"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// trialColumn is a column of the table of trials.
+type trialColumn struct {
+	name string
+	kind parquet.Node
+	of   func(*analysis.Trial) any
+	text func(*analysis.Trial) string // in CSV; nil: of in words
+}
+
+// trialColumns are the columns of CSV and Parquet; docs/results.md describes them.
+func trialColumns(r *analysis.Result) []trialColumn {
+	text, number := parquet.String(), parquet.Optional(parquet.Leaf(parquet.DoubleType))
+	integer, flag := parquet.Int(64), parquet.Leaf(parquet.BooleanType)
+	all := []trialColumn{
+		{"trial", integer, func(t *analysis.Trial) any { return t.ID }, nil},
+		{"cell", text, func(t *analysis.Trial) any { return t.Cell }, nil},
+		{"system", text, func(t *analysis.Trial) any { return t.Info.System }, nil},
+		{"baseline", flag, func(t *analysis.Trial) any { return t.Info.Baseline }, nil},
+		{"block", integer, func(t *analysis.Trial) any { return int64(t.Block) }, nil},
+		{"warmup", flag, func(t *analysis.Trial) any { return t.Warmup }, nil},
+		{"state", text, func(t *analysis.Trial) any { return string(t.State) }, nil},
+		{"valid", flag, func(t *analysis.Trial) any { return t.Valid() }, nil},
+		{"invalid", text, func(t *analysis.Trial) any { return strings.Join(t.Invalid, " ") }, nil},
+		{"epoch", parquet.Timestamp(parquet.Nanosecond), func(t *analysis.Trial) any { return t.Epoch.UnixNano() },
+			func(t *analysis.Trial) string { return t.Epoch.UTC().Format(time.RFC3339Nano) }},
+		{"seconds", number, func(t *analysis.Trial) any { return known(t.Seconds) }, nil},
+		{"error", text, func(t *analysis.Trial) any { return t.Error }, nil},
+	}
+	words := map[string]bool{}
+	for _, c := range r.Cells {
+		for _, f := range c.Factors {
+			words[f.Path] = words[f.Path] || f.Unit == ""
+		}
+	}
+	for _, p := range r.Frame.FactorPaths() {
+		c := trialColumn{name: p, kind: number, text: func(t *analysis.Trial) string { return t.Info.Value(p) }}
+		c.of = func(t *analysis.Trial) any {
+			if f, ok := t.Info.Factor(p); ok {
+				return known(f.Number)
+			}
+			return (*float64)(nil)
+		}
+		if words[p] {
+			c.kind = text
+			c.of = func(t *analysis.Trial) any { f, _ := t.Info.Factor(p); return f.Value }
+		}
+		all = append(all, c)
+	}
+	for _, m := range r.Metrics {
+		all = append(all, trialColumn{m.Key, number, func(t *analysis.Trial) any {
+			if v, ok := t.Metrics[m.Key]; ok {
+				return known(v)
+			}
+			return (*float64)(nil)
+		}, nil})
+	}
+	for _, o := range record.Outcomes() {
+		name := "ops_" + strings.ReplaceAll(o.String(), "-", "_")
+		all = append(all, trialColumn{name, integer, func(t *analysis.Trial) any { return t.Outcomes[o.String()] }, nil})
+	}
+	return all
+}
+
+// known is nil for what is not a number that can be stored.
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// plain is the shortest decimal that reads back as v; empty where it is not known.
+func plain(v float64) string {
+	if known(v) == nil {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// CSV writes one line per trial, warm-up and invalid ones included.
+func CSV(r *analysis.Result, w io.Writer) error {
+	out, columns := csv.NewWriter(w), trialColumns(r)
+	line := make([]string, len(columns))
+	for i, c := range columns {
+		line[i] = c.name
+	}
+	if err := out.Write(line); err != nil {
+		return err
+	}
+	for _, t := range r.Frame.Trials {
+		for i, c := range columns {
+			if c.text != nil {
+				line[i] = c.text(t)
+			} else {
+				line[i] = textOf(reflect.ValueOf(c.of(t)))
+			}
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// Parquet writes one row per trial with the columns of [CSV]; numbers that are not known
+// are null.
+func Parquet(r *analysis.Result, w io.Writer) error {
+	columns, group := trialColumns(r), parquet.Group{}
+	for _, c := range columns {
+		group[c.name] = c.kind
+	}
+	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("trials", group), parquet.Compression(&parquet.Zstd))
+	for _, t := range r.Frame.Trials {
+		row := map[string]any{}
+		for _, c := range columns {
+			v := c.of(t)
+			if number, is := v.(*float64); is && number == nil {
+				continue // a plain 0 would be written as null, and a nil pointer is none
+			}
+			row[c.name] = v
+		}
+		if _, err := out.Write([]map[string]any{row}); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}

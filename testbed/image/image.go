@@ -1,0 +1,240 @@
+// Package image brings container images onto this machine and unpacks them, so that a
+// program of one can be started with the image as its root, without a container engine.
+package image
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Store is a directory of unpacked images, each in a directory named by its digest, and of
+// the names that they go by.
+type Store struct {
+	Dir   string
+	Limit int64         // bytes that one image may have unpacked
+	Stall time.Duration // how long a registry may send nothing
+}
+
+// Default is the store of this user, in the cache.
+func Default() (Store, error) {
+	dir, err := testbed.CacheDir("images")
+	return Store{Dir: dir, Limit: 20 << 30, Stall: 30 * time.Second}, err
+}
+
+// Image is an unpacked image.
+type Image struct {
+	Reference  string   `json:"reference"` // the name that it was first asked for by
+	Digest     string   `json:"digest"`    // of its manifest
+	Env        []string `json:"env"`
+	Entrypoint []string `json:"entrypoint"`
+	dir        string
+}
+
+// What is in the directory of an image. The last is where a process mounts its root: each
+// has a mount namespace of its own.
+const (
+	rootDir   = "root"
+	aboutFile = "image.json"
+	runDir    = "run"
+	mountDir  = "mount"
+)
+
+// String is the name and the digest, for records.
+func (i Image) String() string {
+	before, _, _ := strings.Cut(i.Reference, "@")
+	return before + "@" + i.Digest
+}
+
+// ErrAbsent is that of an image that is not in the store.
+var ErrAbsent = errors.New("not on this machine")
+
+// Find is the image that goes by a reference, "NAME[:TAG][@sha256:…]", or by a name that
+// [Store.Alias] gave it.
+func (s Store) Find(reference string) (Image, error) {
+	if reference == "" {
+		return Image{}, errors.New("image: its name is empty")
+	}
+	dir, err := filepath.EvalSymlinks(s.link(reference))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := name.ParseReference(reference); err != nil && reference[:1] != "=" {
+			return Image{}, fmt.Errorf("image %s: %w", reference, err)
+		}
+		return Image{}, fmt.Errorf("image %s: %w", reference, ErrAbsent)
+	}
+	if err != nil {
+		return Image{}, fmt.Errorf("image %s: %w", reference, err)
+	}
+	i, err := read(dir)
+	if reference[:1] != "=" {
+		i.Reference = reference
+	}
+	return i, err
+}
+
+// Alias gives an image one more name, which no reference is.
+func (s Store) Alias(alias string, i Image) error { return s.point("="+alias, i) }
+
+// Installed is the image with that alias.
+func (s Store) Installed(alias string) (Image, error) { return s.Find("=" + alias) }
+
+// link is the symbolic link that stands for a name. All ways to write a reference are one.
+func (s Store) link(reference string) string {
+	if r, err := name.ParseReference(reference); err == nil {
+		reference = r.Name()
+	}
+	return filepath.Join(s.Dir, "names", url.QueryEscape(reference))
+}
+
+// point makes a name stand for an image, in one step.
+func (s Store) point(reference string, i Image) error {
+	link := s.link(reference)
+	fresh := link + ".new"
+	err := os.MkdirAll(filepath.Dir(link), 0o755)
+	if err == nil {
+		_ = os.Remove(fresh)
+		err = os.Symlink(filepath.Join("..", filepath.Base(i.dir)), fresh)
+	}
+	if err == nil {
+		err = os.Rename(fresh, link)
+	}
+	if err != nil {
+		return fmt.Errorf("image %s: %w", reference, err)
+	}
+	return nil
+}
+
+func read(dir string) (Image, error) {
+	i := Image{dir: dir}
+	b, err := os.ReadFile(filepath.Join(dir, aboutFile))
+	if err == nil {
+		err = json.Unmarshal(b, &i)
+	}
+	if err != nil {
+		return i, fmt.Errorf("image in %s: %w; remove that directory and pull it again", dir, err)
+	}
+	return i, nil
+}
+
+// defaultPath is where programs are when an image does not say it, as of Docker.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Program is a command of this machine that runs the first of these programs that the
+// image has: a path in it, or a name in its PATH or of its entry point.
+func (i Image) Program(names ...string) (string, error) {
+	dirs := filepath.SplitList(defaultPath)
+	for _, e := range i.Env {
+		if v, ok := strings.CutPrefix(e, "PATH="); ok {
+			dirs = filepath.SplitList(v)
+		}
+	}
+	for _, n := range names {
+		paths := []string{n}
+		if !path.IsAbs(n) {
+			paths = nil
+			for _, d := range dirs {
+				paths = append(paths, path.Join(d, n))
+			}
+			at := slices.IndexFunc(i.Entrypoint, func(e string) bool { return path.IsAbs(e) && path.Base(e) == n })
+			if at >= 0 {
+				paths = append(paths, i.Entrypoint[at])
+			}
+		}
+		for _, p := range paths {
+			if i.executable(p) {
+				return i.launcher(p)
+			}
+		}
+	}
+	return "", fmt.Errorf("image %s: it has no program %s (PATH %s, entry point %q); name its path in the image in option `binary`",
+		i, strings.Join(names, ", "), strings.Join(dirs, ":"), i.Entrypoint)
+}
+
+// executable says whether a path of the image is a program, or a link, which may be
+// absolute and so mean something in the image alone.
+func (i Image) executable(p string) bool {
+	root, err := os.OpenRoot(filepath.Join(i.dir, rootDir))
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	info, err := root.Lstat(strings.TrimPrefix(path.Clean(p), "/"))
+	return err == nil && (info.Mode()&fs.ModeSymlink != 0 || info.Mode().IsRegular() && info.Mode()&0o111 != 0)
+}
+
+// launcher is a script that runs a program of the image, so that whoever starts programs
+// need not know of images.
+func (i Image) launcher(program string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("image %s: find our own executable: %w", i, err)
+	}
+	args := slices.Concat([]string{self, "node", "image", filepath.Join(i.dir, rootDir), filepath.Join(i.dir, mountDir)},
+		i.Env, []string{"--", program})
+	for n, a := range args {
+		args[n] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	text := fmt.Sprintf("#!/bin/sh\n# Runs %s of the container image %s.\nexec %s \"$@\"\n", program, i, strings.Join(args, " "))
+	script := filepath.Join(i.dir, runDir, filepath.FromSlash(program))
+	if b, err := os.ReadFile(script); err == nil && string(b) == text {
+		return script, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(script), 0o755); err != nil {
+		return "", fmt.Errorf("image %s: %w", i, err)
+	}
+	// A child that is forked meanwhile would hold the file open for writing, and then it
+	// cannot be executed.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fresh := fmt.Sprintf("%s.%d.new", script, os.Getpid())
+	err = os.WriteFile(fresh, []byte(text), 0o755)
+	if err == nil {
+		err = os.Rename(fresh, script)
+	}
+	if err != nil {
+		return "", fmt.Errorf("image %s: %w", i, err)
+	}
+	return script, nil
+}
+
+// Of is the image whose program a command of [Image.Program] runs, and the path of that
+// program in the image.
+func Of(command string) (i Image, program string, ok bool) {
+	for dir := filepath.Dir(command); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if filepath.Base(dir) != runDir {
+			continue
+		}
+		if i, err := read(filepath.Dir(dir)); err == nil {
+			return i, strings.TrimPrefix(command, dir), true
+		}
+	}
+	return Image{}, "", false
+}
+
+// Head is the beginning of a file of the image, such as the first line of a script.
+func (i Image) Head(program string, b []byte) (int, error) {
+	root, err := os.OpenRoot(filepath.Join(i.dir, rootDir))
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	f, err := root.Open(strings.TrimPrefix(program, "/"))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.Read(b)
+}

@@ -1,0 +1,316 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
+)
+
+// proxy forwards to a registry what fault does not answer itself.
+func proxy(t *testing.T, host string, fault func(w http.ResponseWriter, r *http.Request) bool) string {
+	t.Helper()
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !fault(w, r) {
+			forward.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func newStore(t *testing.T) Store {
+	t.Helper()
+	return Store{Dir: filepath.Join(t.TempDir(), "images"), Limit: 64 << 20, Stall: 300 * time.Millisecond}
+}
+
+// random does not compress.
+func program(t *testing.T) v1.Image {
+	t.Helper()
+	var noise strings.Builder
+	for i := range 200_000 {
+		noise.WriteByte(byte(i * i % 251 * (i >> 8)))
+	}
+	return imagetest.Image(t, v1.Config{Env: []string{"PATH=/opt", "MODE=it's on"}, Entrypoint: []string{"/srv/daemon"}},
+		[]entry{{Name: "opt/tool", Content: "#!/usr/bin/python3\n"}, {Name: "srv/daemon", Content: "x"}, {Name: "opt/data", Content: "x", Mode: 0o644}, {Name: "noise", Content: noise.String()}})
+}
+
+// wantEmpty holds that nothing but what an image needs is in the store.
+func wantEmpty(t *testing.T, s Store) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(s.Dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range left {
+		if filepath.Base(l) != "lock" {
+			t.Errorf("left: %s", l)
+		}
+	}
+}
+
+func TestPull(t *testing.T) {
+	img := program(t)
+	digest, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := imagetest.Registry(t)
+	ref := imagetest.Push(t, host, img)
+	s := newStore(t)
+	if _, err := s.Find(ref); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), ref) {
+		t.Errorf("before: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Join(s.Dir, "unpacking-dead", "root"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	size, err := s.Size(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done, total int64
+	pulled, err := s.Pull(t.Context(), ref, func(d, of int64) { done, total = d, of })
+	if err != nil || pulled.Digest != digest.String() || done < size || size == 0 || total != size {
+		t.Fatalf("%v, %v: %d of %d bytes, want %d", pulled, err, done, total, size)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.Dir, "unpacking-*")); len(left) > 0 {
+		t.Errorf("what a dead process left is there: %v", left)
+	}
+	byDigest := host + "/a/test@" + digest.String()
+	for _, again := range []string{ref, byDigest} {
+		if _, err := s.Pull(t.Context(), again, nil); err != nil {
+			t.Errorf("again %s: %v", again, err)
+		}
+		found, err := s.Find(again)
+		if err != nil || found.Digest != digest.String() || found.String() != strings.Split(again, "@")[0]+"@"+digest.String() {
+			t.Errorf("find %s: %v, %v", again, found, err)
+		}
+	}
+	if err := s.Alias("kubo", pulled); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Installed("kubo"); err != nil || found.Digest != pulled.Digest {
+		t.Errorf("by its alias: %v, %v", found, err)
+	}
+	if _, err := s.Installed("codex"); !errors.Is(err, ErrAbsent) {
+		t.Errorf("no such alias: %v", err)
+	}
+	for names, want := range map[string]string{"none tool": "/opt/tool", "daemon": "/srv/daemon", "/opt/tool": "/opt/tool"} {
+		path, err := pulled.Program(strings.Fields(names)...)
+		if err != nil || !strings.HasSuffix(path, "/run"+want) {
+			t.Errorf("program %s: %s, %v", names, path, err)
+			continue
+		}
+		script, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(script), `'MODE=it'\''s on' '--' '`+want+`' "$@"`) {
+			t.Errorf("%s, %v", script, err)
+		}
+		of, program, ok := Of(path)
+		if !ok || of.Digest != pulled.Digest || program != want {
+			t.Errorf("of %s: %v %s %v", path, of, program, ok)
+		}
+	}
+	if _, err := pulled.Program("data", "gone"); err == nil || !strings.Contains(err.Error(), "no program data, gone") {
+		t.Errorf("a file that is no program: %v", err)
+	}
+	if _, _, ok := Of("/usr/bin/env"); ok {
+		t.Error("a program of the machine is of an image")
+	}
+}
+
+func TestFaultsOfRegistries(t *testing.T) {
+	host := imagetest.Registry(t)
+	imagetest.Push(t, host, program(t))
+	status := func(code int) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return true }
+	}
+	blob := func(answer func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/blobs/") {
+				return false
+			}
+			answer(w, r)
+			return true
+		}
+	}
+	part := func(w http.ResponseWriter) {
+		w.Header().Set("Transfer-Encoding", "chunked") // else the length tells
+		_, _ = w.Write(make([]byte, 100))
+		w.(http.Flusher).Flush()
+	}
+	for name, tt := range map[string]struct {
+		fault func(http.ResponseWriter, *http.Request) bool
+		err   string
+	}{
+		"401":                {status(401), "log in"},
+		"403":                {status(403), "log in"},
+		"404":                {status(404), "has no such image"},
+		"429":                {status(429), "limits how often"},
+		"500":                {status(500), "fault of its own"},
+		"not a registry":     {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("hello")); return true }, "image "},
+		"silence":            {func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, "does not answer"},
+		"silence in a layer": {blob(func(w http.ResponseWriter, r *http.Request) { part(w); <-r.Context().Done() }), "does not answer"},
+		"other content":      {blob(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("other")) }), "image "},
+		"a layer cut off":    {blob(func(w http.ResponseWriter, _ *http.Request) { part(w); panic(http.ErrAbortHandler) }), "cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			ref := proxy(t, host, tt.fault) + "/a/test:1"
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err := s.Pull(ctx, ref, nil)
+			if err == nil || !strings.HasPrefix(err.Error(), "image "+ref+": ") || !strings.Contains(err.Error(), tt.err) || ctx.Err() != nil {
+				t.Errorf("%v, want %q", err, tt.err)
+			}
+			wantEmpty(t, s)
+		})
+	}
+}
+
+// swapped is an image whose layer has other content than its configuration says.
+type swapped struct {
+	v1.Image
+	layers []v1.Layer
+}
+
+func (s swapped) Layers() ([]v1.Layer, error) { return s.layers, nil }
+
+func TestNothingHalfUnpackedStays(t *testing.T) {
+	img := program(t)
+	other, err := imagetest.Image(t, v1.Config{}, []entry{{Name: "evil", Content: "x"}}).Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		do   func(s *Store) error
+		want string
+	}{
+		"another layer": {func(s *Store) error {
+			_, err := s.add(t.Context(), "x", swapped{img, other})
+			return err
+		}, "wrong digest"},
+		"a layer too many": {func(s *Store) error {
+			_, err := s.add(t.Context(), "x", swapped{img, append(other, other...)})
+			return err
+		}, "2 layers"},
+		"too large": {func(s *Store) error {
+			s.Limit = 100_000
+			_, err := s.add(t.Context(), "x", img)
+			return err
+		}, "too large"},
+		"cancelled": {func(s *Store) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := s.add(ctx, "x", img)
+			return err
+		}, "canceled"},
+		"another machine's": {func(s *Store) error {
+			file, err := img.ConfigFile()
+			if err != nil {
+				return err
+			}
+			file = file.DeepCopy()
+			file.Architecture = "pdp11"
+			foreign, err := mutate.ConfigFile(img, file)
+			if err == nil {
+				_, err = s.add(t.Context(), "x", foreign)
+			}
+			return err
+		}, "linux/pdp11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			if err := tt.do(&s); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "image x: ") {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			wantEmpty(t, s)
+		})
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	s := newStore(t)
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", s.Dir, "tmpfs", 0, "size=128k"); err != nil {
+		t.Skipf("no tmpfs can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(s.Dir, unix.MNT_DETACH) })
+	_, err := s.add(t.Context(), "x", program(t))
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "noise") {
+		t.Errorf("%v", err)
+	}
+	wantEmpty(t, s)
+}
+
+func TestLoad(t *testing.T) {
+	img := program(t)
+	digest, _ := img.Digest()
+	dir, file := filepath.Join(t.TempDir(), "layout"), filepath.Join(t.TempDir(), "saved.tar")
+	at, err := layout.Write(dir, empty.Index)
+	if err == nil {
+		err = at.AppendImage(img)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, _ := name.NewTag("kept:1")
+	if err := errors.Join(tarball.WriteToFile(file, ref, img), crane.SaveOCI(img, filepath.Join(t.TempDir(), "unused"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{dir, file} {
+		s := newStore(t)
+		loaded, err := s.Load(t.Context(), "kept:1", from)
+		if err != nil {
+			t.Errorf("%s: %v", from, err)
+			continue
+		}
+		if from == dir && loaded.Digest != digest.String() {
+			t.Errorf("digest %s, want %s", loaded.Digest, digest)
+		}
+		if found, err := s.Find("docker.io/library/kept:1"); err != nil || found.Digest != loaded.Digest {
+			t.Errorf("find: %v, %v", found, err)
+		}
+	}
+	// One byte of a layer.
+	layers, _ := img.Layers()
+	hex, _ := layers[0].Digest()
+	blob := filepath.Join(dir, "blobs", "sha256", hex.Hex)
+	b, err := os.ReadFile(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(blob, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t)
+	for _, from := range []string{dir, t.TempDir(), filepath.Join(dir, "none")} {
+		if _, err := s.Load(t.Context(), "kept:1", from); err == nil || !strings.HasPrefix(err.Error(), "image kept:1: ") {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
+	wantEmpty(t, s)
+}

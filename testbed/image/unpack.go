@@ -1,0 +1,221 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// unpack writes the layers of an image into dir, the lowest first, and verifies each.
+// mutate.Extract of go-containerregistry does not know opaque directories, and gives hard
+// links before what they are to.
+func unpack(ctx context.Context, img v1.Image, dir string, limit int64) error {
+	config, err := img.ConfigFile()
+	if err != nil {
+		return err
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		return err
+	}
+	if len(layers) != len(config.RootFS.DiffIDs) {
+		return fmt.Errorf("%d layers, and its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	left := limit
+	for n, l := range layers {
+		if err := unpackLayer(ctx, root, l, config.RootFS.DiffIDs[n], &left); err != nil {
+			if errors.Is(err, errTooLarge) {
+				err = fmt.Errorf("%w: more than %d MB unpacked", err, limit/1e6)
+			}
+			return fmt.Errorf("layer %d of %d: %w", n+1, len(layers), err)
+		}
+	}
+	return nil
+}
+
+func unpackLayer(ctx context.Context, root *os.Root, l v1.Layer, want v1.Hash, left *int64) error {
+	content, err := l.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	u := unpacker{Root: root, made: map[string]bool{}, left: left}
+	in := &bounded{ctx: ctx, r: content, left: left, sum: sha256.New()}
+	err = u.all(tar.NewReader(in))
+	if err == nil { // what follows the archive's end belongs to the digest
+		_, err = io.Copy(io.Discard, in)
+	}
+	if err != nil {
+		return err
+	}
+	if got := fmt.Sprintf("%x", in.sum.Sum(nil)); got != want.Hex {
+		return fmt.Errorf("wrong digest: its content is sha256:%s, not %s", got, want)
+	}
+	return nil
+}
+
+var errTooLarge = errors.New("too large")
+
+// bounded reads until the bytes that are left are used up, and hashes them.
+type bounded struct {
+	ctx  context.Context
+	r    io.Reader
+	left *int64
+	sum  hash.Hash
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, context.Cause(b.ctx)
+	}
+	n, err := b.r.Read(p)
+	b.sum.Write(p[:n])
+	if *b.left -= int64(n); *b.left < 0 {
+		return n, errTooLarge
+	}
+	return n, err
+}
+
+// unpacker writes one layer. os.Root follows no link that leads out of the image.
+type unpacker struct {
+	*os.Root
+	made map[string]bool // by this layer
+	left *int64
+}
+
+// entrySize is what an entry takes beside its content, about.
+const entrySize = 4 << 10
+
+const whiteout = ".wh."
+
+func (u unpacker) all(in *tar.Reader) error {
+	for {
+		h, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if *u.left -= entrySize; h.Size > *u.left { // of a sparse file, the archive has less than its size
+			return errTooLarge
+		}
+		to := path.Clean(strings.TrimPrefix(h.Name, "/"))
+		if !filepath.IsLocal(to) {
+			return fmt.Errorf("%q leads out of the image", h.Name)
+		}
+		if to == "." {
+			continue
+		}
+		if err := u.one(h, to, in); err != nil {
+			return fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+}
+
+func (u unpacker) one(h *tar.Header, to string, in io.Reader) error {
+	dir, base := path.Dir(to), path.Base(to)
+	switch hidden, is := strings.CutPrefix(base, whiteout); {
+	case !is:
+	case hidden == whiteout+".opq":
+		return u.hideOlder(dir)
+	case strings.HasPrefix(hidden, whiteout): // of AUFS itself
+		return nil
+	case u.made[path.Join(dir, hidden)]:
+		return nil
+	default:
+		return u.RemoveAll(path.Join(dir, hidden))
+	}
+	switch h.Typeflag {
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo, tar.TypeXGlobalHeader:
+		return nil // nobody needs them here: a process gets a small /dev
+	}
+	if err := u.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for d := to; d != "."; d = path.Dir(d) {
+		u.made[d] = true
+	}
+	// The owner can always read and remove what is here; set-uid bits and owners are not kept.
+	mode := h.FileInfo().Mode().Perm() | 0o400
+	old, err := u.Lstat(to)
+	switch {
+	case err == nil && old.IsDir() && h.Typeflag == tar.TypeDir:
+		return u.Chmod(to, mode|0o700)
+	case err == nil:
+		err = u.RemoveAll(to)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return errors.Join(u.Mkdir(to, 0o700), u.Chmod(to, mode|0o700))
+	case tar.TypeSymlink:
+		return u.Symlink(h.Linkname, to)
+	case tar.TypeLink:
+		return u.Link(path.Clean(strings.TrimPrefix(h.Linkname, "/")), to)
+	case tar.TypeReg, tar.TypeGNUSparse:
+		return u.file(to, mode, h.Size, in)
+	}
+	return fmt.Errorf("an entry of type %q is not known", h.Typeflag)
+}
+
+// hideOlder removes what lower layers have in a directory.
+func (u unpacker) hideOlder(dir string) error {
+	entries, err := fs.ReadDir(u.FS(), dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		at := path.Join(dir, e.Name())
+		switch {
+		case !u.made[at]:
+			err = errors.Join(err, u.RemoveAll(at))
+		case e.IsDir():
+			err = errors.Join(err, u.hideOlder(at))
+		}
+	}
+	return err
+}
+
+// file writes a file, with holes for zeros.
+func (u unpacker) file(to string, mode fs.FileMode, size int64, in io.Reader) error {
+	f, err := u.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(sparse{f}, struct{ io.Reader }{in}, make([]byte, 64<<10))
+	return errors.Join(err, f.Truncate(size), f.Chmod(mode), f.Close())
+}
+
+type sparse struct{ f *os.File }
+
+var zeros [64 << 10]byte
+
+func (s sparse) Write(p []byte) (int, error) {
+	if bytes.Equal(p, zeros[:len(p)]) {
+		_, err := s.f.Seek(int64(len(p)), io.SeekCurrent)
+		return len(p), err
+	}
+	return s.f.Write(p)
+}

@@ -1,0 +1,200 @@
+package image
+
+import (
+	"archive/tar"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
+)
+
+type entry = imagetest.Entry
+
+// unpacked is what an image becomes: path → content, "dir", or "→ TARGET" of a link.
+func unpacked(t *testing.T, img v1.Image, limit int64) (dir string, got map[string]string, err error) {
+	t.Helper()
+	dir = t.TempDir()
+	err = unpack(t.Context(), img, dir, limit)
+	got = map[string]string{}
+	walk := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		switch {
+		case d.IsDir():
+			got[rel] = "dir"
+		case d.Type()&fs.ModeSymlink != 0:
+			to, _ := os.Readlink(path)
+			got[rel] = "→ " + to
+		default:
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			got[rel] = string(b)
+		}
+		return nil
+	})
+	if walk != nil {
+		t.Fatal(walk)
+	}
+	return dir, got, err
+}
+
+func TestUnpack(t *testing.T) {
+	outside := t.TempDir()
+	for name, tt := range map[string]struct {
+		layers [][]entry
+		want   map[string]string
+		err    string
+	}{
+		"upper layers win": {
+			layers: [][]entry{{{Name: "a", Content: "old"}, {Name: "d/"}, {Name: "d/x", Content: "x"}}, {{Name: "./a", Content: "new"}}},
+			want:   map[string]string{"a": "new", "d": "dir", "d/x": "x"},
+		},
+		"a file where a directory was, and the reverse": {
+			layers: [][]entry{{{Name: "a/b", Content: "b"}, {Name: "c", Content: "c"}}, {{Name: "a", Content: "file"}, {Name: "c/"}}},
+			want:   map[string]string{"a": "file", "c": "dir"},
+		},
+		"whiteouts": {
+			layers: [][]entry{{{Name: "a", Content: "a"}, {Name: "d/x", Content: "x"}, {Name: "d/y", Content: "y"}},
+				{{Name: ".wh.a"}, {Name: "d/.wh.x"}, {Name: "d/.wh.none"}, {Name: ".wh..wh.plnk"}}},
+			want: map[string]string{"d": "dir", "d/y": "y"},
+		},
+		"an opaque directory, named after what is new in it": {
+			layers: [][]entry{{{Name: "d/x", Content: "x"}, {Name: "d/s/old", Content: "old"}},
+				{{Name: "d/s/new", Content: "new"}, {Name: "d/.wh..wh..opq"}, {Name: "none/.wh..wh..opq"}}},
+			want: map[string]string{"d": "dir", "d/s": "dir", "d/s/new": "new"},
+		},
+		"a hard link to a lower layer": {
+			layers: [][]entry{{{Name: "a", Content: "a"}}, {{Name: "b/c", Type: tar.TypeLink, Link: "/a"}}},
+			want:   map[string]string{"a": "a", "b": "dir", "b/c": "a"},
+		},
+		"a link that leads outside stays a link": {
+			layers: [][]entry{{{Name: "l", Type: tar.TypeSymlink, Link: outside}, {Name: "m", Type: tar.TypeSymlink, Link: "../../.."}}},
+			want:   map[string]string{"l": "→ " + outside, "m": "→ ../../.."},
+		},
+		"links within are followed": {
+			layers: [][]entry{{{Name: "usr/lib/"}, {Name: "lib", Type: tar.TypeSymlink, Link: "usr/lib"}}, {{Name: "lib/x", Content: "x"}}},
+			want:   map[string]string{"usr": "dir", "usr/lib": "dir", "lib": "→ usr/lib", "usr/lib/x": "x"},
+		},
+		"writing through a link outside": {
+			layers: [][]entry{{{Name: "l", Type: tar.TypeSymlink, Link: outside}}, {{Name: "l/x", Content: "x"}}}, err: "l/x: ",
+		},
+		"removing through a link outside": {
+			layers: [][]entry{{{Name: "l", Type: tar.TypeSymlink, Link: filepath.Dir(outside)}}, {{Name: "l/.wh." + filepath.Base(outside)}}},
+			err:    "escapes",
+		},
+		"a hard link outside": {
+			layers: [][]entry{{{Name: "l", Type: tar.TypeLink, Link: "../../../../../../../../etc/passwd"}}}, err: "escapes",
+		},
+		"a name outside": {layers: [][]entry{{{Name: "../x", Content: "x"}}}, err: "leads out of the image"},
+		"devices are left out": {
+			layers: [][]entry{{{Name: "dev/null", Type: tar.TypeChar}, {Name: "dev/sda", Type: tar.TypeBlock}, {Name: "p", Type: tar.TypeFifo}}},
+			want:   map[string]string{},
+		},
+		"too large":        {layers: [][]entry{{{Name: "a", Content: strings.Repeat("x", 2<<20)}}}, err: "too large"},
+		"too many entries": {layers: [][]entry{slices.Repeat([]entry{{Name: "a"}}, 600)}, err: "too large"},
+		"of unknown type":  {layers: [][]entry{{{Name: "a", Type: 'Q'}}}, err: "not known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, got, err := unpacked(t, imagetest.Image(t, v1.Config{}, tt.layers...), 2<<20)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				if left, _ := os.ReadDir(outside); len(left) > 0 {
+					t.Errorf("written outside: %v", left)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for path, want := range tt.want {
+				if got[path] != want {
+					t.Errorf("%s: %q, want %q", path, got[path], want)
+				}
+				delete(got, path)
+			}
+			for path, extra := range got {
+				if len(tt.want) > 0 || extra != "dir" {
+					t.Errorf("%s: %q, want nothing", path, extra)
+				}
+			}
+		})
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("a directory outside: %v", err)
+	}
+}
+
+func TestModes(t *testing.T) {
+	dir, _, err := unpacked(t, imagetest.Image(t, v1.Config{}, []entry{
+		{Name: "su", Mode: 0o6755}, {Name: "closed", Mode: 0o001}, {Name: "d/", Mode: 0o1555}, {Name: "d/x", Content: "x"},
+	}), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]fs.FileMode{"su": 0o755, "closed": 0o401, "d": fs.ModeDir | 0o755} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+}
+
+// sparseTar is what GNU tar makes of a file of a size with nothing but a hole.
+func sparseTar(t *testing.T, size int64) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "hole"), nil, 0o644), os.Truncate(filepath.Join(dir, "hole"), size)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := exec.Command("tar", "--sparse", "-C", dir, "-c", "hole").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestSparseFiles(t *testing.T) {
+	dir, got, err := unpacked(t, imagetest.OfTars(t, v1.Config{}, sparseTar(t, 1<<20)), 4<<20)
+	if err != nil || len(got["hole"]) != 1<<20 {
+		t.Fatalf("%d bytes, %v", len(got["hole"]), err)
+	}
+	wantHole(t, filepath.Join(dir, "hole"))
+	if _, _, err := unpacked(t, imagetest.OfTars(t, v1.Config{}, sparseTar(t, 1<<40)), 1<<30); !errors.Is(err, errTooLarge) {
+		t.Errorf("a file of 1 TiB: %v", err)
+	}
+}
+
+func wantHole(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := info.Sys().(*syscall.Stat_t).Blocks * 512; used > 128<<10 {
+		t.Errorf("%s takes %d bytes", path, used)
+	}
+}
+
+func TestHolesStayHoles(t *testing.T) {
+	content := strings.Repeat("\x00", 1<<20) + "end"
+	dir, got, err := unpacked(t, imagetest.Image(t, v1.Config{}, []entry{{Name: "holes", Content: content}, {Name: "zeros", Content: content[:1<<20]}}), 4<<20)
+	if err != nil || got["holes"] != content || got["zeros"] != content[:1<<20] {
+		t.Fatalf("%d and %d bytes, %v", len(got["holes"]), len(got["zeros"]), err)
+	}
+	wantHole(t, filepath.Join(dir, "holes"))
+	wantHole(t, filepath.Join(dir, "zeros"))
+}
