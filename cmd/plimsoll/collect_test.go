@@ -38,18 +38,17 @@ func recordedSiad(t *testing.T) (url string, others func() []string) {
 		lines.Buffer(nil, 16<<20)
 		for lines.Scan() {
 			var e struct {
-				Step     string
-				Request  struct{ Method, Path string }
-				Response struct {
+				Step, Path string
+				Answer     struct {
 					Status int
-					Body   json.RawMessage
+					Body   struct{ Text string }
 				}
 			}
 			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 				t.Fatal(err)
 			}
-			if (e.Step == "report" || e.Step == "renter/files" || e.Request.Path == "/daemon/version") && e.Response.Status == 200 && answers[e.Request.Path] == nil {
-				answers[e.Request.Path] = e.Response.Body
+			if (e.Step == "report" || e.Step == "renter/files" || e.Path == "/daemon/version") && e.Answer.Status == 200 && answers[e.Path] == nil {
+				answers[e.Path] = json.RawMessage(e.Answer.Body.Text)
 			}
 		}
 		f.Close()
