@@ -91,16 +91,16 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 const churnExperiment = `
 scenario: disseminate
 systems: [%s]
-data: {size: 2MiB}
-link: {rate: 12Mbit, delay: 1ms, queue: 1MiB}
+data: {size: 4MiB}
+link: {rate: 20Mbit, delay: 1ms, queue: 1MiB}
 disseminate:
   nodes: 3
   faults:
     - none
-    - {crash: leechers, count: 1, at: 40%%, for: 100ms}
-    - {crash: leechers, count: 1, at: 40%%, for: 100ms, without_data: true}
+    - {crash: leechers, count: 1, at: 20%%, for: 100ms}
+    - {crash: leechers, count: 1, at: 20%%, for: 100ms, without_data: true}
     - {cut: leechers, count: 1, at: 30%%, for: 1s}
-    - {rate: 3Mbit, at: 30%%}
+    - {rate: 5Mbit, at: 30%%}
 repetitions: 1
 warmup: 0
 limits: {others: none, machine: none, stall: 15s, deadline: 1m, start: 30s}
@@ -132,7 +132,7 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 				return trial
 			}
 			calm := at("none").Metrics["time_last"]
-			kept, lost, cut := at("crash 1 leecher at 40% for 100ms"), at("crash 1 leecher at 40% for 100ms without data"), at("cut")
+			kept, lost, cut := at("crash 1 leecher at 20% for 100ms"), at("crash 1 leecher at 20% for 100ms without data"), at("cut")
 			for _, trial := range []swarmTrial{kept, lost, cut} {
 				m := trial.Metrics
 				if m["recovered"] != 1 || !(m["recovery"] > 0) {
@@ -158,7 +158,7 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 			if took := cut.Metrics["time_last"]; took < 1+0.5*calm {
 				t.Errorf("%s: %v s with a partition of 1 s, %v s without", sys, took, calm)
 			}
-			// Longer than at 12 Mbit/s, shorter than at a quarter of that: 3.1 times as
+			// Longer than at 20 Mbit/s, shorter than at a quarter of that: 3.1 times as
 			// long where bytes are verified as they come. Some are on their way.
 			if ratio := at("rate").Metrics["time_last"] / calm; !(ratio > 1.2 && ratio < 4) {
 				t.Errorf("%s: a quarter of the rate from three tenths on takes %.2f times as long", sys, ratio)
