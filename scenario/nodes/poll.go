@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -176,8 +175,8 @@ func (t *Trial) start(n *Node) bool {
 		if late {
 			outcome, class = record.Error, ClassLate // our limit, not the system's
 		}
-		if n.Killed() {
-			class = strings.Trim(ClassAgain+": "+class, ": ")
+		if n.Killed() && outcome == record.Error {
+			class = ClassAgain
 		}
 		n.end(now, outcome, class)
 		t.Event("node", "task refused", n.Name+": "+scenario.ShortError(err), now, now-begun)
