@@ -82,6 +82,10 @@ func inBase(base, path string) string {
 }
 
 func readTrace(path string) (*workload.Trace, error) {
+	// Opening a named pipe would block until a process writes to it.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("data.trace: %s is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("data.trace: %w", err)

@@ -91,14 +91,14 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 const churnExperiment = `
 scenario: disseminate
 systems: [%s]
-data: {size: 2MiB}
+data: {size: 4MiB}
 link: {rate: 20Mbit, delay: 1ms, queue: 1MiB}
 disseminate:
   nodes: 3
   faults:
     - none
-    - {crash: leechers, count: 1, at: 40%%, for: 100ms}
-    - {crash: leechers, count: 1, at: 40%%, for: 100ms, without_data: true}
+    - {crash: leechers, count: 1, at: 20%%, for: 100ms}
+    - {crash: leechers, count: 1, at: 20%%, for: 100ms, without_data: true}
     - {cut: leechers, count: 1, at: 30%%, for: 1s}
     - {rate: 5Mbit, at: 30%%}
 repetitions: 1
@@ -132,7 +132,7 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 				return trial
 			}
 			calm := at("none").Metrics["time_last"]
-			kept, lost, cut := at("crash 1 leecher at 40% for 100ms"), at("crash 1 leecher at 40% for 100ms without data"), at("cut")
+			kept, lost, cut := at("crash 1 leecher at 20% for 100ms"), at("crash 1 leecher at 20% for 100ms without data"), at("cut")
 			for _, trial := range []swarmTrial{kept, lost, cut} {
 				m := trial.Metrics
 				if m["recovered"] != 1 || !(m["recovery"] > 0) {

@@ -59,6 +59,7 @@ const (
 	ClassDied    = "daemon died"
 	classSilent  = "no answer"
 	ClassAgain   = "not started again"
+	ClassLate    = "not started in time"
 )
 
 // end decides what becomes of a node, once.
@@ -157,7 +158,12 @@ func (t *Trial) start(n *Node) bool {
 		n.Called = begun
 	}
 	t.Mu.Unlock()
-	err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Start(ctx, n) })
+	late := false
+	err := Within(t.Load, t.Starting, func(ctx context.Context) error {
+		err := t.actions.Start(ctx, n)
+		late = err != nil && ctx.Err() != nil
+		return err
+	})
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -166,8 +172,11 @@ func (t *Trial) start(n *Node) bool {
 	}
 	if err != nil {
 		outcome, class, _ := scenario.OutcomeOf(err, nil)
-		if n.Killed() {
-			outcome, class = record.Error, ClassAgain
+		if late {
+			outcome, class = record.Error, ClassLate // our limit, not the system's
+		}
+		if n.Killed() && outcome == record.Error {
+			class = ClassAgain
 		}
 		n.end(now, outcome, class)
 		t.Event("node", "task refused", n.Name+": "+scenario.ShortError(err), now, now-begun)

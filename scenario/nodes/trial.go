@@ -445,6 +445,17 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
 	}
 	load.Details = append(load.Details, scenario.Fact(scenario.LoadStalls, float64(t.stalls)))
+	var last, gap float64
+	for _, n := range t.Timed {
+		gap = max(gap, n.Gap.Seconds())
+		if n.Outcome == record.OK {
+			last = max(last, (n.Ended - n.Released).Seconds())
+		}
+	}
+	if last > 0 && gap > coarse*last {
+		t.Note("a node gave no answer for %.3g s of %.3g s: moments of this trial may be late by up to %.0f %% of that",
+			gap, last, 100*gap/last)
+	}
 	return load
 }
 

@@ -42,7 +42,7 @@ func (e *WrongBytesError) Hint() string {
 // Notes of trials that compare with what the server sent before.
 const (
 	noteCommP      = "content: verified against a full copy whose piece commitment (CommP) was checked"
-	noteBlocks     = "content: verified against blocks of a CAR whose hashes were checked"
+	noteBlocks     = "content: verified against a CAR whose blocks match their hashes (its header has none)"
 	noteFullCopy   = "content: verified against a full copy, fetched before anything was measured"
 	noteConsistent = "content: ranges verified for consistency only, with what the server sent before (no full copy)"
 	noteBeginning  = "ranges are drawn from the beginning of the large objects, so that no full copy is needed"
@@ -140,7 +140,7 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	blocks, end, whole, err := carBlocks(f, n)
 	switch {
 	case err != nil || blocks == 0:
-	case part && end >= max(largest, n/2): // every byte of a range is in a block that was checked
+	case part && end >= max(largest, n/2): // a range lies in blocks that were checked, or in the header
 		o.checks, o.payload = noteBlocks, end
 		how = fmt.Sprintf(", the first %d blocks of the CAR agree with their CIDs", blocks)
 	case !part && whole:

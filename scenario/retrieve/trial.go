@@ -53,7 +53,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	stdin, feed := io.Pipe()
 	defer feed.Close()
 	stream, stdout := io.Pipe()
-	defer stream.Close()
 	proc, err := r.site.Client.Start(ctx, testbed.Command{
 		Name: "load", Role: "generator", Args: append(append([]string{}, r.site.Self...), "node", "load"),
 		Dir: r.site.Dir, Stdin: stdin, Stdout: stdout, // the generator's death ends the stream
@@ -62,6 +61,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		return scenario.Load{}, err
 	}
 	defer proc.Stop(context.WithoutCancel(ctx))
+	defer stream.Close() // before Stop, which waits until the output has been taken
 	// The generator reads its input to the newline and watches the pipe: should
 	// we die, it closes and the load ends.
 	go feed.Write(append(in, '\n'))

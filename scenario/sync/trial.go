@@ -113,6 +113,9 @@ func (t *trial) ready(ctx context.Context) error {
 	if t.store, err = t.runner.store(ctx, t.chain, t.s.Storage); err != nil {
 		return err
 	}
+	if err := t.store.Files.MkdirAll(t.dir(), 0o755); err != nil {
+		return err
+	}
 	if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
 		return t.Failed("halt the node of an earlier trial", err)
 	}
@@ -184,11 +187,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	for _, p := range t.peers {
 		from = append(from, p.address)
 	}
-	err := t.store.Files.MkdirAll(t.dir(), 0o755)
-	if err == nil {
-		err = chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
-	}
-	return err
+	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 }
 
 // strays is how many answers in turn have to report another tip at the height of the
@@ -239,7 +238,10 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	n.Last.Own = nil // what the next daemon counts it counts anew
 	t.Mu.Unlock()
 	if drop {
-		return t.store.Files.RemoveAll(t.dir())
+		if err := t.store.Files.RemoveAll(t.dir()); err != nil {
+			return err
+		}
+		return t.store.Files.MkdirAll(t.dir(), 0o755)
 	}
 	return nil
 }

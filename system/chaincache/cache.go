@@ -46,11 +46,6 @@ type manifest struct {
 	SHA256   string    `json:"sha256"`
 }
 
-// damaged is the error of a chain that was read and is not what was made.
-type damaged string
-
-func (d damaged) Error() string { return string(d) }
-
 // Got is a chain that is there.
 type Got struct {
 	Dir   string
@@ -80,7 +75,7 @@ func (c Cache) Get(ctx context.Context, key string, about any, make func(dir str
 			_ = os.Chtimes(got.Dir, now, now) // only List's order is lost by an error
 			return c.sized(got)
 		}
-		if _, spoilt := errors.AsType[damaged](wrong); !spoilt && !errors.Is(wrong, fs.ErrNotExist) {
+		if ctx.Err() != nil {
 			return got, c.failed(wrong) // the chain may be whole: it was not read
 		}
 		got.Note = fmt.Sprintf("made again, as the cached chain was damaged: %v", wrong)
@@ -129,12 +124,7 @@ func describe(ctx context.Context, dir string, about any) error {
 }
 
 // Open reads the description of the chain in dir into about.
-func Open(dir string, about any) error {
-	_, err := open(dir, about)
-	return err
-}
-
-func open(dir string, about any) (m manifest, err error) {
+func Open(dir string, about any) (m manifest, err error) {
 	path := filepath.Join(dir, manifestFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -142,7 +132,7 @@ func open(dir string, about any) (m manifest, err error) {
 	}
 	m.About = about
 	if err := json.Unmarshal(text, &m); err != nil {
-		return m, damaged(fmt.Sprintf("the manifest %s is damaged: %v", path, err))
+		return m, fmt.Errorf("the manifest %s is damaged: %v", path, err)
 	}
 	return m, nil
 }
@@ -150,7 +140,7 @@ func open(dir string, about any) (m manifest, err error) {
 // Check does as Open, and says what is wrong with the chain's database. It is read
 // only where its time is not that of its making, as after copying.
 func Check(ctx context.Context, dir string, about any) error {
-	m, err := open(dir, about)
+	m, err := Open(dir, about)
 	if err != nil {
 		return err
 	}
@@ -159,7 +149,7 @@ func Check(ctx context.Context, dir string, about any) error {
 	case err != nil:
 		return err
 	case info.Size() != m.Bytes:
-		return damaged(fmt.Sprintf("%s has %d bytes instead of %d", path, info.Size(), m.Bytes))
+		return fmt.Errorf("%s has %d bytes instead of %d", path, info.Size(), m.Bytes)
 	case info.ModTime().Equal(m.Modified):
 		return nil
 	}
@@ -167,7 +157,7 @@ func Check(ctx context.Context, dir string, about any) error {
 	case err != nil:
 		return err
 	case is != m.SHA256:
-		return damaged(fmt.Sprintf("%s is not what was made", path))
+		return fmt.Errorf("%s is not what was made", path)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -76,22 +75,6 @@ func TestDamagedChain(t *testing.T) {
 				t.Errorf("%+v, %v", all, err)
 			}
 		})
-	}
-}
-
-// TestUnreadableChain: what cannot be read now is kept.
-func TestUnreadableChain(t *testing.T) {
-	cache := Cache{Dir: t.TempDir(), System: "it"}
-	got, _, err := get(t, cache, "a", nothing)
-	path := filepath.Join(got.Dir, Database)
-	if err := errors.Join(err, os.Rename(path, path+".away"), os.Symlink(Database, path)); err != nil {
-		t.Fatal(err)
-	}
-	if got, _, err := get(t, cache, "a", nothing); !errors.Is(err, syscall.ELOOP) || got.Built {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if b, err := os.ReadFile(path + ".away"); err != nil || string(b) != "whole" {
-		t.Errorf("left: %q, %v", b, err)
 	}
 }
 

@@ -92,23 +92,28 @@ func (c consensusAnswer) readings() []system.Reading {
 }
 
 // readHosts returns the number of hosts that uploads can go to, and the medians of
-// their prices.
+// their prices: of storing a terabyte for a month, of sending and of fetching one, and of
+// a contract.
 func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
-	hosts, err := n.hosts(ctx)
-	if err != nil {
+	var hosts []host
+	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": "usable"}
+	if err := n.api.Send(ctx, http.MethodPost, "/bus/hosts", nil, ask, &hosts); err != nil {
 		return nil, err
 	}
 	out := []system.Reading{sia.Number(system.ReadHosts, float64(len(hosts)))}
-	for _, p := range prices(hosts) {
-		out = append(out, sia.Money(sia.Amount{Name: system.ReadPricePrefix + p.Of, Is: sia.Hastings{Int: p.Amount}})...)
+	for _, p := range []struct {
+		of    string
+		times int64
+		in    func(host) sia.Hastings
+	}{
+		{"storage", terabyte * blocksPerMonth, func(h host) sia.Hastings { return h.V2Settings.Prices.Storage }},
+		{"upload", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Ingress }},
+		{"download", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Egress }},
+		{"contract", 1, func(h host) sia.Hastings { return h.V2Settings.Prices.Contract }},
+	} {
+		out = append(out, sia.Money(sia.Amount{Name: system.ReadPricePrefix + p.of, Is: sia.Hastings{Int: median(hosts, p.in, p.times)}})...)
 	}
 	return out, nil
-}
-
-func (n *node) hosts(ctx context.Context) (all []host, err error) {
-	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": "usable"}
-	err = n.api.Send(ctx, http.MethodPost, "/bus/hosts", nil, ask, &all)
-	return all, err
 }
 
 // contracts are the active ones; the answer is null before the first.
@@ -123,50 +128,6 @@ const (
 	terabyte       = 1e12
 	pricedHosts    = 1000
 )
-
-// Costs implements system.Coster. Prices are the median of the usable hosts'.
-func (n *node) Costs(ctx context.Context) (system.Costs, error) {
-	var wallet walletAnswer
-	if err := n.api.Get(ctx, "/bus/wallet", nil, &wallet); err != nil {
-		return system.Costs{}, err
-	}
-	contracts, err := n.contracts(ctx)
-	if err != nil {
-		return system.Costs{}, err
-	}
-	hosts, err := n.hosts(ctx)
-	if err != nil {
-		return system.Costs{}, err
-	}
-	c := system.Costs{
-		Currency: "SC", Decimals: sia.Decimals, Balance: wallet.Spendable.Int,
-		Locked: sia.Sum(contracts, accounts().Unspent).Int, Prices: prices(hosts),
-	}
-	for _, p := range accounts().Purposes {
-		c.Spent = append(c.Spent, system.Spending{Purpose: p.Name, Amount: sia.Sum(contracts, p.Of).Int})
-	}
-	return c, nil
-}
-
-// prices are the medians of hosts'; none without hosts.
-func prices(hosts []host) (out []system.Price) {
-	if len(hosts) == 0 {
-		return nil
-	}
-	for _, p := range []struct {
-		of, per string
-		times   int64
-		in      func(host) sia.Hastings
-	}{
-		{"storage", "TB·month", terabyte * blocksPerMonth, func(h host) sia.Hastings { return h.V2Settings.Prices.Storage }},
-		{"upload", "TB", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Ingress }},
-		{"download", "TB", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Egress }},
-		{"contract", "contract", 1, func(h host) sia.Hastings { return h.V2Settings.Prices.Contract }},
-	} {
-		out = append(out, system.Price{Of: p.of, Per: p.per, Amount: median(hosts, p.in, p.times)})
-	}
-	return out
-}
 
 // median is the lower of the two middle values of an even number of hosts; nil when
 // no host reports a value.

@@ -3,10 +3,8 @@ package renterd
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"math/big"
 	"net/url"
 	"os"
 	"strings"
@@ -403,56 +401,6 @@ func TestStats(t *testing.T) {
 	huge.Answer.Body.Text = `{"numObjects":1,"totalSectorsSize":1e300}`
 	if h, err := on(t, []replay.Exchange{huge}).Stats(t.Context()); err == nil {
 		t.Errorf("%+v", h)
-	}
-}
-
-func TestCosts(t *testing.T) {
-	rec := replay.Load(t, "testdata/attach.jsonl")
-	wallet := at(t, rec, "state", "/api/bus/wallet", 0)
-	hosts := replay.Steps(rec, "hosts: usable only")
-	hosts[0].Body.Text = `{"offset":0,"limit":1000,"filterMode":"allowed","usabilityMode":"usable"}`
-	hosts[0].Answer = replay.Steps(rec, "hosts with their prices (v2Settings.prices)")[0].Answer
-	c, err := on(t, replay.Chain(wallet, replay.Steps(rec, "contracts after: spending"), hosts)).Costs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	amount := func(s string) *big.Int { n, _ := new(big.Int).SetString(s, 10); return n }
-	if c.Balance.Cmp(amount("41700000000000000000000000000000")) != 0 || c.Decimals != 24 {
-		t.Errorf("%+v", c)
-	}
-	spent := map[string]*big.Int{}
-	total := new(big.Int).Set(c.Locked)
-	for _, s := range c.Spent {
-		spent[s.Purpose] = s.Amount
-		if s.Purpose != "fees" {
-			total.Add(total, s.Amount)
-		}
-	}
-	if spent["accounts"].Cmp(amount("6000000000000000000000000")) != 0 || spent["fees"].Cmp(amount("600000000000000000000000")) != 0 || spent["upload"].Sign() <= 0 {
-		t.Errorf("%v", spent)
-	}
-	var funds []contract
-	if err := json.Unmarshal([]byte(replay.Steps(rec, "contracts after: spending")[0].Answer.Body.Text), &funds); err != nil {
-		t.Fatal(err)
-	}
-	want := new(big.Int)
-	for _, f := range funds {
-		want.Add(want, f.Funds.Int)
-	}
-	if total.Cmp(want) != 0 {
-		t.Errorf("locked and spent are %s, the contracts began with %s", total, want)
-	}
-	if len(c.Prices) != 4 || c.Prices[0].Amount.Cmp(new(big.Int).Mul(big.NewInt(231481481481), big.NewInt(4320*1e12))) != 0 {
-		t.Errorf("%+v", c.Prices)
-	}
-	// Nulls: no contracts, no hosts, no balance.
-	null := func(e replay.Exchange) replay.Exchange {
-		e.Answer.Body = replay.Body{Text: "null"}
-		return e
-	}
-	c, err = on(t, []replay.Exchange{null(wallet[0]), null(replay.Steps(rec, "contracts")[0]), null(hosts[0])}).Costs(t.Context())
-	if err != nil || c.Balance != nil || c.Locked.Sign() != 0 || len(c.Prices) != 0 {
-		t.Errorf("%+v, %v", c, err)
 	}
 }
 

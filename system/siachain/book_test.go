@@ -3,7 +3,6 @@ package siachain
 import (
 	"database/sql"
 	"errors"
-	"maps"
 	"testing"
 	"time"
 
@@ -160,21 +159,5 @@ func TestSettings(t *testing.T) {
 	problems := func(o system.Options) int { return len(System{}.Check(t.Context(), o)) }
 	if problems(nil) > 0 || problems(system.Options{"sync_interval": "-1s"}) == 0 {
 		t.Error("settings that work are refused, or those that do not are not")
-	}
-	a, err := own(system.Options{"max_inflight_rpcs": "9", "sync_interval": "1s"}, true)
-	b, err2 := own(system.Options{"max_inflight_rpcs": "9", "sync_interval": "2s"}, true)
-	if err != nil || err2 != nil || !maps.Equal(a, b) {
-		t.Errorf("to a peer %s and %s are not the same (%v, %v)", a, b, err, err2)
-	}
-	// every option is somebody's, and read
-	for _, o := range (System{}).Info().Options {
-		if o.Name == "port" {
-			continue
-		}
-		peer, _ := own(system.Options{o.Name: o.Default}, true)
-		fresh, _ := own(system.Options{o.Name: o.Default}, false)
-		if len(peer) == len(fresh) {
-			t.Errorf("%s: %s to a peer, %s to a fresh node", o.Name, peer, fresh)
-		}
 	}
 }

@@ -48,11 +48,8 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 }
 
 // Replay implements system.Replayer.
-func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (_ system.Replayed, err error) {
-	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Peers: what.Peers}
-	if t.Settings, err = own(what.Settings, false); err != nil {
-		return system.Replayed{}, err
-	}
+func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Replayed, error) {
+	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Peers: what.Peers, Settings: what.Settings}
 	s, err := c.work(ctx, c.d.Hosts[0], t, func(string) {})
 	if err != nil {
 		return system.Replayed{}, fmt.Errorf("sia-chain: replay: %w", err)

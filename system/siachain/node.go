@@ -57,14 +57,11 @@ func (n *node) run(ctx context.Context, t task) error {
 }
 
 // Serve implements system.ChainNode.
-func (n *node) Serve(ctx context.Context, what system.ServeTask) (err error) {
+func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner}
-	if t.Settings, err = own(what.Settings, true); err != nil {
-		return err
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.serving == t.flag() && n.Health(ctx) == nil {
@@ -78,14 +75,14 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) (err error) {
 }
 
 // Follow implements system.ChainNode.
-func (n *node) Follow(ctx context.Context, what system.FollowTask) (err error) {
+func (n *node) Follow(ctx context.Context, what system.FollowTask) error {
 	for _, a := range what.Peers {
 		if err := member.IPPort(a); err != nil {
 			return fmt.Errorf("sia-chain: %q is no address of a peer, IP:PORT: %w", a, err)
 		}
 	}
-	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers}
-	if t.Settings, err = own(what.Settings, false); err != nil {
+	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers, Settings: what.Settings}
+	if _, err := parse(t.Settings); err != nil {
 		return err
 	}
 	n.mu.Lock()

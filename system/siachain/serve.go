@@ -38,7 +38,7 @@ type task struct {
 	Manner   string         `json:",omitempty"` // serve
 	Dir      string         `json:",omitempty"` // follow, replay: directory of the store
 	Peers    []string       `json:",omitempty"` // follow: addresses; replay: as many workers
-	Settings system.Options `json:",omitempty"` // serve, follow, replay
+	Settings system.Options `json:",omitempty"` // follow, replay
 	settings settings
 }
 

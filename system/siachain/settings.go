@@ -2,7 +2,6 @@ package siachain
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -11,11 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// peerSide are the options that concern peers alone: with other values a peer is
-// started anew.
-var peerSide = []string{"max_inflight_rpcs", "rpc_timeout", "port"}
-
-// settings are a node's options.
+// settings are a fresh node's options. Peers have none but their port.
 type settings struct {
 	subscriber    string
 	walletBatch   int
@@ -26,8 +21,6 @@ type settings struct {
 	connect       time.Duration
 	discovery     time.Duration
 	outbound      int
-	inflight      int
-	rpc           time.Duration
 }
 
 // parse reads options; those that are missing have their defaults.
@@ -38,14 +31,14 @@ func parse(o system.Options) (s settings, err error) {
 	s.subscriber, s.sync = o["subscriber"], o["db_sync"] == "on"
 	for name, to := range map[string]*time.Duration{
 		"sync_interval": &s.syncInterval, "send_blocks_timeout": &s.blocksTimeout, "send_block_timeout": &s.blockTimeout,
-		"connect_timeout": &s.connect, "peer_discovery_interval": &s.discovery, "rpc_timeout": &s.rpc,
+		"connect_timeout": &s.connect, "peer_discovery_interval": &s.discovery,
 	} {
 		if *to, err = o.Duration(name); err != nil || *to < time.Millisecond {
 			return s, fmt.Errorf("sia-chain: option %q is a duration of at least 1ms, not %q", name, o[name])
 		}
 	}
 	for name, to := range map[string]*int{
-		"wallet_batch": &s.walletBatch, "max_outbound_peers": &s.outbound, "max_inflight_rpcs": &s.inflight,
+		"wallet_batch": &s.walletBatch, "max_outbound_peers": &s.outbound,
 	} {
 		if *to, err = strconv.Atoi(o[name]); err != nil || *to < 1 {
 			return s, fmt.Errorf("sia-chain: option %q is a number of at least 1, not %q", name, o[name])
@@ -63,20 +56,5 @@ func (s settings) syncer() []syncer.Option {
 		syncer.WithConnectTimeout(s.connect),
 		syncer.WithPeerDiscoveryInterval(s.discovery),
 		syncer.WithMaxOutboundPeers(s.outbound),
-		syncer.WithMaxInflightRPCs(s.inflight),
-		syncer.WithRPCTimeout(s.rpc),
 	}
-}
-
-// own are the options that a peer's process gets, or, with peer false, a fresh
-// node's: the same for the same settings. Those of the other side keep their defaults.
-func own(o system.Options, peer bool) (system.Options, error) {
-	own := system.Options{}
-	for k, v := range o {
-		if slices.Contains(peerSide, k) == peer && k != "port" {
-			own[k] = v
-		}
-	}
-	_, err := parse(o)
-	return own, err
 }

@@ -25,8 +25,8 @@ func TestChains(t *testing.T) {
 			t.Parallel()
 			systemtest.RunChains(t, systemtest.Chains{
 				System: System{}, Options: quick("subscriber", c.subscriber), Indexed: c.subscriber != "none",
-				Spec:        system.ChainSpec{Blocks: 150, Transactions: 1, Form: c.form, Seed: 1},
-				PeerSetting: [2]string{"max_inflight_rpcs", "32"}, Store: "consensus.db",
+				Spec:  system.ChainSpec{Blocks: 150, Transactions: 1, Form: c.form, Seed: 1},
+				Store: "consensus.db",
 			})
 		})
 	}

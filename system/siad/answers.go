@@ -65,16 +65,10 @@ type renterAnswer struct {
 		Allowance allowed `json:"allowance"`
 	} `json:"settings"`
 	Metrics struct {
-		Contracts   sia.Hastings `json:"contractspending"`
-		Unspent     sia.Hastings `json:"unspent"`
-		Withheld    sia.Hastings `json:"withheldfunds"`
-		Previous    sia.Hastings `json:"previousspending"`
-		Fees        sia.Hastings `json:"contractfees"`
-		Download    sia.Hastings `json:"downloadspending"`
-		FundAccount sia.Hastings `json:"fundaccountspending"`
-		Storage     sia.Hastings `json:"storagespending"`
-		Upload      sia.Hastings `json:"uploadspending"`
-		Maintenance maintenance  `json:"maintenancespending"`
+		Contracts sia.Hastings `json:"contractspending"`
+		Unspent   sia.Hastings `json:"unspent"`
+		Withheld  sia.Hastings `json:"withheldfunds"`
+		Previous  sia.Hastings `json:"previousspending"`
 	} `json:"financialmetrics"`
 }
 
@@ -145,7 +139,6 @@ type pricesAnswer struct {
 	Upload    sia.Hastings `json:"uploadterabyte"`
 	Download  sia.Hastings `json:"downloadterabyte"`
 	Contracts sia.Hastings `json:"formcontracts"`
-	Hosts     json.Number  `json:"hosts"`
 }
 
 type hostsAnswer struct {

@@ -49,13 +49,13 @@ func (a *api) post(ctx context.Context, path string, form url.Values) error {
 }
 
 // download writes an answer's body to w.
-func (a *api) download(ctx context.Context, path string, query url.Values, w io.Writer) error {
+func (a *api) download(ctx context.Context, path string, query url.Values, w io.Writer) (n int64, err error) {
 	resp, err := a.Client.Open(ctx, web.Call{Method: http.MethodGet, URL: a.URL(path, query), Header: a.Header})
-	if err != nil {
-		return a.explain(err)
+	if err == nil {
+		defer resp.Body.Close()
+		n, err = a.Client.Copy(resp, w)
 	}
-	defer resp.Body.Close()
-	return a.explain(a.Client.Copy(resp, w))
+	return n, a.explain(err)
 }
 
 // checkPassword asks for something that is refused without the password and

@@ -74,7 +74,6 @@ func serveFakeChain(args []string) {
 	go c.serve(l)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /consensus", c.consensus)
-	mux.HandleFunc("GET /daemon/constants", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"blockfrequency":12}`) })
 	mux.HandleFunc("GET /gateway", c.gateway)
 	mux.HandleFunc("POST /gateway/connect/{peer}", c.connect)
 	if strings.Contains(value("-M"), "m") {

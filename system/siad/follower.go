@@ -72,13 +72,6 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	fail := func(err error) error {
 		return fmt.Errorf("siad: %s serves %s: %w", n.host.Name(), task.Chain.ID, err)
 	}
-	switch task.Manner {
-	case system.Honest, system.Silent:
-	case system.Stranger:
-		return fail(errors.New("the first block is in siad's code, so that no peer can have another one"))
-	default:
-		return fail(fmt.Errorf("there is no manner %q", task.Manner))
-	}
 	if ctx.Err() != nil {
 		return fail(context.Cause(ctx))
 	}

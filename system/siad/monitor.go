@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/big"
-	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // Calls implements system.Monitored. The first three are those of which the
@@ -159,44 +156,4 @@ func (c consensusAnswer) readings() []system.Reading {
 
 func (g gatewayAnswer) readings() []system.Reading {
 	return []system.Reading{sia.Number(system.ReadPeers, float64(len(g.Peers)))}
-}
-
-// Costs implements system.Coster. Spending is of the current allowance period.
-func (n *node) Costs(ctx context.Context) (system.Costs, error) {
-	var wallet walletAnswer
-	var renter renterAnswer
-	var contracts contractsAnswer
-	for path, out := range map[string]any{"/wallet": &wallet, "/renter": &renter, "/renter/contracts": &contracts} {
-		if err := n.api.Get(ctx, path, nil, out); err != nil {
-			return system.Costs{}, err
-		}
-	}
-	m := renter.Metrics
-	maintained := sia.Hastings{Int: new(big.Int)}.Plus(m.Maintenance.Balance, m.Maintenance.Fund, m.Maintenance.Prices)
-	c := system.Costs{
-		Currency: "SC", Decimals: sia.Decimals, Balance: wallet.Confirmed.Int,
-		Locked: sia.Sum(append(contracts.Active, contracts.Passive...), accounts().Unspent).Int,
-		Spent: []system.Spending{
-			{Purpose: "upload", Amount: m.Upload.Int},
-			{Purpose: "download", Amount: m.Download.Int},
-			{Purpose: "storage", Amount: m.Storage.Int},
-			{Purpose: "fees", Amount: m.Fees.Int},
-			{Purpose: "accounts", Amount: m.FundAccount.Int},
-			{Purpose: "maintenance", Amount: maintained.Int},
-		},
-	}
-	var prices pricesAnswer
-	switch err := n.api.Get(ctx, "/renter/prices", nil, &prices); {
-	case web.Status(err) == http.StatusBadRequest: // no hosts are known yet
-		return c, nil
-	case err != nil:
-		return system.Costs{}, err
-	}
-	c.Prices = []system.Price{
-		{Of: "storage", Per: "TB·month", Amount: prices.Storage.Int},
-		{Of: "upload", Per: "TB", Amount: prices.Upload.Int},
-		{Of: "download", Per: "TB", Amount: prices.Download.Int},
-		{Of: "contracts", Per: "set of " + prices.Hosts.String(), Amount: prices.Contracts.Int},
-	}
-	return c, nil
 }

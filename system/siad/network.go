@@ -2,7 +2,6 @@ package siad
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -22,16 +21,9 @@ const (
 	enough    = "1000000000000000000000000000000" // 1 MS: for hosts and the allowance
 )
 
-// devBlocks is the target block time of the dev constants, in seconds; the
-// main network's is 600.
-const devBlocks = 12
-
 // form makes a network of daemons that answer and know nothing yet. The order
 // is siad's: each step silently does nothing before the one above is done.
 func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan) error {
-	if err := isDev(ctx, renter.api); err != nil {
-		return err
-	}
 	if err := each(hosts, func(h *daemon) error { return h.join(ctx, renter.rpc) }); err != nil {
 		return err
 	}
@@ -67,21 +59,6 @@ func each(all []*daemon, do func(*daemon) error) error {
 		g.Go(func() error { return do(d) })
 	}
 	return g.Wait()
-}
-
-// isDev refuses a siad of the main network's constants: it would need hours of
-// mining and hosts with public addresses.
-func isDev(ctx context.Context, a *api) error {
-	var c struct {
-		BlockFrequency json.Number `json:"blockfrequency"`
-	}
-	if err := a.Get(ctx, "/daemon/constants", nil, &c); err != nil {
-		return err
-	}
-	if f, err := c.BlockFrequency.Int64(); err != nil || f > devBlocks {
-		return fmt.Errorf("siad: this binary aims at a block every %q seconds: a private network needs one built with the `dev` constants (%d)", c.BlockFrequency.String(), devBlocks)
-	}
-	return nil
 }
 
 // join connects to the peer that all connect to.

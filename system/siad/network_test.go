@@ -40,7 +40,6 @@ func renterSteps(rec []replay.Exchange) []replay.Exchange {
 	stop := replay.Steps(r, "start the CPU miner (GET)")
 	stop[0].Step, stop[0].Path = "stop the miner", "/miner/stop" // not in the recording
 	return replay.Chain(
-		replay.Steps(r, "constants of the dev build"),
 		replay.Steps(r, "wallet init (the answer carries the seed)"),
 		replay.Steps(r, "wallet unlock (blocks until the chain was scanned)"),
 		replay.Steps(r, "start the CPU miner (GET)"),
@@ -98,14 +97,6 @@ func TestNetworkThatDoesNotForm(t *testing.T) {
 	defer cancel()
 	err := form(ctx, n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"})
 	if err == nil || !strings.Contains(err.Error(), "coins did not mature") || !strings.Contains(err.Error(), "the network was not ready") || !strings.Contains(err.Error(), "balance 0") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestMainNetworkConstantsAreRefused(t *testing.T) {
-	e := replay.Steps(replay.Load(t, "testdata/network.jsonl"), "constants of the dev build")[0]
-	d := replayed(t, []replay.Exchange{e.JSON(200, map[string]int{"blockfrequency": 600})})
-	if err := isDev(t.Context(), d.api); err == nil || !strings.Contains(err.Error(), "`dev` constants") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -199,7 +199,8 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
 		return err
 	}
-	return n.api.download(ctx, "/renter/download/"+path, fromHosts(), w)
+	_, err = n.api.download(ctx, "/renter/download/"+path, fromHosts(), w)
+	return err
 }
 
 // GetRange implements system.Ranger.
@@ -208,26 +209,12 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		q := fromHosts()
 		q.Set("offset", strconv.FormatInt(off, 10))
 		q.Set("length", strconv.FormatInt(there, 10))
-		got := &counter{w: w}
-		if err := n.api.download(ctx, "/renter/download/"+path, q, got); err != nil {
-			return err
+		got, err := n.api.download(ctx, "/renter/download/"+path, q, w)
+		if err == nil && got != there {
+			err = fmt.Errorf("siad: %d bytes at %d of %s: got %d", there, off, ref, got)
 		}
-		if got.n != there {
-			return fmt.Errorf("siad: %d bytes at %d of %s: got %d", there, off, ref, got.n)
-		}
-		return nil
+		return err
 	})
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // Delete implements system.Deleter, for what this node has put there. It waits for

@@ -37,26 +37,10 @@ var (
 	_ system.Follower  = (*watched)(nil)
 )
 
-// program finds siad, which has to be named.
-func program(opt system.Options) (string, error) {
-	path, err := system.Named(name, opt, "binary", "PLIMSOLL_SIAD", "siad")
-	if path == "" && err == nil {
-		path, err = system.Installed(name, "siad")
-	}
-	if path == "" && err == nil {
-		err = errors.New("siad: no binary is named, and none that plimsoll could use is to be had elsewhere")
-	}
-	return path, err
-}
-
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		bin, err := program(opt)
-		if err == nil && system.Says(ctx, name, bin, "Sia Daemon v", "version") != nil { // until 1.5.6
-			err = system.Says(ctx, name, bin, "siad v", "version")
-		}
-		if err != nil {
+		if _, err := buildOf(ctx, opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -87,25 +71,25 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			return nil, err
 		}
 	}
-	bin, err := program(opt)
+	b, err := buildOf(ctx, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	if d.Follow {
-		return startChains(ctx, d, bin)
+		return startChains(ctx, d, b)
 	}
 	p, err := planOf(opt)
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"binary": bin, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
+	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
 	if p.mine {
 		identity["mining"] = "always"
 	}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
 		defer cancel()
-		n, err := startNetwork(ctx, d, bin, p)
+		n, err := startNetwork(ctx, d, b.path, p)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -524,52 +523,6 @@ func TestListAndStats(t *testing.T) {
 	}
 }
 
-// TestCosts: amounts are larger than any integer type, and `currentperiod` has
-// wrapped around in this recording.
-func TestCosts(t *testing.T) {
-	rec := replay.Load(t, "testdata/reports.jsonl")
-	var steps []replay.Exchange
-	for _, path := range []string{"/wallet", "/renter", "/renter/contracts", "/renter/prices"} {
-		steps = append(steps, only(t, rec, "report", path, 0)...)
-	}
-	if !strings.Contains(steps[1].Answer.Body.Text, `"currentperiod":18446744073709551597`) {
-		t.Fatal("the recording has no underflow any more")
-	}
-	c, err := attached(t, steps, replay.ByPath()).Costs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	amount := func(s string) *big.Int { n, _ := new(big.Int).SetString(s, 10); return n }
-	if c.Decimals != 24 || c.Currency != "SC" || c.Balance.Cmp(amount("20317404274320000000000000000001")) != 0 || c.Locked.Sign() <= 0 {
-		t.Errorf("%+v", c)
-	}
-	want := map[string]string{"upload": "184498720000000000000", "storage": "316320426664642215936", "download": "0", "fees": "10378029783887984876100000", "accounts": "3000000000000000000000000", "maintenance": "11"}
-	for _, s := range c.Spent {
-		if s.Amount.Cmp(amount(want[s.Purpose])) != 0 {
-			t.Errorf("%s: %s, want %s", s.Purpose, s.Amount, want[s.Purpose])
-		}
-	}
-	if len(c.Spent) != len(want) || len(c.Prices) != 4 || c.Prices[0].Amount.Cmp(amount("179999999998847993338661852")) != 0 {
-		t.Errorf("%+v", c)
-	}
-	// Before hosts are known there are no prices: 400.
-	early := replay.Steps(replay.Load(t, "testdata/attach.jsonl"), wrong)
-	steps = nil
-	for _, e := range early {
-		switch e.Path {
-		case "/wallet", "/renter/contracts", "/renter/prices":
-			steps = append(steps, e)
-		case "/renter":
-			if e.Method == "GET" {
-				steps = append(steps, e)
-			}
-		}
-	}
-	if c, err := attached(t, steps, replay.ByPath()).Costs(t.Context()); err != nil || len(c.Prices) != 0 || c.Locked.Sign() != 0 {
-		t.Errorf("%+v, %v", c, err)
-	}
-}
-
 func TestAbsurdFigures(t *testing.T) {
 	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), rightAfter)[0]
 	for text, ok := range map[string]bool{
@@ -587,14 +540,6 @@ func TestAbsurdFigures(t *testing.T) {
 		if o, err := attached(t, []replay.Exchange{e}).Stat(t.Context(), "streamed"); (err == nil) != ok {
 			t.Errorf("%s: %+v, %v", text, o, err)
 		}
-	}
-}
-
-func TestModuleThatIsOff(t *testing.T) {
-	off := only(t, replay.Load(t, "testdata/attach.jsonl"), wrong, "/miner/start", 0)
-	n := attached(t, off)
-	if err := n.api.Get(t.Context(), "/miner/start", nil, nil); err == nil || !strings.Contains(err.Error(), "-M gctwr") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -19,9 +19,12 @@ import (
 // asked for what ends it.
 const fakeEnv = "PLIMSOLL_TEST_FAKE_SIAD"
 
-// serveFake answers as long as it can tell nothing but its version. The renter,
-// the one which mines, dies when it is asked for its constants.
+// serveFake answers until a wallet is to be made, which ends it.
 func serveFake(args []string) {
+	if args[0] == "version" {
+		fmt.Println(devVersion)
+		os.Exit(0)
+	}
 	value := func(flag string) string { return args[slices.Index(args, flag)+1] }
 	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--no-bootstrap") || !slices.Contains(args, "--upnp=false") {
 		fmt.Println("it would join the public network, or has no password")
@@ -35,7 +38,8 @@ func serveFake(args []string) {
 			w.WriteHeader(490)
 		}
 	})
-	mux.HandleFunc("GET /daemon/constants", func(http.ResponseWriter, *http.Request) {
+	mux.HandleFunc("POST /gateway/connect/{peer}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /wallet/init", func(http.ResponseWriter, *http.Request) {
 		fmt.Println("panic: consensus.db: no space left on device")
 		os.Exit(3)
 	})

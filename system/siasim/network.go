@@ -62,68 +62,65 @@ func (s *Sim) report(state func() any) http.HandlerFunc {
 	}
 }
 
-// network is what lies between the client and the two daemons.
+// network is what lies between the client and the two daemons: a listener of both.
 //
 // Its connections are net.Pipe's. They have no buffer, which net/http on both
 // ends can live with: it reads and writes a connection in different goroutines.
 // All their waiting is on channels, which lets a bubble's clock move on.
 type network struct {
-	sim     *Sim
-	servers []*http.Server
-	served  sync.WaitGroup // servers and connections
-	doors   map[string]*door
+	sim    *Sim
+	server *http.Server
+	served sync.WaitGroup // the server and its connections
+	conns  chan net.Conn
+	ended  context.Context // when the listener is closed
+	end    context.CancelFunc
 }
 
 func newNetwork(s *Sim) *network {
-	n := &network{sim: s, doors: map[string]*door{}}
-	for address, handler := range map[string]http.Handler{siadAddress: s.Siad(), renterdAddress: s.Renterd()} {
-		d := &door{conns: make(chan net.Conn), closed: make(chan struct{})}
-		server := &http.Server{Handler: handler, ConnState: n.count}
-		n.doors[address] = d
-		n.servers = append(n.servers, server)
-		n.served.Go(func() { _ = server.Serve(d) })
-	}
+	n := &network{sim: s, conns: make(chan net.Conn)}
+	n.ended, n.end = context.WithCancel(context.Background())
+	siad, renterd := s.Siad(), s.Renterd()
+	n.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == siadAddress {
+			siad.ServeHTTP(w, r)
+			return
+		}
+		renterd.ServeHTTP(w, r)
+	}), ConnState: func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			n.served.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			n.served.Done()
+		}
+	}}
+	n.served.Go(func() { _ = n.server.Serve(n) })
 	return n
 }
 
-func (n *network) count(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		n.served.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		n.served.Done()
-	}
-}
-
-func (n *network) close() {
-	for _, server := range n.servers {
-		_ = server.Close()
-	}
+func (n *network) stop() {
+	_ = n.server.Close()
 	n.served.Wait()
 }
 
-// door is where a daemon accepts connections.
-type door struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (d *door) Accept() (net.Conn, error) {
+// Accept implements net.Listener.
+func (n *network) Accept() (net.Conn, error) {
 	select {
-	case c := <-d.conns:
+	case c := <-n.conns:
 		return c, nil
-	case <-d.closed:
+	case <-n.ended.Done():
 		return nil, net.ErrClosed
 	}
 }
 
-func (d *door) Close() error {
-	d.once.Do(func() { close(d.closed) })
+// Close implements net.Listener.
+func (n *network) Close() error {
+	n.end()
 	return nil
 }
 
-func (d *door) Addr() net.Addr { return &net.TCPAddr{} }
+// Addr implements net.Listener.
+func (n *network) Addr() net.Addr { return &net.TCPAddr{} }
 
 // client is the host that requests come from. It can do nothing but dial.
 type client struct {
@@ -140,15 +137,14 @@ func (c client) Dial(ctx context.Context, network, address string) (net.Conn, er
 	unlock := c.net.sim.lock()
 	down := c.net.sim.has(c.net.sim.conf.Faults.Down)
 	unlock()
-	d := c.net.doors[address]
-	if d == nil || down {
+	if down || address != siadAddress && address != renterdAddress {
 		return nil, refused
 	}
 	ours, theirs := net.Pipe()
 	select {
-	case d.conns <- theirs:
+	case c.net.conns <- theirs:
 		return ours, nil
-	case <-d.closed:
+	case <-c.net.ended.Done():
 		return nil, refused
 	case <-ctx.Done():
 		return nil, fmt.Errorf("dial %s: %w", address, context.Cause(ctx))

@@ -1,6 +1,7 @@
 package siasim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -111,27 +112,9 @@ func (s *Sim) siadWallet() any {
 	}
 }
 
-// sum is of an amount of all contracts that there ever were.
-func (s *Sim) sum(of func(c *contract) *big.Int) *big.Int {
-	total := new(big.Int)
-	for _, c := range s.contracts {
-		total.Add(total, of(c))
-	}
-	return total
-}
-
 func (s *Sim) renter() any {
-	upload := s.sum(func(c *contract) *big.Int { return c.upload })
-	if s.has(s.conf.Faults.Underflow) {
-		upload.Not(upload)
-	}
 	return object{
 		"settings": object{"allowance": object{"funds": SC(initialWallet).String(), "hosts": s.conf.Contracts, "period": period, "renewwindow": period / 3}},
-		"financialmetrics": object{
-			"contractfees": s.sum(func(c *contract) *big.Int { return c.fees }).String(), "uploadspending": upload.String(),
-			"storagespending":  s.sum(func(c *contract) *big.Int { return c.storage }).String(),
-			"downloadspending": s.sum(func(c *contract) *big.Int { return c.download }).String(),
-		},
 	}
 }
 
@@ -213,48 +196,50 @@ func (s *Sim) siadFile(f *file) object {
 
 // uploadstream stores the body. It answers when every chunk can be rebuilt.
 func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
-	path := r.PathValue("path")
-	const exists = "upload failed: [could not create a new sia file; a file or folder already exists at the specified path]"
-	refusal := func() string {
-		switch {
-		case s.files[path] != nil:
-			return exists
-		case s.good() < s.conf.Data+s.conf.Parity/2:
-			return fmt.Sprintf("upload failed: [unable to stream an upload from a reader; not enough contracts to upload file: got %d, needed %d]", s.good(), s.conf.Data+s.conf.Parity/2)
-		}
-		return ""
-	}
+	path, need := r.PathValue("path"), s.conf.Data+s.conf.Parity/2
+	refused := ""
 	unlock := s.lock()
-	refused := refusal()
-	unlock()
-	if refused != "" {
-		siadError(w, http.StatusInternalServerError, refused)
-		return
-	}
-	f := s.receive(path, r.Body)
-	f.accept = f.chunks * f.data
-	unlock = s.lock()
-	switch {
-	case s.files[path] != nil:
+	if s.files[path] != nil {
 		refused = exists
-	case f.incomplete: // what there is stays, and is not uploaded
-		refused = "upload failed: [unable to stream an upload from a reader; unexpected EOF]"
-		s.add(f)
-	case !s.has(s.conf.Faults.Swallow):
-		s.overshoot(f)
-		s.add(f)
-		unlock()
-		if !s.accepted(r.Context(), f) {
-			refused = "upload failed: [unable to stream an upload from a reader; file was deleted]"
-		}
-		unlock = s.lock()
+	} else if s.good() < need {
+		refused = fmt.Sprintf("unable to stream an upload from a reader; not enough contracts to upload file: got %d, needed %d", s.good(), need)
 	}
 	unlock()
+	if refused == "" {
+		refused = s.take(r.Context(), s.receive(path, r.Body))
+	}
 	if refused != "" {
-		siadError(w, http.StatusInternalServerError, refused)
+		siadError(w, http.StatusInternalServerError, "upload failed: ["+refused+"]")
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+const exists = "could not create a new sia file; a file or folder already exists at the specified path"
+
+// take stores what was received, and waits until it is accepted; why not is returned.
+func (s *Sim) take(ctx context.Context, f *file) (refused string) {
+	unlock := s.lock()
+	taken, swallowed := s.files[f.path] != nil, !f.incomplete && s.has(s.conf.Faults.Swallow)
+	f.accept = f.chunks * f.data
+	if !taken && !swallowed {
+		if !f.incomplete { // else what there is stays, and is not uploaded
+			s.overshoot(f)
+		}
+		s.add(f)
+	}
+	unlock()
+	switch {
+	case taken:
+		return exists
+	case swallowed:
+		return ""
+	case f.incomplete:
+		return "unable to stream an upload from a reader; unexpected EOF"
+	case !s.accepted(ctx, f):
+		return "unable to stream an upload from a reader; file was deleted"
+	}
+	return ""
 }
 
 // download answers with the content, or with why not.

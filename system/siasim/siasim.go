@@ -89,7 +89,7 @@ func New(c Config) *Sim {
 
 // Close ends all connections and waits until their goroutines have ended, as a
 // bubble of testing/synctest requires.
-func (s *Sim) Close() { s.net.close() }
+func (s *Sim) Close() { s.net.stop() }
 
 // Siad is the API of siad.
 func (s *Sim) Siad() http.Handler { return s.outer(s.siadRoutes()) }

@@ -25,9 +25,6 @@ type Chains struct {
 	Spec   system.ChainSpec
 	// Indexed: with these options something subscribes to the chain.
 	Indexed bool
-	// PeerSetting is an option of peers and a value of it other than in Options;
-	// the name empty: there is none.
-	PeerSetting [2]string
 	// Store is the file below FollowTask.Dir that is spoilt to see what a damaged
 	// store does; empty: it is not known.
 	Store string
@@ -141,14 +138,9 @@ func (w *chains) kill(i int) {
 }
 
 // serve makes node i a peer, with settings beside the usual ones, and returns where it is.
-func (w *chains) serve(i int, manner string, more ...string) string {
+func (w *chains) serve(i int, manner string) string {
 	w.Helper()
-	settings := system.Options{}
-	maps.Copy(settings, w.Options)
-	if len(more) == 2 {
-		settings[more[0]] = more[1]
-	}
-	task := system.ServeTask{Chain: w.chain, Manner: manner, Settings: settings}
+	task := system.ServeTask{Chain: w.chain, Manner: manner, Settings: w.Options}
 	must(w.T, fmt.Sprintf("serve (%q)", manner), w.nodes[i].Serve(Context(w.T), task))
 	a, err := w.nodes[i].Address(Context(w.T))
 	if err != nil || a == "" {
@@ -360,8 +352,8 @@ func (w *chains) stranger() {
 
 // servedAgain: a peer that serves the same goes on, else it is another process.
 func (w *chains) servedAgain() {
-	pid := func(manner string, more ...string) int {
-		w.serve(1, manner, more...)
+	pid := func(manner string) int {
+		w.serve(1, manner)
 		p := w.nodes[1].Processes()
 		return p[len(p)-1].ID().PID
 	}
@@ -376,13 +368,6 @@ func (w *chains) servedAgain() {
 	}
 	if pid(system.Silent) == after {
 		w.Error("an honest peer that is to be silent was not started anew")
-	}
-	if w.PeerSetting[0] == "" {
-		return
-	}
-	before = pid(system.Honest)
-	if pid(system.Honest, w.PeerSetting[:]...) == before {
-		w.Errorf("with %s = %s a peer was not started anew", w.PeerSetting[0], w.PeerSetting[1])
 	}
 	w.kill(1)
 	w.serve(1, system.Honest)

@@ -76,11 +76,7 @@ func bodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-func flush(w http.ResponseWriter) {
-	if f, ok := w.(http.Flusher); ok {
-		f.Flush()
-	}
-}
+func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
 // stall sends nothing until the client leaves or the test ends.
 func (s *Server) stall(r *http.Request) {

@@ -71,7 +71,7 @@ type Purpose[C any] struct {
 // Current are the readings of contracts that are not over.
 func (a Accounts[C]) Current(contracts []C) []system.Reading {
 	return append([]system.Reading{
-		Sum(contracts, a.Total).reading(system.ReadSpent), Sum(contracts, a.Unspent).reading(system.ReadUnspent),
+		sum(contracts, a.Total).reading(system.ReadSpent), sum(contracts, a.Unspent).reading(system.ReadUnspent),
 	}, a.purposes(system.ReadSpentPrefix, contracts)...)
 }
 
@@ -84,28 +84,28 @@ func (a Accounts[C]) Ended(contracts []C) []system.Reading {
 		return a.Total(c).Minus(a.Unspent(c))
 	}
 	return append([]system.Reading{
-		Sum(contracts, used).reading(system.ReadEnded), Sum(contracts, a.Unspent).reading(system.ReadEndedUnspent),
+		sum(contracts, used).reading(system.ReadEnded), sum(contracts, a.Unspent).reading(system.ReadEndedUnspent),
 	}, a.purposes(system.ReadEndedPrefix, contracts)...)
 }
 
 func (a Accounts[C]) purposes(prefix string, contracts []C) (out []system.Reading) {
 	for _, p := range a.Purposes {
-		if t := Sum(contracts, p.Of); t.missing == 0 || t.missing < t.of { // else this release does not report it
+		if t := sum(contracts, p.Of); t.missing == 0 || t.missing < t.of { // else this release does not report it
 			out = append(out, t.reading(prefix+p.Name))
 		}
 	}
 	return out
 }
 
-// Tally is a sum over contracts.
-type Tally struct {
+// tally is a sum over contracts.
+type tally struct {
 	*big.Int
 	missing, of int // contracts that did not report their part
 }
 
-// Sum is the exact sum of a part of each contract.
-func Sum[C any](contracts []C, part func(C) Hastings) Tally {
-	t := Tally{new(big.Int), 0, len(contracts)}
+// sum is the exact sum of a part of each contract.
+func sum[C any](contracts []C, part func(C) Hastings) tally {
+	t := tally{new(big.Int), 0, len(contracts)}
 	for _, c := range contracts {
 		if h := part(c); h.Int != nil {
 			t.Add(t.Int, h.Int)
@@ -117,7 +117,7 @@ func Sum[C any](contracts []C, part func(C) Hastings) Tally {
 }
 
 // reading is bad when a contract did not report its part.
-func (t Tally) reading(name string) system.Reading {
+func (t tally) reading(name string) system.Reading {
 	r := system.Money(name, t.Int, Decimals)
 	if t.missing > 0 {
 		r.Bad = fmt.Sprintf("not reported by %d of %d contracts", t.missing, t.of)

@@ -134,6 +134,12 @@ func (o *Objects) Stat(ctx context.Context, ref system.Ref) (system.Object, erro
 	return system.Object{Name: o.Name(ref), Ref: ref, Size: size}, err
 }
 
+// Costs implements system.Coster: what amounts are in. The amounts are in the calls of a
+// poll (system.Monitored).
+func (o *Objects) Costs(context.Context) (system.Costs, error) {
+	return system.Costs{Currency: "SC", Decimals: Decimals}, nil
+}
+
 // Range gets count bytes at off of an object, as system.Ranger says, from a renter
 // that refuses what leaves the object: get is asked for the n bytes that are there,
 // and not at all for none.

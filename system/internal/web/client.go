@@ -127,7 +127,8 @@ func (c *Client) Get(ctx context.Context, t system.HTTPTarget, w io.Writer) erro
 	if resp.StatusCode != http.StatusOK {
 		return c.status(resp)
 	}
-	return c.Copy(resp, w)
+	_, err = c.Copy(resp, w)
+	return err
 }
 
 // GetRange writes the n bytes at off to w, as system.Ranger says.
@@ -160,7 +161,7 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 	if got := last - first + 1; resp.ContentLength >= 0 && resp.ContentLength != got {
 		return fmt.Errorf("%s: Content-Length %d contradicts Content-Range %q", where, resp.ContentLength, resp.Header.Get("Content-Range"))
 	}
-	if err := c.Copy(resp, w); err != nil {
+	if _, err := c.Copy(resp, w); err != nil {
 		return err
 	}
 	if last < off+n-1 {
@@ -272,17 +273,17 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, hea
 }
 
 // Copy writes an answer's body to w and checks that it ended as it should.
-func (c *Client) Copy(resp *http.Response, w io.Writer) error {
-	n, err := io.Copy(w, resp.Body)
+func (c *Client) Copy(resp *http.Response, w io.Writer) (n int64, err error) {
+	n, err = io.Copy(w, resp.Body)
 	if err == nil {
 		if late := resp.Trailer.Get("X-Stream-Error"); late != "" {
 			err = errors.New(late) // IPFS servers report what happens after the head so
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %s %s: after %d bytes: %w", c.name, resp.Request.Method, public(resp.Request.URL), n, err)
+		err = fmt.Errorf("%s: %s %s: after %d bytes: %w", c.name, resp.Request.Method, public(resp.Request.URL), n, err)
 	}
-	return nil
+	return n, err
 }
 
 // status makes an error of an answer other than the one asked for: a

@@ -3,12 +3,8 @@ package chain
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
 func TestAChainIsMadeOnce(t *testing.T) {
@@ -45,52 +41,5 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 	}
 	if all, err := cache.kept().List(); err != nil || len(all) != 0 {
 		t.Errorf("left: %v, %v", all, err)
-	}
-}
-
-// killed is the environment variable that makes the test's binary a builder which is
-// to be killed.
-const killed = "PLIMSOLL_TEST_CHAIN_CACHE"
-
-func TestABuilderThatIsKilled(t *testing.T) {
-	s := Spec{Blocks: MaxBlocks, Form: V2, Seed: 5}
-	if dir := os.Getenv(killed); dir != "" {
-		Cache{dir}.Chain(t.Context(), s, func(int, int) { os.Stdout.WriteString("building\n") })
-		t.Fatal("it was not killed")
-	}
-	cache := Cache{t.TempDir()}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestABuilderThatIsKilled$", "-test.timeout=1m")
-	cmd.Env = append(os.Environ(), killed+"="+cache.Dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 64)); err != nil {
-		t.Error(err)
-	}
-	cmd.Process.Kill()
-	cmd.Wait()
-
-	all, err := cache.kept().List()
-	if err != nil || len(all) != 1 || all[0].State != chaincache.Unfinished {
-		t.Fatalf("left: %+v, %v", all, err)
-	}
-	// The next one begins anew; so long a chain is not waited for.
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	_, err = cache.Chain(ctx, s, func(done, _ int) {
-		if done >= s.Blocks/2 {
-			t.Errorf("%d blocks were there", done)
-		}
-		cancel()
-	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if all, _ := cache.kept().List(); len(all) != 0 {
-		t.Errorf("left: %+v", all)
 	}
 }

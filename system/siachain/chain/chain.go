@@ -28,7 +28,7 @@ type Manifest struct {
 // which makes none.
 func Open(dir string) (*Chain, error) {
 	c := &Chain{Got: chaincache.Got{Dir: dir}}
-	if err := chaincache.Open(dir, &c.Manifest); err != nil {
+	if _, err := chaincache.Open(dir, &c.Manifest); err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
 	if err := c.Spec.Validate(); err != nil {
