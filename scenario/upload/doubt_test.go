@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -211,26 +210,31 @@ type statless interface {
 // What is accepted is recorded with what another worker writes next. That it is durable
 // since is written after it, however long that takes.
 func TestUploadWritesInOrder(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(2, 10))
-		trial := newTrial(&runner{node: b.mem}, b.cell, 42, scenario.Sink{Now: func() time.Duration { return 0 }, Journal: slow{b.ledger}}, b.set())
-		trial.held = []record.Job{{Object: 0, State: record.JobAccepted}}
-		var group sync.WaitGroup
-		group.Go(func() { _ = trial.write(record.Job{Object: 1, State: record.JobPutting}) })
-		synctest.Wait()
-		_ = trial.write(record.Job{Object: 0, State: record.JobDurable})
-		group.Wait()
-		if got := b.ledger.jobs[0].State; got != record.JobDurable || len(b.ledger.all) != 3 {
-			t.Errorf("%s, of %v", got, b.ledger.all)
-		}
-	})
+	b := newUploadBench(t, nil, uploadCell(2, 10))
+	journal := slow{b.ledger, make(chan int, 2)}
+	trial := newTrial(&runner{node: b.mem}, b.cell, 42, scenario.Sink{Now: func() time.Duration { return 0 }, Journal: journal}, b.set())
+	trial.held = []record.Job{{Object: 0, State: record.JobAccepted}}
+	var group sync.WaitGroup
+	group.Go(func() { _ = trial.write(record.Job{Object: 1, State: record.JobPutting}) })
+	<-journal.begun
+	_ = trial.write(record.Job{Object: 0, State: record.JobDurable})
+	group.Wait()
+	if got := b.ledger.jobs[0].State; got != record.JobDurable || len(b.ledger.all) != 3 {
+		t.Errorf("%s, of %v", got, b.ledger.all)
+	}
 }
 
 // slow is a journal in which a write of more than one job takes longer.
-type slow struct{ *ledger }
+type slow struct {
+	*ledger
+	begun chan int
+}
 
 func (s slow) Jobs(jobs ...record.Job) error {
-	time.Sleep(time.Duration(len(jobs)) * time.Second)
+	s.begun <- len(jobs)
+	if len(jobs) > 1 {
+		time.Sleep(100 * time.Millisecond)
+	}
 	return s.ledger.Jobs(jobs...)
 }
 
