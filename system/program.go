@@ -55,8 +55,11 @@ func Named(name string, opt Options, option, env string, try ...string) (string,
 }
 
 // Installed is the first of try in the image that was installed for the system; empty when
-// none was.
+// none was, as without a directory for images.
 func Installed(name string, try ...string) (string, error) {
+	if _, err := image.Default(); err != nil {
+		return "", nil
+	}
 	path, err := inImage(name, try, func(s image.Store) (image.Image, error) { return s.Installed(name) })
 	if errors.Is(err, image.ErrAbsent) {
 		return "", nil

@@ -2,6 +2,9 @@ package deluge
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -135,6 +138,33 @@ func TestSeederComesLater(t *testing.T) {
 		t.Fatalf("the seeder is back, and the leecher is at %+v", f)
 	}
 	wantBack(t, nodes[1], ref, data)
+}
+
+// TestPublishedAgainAfterRestart: a seeder that kept its data hashes that, and takes no
+// new copy.
+func TestPublishedAgainAfterRestart(t *testing.T) {
+	n := startOn(t, systemtest.Hosts(t, 2), nil)[0]
+	data := systemtest.Bytes("again", 64<<20)
+	ref := publish(t, n, data)
+	kept := n.task(ref)
+	for _, what := range []string{"restarted", "serving"} {
+		if what == "restarted" {
+			if err := n.Restart(systemtest.Context(t), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again := publish(t, n, data); again != ref || n.task(ref) != kept {
+			t.Errorf("%s: published anew as %s in %s, before as %s in %s", what, again, n.task(ref).dir.Path, ref, kept.dir.Path)
+		}
+		if f := fetched(t, n, ref); !f.Complete {
+			t.Errorf("%s: published, and it does not serve: %+v", what, f)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := n.ReadBack(ctx, ref, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("read back without time: %v", err)
+	}
 }
 
 // TestTransportsDoNotMix: what speaks uTP alone is not reached by what speaks TCP

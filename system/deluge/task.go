@@ -46,10 +46,11 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 		return fail(err)
 	}
 	ref := t.ref
-	if n.task(ref) != nil { // what it has of it, perhaps in part, is seeded anew
-		if err := n.Forget(ctx, ref); err != nil {
+	if done, err := n.has(ctx, ref); done || err != nil {
+		if err != nil {
 			return fail(err)
 		}
+		return ref, nil
 	}
 	task := n.assign(t)
 	n.published.Store(ref, t)
@@ -64,6 +65,30 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 		return fail(err)
 	}
 	return ref, nil
+}
+
+// has says whether the node serves all of ref, once it has hashed what an earlier
+// process left. What it has of it in part is dropped: it is about to be published.
+func (n *node) has(ctx context.Context, ref system.Ref) (bool, error) {
+	t := n.task(ref)
+	if t == nil {
+		return false, nil
+	}
+	for {
+		s, err := n.status(ctx, ref)
+		switch {
+		case err != nil:
+			return false, err
+		case s.Checking: // after a restart
+			if !member.Sleep(ctx, 100*time.Millisecond) {
+				return false, context.Cause(ctx)
+			}
+		case s.Have == t.Length: // perhaps not yet flushed
+			return true, n.serves(ctx, ref)
+		default:
+			return false, n.Forget(ctx, ref)
+		}
+	}
 }
 
 // serves waits until the daemon seeds ref.
@@ -213,7 +238,7 @@ func (n *node) known(ref system.Ref) (*task, error) {
 }
 
 // ReadBack implements system.Member.
-func (n *node) ReadBack(_ context.Context, ref system.Ref, w io.Writer) error {
+func (n *node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
 	t, err := n.known(ref)
 	if err != nil {
 		return err
@@ -223,7 +248,7 @@ func (n *node) ReadBack(_ context.Context, ref system.Ref, w io.Writer) error {
 		return n.explain("read back "+string(ref), err)
 	}
 	defer f.Close()
-	done, err := io.Copy(w, io.LimitReader(f, t.Length))
+	done, err := io.Copy(w, io.LimitReader(&untilDone{ctx, f}, t.Length))
 	if err == nil && done < t.Length {
 		err = fmt.Errorf("%d of %d bytes are on disk: %w", done, t.Length, io.ErrUnexpectedEOF)
 	}
@@ -231,6 +256,19 @@ func (n *node) ReadBack(_ context.Context, ref system.Ref, w io.Writer) error {
 		return n.explain("read back "+string(ref), err)
 	}
 	return nil
+}
+
+// untilDone is a reader that fails when its context ends.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u *untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
 }
 
 // Forget implements system.Member.

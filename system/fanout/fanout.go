@@ -37,7 +37,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
 		"discovery": "none: seeders are named", "upload_limit": opt["upload_limit"],
 	}
-	kind := &member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort, RefOf: func(said json.RawMessage) (string, error) {
+	kind := &member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort, Leaf: true, RefOf: func(said json.RawMessage) (string, error) {
 		var m manifest
 		err := json.Unmarshal(said, &m)
 		return m.ref(), err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -65,8 +66,16 @@ func flag(protocol string) string {
 	return "-s"
 }
 
+// program is the client's: option "image" is for sshd alone.
 func program(opt system.Options) (string, error) {
-	return system.Program(name, opt, "scp", "PLIMSOLL_SCP", "scp")
+	path, err := system.Named(name, system.Options{"scp": opt["scp"]}, "scp", "PLIMSOLL_SCP")
+	if path != "" || err != nil {
+		return path, err
+	}
+	if path, err = exec.LookPath("scp"); err != nil {
+		return "", fmt.Errorf("%s: not found in PATH: scp", name)
+	}
+	return filepath.Abs(path)
 }
 
 var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)

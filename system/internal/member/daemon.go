@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -27,7 +28,63 @@ type Kind struct {
 	// RefOf is the ref of what a node says that it has published.
 	RefOf func(said json.RawMessage) (string, error)
 
-	published sync.Map // what nodes said, by ref: handed over to leechers, as .torrent files are
+	// Leaf says that nodes pass on nothing that they fetched: of the peers that a leecher
+	// is given it asks only those that have published the content, if any has.
+	Leaf bool
+
+	mu        sync.Mutex
+	published map[system.Ref]*publication
+}
+
+// publication is handed over to leechers, as .torrent files are.
+type publication struct {
+	said json.RawMessage // by a node
+	by   []string        // addresses of those that have it
+}
+
+// publish notes what the node at address said of ref.
+func (k *Kind) publish(ref system.Ref, said json.RawMessage, address string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.published == nil {
+		k.published = map[system.Ref]*publication{}
+	}
+	p := k.published[ref]
+	if p == nil {
+		p = &publication{}
+		k.published[ref] = p
+	}
+	p.said = said
+	p.by = Merge(p.by, []string{address})
+}
+
+// drop takes a node from the publishers of ref, or of all when ref is empty.
+func (k *Kind) drop(ref system.Ref, address string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for known, p := range k.published {
+		if ref == "" || ref == known {
+			p.by = slices.DeleteFunc(p.by, func(a string) bool { return a == address })
+		}
+	}
+}
+
+// task is what a node gets to fetch ref from the given addresses.
+func (k *Kind) task(ref system.Ref, from []string) (t Task[json.RawMessage], err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.published[ref]
+	if p == nil {
+		return t, fmt.Errorf("%s: %s was published by no node here: %w", k.Name, ref, system.ErrNotFound)
+	}
+	t = Task[json.RawMessage]{p.said, from}
+	if k.Leaf {
+		seeders := slices.DeleteFunc(slices.Clone(from), func(a string) bool { return !slices.Contains(p.by, a) })
+		if len(seeders) > 0 {
+			t.From = seeders
+		}
+	}
+	return t, nil
 }
 
 // Task is what a node is given to fetch; T is what the publisher said of it.
@@ -136,7 +193,7 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	if err != nil {
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
 	}
-	n.kind.published.Store(system.Ref(ref), json.RawMessage(said))
+	n.kind.publish(system.Ref(ref), said, n.address)
 	return system.Ref(ref), nil
 }
 
@@ -145,11 +202,11 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	if err := errors.Join(n.check(ref), n.peers(from...)); err != nil {
 		return err
 	}
-	said, ok := n.kind.published.Load(ref)
-	if !ok {
-		return fmt.Errorf("%s: %s was published by no node here: %w", n.kind.Name, ref, system.ErrNotFound)
+	t, err := n.kind.task(ref, from)
+	if err != nil {
+		return err
 	}
-	return n.of(ctx, http.MethodPost, ref, Task[json.RawMessage]{said.(json.RawMessage), from}, nil)
+	return n.of(ctx, http.MethodPost, ref, t, nil)
 }
 
 // Progress implements system.Member. Counts begin anew with the process.
@@ -167,7 +224,11 @@ func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) erro
 
 // Forget implements system.Member.
 func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
-	return n.of(ctx, http.MethodDelete, ref, nil, nil)
+	if err := n.of(ctx, http.MethodDelete, ref, nil, nil); err != nil {
+		return err
+	}
+	n.kind.drop(ref, n.address)
+	return nil
 }
 
 // Connect implements system.Connector: a peer for every content.
@@ -184,6 +245,7 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 		return err
 	}
 	if !keep {
+		n.kind.drop("", n.address)
 		if err := n.dir.Files.RemoveAll(n.dir.Path); err != nil {
 			return fmt.Errorf("%s: empty the store of %s: %w", n.kind.Name, n.Label, err)
 		}
