@@ -462,7 +462,7 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 		switch o, class := errnoOutcome(errno); {
 		case o == record.Stalled:
 			return o, f.phase
-		case o == record.Cancelled && f.conns > 0: // no failure to connect
+		case strings.HasPrefix(class, classLocalFailure): // or not: an HTTP client's call fails in more ways
 			return record.Error, errno.Error()
 		default:
 			return o, class

@@ -92,7 +92,7 @@ var jobTable = newTable("jobs", "object", "trial, ",
 			&j.Object, &j.State, &j.Attempts, &j.Name, &j.Ref, &j.Size, hexText{&j.SHA256}, &j.Began,
 			optional[time.Duration]{&j.Accepted, 0}, optional[time.Duration]{&j.Durable, 0}, &j.Adopted, &j.Error,
 		}
-	})
+	}).replacing()
 
 // Jobs reads a trial's jobs in the order of their objects, in constant memory. After an error it ends.
 func (r *Reader) Jobs(trial int64) iter.Seq2[Job, error] { return stream(r, jobTable, trial, -1) }

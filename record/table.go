@@ -25,14 +25,20 @@ type table[T any] struct {
 }
 
 // newTable makes a table. The columns that are given are no fields of T: they are
-// written from the arguments of [put]. A row replaces one of the same key, unless
-// conflict says what else to do.
+// written from the arguments of [put]. A row of a key that is there fails, unless conflict
+// says what to do.
 func newTable[T any](name, key, given, columns, conflict string, fields func(*T) []any) *table[T] {
 	all := given + columns
 	return &table[T]{
 		name: name, key: key, columns: columns, fields: fields, page: 200,
-		insert: fmt.Sprintf("INSERT OR REPLACE INTO %s (%s) VALUES (?%s) %s", name, all, strings.Repeat(", ?", strings.Count(all, ",")), conflict),
+		insert: fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all, strings.Repeat(", ?", strings.Count(all, ",")), conflict),
 	}
+}
+
+// replacing has a row take the place of one of the same key.
+func (t *table[T]) replacing() *table[T] {
+	t.insert = strings.Replace(t.insert, "INSERT", "INSERT OR REPLACE", 1)
+	return t
 }
 
 // paged reads other than the usual number of rows at a time.

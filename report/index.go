@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,22 +132,27 @@ func newIndexer(root string) *indexer {
 func (x *indexer) dir(id string) string { return filepath.Join(x.root, filepath.FromSlash(id)) }
 
 // read gives the index as it is now. What has not changed since the last time is
-// not read again.
-func (x *indexer) read() (*Index, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// not read again; what is left when ctx ends is read by the next look.
+func (x *indexer) read(ctx context.Context) (*Index, error) {
 	ids, more, err := FindRuns(x.root)
 	if err != nil {
 		return nil, err
 	}
+	x.mu.Lock()
+	before := x.known
+	x.mu.Unlock()
 	index, known := &Index{}, map[string]knownRun{}
 	for _, id := range ids {
 		dir := x.dir(id)
 		s, err := stampOf(dir)
-		k, ok := x.known[id]
+		k, ok := before[id]
 		if err == nil && (!ok || k.stamp != s) {
 			k.stamp = s
-			k.row, err = rowOf(dir, s)
+			if err = ctx.Err(); err != nil {
+				err = errors.New("not read yet: load this page again")
+			} else {
+				k.row, err = rowOf(dir, s)
+			}
 		}
 		if k.row.ID = id; err != nil {
 			// The directory of runs itself is not named: others may see the page.
@@ -156,7 +162,9 @@ func (x *indexer) read() (*Index, error) {
 		}
 		index.Runs = append(index.Runs, k.row)
 	}
+	x.mu.Lock()
 	x.known = known
+	x.mu.Unlock()
 	slices.SortStableFunc(index.Runs, func(a, b page.IndexRow) int { return b.Run.Started.Compare(a.Run.Started) })
 	if more {
 		index.Notes = append(index.Notes, fmt.Sprintf("There are more directories than are looked at: these are the first %s.",

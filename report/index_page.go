@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
@@ -39,8 +41,13 @@ type openPage struct {
 	handler http.Handler
 }
 
+// indexPatience is how long a viewer waits for runs to be read.
+const indexPatience = 10 * time.Second
+
 func (s *runsServer) page(w http.ResponseWriter, req *http.Request) {
-	index, err := s.index.read()
+	ctx, cancel := context.WithTimeout(req.Context(), indexPatience)
+	defer cancel()
+	index, err := s.index.read(ctx)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -95,7 +102,7 @@ func (s *runsServer) handler(id string) http.Handler {
 // WriteIndex writes an index of the runs below a directory as one page, complete
 // like that of a run; its links lead to the runs' report.html.
 func WriteIndex(w io.Writer, root string) error {
-	index, err := newIndexer(root).read()
+	index, err := newIndexer(root).read(context.Background())
 	if err != nil {
 		return err
 	}

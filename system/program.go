@@ -76,7 +76,7 @@ func inImage(name string, try []string, find func(image.Store) (image.Image, err
 		}
 	}
 	if errors.Is(err, image.ErrAbsent) {
-		err = fmt.Errorf("%w: plimsoll run --pull brings it", err)
+		err = fmt.Errorf("%w: run with --pull to bring it", err)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)

@@ -49,10 +49,28 @@ type reader struct {
 }
 
 const (
-	longest = 1 << 20 // of a line
+	longest = 1 << 20 // of a line, a row or a record
 	deepest = 3       // archives and compressed files within one another
 	kinds   = 20      // names that are listed of what was left out
 )
+
+// bounded ends with an error when a record is too long.
+type bounded struct {
+	in   io.Reader
+	left int
+}
+
+// next begins another record.
+func (b *bounded) next() { b.left = longest }
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("a record is longer than %d bytes", longest)
+	}
+	n, err := b.in.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
 
 // path reads a file, or all files below a directory.
 func (r *reader) path(name string) error {
@@ -201,7 +219,8 @@ func (r *reader) entry(s stream, e entry, err error) error {
 // configs reads the configurations that the study's program splits from the records of an
 // experiment. One that is cut off ends them: what was there is used.
 func (r *reader) configs(name string, in io.Reader) error {
-	for dec := json.NewDecoder(in); dec.More(); {
+	b := &bounded{in, longest}
+	for dec := json.NewDecoder(b); dec.More(); b.next() {
 		var raw json.RawMessage
 		r.counts.Lines++
 		if dec.Decode(&raw) != nil {
@@ -227,7 +246,8 @@ func ofDirectory(name string) stream {
 func (r *reader) table(name string, in io.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
 	var head []string
-	for rows := csv.NewReader(in); ; {
+	b := &bounded{in, longest}
+	for rows := csv.NewReader(b); ; b.next() {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}

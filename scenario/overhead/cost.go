@@ -288,9 +288,6 @@ func (r *reading) costTable() analysis.Table {
 	return t
 }
 
-// leastRTT is the difference between round trips, in seconds, that shows in a time.
-const leastRTT = 0.004
-
 // phaseTable is what each phase of an operation takes by the system's own account, and
 // its round trips by ours: the slope of its time over the measured round trip.
 func (r *reading) phaseTable() analysis.Table {

@@ -2,10 +2,12 @@ package overhead
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // task is one operation of one system.
@@ -42,11 +44,15 @@ func (v *view) read(f *analysis.Frame) *reading {
 	for _, l := range f.Checks {
 		r.checks[l.Trial] = l
 	}
-	if len(r.checks) > 0 {
-		for _, k := range r.tasks() {
-			if in, ok := r.inline(k); ok {
-				r.inlines[k] = in
-			}
+	rtts := map[*analysis.Cell][]float64{}
+	for _, t := range f.Trials {
+		if l, ok := r.checks[t.ID]; ok && t.Valid() {
+			rtts[t.Info] = append(rtts[t.Info], l.RTT)
+		}
+	}
+	for _, k := range r.tasks() {
+		if in, ok := r.inline(k, rtts); ok {
+			r.inlines[k] = in
 		}
 	}
 	v.last = r
@@ -81,31 +87,59 @@ type inline struct {
 	whole bool // no size of the plan crosses: the operation is local
 }
 
-// crossedShare of an object on the link, beyond the noise of connections that stay open,
-// is the least that shows that the object crossed it during the operation.
-const crossedShare = 0.5
+const (
+	noRound    = 0.5   // share of its round trip within which an operation waited for no answer
+	leastRTT   = 0.004 // seconds: the shortest round trip, or difference of two, that shows in a time
+	idleBytes  = 128   // on the link: the noise of connections that stay open
+	quietShare = 0.5   // of an object's bytes on the link is not the object
+	// absentShare of an object of tellingSize or more is the talk of daemons: the object
+	// stayed, however long that took.
+	absentShare, tellingSize = 0.1, 10_000
+)
 
-// inline finds the sizes whose bytes do not cross the link: all up to the largest of which
-// it carried too little.
-func (r *reading) inline(k task) (in inline, found bool) {
-	planned, carried := 0.0, map[float64]float64{} // by size: the most bytes on the link
+// inline finds the sizes whose bytes never cross the link. At the longest round trip,
+// where waiting for one shows best, either the operation ended sooner than that allows
+// while the link carried nothing to speak of, or the link carried too little of a large
+// object.
+func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (inline, bool) {
+	stays, longest := map[float64]bool{}, map[float64]float64{}
+	carried := map[float64]float64{} // by size: the most bytes on the link
+	planned := 0.0
+	moves := k.operation != "stat" && k.operation != "delete"
 	for _, c := range r.Cells {
 		if !sequential(c) || taskOf(c) != k {
 			continue
 		}
-		planned = max(planned, size(c))
-		if wire, counted := c.Metrics["wire_bytes"]; counted {
-			carried[size(c)] = max(carried[size(c)], float64(wire.Median))
+		n := size(c)
+		planned = max(planned, n)
+		took, ok := c.Metrics["duration_p50"]
+		if !ok {
+			continue
+		}
+		wire, measured := c.Metrics["wire_bytes"]
+		if measured && moves && n >= tellingSize {
+			carried[n] = max(carried[n], float64(wire.Median))
+		}
+		rtt := stats.Median(rtts[c])
+		if !(rtt >= max(leastRTT, longest[n])) {
+			continue
+		}
+		crossed := measured && moves && float64(wire.Median) > max(idleBytes, quietShare*n)
+		longest[n], stays[n] = rtt, float64(took.Median) < noRound*rtt && !crossed
+	}
+	absent := 0.0 // smaller sizes stay with it
+	for n, bytes := range carried {
+		if bytes < absentShare*n {
+			absent, stays[n] = max(absent, n), true
 		}
 	}
-	for n, wire := range carried {
-		moved := n
-		if k.operation == "stat" || k.operation == "delete" {
-			moved = 0
+	var in inline
+	found := false
+	for _, n := range slices.Sorted(maps.Keys(stays)) {
+		if !stays[n] && n > absent {
+			break
 		}
-		if wire < leastWire+crossedShare*moved {
-			in.stays, found = max(in.stays, n), true
-		}
+		in.stays, found = n, true
 	}
 	in.whole = in.stays >= planned
 	return in, found

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,17 +155,124 @@ func (unreadableSet) Open(int) (io.ReadSeekCloser, error) { return nil, errors.N
 
 // A list without most of what was accepted is not believed: nothing is put, and paid, again.
 func TestUploadEmptyListIsNotBelieved(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		objects int
+		noStat  bool // a first byte is asked for
+		lose    bool
+		busy    error
+		want    string // in the error; empty: what is missing is put again
+	}{
+		{"many", 20, false, false, nil, "20 of 20 accepted objects are not in its list, and nothing"},
+		{"a few are there", 4, false, false, nil, "4 of 4 accepted objects are not in its list, but"},
+		{"their first bytes are there", 4, true, false, nil, "4 of 4 accepted objects are not in its list, but"},
+		{"no answer", 4, true, false, errors.New("503 busy"), "503 busy"},
+		{"a few are gone", 4, false, true, nil, ""},
+		{"their first bytes are gone", 4, true, true, nil, ""},
+	} {
+		scenariotest.Virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, nil, uploadCell(c.objects, 100))
+			n := &moody{Node: b.mem}
+			b.node = n
+			if c.noStat {
+				b.node = struct{ statless }{n}
+			}
+			b.must()
+			first := len(b.ops)
+			if c.lose {
+				all, _ := b.mem.List(t.Context())
+				for _, o := range all {
+					if err := b.mem.Delete(t.Context(), o.Ref); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			n.empty, n.get = true, func() error { return c.busy }
+			_, err := b.session(t.Context())
+			again := len(puts(b.ops[first:]))
+			switch {
+			case c.want == "" && (err != nil || again != c.objects):
+				t.Errorf("%s: %v, %d puts more", c.name, err, again)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || again > 0 || b.ledger.count(record.JobMissing) > 0):
+				t.Errorf("%s: %v, %d puts more", c.name, err, again)
+			}
+		})
+	}
+}
+
+// statless is what a node can do that lists, and cannot be asked for one object.
+type statless interface {
+	system.Store
+	system.Namer
+	system.Lister
+}
+
+// What is accepted is recorded with what another worker writes next. That it is durable
+// since is written after it, however long that takes.
+func TestUploadWritesInOrder(t *testing.T) {
+	b := newUploadBench(t, nil, uploadCell(2, 10))
+	journal := slow{b.ledger, make(chan int, 2)}
+	trial := newTrial(&runner{node: b.mem}, b.cell, 42, scenario.Sink{Now: func() time.Duration { return 0 }, Journal: journal}, b.set())
+	trial.held = []record.Job{{Object: 0, State: record.JobAccepted}}
+	var group sync.WaitGroup
+	group.Go(func() { _ = trial.write(record.Job{Object: 1, State: record.JobPutting}) })
+	<-journal.begun
+	_ = trial.write(record.Job{Object: 0, State: record.JobDurable})
+	group.Wait()
+	if got := b.ledger.jobs[0].State; got != record.JobDurable || len(b.ledger.all) != 3 {
+		t.Errorf("%s, of %v", got, b.ledger.all)
+	}
+}
+
+// slow is a journal in which a write of more than one job takes longer.
+type slow struct {
+	*ledger
+	begun chan int
+}
+
+func (s slow) Jobs(jobs ...record.Job) error {
+	s.begun <- len(jobs)
+	if len(jobs) > 1 {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return s.ledger.Jobs(jobs...)
+}
+
+// Of a large object the ends are compared: there is no time to fetch all of it.
+func TestInspectLarge(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(20, 100))
-		n := &moody{Node: b.mem}
-		b.node = n
+		b := newUploadBench(t, nil, uploadCell(2, 2*compareWhole))
 		b.must()
-		first := len(b.ops)
-		n.empty = true
-		_, err := b.session(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "20 of 20 accepted objects are not in its list") ||
-			len(b.ops) > first || b.ledger.count(record.JobMissing) > 0 {
-			t.Errorf("%v, %d puts more", err, len(b.ops)-first)
+		all, err := b.mem.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &moody{Node: b.mem, get: func() error { return errors.New("fetched whole") }}
+		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set()}
+		object := 0
+		if strings.HasSuffix(all[0].Name, trial.set.Object(1).Name) {
+			object = 1
+		}
+		for want, i := range map[finding]int{whole: object, broken: 1 - object} {
+			if got := trial.inspect(t.Context(), i, all[0]); got != want {
+				t.Errorf("object %d, %s: %v, want %v", i, all[0].Name, got, want)
+			}
+		}
+		good := trial.set
+		trial.set = unreadableSet{good}
+		if got := trial.inspect(t.Context(), object, all[0]); got != unknown {
+			t.Errorf("our own data cannot be read: %v", got)
+		}
+		trial.set, trial.node = good, struct{ statless }{n}
+		if got := trial.inspect(t.Context(), object, all[0]); got != whole {
+			t.Errorf("of the right size, and no ranges: %v", got)
+		}
+		if err := b.mem.Delete(t.Context(), all[0].Ref); err != nil {
+			t.Fatal(err)
+		}
+		trial.node = n
+		if got := trial.inspect(t.Context(), object, all[0]); got != absent {
+			t.Errorf("gone since: %v", got)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,16 @@ func (t *trial) lookTime() time.Duration {
 	return min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout)
 }
 
+// Objects up to compareWhole are fetched and compared to find out whether they are whole.
+// Of larger ones the ends are, compareEnd bytes each, where the system serves ranges; else
+// their size is believed. There may be little time, and what is not known is put again.
+const (
+	compareWhole = 1 << 20
+	compareEnd   = 64 << 10
+)
+
 // inspect finds out whether a stored object is the set's: by its size, then by
-// the hash that the system reports, or by fetching it. It is broken only when that is
+// the hash that the system reports, or by bytes. It is broken only when that is
 // proven: what is not answered, or cannot be compared, is not known.
 func (t *trial) inspect(ctx context.Context, object int, o system.Object) finding {
 	size := t.set.Object(object).Size
@@ -79,12 +88,22 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 		}
 		return whole
 	}
+	w := scenario.Watch(ctx, t.site.Limits)
+	defer w.Stop()
+	r, ranges := t.node.(system.Ranger)
+	switch {
+	case size > compareWhole && ranges:
+		if first := findingOf(t.sameRange(w, r, object, o.Ref, 0)); first != whole {
+			return first
+		}
+		return findingOf(t.sameRange(w, r, object, o.Ref, size-compareEnd))
+	case size > compareWhole && o.Size >= 0:
+		return whole
+	}
 	check, err := t.set.Check(object)
 	if err != nil {
 		return unknown
 	}
-	w := scenario.Watch(ctx, t.site.Limits)
-	defer w.Stop()
 	return findingOf(t.fetch(w, object, o.Ref, check))
 }
 
@@ -100,6 +119,31 @@ func findingOf(err error) finding {
 		return absent
 	}
 	return unknown
+}
+
+// sameRange compares compareEnd bytes of an object with the set's.
+func (t *trial) sameRange(w *scenario.Operation, r system.Ranger, object int, ref system.Ref, off int64) error {
+	from, err := t.set.Open(object)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	want := make([]byte, compareEnd)
+	if _, err = from.Seek(off, io.SeekStart); err == nil {
+		_, err = io.ReadFull(from, want)
+	}
+	if err != nil {
+		return err
+	}
+	var got bytes.Buffer
+	w.Moved(0, false)
+	if err := r.GetRange(w.Ctx, ref, off, compareEnd, &got); err != nil {
+		return err
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		return scenario.ErrWrongBytes
+	}
+	return nil
 }
 
 // hash is the SHA-256 of an object's content, in hex.

@@ -310,6 +310,7 @@ func (l *loadTest) efficient() {
 	}
 	accepted, padded := now.bytes-before.bytes, now.rounded-before.rounded
 	share := min(1, (lo+hi)/2/accepted) // of what was accepted, on servers
+	l.metrics["absolute_per_file"] = l.absolute / (float64(now.objects-before.objects) * share)
 	if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
 		l.coding = coding{} // another build, or packed objects: the rounding is not known
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -108,12 +109,17 @@ func (t *trial) settleLeft() time.Duration {
 
 // settleLate asks again about objects that were not durable when the wait for them
 // ended: about each for a moment, because it may long be durable, and once more about
-// those that are not. Together they have as long as one of them had.
+// those that are not. Together they have as long as one of them had; where all is done
+// once every object is accepted, those that were waited for are asked about once.
 func (t *trial) settleLate(ctx context.Context) error {
-	if t.settler() == nil || t.u.Until == "accepted" {
+	if t.settler() == nil {
 		return nil
 	}
-	over := time.Now().Add(max(t.u.Settle.Std(), scenario.SettleBriefly))
+	once, limit := t.u.Until == "accepted", max(t.u.Settle.Std(), scenario.SettleBriefly)
+	if once {
+		limit = resolveTimeout
+	}
+	over := time.Now().Add(limit)
 	for late := t.notDurable(); len(late) > 0; late = t.notDurable() {
 		for _, object := range late {
 			left := time.Until(over)
@@ -125,17 +131,25 @@ func (t *trial) settleLate(ctx context.Context) error {
 				return err
 			}
 		}
+		if once {
+			return nil
+		}
 		pause(ctx, scenario.SettleBriefly, nil) // the wait for an object that is gone ends at once
 	}
 	return nil
 }
 
-// notDurable are the objects that are accepted and no more, in the set's order.
+// notDurable are the objects that are accepted and no more, in the set's order; where all
+// is done once every object is accepted, only those that had upload.settle.
 func (t *trial) notDurable() (all []int) {
+	latest := time.Duration(math.MaxInt64)
+	if t.u.Until == "accepted" {
+		latest = t.sink.Now() - t.u.Settle.Std()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for object, j := range t.jobs {
-		if j.State == record.JobAccepted {
+		if j.State == record.JobAccepted && max(j.Accepted, t.began) <= latest {
 			all = append(all, object)
 		}
 	}

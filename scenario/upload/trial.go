@@ -29,6 +29,7 @@ type trial struct {
 	polls     *polls
 	log       *scenario.OpLog
 	reporting sync.Mutex // one report at a time, in order
+	writing   sync.Mutex // one write at a time: a later state of an object is not overwritten by an earlier one
 
 	mu      sync.Mutex
 	held    []record.Job          // accepted, to be written with what is written next
@@ -194,6 +195,8 @@ func (t *trial) event(kind, what, detail string) error {
 // commit. It may be kept from the end of the session: what has happened has
 // happened.
 func (t *trial) write(jobs ...record.Job) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
 	t.mu.Lock()
 	jobs, t.held = append(t.held, jobs...), nil
 	t.mu.Unlock()

@@ -592,6 +592,21 @@ func TestUploadNeverDurable(t *testing.T) {
 	})
 }
 
+// Where all is done once every object is accepted, those that did not become durable in
+// time are asked about once more.
+func TestUploadAsksOnceMore(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"settle": "45m"}, uploadCell(3, 10, func(u *experiment.Upload) {
+			u.Until, u.Slot, u.Settle = "accepted", "durable", experiment.Duration(30*time.Minute)
+		}))
+		begun := time.Now()
+		m := b.must().metrics
+		if took := time.Since(begun); took > 92*time.Minute || m["accepted"] != 3 || m["durable"] != 2 || m["not_durable"] != 1 {
+			t.Errorf("it took %v: %v", took, m)
+		}
+	})
+}
+
 // An exit condition ends a trial: what was under way is looked into, a last poll
 // is made, and there is a result.
 func TestUploadStops(t *testing.T) {

@@ -3,6 +3,7 @@ package upload
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,8 +97,18 @@ func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 			}
 			seen[key] = true
 		}
-		if !seen[[2]string{"absolute_per_file"}] {
-			t.Errorf("%s: no absolute_per_file", name)
+		value := func(metric string) float64 {
+			for _, row := range all.Rows {
+				if row.Metric == metric {
+					return row.Value
+				}
+			}
+			return nan
+		}
+		// What is in buffers counts in neither.
+		size := value("stored_bytes") / value("files")
+		if got := value("absolute_per_file") * value("efficiency"); !(math.Abs(got-size) < 0.02*size) {
+			t.Errorf("%s: absolute_per_file is %v, efficiency %v, an object %v", name, value("absolute_per_file"), value("efficiency"), size)
 		}
 	}
 }

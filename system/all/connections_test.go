@@ -41,8 +41,9 @@ func (c countingConn) Read(p []byte) (int, error) {
 }
 
 func (c countingConn) Write(p []byte) (int, error) {
+	c.host.sent.Add(int64(len(p))) // before: the answer may come before Write returns
 	n, err := c.Conn.Write(p)
-	c.host.sent.Add(int64(n))
+	c.host.sent.Add(int64(n - len(p)))
 	return n, err
 }
 
