@@ -3,6 +3,7 @@ package record
 import (
 	"bufio"
 	"bytes"
+	"database/sql"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -359,4 +360,40 @@ func TestKill9WhileCreating(t *testing.T) {
 		}
 	}
 	t.Logf("%d were cut off while being created", torn)
+}
+
+// A writer that was killed in the middle of a change leaves a journal, which the next
+// reader has to undo.
+func TestAnUnfinishedChangeIsUndone(t *testing.T) {
+	dir, copied := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	run, err := Create(dir, []byte(`{"plan":1}`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, dbFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, change := range []string{"PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 1", "BEGIN IMMEDIATE",
+		"UPDATE meta SET value = 'changed' WHERE key = '" + keySchema + "'", "CREATE TABLE much AS SELECT randomblob(1000000)"} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatalf("%s: %v", change, err)
+		}
+	}
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if journal, err := os.Stat(filepath.Join(copied, dbFile+"-journal")); err != nil || journal.Size() == 0 {
+		t.Fatalf("no journal: %v", err)
+	}
+	rd, err := Open(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rd.Close()
 }

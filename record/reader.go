@@ -38,30 +38,46 @@ func Open(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := openReadOnly(dir)
-	if err != nil {
+	r := &Reader{dir: dir, plan: plan}
+	if r.db, r.schema, err = openToRead(dir); err != nil {
 		return nil, err
 	}
-	r := &Reader{dir: dir, db: db, plan: plan}
-	if r.schema, err = checkSchema(dir, db); err == nil {
-		r.metrics, _, err = list(db, metricTable, "true", -1)
-	}
+	r.metrics, _, err = list(r.db, metricTable, "true", -1)
 	if err == nil {
 		r.meta, err = r.readMeta()
 	}
 	if err != nil {
-		db.Close()
+		r.db.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func openReadOnly(dir string) (*sql.DB, error) {
+// openToRead also gives the schema. Where the writer was killed in a change of its journal,
+// SQLite must undo that, which takes a connection that may write.
+func openToRead(dir string) (db *sql.DB, schema int, err error) {
+	for _, query := range []url.Values{{"mode": {"ro"}}, {"mode": {"rw"}, "_pragma": {"query_only(1)"}}} {
+		if db, err = openWith(dir, query); err != nil {
+			return nil, 0, err
+		}
+		if schema, err = checkSchema(dir, db); err == nil {
+			return db, schema, nil
+		}
+		db.Close()
+		if !errors.Is(err, errMustWrite) {
+			break
+		}
+	}
+	return nil, 0, err
+}
+
+func openWith(dir string, query url.Values) (*sql.DB, error) {
 	path := filepath.Join(dir, dbFile)
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("record: open %s: it has no %s: %w", dir, dbFile, err)
 	}
-	dsn, err := dataSource(path, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}})
+	query.Add("_pragma", "busy_timeout(10000)")
+	dsn, err := dataSource(path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +89,15 @@ func openReadOnly(dir string) (*sql.DB, error) {
 	return db, nil
 }
 
+var errMustWrite = errors.New("the run was not closed and the directory is read-only; copy it to a writable place first")
+
 // checkSchema gives the version of a database that this program can read.
 func checkSchema(dir string, db queryer) (int, error) {
 	var text string
 	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`, keySchema).Scan(&text); err != nil {
 		var se *sqlite.Error
 		if errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CANTOPEN || se.Code()&0xff == sqlite3.SQLITE_READONLY) {
-			return 0, fmt.Errorf("record: open %s: the run was not closed and the directory is read-only; "+
-				"copy it to a writable place first: %w", dir, err)
+			return 0, fmt.Errorf("record: open %s: %w: %w", dir, errMustWrite, err)
 		}
 		return 0, fmt.Errorf("record: open %s: %s: %w", dir, dbFile, err)
 	}
