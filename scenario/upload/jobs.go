@@ -314,11 +314,4 @@ func (s *objects) metrics(in *scenario.Measured, polls *readings, m map[string]f
 	}
 	delete(m, "absolute_bandwidth") // of another window
 	polls.bandwidth(s.began(), s.lastAt, put)
-	if gained, ok := m["absolute_bytes"]; ok && s.stored > 0 {
-		put("absolute_per_file", gained/float64(s.stored))
-		put("expansion", gained/float64(s.bytes))
-		if gained > 0 {
-			put("storage_efficiency", float64(s.bytes)/gained)
-		}
-	}
 }
