@@ -311,9 +311,7 @@ func (l *loadTest) efficient(put func(string, float64)) {
 	}
 	accepted, padded := now.bytes-before.bytes, now.rounded-before.rounded
 	share := min(1, there/accepted) // of what was accepted, on servers
-	put("absolute_per_file", l.absolute/(float64(now.objects-before.objects)*share))
-	put("expansion", l.absolute/there)
-	put("storage_efficiency", there/l.absolute)
+	took(l.absolute, float64(now.objects-before.objects)*share, there, put)
 	if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
 		l.coding = coding{} // another build, or packed objects: the rounding is not known
 	}
