@@ -40,8 +40,8 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 // DefaultOrphaned is after how long without a word from its engine an agent ends.
 const DefaultOrphaned = 10 * time.Minute
 
-// Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input, and
-// serves until ctx ends or its engine is silent for too long.
+// Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input or a file,
+// and serves until ctx ends or its engine is silent for too long.
 func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	ctx, ignore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer ignore()
@@ -50,9 +50,18 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	name := flags.String("name", "host", "the host's name")
 	addr := flags.String("address", "127.0.0.1", "under which other hosts reach this one")
 	dir := flags.String("dir", ".", "where logs are kept")
+	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *file != "" {
+		f, err := os.Open(*file)
+		if err != nil {
+			return fmt.Errorf("agent: read the credentials: %w", err)
+		}
+		defer f.Close()
+		stdin = f
 	}
 	var credentials Credentials
 	if err := gob.NewDecoder(stdin).Decode(&credentials); err != nil {
