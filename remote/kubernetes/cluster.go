@@ -1,0 +1,303 @@
+// Package kubernetes is machines that are pods of a Kubernetes cluster: for each run one Indexed
+// Job of agents, in a namespace of its own or in one that the user names. Pods run at Pod
+// Security level restricted, and have no access to the cluster's API.
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	authorization "k8s.io/api/authorization/v1"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-project/plimsoll/remote"
+)
+
+// Options are what users say of the pods.
+type Options struct {
+	Image string       // of the agents
+	Pack  bool         // a node may have several machines
+	Note  func(string) // called with what is waited for; may be nil
+}
+
+// Cluster is a place for runs.
+type Cluster struct {
+	opt    Options
+	given  string // namespace of all runs; empty: each has its own
+	config *rest.Config
+	// The clients that client-go generates know every kind of object there is, which would make
+	// this program a fifth larger.
+	core, batch, networking, authorization rest.Interface
+
+	mu   sync.Mutex
+	pods map[remote.Machine]pod // of machines that Create and Find have given
+}
+
+type pod struct{ namespace, name string }
+
+var _ remote.Place = (*Cluster)(nil)
+
+// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). Where is CONTEXT[/NAMESPACE] or
+// empty: the current context, and a namespace of each run's own.
+func Open(where string, opt Options) (*Cluster, error) {
+	klog.LogToStderr(false) // client-go reports there what it also returns
+	klog.SetOutput(io.Discard)
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	known, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: read the kubeconfig: %w", err)
+	}
+	overrides := &clientcmd.ConfigOverrides{}
+	c := &Cluster{opt: opt, pods: map[remote.Machine]pod{}}
+	if overrides.CurrentContext, c.given, err = split(known, where); err != nil {
+		return nil, err
+	}
+	c.config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: no access to a cluster: %w; `kubectl get pods` must work first", err)
+	}
+	c.config.QPS, c.config.Burst = 50, 100
+	c.config.WarningHandler = rest.NoWarnings{}
+	types := runtime.NewScheme()
+	for _, g := range []struct {
+		version schema.GroupVersion
+		add     func(*runtime.Scheme) error
+		client  *rest.Interface
+	}{
+		{core.SchemeGroupVersion, core.AddToScheme, &c.core},
+		{batch.SchemeGroupVersion, batch.AddToScheme, &c.batch},
+		{networking.SchemeGroupVersion, networking.AddToScheme, &c.networking},
+		{authorization.SchemeGroupVersion, authorization.AddToScheme, &c.authorization},
+	} {
+		if err := g.add(types); err != nil {
+			return nil, fmt.Errorf("kubernetes: %w", err)
+		}
+		config := rest.CopyConfig(c.config)
+		config.GroupVersion, config.APIPath = &g.version, "/apis"
+		if g.version.Group == "" {
+			config.APIPath = "/api"
+		}
+		config.NegotiatedSerializer = serializer.NewCodecFactory(types).WithoutConversion()
+		client, err := rest.RESTClientFor(config)
+		if err != nil {
+			return nil, fmt.Errorf("kubernetes: %w", err)
+		}
+		*g.client = client
+	}
+	return c, nil
+}
+
+// split takes CONTEXT[/NAMESPACE] apart: the names of contexts may have slashes, too.
+func split(known *api.Config, where string) (context, namespace string, err error) {
+	if where == "" || known.Contexts[where] != nil {
+		return where, "", nil
+	}
+	at := strings.LastIndex(where, "/")
+	if at >= 0 && (at == 0 || known.Contexts[where[:at]] != nil) {
+		return where[:at], where[at+1:], nil
+	}
+	return "", "", fmt.Errorf("kubernetes: the kubeconfig has no context %q; it has: %s", where,
+		strings.Join(slices.Sorted(maps.Keys(known.Contexts)), ", "))
+}
+
+// namespace is where all of a run is.
+func (c *Cluster) namespace(run string) string {
+	if c.given != "" {
+		return c.given
+	}
+	return nameOf(run)
+}
+
+// nameOf is the name of every object of a run.
+func nameOf(run string) string { return "plimsoll-" + run }
+
+// callTimeout is how long the API server may take to answer a question.
+const callTimeout = 30 * time.Second
+
+// do sends a request and reads its answer.
+func do(ctx context.Context, r *rest.Request, answer runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	res := r.Do(ctx)
+	if answer == nil || res.Error() != nil {
+		return res.Error()
+	}
+	return res.Into(answer)
+}
+
+func create(ctx context.Context, c rest.Interface, namespace, resource string, o runtime.Object) error {
+	if err := do(ctx, c.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Body(o), o); err != nil {
+		return fmt.Errorf("kubernetes: make the run's %s: %w", resource, err)
+	}
+	return nil
+}
+
+func (c *Cluster) job(ctx context.Context, run string) (*batch.Job, error) {
+	var j batch.Job
+	err := do(ctx, c.batch.Get().Namespace(c.namespace(run)).Resource("jobs").Name(nameOf(run)), &j)
+	return &j, err
+}
+
+// list is the pods of a run that are not about to go.
+func (c *Cluster) list(ctx context.Context, run string) (living []core.Pod, err error) {
+	var all core.PodList
+	r := c.core.Get().Namespace(c.namespace(run)).Resource("pods").Param("labelSelector", runLabel+"="+run)
+	if err := do(ctx, r, &all); err != nil {
+		return nil, err
+	}
+	for _, p := range all.Items {
+		if p.DeletionTimestamp == nil {
+			living = append(living, p)
+		}
+	}
+	return living, nil
+}
+
+// Create implements remote.Place.
+func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine, error) {
+	o, err := c.objects(spec)
+	if err != nil {
+		return nil, err
+	}
+	if c.given == "" {
+		if err := create(ctx, c.core, "", "namespaces", o.namespace); err != nil {
+			return nil, err
+		}
+	}
+	ns := c.namespace(spec.Run)
+	// The Job is suspended until there is all that its pods need, which it owns.
+	if err := create(ctx, c.batch, ns, "jobs", o.job); err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		client   rest.Interface
+		resource string
+		object   interface {
+			runtime.Object
+			meta.Object
+		}
+	}{
+		{c.core, "serviceaccounts", o.account}, {c.core, "secrets", o.secret},
+		{c.networking, "networkpolicies", o.policy},
+	} {
+		part.object.SetOwnerReferences([]meta.OwnerReference{{
+			APIVersion: batch.SchemeGroupVersion.String(), Kind: "Job", Name: o.job.Name, UID: o.job.UID,
+		}})
+		if err := create(ctx, part.client, ns, part.resource, part.object); err != nil {
+			return nil, err
+		}
+	}
+	begin := c.batch.Patch("application/merge-patch+json").Namespace(ns).Resource("jobs").Name(o.job.Name)
+	if err := do(ctx, begin.Body([]byte(`{"spec":{"suspend":false}}`)), nil); err != nil {
+		return nil, fmt.Errorf("kubernetes: begin the run's job: %w", err)
+	}
+	return c.await(ctx, spec.Run, spec.Machines)
+}
+
+// Find implements remote.Place.
+func (c *Cluster) Find(ctx context.Context, run string) ([]remote.Machine, error) {
+	j, err := c.job(ctx, run)
+	if apierrors.IsNotFound(err) || err == nil && (over(j) || j.DeletionTimestamp != nil || j.Status.Succeeded > 0) {
+		return nil, remote.ErrGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: find run %s: %w", run, err)
+	}
+	return c.await(ctx, run, int(*j.Spec.Completions))
+}
+
+// over says whether a Job has ended, by whatever cause.
+func over(j *batch.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batch.JobCondition) bool {
+		return (c.Type == batch.JobComplete || c.Type == batch.JobFailed) && c.Status == core.ConditionTrue
+	})
+}
+
+// patience is how long pods may take to go before they are removed by force, which is for those
+// of a node that is lost: nobody is there to say that they have ended.
+const patience = 30 * time.Second
+
+// Delete implements remote.Place.
+func (c *Cluster) Delete(ctx context.Context, run string) error {
+	err := c.delete(ctx, run)
+	forced := false
+	for begun := time.Now(); err == nil; {
+		var left bool
+		if left, err = c.left(ctx, run); err != nil || !left {
+			break
+		}
+		if !forced && time.Since(begun) > patience {
+			forced = true
+			r := c.core.Delete().Namespace(c.namespace(run)).Resource("pods").Param("labelSelector", runLabel+"="+run)
+			err = do(ctx, r.Body(&meta.DeleteOptions{GracePeriodSeconds: new(int64)}), nil)
+		}
+		select {
+		case <-ctx.Done():
+			err = errors.New("what it had does not go away")
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("kubernetes: remove run %s from namespace %s: %w", run, c.namespace(run), err)
+	}
+	return nil
+}
+
+// delete asks for the end of all of a run.
+func (c *Cluster) delete(ctx context.Context, run string) error {
+	if c.given == "" {
+		err := do(ctx, c.core.Delete().Resource("namespaces").Name(nameOf(run)), nil)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is being deleted
+			return nil
+		}
+		return err
+	}
+	policy := meta.DeletePropagationBackground
+	var errs []error
+	for _, kind := range []struct {
+		client   rest.Interface
+		resource string
+	}{{c.batch, "jobs"}, {c.core, "secrets"}, {c.networking, "networkpolicies"}, {c.core, "serviceaccounts"}} {
+		r := kind.client.Delete().Namespace(c.given).Resource(kind.resource).Name(nameOf(run))
+		if err := do(ctx, r.Body(&meta.DeleteOptions{PropagationPolicy: &policy}), nil); !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// left says whether something of a run is there that was asked to go.
+func (c *Cluster) left(ctx context.Context, run string) (bool, error) {
+	if c.given == "" {
+		err := do(ctx, c.core.Get().Resource("namespaces").Name(nameOf(run)), nil)
+		return !apierrors.IsNotFound(err), ignoreMissing(err)
+	}
+	var pods core.PodList
+	err := do(ctx, c.core.Get().Namespace(c.given).Resource("pods").Param("labelSelector", runLabel+"="+run), &pods)
+	return len(pods.Items) > 0, err
+}
+
+func ignoreMissing(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
