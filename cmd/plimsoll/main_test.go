@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -73,6 +76,10 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%s", b)
 		}
 	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "a.bin", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
+	}))
+	t.Cleanup(server.Close)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -108,6 +115,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv(suggestionsVariable, suggestions)
+			e.Setenv("SERVER", server.URL+"/a.bin")
 			return nil
 		},
 	})
