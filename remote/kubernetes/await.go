@@ -16,11 +16,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
-// readyTimeout is how long pods may take: a cluster that adds nodes by itself needs minutes.
-const readyTimeout = 10 * time.Minute
+// How long pods may take: a cluster that adds nodes by itself needs minutes to make one, but one
+// that was made is there.
+const (
+	readyTimeout = 10 * time.Minute
+	findTimeout  = 2 * time.Minute
+)
 
-// await returns a run's machines when the agents on all of them listen, or says why they do not.
-func (c *Cluster) await(ctx context.Context, run string, n int) ([]remote.Machine, error) {
+// await returns a run's n machines when the agents on the first need of them listen, or says why
+// they do not: [remote.ErrGone] for the pod of a run that goes on, and is to be made anew.
+func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.Machine, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	said := ""
@@ -29,7 +34,7 @@ func (c *Cluster) await(ctx context.Context, run string, n int) ([]remote.Machin
 		why := obstacle{what: "the API server does not answer"}
 		if err == nil {
 			var ready []*core.Pod
-			if ready, why = assemble(pods, n); ready != nil {
+			if ready, why = assemble(pods, n, need); ready != nil {
 				return c.machines(ctx, run, ready), nil
 			}
 			if len(pods) < n && time.Since(begun) > 2*time.Second {
@@ -41,6 +46,9 @@ func (c *Cluster) await(ctx context.Context, run string, n int) ([]remote.Machin
 		if why.log != "" {
 			why.what += c.lastWords(ctx, run, why.log)
 		}
+		if why.unplaced && need < n {
+			return nil, remote.ErrGone
+		}
 		if why.final {
 			return nil, fmt.Errorf("kubernetes: run %s: %s", run, why.what)
 		}
@@ -50,7 +58,7 @@ func (c *Cluster) await(ctx context.Context, run string, n int) ([]remote.Machin
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s: %w", run, n, why.what, ctx.Err())
+			return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s: %w", run, need, why.what, ctx.Err())
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
@@ -58,13 +66,15 @@ func (c *Cluster) await(ctx context.Context, run string, n int) ([]remote.Machin
 
 // obstacle is why a run's pods are not ready.
 type obstacle struct {
-	what  string
-	final bool   // waiting does not help
-	log   string // pod whose log says more
+	what     string
+	final    bool   // waiting does not help
+	unplaced bool   // a pod has no node yet
+	log      string // pod whose log says more
 }
 
-// assemble is the pods that have a run's machines, in the order of their indices, when all are ready.
-func assemble(pods []core.Pod, n int) ([]*core.Pod, obstacle) {
+// assemble is the pods that have a run's n machines, in the order of their indices, when the
+// first need of them are ready; nil in place of others that are not.
+func assemble(pods []core.Pod, n, need int) ([]*core.Pod, obstacle) {
 	ready := make([]*core.Pod, n)
 	why := obstacle{what: fmt.Sprintf("%d of %d pods have been made", len(pods), n)}
 	for at := range pods {
@@ -75,11 +85,11 @@ func assemble(pods []core.Pod, n int) ([]*core.Pod, obstacle) {
 		}
 		if _, err := netip.ParseAddr(p.Status.PodIP); err == nil && is(p, core.PodReady) {
 			ready[i] = p
-		} else if !why.final {
+		} else if i < need && !why.final {
 			why = reason(p)
 		}
 	}
-	if slices.Contains(ready, nil) {
+	if slices.Contains(ready[:need], nil) {
 		return nil, why
 	}
 	return ready, obstacle{}
@@ -95,8 +105,8 @@ func is(p *core.Pod, t core.PodConditionType) bool {
 func reason(p *core.Pod) obstacle {
 	for _, c := range p.Status.Conditions {
 		if c.Type == core.PodScheduled && c.Status == core.ConditionFalse {
-			return obstacle{what: fmt.Sprintf("no node for pod %s: %s (a machine has a node of its own unless --pack is given)",
-				p.Name, c.Message)}
+			return obstacle{unplaced: true, what: fmt.Sprintf("no node for pod %s: %s (a machine has a node of its own "+
+				"unless --pack is given)", p.Name, c.Message)}
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
@@ -150,6 +160,10 @@ func (c *Cluster) lastWords(ctx context.Context, run, pod string) string {
 // machines are those of pods. The zone is the node's, for those who may look at nodes.
 func (c *Cluster) machines(ctx context.Context, run string, pods []*core.Pod) (all []remote.Machine) {
 	for i, p := range pods {
+		if p == nil {
+			all = append(all, remote.Machine{Name: fmt.Sprintf("pod%d", i)})
+			continue
+		}
 		addr := netip.MustParseAddr(p.Status.PodIP)
 		m := remote.Machine{
 			Name: fmt.Sprintf("pod%d", i), Node: p.Spec.NodeName, Zone: p.Labels[core.LabelTopologyZone],

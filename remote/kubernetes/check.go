@@ -95,7 +95,7 @@ func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
 			usable++
 		}
 	}
-	if usable >= machines || usable > 0 && c.opt.Pack {
+	if usable >= machines || usable > 0 && c.pack {
 		return nil
 	}
 	return []testbed.Problem{problem(testbed.Warning, "nodes",
@@ -125,7 +125,7 @@ func (c *Cluster) image(ctx context.Context, nodes []core.Node) []testbed.Proble
 }
 
 // unborn is how old a run without a living Job is when it is dead, and not just being made.
-const unborn = 10 * time.Minute
+var unborn = 10 * time.Minute // less in a test
 
 // sweep removes what is left of runs that have no living Job.
 func (c *Cluster) sweep(ctx context.Context) (problems []testbed.Problem) {

@@ -4,11 +4,13 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -31,17 +33,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
-// Options are what users say of the pods.
+// Options are what a launcher says of a cluster beside where it is.
 type Options struct {
-	Image string       // of the agents
-	Pack  bool         // a node may have several machines
-	Note  func(string) // called with what is waited for; may be nil
+	Image   string       // of the agents, unless where it is says another
+	Version string       // of this program, which that image must have
+	Note    func(string) // called with what is waited for; may be nil
 }
 
 // Cluster is a place for runs.
 type Cluster struct {
 	opt    Options
+	name   string // of the context
 	given  string // namespace of all runs; empty: each has its own
+	pack   bool   // a node may have several machines
 	config *rest.Config
 	// The clients that client-go generates know every kind of object there is, which would make
 	// this program a fifth larger.
@@ -55,8 +59,9 @@ type pod struct{ namespace, name string }
 
 var _ remote.Place = (*Cluster)(nil)
 
-// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). Where is CONTEXT[/NAMESPACE] or
-// empty: the current context, and a namespace of each run's own.
+// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). Where is CONTEXT[/NAMESPACE] and
+// options, "?image=REF&pack=true"; each may be left out: the current context, and a namespace of
+// each run's own.
 func Open(where string, opt Options) (*Cluster, error) {
 	klog.LogToStderr(false) // client-go reports there what it also returns
 	klog.SetOutput(io.Discard)
@@ -65,11 +70,11 @@ func Open(where string, opt Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: read the kubeconfig: %w", err)
 	}
-	overrides := &clientcmd.ConfigOverrides{}
 	c := &Cluster{opt: opt, pods: map[remote.Machine]pod{}}
-	if overrides.CurrentContext, c.given, err = split(known, where); err != nil {
+	if err := c.parse(known, where); err != nil {
 		return nil, err
 	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.name}
 	c.config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: no access to a cluster: %w; `kubectl get pods` must work first", err)
@@ -105,17 +110,46 @@ func Open(where string, opt Options) (*Cluster, error) {
 	return c, nil
 }
 
-// split takes CONTEXT[/NAMESPACE] apart: the names of contexts may have slashes, too.
-func split(known *api.Config, where string) (context, namespace string, err error) {
-	if where == "" || known.Contexts[where] != nil {
-		return where, "", nil
+// parse reads CONTEXT[/NAMESPACE][?OPTIONS]: the names of contexts may have slashes, too.
+func (c *Cluster) parse(known *api.Config, where string) error {
+	where, options, _ := strings.Cut(where, "?")
+	q, err := url.ParseQuery(options)
+	if err != nil {
+		return fmt.Errorf("kubernetes: options %q: %w", options, err)
 	}
-	at := strings.LastIndex(where, "/")
-	if at >= 0 && (at == 0 || known.Contexts[where[:at]] != nil) {
-		return where[:at], where[at+1:], nil
+	for key, values := range q {
+		switch {
+		case key == "image":
+			c.opt.Image = values[0]
+		case key == "pack" && (values[0] == "true" || values[0] == "false"):
+			c.pack = values[0] == "true"
+		default:
+			return fmt.Errorf("kubernetes: option %s=%s is unknown: want image=REF, pack=true", key, values[0])
+		}
 	}
-	return "", "", fmt.Errorf("kubernetes: the kubeconfig has no context %q; it has: %s", where,
-		strings.Join(slices.Sorted(maps.Keys(known.Contexts)), ", "))
+	c.name = where
+	if at := strings.LastIndex(where, "/"); at >= 0 && known.Contexts[where] == nil {
+		c.name, c.given = where[:at], where[at+1:]
+	}
+	c.name = cmp.Or(c.name, known.CurrentContext)
+	if c.name != "" && known.Contexts[c.name] == nil {
+		return fmt.Errorf("kubernetes: the kubeconfig has no context %q; it has: %s", c.name,
+			strings.Join(slices.Sorted(maps.Keys(known.Contexts)), ", "))
+	}
+	return nil
+}
+
+// String is what [Open] takes for the same cluster, whatever context is the current one then.
+func (c *Cluster) String() string {
+	where := c.name
+	if c.given != "" {
+		where += "/" + c.given
+	}
+	q := url.Values{"image": {c.opt.Image}}
+	if c.pack {
+		q.Set("pack", "true")
+	}
+	return where + "?" + q.Encode()
 }
 
 // namespace is where all of a run is.
@@ -209,19 +243,43 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 	if err := do(ctx, begin.Body([]byte(`{"spec":{"suspend":false}}`)), nil); err != nil {
 		return nil, fmt.Errorf("kubernetes: begin the run's job: %w", err)
 	}
-	return c.await(ctx, spec.Run, spec.Machines)
+	machines, err := c.await(ctx, spec.Run, spec.Machines, spec.Machines)
+	if err != nil {
+		return nil, err
+	}
+	return machines, c.sameVersion(ctx, machines[0])
 }
 
-// Find implements remote.Place.
+// sameVersion refuses an image of another plimsoll, which may not understand this one.
+func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
+	var version strings.Builder
+	if err := c.Exec(ctx, m, []string{"--version"}, nil, &version, io.Discard); err != nil {
+		return err
+	}
+	if said := strings.TrimSpace(version.String()); !strings.HasSuffix(said, c.opt.Version) {
+		return fmt.Errorf("kubernetes: image %s has %q, and this is plimsoll %s: both must be of one version", c.opt.Image, said, c.opt.Version)
+	}
+	return nil
+}
+
+// Find implements remote.Place. A run whose first machine is gone is, for what it recorded is gone
+// with it; of others that are gone there is no more than the name.
 func (c *Cluster) Find(ctx context.Context, run string) ([]remote.Machine, error) {
 	j, err := c.job(ctx, run)
-	if apierrors.IsNotFound(err) || err == nil && (over(j) || j.DeletionTimestamp != nil || j.Status.Succeeded > 0) {
-		return nil, remote.ErrGone
-	}
-	if err != nil {
+	if err == nil && !over(j) && j.DeletionTimestamp == nil && !strings.HasPrefix(j.Status.CompletedIndexes, "0") {
+		ctx, cancel := context.WithTimeout(ctx, findTimeout)
+		defer cancel()
+		machines, err := c.await(ctx, run, int(*j.Spec.Completions), 1)
+		if !errors.Is(err, remote.ErrGone) {
+			return machines, err
+		}
+	} else if ignoreMissing(err) != nil {
 		return nil, fmt.Errorf("kubernetes: find run %s: %w", run, err)
 	}
-	return c.await(ctx, run, int(*j.Spec.Completions))
+	if err := c.Delete(ctx, run); err != nil {
+		return nil, err
+	}
+	return nil, remote.ErrGone
 }
 
 // over says whether a Job has ended, by whatever cause.

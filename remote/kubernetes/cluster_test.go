@@ -11,19 +11,27 @@ import (
 )
 
 func TestWhere(t *testing.T) {
-	known := &api.Config{Contexts: map[string]*api.Context{"a": {}, "arn:aws:eks:x:1:cluster/b": {}}}
+	known := &api.Config{CurrentContext: "a", Contexts: map[string]*api.Context{"a": {}, "arn:aws:eks:x:1:cluster/b": {}}}
 	for where, want := range map[string]string{
-		"": "|", "a": "a|", "a/ns": "a|ns", "/ns": "|ns",
-		"arn:aws:eks:x:1:cluster/b": "arn:aws:eks:x:1:cluster/b|", "arn:aws:eks:x:1:cluster/b/ns": "arn:aws:eks:x:1:cluster/b|ns",
+		"": "a?image=i", "a": "a?image=i", "a/ns": "a/ns?image=i", "/ns": "a/ns?image=i",
+		"arn:aws:eks:x:1:cluster/b":              "arn:aws:eks:x:1:cluster/b?image=i",
+		"arn:aws:eks:x:1:cluster/b/ns?image=r/j": "arn:aws:eks:x:1:cluster/b/ns?image=r%2Fj",
+		"?pack=true":                             "a?image=i&pack=true", "?pack=maybe": "option pack=maybe is unknown", "?cpu=1": "option cpu=1 is unknown",
 		"b": `no context "b"; it has: a, arn`, "b/ns": "no context",
 	} {
-		context, namespace, err := split(known, where)
-		got := context + "|" + namespace
+		c := Cluster{opt: Options{Image: "i"}}
+		err := c.parse(known, where)
+		got := c.String()
 		if err != nil {
 			got = err.Error()
 		}
 		if got != want && (err == nil || !strings.Contains(got, want)) {
 			t.Errorf("%q: %s, want %s", where, got, want)
+			continue
+		}
+		var again Cluster
+		if err == nil && (again.parse(known, got) != nil || again.String() != got) {
+			t.Errorf("%q: %s is read as %s", where, got, &again)
 		}
 	}
 }
@@ -68,9 +76,14 @@ func TestAssemble(t *testing.T) {
 		{"begins", []core.Pod{first, made("1", "", core.ConditionFalse, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
 		{"crashes", []core.Pod{made("1", "10.0.0.2", core.ConditionFalse, waiting("CrashLoopBackOff", "")), first}, "CrashLoopBackOff", true},
 	} {
-		got, why := assemble(c.pods, 2)
+		got, why := assemble(c.pods, 2, 2)
 		if (got != nil) != (c.want == "") || !strings.Contains(why.what, c.want) || why.final != c.final {
 			t.Errorf("%s: %d machines, %+v", c.name, len(got), why)
+		}
+		if first := c.pods[0].Name == "pod-0"; first {
+			if got, _ := assemble(c.pods, 2, 1); got == nil || got[0].Name != "pod-0" {
+				t.Errorf("%s: the first is ready, and not found", c.name)
+			}
 		}
 		if got != nil && (got[0].Name != "pod-0" || got[1].Name != "pod-1") {
 			t.Errorf("%s: %s, %s", c.name, got[0].Name, got[1].Name)

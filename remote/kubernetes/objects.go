@@ -33,9 +33,6 @@ const longest = 30 * 24 * 3600
 // kept is for how many seconds a Job that has ended can be looked at.
 const kept = 3600
 
-// lostNode is after how many seconds a pod of a node that does not answer is replaced.
-const lostNode = 30
-
 // objects are all that a run has in the cluster, but for its pods.
 type objects struct {
 	namespace *core.Namespace
@@ -79,7 +76,7 @@ func (c *Cluster) objects(spec remote.Spec) (objects, error) {
 
 func (c *Cluster) podSpec(name, run string) core.PodSpec {
 	cpu, memory := "1", "512Mi"
-	if c.opt.Pack {
+	if c.pack {
 		cpu, memory = "50m", "64Mi"
 	}
 	spec := core.PodSpec{
@@ -113,7 +110,7 @@ func (c *Cluster) podSpec(name, run string) core.PodSpec {
 				ProbeHandler:  core.ProbeHandler{TCPSocket: &core.TCPSocketAction{Port: intstr.FromInt32(agentPort)}},
 				PeriodSeconds: 1, FailureThreshold: 60,
 			},
-			// No limits: a machine that is throttled does not measure itself.
+			// No limits: who is throttled measures the limit.
 			Resources: core.ResourceRequirements{Requests: core.ResourceList{
 				core.ResourceCPU: resource.MustParse(cpu), core.ResourceMemory: resource.MustParse(memory),
 			}},
@@ -123,13 +120,8 @@ func (c *Cluster) podSpec(name, run string) core.PodSpec {
 			},
 		}},
 	}
-	for _, taint := range []string{core.TaintNodeNotReady, core.TaintNodeUnreachable} {
-		spec.Tolerations = append(spec.Tolerations, core.Toleration{
-			Key: taint, Operator: core.TolerationOpExists, Effect: core.TaintEffectNoExecute, TolerationSeconds: ptr[int64](lostNode),
-		})
-	}
 	same := &meta.LabelSelector{MatchLabels: map[string]string{runLabel: run}}
-	if c.opt.Pack {
+	if c.pack {
 		spec.TopologySpreadConstraints = []core.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: core.LabelHostname, WhenUnsatisfiable: core.ScheduleAnyway, LabelSelector: same,
 		}}
