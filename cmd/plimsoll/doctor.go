@@ -58,9 +58,6 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
 	}
 	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
-	if len(engine.Blocking(problems)) == 0 {
-		problems = append(problems, engine.Needs(ctx, cfg)...)
-	}
 	blocking := 0
 	for _, pr := range problems {
 		if pr.Blocking {
