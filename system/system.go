@@ -39,17 +39,19 @@ type Attacher interface {
 // Info describes a system; it is data, so that the list of systems, the file
 // format's checks and the documentation come from one place.
 type Info struct {
-	Name     string            // "nginx"
-	Summary  string            // one line
-	Modes    []Mode            // how it can be had
-	Options  []Option          // keys of `with:` in the experiment file
-	Can      []string          // what its nodes can do: words of [Abilities]
-	Install  string            // how to get it when it is missing; empty: built in
-	Image    string            // the container image that `plimsoll systems install` takes; empty: none is known
-	Images   map[string]string // those of further programs that a start needs, by program; option PROGRAM_image names another
-	Embedded bool              // runs as a subcommand of plimsoll
-	Fresh    bool              // each of its operations connects anew
-	Baseline bool              // a raw baseline: no storage system, just bytes over the same link
+	Name     string   // "nginx"
+	Summary  string   // one line
+	Modes    []Mode   // how it can be had
+	Options  []Option // keys of `with:` in the experiment file
+	Can      []string // what its nodes can do: words of [Abilities]
+	Install  string   // how to get it when it is missing; empty: built in
+	Image    string   // the container image that `plimsoll systems install` takes; empty: none is known
+	Embedded bool     // runs as a subcommand of plimsoll
+	Fresh    bool     // each of its operations connects anew
+	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
+	// Images are those of further programs that a start needs, by program; option
+	// PROGRAM_image names another.
+	Images map[string]string
 	// NodeMemory is about what one node of a swarm holds while it serves or
 	// fetches, bytes: its resident memory without pages of files, so neither those
 	// of the program, which all nodes share, nor those of mapped content ("Anonymous"

@@ -26,8 +26,10 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"analysis", "engine", "experiment", "httpload", "internal", "presets", "record", "report", "scenario", "system", "testbed", "validity", "workload"}},
+	{"cmd/", []string{"analysis", "engine", "experiment", "httpload", "internal", "presets", "record", "remote", "report", "scenario", "system", "testbed", "validity", "workload"}},
+	{"remote/", []string{"engine", "experiment", "internal", "record", "scenario", "testbed"}},
 	{"release/", []string{"internal"}},
+	{"scripts/", nil},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
 	{"engine/", []string{"collect", "experiment", "internal", "record", "scenario", "stats", "system", "testbed", "validity"}},
 	{"report/", []string{"analysis", "collect", "experiment", "internal", "record", "report", "scenario", "stats", "system", "validity"}},

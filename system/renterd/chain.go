@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ import (
 	"go.sia.tech/coreutils/chain"
 	"go.sia.tech/coreutils/syncer"
 
-	"github.com/plimsoll-project/plimsoll/system/chaincache"
+	siachain "github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -89,7 +88,7 @@ func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error)
 		blocks = append(blocks, b)
 	}
 	c := &privateChain{}
-	if c.file, err = fileOf(easy(begin), first, blocks); err != nil {
+	if c.file, err = siachain.File(easy(begin), first, blocks); err != nil {
 		return nil, fmt.Errorf("renterd: private chain: %w", err)
 	}
 	if store, err = chain.NewDBStore(db, zen, public, nil); err != nil { // the rules of all blocks to come
@@ -126,31 +125,9 @@ func next(m *chain.Manager) (types.Block, error) {
 	return b, nil
 }
 
-// fileOf is the chain's database as a file.
-func fileOf(n *consensus.Network, first types.Block, blocks []types.Block) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "plimsoll-chain-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, chaincache.Database)
-	db, err := coreutils.OpenBoltChainDB(path)
-	if err != nil {
-		return nil, err
-	}
-	store, err := chain.NewDBStore(db, n, first, nil)
-	if err == nil {
-		err = chain.NewManager(store).AddBlocks(blocks)
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-}
-
 // give puts the chain where a daemon looks for it.
 func (c *privateChain) give(ctx context.Context, h testbed.Host, dir string) error {
-	return h.Files().Write(ctx, filepath.Join(dir, chaincache.Database), 0o600, bytes.NewReader(c.file))
+	return h.Files().Write(ctx, filepath.Join(dir, siachain.StoreFile), 0o600, bytes.NewReader(c.file))
 }
 
 // block makes a block, and sends it to all daemons.

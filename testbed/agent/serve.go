@@ -40,9 +40,12 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 // DefaultOrphaned is after how long without a word from its engine an agent ends.
 const DefaultOrphaned = 10 * time.Minute
 
-// Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input, and
-// serves until ctx ends or its engine is silent for too long.
+// Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input or a file,
+// and serves until ctx ends or its engine is silent for too long.
 func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
+	if os.Getpid() == 1 {
+		return serveFirst(ctx, args)
+	}
 	ctx, ignore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer ignore()
 	flags := flag.NewFlagSet("plimsoll node agent", flag.ContinueOnError)
@@ -50,9 +53,18 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	name := flags.String("name", "host", "the host's name")
 	addr := flags.String("address", "127.0.0.1", "under which other hosts reach this one")
 	dir := flags.String("dir", ".", "where logs are kept")
+	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *file != "" {
+		f, err := os.Open(*file)
+		if err != nil {
+			return fmt.Errorf("agent: read the credentials: %w", err)
+		}
+		defer f.Close()
+		stdin = f
 	}
 	var credentials Credentials
 	if err := gob.NewDecoder(stdin).Decode(&credentials); err != nil {
@@ -112,8 +124,9 @@ const stopTimeout = 30 * time.Second
 func (s *server) await(ctx context.Context, orphaned time.Duration) error {
 	for s.heard(); ; {
 		silent := time.Since(time.Unix(0, s.last.Load()))
-		if silent >= orphaned {
-			return fmt.Errorf("agent: the engine has been silent for %s", record.Span(silent))
+		if silent >= orphaned { // its regular end: a container that ended so does not begin again
+			fmt.Fprintf(os.Stderr, "agent: the engine has been silent for %s: the end\n", record.Span(silent))
+			return nil
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,72 @@
+// Package remote runs a plan on machines elsewhere: a launcher on the user's machine makes
+// them in a [Place], each with an agent, and starts the engine on the first of them, from
+// where it reaches the others. Whatever measures is there; the run directory comes back here.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
+)
+
+// Place is where machines come from: a list of those reached by ssh, a Kubernetes cluster.
+// Its methods end with their context. A run is known by its ID alone, so that another
+// launcher, or this one after a crash, finds what the first has made.
+type Place interface {
+	// Check says what keeps the place from giving so many machines. It changes nothing, but
+	// removes what dead runs left there, and says so in a Note.
+	Check(ctx context.Context, machines int) []testbed.Problem
+	// Create makes the machines of a run and waits until the agents on them listen. When it
+	// fails, the caller calls Delete.
+	Create(ctx context.Context, spec Spec) ([]Machine, error)
+	// Find is the machines of a run, in the order of Create; [ErrGone]: there is none. Of a
+	// machine that was replaced it is the new one.
+	Find(ctx context.Context, run string) ([]Machine, error)
+	// Exec runs plimsoll with arguments on a machine that Create or Find gave, beside the agent,
+	// and carries its input (nil: none) and output. Its error is an [ExitError] when plimsoll ended
+	// badly; any other means that the connection did not last, and may be tried again.
+	// What plimsoll starts there in a session of its own lives on.
+	Exec(ctx context.Context, on Machine, args []string, in io.Reader, out, errOut io.Writer) error
+	// Delete ends and removes all of a run, also of one that was made by half, and what it
+	// kept on the machines; nil when there is nothing.
+	Delete(ctx context.Context, run string) error
+}
+
+// Spec is what the launcher wants of a place. What is the place's own, such as an image or
+// a size of machines, is in its file.
+type Spec struct {
+	Run      string // ID: 12 lower-case letters and digits, the first a letter
+	Machines int
+	// Credentials are those of the agents, one for all: `plimsoll node agent` reads them in gob
+	// ([agent.Credentials]) from its standard input, or from the file of --credentials.
+	Credentials agent.Credentials
+	Binary      string // this program, a static executable for Linux
+}
+
+// Machine is one of a run's.
+type Machine struct {
+	Name  string         `json:"name"`           // unique in the run: a pod's, or the host's in the list
+	Node  string         `json:"node,omitempty"` // what it runs on, if that is something else
+	Zone  string         `json:"zone,omitempty"`
+	Addr  netip.Addr     `json:"address"` // under which the others reach it, and its servers
+	Agent netip.AddrPort `json:"agent"`   // where its agent listens for the engine
+	Dir   string         `json:"dir"`     // a directory there, of this run alone
+}
+
+// ErrGone: nothing of the run is left in its place.
+var ErrGone = errors.New("nothing of the run is there any more")
+
+// ExitError is a plimsoll that ended badly on a machine.
+type ExitError struct {
+	On     string // machine
+	Status int
+}
+
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("plimsoll ended with status %d on %s", e.Status, e.On)
+}
