@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/remote"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -27,6 +28,7 @@ func (p *program) runCommand() *cobra.Command {
 	var set []string
 	var out string
 	var manner manner
+	var on elsewhere
 	c := &cobra.Command{
 		Use:   "run PRESET|FILE",
 		Short: "run an experiment and write its report",
@@ -43,21 +45,26 @@ what was measured so far; plimsoll resume goes on with it.`,
 			if err != nil {
 				return err
 			}
+			if out == "" {
+				out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
+			}
+			cfg := manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: out, Base: baseOf(args[0])})
+			if on.place != "" {
+				return p.executeOn(c.Context(), cfg, on)
+			}
 			if err := p.pullMissing(c.Context(), plan, manner.pull); err != nil {
 				return err
 			}
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}
-			if out == "" {
-				out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
-			}
-			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: out, Base: baseOf(args[0])}))
+			return p.execute(c.Context(), cfg, engine.Run)
 		},
 	}
 	setFlag(c, &set)
 	c.Flags().StringVar(&out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
 	manner.flags(c)
+	on.flags(c)
 	return c
 }
 
@@ -87,18 +94,22 @@ func (m *manner) apply(c *cobra.Command, u *ui.UI, cfg engine.Config) engine.Con
 
 func (p *program) resumeCommand() *cobra.Command {
 	var manner manner
+	var on elsewhere
 	var retryInvalid bool
 	c := &cobra.Command{
 		Use:   "resume DIR",
 		Short: "go on with a run that was interrupted, or execute its invalid trials again",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			r, err := openRun(args[0])
+			if where, err := remote.ReadWhere(args[0]); err != nil {
+				return err
+			} else if where != nil && on.place == "" && (!where.Over || retryInvalid) {
+				on.place = where.On
+			}
+			src, err := planOf(args[0], on)
 			if err != nil {
 				return err
 			}
-			src := r.Plan()
-			r.Close()
 			plan, err := experiment.LoadPlan(src)
 			if err != nil {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
@@ -107,19 +118,23 @@ func (p *program) resumeCommand() *cobra.Command {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0],
 					plan.Imported.Format))
 			}
+			cfg := manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: args[0], Resume: true, RetryInvalid: retryInvalid})
+			if on.place != "" {
+				return p.executeOn(c.Context(), cfg, on)
+			}
 			if err := p.pullMissing(c.Context(), plan, manner.pull); err != nil {
 				return err
 			}
 			if code, done, err := enterNamespace(plan); done || err != nil {
 				return exitWith(code, err)
 			}
-			return p.execute(c.Context(), manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: args[0], Resume: true,
-				RetryInvalid: retryInvalid}))
+			return p.execute(c.Context(), cfg, engine.Run)
 		},
 	}
 	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they "+
 		"recorded stays")
 	manner.flags(c)
+	on.flags(c)
 	return c
 }
 
@@ -148,22 +163,22 @@ func exitWith(code int, err error) error {
 }
 
 // execute runs a plan and reports on it, whatever the end.
-func (p *program) execute(ctx context.Context, cfg engine.Config) error {
+func (p *program) execute(ctx context.Context, cfg engine.Config, run remote.Execute) error {
 	dir := cfg.Dir
-	if cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
-		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
+	if err := fill(&cfg); err != nil {
+		return err
 	}
 	var err error
-	if cfg.Behind, err = agent.Wanted(); err != nil {
+	if cfg.Hosts, err = agent.Wanted(); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	progress := newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
-	cfg.Systems, cfg.Version, cfg.Command, cfg.Progress = all.All(), programVersion(), os.Args, progress
-	res, err := engine.Run(ctx, cfg)
+	cfg.Command, cfg.Progress = os.Args, progress
+	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	var missing *engine.PreconditionError
 	if errors.As(err, &missing) {
-		return ui.Exit(codeOf(missing), err)
+		return withStatus(err)
 	}
 	var broken *record.WriteError
 	if errors.As(err, &broken) {
@@ -184,6 +199,15 @@ func (p *program) execute(ctx context.Context, cfg engine.Config) error {
 	// How the run ended is graver than its gates, which then have less to go by: the
 	// first error's status counts.
 	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))
+}
+
+// fill gives a run what only the program knows.
+func fill(cfg *engine.Config) error {
+	if cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
+		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
+	}
+	cfg.Systems, cfg.Version = all.All(), programVersion()
+	return nil
 }
 
 // unrecorded ends a run that could not be recorded to its end: the report of what
@@ -211,6 +235,10 @@ func codeOf(e *engine.PreconditionError) ui.Code {
 // withStatus gives an error that ended a run the status of a precondition where
 // trying again does not help before something else has changed.
 func withStatus(err error) error {
+	var missing *engine.PreconditionError
+	if errors.As(err, &missing) {
+		return ui.Exit(codeOf(missing), err)
+	}
 	var unready *engine.DeployError
 	var changed *upload.DataChangedError
 	if errors.As(err, &unready) || errors.As(err, &changed) {
