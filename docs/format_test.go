@@ -34,49 +34,59 @@ func catalog() experiment.Catalog {
 	return c
 }
 
-// TestExperimentFormat makes the tables of keys and options from the structs of the format and from the systems.
+// TestExperimentFormat makes the tables of keys from the structs of the format, and the list of systems.
 func TestExperimentFormat(t *testing.T) {
-	var values, factors []byte
+	var values, systems []byte
 	for _, v := range experiment.Values() {
 		values = fmt.Appendf(values, "- **%s**: %s\n", v[0], v[1])
 	}
-	keys := experiment.Keys()
-	for _, k := range keys {
-		if k.Factor {
-			factors = fmt.Appendf(factors, ", `%s`", k.Path)
-		}
+	for _, s := range catalog() {
+		systems = fmt.Appendf(systems, ", [`%s`](systems/%s.md)", s.Name, s.Name)
 	}
-	parts := map[string]string{
-		"values": string(values), "factors": strings.Replace(string(factors[2:]), "sync.vary`", "sync.vary.NAME`", 1) + ".\n",
-		"keys": tables(keys, ""), "systems": options(catalog()),
-	}
-	generate(t, "experiment-format.md", parts)
+	generate(t, "experiment-format.md", map[string]string{
+		"values": string(values), "keys": tables(experiment.Keys(), "", map[string]string{}), "systems": string(systems[2:]) + ".\n",
+	})
 }
 
-const columns = "| key | value | default | meaning |\n|---|---|---|---|\n"
-
-// tables has the keys of a section, and below them those of its sections.
-func tables(keys []experiment.Key, section string) string {
-	page, below := columns, ""
+// tables has the keys of a section, and below them those of its sections. seen has
+// the sections that were written before, by their tables.
+func tables(keys []experiment.Key, section string, seen map[string]string) string {
+	var page, below string
 	for _, k := range keys {
 		name := strings.TrimPrefix(k.Path, section)
 		if name == k.Path && section != "" || strings.Contains(name, ".") {
 			continue
 		}
+		if k.Section {
+			below += "\n### `" + k.Path + "`\n\n" + k.Meaning
+			if strings.HasPrefix(k.Value, "list") {
+				below += " A list."
+			}
+			if k.Factor {
+				below += " *(factor)*"
+			}
+			if k.Required {
+				below += " Required."
+			}
+			if k.Short != nil {
+				below += " A bare value is short for `" + strings.Join(k.Short, "` and `") + "`."
+			}
+			inner := tables(keys, k.Path+".", seen)
+			if first := seen[inner]; first != "" {
+				inner = "Keys as in [`" + first + "`](#" + strings.ReplaceAll(first, ".", "") + ").\n"
+			} else {
+				seen[inner] = k.Path
+			}
+			below += "\n\n" + inner
+			continue
+		}
 		value := k.Value
-		if k.Factor && !k.Section {
+		if k.Factor {
 			value += " *(factor)*"
 		}
-		page += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, value, defaultOf(k.Default, k.Required), cell(k.Meaning))
-		if k.Section {
-			below += "\n### `" + k.Path + "`\n\n" + k.Meaning + "\n"
-			if k.Short != nil {
-				below += "\nA bare value is short for `" + strings.Join(k.Short, "` and `") + "`.\n"
-			}
-			below += "\n" + tables(keys, k.Path+".")
-		}
+		page += fmt.Sprintf("|`%s`|%s|%s|%s|\n", name, value, defaultOf(k.Default, k.Required), cell(k.Meaning))
 	}
-	return page + below
+	return "|key|value|default|meaning|\n|---|---|---|---|\n" + page + below
 }
 
 func defaultOf(text string, required bool) string {
@@ -89,33 +99,13 @@ func defaultOf(text string, required bool) string {
 	return ""
 }
 
-// options has the options of all systems.
-func options(c experiment.Catalog) string {
-	var page string
-	for _, s := range c {
-		page += fmt.Sprintf("### `%s`\n\n%s. Modes: `%s`.\n", s.Name, strings.TrimSuffix(s.Summary, "."), strings.Join(s.Modes, "`, `"))
-		if len(s.Options) > 0 {
-			page += "\n" + strings.Replace(columns, "key", "option", 1)
-		}
-		for _, o := range s.Options {
-			value := o.Noun()
-			if o.Secret {
-				value = "name of an environment variable"
-			}
-			page += fmt.Sprintf("| `%s` | %s | %s | %s |\n", o.Name, value, defaultOf(o.DefaultText(), o.Required), cell(o.Help))
-		}
-		page += "\n"
-	}
-	return page
-}
-
 // TestFindings makes the tables of rules from the rules.
 func TestFindings(t *testing.T) {
 	seen := map[string]bool{}
 	table := func(rules []analysis.Rule) string {
-		b := []byte("| rule | tone | title | what to do |\n|---|---|---|---|\n")
+		b := []byte("|rule|tone|title|what to do|\n|---|---|---|---|\n")
 		for _, r := range rules {
-			b = fmt.Appendf(b, "| `%s` | %s | %s | %s |\n", r.ID, r.Tone, readable(r.Title), readable(r.Advice))
+			b = fmt.Appendf(b, "|`%s`|%s|%s|%s|\n", r.ID, r.Tone, readable(r.Title), readable(r.Advice))
 			if seen[r.ID] {
 				t.Errorf("there are two rules %s", r.ID)
 			}

@@ -21,25 +21,25 @@ import (
 // instruments says what metrics are measured with. Every metric of every scenario
 // has one, else TestMetrics fails: add its key here.
 var instruments = []struct{ name, how, keys string }{
-	{"clock", "the monotonic clock of the process that makes the load, in nanoseconds, around each operation: `retrieve` in a generator of its own, which keeps the time that each operation was meant to begin at; `overhead` and `upload` around the call of the system's client",
+	{"clock", "monotonic clock of the load generator around each operation; `overhead` and `upload`: around the call of the system's client",
 		"ttfb_p50 ttfb_p90 ttfb_p99 duration_p50 duration_p90 duration_p99 first_byte_p50 put_p50 get_p50 stat_p50 accept_p50 accept_p95 throughput ops_rate offered_rate achieved_share file_bandwidth file_rate"},
-	{"outcomes", "how each operation ended, one of a closed set, after every byte was compared (unless the result says `receive: drop`)",
+	{"outcomes", "how each operation ended, after every byte was compared (except `receive: drop`)",
 		"success_rate puts_ended verified verify_failed ok_rate"},
-	{"journal", "the job of each object, recorded before the work goes on, so that it survives `kill -9`",
+	{"journal", "state of each object, on disk before the work continues",
 		"objects accepted adopted failed refused unreadable missing attempts_per_object accepted_bytes stored_objects"},
-	{"polls", "questions to the system or its nodes on one absolute schedule; what a poll tells for the first time happened before its end, and after the start of the poll before",
+	{"polls", "questions to the system or its nodes on an absolute schedule; an event happened between the start of the poll before and the end of the poll that first reported it",
 		"time_last time_median time_p25 time_p75 speed_median speed_p25 speed_p75 disk_median disk_last first_byte start_spread resolution stalls outage recovery recovered sync_time chain_time first_block net_time block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 poll_first_quarter poll_last_quarter durable durable_p50 durable_p95 not_durable"},
-	{"the system's word", "what the system says of itself; Plimsoll cannot check it, and says so where two accounts contradict each other",
+	{"self-report", "what the system says of itself, unchecked",
 		"spent duplicates commits peers_connected peers_useful useful_share peer_share_max timeouts rerequests"},
-	{"storage", "what the storage nodes hold: their own account, or, where Plimsoll started them, also the blocks, entries and inodes of their directories; before and after",
+	{"storage", "contents of the storage nodes before and after: as they report, and if started by Plimsoll their directories",
 		"absolute_per_op expansion disk_per_byte entries_per_object inodes_per_object absolute_bytes absolute_bandwidth storage_efficiency absolute_per_file"},
-	{"link", "counters of the emulated links, in IP packets as they are on the wire; and the links' rate and round trip, as measured before the trial",
+	{"link", "counters of IP packets on the emulated links; rate and round trip as measured before the trial",
 		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line ttfb_line ttfb_line_share duration_line duration_line_share first_byte_line first_byte_line_share bandwidth_line wait_line line_median line_median_share speed_line wire_line"},
-	{"processes", "the kernel's account of each process (`/proc`, and the final account of those that end), read at the edges of the load and once a second in it, of long trials less often; memory is the resident set",
+	{"processes", "`/proc` of each process, once a second (long trials: less often) and at the edges of the load",
 		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak generator_rss_peak node_rss_peak disk_written write_amplification busiest_cpu harness_cpu emulator_cpu"},
-	{"machine", "the kernel's account of all CPUs (`/proc/stat`), of which the processes of the run are taken off for the CPU used by others; of the threads of the link emulator (`/proc/PID/task`); and of waiting for storage (`/proc/pressure/io`)",
+	{"machine", "`/proc/stat`, the threads of the link emulator, `/proc/pressure/io`",
 		"others_busy box_cpu emulator_thread io_pressure"},
-	{"replay", "the same program on the same blocks from a local file, without a network, before the trials",
+	{"replay", "the same program on the same blocks from a local file, before the trials",
 		"replay replay_cpu"},
 }
 
@@ -47,29 +47,41 @@ var instruments = []struct{ name, how, keys string }{
 func TestMetrics(t *testing.T) {
 	measured := map[string]string{}
 	var table strings.Builder
-	table.WriteString("| with | how | metrics |\n|---|---|---|\n")
+	table.WriteString("|with|how|\n|---|---|\n")
 	for _, i := range instruments {
-		keys := strings.Fields(i.keys)
-		for _, k := range keys {
+		for _, k := range strings.Fields(i.keys) {
 			if measured[k] != "" {
 				t.Errorf("metric %s has two instruments: %s and %s", k, measured[k], i.name)
 			}
 			measured[k] = i.name
 		}
-		fmt.Fprintf(&table, "| %s | %s | `%s` |\n", i.name, i.how, strings.Join(keys, "` `"))
+		fmt.Fprintf(&table, "|%s|%s|\n", i.name, i.how)
 	}
 	used := map[string]bool{}
+	first := map[record.Metric]string{} // the scenario whose table has it
 	var tables strings.Builder
 	for _, s := range scenarios.All() {
-		fmt.Fprintf(&tables, "### `%s`\n\n%s\n\n| key | name | unit | better | measured with | definition |\n|---|---|---|---|---|---|\n", s.Name(), scenarios.ViewOf(s.Name()).Question)
+		fmt.Fprintf(&tables, "### `%s`\n\n%s\n\n", s.Name(), scenarios.ViewOf(s.Name()).Question)
+		var rows string
+		again := map[string][]string{}
 		for _, m := range s.Metrics() {
 			used[m.Key] = true
 			if measured[m.Key] == "" {
 				t.Errorf("metric %s of %s has no instrument: say in docs/metrics_test.go what it is measured with", m.Key, s.Name())
 			}
-			fmt.Fprintf(&tables, "| `%s` | %s | %s | %s | %s | %s |\n", m.Key, m.Name, m.Unit, better(m.Better), measured[m.Key], cell(m.Help))
+			if where := first[m]; where != "" {
+				again[where] = append(again[where], "`"+m.Key+"`")
+				continue
+			}
+			first[m] = s.Name()
+			rows += fmt.Sprintf("|`%s`|%s|%s|%s|%s|%s|\n", m.Key, m.Name, m.Unit, better(m.Better), measured[m.Key], cell(m.Help))
 		}
-		tables.WriteString("\n")
+		if rows != "" {
+			tables.WriteString("|key|name|unit|better|with|definition|\n|---|---|---|---|---|---|\n" + rows + "\n")
+		}
+		for _, where := range slices.Sorted(maps.Keys(again)) {
+			fmt.Fprintf(&tables, "As in `%s`: %s.\n\n", where, strings.Join(again[where], ", "))
+		}
 	}
 	for k, i := range measured {
 		if !used[k] {
@@ -256,7 +268,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, why := range record.Reasons() {
-		if !regexp.MustCompile("(?m)^\\| .*`" + why + "`.* \\|").Match(text) {
+		if !regexp.MustCompile("(?m)^\\|.*`" + why + "`.*\\|").Match(text) {
 			t.Errorf("methodology.md has no row for the reason %s", why)
 		}
 	}

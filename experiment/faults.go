@@ -43,7 +43,7 @@ func (p Part) String() string {
 
 func (Part) describe() scalarKind {
 	return scalarKind{name: "part", noun: "a number such as 2, or a share such as 25%", pattern: `^([0-9]{1,3}|[0-9]+(\.[0-9]+)?%)$`,
-		doc: "A number of nodes, `2`, or a share of them, `25%`, rounded up to whole ones. The seed chooses which."}
+		doc: "A number of nodes, `2`, or a share, `25%`, rounded up. The seed chooses which."}
 }
 
 // MarshalText writes what parse reads.
@@ -98,7 +98,7 @@ func (w When) String() string {
 func (When) describe() scalarKind {
 	return scalarKind{name: "moment", noun: "a share such as 50%, or a duration such as 10s",
 		pattern: `^([0-9]+(\.[0-9]+)?%|0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
-		doc:     "A share of the way, `50%`, or so long after the beginning: `10s`."}
+		doc:     "A share of the way, `50%`, or a time after the start, `10s`."}
 }
 
 // MarshalText writes what parse reads.
@@ -128,11 +128,11 @@ type Fault struct {
 	Crash       string   `json:"crash,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Kill the processes of these nodes."`
 	Cut         string   `json:"cut,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Cut these nodes off from all others."`
 	Rate        BitRate  `json:"rate,omitempty" doc:"Give links another rate, in both directions."`
-	Whose       string   `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Whose links get the rate. Default, in a swarm: all nodes."`
-	Count       Part     `json:"count,omitzero" doc:"How many of them, or which share. Default: all."`
-	At          When     `json:"at" required:"true" doc:"When it begins: once the leechers have this share of all their content together, or the fresh node of the chain; or so long after the release."`
-	For         Duration `json:"for,omitempty" min:"1ns" doc:"After which it is undone: processes start again on what they had, a cut heals, a rate is what it was. Absent: never."`
-	WithoutData bool     `json:"without_data,omitempty" doc:"What was killed starts again without its data."`
+	Whose       string   `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Whose links. Default in a swarm: all nodes."`
+	Count       Part     `json:"count,omitzero" doc:"How many of them. Default: all."`
+	At          When     `json:"at" required:"true" doc:"When it begins: at this share of the content of all leechers (or of the chain), or so long after the release."`
+	For         Duration `json:"for,omitempty" min:"1ns" doc:"After which it is undone: processes start again, a cut heals, a rate returns. Absent: never."`
+	WithoutData bool     `json:"without_data,omitempty" doc:"Killed nodes start again without their data."`
 }
 
 // Kind is what goes wrong.

@@ -24,13 +24,13 @@ func formOf(name string) form {
 	switch name {
 	case "money":
 		return form{scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: `^` + moneyPattern + `$`,
-			doc: "An amount in the system's currency, exact: `3600`, `0.5`. Not negative, without its unit."}, parseMoney}
+			doc: "An exact amount in the system's currency, without its unit: `3600`, `0.5`."}, parseMoney}
 	case "budget":
 		return form{scalarKind{name: "budget", noun: "an amount of money such as 3600, or all", pattern: `^(all|` + moneyPattern + `)$`,
 			doc: "An amount of money, or `all`."}, parseBudget}
 	case "price":
 		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern + `\s+[A-Za-z]+(\s+.*)?$`,
-			doc: "What one unit of the system's currency costs, the currency that this is in, and where the price comes from: `0.014 USD (2018-06-01)`."}, parsePriceText}
+			doc: "Amount, currency and source for one unit of the system's currency: `0.014 USD (2018-06-01)`."}, parsePriceText}
 	}
 	panic(fmt.Sprintf("experiment: no form is named %q", name))
 }

@@ -11,8 +11,8 @@ import (
 // waves, or by a Poisson process.
 type Join struct {
 	Wave    int      `json:"wave,omitempty" min:"1" max:"256" doc:"Leechers at a time; the first wave begins at once."`
-	Every   Duration `json:"every,omitempty" min:"1ms" doc:"From wave to wave."`
-	Poisson OpRate   `json:"poisson,omitempty" doc:"One by one with exponential gaps, at this rate."`
+	Every   Duration `json:"every,omitempty" min:"1ms" doc:"Time between waves."`
+	Poisson OpRate   `json:"poisson,omitempty" doc:"One by one at this rate, with exponential gaps."`
 }
 
 // Together reports whether all leechers are released at one barrier.
@@ -70,7 +70,7 @@ func (s Stay) String() string {
 
 func (Stay) describe() scalarKind {
 	return scalarKind{name: "stay", noun: "forever, leave, or a duration such as 30s", pattern: `^(forever|leave|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
-		doc: "What a leecher does once it has everything: serve the others until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
+		doc: "Serve until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
 }
 
 // MarshalText writes what parse reads.
@@ -82,9 +82,9 @@ func (s *Stay) UnmarshalText(b []byte) error { return s.parse(string(b)) }
 // Speeds are the rates at which the peers of a fresh node send; the zero value: as
 // their links.
 type Speeds struct {
-	Lognormal BitRate   `json:"lognormal,omitempty" doc:"Drawn with this median."`
-	Spread    float64   `json:"spread,omitempty" min:"1" max:"100" doc:"Geometric standard deviation of lognormal: with 3, two thirds of the peers are between a third of the median and three times it."`
-	List      []BitRate `json:"list,omitempty" doc:"Taken in turn."`
+	Lognormal BitRate   `json:"lognormal,omitempty" doc:"Median of a log-normal distribution of rates."`
+	Spread    float64   `json:"spread,omitempty" min:"1" max:"100" doc:"Geometric standard deviation: with 3, two thirds of the peers are within a factor of 3 of the median."`
+	List      []BitRate `json:"list,omitempty" doc:"Rates, assigned in turn."`
 }
 
 // Given reports whether peers have other rates than their links.
@@ -138,10 +138,10 @@ const (
 
 // Trouble is a group of peers that are of little use.
 type Trouble struct {
-	Silent   Part    `json:"silent,omitzero" doc:"So many take connections and answer nothing."`
-	Stranger Part    `json:"stranger,omitzero" doc:"So many have another chain."`
-	Slow     Part    `json:"slow,omitzero" doc:"So many send at another rate."`
-	Rate     BitRate `json:"rate,omitempty" doc:"The rate of slow ones."`
+	Silent   Part    `json:"silent,omitzero" doc:"Peers that take connections and answer nothing."`
+	Stranger Part    `json:"stranger,omitzero" doc:"Peers with another chain."`
+	Slow     Part    `json:"slow,omitzero" doc:"Peers that send at another rate."`
+	Rate     BitRate `json:"rate,omitempty" doc:"Rate of slow peers."`
 }
 
 // Manner is what is wrong with them; empty: only their rate.

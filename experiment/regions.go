@@ -14,9 +14,9 @@ import (
 // RoundTrip is one between two regions, or the name of a published table of them.
 type RoundTrip struct {
 	_       struct{} `short:"table"`
-	Table   string   `json:"table,omitempty" enum:"ibm-cloud" doc:"A published table, see Links."`
-	Between []string `json:"between,omitempty" doc:"Two regions, by names of your own, or one: within it."`
-	RTT     Duration `json:"rtt,omitempty" max:"20s" doc:"The round trip between them."`
+	Table   string   `json:"table,omitempty" enum:"ibm-cloud" doc:"A published table, see Regions."`
+	Between []string `json:"between,omitempty" doc:"Two regions; or one, for its inside."`
+	RTT     Duration `json:"rtt,omitempty" max:"20s" doc:"Round trip between them."`
 }
 
 func (t *RoundTrip) check() error {

@@ -173,12 +173,14 @@ func (f *field) describe() string {
 }
 
 // limits are the least and the largest value in words.
-func (f *field) limits() (text string) {
-	if f.min != "" && f.min != "0" {
-		text += " At least " + f.min + "."
+func (f *field) limits() string {
+	switch low := f.min != "" && f.min != "0"; {
+	case low && f.max != "":
+		return " " + f.min + " to " + f.max + "."
+	case low:
+		return " At least " + f.min + "."
+	case f.max != "":
+		return " At most " + f.max + "."
 	}
-	if f.max != "" {
-		text += " At most " + f.max + "."
-	}
-	return text
+	return ""
 }

@@ -90,7 +90,7 @@ func TestSetErrors(t *testing.T) {
 		{"title", "--set: not key=value\n" +
 			"      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
 		{"scenario=", "base.yaml:1:1: missing key `scenario`\n" +
-			"    1 | scenario: retrieve\n      | ^^^^^^^^\n      hint: The question to ask of the systems. The section of the same name holds its settings."},
+			"    1 | scenario: retrieve\n      | ^^^^^^^^\n      hint: The question to ask; the section of the same name has its settings."},
 		{"retrieve.range=[1MiB", "--set retrieve.range: not YAML: sequence end token ']' not found\n" +
 			"--set | retrieve.range=[1MiB\n      |                ^"},
 	} {

@@ -8,8 +8,8 @@ import (
 
 // SizeRange are two sizes; between them sizes are log-uniform, both included.
 type SizeRange struct {
-	From Bytes `json:"from" required:"true" min:"1B" max:"1PiB" doc:"The smallest size."`
-	To   Bytes `json:"to" required:"true" min:"1B" max:"1PiB" doc:"The largest size."`
+	From Bytes `json:"from" required:"true" min:"1B" max:"1PiB" doc:"Smallest of a log-uniform range."`
+	To   Bytes `json:"to" required:"true" min:"1B" max:"1PiB" doc:"Largest."`
 }
 
 func (r *SizeRange) check() error {
@@ -23,10 +23,10 @@ func (r SizeRange) String() string { return r.From.String() + ".." + r.To.String
 
 // SizeShare is a part of a mix of sizes.
 type SizeShare struct {
-	Share Fraction `json:"share" required:"true" min:"0.0000001%" doc:"Of the objects."`
-	Size  Bytes    `json:"size,omitempty" min:"1B" max:"1PiB" doc:"Their size, where all have the same."`
-	From  Bytes    `json:"from,omitempty" min:"1B" max:"1PiB" doc:"The smallest of sizes that are log-uniform."`
-	To    Bytes    `json:"to,omitempty" min:"1B" max:"1PiB" doc:"The largest of them."`
+	Share Fraction `json:"share" required:"true" min:"0.0000001%" doc:"Share of the objects."`
+	Size  Bytes    `json:"size,omitempty" min:"1B" max:"1PiB" doc:"Size, if all are equal."`
+	From  Bytes    `json:"from,omitempty" min:"1B" max:"1PiB" doc:"Smallest of a log-uniform range."`
+	To    Bytes    `json:"to,omitempty" min:"1B" max:"1PiB" doc:"Largest."`
 }
 
 // Range are its sizes, equal where it has one.

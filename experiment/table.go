@@ -103,7 +103,7 @@ func (f *field) only() string {
 	if f.scenarios == nil || f.scenarios[0] == f.key {
 		return ""
 	}
-	return " Only with the scenario " + strings.Join(f.scenarios, ", ") + "."
+	return " Only in " + strings.Join(f.scenarios, ", ") + "."
 }
 
 func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }

@@ -68,7 +68,7 @@ type quantity struct {
 var (
 	bytesQuantity = &quantity{
 		scalarKind: scalarKind{name: "size", noun: "a size such as 10MiB", unit: "B", pattern: `^` + sizePattern + `$`,
-			doc: "A number of bytes with a unit that says whether it is binary (`KiB`, `MiB`, `GiB`, `TiB`, `PiB`: powers of 1024) or decimal (`kB`, `MB`, `GB`, `TB`, `PB`: powers of 1000): `10MiB`, `1.5GB`, `512B`, `512`. `10M` is refused, because it could be either."},
+			doc: "Bytes, with a binary unit (`KiB` to `PiB`, powers of 1024) or a decimal one (`kB` to `PB`, powers of 1000): `10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
 		units: append(append([]unitSize{{"", 1}, {"B", 1}}, binaryUnits...), decimalUnits...), also: map[string]string{"KB": "kB"},
 		meant: map[string]string{
 			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`", "g": "binary or decimal? write `%GiB` or `%GB`",
@@ -77,14 +77,14 @@ var (
 	}
 	rateQuantity = &quantity{
 		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s", pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
-			doc: "Bits per second with decimal units: `1Gbit` (also `1Gbit/s`, `1Gbps`), `100Mbit`, `512kbit`. `100MB` is refused: that would be bytes."},
+			doc: "Bits per second, decimal: `1Gbit` (also `1Gbit/s`, `1Gbps`), `512kbit`. `100MB` is refused, because that is bytes."},
 		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}, also: map[string]string{"Kbit": "kbit"},
 		meant: map[string]string{"": "add a unit: `%Mbit` or `%bit`"},
 		least: "1bit", most: "1000Tbit",
 	}
 	durationQuantity = &quantity{
 		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s", pattern: `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
-			doc: "A length of time with units `ns`, `us`, `ms`, `s`, `m`, `h`: `40ms`, `1m30s`."},
+			doc: "Time in `ns`, `us`, `ms`, `s`, `m`, `h`: `40ms`, `1m30s`."},
 		units: []unitSize{{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}, per: 1e9, also: map[string]string{"µs": "us"},
 		meant: map[string]string{
 			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`", "days": "days are written in hours: `24h`", "day": "days are written in hours: `24h`",
@@ -205,7 +205,7 @@ func (q *quantity) hint(s, num, unit string) string {
 		}
 		return "write `" + joined + "`, without the space"
 	}
-	lower, names := strings.ToLower(unit), []string{}
+	lower := strings.ToLower(unit)
 	hint, known := q.meant[lower]
 	each := strings.TrimSuffix(unit, "/s")
 	switch {
@@ -222,6 +222,12 @@ func (q *quantity) hint(s, num, unit string) string {
 	case q == bytesQuantity && (each != unit || strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps")):
 		return "that is a rate; a size is in bytes, such as 10MiB"
 	}
+	return q.unitHint(num, lower)
+}
+
+// unitHint names the unit that differs in capitals alone, or all.
+func (q *quantity) unitHint(num, lower string) string {
+	var names []string
 	for _, u := range q.units {
 		name := strings.ToLower(u.name)
 		if name == "" {

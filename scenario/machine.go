@@ -13,27 +13,27 @@ import (
 
 func BoxCPU() record.Metric {
 	return record.Metric{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
-		Help: "share of the machine's CPU time that was used by anything on it: near 1 it is the machine that was measured (use and time are read one after the other, so it may come out a little above 1; reports then show 100 % and keep the number)"}
+		Help: "share of the machine's CPU used by everything; near 1 the machine is the limit (may exceed 1 slightly)"}
 }
 
 func OthersBusy() record.Metric {
 	return record.Metric{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-		Help: "share of the machine's CPU time that went to processes which are not part of the run"}
+		Help: "share of the machine's CPU used by processes outside the run"}
 }
 
 func BusiestCPU() record.Metric {
 	return record.Metric{Key: "busiest_cpu", Name: "CPU of the busiest process", Unit: "1", Better: record.Neither,
-		Help: "CPUs that the one of the system's processes kept busy that used most, with the children that it waited for, over the trial: 1 is what a single thread can use, or several that each use less"}
+		Help: "CPUs used by the system's busiest process and its children; a single thread can use 1"}
 }
 
 func EmulatorThread() record.Metric {
 	return record.Metric{Key: "emulator_thread", Name: "CPU of the link emulator's busiest thread", Unit: "ratio", Better: record.Neither,
-		Help: "share of the time in which it used a CPU: near 1 no packet passes sooner, whatever the other CPUs do. The larger of this and box_cpu is the machine line, as a share of the time"}
+		Help: "share of the time that the emulator's busiest thread used a CPU; the larger of this and box_cpu is the machine line"}
 }
 
 func IOPressure() record.Metric {
 	return record.Metric{Key: "io_pressure", Name: "waiting for storage", Unit: "ratio", Better: record.Lower,
-		Help: "share of the trial's time in which at least one task on the machine, whoever it belonged to, waited for storage: the \"some\" of /proc/pressure/io, which also counts while others compute; not reported by kernels without pressure stall information"}
+		Help: "share of the time in which some task on the machine waited for storage (/proc/pressure/io, some)"}
 }
 
 // PutUsage adds what the engine saw of the processes.

@@ -190,6 +190,19 @@ func CacheDir(name string) (string, error) {
 	return path, nil
 }
 
+// DataDir is the user's directory of that name for what is to be kept.
+func DataDir(name string) (string, error) {
+	top := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(top) { // the XDG specification: relative paths are to be ignored
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("testbed: a directory for data: %w; set XDG_DATA_HOME to one", err)
+		}
+		top = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(top, "plimsoll", name), nil
+}
+
 // LockFile takes a file's lock, which ends with the process that holds it.
 func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)

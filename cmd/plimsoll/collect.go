@@ -72,11 +72,11 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		if loopbackOnly(address) == nil {
 			handler = report.Live(out)
 		}
-		stop, _, err := p.listen(ctx, handler, address, open, "metrics for Prometheus: http://ADDRESS/metricsTOKEN")
+		s, err := p.listen(ctx, handler, address, open, "metrics for Prometheus: http://ADDRESS/metricsTOKEN")
 		if err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}
-		defer stop()
+		defer s.stop()
 	}
 	return p.execute(ctx, engine.Config{Plan: plan, Dir: out}, engine.Run)
 }

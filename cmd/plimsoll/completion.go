@@ -17,7 +17,7 @@ func complete(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
 		"run": experiments, "plan": experiments, "doctor": experiments, "presets": experiments,
 		"resume": directories, "report": directories, "export": directories, "serve": directories, "compare": directories,
-		"systems": systems, "collect": systems,
+		"bench": cobra.NoFileCompletions, "systems": systems, "collect": systems,
 	}
 	for _, c := range root.Commands() {
 		c.ValidArgsFunction = arguments[c.Name()]

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/remote/kubernetes"
 	"github.com/plimsoll-project/plimsoll/remote/ssh"
 )
 
@@ -23,12 +24,13 @@ type elsewhere struct {
 }
 
 func (e *elsewhere) flags(c *cobra.Command) {
-	c.Flags().StringVar(&e.place, "on", "", "run on other machines: ssh:HOSTS.yaml")
+	c.Flags().StringVar(&e.place, "on", "", "run on other machines: ssh:HOSTS.yaml or "+
+		"kubernetes[:CONTEXT[/NAMESPACE][?image=REF&pack=true]]")
 	c.Flags().DurationVar(&e.sync, "sync", 5*time.Minute, "with --on: bring the run directory here this often; 0: at the end")
 }
 
 // openPlace opens what --on names, and gives its name for other working directories.
-func openPlace(on string) (remote.Place, string, error) {
+func openPlace(on string, note func(string)) (remote.Place, string, error) {
 	kind, rest, _ := strings.Cut(on, ":")
 	switch kind {
 	case "ssh":
@@ -38,13 +40,22 @@ func openPlace(on string) (remote.Place, string, error) {
 		}
 		place, err := ssh.Open(file)
 		return place, "ssh:" + file, err
+	case "kubernetes":
+		c, err := kubernetes.Open(rest, kubernetes.Options{Version: programVersion(), Note: note})
+		if err != nil {
+			return nil, "", err
+		}
+		return c, "kubernetes:" + c.String(), nil
 	}
-	return nil, "", fmt.Errorf("--on %s: want ssh:HOSTS.yaml", on)
+	return nil, "", fmt.Errorf("--on %s: want ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]", on)
 }
 
-// executeOn runs a plan elsewhere and reports on it here.
+// executeOn runs a plan elsewhere, or here, and reports on it here.
 func (p *program) executeOn(ctx context.Context, cfg engine.Config, on elsewhere) error {
-	place, name, err := openPlace(on.place)
+	if on.place == "" {
+		return p.execute(ctx, cfg, engine.Run)
+	}
+	place, name, err := openPlace(on.place, func(text string) { p.ui.Say("note: %s", text) })
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
@@ -52,8 +63,8 @@ func (p *program) executeOn(ctx context.Context, cfg engine.Config, on elsewhere
 	return p.execute(ctx, cfg, l.Run)
 }
 
-// planOf is the plan of a run directory; of a run elsewhere it is there from the beginning.
-func planOf(dir string, on elsewhere) ([]byte, error) {
+// recordedPlan is the plan of a run directory; of a run elsewhere it is there from the beginning.
+func recordedPlan(dir string, on elsewhere) ([]byte, error) {
 	if on.place != "" {
 		if b, err := os.ReadFile(filepath.Join(dir, "plan.json")); err == nil {
 			return b, nil

@@ -28,15 +28,21 @@ func (p *program) loadPlan(arg string, set []string) (plan *experiment.Plan, nam
 	if err != nil {
 		return nil, "", err
 	}
+	plan, err = planOf(file, src, set)
+	return plan, name, err
+}
+
+// planOf is the plan of an experiment file's text.
+func planOf(file string, src []byte, set []string) (*experiment.Plan, error) {
 	e, err := experiment.ParseKnowing(file, src, set, catalog(), known())
 	if err != nil {
-		return nil, "", ui.Exit(ui.CodeUsage, err)
+		return nil, ui.Exit(ui.CodeUsage, err)
 	}
-	plan, err = e.Plan()
+	plan, err := e.Plan()
 	if err != nil {
-		return nil, "", ui.Exit(ui.CodeUsage, err)
+		return nil, ui.Exit(ui.CodeUsage, err)
 	}
-	return plan, name, nil
+	return plan, nil
 }
 
 func (p *program) source(arg string) (src []byte, file, name string, err error) {

@@ -82,23 +82,24 @@ func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull b
 				return ui.Exit(ui.CodePreconditions, fmt.Errorf("image %s was not pulled", ref))
 			}
 		}
-		if _, err := p.pull(ctx, store, ref, ""); err != nil {
+		if _, err := p.pull(ctx, store, ref, "", false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pull brings an image from its registry, or from a file or directory.
-func (p *program) pull(ctx context.Context, store image.Store, ref, from string) (i image.Image, err error) {
+// pull brings an image from its registry, or from a file or directory; fresh asks anew what
+// a tag is.
+func (p *program) pull(ctx context.Context, store image.Store, ref, from string, fresh bool) (i image.Image, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not done after %s", installTime))
 	defer cancel()
 	p.ui.Progress("image " + ref)
 	if from != "" {
 		i, err = store.Load(ctx, ref, from)
 	} else {
-		i, err = store.Pull(ctx, ref, func(done, total int64) {
-			p.ui.Progress(fmt.Sprintf("image %s: %s of %s", ref, experiment.Bytes(min(done, total)), experiment.Bytes(total)))
+		i, err = store.Pull(ctx, ref, fresh, func(done, total int64) {
+			p.ui.Progress(fmt.Sprintf("image %s: %s of %s", ref, experiment.Bytes(done), experiment.Bytes(total)))
 		})
 	}
 	p.ui.Progress("")
@@ -118,7 +119,7 @@ func (p *program) installImage(ctx context.Context, s system.System, ref, from s
 		return err
 	}
 	name := s.Info().Name
-	i, err := p.pull(ctx, store, ref, from)
+	i, err := p.pull(ctx, store, ref, from, true)
 	if err == nil {
 		err = store.Alias(name, i)
 	}

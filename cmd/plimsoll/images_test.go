@@ -24,6 +24,7 @@ func TestImages(t *testing.T) {
 	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
 	dir := t.TempDir()
 	t.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache"))
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
 	img := imagetest.OfMachine(t, append(systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx"), "/usr/sbin/nginx")...)
 	digest, err := img.Digest()
 	if err != nil {
@@ -68,6 +69,7 @@ func TestImages(t *testing.T) {
 	plimsoll("cannot be installed", 2, "systems", "install", "static", "--image", ref)
 	plimsoll("is here", 0, "systems", "install", "nginx", "--image", ref)
 	plimsoll(ref+"@"+digest.String(), 0, "systems", "nginx")
+	plimsoll("image, ", 0, "systems")
 	saved := filepath.Join(dir, "saved.tar")
 	tag, _ := name.NewTag("nginx:stable")
 	if err := tarball.WriteToFile(saved, tag, img); err != nil {
@@ -75,6 +77,13 @@ func TestImages(t *testing.T) {
 	}
 	plimsoll("image nginx:stable@sha256:", 0, "systems", "install", "nginx", "--image-dir", saved)
 	plimsoll("@"+digest.String(), 0, "systems", "nginx")
+
+	// Through a proxy: no other way leads to that registry.
+	_, at, _ := strings.Cut(ref, "/")
+	proxied := "registry.localhost:1/" + at
+	plimsoll("image "+proxied, 3, "systems", "install", "nginx", "--image", proxied)
+	t.Setenv("http_proxy", "http://"+strings.TrimSuffix(ref, "/"+at))
+	plimsoll("is here", 0, "systems", "install", "nginx", "--image", proxied)
 	plimsoll("saved.tar", 3, "systems", "install", "kubo", "--image-dir", saved+"/saved.tar")
 }
 

@@ -96,6 +96,10 @@ func (p *program) root() *cobra.Command {
 		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(p.stdout, tryThese)
+			return err
+		},
 	}
 	root.PersistentFlags().BoolVar(&p.ui.JSON, "json", false, "one JSON object per line instead of prose")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -105,8 +109,8 @@ func (p *program) root() *cobra.Command {
 		id, title string
 		verbs     []*cobra.Command
 	}{
-		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.resumeCommand(), p.planCommand(), p.presetsCommand(),
-			p.doctorCommand(), p.collectCommand()}},
+		{"measure", "Measure:", []*cobra.Command{p.runCommand(), p.benchCommand(), p.resumeCommand(), p.planCommand(),
+			p.presetsCommand(), p.doctorCommand(), p.collectCommand()}},
 		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.serveCommand(),
 			p.exportCommand(), p.importCommand()}},
 		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.schemaCommand(), p.dataCommand()}},
@@ -121,6 +125,16 @@ func (p *program) root() *cobra.Command {
 	complete(root)
 	return root
 }
+
+// tryThese is what the program says when it is called without arguments.
+const tryThese = `Plimsoll measures decentralized storage. Three things to try:
+
+  plimsoll run quickstart    three servers over an emulated link, in 90 seconds
+  plimsoll bench URL         how many concurrent retrievals an HTTP endpoint takes
+  plimsoll presets           the built-in experiments, each after a published study
+
+plimsoll doctor says what this machine lacks; plimsoll --help lists all commands.
+`
 
 // exitStatusTopic is `plimsoll help exit-status`.
 func exitStatusTopic() *cobra.Command {

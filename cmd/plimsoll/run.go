@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/report"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -28,7 +29,6 @@ func (p *program) runCommand() *cobra.Command {
 	var set []string
 	var out string
 	var manner manner
-	var on elsewhere
 	c := &cobra.Command{
 		Use:   "run PRESET|FILE",
 		Short: "run an experiment and write its report",
@@ -45,34 +45,28 @@ what was measured so far; plimsoll resume goes on with it.`,
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
-			}
-			cfg := manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: out, Base: baseOf(args[0])})
-			if on.place != "" {
-				return p.executeOn(c.Context(), cfg, on)
-			}
-			if err := p.pullMissing(c.Context(), plan, manner.pull); err != nil {
-				return err
-			}
-			if code, done, err := enterNamespace(plan); done || err != nil {
-				return exitWith(code, err)
-			}
-			return p.execute(c.Context(), cfg, engine.Run)
+			return p.perform(c, manner, name, out, engine.Config{Plan: plan, Base: baseOf(args[0])})
 		},
 	}
 	setFlag(c, &set)
-	c.Flags().StringVar(&out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
+	outFlag(c, &out)
 	manner.flags(c)
-	on.flags(c)
+	manner.runFlags(c)
+	manner.on.flags(c)
 	return c
 }
 
-// manner is how a run behaves on a machine that is not quiet.
+func outFlag(c *cobra.Command, out *string) {
+	c.Flags().StringVar(out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
+}
+
+// manner is how a run is executed and looked at, which is not part of its plan.
 type manner struct {
-	waitQuiet time.Duration
-	keepGoing bool
-	pull      bool
+	waitQuiet   time.Duration
+	keepGoing   bool
+	pull        bool
+	open, serve bool
+	on          elsewhere
 }
 
 const waitQuiet = "wait-quiet"
@@ -82,6 +76,11 @@ func (m *manner) flags(c *cobra.Command) {
 		"limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "go on although no trial of the first block is valid")
 	c.Flags().BoolVar(&m.pull, "pull", false, "pull the container images that are named and not here, without asking")
+}
+
+func (m *manner) runFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser: the live one with --serve, else at the end")
+	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
 
 func (m *manner) apply(c *cobra.Command, u *ui.UI, cfg engine.Config) engine.Config {
@@ -94,19 +93,20 @@ func (m *manner) apply(c *cobra.Command, u *ui.UI, cfg engine.Config) engine.Con
 
 func (p *program) resumeCommand() *cobra.Command {
 	var manner manner
-	var on elsewhere
 	var retryInvalid bool
 	c := &cobra.Command{
 		Use:   "resume DIR",
 		Short: "go on with a run that was interrupted, or execute its invalid trials again",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if where, err := remote.ReadWhere(args[0]); err != nil {
+			where, err := remote.ReadWhere(args[0])
+			if err != nil {
 				return err
-			} else if where != nil && on.place == "" && (!where.Over || retryInvalid) {
-				on.place = where.On
 			}
-			src, err := planOf(args[0], on)
+			if where != nil && manner.on.place == "" && (!where.Over || retryInvalid) {
+				manner.on.place = where.On
+			}
+			src, err := recordedPlan(args[0], manner.on)
 			if err != nil {
 				return err
 			}
@@ -118,24 +118,55 @@ func (p *program) resumeCommand() *cobra.Command {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0],
 					plan.Imported.Format))
 			}
-			cfg := manner.apply(c, p.ui, engine.Config{Plan: plan, Dir: args[0], Resume: true, RetryInvalid: retryInvalid})
-			if on.place != "" {
-				return p.executeOn(c.Context(), cfg, on)
-			}
-			if err := p.pullMissing(c.Context(), plan, manner.pull); err != nil {
-				return err
-			}
-			if code, done, err := enterNamespace(plan); done || err != nil {
-				return exitWith(code, err)
-			}
-			return p.execute(c.Context(), cfg, engine.Run)
+			return p.perform(c, manner, "", args[0], engine.Config{Plan: plan, Resume: true, RetryInvalid: retryInvalid})
 		},
 	}
 	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they "+
 		"recorded stays")
 	manner.flags(c)
-	on.flags(c)
+	manner.on.flags(c)
 	return c
+}
+
+// perform executes a plan in a run directory, which has a name of its own when out is
+// empty, and shows its page where that is asked for.
+func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engine.Config) error {
+	if out == "" {
+		out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
+		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
+	}
+	cfg.Dir = out
+	if m.on.place == "" {
+		if err := p.pullMissing(c.Context(), cfg.Plan, m.pull); err != nil {
+			return err
+		}
+	}
+	if os.Getenv(testbed.EnteredVariable) != "" { // who runs us in namespaces shows it
+		m.open, m.serve = false, false
+	}
+	if m.serve {
+		live, err := p.listen(c.Context(), report.Live(out), "127.0.0.1:0", false, "the live page: http://ADDRESS/TOKEN")
+		if err != nil {
+			return err
+		}
+		defer live.stop()
+		if m.open {
+			p.browse(live.url)
+		}
+	}
+	code, done, err := 0, false, error(nil)
+	if m.on.place == "" {
+		code, done, err = enterNamespace(cfg.Plan)
+	}
+	if !done && err == nil {
+		err = p.executeOn(c.Context(), m.apply(c, p.ui, cfg), m.on)
+	}
+	if page := filepath.Join(out, "report.html"); m.open && !m.serve {
+		if _, missing := os.Stat(page); missing == nil {
+			p.browse(page)
+		}
+	}
+	return exitWith(code, err)
 }
 
 // enterNamespace runs the command again inside namespaces of its own when we

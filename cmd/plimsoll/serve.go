@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -64,37 +65,64 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 	if err != nil {
 		return err
 	}
-	stop, failed, err := p.listen(ctx, handler, address, open, where+"   (Ctrl-C ends)")
+	s, err := p.listen(ctx, handler, address, open, where+"   (Ctrl-C ends)")
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer s.stop()
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-failed:
+	case err := <-s.failed:
 		return fmt.Errorf("serve at %s: %w", address, err)
 	}
 }
 
-// listen serves handler until stop is called, and says where: ADDRESS and TOKEN stand
-// for what is known only then. failed has the error of a server that ended before.
+// listening serves until stop is called; failed has the error of a server
+// that ended before.
+type listening struct {
+	url    string
+	stop   func()
+	failed <-chan error
+}
+
+// listen serves handler, and says where: ADDRESS and TOKEN stand for what is known only
+// then.
 func (p *program) listen(
 	ctx context.Context, handler http.Handler, address string, open bool, where string,
-) (stop func(), failed <-chan error, err error) {
+) (listening, error) {
 	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, nil, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT")
+		return listening{}, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT")
 	}
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	over := make(chan error, 1)
 	go func() { over <- srv.Serve(l) }()
 	p.ui.Say("%s", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
-	return func() {
-		srv.Close()
-	}, over, nil
+	return listening{"http://" + l.Addr().String() + "/" + query, func() { srv.Close() }, over}, nil
+}
+
+// browse opens a page in the user's browser.
+func (p *program) browse(page string) {
+	for _, opener := range []string{"xdg-open", "open"} {
+		path, err := exec.LookPath(opener)
+		if err != nil {
+			continue
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- exec.Command(path, page).Run() }()
+		select {
+		case err = <-ended:
+		case <-time.After(3 * time.Second): // it stays as long as the browser does
+		}
+		if err != nil {
+			p.ui.Say("note: %s could not open the page (%v); it is %s", opener, err, page)
+		}
+		return
+	}
+	p.ui.Say("note: nothing here opens a browser (no xdg-open, no open); the page is %s", page)
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,

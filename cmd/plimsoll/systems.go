@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -18,13 +19,14 @@ import (
 )
 
 func (p *program) systemsCommand() *cobra.Command {
+	var sizes bool
 	c := &cobra.Command{
 		Use:   "systems [NAME]",
 		Short: "list the storage systems, what each can do and what it misses on this machine",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return p.listSystems(c.Context())
+				return p.listSystems(c.Context(), sizes)
 			}
 			s, ok := all.ByName(args[0])
 			if !ok {
@@ -34,9 +36,10 @@ func (p *program) systemsCommand() *cobra.Command {
 				}
 				return usage(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", "))
 			}
-			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
+			return writeSystem(p.stdout, s, statusOf(c.Context(), s, sizes))
 		},
 	}
+	c.Flags().BoolVar(&sizes, "sizes", false, "ask the registries how large the container images are that can be installed")
 	c.AddCommand(p.installCommand())
 	return c
 }
@@ -50,14 +53,18 @@ type status struct {
 	Missing  []system.Problem `json:"missing,omitempty"`
 	Embedded bool             `json:"embedded"`
 	Install  string           `json:"install,omitempty"`
-	Image    string           `json:"image,omitempty"` // that it is started from
+	Image    string           `json:"image,omitempty"`       // that it is started from
+	Bytes    int64            `json:"image_bytes,omitempty"` // that were transferred for it
 }
 
-func (p *program) listSystems(ctx context.Context) error {
-	var list []status
-	for _, s := range all.All() {
-		list = append(list, statusOf(ctx, s))
+func (p *program) listSystems(ctx context.Context, sizes bool) error {
+	systems := all.All()
+	list := make([]status, len(systems))
+	var asked sync.WaitGroup
+	for i, s := range systems {
+		asked.Go(func() { list[i] = statusOf(ctx, s, sizes) })
 	}
+	asked.Wait()
 	if p.ui.JSON {
 		for _, st := range list {
 			p.ui.Emit(st)
@@ -68,17 +75,22 @@ func (p *program) listSystems(ctx context.Context) error {
 	return nil
 }
 
-func statusOf(ctx context.Context, s system.System) status {
+func statusOf(ctx context.Context, s system.System, sizes bool) status {
 	info := s.Info()
 	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
 		Install: info.Install}
-	if store, err := image.Default(); err == nil {
+	store, err := image.Default()
+	if err == nil {
 		if i, err := store.Installed(info.Name); err == nil {
-			st.Image = i.String()
+			st.Image, st.Bytes = i.String(), i.Size
 		}
 	}
 	if info.Image != "" {
-		st.Install = fmt.Sprintf("plimsoll systems install %s (container image %s), or %s", info.Name, info.Image, info.Install)
+		what := "container image " + info.Image
+		if sizes && err == nil {
+			what += ", " + sizeOf(ctx, store, info.Image)
+		}
+		st.Install = fmt.Sprintf("plimsoll systems install %s (%s), or %s", info.Name, what, info.Install)
 	}
 	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -118,7 +130,8 @@ func writeSystems(w io.Writer, list []status) {
 			fmt.Fprintln(w)
 		}
 	}
-	fmt.Fprintln(w, "\nplimsoll systems NAME: what one is, how to get it and its options.")
+	fmt.Fprintln(w, "\nplimsoll systems NAME: what one is, how to get it and its options."+
+		"\nplimsoll systems --sizes: also how large the container images are.")
 }
 
 // fold breaks words into lines of at most width, or of one word.
@@ -147,7 +160,7 @@ func here(st status) string {
 	case len(st.Missing) > 0:
 		return "missing"
 	case st.Image != "":
-		return "image"
+		return "image, " + experiment.Bytes(st.Bytes).String()
 	}
 	return "installed"
 }
@@ -176,7 +189,7 @@ func writeSystem(w io.Writer, s system.System, st status) error {
 	}
 	labelled("system:", info.Name+": "+info.Summary)
 	labelled("here:", strings.TrimSpace(here(st)+" "+st.Image))
-	if how := here(st); how != "installed" && how != "image" {
+	if st.Embedded || len(st.Missing) > 0 || !info.Has(system.Start) {
 		labelled("to get it:", st.Install)
 	}
 	labelled("how:", joinModes(info.Modes))

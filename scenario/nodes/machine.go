@@ -10,9 +10,9 @@ import (
 func MachineMetrics() []record.Metric {
 	return []record.Metric{
 		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU that the plimsoll process, which asks the nodes and observes, used in the load"},
+			Help: "share of the machine's CPU used by plimsoll itself"},
 		{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower,
-			Help: "likewise of the link emulator, where it is a process of its own"},
+			Help: "share of the machine's CPU used by the link emulator, if it is a process"},
 		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.OthersBusy(), scenario.IOPressure(),
 	}
 }

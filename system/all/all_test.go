@@ -105,7 +105,7 @@ func table(i system.Info) string {
 	for k, m := range i.Modes {
 		modes[k] = string(m)
 	}
-	fmt.Fprintf(&b, "Modes: %s. Can: %s.\n\n| option | type | default | meaning |\n|---|---|---|---|\n", strings.Join(modes, ", "), strings.Join(i.Can, ", "))
+	fmt.Fprintf(&b, "Modes: %s. Can: %s.\n\n|option|value|default|meaning|\n|---|---|---|---|\n", strings.Join(modes, ", "), strings.Join(i.Can, ", "))
 	for _, o := range i.Options {
 		kind := o.Type
 		if len(o.Enum) > 0 {
@@ -123,9 +123,9 @@ func table(i system.Info) string {
 			def = "`" + o.Default + "`"
 		}
 		if o.Secret {
-			kind = "name of a variable"
+			kind = "environment variable"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, kind, def, strings.ReplaceAll(o.Help, "|", "\\|"))
+		fmt.Fprintf(&b, "|`%s`|%s|%s|%s|\n", o.Name, kind, def, strings.ReplaceAll(o.Help, "|", "\\|"))
 	}
 	return b.String()
 }

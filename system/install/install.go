@@ -68,16 +68,8 @@ func lockNamed(name string) []byte {
 // Dir is where the program is, or would be, installed. Another lock is another
 // directory, so a new Plimsoll never runs an old installation by mistake.
 func (p Program) Dir() (string, error) {
-	data := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) { // the XDG specification: relative paths are to be ignored
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("%s: where to install: %w; set XDG_DATA_HOME to a directory of yours", p.Name, err)
-		}
-		data = filepath.Join(home, ".local", "share")
-	}
 	sum := sha256.Sum256(p.Lock())
-	return filepath.Join(data, "plimsoll", fmt.Sprintf("%s-%s-%s", p.Name, p.Version, hex.EncodeToString(sum[:4]))), nil
+	return testbed.DataDir(fmt.Sprintf("%s-%s-%s", p.Name, p.Version, hex.EncodeToString(sum[:4])))
 }
 
 // done is written last: a directory without it is what an interrupted

@@ -3,6 +3,7 @@ package systemtest
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -19,10 +20,11 @@ func Pulled(t *testing.T, img v1.Image) (reference string) {
 	dir := t.TempDir()
 	must(t, "cache", os.Chmod(dir, 0o755))
 	t.Setenv(testbed.CacheVariable, dir)
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
 	store, err := image.Default()
 	must(t, "cache", err)
 	reference = imagetest.Push(t, imagetest.Registry(t), img)
-	_, err = store.Pull(context.Background(), reference, nil)
+	_, err = store.Pull(context.Background(), reference, false, nil)
 	must(t, "pull", err)
 	return reference
 }

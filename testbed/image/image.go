@@ -17,22 +17,37 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Store is a directory of unpacked images, each in a directory named by its digest, and of
-// the names that they go by.
+// Store is a directory of unpacked images, each in a directory named by its digest, and a
+// lock: a directory with a file for each name that an image goes by, with its digest.
 type Store struct {
 	Dir   string
+	Names string
 	Limit int64         // bytes that one image may have unpacked
 	Stall time.Duration // how long a registry may send nothing
 }
 
-// Default is the store of this user, in the cache.
+// Default is the store of this user: images are in the cache, and what a name stands for
+// is kept when that is emptied.
 func Default() (Store, error) {
 	dir, err := testbed.CacheDir("images")
-	return Store{Dir: dir, Limit: 20 << 30, Stall: 30 * time.Second}, err
+	if err != nil {
+		return Store{}, err
+	}
+	names, err := testbed.DataDir("images")
+	return Store{Dir: dir, Names: names, Limit: 20 << 30, Stall: 30 * time.Second}, err
+}
+
+// parts is the directory of layers whose download was cut off.
+func (s Store) parts() string { return filepath.Join(s.Dir, "parts") }
+
+// at is the directory of the image with a digest.
+func (s Store) at(digest string) string {
+	return filepath.Join(s.Dir, strings.ReplaceAll(digest, ":", "-"))
 }
 
 // Image is an unpacked image.
@@ -41,6 +56,7 @@ type Image struct {
 	Digest     string   `json:"digest"`    // of its manifest
 	Env        []string `json:"env"`
 	Entrypoint []string `json:"entrypoint"`
+	Size       int64    `json:"size"` // of what was transferred
 	dir        string
 }
 
@@ -68,7 +84,10 @@ func (s Store) Find(reference string) (Image, error) {
 	if reference == "" {
 		return Image{}, errors.New("image: its name is empty")
 	}
-	dir, err := filepath.EvalSymlinks(s.link(reference))
+	digest, err := s.digest(reference)
+	if err == nil {
+		_, err = os.Stat(s.at(digest))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := name.ParseReference(reference); err != nil && reference[:1] != "=" {
 			return Image{}, fmt.Errorf("image %s: %w", reference, err)
@@ -78,7 +97,7 @@ func (s Store) Find(reference string) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("image %s: %w", reference, err)
 	}
-	i, err := read(dir)
+	i, err := read(s.at(digest))
 	if reference[:1] != "=" {
 		i.Reference = reference
 	}
@@ -91,25 +110,34 @@ func (s Store) Alias(alias string, i Image) error { return s.point("="+alias, i)
 // Installed is the image with that alias.
 func (s Store) Installed(alias string) (Image, error) { return s.Find("=" + alias) }
 
-// link is the symbolic link that stands for a name. All ways to write a reference are one.
-func (s Store) link(reference string) string {
+// file is the file with the digest of a name. All ways to write a reference are one.
+func (s Store) file(reference string) string {
 	if r, err := name.ParseReference(reference); err == nil {
 		reference = r.Name()
 	}
-	return filepath.Join(s.Dir, "names", url.QueryEscape(reference))
+	return filepath.Join(s.Names, url.QueryEscape(reference))
+}
+
+// digest is that which a name stands for.
+func (s Store) digest(reference string) (string, error) {
+	b, err := os.ReadFile(s.file(reference))
+	if err != nil {
+		return "", err
+	}
+	h, err := v1.NewHash(strings.TrimSpace(string(b)))
+	return h.String(), err
 }
 
 // point makes a name stand for an image, in one step.
 func (s Store) point(reference string, i Image) error {
-	link := s.link(reference)
-	fresh := link + ".new"
-	err := os.MkdirAll(filepath.Dir(link), 0o755)
+	file := s.file(reference)
+	fresh := file + ".new"
+	err := os.MkdirAll(s.Names, 0o755)
 	if err == nil {
-		_ = os.Remove(fresh)
-		err = os.Symlink(filepath.Join("..", filepath.Base(i.dir)), fresh)
+		err = os.WriteFile(fresh, []byte(i.Digest+"\n"), 0o644)
 	}
 	if err == nil {
-		err = os.Rename(fresh, link)
+		err = os.Rename(fresh, file)
 	}
 	if err != nil {
 		return fmt.Errorf("image %s: %w", reference, err)

@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -28,12 +28,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Progress is told how many bytes of how many have come; total is 0 until it is known.
+// Progress gets how many bytes of how many have come.
 type Progress func(done, total int64)
 
 // Size is how many bytes pulling an image would transfer.
 func (s Store) Size(ctx context.Context, reference string) (int64, error) {
-	img, err := s.remote(ctx, reference, &meter{})
+	img, _, err := s.remote(ctx, reference, false)
 	if err != nil {
 		return 0, explain(reference, err)
 	}
@@ -42,17 +42,18 @@ func (s Store) Size(ctx context.Context, reference string) (int64, error) {
 }
 
 // Pull brings an image from its registry, with the user's own credentials for it, unless
-// its manifest is that of one which is here.
-func (s Store) Pull(ctx context.Context, reference string, say Progress) (Image, error) {
-	m := &meter{say: say}
-	img, err := s.remote(ctx, reference, m)
+// its manifest is that of one which is here. A tag is pulled as the image that it was at
+// first, or, when fresh, as what it is now.
+func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progress) (Image, error) {
+	img, ref, err := s.remote(ctx, reference, fresh)
 	if err != nil {
 		return Image{}, explain(reference, err)
 	}
-	if m.total, err = compressed(img); err != nil {
+	d := download{ctx: ctx, dir: s.parts(), repo: ref.Context(), base: s.transport(), say: say}
+	if d.total, err = compressed(img); err != nil {
 		return Image{}, explain(reference, err)
 	}
-	return s.add(ctx, reference, img)
+	return s.add(ctx, reference, resumable{img, &d})
 }
 
 // Load takes an image from a file or directory instead: an OCI layout, or what `docker
@@ -119,29 +120,44 @@ func matches(what string, b []byte, want v1.Hash) error {
 	return nil
 }
 
-func (s Store) remote(ctx context.Context, reference string, m *meter) (v1.Image, error) {
+// remote is an image in its registry and its full name there.
+func (s Store) remote(ctx context.Context, reference string, fresh bool) (v1.Image, name.Reference, error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	base, ok := remote.DefaultTransport.(*http.Transport)
-	if !ok {
-		return nil, errors.New("the transport is not HTTP")
+	pinned := ""
+	if _, isDigest := ref.(name.Digest); !fresh && !isDigest {
+		if pinned, err = s.digest(reference); err == nil {
+			ref = ref.Context().Digest(pinned)
+		}
 	}
-	base = base.Clone()
-	base.ResponseHeaderTimeout = s.Stall
-	m.base, m.stall = base, s.Stall
-	return remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithPlatform(platform()), remote.WithTransport(m), remote.WithUserAgent("plimsoll"),
-		remote.WithRetryBackoff(remote.Backoff{Duration: 300 * time.Millisecond, Factor: 3, Steps: 3}))
+	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithPlatform(platform()), remote.WithTransport(s.transport()), remote.WithUserAgent(userAgent),
+		remote.WithRetryBackoff(remote.Backoff{Duration: pause, Factor: 3, Steps: tries}))
+	var status *transport.Error
+	if pinned != "" && errors.As(err, &status) && status.StatusCode == http.StatusNotFound {
+		err = fmt.Errorf("it was %s when it was first pulled; `plimsoll systems install NAME --image %s` takes what it is now: %w",
+			pinned, reference, err)
+	}
+	return img, ref, err
 }
 
+const userAgent = "plimsoll"
+
+// transport honours the proxies of the environment and gives up on a registry that stalls.
+func (s Store) transport() http.RoundTripper {
+	base := http.DefaultTransport.(*http.Transport).Clone() // it is one unless a program replaces it
+	base.ResponseHeaderTimeout = s.Stall
+	return patient{base, s.Stall}
+}
+
+// compressed is the size of an image's layers as they are transferred.
 func compressed(img v1.Image) (sum int64, err error) {
 	m, err := img.Manifest()
 	if err != nil {
 		return 0, err
 	}
-	sum = m.Config.Size
 	for _, l := range m.Layers {
 		sum += l.Size
 	}
@@ -172,7 +188,7 @@ func (s Store) add(ctx context.Context, reference string, img v1.Image) (i Image
 	if err != nil {
 		return fail(err)
 	}
-	dir := filepath.Join(s.Dir, digest.Algorithm+"-"+digest.Hex)
+	dir := s.at(digest.String())
 	if i, err = read(dir); err != nil {
 		if i, err = s.unpacked(ctx, reference, img, dir); err != nil {
 			return fail(err)
@@ -214,6 +230,9 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(tmp))
 		}
+		if !errors.Is(err, errCut) && ctx.Err() == nil { // else the next attempt goes on from what is there
+			err = errors.Join(err, os.RemoveAll(s.parts()))
+		}
 	}()
 	err = errors.Join(os.Chmod(tmp, 0o755), os.Mkdir(filepath.Join(tmp, rootDir), 0o755), os.Mkdir(filepath.Join(tmp, mountDir), 0o755))
 	if err != nil {
@@ -224,6 +243,10 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 	}
 	i = Image{Reference: reference, Digest: digest.String(), Env: config.Config.Env, dir: dir}
 	i.Entrypoint = slices.Concat(config.Config.Entrypoint, config.Config.Cmd)
+	i.Size, err = compressed(img)
+	if err != nil {
+		return i, err
+	}
 	about, err := json.Marshal(i)
 	if err != nil {
 		return i, err
@@ -237,51 +260,45 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 	return i, os.Rename(tmp, dir)
 }
 
-// meter is a transport that counts the bytes of bodies and gives up on one that stalls.
-type meter struct {
+// patient is a transport that gives up on a body that stalls.
+type patient struct {
 	base  http.RoundTripper
 	stall time.Duration
-	say   Progress
-	done  atomic.Int64
-	total int64
 }
 
 // RoundTrip implements http.RoundTripper.
-func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	resp, err := m.base.RoundTrip(r.WithContext(ctx))
+	resp, err := p.base.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		cancel(err)
 		return nil, err
 	}
-	stalled := time.AfterFunc(m.stall, func() { cancel(errStalled) })
-	resp.Body = &meteredBody{resp.Body, m, ctx, stalled, cancel}
+	stalled := time.AfterFunc(p.stall, func() { cancel(errStalled) })
+	resp.Body = &patientBody{resp.Body, p.stall, ctx, stalled, cancel}
 	return resp, nil
 }
 
 var errStalled = errors.New("the registry stopped sending")
 
-type meteredBody struct {
+type patientBody struct {
 	io.ReadCloser
-	*meter
+	stall   time.Duration
 	ctx     context.Context
 	stalled *time.Timer
 	cancel  context.CancelCauseFunc
 }
 
-func (b *meteredBody) Read(p []byte) (int, error) {
+func (b *patientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.stalled.Reset(b.stall)
-	if done := b.done.Add(int64(n)); b.say != nil && n > 0 {
-		b.say(done, b.total)
-	}
-	if err != nil && context.Cause(b.ctx) == errStalled {
+	if err != nil && err != io.EOF && context.Cause(b.ctx) == errStalled {
 		err = errStalled
 	}
 	return n, err
 }
 
-func (b *meteredBody) Close() error {
+func (b *patientBody) Close() error {
 	b.stalled.Stop()
 	defer b.cancel(nil)
 	return b.ReadCloser.Close()
@@ -297,14 +314,19 @@ func explain(reference string, err error) error {
 		host = ref.Context().RegistryStr()
 	}
 	var status *transport.Error
+	var unreached *net.OpError
 	text := err.Error() // go-containerregistry's own errors have no types that others could ask for
 	switch {
 	case errors.As(err, &status):
 		err = fmt.Errorf("%s: %w", meaning(status.StatusCode, host), err)
 	case errors.Is(err, errStalled), strings.Contains(text, "timeout awaiting response headers"):
 		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
+	case errors.As(err, &unreached) && unreached.Op == "dial":
+		err = fmt.Errorf("the registry %s cannot be reached: %w", host, unreached.Err)
+	case errors.Is(err, errCut):
+		err = fmt.Errorf("the connection to %s: %w", host, err)
 	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(text, "error verifying"):
-		err = fmt.Errorf("what %s sent is not what the manifest names, or was cut off: %w", host, err)
+		err = fmt.Errorf("what %s sent is not what the manifest names: %w", host, err)
 	}
 	return fmt.Errorf("image %s: %w", reference, err)
 }

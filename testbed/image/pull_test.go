@@ -1,14 +1,18 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,7 +45,8 @@ func proxy(t *testing.T, host string, fault func(w http.ResponseWriter, r *http.
 
 func newStore(t *testing.T) Store {
 	t.Helper()
-	return Store{Dir: filepath.Join(t.TempDir(), "images"), Limit: 64 << 20, Stall: 300 * time.Millisecond}
+	dir := t.TempDir()
+	return Store{Dir: filepath.Join(dir, "images"), Names: filepath.Join(dir, "names"), Limit: 64 << 20, Stall: 300 * time.Millisecond}
 }
 
 // random does not compress.
@@ -67,6 +72,9 @@ func wantEmpty(t *testing.T, s Store) {
 			t.Errorf("left: %s", l)
 		}
 	}
+	if names, _ := os.ReadDir(s.Names); len(names) > 0 {
+		t.Errorf("names left: %v", names)
+	}
 }
 
 func TestPull(t *testing.T) {
@@ -89,8 +97,8 @@ func TestPull(t *testing.T) {
 		t.Fatal(err)
 	}
 	var done, total int64
-	pulled, err := s.Pull(t.Context(), ref, func(d, of int64) { done, total = d, of })
-	if err != nil || pulled.Digest != digest.String() || done < size || size == 0 || total != size {
+	pulled, err := s.Pull(t.Context(), ref, false, func(d, of int64) { done, total = d, of })
+	if err != nil || pulled.Digest != digest.String() || pulled.Size != size || done != size || size == 0 || total != size {
 		t.Fatalf("%v, %v: %d of %d bytes, want %d", pulled, err, done, total, size)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.Dir, "unpacking-*")); len(left) > 0 {
@@ -98,7 +106,7 @@ func TestPull(t *testing.T) {
 	}
 	byDigest := host + "/a/test@" + digest.String()
 	for _, again := range []string{ref, byDigest} {
-		if _, err := s.Pull(t.Context(), again, nil); err != nil {
+		if _, err := s.Pull(t.Context(), again, false, nil); err != nil {
 			t.Errorf("again %s: %v", again, err)
 		}
 		found, err := s.Find(again)
@@ -140,13 +148,16 @@ func TestPull(t *testing.T) {
 
 func TestFaultsOfRegistries(t *testing.T) {
 	host := imagetest.Registry(t)
-	imagetest.Push(t, host, program(t))
+	img := program(t)
+	imagetest.Push(t, host, img)
+	layer, content := layerOf(t, img)
+	size := len(content)
 	status := func(code int) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return true }
 	}
 	blob := func(answer func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.Contains(r.URL.Path, "/blobs/") {
+			if !strings.HasSuffix(r.URL.Path, layer.String()) {
 				return false
 			}
 			answer(w, r)
@@ -154,24 +165,31 @@ func TestFaultsOfRegistries(t *testing.T) {
 		}
 	}
 	part := func(w http.ResponseWriter) {
-		w.Header().Set("Transfer-Encoding", "chunked") // else the length tells
+		w.Header().Set("Transfer-Encoding", "chunked") // else its length says that it is cut
 		_, _ = w.Write(make([]byte, 100))
 		w.(http.Flusher).Flush()
 	}
 	for name, tt := range map[string]struct {
 		fault func(http.ResponseWriter, *http.Request) bool
 		err   string
+		left  int64 // bytes of the layer, for the next attempt
 	}{
-		"401":                {status(401), "log in"},
-		"403":                {status(403), "log in"},
-		"404":                {status(404), "has no such image"},
-		"429":                {status(429), "limits how often"},
-		"500":                {status(500), "fault of its own"},
-		"not a registry":     {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("hello")); return true }, "image "},
-		"silence":            {func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, "does not answer"},
-		"silence in a layer": {blob(func(w http.ResponseWriter, r *http.Request) { part(w); <-r.Context().Done() }), "does not answer"},
-		"other content":      {blob(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("other")) }), "image "},
-		"a layer cut off":    {blob(func(w http.ResponseWriter, _ *http.Request) { part(w); panic(http.ErrAbortHandler) }), "cut off"},
+		"401":             {fault: status(401), err: "log in"},
+		"403":             {fault: status(403), err: "log in"},
+		"404":             {fault: status(404), err: "has no such image"},
+		"429":             {fault: status(429), err: "limits how often"},
+		"500":             {fault: status(500), err: "fault of its own"},
+		"not a registry":  {fault: func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("hello")); return true }, err: "image "},
+		"silence":         {fault: func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, err: "does not answer"},
+		"401 for a layer": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }), err: "log in"},
+		"500 for a layer": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }), err: "fault of its own"},
+		"silence in a layer": {fault: blob(func(w http.ResponseWriter, r *http.Request) { part(w); <-r.Context().Done() }),
+			err: "does not answer", left: 100},
+		"another layer":     {fault: blob(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) }), err: "wrong digest"},
+		"too long a layer":  {fault: blob(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2*size)) }), err: "wrong digest"},
+		"too short a layer": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { part(w) }), err: "cut off", left: 100},
+		"a layer cut off": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { part(w); panic(http.ErrAbortHandler) }),
+			err: "cut off", left: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,13 +197,168 @@ func TestFaultsOfRegistries(t *testing.T) {
 			ref := proxy(t, host, tt.fault) + "/a/test:1"
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			_, err := s.Pull(ctx, ref, nil)
+			_, err := s.Pull(ctx, ref, false, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), "image "+ref+": ") || !strings.Contains(err.Error(), tt.err) || ctx.Err() != nil {
 				t.Errorf("%v, want %q", err, tt.err)
+			}
+			if info, err := os.Stat(filepath.Join(s.parts(), layer.Hex)); tt.left > 0 && (err != nil || info.Size() != tt.left) {
+				t.Errorf("for the next attempt: %v, %v, want %d bytes", info, err, tt.left)
+			}
+			if errors.Is(err, errCut) {
+				_ = os.RemoveAll(s.parts())
 			}
 			wantEmpty(t, s)
 		})
 	}
+	if _, err := newStore(t).Size(t.Context(), "127.0.0.1:1/a/test:1"); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("a registry that is not there: %v", err)
+	}
+}
+
+// A layer whose download breaks goes on from the bytes on disk: in the same attempt, in the
+// next, and from the beginning where the registry knows no ranges or the bytes are bad.
+func TestResume(t *testing.T) {
+	img := program(t)
+	host := imagetest.Registry(t)
+	imagetest.Push(t, host, img)
+	layer, content := layerOf(t, img)
+	size := int64(len(content))
+	for name, tt := range map[string]struct {
+		does  string // what the registry does with each request for the layer
+		asked string // from which byte on, each
+		fails int    // attempts
+		spoil bool   // what the first leaves
+	}{
+		"in the same attempt": {does: "cut cut whole", asked: "0 1000 2000"},
+		"in the next attempt": {does: "cut 500 500 500 whole", asked: "0 1000 1000 1000 1000", fails: 1},
+		"bad bytes on disk":   {does: "cut 500 500 500 whole whole", asked: "0 1000 1000 1000 1000 0", fails: 1, spoil: true},
+		"no ranges":           {does: "cut all", asked: "0 1000"},
+		"a range refused":     {does: "cut 416 whole", asked: "0 1000 0"},
+		"another range":       {does: "cut 206 whole", asked: "0 1000 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			s.Stall = 10 * time.Second
+			does, asked := strings.Fields(tt.does), []string{}
+			ref := proxy(t, host, func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, layer.String()) {
+					return false
+				}
+				from := int64(0)
+				_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+				do := "too many requests"
+				if len(asked) < len(does) {
+					do = does[len(asked)]
+				}
+				switch asked = append(asked, fmt.Sprint(from)); do {
+				case "whole":
+					return false
+				case "all":
+					r.Header.Del("Range")
+					return false
+				case "cut":
+					w.Header().Set("Content-Length", fmt.Sprint(size-from))
+					if from > 0 {
+						w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, size-1, size))
+						w.WriteHeader(http.StatusPartialContent)
+					}
+					_, _ = w.Write(content[from : from+1000])
+					w.(http.Flusher).Flush()
+					panic(http.ErrAbortHandler)
+				}
+				code, _ := strconv.Atoi(do)
+				w.WriteHeader(cmp.Or(code, http.StatusTeapot))
+				return true
+			}) + "/a/test:1"
+			var done, total int64
+			say := func(d, of int64) { done, total = d, of }
+			for range tt.fails {
+				_, err := s.Pull(t.Context(), ref, false, say)
+				left := filepath.Join(s.parts(), layer.Hex)
+				have, read := os.ReadFile(left)
+				if !errors.Is(err, errCut) || read != nil || len(have) != 1000 {
+					t.Fatalf("%v; left for the next attempt: %d bytes, %v", err, len(have), read)
+				}
+				if tt.spoil {
+					have[500] ^= 1
+					if err := os.WriteFile(left, have, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			_, err := s.Pull(t.Context(), ref, false, say)
+			if got := strings.Join(asked, " "); err != nil || got != tt.asked || done != total {
+				t.Errorf("%v; asked for bytes from %s on, want %s; %d of %d bytes", err, got, tt.asked, done, total)
+			}
+			if _, err := os.Stat(s.parts()); err == nil {
+				t.Error("what was downloaded is kept")
+			}
+		})
+	}
+}
+
+// A tag stays what it was when it was first pulled, also when the cache is emptied, until it
+// is pulled anew.
+func TestLock(t *testing.T) {
+	host := imagetest.Registry(t)
+	old := imagetest.Image(t, v1.Config{}, []entry{{Name: "old", Content: "x"}})
+	ref := imagetest.Push(t, host, old)
+	s := newStore(t)
+	pull := func(fresh bool, want v1.Image) {
+		t.Helper()
+		digest, _ := want.Digest()
+		i, err := s.Pull(t.Context(), ref, fresh, nil)
+		if err != nil || i.Digest != digest.String() {
+			t.Errorf("%v, %v, want %s", i, err, digest)
+		}
+	}
+	pull(false, old)
+	imagetest.Push(t, host, program(t))
+	if err := os.RemoveAll(s.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Find(ref); !errors.Is(err, ErrAbsent) {
+		t.Errorf("after the cache was emptied: %v", err)
+	}
+	pull(false, old)
+	pull(true, program(t))
+	pull(false, program(t))
+	if err := os.RemoveAll(s.Dir); err != nil {
+		t.Fatal(err)
+	}
+	other := proxy(t, imagetest.Registry(t), func(http.ResponseWriter, *http.Request) bool { return false }) + "/a/test:1"
+	imagetest.Push(t, strings.Split(other, "/")[0], old)
+	digest, _ := program(t).Digest()
+	if err := s.point(other, Image{Digest: digest.String()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Pull(t.Context(), other, false, nil); err == nil || !strings.Contains(err.Error(), "--image "+other+"` takes what it is now") {
+		t.Errorf("the registry has that image no longer: %v", err)
+	}
+}
+
+// layerOf is the only layer of an image as it is transferred.
+func layerOf(t *testing.T, img v1.Image) (v1.Hash, []byte) {
+	t.Helper()
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest, b
 }
 
 // swapped is an image whose layer has other content than its configuration says.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+)
+
+func (p *program) benchCommand() *cobra.Command {
+	var ask endpoint
+	var set []string
+	var out string
+	var print bool
+	var manner manner
+	c := &cobra.Command{
+		Use:   "bench URL",
+		Short: "measure an HTTP endpoint: how many concurrent retrievals does it take?",
+		Long: `Measures retrieval from an HTTP endpoint without an experiment file. It runs the
+file that --print shows: keep that to change more, and give it to plimsoll run.`,
+		Example: `  plimsoll bench https://gateway.example/ipfs/CID
+  plimsoll bench http://127.0.0.1:8080/large.bin -c 1,10,100 -d 10s --range 1MiB
+  plimsoll bench http://127.0.0.1:8080/large.bin --print > my-endpoint.yaml`,
+		Args: exactly(1, "one URL"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ask.url = args[0]
+			plan, err := planOf("plimsoll bench", ask.experiment(), set)
+			if err != nil {
+				return err
+			}
+			if print {
+				_, err := p.stdout.Write(ask.experiment())
+				return err
+			}
+			dir, err := os.Getwd()
+			if err != nil {
+				return err
+			}
+			return p.perform(c, manner, "bench-"+ask.host(), out, engine.Config{Plan: plan, Base: dir})
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&ask.concurrency, "concurrency", "c", "1,10,100", "requests at a time, one or several numbers")
+	f.StringVarP(&ask.duration, "duration", "d", "10s", "length of each trial")
+	f.StringVar(&ask.size, "range", "whole", "bytes of each request, such as 1MiB; whole: the whole object")
+	f.BoolVar(&print, "print", false, "print the experiment file, and run nothing")
+	setFlag(c, &set)
+	outFlag(c, &out)
+	manner.flags(c)
+	manner.runFlags(c)
+	return c
+}
+
+// endpoint is what bench measures, and how.
+type endpoint struct{ url, concurrency, duration, size string }
+
+// experiment is the file that says the same.
+func (e endpoint) experiment() []byte {
+	return fmt.Appendf(nil, `# How many concurrent retrievals can it take?
+scenario: retrieve
+systems:
+  - use: http
+    with: {urls: %q}
+retrieve:
+  range: %s
+  concurrency: [%s]
+  duration: %s
+`, e.url, e.size, strings.Join(strings.Split(e.concurrency, ","), ", "), e.duration)
+}
+
+// host names the run directory.
+func (e endpoint) host() string {
+	u, err := url.Parse(e.url)
+	if err != nil || u.Hostname() == "" {
+		return "endpoint"
+	}
+	return strings.NewReplacer(":", "-", "/", "-").Replace(u.Host)
+}
