@@ -11,6 +11,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
+// metaClients is where the number of processes of the load generator is recorded.
+const metaClients = "clients"
+
 // recordEnvironment stores what someone needs to judge the run: the machine,
 // the testbed, the identity of every system and the numbers in its code that
 // decide about results and cannot be set.
@@ -23,6 +26,9 @@ func (r *run) recordEnvironment() error {
 		}
 	}
 	all := map[string]any{"environment": r.bed.Environment(), "testbed": r.bed.Mode(), "systems": systems}
+	if n := r.clients(); n > 1 {
+		all[metaClients] = n
+	}
 	if r.cache != "" {
 		all["chains"] = r.cache
 	}
