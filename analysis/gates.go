@@ -122,7 +122,7 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 
 // gateNames are what gates over this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
-	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base}
+	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base, Gone: r.Frame.Plan.Experiment.Dropped}
 	for _, c := range r.Cells {
 		levels := map[string]string{"system": c.System}
 		for _, x := range c.Factors {

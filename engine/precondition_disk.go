@@ -164,10 +164,14 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 	}
 	hint := "choose another directory with --out"
 	if r, err := record.Open(cfg.Dir); err == nil {
-		if plan, err := experiment.LoadPlan(r.Plan()); err == nil && plan.Imported == nil {
+		defer r.Close()
+		plan, err := experiment.LoadPlan(r.Plan())
+		switch {
+		case err != nil:
+			hint += fmt.Sprintf("; the run in it cannot be resumed: %v", err)
+		case plan.Imported == nil:
 			hint += ", or go on with it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
 		}
-		r.Close()
 	}
 	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir),
 		hint)}

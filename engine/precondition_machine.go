@@ -6,11 +6,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// checkMachine asks the testbed what this machine lacks for the run.
-func checkMachine(_ context.Context, cfg Config) []Problem {
+// checkMachine asks what a machine lacks for the run. Links are emulated on this one.
+func checkMachine(cfg Config, at nodePlace) []Problem {
 	var all []Problem
 	changes, _ := plansChanges(cfg.Plan)
-	for _, p := range testbed.Here().Problems(testbedOptions(cfg)) {
+	opt := testbedOptions(cfg)
+	if at.Name() != "" {
+		opt = testbed.Options{Plain: true}
+	}
+	for _, p := range at.Problems(opt) {
 		// Links that are not emulated can be no others in the middle of a trial.
 		fatal := changes && (p.Name == "namespaces" || p.Name == "emulator") && p.Severity == testbed.Warning
 		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal || fatal})

@@ -100,7 +100,7 @@ var (
 	secretive = regexp.MustCompile(`\b(systems|with|vary)\b["']?\s*:`)
 	// anyKey finds what may be a key, in YAML or in JSON.
 	anyKey = regexp.MustCompile(`([^\s,{}\[\]"']+)(?:\s*["']\s*:|\s*:(?:\s|$))`)
-	// firstKey finds the key that a line begins with.
+	// firstKey finds the key that a section of the file begins with.
 	firstKey = regexp.MustCompile(`^["']?([A-Za-z_]+)["']?\s*:`)
 )
 
@@ -128,11 +128,10 @@ func (s *source) unknown(key *node) {
 	}
 }
 
-// shown is how many bytes of a line come before the value of an unknown key, and whether
-// there is none.
-func (s *source) shown(line int) (end int, all bool) {
+// shown is how many bytes of a line come before the value of an unknown key.
+func (s *source) shown(line int) int {
 	text := s.lines[line-1]
-	end = len(text)
+	end := len(text)
 	for _, at := range anyKey.FindAllStringSubmatchIndex(text, -1) {
 		if !knownKeys()[text[at[2]:at[3]]] {
 			end = at[3]
@@ -142,55 +141,27 @@ func (s *source) shown(line int) (end int, all bool) {
 	if characters, is := s.hidden[line]; is {
 		end = min(end, len(string([]rune(text)[:min(characters, utf8.RuneCountInString(text))])))
 	}
-	return end, end == len(text)
+	return end
 }
 
-// hiding is whether lines are hidden, and how deep what began it is.
-type hiding struct {
-	on, item bool // item: it began in an item of a list
-	indent   int
-}
-
-func (h *hiding) begin(line string) {
-	text := strings.TrimLeft(line, " ")
-	*h = hiding{true, strings.HasPrefix(text, "- "), len(line) - len(text)}
-}
-
-// next goes to the next line. What is hidden ends at a known key, or an item of the same
-// list, that is not deeper; what options of systems are in, at a section of the file.
-func (h *hiding) next(line string) {
-	text := strings.TrimLeft(line, " ")
-	indent := len(line) - len(text)
-	if strings.HasPrefix(text, "- ") {
-		h.on = h.on && !(indent < h.indent || h.item && indent == h.indent)
-	} else if m := firstKey.FindStringSubmatch(text); m != nil && indent <= h.indent {
-		h.on = h.on && !(isSection(m[1]) || indent > 0 && knownKeys()[m[1]])
-	}
-	if secretive.MatchString(line) {
-		*h = hiding{on: true}
-	}
-}
-
-// quotes are the lines as messages quote them: each up to a key that is unknown, as its
-// value may be a secret; empty where options of systems are near, which may be, too, and
-// where it is too long to help.
+// quotes are the lines as messages quote them. A value of an unknown key, and all that
+// follows in its section, may be a secret, and so may options of systems: those are left
+// out, and lines that are too long to help.
 func (s *source) quotes() []string {
 	quotes := make([]string, len(s.lines))
-	var h hiding
+	hidden := false
 	for i, text := range s.lines {
-		h.next(text)
+		hidden = hidden && !firstKey.MatchString(text) || secretive.MatchString(text)
 		if s.set {
 			key, _, is := strings.Cut(text, "=")
 			section, _, _ := strings.Cut(strings.TrimSpace(key), ".")
-			h.on = h.on || !is || section == "systems" || strings.HasPrefix(key, varyPath) || !isSection(section)
+			hidden = hidden || !is || section == "systems" || strings.HasPrefix(key, varyPath) || !isSection(section)
 		}
-		end, all := s.shown(i + 1)
-		if !h.on && len(text) <= 150 {
+		end := s.shown(i + 1)
+		if !hidden && len(text) <= 150 {
 			quotes[i] = text[:end]
 		}
-		if !all && !h.on {
-			h.begin(text)
-		}
+		hidden = hidden || end < len(text)
 	}
 	return quotes
 }

@@ -412,7 +412,9 @@ func (e *Experiment) Plan() (*Plan, error) {
 		return nil, errors.Join(errs...)
 	}
 	p := &Plan{Format: PlanFormat, Experiment: *e, Cells: cells, Warmup: e.Warmup.Trials, Blocks: e.Repetitions.Max}
-	p.Experiment.dropped = nil
+	p.Experiment.Dropped = slices.DeleteFunc(slices.Clone(e.Dropped), func(system string) bool {
+		return !slices.ContainsFunc(e.Gates, func(rule string) bool { return strings.Contains(rule, system) })
+	})
 	p.estimate()
 	if len(p.Cells) == 0 {
 		return nil, fmt.Errorf("no cell is left: in all of them one operation is expected to take longer than overhead.longest (%s)", e.Overhead.Longest)

@@ -31,7 +31,7 @@ type Experiment struct {
 
 	Factors map[string]json.RawMessage `json:"factors,omitempty" yaml:"-"` // the levels of each key that was given as a list
 
-	dropped []string // systems that --set took out; conditions may still name them
+	Dropped []string `json:"dropped,omitempty" yaml:"-"` // systems that --set left out, and that conditions still name
 }
 
 // SystemUse is one system of an experiment.

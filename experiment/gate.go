@@ -10,8 +10,8 @@ import (
 )
 
 // gateNames are what rules over these cells may speak of, without the metrics.
-func gateNames(cells []Cell) gate.Names {
-	names := gate.Names{Base: true}
+func (e *Experiment) gateNames(cells []Cell) gate.Names {
+	names := gate.Names{Base: true, Gone: e.Dropped}
 	for _, c := range cells {
 		levels := map[string]string{}
 		for _, f := range c.Factors {
@@ -24,7 +24,7 @@ func gateNames(cells []Cell) gate.Names {
 
 // gates checks the rules of the file over the cells of the plan.
 func (d *decoder) gates(e *Experiment, cells []Cell) {
-	names := gateNames(cells)
+	names := e.gateNames(cells)
 	if d.known.Metrics != nil {
 		names.Metrics = d.known.Metrics(e.Scenario)
 	}
@@ -64,7 +64,7 @@ func (d *decoder) skip(e *Experiment) {
 
 // gateWarnings say which rules of the plan its trials cannot decide.
 func (p *Plan) gateWarnings() []string {
-	names, success := gateNames(p.Cells), []string{"success", "success_rate", "ok_rate"}
+	names, success := p.Experiment.gateNames(p.Cells), []string{"success", "success_rate", "ok_rate"}
 	var undecided []string
 	for _, src := range p.Experiment.Gates {
 		rule, err := gate.Parse(src, names, 0)

@@ -3,6 +3,8 @@ package experiment
 import (
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 )
 
 // A rule that --set leaves no cell, or nothing to compare with, is refused, and the
@@ -21,8 +23,10 @@ gates:
 		want string // empty: no error
 	}{
 		{nil, ""},
-		{[]string{"systems=nginx"}, "it has no level `boxo`"},
+		{[]string{"systems=nginx"}, "no cell of the run is meant"},
 		{[]string{"systems=boxo"}, "the run has no system `nginx`"},
+		{[]string{"systems=boxo", "gates=success >= 99% where system != nginx"}, ""},
+		{[]string{"systems=boxo", "gates=success >= 99% where system != nginy"}, "it has no level `nginy`"},
 		{[]string{"systems=nginx", "gates="}, ""},
 		{[]string{"systems=nginx", "systems=nginx,boxo"}, ""},
 		{[]string{"systems=boxo", "gates=success >= 99% where system == boxo and concurrency == 8"}, ""},
@@ -34,9 +38,22 @@ gates:
 		{[]string{"gates=[throughput > 1kB/s, success >= 9%]"}, ""},
 		{[]string{"gates=[throughput > 1kB/s, throughput >= 1kB/s]"}, ""},
 	} {
-		_, err := ParseKnowing("test.yaml", []byte(held), c.set, testCatalog(), testKnown())
+		e, err := ParseKnowing("test.yaml", []byte(held), c.set, testCatalog(), testKnown())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.set, err, c.want)
+		}
+		if err != nil {
+			continue
+		}
+		// A report reads the rules of its plan again, by the names that the plan has.
+		p, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range p.Experiment.Gates {
+			if _, err := gate.Parse(rule, p.Experiment.gateNames(p.Cells), 0); err != nil {
+				t.Errorf("%v: the plan's rule %s: %v", c.set, rule, err)
+			}
 		}
 	}
 }

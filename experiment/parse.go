@@ -45,7 +45,7 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 	d.applySets(root, set)
 	e := &Experiment{}
 	d.section(root, root, reflect.ValueOf(e).Elem(), "")
-	e.dropped = d.dropped
+	e.Dropped = d.dropped
 	if len(d.factors) > 0 {
 		e.Factors = d.factors
 	}

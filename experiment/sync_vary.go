@@ -117,27 +117,7 @@ func (v *variedReader) read(n *node) (read Varied) {
 	for i, item := range items {
 		p := fmt.Sprintf("%s[%d]", v.path, i)
 		v.at[p] = item
-		name, set := item, []entry{{v.key, item}}
-		if item.kind == mappingNode && len(item.entries) == 1 {
-			name, set = item.entries[0].key, item.entries[0].value.entries
-		}
-		level := VariedLevel{name.text, map[string]string{}}
-		for _, o := range set {
-			spec, opt := v.option(o.key, p)
-			if opt == nil {
-				continue
-			}
-			if text, ok := v.decoder.option(spec, opt, o.value, p); ok {
-				level.Options[opt.Name] = text
-			}
-			if name == item {
-				read.Type = opt.Type
-				level.Value, _, _ = opt.read(item.text)
-			}
-			if opt.Network && !slices.Contains(read.Network, opt.Name) {
-				read.Network = append(read.Network, opt.Name)
-			}
-		}
+		name, level := v.level(&read, item, p)
 		switch values := read.values(); {
 		case !v.ok(p):
 		case (item.kind == mappingNode) != (items[0].kind == mappingNode):
@@ -161,6 +141,32 @@ func (v *variedReader) read(n *node) (read Varied) {
 		read.Type = typeOfAll(read.values())
 	}
 	return read
+}
+
+// level reads a value of the option or a named set of options, and where its name is.
+func (v *variedReader) level(of *Varied, item *node, path string) (name *node, level VariedLevel) {
+	name, set := item, []entry{{v.key, item}}
+	if item.kind == mappingNode && len(item.entries) == 1 {
+		name, set = item.entries[0].key, item.entries[0].value.entries
+	}
+	level = VariedLevel{name.text, map[string]string{}}
+	for _, o := range set {
+		spec, opt := v.option(o.key, path)
+		if opt == nil {
+			continue
+		}
+		if text, ok := v.decoder.option(spec, opt, o.value, path); ok {
+			level.Options[opt.Name] = text
+		}
+		if name == item {
+			of.Type = opt.Type
+			level.Value, _, _ = opt.read(item.text)
+		}
+		if opt.Network && !slices.Contains(of.Network, opt.Name) {
+			of.Network = append(of.Network, opt.Name)
+		}
+	}
+	return name, level
 }
 
 // typeOfAll is the type of option that all texts are canonical values of, so that

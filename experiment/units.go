@@ -205,7 +205,7 @@ func (q *quantity) hint(s, num, unit string) string {
 		}
 		return "write `" + joined + "`, without the space"
 	}
-	lower, names := strings.ToLower(unit), []string{}
+	lower := strings.ToLower(unit)
 	hint, known := q.meant[lower]
 	each := strings.TrimSuffix(unit, "/s")
 	switch {
@@ -222,6 +222,12 @@ func (q *quantity) hint(s, num, unit string) string {
 	case q == bytesQuantity && (each != unit || strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps")):
 		return "that is a rate; a size is in bytes, such as 10MiB"
 	}
+	return q.unitHint(num, lower)
+}
+
+// unitHint names the unit that differs in capitals alone, or all.
+func (q *quantity) unitHint(num, lower string) string {
+	var names []string
 	for _, u := range q.units {
 		name := strings.ToLower(u.name)
 		if name == "" {

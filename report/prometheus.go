@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +18,6 @@ type collector struct {
 	trials     *prometheus.Desc
 	operations *prometheus.Desc
 	bytes      *prometheus.Desc
-	value      *prometheus.Desc
 
 	mu     sync.Mutex
 	report *analysis.Result
@@ -27,13 +28,12 @@ func newCollector(dir string) *collector {
 	return &collector{dir: dir,
 		trials:     prometheus.NewDesc("plimsoll_trials", "Trials of the plan, warm-up not counted.", []string{"state"}, nil),
 		operations: prometheus.NewDesc("plimsoll_operations_total", "Operations of all trials, warm-up included, by outcome.", []string{"system", "outcome"}, nil),
-		bytes:      prometheus.NewDesc("plimsoll_received_bytes_total", "Body bytes received in all trials, warm-up included.", []string{"system"}, nil),
-		value:      prometheus.NewDesc("plimsoll_cell_median", "Median of a metric over a cell's valid trials, in the metric's base unit.", []string{"cell", "system", "where", "metric"}, nil)}
+		bytes:      prometheus.NewDesc("plimsoll_received_bytes_total", "Body bytes received in all trials, warm-up included.", []string{"system"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.trials, c.operations, c.bytes, c.value} {
+	for _, d := range []*prometheus.Desc{c.trials, c.operations, c.bytes} {
 		out <- d
 	}
 }
@@ -86,12 +86,37 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 	for system, n := range bytes {
 		out <- prometheus.MustNewConstMetric(c.bytes, prometheus.CounterValue, float64(n), system)
 	}
-	for _, cell := range r.Cells {
-		for key, s := range cell.Metrics {
-			out <- prometheus.MustNewConstMetric(c.value, prometheus.GaugeValue, float64(s.Median), cell.ID, cell.System, r.Frame.Layout.Where(cell), key)
+	for _, m := range r.Frame.Metrics {
+		help := m.Name + ": median over the cell's valid trials."
+		desc := prometheus.NewDesc(medianName(m), help, []string{"cell", "system", "where"}, nil)
+		for _, cell := range r.Cells {
+			if s, ok := cell.Metrics[m.Key]; ok {
+				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.Median),
+					cell.ID, cell.System, r.Frame.Layout.Where(cell))
+			}
 		}
 	}
 	return nil
+}
+
+// unitSuffixes end the names of metrics, by Prometheus' conventions.
+var unitSuffixes = map[string]string{
+	"s": "_seconds", "B": "_bytes", "B/s": "_bytes_per_second", "bit/s": "_bits_per_second", "1/s": "_per_second",
+	"ratio": "_ratio", "×": "_ratio", "s/GB": "_seconds_per_gigabyte", "s/B": "_seconds_per_byte", "1": "",
+}
+
+// medianName is a metric's name for Prometheus, as in plimsoll_throughput_bytes_per_second. One
+// that a poll's reading has already ends in _median.
+func medianName(m record.Metric) string {
+	suffix, known := unitSuffixes[m.Unit]
+	if !known {
+		suffix = "_coins" // of a currency
+	}
+	name := "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
+	if slices.ContainsFunc(pollMetrics(), func(p pollMetric) bool { return p.name == name }) {
+		name += "_median"
+	}
+	return name
 }
 
 // look is the report of the trials that have ended.

@@ -1,15 +1,16 @@
 package testbed
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,9 +77,14 @@ func (here) Environment() map[string]string {
 	}
 	env["go"] = runtime.Version()
 	env["cpu.count"] = strconv.Itoa(runtime.NumCPU())
-	env["cpu.model"] = cpuinfo("model name")
-	if strings.Contains(" "+cpuinfo("flags")+" ", " hypervisor ") {
-		env["cpu.virtual"] = "true"
+	env["cpu.model"] = ""
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if all, err := fs.CPUInfo(); err == nil && len(all) > 0 {
+			env["cpu.model"] = all[0].ModelName
+			if slices.Contains(all[0].Flags, "hypervisor") {
+				env["cpu.virtual"] = "true"
+			}
+		}
 	}
 	if g := governors(); g != "" {
 		env["cpu.governor"] = g
@@ -122,21 +128,6 @@ func readLine(file string) string {
 	}
 	line, _, _ := strings.Cut(string(b), "\n")
 	return strings.TrimSpace(line)
-}
-
-// cpuinfo is a field of the first processor.
-func cpuinfo(field string) string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if name, value, ok := strings.Cut(sc.Text(), ":"); ok && strings.TrimSpace(name) == field {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // governors are the distinct frequency governors; empty where there are none,

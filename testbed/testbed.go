@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Options say what kind of testbed is wanted. The zero value is one with
@@ -135,26 +136,23 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 }
 
 // choose decides between namespaces and plain loopback, and opens the network.
-func (t *Testbed) choose() error {
-	if t.opt.Plain {
-		t.mode = Mode{Emulator: "none", Why: "links are not emulated: the run asked for plain hosts, without network namespaces"}
-		return nil
-	}
-	n, err := newNetwork(t.opt.IPv6)
-	if err != nil {
-		if t.opt.Emulate == "netem" || t.opt.Emulate == "tun" {
-			return fmt.Errorf("testbed: emulator %s needs network namespaces: %w", t.opt.Emulate, err)
+func (t *Testbed) choose() (err error) {
+	var missing []Problem
+	t.mode, t.shape.tunWorks, missing = t.opt.emulation()
+	for _, p := range missing {
+		if p.Severity == Fatal { // what was asked for
+			return fmt.Errorf("testbed: emulator %s: %s", t.opt.Emulate, p.What)
 		}
-		t.mode = Mode{Emulator: "none", Why: "links are not emulated: this machine gives us no network namespaces (" + err.Error() + ")"}
+	}
+	if !t.mode.Namespaces {
 		return nil
 	}
-	t.net = n
-	t.hub = &host{t: t, name: "hub", ns: n.hub, keeper: startKeeper(n.hub)}
-	t.mode = Mode{Namespaces: true, Emulator: "none"}
-	if err := t.shape.choose(t); err != nil {
-		t.hub.keeper.stop()
-		return errors.Join(err, n.close())
+	if t.net, err = newNetwork(t.opt.IPv6); err != nil {
+		return fmt.Errorf("testbed: %w", err)
 	}
+	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}
+	tbf := t.mode.Emulator == "tun" && (t.opt.Emulate == "" || t.opt.Emulate == "auto")
+	t.shape.active, t.shape.tbfWorks = "none", sync.OnceValue(func() bool { return tbf && link.HasTBF() })
 	return nil
 }
 
@@ -222,14 +220,7 @@ func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
 	if t.net == nil {
 		return t.AddHost(ctx, name)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
-	}
-	h := &host{t: t, name: name, addr: netip.AddrFrom4([4]byte{127, 0, 0, 2}), keeper: startKeeper(nil)}
-	t.apart = append(t.apart, h)
-	return h, nil
+	return t.OwnNetwork(name, netip.AddrFrom4([4]byte{127, 0, 0, 2}))
 }
 
 // OwnNetwork adds a host that is the network this process was started in, which others
@@ -244,6 +235,9 @@ func (t *Testbed) OwnNetwork(name string, addr netip.Addr) (Host, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
+	}
 	t.apart = append(t.apart, h)
 	return h, nil
 }

@@ -76,6 +76,10 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%s", b)
 		}
 	})
+	action, err := filepath.Abs("../../action")
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "a.bin", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
 	}))
@@ -89,6 +93,17 @@ func TestScripts(t *testing.T) {
 				var exit *exec.ExitError
 				if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == int(ui.CodeInvalid)) {
 					ts.Fatalf("plimsoll %v: %v", args, err)
+				}
+			},
+			// action is the GitHub Action's script, which must end with this status, or as
+			// where the machine is too busy for a valid trial.
+			"action": func(ts *testscript.TestScript, neg bool, args []string) {
+				status, err := "0", ts.Exec("bash", filepath.Join(action, "run.sh"))
+				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+					status = strconv.Itoa(exit.ExitCode())
+				}
+				if status != args[0] && status != strconv.Itoa(int(ui.CodeInvalid)) {
+					ts.Fatalf("the action: %v, want status %s", err, args[0])
 				}
 			},
 			// status is plimsoll that must end with this status.
@@ -115,6 +130,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv(suggestionsVariable, suggestions)
+			e.Setenv("ACTION", action)
+			e.Setenv("NL", "\n")
 			e.Setenv("SERVER", server.URL+"/a.bin")
 			return nil
 		},

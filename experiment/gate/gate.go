@@ -57,6 +57,7 @@ type Names struct {
 	Headline string              // the metric of a rule that names none; empty: not known
 	Levels   map[string][]string // of each factor by its path; "system" is one
 	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
+	Gone     []string            // systems that were left out of the run: conditions may still name them
 	Base     bool                // there is a base run
 }
 
@@ -78,7 +79,7 @@ func (n Names) factors() []Factor {
 	var all []Factor
 	for path, levels := range n.Levels {
 		all = append(all, Factor{Path: path, Noun: "a word", Read: func(text string) (Level, error) {
-			if !slices.Contains(levels, text) {
+			if !slices.Contains(levels, text) && !(path == "system" && slices.Contains(n.Gone, text)) {
 				return Level{}, &Error{Msg: "it has no level " + quoted(text), Fix: levelsHint(levels)}
 			}
 			return Level{text, math.NaN()}, nil

@@ -37,27 +37,32 @@ func (r *reading) fits() []*fit {
 	return all
 }
 
-// fit is nil where no trial of a task is valid. Sizes that never cross the link are left
-// out, unless all of them stay.
+// timed are the valid trials of a task whose sizes cross the link, and how many took longer
+// than their deadline. Where all sizes stay, all count.
+func (r *reading) timed(k task, in *inline) (trials []*analysis.Trial, late int) {
+	for _, row := range r.Rows {
+		c := row.Trial.Info
+		if row.Metric != "duration_p50" || row.Entity != "" || !row.Trial.Valid() || !sequential(c) || taskOf(c) != k ||
+			in != nil && !in.whole && size(c) <= in.stays {
+			continue
+		}
+		if row.Censored {
+			late++
+		} else if row.Value > 0 {
+			trials = append(trials, row.Trial)
+		}
+	}
+	return trials, late
+}
+
+// fit is nil where no trial of a task is valid.
 func (r *reading) fit(k task) *fit {
 	f := &fit{task: k, misfit: math.NaN(), lineShare: analysis.Text("")}
 	if in, ok := r.inlines[k]; ok {
 		f.inline = &in
 	}
 	late := 0
-	for _, row := range r.Rows {
-		c := row.Trial.Info
-		if row.Metric != "duration_p50" || row.Entity != "" || !row.Trial.Valid() || !sequential(c) || taskOf(c) != k ||
-			f.inline != nil && !f.inline.whole && size(c) <= f.inline.stays {
-			continue
-		}
-		if row.Censored {
-			late++
-		} else if row.Value > 0 {
-			f.trials = append(f.trials, row.Trial)
-		}
-	}
-	if len(f.trials)+late == 0 {
+	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
 		if f.inline == nil {
 			return nil
 		}
@@ -77,14 +82,29 @@ func (r *reading) fit(k task) *fit {
 		}
 		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info), Time: t.Metrics["duration_p50"], Cell: cells[t.Info]})
 	}
-	m, err := stats.FitCost(points, analysis.Confidence)
-	if err != nil {
+	var err error
+	if f.model, err = stats.FitCost(points, analysis.Confidence); err != nil {
 		f.note(strings.TrimPrefix(err.Error(), "cost: "))
 		return f
 	}
-	f.model = m
+	f.judge(cells)
+	if late > 0 {
+		f.note(words.Plural(int64(late), "trial", "trials") + " took longer than the deadline and could not be fitted")
+	}
+	if n := all - len(f.trials); n > 0 {
+		f.note(words.Plural(int64(n), "trial", "trials") + " without a measured round trip could not be fitted")
+	}
+	f.lineShare = r.lineShare(f)
+	if f.lineShare.Lo > 1+analysis.EffectFloor {
+		f.note("1/B is more than the link carries: these sizes cannot separate bytes from round trips")
+	}
+	return f
+}
+
+// judge says what the model of these cells leaves open, and by how much it is off.
+func (f *fit) judge(cells map[*analysis.Cell]int) {
+	m, parameters := f.model, 3
 	f.note(m.Why)
-	parameters := 3
 	if math.IsNaN(m.R.Mid) {
 		parameters--
 		f.note("the round trip did not vary: A contains the round trips")
@@ -94,12 +114,6 @@ func (r *reading) fit(k task) *fit {
 		f.note("the size did not vary: A contains the bytes")
 	}
 	f.tested = len(f.trials) > len(cells) && len(cells) > parameters
-	if late > 0 {
-		f.note(words.Plural(int64(late), "trial", "trials") + " took longer than the deadline and could not be fitted")
-	}
-	if n := all - len(f.trials); n > 0 {
-		f.note(words.Plural(int64(n), "trial", "trials") + " without a measured round trip could not be fitted")
-	}
 	residuals := make([][]float64, len(cells))
 	for i, t := range f.trials {
 		residuals[cells[t.Info]] = append(residuals[cells[t.Info]], m.Residual[i])
@@ -108,11 +122,6 @@ func (r *reading) fit(k task) *fit {
 	for _, xs := range residuals {
 		f.misfit = max(f.misfit, math.Abs(stats.Median(xs)))
 	}
-	f.lineShare = r.lineShare(f)
-	if f.lineShare.Lo > 1+analysis.EffectFloor {
-		f.note("1/B is more than the link carries: these sizes cannot separate bytes from round trips")
-	}
-	return f
 }
 
 func (f *fit) note(s string) {
@@ -160,34 +169,42 @@ func (r *reading) lineShare(f *fit) analysis.Value {
 	return analysis.Value{Number: v.Number * scale, Lo: v.Lo * scale, Hi: v.Hi * scale}
 }
 
-// against is an operation's time divided by what the baseline's fit gives for the same
-// absolute bytes and round trip: the geometric mean over cells of each cell's median.
-func (r *reading) against(f *fit, fits []*fit) analysis.Value {
-	none := analysis.Text("")
+func (f *fit) rounds() bool { return !math.IsNaN(f.model.R.Mid) }
+
+// base is the baseline's fit that an operation's is compared with; nil: there is none.
+func (r *reading) base(f *fit, fits []*fit) *fit {
 	if f.system == r.Baseline || f.model.Points == 0 || f.local() {
-		return none
+		return nil
 	}
 	equal := []string{f.operation}
 	if f.operation != "put" && experiment.Writes(f.operation) {
 		equal = append(equal, "put") // moves the same bytes
 	}
-	var base *fit
 	for _, op := range equal {
 		if i := slices.IndexFunc(fits, func(b *fit) bool {
 			return b.task == task{r.Baseline, op, f.connections} && b.model.Points > 0
-		}); i >= 0 && base == nil {
-			base = fits[i]
+		}); i >= 0 {
+			if base := fits[i]; !base.local() && base.rounds() == f.rounds() { // else two models of one link
+				return base
+			}
+			return nil
 		}
 	}
-	rounds := func(f *fit) bool { return !math.IsNaN(f.model.R.Mid) }
-	if base == nil || base.local() || rounds(base) != rounds(f) { // two models of one link
-		return none
+	return nil
+}
+
+// against is an operation's time divided by what the baseline's fit gives for the same
+// absolute bytes and round trip: the geometric mean over cells of each cell's median.
+func (r *reading) against(f *fit, fits []*fit) analysis.Value {
+	base := r.base(f, fits)
+	if base == nil {
+		return analysis.Text("")
 	}
 	var cells []*analysis.Cell
 	rows := map[*analysis.Cell][]float64{} // logarithms of ratios by block
 	for _, t := range f.trials {
 		rtt, expansion := 0.0, 1.0
-		if rounds(f) {
+		if f.rounds() {
 			rtt = r.checks[t.ID].RTT
 		}
 		if x := t.Metrics["expansion"]; experiment.Writes(f.operation) && x > 0 {
@@ -207,18 +224,16 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 		rows[c][t.Block] = math.Log(t.Metrics["duration_p50"] / want)
 	}
 	if len(cells) == 0 {
-		return none
+		return analysis.Text("")
 	}
 	var logs [][]float64
 	var centres []float64
 	for _, c := range cells {
-		var ratios []float64
-		for _, x := range rows[c] {
-			if !math.IsNaN(x) {
-				ratios = append(ratios, math.Exp(x))
-			}
+		known := slices.DeleteFunc(slices.Clone(rows[c]), math.IsNaN)
+		for i, x := range known {
+			known[i] = math.Exp(x)
 		}
-		logs, centres = append(logs, rows[c]), append(centres, math.Log(stats.Median(ratios)))
+		logs, centres = append(logs, rows[c]), append(centres, math.Log(stats.Median(known)))
 	}
 	v, _, _ := analysis.Pooled(logs, centres)
 	return v

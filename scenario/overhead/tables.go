@@ -45,11 +45,7 @@ func (r *reading) objectsTable() analysis.Table {
 			{Key: "from", Name: "objects, from", Unit: "1"}, {Key: "to", Name: "to", Unit: "1"}, {Key: "median", Name: "median", Unit: "s"},
 			{Key: "slope", Name: "per 1,000 objects", Unit: "s"}, {Key: "change", Name: "change"}, {Key: "n", Name: "trials", Unit: "1"},
 			{Key: "cut", Name: "cut off", Unit: "1"}}}
-	type series struct {
-		x, y []float64
-		row  int
-	}
-	var sloped []series
+	var sloped []overObjects
 	stat := map[string]bool{} // systems that can be asked for their objects
 	for _, row := range r.Rows {
 		stat[row.Trial.Info.System] = stat[row.Trial.Info.System] || row.Metric == "stat_p50" && row.Trial.Valid() && !row.Censored
@@ -59,16 +55,8 @@ func (r *reading) objectsTable() analysis.Table {
 			continue
 		}
 		for _, op := range []string{"put", "get", "stat"} {
-			s, cut := series{row: len(t.Rows)}, 0
-			for _, row := range r.Of(c, op+"_p50") {
-				stored, known := row.Trial.Metrics["stored_objects"]
-				switch {
-				case row.Censored:
-					cut++
-				case known:
-					s.x, s.y = append(s.x, stored/1000), append(s.y, row.Value)
-				}
-			}
+			s, cut := r.overObjects(c, op+"_p50")
+			s.row = len(t.Rows)
 			if op == "stat" && !stat[c.System] {
 				cut = 0
 			}
@@ -100,6 +88,26 @@ func (r *reading) objectsTable() analysis.Table {
 		t.Rows[s.row][7] = analysis.Text(change)
 	}
 	return t
+}
+
+// overObjects are times of an operation over thousands of objects stored.
+type overObjects struct {
+	x, y []float64
+	row  int // of the table
+}
+
+// overObjects are the values of a metric, and how many were cut off.
+func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects, cut int) {
+	for _, row := range r.Of(c, metric) {
+		stored, known := row.Trial.Metrics["stored_objects"]
+		switch {
+		case row.Censored:
+			cut++
+		case known:
+			s.x, s.y = append(s.x, stored/1000), append(s.y, row.Value)
+		}
+	}
+	return s, cut
 }
 
 // memory is what a system's processes of one kind take.

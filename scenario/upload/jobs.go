@@ -179,10 +179,10 @@ func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) 
 	}
 	x.took = at - began
 	s.sent += j.Size
-	took(s.accept, j.Began, j.Accepted)
+	add(s.accept, j.Began, j.Accepted)
 	if j.State == record.JobDurable {
 		x.settled = full - began
-		took(s.settle, j.Began, j.Durable)
+		add(s.settle, j.Began, j.Durable)
 		s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
 		if full-at > settle {
 			s.late++
@@ -191,8 +191,8 @@ func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) 
 	s.accepted(x, rounded(j.Size))
 }
 
-// took adds a time to a summary.
-func took(s *record.Summary, from, to time.Duration) {
+// add adds a time to a summary.
+func add(s *record.Summary, from, to time.Duration) {
 	_ = s.Ops([]record.Op{{Start: scenario.Nanos(from), Intended: scenario.Nanos(from), LastByte: scenario.Nanos(to)}}) // never fails
 }
 
@@ -314,11 +314,11 @@ func (s *objects) metrics(in *scenario.Measured, polls *readings, m map[string]f
 	}
 	delete(m, "absolute_bandwidth") // of another window
 	polls.bandwidth(s.began(), s.lastAt, put)
-	if gained, ok := m["absolute_bytes"]; ok && s.stored > 0 {
-		put("absolute_per_file", gained/float64(s.stored))
-		put("expansion", gained/float64(s.bytes))
-		if gained > 0 {
-			put("storage_efficiency", float64(s.bytes)/gained)
-		}
-	}
+}
+
+// took puts what objects on the servers, of so many file bytes together, took there.
+func took(absolute, objects, bytes float64, put func(string, float64)) {
+	put("absolute_per_file", absolute/objects)
+	put("expansion", absolute/bytes)
+	put("storage_efficiency", bytes/absolute)
 }

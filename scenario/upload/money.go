@@ -83,65 +83,77 @@ func (l *loadTest) whole() bool {
 	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes, system.ReadEnded)
 }
 
+// since is an amount as it grew in the test. Where nothing was stored or paid before, all
+// of the system's own totals belong to it.
+func (l *loadTest) since(name string) *big.Int {
+	v := l.readings.last[name]
+	if v == nil || l.whole() {
+		return v
+	}
+	return minus(v, l.readings.first[name])
+}
+
+// spending are amounts by purpose, in order.
+type spending struct {
+	purposes []string
+	amounts  map[string]*big.Int
+}
+
+func (s *spending) add(purpose string, amount *big.Int) {
+	s.purposes, s.amounts[purpose] = append(s.purposes, purpose), amount
+}
+
+// sum is that of some purposes; nil: none is named.
+func (s *spending) sum(of func(purpose string) bool) (sum *big.Int) {
+	for _, p := range s.purposes {
+		if of(p) {
+			sum = plus(sum, s.amounts[p])
+		}
+	}
+	return sum
+}
+
 // money is what the test cost, from the exact amounts of its first and its last poll.
-// Where nothing was stored or paid before, all of the system's own totals belong to it.
 func (l *loadTest) money() {
 	if len(l.readings.last) == 0 || l.decimals < 0 || l.left() {
 		return
 	}
-	whole := l.whole()
-	since := func(name string) *big.Int {
-		v := l.readings.last[name]
-		if v == nil {
-			return nil
-		}
-		if whole {
-			return v
-		}
-		return minus(v, l.readings.first[name])
-	}
-	spent, unspent := since(system.ReadSpent), since(system.ReadUnspent)
-	var kinds []string
-	amounts := map[string]*big.Int{}
-	var named, store *big.Int
+	by := spending{amounts: map[string]*big.Int{}}
 	for _, name := range l.kinds() {
-		kind := strings.TrimPrefix(name, system.ReadSpentPrefix)
-		kinds, amounts[kind] = append(kinds, kind), since(name)
-		named = plus(named, amounts[kind])
-		if kind == purposes[0] || kind == purposes[1] {
-			store = plus(store, amounts[kind])
-		}
+		by.add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
 	}
-	used := spent
-	switch {
-	case spent != nil && unspent != nil:
-		used = minus(spent, unspent)
-	case named != nil:
-		used = named
-	}
-	if used != nil {
-		l.used = float(used) / math.Pow(10, float64(l.decimals))
-	}
-	if unspent != nil {
-		kinds, amounts[system.ReadUnspent] = append(kinds, system.ReadUnspent), unspent
-	}
-	if spent != nil && unspent != nil && named != nil && used.Cmp(named) != 0 {
-		kinds, amounts[unnamed] = append(kinds, unnamed), minus(used, named)
-	}
-	if spent == nil && named != nil {
-		spent = used
-		if unspent != nil {
-			spent = plus(used, unspent)
-		}
-	}
-	if amounts[purposes[1]] == nil {
+	spent, unspent := l.since(system.ReadSpent), l.since(system.ReadUnspent)
+	named := by.sum(func(string) bool { return true })
+	store := by.sum(func(p string) bool { return slices.Contains(purposes[:2], p) })
+	if by.amounts[purposes[1]] == nil {
 		store = nil // charged within another purpose, as renterd does with uploads
 	}
-	for _, kind := range kinds {
-		l.amount("money", kind, rat(amounts[kind]))
+	used, accounted := cmp.Or(named, spent), spent != nil && unspent != nil
+	if accounted {
+		used = minus(spent, unspent)
+	}
+	if unspent != nil {
+		by.add(system.ReadUnspent, unspent)
+	}
+	if accounted && named != nil && used.Cmp(named) != 0 {
+		by.add(unnamed, minus(used, named))
+	}
+	if spent == nil && named != nil {
+		spent = plus(unspent, used)
+	}
+	for _, kind := range by.purposes {
+		l.amount("money", kind, rat(by.amounts[kind]))
 		if spent != nil && spent.Sign() > 0 {
-			l.row("money_share", kind, float(amounts[kind])/float(spent))
+			l.row("money_share", kind, float(by.amounts[kind])/float(spent))
 		}
+	}
+	l.totals(spent, used, unspent, store)
+}
+
+// totals adds what the test cost in all, and for each of what it stored.
+func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
+	if used != nil {
+		l.used = float(used) / math.Pow(10, float64(l.decimals))
 	}
 	l.amount("money_spent", "", rat(spent))
 	l.amount("money_used", "", rat(used))

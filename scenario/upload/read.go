@@ -49,17 +49,19 @@ func (l *loadTest) measure(in *scenario.Measured) {
 	l.readings = readPolls(in)
 	l.objects = readObjects(in, settle, l.moments(), l.coding.padded)
 	l.metrics = l.readings.metrics()
+	put := scenario.Numbers(l.metrics)
 	if l.up != nil {
 		l.objects.metrics(in, l.readings, l.metrics)
 	}
-	put := scenario.Numbers(l.metrics)
+	l.stored()
+	l.efficient(put)
 	put("system_cpu", in.Usage.SystemCPU)
 	scenario.PutUsage(in.Usage, put)
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
 func (Scenario) Measure(in scenario.Measured) map[string]float64 {
-	var l loadTest
+	l := loadTest{trial: &analysis.Trial{}}
 	l.measure(&in)
 	return l.metrics
 }
@@ -85,14 +87,12 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loadTest{trial: t, absolute: nan, fileRate: nan, used: nan}
+	l := &loadTest{trial: t, used: nan}
 	if err := l.systemOf(facts); err != nil {
 		return nil, err
 	}
 	l.measure(&in)
 	maps.Copy(l.metrics, t.Metrics) // as it was measured then
-	l.stored()
-	l.efficient()
 	l.emit()
 	l.money()
 	l.invariants()
@@ -217,7 +217,7 @@ func (l *loadTest) empty(names ...string) bool {
 
 // stored adds what is stored, and the bandwidths over the time of storing.
 func (l *loadTest) stored() {
-	l.files, l.fileBytes = l.objects.stored, float64(l.bytes)
+	l.files, l.fileBytes, l.fileRate, l.absolute = l.objects.stored, float64(l.bytes), nan, nan
 	v := l.values[system.ReadAbsolute]
 	first, last := edge(v)
 	if l.up == nil {
@@ -288,20 +288,21 @@ func (l *loadTest) onServers(poll int) (lo, hi float64) {
 	return min(v, lo), min(v, hi)
 }
 
-// efficient adds where the absolute bytes come from: file bytes / absolute bytes =
-// padding / copies.
-func (l *loadTest) efficient() {
+// efficient adds where the absolute bytes come from: file bytes on the servers / absolute
+// bytes = padding / copies. What was accepted and is in buffers yet counts in none of them.
+func (l *loadTest) efficient(put func(string, float64)) {
 	v := l.values[system.ReadAbsolute]
 	first, last := edge(v)
-	if !(l.absolute > 0) {
+	if !(l.absolute >= 0) {
 		return
 	}
 	lo, hi := l.onServers(last)
 	if l.up != nil && !(hi > 0) { // sectors are taken, and nothing is accepted yet
 		return
 	}
-	if l.row("efficiency", "", (lo+hi)/2/l.absolute); l.up == nil {
-		l.metrics["absolute_per_file"] = l.absolute / float64(l.files)
+	there := (lo + hi) / 2
+	if l.row("efficiency", "", there/l.absolute); l.up == nil {
+		l.row("absolute_per_file", "", l.absolute/float64(l.files))
 		return
 	}
 	now, before := l.by(l.end[last]), stored{}
@@ -309,15 +310,15 @@ func (l *loadTest) efficient() {
 		before = l.by(l.mid(first))
 	}
 	accepted, padded := now.bytes-before.bytes, now.rounded-before.rounded
-	share := min(1, (lo+hi)/2/accepted) // of what was accepted, on servers
-	l.metrics["absolute_per_file"] = l.absolute / (float64(now.objects-before.objects) * share)
+	share := min(1, there/accepted) // of what was accepted, on servers
+	took(l.absolute, float64(now.objects-before.objects)*share, there, put)
 	if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
 		l.coding = coding{} // another build, or packed objects: the rounding is not known
 	}
 	if l.coding.needed > 0 && padded > 0 && accepted > 0 {
 		padding := accepted / padded
 		l.row("padding", "", padding)
-		l.row("copies", "", padding/((lo+hi)/2/l.absolute))
+		l.row("copies", "", padding/(there/l.absolute))
 		l.row("efficiency_line", "", padding/l.coding.spread())
 	}
 }

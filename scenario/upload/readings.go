@@ -226,10 +226,11 @@ func (w *readings) moments() []float64 {
 // rate is the change of a value per second between two polls, with the bounds that the
 // unknown moments of reading leave.
 func (w *readings) rate(v []float64, i, j int) (p analysis.Point) {
-	p = analysis.Point{At: w.mid(j), Value: nan, Lo: nan, Hi: nan}
-	if j <= i {
+	p = analysis.Point{At: nan, Value: nan, Lo: nan, Hi: nan}
+	if i < 0 || j <= i { // no poll knows the value, or one alone
 		return p
 	}
+	p.At = w.mid(j)
 	change := v[j] - v[i]
 	p.Value, p.Lo = change/(w.mid(j)-w.mid(i)), change/(w.end[j]-w.start[i])
 	if shortest := w.start[j] - w.end[i]; shortest > 0 {

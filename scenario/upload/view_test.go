@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 var update = flag.Bool("update", false, "write testdata/rows/*.txt anew")
@@ -171,6 +173,29 @@ func TestFindings(t *testing.T) {
 		}
 		if got := strings.Join(own, " "); got != want.own || r.Verdict.Tone != want.tone {
 			t.Errorf("%s: found %q, verdict %+v", name, got, r.Verdict)
+		}
+	}
+}
+
+// Ten objects are accepted; four of them are in the client's buffers at the last poll and
+// have taken no room on the servers. A finished test does not count these.
+func TestBufferedObjectsTookNothing(t *testing.T) {
+	const size = 1000
+	jobs := make([]record.Job, 10)
+	for i := range jobs {
+		jobs[i] = record.Job{Object: int64(i), Size: size, State: record.JobAccepted, Attempts: 1, Began: time.Second, Accepted: 2 * time.Second}
+	}
+	poll := func(at time.Duration, absolute, file, buffered float64) record.Poll {
+		return record.Poll{Start: at, End: at + time.Millisecond, Readings: []record.Reading{{Name: system.ReadAbsolute, Value: absolute},
+			{Name: system.ReadFileBytes, Value: file}, {Name: "buffered_bytes", Value: buffered}}}
+	}
+	for _, before := range []float64{0, 5 * size} { // what others had stored
+		m := Scenario{}.Measure(scenario.Measured{Cell: uploadCell(10, size), Jobs: slices.Values(jobs), Polls: slices.Values([]record.Poll{
+			poll(0, 3*before, before, 0), poll(time.Minute, 3*(before+6*size), before+10*size, 4*size)})})
+		for key, want := range map[string]float64{"absolute_bytes": 18 * size, "absolute_per_file": 3 * size, "expansion": 3, "storage_efficiency": 1. / 3} {
+			if math.Abs(m[key]-want) > 1e-9*want {
+				t.Errorf("%v bytes before: %s is %v, want %v", before, key, m[key], want)
+			}
 		}
 	}
 }

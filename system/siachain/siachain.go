@@ -18,8 +18,13 @@ var _ system.Embedded = System{}
 
 // Check implements system.System: nothing can be missing, but settings can be wrong.
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {
-	if _, err := parse(opt); err != nil {
+	s, err := parse(opt)
+	if err != nil {
 		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "), Hint: "see docs/systems/sia-chain.md", Options: true}}
+	}
+	if s.subscriber != "none" && !withWalletd {
+		return []system.Problem{{What: "subscriber: " + s.subscriber + " needs walletd, which a program of `go install` does not have",
+			Hint: "use a release or `make build` in a clone, or set subscriber: none"}}
 	}
 	return nil
 }

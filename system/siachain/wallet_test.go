@@ -1,3 +1,5 @@
+//go:build !nowalletd
+
 package siachain
 
 import (

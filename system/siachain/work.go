@@ -93,3 +93,21 @@ func cpuSeconds() float64 {
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
+
+// walletFile is the subscriber's database in a node's directory, as walletd names it.
+const walletFile = "walletd.sqlite3"
+
+// What the full index of a chain takes on the disk, at most: measured with 300 to
+// 10,000 blocks of 0 to 50 transactions in both forms, where it was 4.4 to 4.7 times
+// the bytes of blocks full of payments, and 1.2 kB for each empty one. The personal
+// index takes less.
+const (
+	indexByByte  = 5
+	indexByBlock = 2 << 10
+	indexFloor   = 16 << 20 // an empty one, and SQLite's log, which grows to 8 MB
+)
+
+// indexLimit is that of a chain of so many bytes and blocks.
+func indexLimit(bytes int64, blocks uint64) int64 {
+	return indexFloor + indexByByte*bytes + indexByBlock*int64(blocks)
+}

@@ -182,7 +182,7 @@ func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err er
 		name = h.opt.Label(name)
 	}
 	q := startCall{
-		Name: name, Role: c.Role, Dir: c.Dir, Args: c.Args, Env: c.Env, PSS: c.PSS,
+		Name: name, Role: c.Role, Dir: c.Dir, Args: c.Args, Env: c.Env,
 		ReadyTimeout: c.ReadyTimeout, Stop: c.Stop,
 		Ready: c.Ready != nil, Stdin: c.Stdin != nil, Stdout: c.Stdout != nil,
 	}
