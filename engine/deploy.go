@@ -61,6 +61,13 @@ func (r *run) deployAll(ctx context.Context) error {
 			}
 		}
 	}
+	hosts := map[string][]testbed.Host{}
+	for name, s := range r.sites {
+		hosts[name] = s.hosts
+	}
+	if err := checkHosts(ctx, r.cfg, hosts); err != nil {
+		return err
+	}
 	for _, use := range r.plan.Experiment.Systems {
 		if err := r.deploy(ctx, r.sites[use.Name], r.holds(use)); err != nil {
 			return &DeployError{err, use.Mode == string(system.Attach), r.cfg.Dir}
@@ -166,7 +173,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
 	at := scenario.Site{
-		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Self: r.bed.Self(), Dir: s.dir,
+		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Generators: r.generatorsOf(s), Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base,
 		Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 		DropCaches: s.dropCaches,

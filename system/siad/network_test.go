@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -30,8 +29,8 @@ func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *dae
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.close)
-	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", store: disk.Dir{Path: "/tmp/rec/sid/host1/store"}}
+	t.Cleanup(a.Close)
+	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", folder: "/tmp/rec/sid/host1/store"}
 }
 
 // renterSteps are the renter's side of a network that comes up, in siad's order.
@@ -115,7 +114,7 @@ func TestLostAnnouncement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(a.close)
+		t.Cleanup(a.Close)
 		return &daemon{api: a, contact: "127.0.0.1:21012"}
 	}
 	host := serve(func(w http.ResponseWriter, r *http.Request) {
@@ -140,5 +139,21 @@ func TestLostAnnouncement(t *testing.T) {
 	defer cancel()
 	if err := n.awaitKnown(ctx, []*daemon{host}, 20*time.Millisecond); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestJoin: a peer that found us first is as good as one that we found.
+func TestJoin(t *testing.T) {
+	rec := replay.Of(replay.Load(t, "testdata/follow.jsonl"), "host1")
+	d := replayed(t, replay.Chain(
+		replay.Steps(rec, "connect to the renter node (peer address in the path)"), replay.Steps(rec, "connect again"), replay.Steps(rec, "connect to a dead address"),
+	))
+	for range 2 {
+		if err := d.join(t.Context(), "127.0.0.1:21001"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := d.join(t.Context(), "127.0.0.1:9"); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -34,7 +34,6 @@ var (
 	_ system.Provider  = provider{}
 	_ system.Chains    = (*chains)(nil)
 	_ system.ChainNode = (*follower)(nil)
-	_ system.Follower  = (*watched)(nil)
 )
 
 // Check implements system.System.
@@ -66,10 +65,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if len(d.Hosts) == 0 {
 		return nil, errors.New("siad: no server host to start storage hosts on")
 	}
-	for _, h := range d.Hosts {
-		if err := ownNetwork(h); err != nil {
-			return nil, err
-		}
+	if err := ownNetwork(d.Hosts...); err != nil {
+		return nil, err
 	}
 	b, err := buildOf(ctx, opt)
 	if err != nil {
@@ -106,12 +103,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	if d.Follow {
-		identity := map[string]string{}
-		return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-			return s.watch(ctx, d, identity)
-		})
-	}
 	base, password, err := sia.Endpoint(s.Info(), opt)
 	if err != nil {
 		return nil, err
@@ -127,7 +118,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
 	if err := n.attach(ctx, opt, identity); err != nil {
-		a.close()
+		a.Close()
 		return nil, err
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
