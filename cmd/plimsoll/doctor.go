@@ -64,11 +64,6 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
 	}
 	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
-<<<<<<< HEAD
-=======
-	if len(engine.Blocking(problems)) == 0 {
-		problems = append(problems, engine.Needs(ctx, cfg)...)
-	}
 	return p.sayProblems(arg, problems)
 }
 
@@ -97,7 +92,6 @@ func (p *program) doctorOn(ctx context.Context, arg string, set []string, on str
 
 // sayProblems lists problems; when one of them is blocking, that is an error.
 func (p *program) sayProblems(arg string, problems []engine.Problem) error {
->>>>>>> main
 	blocking := 0
 	for _, pr := range problems {
 		if pr.Blocking {
