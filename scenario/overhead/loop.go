@@ -92,37 +92,17 @@ func (r *runner) onlyFresh() bool {
 // interface meanwhile, and the system's account of its latest operation is this
 // one's.
 func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
-	w := scenario.Watch(ctx, t.site.Limits)
+	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
 	var spent spent
 	if alone {
 		spent.wire, spent.cpu = -t.traffic(), -scenario.SelfCPU()
 	}
-	start := time.Now()
-	err := a.do(w)
-	end := time.Now().Add(-w.CutOff(err))
-	cause := w.Stop()
+	w, _ := scenario.Timed(ctx, t.site.Limits, func() time.Duration { return time.Since(t.sink.Epoch) }, &op, a.do)
 	if alone {
 		spent.wire += t.traffic()
 		spent.cpu += scenario.SelfCPU()
 	}
-	spent.took, spent.content = end.Sub(start), w.ContentTime()
-	op := record.Op{
-		Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length, Bytes: w.Bytes(),
-		Start: t.ns(start), LastByte: t.ns(end),
-	}
-	op.Intended = op.Start
-	if first := w.FirstByte(); !first.IsZero() {
-		op.FirstByte = min(t.ns(first), op.LastByte)
-	}
-	op.Outcome, op.Class, op.Status = scenario.OutcomeOf(err, cause)
-	switch {
-	case a.wrong != nil && a.wrong():
-		op.Outcome, op.Class = record.WrongBytes, ""
-	case op.Outcome == record.OK && op.Bytes < op.Length && !a.sends:
-		op.Outcome = record.Truncated
-	case op.Outcome == record.OK && op.Bytes != op.Length:
-		op.Outcome, op.Class = record.Error, "accepted without reading all of it"
-	}
+	spent.took, spent.content = time.Duration(op.LastByte-op.Start), w.ContentTime()
 	if err := t.record(op, spent); err != nil || op.Outcome != record.OK {
 		return err
 	}
@@ -131,9 +111,6 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	}
 	return t.conclude(ctx, a)
 }
-
-// ns is a time on the trial's clock; 0 means none there.
-func (t *trial) ns(at time.Time) int64 { return max(1, at.Sub(t.sink.Epoch).Nanoseconds()) }
 
 // account asks where the system says that the time of its latest operation went.
 func (t *trial) account(ctx context.Context) {
