@@ -42,9 +42,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		// experiment has stored there must not be found again.
 		t.seed = scenario.MixSeed(seed, "content", sink.Epoch.UnixNano())
 	}
-	if err := r.tooSlow(cell); err != nil {
-		return scenario.Load{}, err
-	}
 	var load scenario.Load
 	var err error
 	if t.o.Operation == "fill" {
@@ -83,9 +80,6 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 		return t.load(cpu), err
 	}
 	load := t.load(cpu)
-	if len(load.Invalid) == 0 {
-		t.remember()
-	}
 	if before != nil && t.tally.failed == 0 && !t.unsettled.Load() {
 		// What failed may have left something behind: then what one object takes
 		// is not known.
