@@ -24,36 +24,42 @@ type entry struct {
 	mode int64 // 0: 0o644
 }
 
-// writeArchive packs files under one folder, sorted, with one time and no owner:
-// equal content gives equal bytes.
+// writeArchive packs files under one folder.
 func writeArchive(path, folder string, files []entry, when time.Time) error {
-	files = slices.SortedFunc(slices.Values(files), func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 	return atomicfile.Write(path, func(w io.Writer) error {
 		zip, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 		if err != nil {
 			return err
 		}
-		pack := tar.NewWriter(zip)
-		for _, f := range files {
-			data := f.data
-			if f.path != "" {
-				if data, err = os.ReadFile(f.path); err != nil {
-					return err
-				}
-			}
-			head := &tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: folder + "/" + f.name, Size: int64(len(data)), Mode: cmp.Or(f.mode, 0o644), ModTime: when}
-			if err := pack.WriteHeader(head); err != nil {
-				return err
-			}
-			if _, err := pack.Write(data); err != nil {
-				return err
-			}
-		}
-		if err := pack.Close(); err != nil {
+		if err := pack(zip, folder+"/", files, when); err != nil {
 			return err
 		}
 		return zip.Close()
 	})
+}
+
+// pack writes a tar archive of files, sorted, with one time and no owner: equal content gives
+// equal bytes.
+func pack(w io.Writer, prefix string, files []entry, when time.Time) error {
+	files = slices.SortedFunc(slices.Values(files), func(a, b entry) int { return cmp.Compare(a.name, b.name) })
+	archive := tar.NewWriter(w)
+	for _, f := range files {
+		data := f.data
+		if f.path != "" {
+			var err error
+			if data, err = os.ReadFile(f.path); err != nil {
+				return err
+			}
+		}
+		head := &tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: prefix + f.name, Size: int64(len(data)), Mode: cmp.Or(f.mode, 0o644), ModTime: when}
+		if err := archive.WriteHeader(head); err != nil {
+			return err
+		}
+		if _, err := archive.Write(data); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
 }
 
 // writeSums writes the SHA-256 of files as sha256sum -c reads them.

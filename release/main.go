@@ -1,9 +1,10 @@
 // Command release builds what is handed to users: for each architecture a static
 // binary in an archive with its completions and all licences, a bill of materials
-// (CycloneDX), and the checksums of everything. The same commit, built with the
-// same Go, gives the same bytes anywhere.
+// (CycloneDX); a container image of all architectures; and the checksums of
+// everything. The same commit, built with the same Go, gives the same bytes anywhere.
 //
 //	go run ./release -out dist
+//	go run ./release -image plimsoll.tar -of bin/plimsoll   # an image of this program alone, for tests
 package main
 
 import (
@@ -15,21 +16,42 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 )
 
 func main() {
 	out := flag.String("out", "dist", "directory for the files; it is made")
 	arches := flag.String("arch", "amd64,arm64", "architectures of Linux to build for")
+	image := flag.String("image", "", "write nothing but a container image of the program -of, with tag test")
+	of := flag.String("of", "bin/plimsoll", "a static program of this machine's architecture")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *out, strings.Split(*arches, ",")); err != nil {
+	var err error
+	if *image == "" {
+		err = run(ctx, *out, strings.Split(*arches, ","))
+	} else {
+		err = imageOf(*of, *image)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
+}
+
+// imageOf makes an image of a program for this machine.
+func imageOf(program, path string) error {
+	index, err := addImage(empty.Index, runtime.GOARCH, program, nil, time.Unix(0, 0))
+	if err != nil {
+		return err
+	}
+	return writeImage(path, "test", index, time.Unix(0, 0))
 }
 
 // run builds every archive, then writes the checksums.
@@ -51,6 +73,7 @@ func run(ctx context.Context, out string, arches []string) error {
 		return err
 	}
 	var made []string
+	var image v1.ImageIndex = empty.Index
 	for _, arch := range arches {
 		fmt.Println("building", version, "for linux", arch)
 		binary := filepath.Join(work, "plimsoll-"+arch)
@@ -70,9 +93,13 @@ func run(ctx context.Context, out string, arches []string) error {
 		if err != nil {
 			return err
 		}
-		files := append([]entry{{name: "plimsoll", path: binary, mode: 0o755}, {name: "THIRD_PARTY_LICENCES", data: licences}}, completions...)
+		notices := []entry{{name: "THIRD_PARTY_LICENCES", data: licences}}
 		for _, doc := range []string{"README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"} {
-			files = append(files, entry{name: doc, path: doc})
+			notices = append(notices, entry{name: doc, path: doc})
+		}
+		files := slices.Concat([]entry{{name: "plimsoll", path: binary, mode: 0o755}}, notices, completions)
+		if image, err = addImage(image, arch, binary, notices, when); err != nil {
+			return err
 		}
 		archive := filepath.Join(out, name+".tar.gz")
 		if err := writeArchive(archive, name, files, when); err != nil {
@@ -80,6 +107,11 @@ func run(ctx context.Context, out string, arches []string) error {
 		}
 		made = append(made, archive, bill)
 	}
+	path := filepath.Join(out, "plimsoll_"+strings.TrimPrefix(version, "v")+"_image.tar")
+	if err := writeImage(path, version, image, when); err != nil {
+		return err
+	}
+	made = append(made, path)
 	return writeSums(filepath.Join(out, "SHA256SUMS"), made)
 }
 

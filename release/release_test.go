@@ -8,11 +8,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // Equal content is packed to equal bytes, in whichever order it is given and
@@ -112,5 +117,70 @@ func TestBill(t *testing.T) {
 func TestEveryModuleHasALicence(t *testing.T) {
 	if _, err := licences([]module{{"example.org/x", "v1.0.0", t.TempDir()}}, "../web"); err == nil || !strings.Contains(err.Error(), "example.org/x v1.0.0 has no licence") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The container image is one index with an image for each architecture, equal for equal content;
+// what is in it is the program and its notices.
+func TestImage(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var packed [2][]byte
+	for i := range packed {
+		var index v1.ImageIndex = empty.Index
+		for _, arch := range []string{"amd64", "arm64"} {
+			var err error
+			if index, err = addImage(index, arch, program, []entry{{name: "LICENCE", data: []byte(arch)}}, time.Unix(1e9, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, "image.tar")
+		if err := writeImage(path, "v1", index, time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if packed[i], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(packed[0], packed[1]) {
+		t.Error("two images of the same files differ")
+	}
+	unpacked := filepath.Join(dir, "layout")
+	for r := tar.NewReader(bytes.NewReader(packed[0])); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(unpacked, h.Name)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(unpacked, h.Name), b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The product's own store reads it, as users' container engines do.
+	store := image.Store{Dir: filepath.Join(dir, "store"), Limit: 1 << 20}
+	img, err := store.Load(t.Context(), "localhost/plimsoll:v1", unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := img.Program("plimsoll"); err != nil {
+		t.Error(err)
+	}
+	b := make([]byte, 100)
+	n, err := img.Head("/usr/share/doc/plimsoll/LICENCE", b)
+	if err != nil || string(b[:n]) != runtime.GOARCH {
+		t.Errorf("%q, %v", b[:n], err)
 	}
 }

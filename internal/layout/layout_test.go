@@ -29,6 +29,7 @@ var allowed = []struct {
 	{"cmd/", []string{"analysis", "engine", "experiment", "httpload", "internal", "presets", "record", "remote", "report", "scenario", "system", "testbed", "validity", "workload"}},
 	{"remote/", []string{"engine", "experiment", "internal", "record", "scenario", "testbed"}},
 	{"release/", []string{"internal"}},
+	{"scripts/", nil},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
 	{"engine/", []string{"collect", "experiment", "internal", "record", "scenario", "stats", "system", "testbed", "validity"}},
 	{"report/", []string{"analysis", "collect", "experiment", "internal", "record", "report", "scenario", "stats", "system", "validity"}},

@@ -43,6 +43,9 @@ const DefaultOrphaned = 10 * time.Minute
 // Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input or a file,
 // and serves until ctx ends or its engine is silent for too long.
 func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
+	if os.Getpid() == 1 {
+		return serveFirst(ctx, args)
+	}
 	ctx, ignore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer ignore()
 	flags := flag.NewFlagSet("plimsoll node agent", flag.ContinueOnError)
@@ -121,8 +124,9 @@ const stopTimeout = 30 * time.Second
 func (s *server) await(ctx context.Context, orphaned time.Duration) error {
 	for s.heard(); ; {
 		silent := time.Since(time.Unix(0, s.last.Load()))
-		if silent >= orphaned {
-			return fmt.Errorf("agent: the engine has been silent for %s", record.Span(silent))
+		if silent >= orphaned { // its regular end: a container that ended so does not begin again
+			fmt.Fprintf(os.Stderr, "agent: the engine has been silent for %s: the end\n", record.Span(silent))
+			return nil
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,361 @@
+// Package kubernetes is machines that are pods of a Kubernetes cluster: for each run one Indexed
+// Job of agents, in a namespace of its own or in one that the user names. Pods run at Pod
+// Security level restricted, and have no access to the cluster's API.
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	authorization "k8s.io/api/authorization/v1"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
+
+	"github.com/plimsoll-project/plimsoll/remote"
+)
+
+// Options are what a launcher says of a cluster beside where it is.
+type Options struct {
+	Image   string       // of the agents, unless where it is says another
+	Version string       // of this program, which that image must have
+	Note    func(string) // called with what is waited for; may be nil
+}
+
+// Cluster is a place for runs.
+type Cluster struct {
+	opt    Options
+	name   string // of the context
+	given  string // namespace of all runs; empty: each has its own
+	pack   bool   // a node may have several machines
+	config *rest.Config
+	// The clients that client-go generates know every kind of object there is, which would make
+	// this program a fifth larger.
+	core, batch, networking, authorization rest.Interface
+
+	mu   sync.Mutex
+	pods map[remote.Machine]pod // of machines that Create and Find have given
+}
+
+type pod struct{ namespace, name string }
+
+var _ remote.Place = (*Cluster)(nil)
+
+// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). Where is CONTEXT[/NAMESPACE] and
+// options, "?image=REF&pack=true"; each may be left out: the current context, and a namespace of
+// each run's own.
+func Open(where string, opt Options) (*Cluster, error) {
+	klog.LogToStderr(false) // client-go reports there what it also returns
+	klog.SetOutput(io.Discard)
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	known, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: read the kubeconfig: %w", err)
+	}
+	c := &Cluster{opt: opt, pods: map[remote.Machine]pod{}}
+	if err := c.parse(known, where); err != nil {
+		return nil, err
+	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.name}
+	c.config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: no access to a cluster: %w; `kubectl get pods` must work first", err)
+	}
+	c.config.QPS, c.config.Burst = 50, 100
+	c.config.WarningHandler = rest.NoWarnings{}
+	types := runtime.NewScheme()
+	for _, g := range []struct {
+		version schema.GroupVersion
+		add     func(*runtime.Scheme) error
+		client  *rest.Interface
+	}{
+		{core.SchemeGroupVersion, core.AddToScheme, &c.core},
+		{batch.SchemeGroupVersion, batch.AddToScheme, &c.batch},
+		{networking.SchemeGroupVersion, networking.AddToScheme, &c.networking},
+		{authorization.SchemeGroupVersion, authorization.AddToScheme, &c.authorization},
+	} {
+		if err := g.add(types); err != nil {
+			return nil, fmt.Errorf("kubernetes: %w", err)
+		}
+		config := rest.CopyConfig(c.config)
+		config.GroupVersion, config.APIPath = &g.version, "/apis"
+		if g.version.Group == "" {
+			config.APIPath = "/api"
+		}
+		config.NegotiatedSerializer = serializer.NewCodecFactory(types).WithoutConversion()
+		client, err := rest.RESTClientFor(config)
+		if err != nil {
+			return nil, fmt.Errorf("kubernetes: %w", err)
+		}
+		*g.client = client
+	}
+	return c, nil
+}
+
+// parse reads CONTEXT[/NAMESPACE][?OPTIONS]: the names of contexts may have slashes, too.
+func (c *Cluster) parse(known *api.Config, where string) error {
+	where, options, _ := strings.Cut(where, "?")
+	q, err := url.ParseQuery(options)
+	if err != nil {
+		return fmt.Errorf("kubernetes: options %q: %w", options, err)
+	}
+	for key, values := range q {
+		switch {
+		case key == "image":
+			c.opt.Image = values[0]
+		case key == "pack" && (values[0] == "true" || values[0] == "false"):
+			c.pack = values[0] == "true"
+		default:
+			return fmt.Errorf("kubernetes: option %s=%s is unknown: want image=REF, pack=true", key, values[0])
+		}
+	}
+	c.name = where
+	if at := strings.LastIndex(where, "/"); at >= 0 && known.Contexts[where] == nil {
+		c.name, c.given = where[:at], where[at+1:]
+	}
+	c.name = cmp.Or(c.name, known.CurrentContext)
+	if c.name != "" && known.Contexts[c.name] == nil {
+		return fmt.Errorf("kubernetes: the kubeconfig has no context %q; it has: %s", c.name,
+			strings.Join(slices.Sorted(maps.Keys(known.Contexts)), ", "))
+	}
+	return nil
+}
+
+// String is what [Open] takes for the same cluster, whatever context is the current one then.
+func (c *Cluster) String() string {
+	where := c.name
+	if c.given != "" {
+		where += "/" + c.given
+	}
+	q := url.Values{"image": {c.opt.Image}}
+	if c.pack {
+		q.Set("pack", "true")
+	}
+	return where + "?" + q.Encode()
+}
+
+// namespace is where all of a run is.
+func (c *Cluster) namespace(run string) string {
+	if c.given != "" {
+		return c.given
+	}
+	return nameOf(run)
+}
+
+// nameOf is the name of every object of a run.
+func nameOf(run string) string { return "plimsoll-" + run }
+
+// callTimeout is how long the API server may take to answer a question.
+const callTimeout = 30 * time.Second
+
+// do sends a request and reads its answer.
+func do(ctx context.Context, r *rest.Request, answer runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	res := r.Do(ctx)
+	if answer == nil || res.Error() != nil {
+		return res.Error()
+	}
+	return res.Into(answer)
+}
+
+func create(ctx context.Context, c rest.Interface, namespace, resource string, o runtime.Object) error {
+	if err := do(ctx, c.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Body(o), o); err != nil {
+		return fmt.Errorf("kubernetes: make the run's %s: %w", resource, err)
+	}
+	return nil
+}
+
+func (c *Cluster) job(ctx context.Context, run string) (*batch.Job, error) {
+	var j batch.Job
+	err := do(ctx, c.batch.Get().Namespace(c.namespace(run)).Resource("jobs").Name(nameOf(run)), &j)
+	return &j, err
+}
+
+// list is the pods of a run that are not about to go.
+func (c *Cluster) list(ctx context.Context, run string) (living []core.Pod, err error) {
+	var all core.PodList
+	r := c.core.Get().Namespace(c.namespace(run)).Resource("pods").Param("labelSelector", runLabel+"="+run)
+	if err := do(ctx, r, &all); err != nil {
+		return nil, err
+	}
+	for _, p := range all.Items {
+		if p.DeletionTimestamp == nil {
+			living = append(living, p)
+		}
+	}
+	return living, nil
+}
+
+// Create implements remote.Place.
+func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine, error) {
+	o, err := c.objects(spec)
+	if err != nil {
+		return nil, err
+	}
+	if c.given == "" {
+		if err := create(ctx, c.core, "", "namespaces", o.namespace); err != nil {
+			return nil, err
+		}
+	}
+	ns := c.namespace(spec.Run)
+	// The Job is suspended until there is all that its pods need, which it owns.
+	if err := create(ctx, c.batch, ns, "jobs", o.job); err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		client   rest.Interface
+		resource string
+		object   interface {
+			runtime.Object
+			meta.Object
+		}
+	}{
+		{c.core, "serviceaccounts", o.account}, {c.core, "secrets", o.secret},
+		{c.networking, "networkpolicies", o.policy},
+	} {
+		part.object.SetOwnerReferences([]meta.OwnerReference{{
+			APIVersion: batch.SchemeGroupVersion.String(), Kind: "Job", Name: o.job.Name, UID: o.job.UID,
+		}})
+		if err := create(ctx, part.client, ns, part.resource, part.object); err != nil {
+			return nil, err
+		}
+	}
+	begin := c.batch.Patch("application/merge-patch+json").Namespace(ns).Resource("jobs").Name(o.job.Name)
+	if err := do(ctx, begin.Body([]byte(`{"spec":{"suspend":false}}`)), nil); err != nil {
+		return nil, fmt.Errorf("kubernetes: begin the run's job: %w", err)
+	}
+	machines, err := c.await(ctx, spec.Run, spec.Machines, spec.Machines)
+	if err != nil {
+		return nil, err
+	}
+	return machines, c.sameVersion(ctx, machines[0])
+}
+
+// sameVersion refuses an image of another plimsoll, which may not understand this one.
+func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
+	var version strings.Builder
+	if err := c.Exec(ctx, m, []string{"--version"}, nil, &version, io.Discard); err != nil {
+		return err
+	}
+	if said := strings.TrimSpace(version.String()); !strings.HasSuffix(said, c.opt.Version) {
+		return fmt.Errorf("kubernetes: image %s has %q, and this is plimsoll %s: both must be of one version", c.opt.Image, said, c.opt.Version)
+	}
+	return nil
+}
+
+// Find implements remote.Place. A run whose first machine is gone is, for what it recorded is gone
+// with it; of others that are gone there is no more than the name.
+func (c *Cluster) Find(ctx context.Context, run string) ([]remote.Machine, error) {
+	j, err := c.job(ctx, run)
+	if err == nil && !over(j) && j.DeletionTimestamp == nil && !strings.HasPrefix(j.Status.CompletedIndexes, "0") {
+		ctx, cancel := context.WithTimeout(ctx, findTimeout)
+		defer cancel()
+		machines, err := c.await(ctx, run, int(*j.Spec.Completions), 1)
+		if !errors.Is(err, remote.ErrGone) {
+			return machines, err
+		}
+	} else if ignoreMissing(err) != nil {
+		return nil, fmt.Errorf("kubernetes: find run %s: %w", run, err)
+	}
+	if err := c.Delete(ctx, run); err != nil {
+		return nil, err
+	}
+	return nil, remote.ErrGone
+}
+
+// over says whether a Job has ended, by whatever cause.
+func over(j *batch.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batch.JobCondition) bool {
+		return (c.Type == batch.JobComplete || c.Type == batch.JobFailed) && c.Status == core.ConditionTrue
+	})
+}
+
+// patience is how long pods may take to go before they are removed by force, which is for those
+// of a node that is lost: nobody is there to say that they have ended.
+const patience = 30 * time.Second
+
+// Delete implements remote.Place.
+func (c *Cluster) Delete(ctx context.Context, run string) error {
+	err := c.delete(ctx, run)
+	forced := false
+	for begun := time.Now(); err == nil; {
+		var left bool
+		if left, err = c.left(ctx, run); err != nil || !left {
+			break
+		}
+		if !forced && time.Since(begun) > patience {
+			forced = true
+			r := c.core.Delete().Namespace(c.namespace(run)).Resource("pods").Param("labelSelector", runLabel+"="+run)
+			err = do(ctx, r.Body(&meta.DeleteOptions{GracePeriodSeconds: new(int64)}), nil)
+		}
+		select {
+		case <-ctx.Done():
+			err = errors.New("what it had does not go away")
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("kubernetes: remove run %s from namespace %s: %w", run, c.namespace(run), err)
+	}
+	return nil
+}
+
+// delete asks for the end of all of a run.
+func (c *Cluster) delete(ctx context.Context, run string) error {
+	if c.given == "" {
+		err := do(ctx, c.core.Delete().Resource("namespaces").Name(nameOf(run)), nil)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is being deleted
+			return nil
+		}
+		return err
+	}
+	policy := meta.DeletePropagationBackground
+	var errs []error
+	for _, kind := range []struct {
+		client   rest.Interface
+		resource string
+	}{{c.batch, "jobs"}, {c.core, "secrets"}, {c.networking, "networkpolicies"}, {c.core, "serviceaccounts"}} {
+		r := kind.client.Delete().Namespace(c.given).Resource(kind.resource).Name(nameOf(run))
+		if err := do(ctx, r.Body(&meta.DeleteOptions{PropagationPolicy: &policy}), nil); !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// left says whether something of a run is there that was asked to go.
+func (c *Cluster) left(ctx context.Context, run string) (bool, error) {
+	if c.given == "" {
+		err := do(ctx, c.core.Get().Resource("namespaces").Name(nameOf(run)), nil)
+		return !apierrors.IsNotFound(err), ignoreMissing(err)
+	}
+	var pods core.PodList
+	err := do(ctx, c.core.Get().Namespace(c.given).Resource("pods").Param("labelSelector", runLabel+"="+run), &pods)
+	return len(pods.Items) > 0, err
+}
+
+func ignoreMissing(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

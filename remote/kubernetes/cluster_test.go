@@ -1,0 +1,92 @@
+package kubernetes
+
+import (
+	"strings"
+	"testing"
+
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+func TestWhere(t *testing.T) {
+	known := &api.Config{CurrentContext: "a", Contexts: map[string]*api.Context{"a": {}, "arn:aws:eks:x:1:cluster/b": {}}}
+	for where, want := range map[string]string{
+		"": "a?image=i", "a": "a?image=i", "a/ns": "a/ns?image=i", "/ns": "a/ns?image=i",
+		"arn:aws:eks:x:1:cluster/b":              "arn:aws:eks:x:1:cluster/b?image=i",
+		"arn:aws:eks:x:1:cluster/b/ns?image=r/j": "arn:aws:eks:x:1:cluster/b/ns?image=r%2Fj",
+		"?pack=true":                             "a?image=i&pack=true", "?pack=maybe": "option pack=maybe is unknown", "?cpu=1": "option cpu=1 is unknown",
+		"b": `no context "b"; it has: a, arn`, "b/ns": "no context",
+	} {
+		c := Cluster{opt: Options{Image: "i"}}
+		err := c.parse(known, where)
+		got := c.String()
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.Contains(got, want)) {
+			t.Errorf("%q: %s, want %s", where, got, want)
+			continue
+		}
+		var again Cluster
+		if err == nil && (again.parse(known, got) != nil || again.String() != got) {
+			t.Errorf("%q: %s is read as %s", where, got, &again)
+		}
+	}
+}
+
+// Machines are in the order of their indices, whatever else is there; what hinders one is told
+// from what will pass.
+func TestAssemble(t *testing.T) {
+	made := func(index, ip string, ready core.ConditionStatus, change func(*core.Pod)) core.Pod {
+		p := core.Pod{ObjectMeta: meta.ObjectMeta{Name: "pod-" + index, Annotations: map[string]string{batch.JobCompletionIndexAnnotation: index}}}
+		p.Spec.NodeName, p.Status.PodIP, p.Status.Phase = "node1", ip, core.PodRunning
+		p.Status.Conditions = []core.PodCondition{{Type: core.PodReady, Status: ready}}
+		if change != nil {
+			change(&p)
+		}
+		return p
+	}
+	waiting := func(reason, message string) func(*core.Pod) {
+		return func(p *core.Pod) {
+			state := core.ContainerState{Waiting: &core.ContainerStateWaiting{Reason: reason, Message: message}}
+			p.Status.ContainerStatuses = []core.ContainerStatus{{Image: "i:1", State: state}}
+		}
+	}
+	first := made("0", "10.0.0.1", core.ConditionTrue, nil)
+	for _, c := range []struct {
+		name  string
+		pods  []core.Pod
+		want  string
+		final bool
+	}{
+		{"both, in order", []core.Pod{made("1", "10.0.0.2", core.ConditionTrue, nil), first}, "", false},
+		{"one is missing", []core.Pod{first}, "1 of 2 pods have been made", false},
+		{"one has failed and is replaced", []core.Pod{
+			first, made("1", "10.0.0.2", core.ConditionTrue, func(p *core.Pod) { p.Status.Phase = core.PodFailed }),
+		}, "2 of 2 pods have been made", false},
+		{"no node", []core.Pod{first, made("1", "", core.ConditionFalse, func(p *core.Pod) {
+			p.Status.Conditions = []core.PodCondition{{Type: core.PodScheduled, Status: core.ConditionFalse, Message: "0/3 nodes"}}
+		})}, "no node for pod pod-1: 0/3 nodes", false},
+		{"pulled for the first time", []core.Pod{made("1", "", core.ConditionFalse, waiting("ErrImagePull", "not found"))},
+			"image i:1 cannot be pulled by node node1", false},
+		{"pulled again", []core.Pod{first, made("1", "", core.ConditionFalse, waiting("ImagePullBackOff", "not found"))},
+			"ImagePullBackOff: not found", true},
+		{"begins", []core.Pod{first, made("1", "", core.ConditionFalse, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
+		{"crashes", []core.Pod{made("1", "10.0.0.2", core.ConditionFalse, waiting("CrashLoopBackOff", "")), first}, "CrashLoopBackOff", true},
+	} {
+		got, why := assemble(c.pods, 2, 2)
+		if (got != nil) != (c.want == "") || !strings.Contains(why.what, c.want) || why.final != c.final {
+			t.Errorf("%s: %d machines, %+v", c.name, len(got), why)
+		}
+		if first := c.pods[0].Name == "pod-0"; first {
+			if got, _ := assemble(c.pods, 2, 1); got == nil || got[0].Name != "pod-0" {
+				t.Errorf("%s: the first is ready, and not found", c.name)
+			}
+		}
+		if got != nil && (got[0].Name != "pod-0" || got[1].Name != "pod-1") {
+			t.Errorf("%s: %s, %s", c.name, got[0].Name, got[1].Name)
+		}
+	}
+}

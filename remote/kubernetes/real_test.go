@@ -1,0 +1,319 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
+)
+
+const testImage = "localhost/plimsoll:test"
+
+// real is the cluster of three nodes that scripts/cluster/test.sh makes.
+func real(t *testing.T, where string) *Cluster {
+	t.Helper()
+	if os.Getenv("PLIMSOLL_CLUSTER") == "" {
+		t.Skip("there is no cluster: make cluster-test makes one")
+	}
+	c, err := Open(where, Options{Image: testImage, Note: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// script calls the tool that made the cluster.
+func script(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("../../scripts/cluster/cluster.sh", args...).CombinedOutput(); err != nil {
+		t.Fatalf("cluster.sh %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// spec is a run's, and what its engine shows to agents.
+func spec(t *testing.T, run string, machines int) (s remote.Spec, ours agent.Credentials) {
+	t.Helper()
+	a, err := agent.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := a.Issue(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ours, err = a.Issue(false); err != nil {
+		t.Fatal(err)
+	}
+	return remote.Spec{Run: run, Machines: machines, Credentials: theirs}, ours
+}
+
+func made(t *testing.T, c *Cluster, s remote.Spec) []remote.Machine {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := c.Delete(context.Background(), s.Run); err != nil {
+			t.Error(err)
+		}
+	})
+	machines, err := c.Create(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machines
+}
+
+// agentPIDs are the processes of this machine that are the agent of a pod: the first of its
+// container, and its child.
+func agentPIDs(t *testing.T, m remote.Machine) (pids []int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		b, _ := os.ReadFile(path) // it may have ended
+		if args := strings.Split(string(b), "\x00"); slices.Contains(args, "agent") && slices.Contains(args, m.Addr.String()) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) != 2 {
+		t.Fatalf("%s: agent is %v", m.Name, pids)
+	}
+	return pids
+}
+
+// Machines are pods on nodes of their own, which run plimsoll for who may, come back when their
+// agent is killed, with their files, and leave nothing.
+func TestClusterMachines(t *testing.T) {
+	c := real(t, "")
+	for _, p := range c.Check(t.Context(), 3) {
+		t.Errorf("%+v", p)
+	}
+	if few := c.Check(t.Context(), 4); len(few) != 1 || few[0].Name != "nodes" || few[0].Severity != testbed.Warning {
+		t.Errorf("of a machine too many: %+v", few)
+	}
+	s, ours := spec(t, "machines0001", 3)
+	begun := time.Now()
+	machines := made(t, c, s)
+	t.Logf("3 machines after %s", time.Since(begun))
+	nodes := map[string]bool{}
+	for i, m := range machines {
+		nodes[m.Node] = true
+		if m.Name != "pod"+strconv.Itoa(i) || m.Zone != strings.Replace(m.Node, "node", "zone", 1) {
+			t.Errorf("%+v", m)
+		}
+	}
+	if len(nodes) != 3 {
+		t.Errorf("machines are on %v", nodes)
+	}
+	var out, errOut strings.Builder
+	if err := c.Exec(t.Context(), machines[1], []string{"--version"}, nil, &out, &errOut); err != nil || !strings.HasPrefix(out.String(), "plimsoll") {
+		t.Errorf("%q, %q, %v", &out, &errOut, err)
+	}
+	var status *remote.ExitError
+	err := c.Exec(t.Context(), machines[1], []string{"report", "/none"}, strings.NewReader("input"), &out, &errOut)
+	if !errors.As(err, &status) || status.Status == 0 || !strings.Contains(errOut.String(), "/none") {
+		t.Errorf("%v: %s", err, &errOut)
+	}
+	h, err := agent.Reach(t.Context(), agent.Options{
+		Name: "host", Addr: machines[2].Addr, Credentials: ours, Dial: dial(machines[2]), Logs: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	file := machines[2].Dir + "/file"
+	if err := h.Files().Write(t.Context(), file, 0o600, strings.NewReader("content")); err != nil {
+		t.Error(err)
+	}
+	if _, err := agent.Reach(t.Context(), agent.Options{Name: "host", Credentials: strangers(t), Dial: dial(machines[2])}); err == nil {
+		t.Error("an agent listens to a stranger")
+	}
+
+	if err := syscall.Kill(agentPIDs(t, machines[2])[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 30*time.Second, "the agent is back with its files", func() bool {
+		b, err := h.Files().ReadFile(file)
+		return err == nil && string(b) == "content"
+	})
+	again, err := c.Find(t.Context(), s.Run)
+	if err != nil || !slices.Equal(again, machines) {
+		t.Errorf("found again: %v, %v", again, err)
+	}
+	if err := c.Delete(t.Context(), s.Run); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Find(t.Context(), s.Run); !errors.Is(err, remote.ErrGone) {
+		t.Errorf("%v", err)
+	}
+	if left, err := c.left(t.Context(), s.Run); left || err != nil {
+		t.Errorf("the namespace is left: %v", err)
+	}
+}
+
+func strangers(t *testing.T) agent.Credentials {
+	_, c := spec(t, "other", 0)
+	return c
+}
+
+func dial(m remote.Machine) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", m.Agent.String())
+	}
+}
+
+func within(t *testing.T, limit time.Duration, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !done(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not after %s: %s", limit, what)
+		}
+	}
+}
+
+// namespace makes one for all runs of a test.
+func namespace(t *testing.T, c *Cluster, name string, quota core.ResourceList) {
+	t.Helper()
+	ns := &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: name}}
+	if err := create(t.Context(), c.core, "", "namespaces", ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = do(context.Background(), c.core.Delete().Resource("namespaces").Name(name), nil) })
+	if quota != nil {
+		q := &core.ResourceQuota{ObjectMeta: meta.ObjectMeta{Name: "few"}, Spec: core.ResourceQuotaSpec{Hard: quota}}
+		if err := create(t.Context(), c.core, name, "resourcequotas", q); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What keeps machines from coming is said, in a namespace of the user's, of which all is removed
+// but the namespace.
+func TestClusterRefusals(t *testing.T) {
+	c := real(t, "/given")
+	namespace(t, c, "given", core.ResourceList{"count/pods": resource.MustParse("3")})
+	for _, k := range []struct {
+		run      string
+		machines int
+		image    string
+		want     string
+	}{
+		{"quota0000001", 4, testImage, "exceeded quota"},
+		{"nodes0000001", 3, testImage, ""},
+		{"image0000001", 1, "localhost/none:1", "image localhost/none:1 cannot be pulled by node node"},
+		{"start0000001", 1, "localhost/sandbox:1", `"plimsoll": executable file not found`},
+	} {
+		c.opt.Image = k.image
+		s, _ := spec(t, k.run, k.machines)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		begun := time.Now()
+		_, err := c.Create(ctx, s)
+		cancel()
+		if (err == nil) != (k.want == "") || err != nil && !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s: %v", k.run, err)
+		}
+		t.Logf("%s after %s: %v", k.run, time.Since(begun), err)
+		if err := c.Delete(t.Context(), k.run); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, kind := range []string{"pods", "secrets", "serviceaccounts"} {
+		var left meta.PartialObjectMetadataList
+		b, err := c.core.Get().Namespace("given").Resource(kind).Param("labelSelector", runLabel).Do(t.Context()).Raw()
+		if err == nil {
+			err = json.Unmarshal(b, &left)
+		}
+		if err != nil || len(left.Items) > 0 {
+			t.Errorf("%d %s are left, %v", len(left.Items), kind, err)
+		}
+	}
+	c = real(t, "")
+	s, _ := spec(t, "unplaced0001", 4)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := c.Create(ctx, s); err == nil || !strings.Contains(err.Error(), "no node for pod") || !strings.Contains(err.Error(), "anti-affinity") {
+		t.Errorf("a machine too many: %v", err)
+	}
+	if err := c.Delete(t.Context(), s.Run); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who may do less learns what is missing; what dead runs have left is removed.
+func TestClusterCheck(t *testing.T) {
+	c := real(t, "")
+	dead := &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: nameOf("dead00000001"), Labels: map[string]string{runLabel: "dead00000001"}}}
+	if err := create(t.Context(), c.core, "", "namespaces", dead); err != nil {
+		t.Fatal(err)
+	}
+	if p := c.Check(t.Context(), 1); len(p) > 0 {
+		t.Errorf("a run that is being made: %+v", p)
+	}
+	unborn = 0
+	p := c.Check(t.Context(), 1)
+	unborn = 10 * time.Minute
+	if len(p) != 1 || p[0].Severity != testbed.Note || !strings.Contains(p[0].What, "removed what run dead00000001 left") {
+		t.Errorf("%+v", p)
+	}
+	if left, err := c.left(t.Context(), "dead00000001"); left || err != nil {
+		t.Errorf("it is still there: %v", err)
+	}
+
+	b, err := os.ReadFile(os.Getenv("KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(b), "user: {token:", "user: {as: nobody, token:")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", file)
+	p = real(t, "").Check(t.Context(), 1)
+	if len(p) != 1 || p[0].Severity != testbed.Fatal || !strings.Contains(p[0].What, "create jobs.batch") || !strings.Contains(p[0].What, "create namespaces") {
+		t.Errorf("%+v", p)
+	}
+}
+
+// While the API server does not answer nothing is lost: a command that was begun ends, and another
+// one is possible afterwards.
+func TestClusterServerAway(t *testing.T) {
+	c := real(t, "")
+	s, _ := spec(t, "away00000001", 1)
+	m := made(t, c, s)[0]
+	script(t, "signal", "apiserver", "STOP")
+	defer script(t, "signal", "apiserver", "CONT")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	var status *remote.ExitError
+	if err := c.Exec(ctx, m, []string{"--version"}, nil, io.Discard, io.Discard); err == nil || errors.As(err, &status) {
+		t.Errorf("without a server: %v", err)
+	}
+	script(t, "signal", "apiserver", "CONT")
+	within(t, time.Minute, "a command is executed again", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return c.Exec(ctx, m, []string{"--version"}, nil, io.Discard, io.Discard) == nil
+	})
+}
