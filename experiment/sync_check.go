@@ -50,7 +50,7 @@ func (d *decoder) watched(e *Experiment) {
 			d.fail(c.key, n, "take the key away", "system `%s` is attached, and what it has of its chain stays: it can be watched once", use.Name)
 		}
 	}
-	e.Repetitions.Min, e.Repetitions.Max, e.Repetitions.Until, e.Warmup.Trials = 1, 1, nil, 0
+	e.Repetitions.Max, e.Warmup.Trials = 1, 0
 	e.Sync.Replay = false
 }
 
