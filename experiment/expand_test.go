@@ -162,8 +162,8 @@ func TestLoadPlanRefuses(t *testing.T) {
 	}
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
-		{`"format": 3`, `"format": 4`}: "format 4",
-		{`"format": 3`, `"format": 2`}: "format 2, this program reads format 3",
+		{`"format": 4`, `"format": 5`}: "format 5",
+		{`"format": 4`, `"format": 3`}: "format 3, this program reads format 4",
 		{`{`, `[`}:                     "plan: read",
 	} {
 		changed := strings.Replace(string(b), change[0], change[1], 1)

@@ -122,11 +122,27 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 			use = s
 		}
 	}
-	known := map[string]string{"currency": "units"}
-	maps.Copy(known, use.With)
-	maps.Copy(known, analysis.Said(facts.Meta(), l.trial.Info.System))
+	known := identityOf(use, analysis.Said(facts.Meta(), l.trial.Info.System))
 	l.currency, l.coding = known["currency"], codingOf(known)
 	return nil
+}
+
+// identityOf is what is known of a system: what it said, else its options, else its kind.
+func identityOf(use experiment.SystemUse, said map[string]string) map[string]string {
+	known := map[string]string{"currency": "units"}
+	for _, of := range []map[string]string{oldIdentities[use.Use], oldIdentities[use.Use+" "+use.Mode], use.With, said} {
+		maps.Copy(known, of)
+	}
+	return known
+}
+
+// oldIdentities are what systems did not say of themselves before November 2026, by kind,
+// or by kind and mode: a siad that is started has its dev constants.
+var oldIdentities = map[string]map[string]string{
+	"mem":         {"currency": "MEM"},
+	"renterd":     {"currency": "SC", "sector": "4194304"},
+	"siad":        {"currency": "SC", "sector": "262144"},
+	"siad attach": {"sector": "4194304"},
 }
 
 // codingOf is the coding of a system by its identity and options.
