@@ -30,6 +30,7 @@ var parts = map[string]string{
 	"validity":   "which trials count",
 	"workload":   "objects and arrivals",
 	"record":     "run.db",
+	"remote":     "machines elsewhere",
 	"stats":      "statistics",
 	"presets":    "built-in experiments",
 	"internal":   "terminal, files",

@@ -90,7 +90,7 @@ const ImageName = "image"
 // ImageOption is that of every system whose program can be that of a container image.
 func ImageOption() Option {
 	return Option{Name: ImageName, Type: "string", Help: "start: container image with the program, NAME[:TAG][@sha256:DIGEST]; " +
-		"then `binary` is a path in it. See docs/images.md"}
+		"`binary` is then a path in it"}
 }
 
 // versionTime bounds asking a program for its version: a cold start of Python takes

@@ -96,6 +96,9 @@ func executeDoc(t *testing.T, doc string) {
 			url, _ := recordedSiad(t)
 			command = strings.ReplaceAll(command, "http://127.0.0.1:9980", url)
 			command = strings.ReplaceAll(command, "--for 25d", "--for 1s --every 200ms --listen none")
+		case strings.HasPrefix(command, "bin/plimsoll bench "):
+			command = strings.ReplaceAll(command, "127.0.0.1:8080", strings.TrimPrefix(server.URL, "http://"))
+			command = strings.ReplaceAll(command, "-c 1,10,100 -d 10s", "-c 2 -d 50ms")
 		case !strings.HasPrefix(command, "bin/plimsoll run "):
 		case strings.Contains(command, "load-test"), strings.Contains(command, "sia-"):
 			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]

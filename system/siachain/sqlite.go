@@ -13,7 +13,7 @@ import (
 )
 
 // driverName is what walletd opens its store with: github.com/mattn/go-sqlite3,
-// which needs C, has this name. See docs/adr/012-walletd-without-c.md.
+// which needs C, has this name. See docs/decisions.md.
 const driverName = "sqlite3"
 
 // registerSQLite gives walletd a driver of that name. It is called before a store is
