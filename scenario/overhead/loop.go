@@ -11,37 +11,47 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// loop has every worker do so many actions, one after the other; none begins
-// later than limit (0: no limit) after the loop, except for each worker's first.
-// Its error is of what surrounds the operations, which have outcomes instead.
-func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration, next func(ctx context.Context, worker, n int) (action, error)) error {
+// workers has all workers do something beside each other. The first error ends it.
+func (t *trial) workers(ctx context.Context, do func(ctx context.Context, worker int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	alone := t.o.Concurrency == 1
-	wire, cpu := t.traffic(), scenario.SelfCPU()
-	begun := time.Now()
 	var group sync.WaitGroup
 	for worker := range t.o.Concurrency {
 		group.Go(func() {
-			for i := range times(worker) {
-				if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
-					return
-				}
-				a, err := next(ctx, worker, i)
-				if err == nil {
-					err = t.redial(ctx)
-				}
-				if err == nil {
-					err = t.do(ctx, worker, a, alone)
-				}
-				if err != nil {
-					cancel(err)
-					return
-				}
+			if err := do(ctx, worker); err != nil {
+				cancel(err)
 			}
 		})
 	}
 	group.Wait()
+	return context.Cause(ctx)
+}
+
+// loop has every worker do so many actions, one after the other; none begins
+// later than limit (0: no limit) after the loop, except for each worker's first.
+// Its error is of what surrounds the operations, which have outcomes instead.
+func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration, next func(ctx context.Context, worker, n int) (action, error)) error {
+	alone := t.o.Concurrency == 1
+	wire, cpu := t.traffic(), scenario.SelfCPU()
+	begun := time.Now()
+	err := t.workers(ctx, func(ctx context.Context, worker int) error {
+		for i := range times(worker) {
+			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
+				break
+			}
+			a, err := next(ctx, worker, i)
+			if err == nil {
+				err = t.redial(ctx)
+			}
+			if err == nil {
+				err = t.do(ctx, worker, a, alone)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if !alone {
 		// What lies between the operations of one worker is beside those of the others.
 		t.tally.cpu += scenario.SelfCPU() - cpu
@@ -51,7 +61,7 @@ func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time
 			t.tally.wire = math.NaN()
 		}
 	}
-	return context.Cause(ctx)
+	return err
 }
 
 // silentBetween reports whether nothing crosses the link between the operations

@@ -129,33 +129,18 @@ func (t *trial) prime(ctx context.Context) error {
 	if t.o.Connections != "keep" {
 		return nil
 	}
-	var group sync.WaitGroup
-	errs := make([]error, t.o.Concurrency)
-	for worker := range t.o.Concurrency {
-		group.Go(func() {
-			a, err := t.action(ctx, worker, -1)
-			if err != nil {
-				errs[worker] = err
-				return
-			}
-			w := scenario.Watch(ctx, t.site.Limits)
-			err = a.do(w)
-			w.Stop()
-			if err == nil {
-				errs[worker] = t.conclude(ctx, a)
-			}
-		})
-	}
-	group.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for _, err := range errs {
+	return t.workers(ctx, func(ctx context.Context, worker int) error {
+		a, err := t.action(ctx, worker, -1)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		w := scenario.Watch(ctx, t.site.Limits)
+		err = a.do(w)
+		if w.Stop(); err != nil {
+			return nil
+		}
+		return t.conclude(ctx, a)
+	})
 }
 
 // conclude does, untimed, what follows an action that ended well.
