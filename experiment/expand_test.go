@@ -175,7 +175,7 @@ func TestLoadPlanRefuses(t *testing.T) {
 		}
 	}
 	for format, reads := range map[string]bool{"1": false, "2": true} {
-		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 3`, `"format": `+format, 1)))
+		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 4`, `"format": `+format, 1)))
 		if (err == nil) != reads || reads && len(old.Cells) != len(p.Cells) {
 			t.Errorf("a plan of format %s for reports: %v", format, err)
 		}
