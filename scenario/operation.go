@@ -171,7 +171,7 @@ func (w *Operation) Receiving(c workload.Content, off int64) (io.Writer, error) 
 }
 
 // Comparing gives what a system writes to same. Its error ends the operation: more bytes
-// of another object tell nothing new.
+// of another object say nothing new.
 func (w *Operation) Comparing(same func(p []byte) bool) io.Writer {
 	w.Moved(0, false)
 	return receiver{w, same}
@@ -198,7 +198,8 @@ func (r receiver) Write(p []byte) (int, error) {
 // Timed does one operation under the limits, and adds to op, which says what it is, how it
 // went by the trial's clock. Its error is that of do or, where do gave none, why the
 // operation is not ok.
-func Timed(ctx context.Context, limits experiment.Limits, now func() time.Duration, op *record.Op, do func(*Operation) error) (*Operation, error) {
+func Timed(ctx context.Context, limits experiment.Limits, now func() time.Duration, op *record.Op,
+	do func(*Operation) error) (*Operation, error) {
 	w := Watch(ctx, limits)
 	begun, start := time.Now(), now()
 	err := do(w)

@@ -127,7 +127,8 @@ func (t *trial) cool(ctx context.Context, ref system.Ref) error {
 	return t.within(ctx, fmt.Sprintf("make %s cold", ref), func(ctx context.Context) error { return c.Cool(ctx, ref) })
 }
 
-func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64, do func(*scenario.Operation, io.Writer) error) (action, error) {
+func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64,
+	do func(*scenario.Operation, io.Writer) error) (action, error) {
 	return action{
 		kind: kind, object: uint32(index), offset: off, length: length,
 		do: func(w *scenario.Operation) error {

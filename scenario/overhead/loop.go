@@ -30,7 +30,8 @@ func (t *trial) workers(ctx context.Context, do func(ctx context.Context, worker
 // loop has every worker do so many actions, one after the other; none begins
 // later than limit (0: no limit) after the loop, except for each worker's first.
 // Its error is of what surrounds the operations, which have outcomes instead.
-func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration, next func(ctx context.Context, worker, n int) (action, error)) error {
+func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration,
+	next func(ctx context.Context, worker, n int) (action, error)) error {
 	alone := t.o.Concurrency == 1
 	wire, cpu := t.traffic(), scenario.SelfCPU()
 	begun := time.Now()
