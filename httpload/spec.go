@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -66,6 +67,11 @@ type Spec struct {
 	Rate float64 `json:"rate,omitempty"`
 
 	Seed uint64 `json:"seed,omitempty"`
+	// Shard of Shards: of the load's operations, those whose number k has k mod Shards =
+	// Shard. FirstWorker is the number of its first connection among those of all.
+	Shard       int `json:"shard,omitempty"`
+	Shards      int `json:"shards,omitempty"`
+	FirstWorker int `json:"first_worker,omitempty"`
 	// Window is the time between progress reports (default 1 s); operations
 	// reach the sink at least that often.
 	Window time.Duration `json:"window,omitempty"`
@@ -152,12 +158,7 @@ func (s *Spec) prepare() error {
 			bad("max_in_flight needs arrivals; a closed loop is bounded by its concurrency")
 		}
 	} else {
-		if s.MaxInFlight == 0 {
-			s.MaxInFlight = s.Concurrency
-		}
-		if s.MaxInFlight == 0 {
-			s.MaxInFlight = 1000
-		}
+		s.MaxInFlight = s.inFlight()
 		if s.MaxInFlight < 1 || s.MaxInFlight > maxConnections {
 			bad("max_in_flight is %d; 1 to %d", s.MaxInFlight, maxConnections)
 		}
@@ -167,6 +168,12 @@ func (s *Spec) prepare() error {
 		if _, err := s.Arrivals.Arrivals(s.Duration, s.Seed); err != nil {
 			bad("%w", err)
 		}
+	}
+	if s.Shards > 1 && s.Epoch.IsZero() {
+		bad("a shard needs the epoch of the whole")
+	}
+	if s.Shard < 0 || s.FirstWorker < 0 || s.Shard >= max(1, s.Shards) {
+		bad("shard %d of %d, first worker %d: want a shard below their number", s.Shard, s.Shards, s.FirstWorker)
 	}
 	if s.Barrier && (s.Arrivals != nil || s.Connections == connFresh) {
 		bad("a barrier needs a closed loop and kept connections")
@@ -259,6 +266,9 @@ func (s *Spec) prepareObjects(bad func(string, ...any)) {
 		}
 	}
 }
+
+// inFlight is the most connections of an open loop.
+func (s *Spec) inFlight() int { return cmp.Or(s.MaxInFlight, s.Concurrency, 1000) }
 
 // connections is how many connections there can be at once.
 func (s *Spec) connections() int {

@@ -135,7 +135,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 		return err
 	}
 	o := order{
-		Plan: plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet,
+		Plan: plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet, Clients: l.cfg.Clients,
 		StopInvalid: l.cfg.StopInvalid, RetryInvalid: l.cfg.RetryInvalid,
 	}
 	if o.Credentials, err = authority.Issue(false); err != nil {
