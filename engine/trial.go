@@ -60,6 +60,9 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	unready := t.ready(ctx)
+	if gone, _ := lost(t.s.hosts); gone != nil && unready != nil { // just now: there may be another machine
+		unready = t.ready(ctx)
+	}
 	var unfit *scenario.UnfitError
 	if errors.As(unready, &unfit) { // so are all trials to come
 		return record.Trial{}, unready
@@ -90,6 +93,9 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 	if errors.As(err, &left) {
 		trial.State, trial.Error = record.Skipped, left.Why
 		return trial, t.w.Skip(left.Why)
+	}
+	if err != nil && out.lost != nil {
+		err = fmt.Errorf("a machine was lost (%w): %w", out.lost, err)
 	}
 	if err != nil {
 		return fail(err)
