@@ -28,11 +28,11 @@ warmup: 0
 		levels [3]level
 		want   string
 	}{
-		"grows":               {[3]level{{10, ""}, {50, ""}, {90, ""}}, "nginx: throughput 90.0 MB/s (89.1–90.9) at best (concurrency 64)."},
-		"grows no more":       {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "nginx: throughput 50.2 MB/s (49.7–50.7) at best (concurrency 64); no significant growth beyond concurrency 8."},
-		"falls":               {[3]level{{10, ""}, {50, ""}, {30, ""}}, "nginx: throughput 50.0 MB/s (49.5–50.5) at best (concurrency 8); no significant growth beyond concurrency 8."},
-		"generator":           {[3]level{{10, ""}, {50, ""}, {90, record.ReasonGeneratorSaturated}}, "nginx: throughput 50.0 MB/s (49.5–50.5) at best (concurrency 8). nginx: throughput at least 90.0 MB/s (concurrency 64), where the limit was this machine."},
-		"slower generator":    {[3]level{{10, ""}, {50, ""}, {30, record.ReasonGeneratorSaturated}}, "nginx: throughput 50.0 MB/s (49.5–50.5) at best (concurrency 8)."},
+		"grows":               {[3]level{{10, ""}, {50, ""}, {90, ""}}, "nginx: throughput 90.0 (89.1–90.9) MB/s at best (concurrency 64)."},
+		"grows no more":       {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "nginx: throughput 50.2 (49.7–50.7) MB/s at best (concurrency 64); no significant growth beyond concurrency 8."},
+		"falls":               {[3]level{{10, ""}, {50, ""}, {30, ""}}, "nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8); no significant growth beyond concurrency 8."},
+		"generator":           {[3]level{{10, ""}, {50, ""}, {90, record.ReasonGeneratorSaturated}}, "nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8). nginx: throughput at least 90.0 MB/s (concurrency 64), where the limit was this machine."},
+		"slower generator":    {[3]level{{10, ""}, {50, ""}, {30, record.ReasonGeneratorSaturated}}, "nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8)."},
 		"machine":             {[3]level{{10, record.ReasonBoxBusy}, {50, record.ReasonMachineLimited}, {40, record.ReasonGeneratorSaturated}}, "No trial is valid. nginx: throughput at least 50.0 MB/s (concurrency 8), where the limit was this machine."},
 		"nothing can be said": {[3]level{{10, record.ReasonLinkOff}, {50, record.ReasonDaemonDied}, {40, record.ReasonLinkOff}}, "No trial is valid: nothing can be said about nginx."},
 	} {

@@ -27,7 +27,11 @@ func TestWarmupOfWholeObjects(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: true}}, Concurrency: 2, Warmup: 16 << 10, Requests: 20}
-	res, got := runSpec(t, spec)
+	var got ops
+	res, err := Run(t.Context(), spec, &got)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, op := range got {
 		if op.Outcome != record.OK || op.Length != int64(len(data)) {
 			t.Errorf("%+v", op)
