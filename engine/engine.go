@@ -46,7 +46,9 @@ type Config struct {
 	// 0: one or, of a resumed run, as many as before.
 	Clients int
 
-	Behind testbed.Behind // puts hosts behind agents; may be nil
+	Hosts    testbed.Hosts     // makes hosts; nil: namespaces of this machine
+	Machines int               // that Hosts has, this one among them; 0: this machine alone, however many hosts it has
+	Where    map[string]string // of the environment: what Machines are on
 }
 
 // Result says how a run ended.

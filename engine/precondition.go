@@ -39,8 +39,11 @@ type nodePlace struct {
 	first bool // the first node of a system is among them: it has the RAM disks
 }
 
-// ourPlace is this machine with all nodes.
+// ourPlace is this machine, with all nodes unless there are others for them.
 func ourPlace(cfg Config) nodePlace {
+	if cfg.Machines > 0 {
+		return nodePlace{testbed.Here(), func(experiment.SystemUse) int { return 0 }, false}
+	}
 	return nodePlace{testbed.Here(), func(use experiment.SystemUse) int { return nodes(cellsOf(cfg.Plan, use.Name)) }, true}
 }
 

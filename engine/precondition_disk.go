@@ -29,7 +29,9 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 	var swarm, chains float64
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cellsOf(cfg.Plan, use.Name)
-		swarm = math.Max(swarm, largestSwarm(cells))
+		if cfg.Machines == 0 { // else each node has disks of its own
+			swarm = math.Max(swarm, largestSwarm(cells))
+		}
 		_, bytes := cfg.Scenario.Prepares(cells)
 		switch {
 		case spreads(cells):

@@ -30,13 +30,17 @@ func testbedOptions(cfg Config) testbed.Options {
 		emulator = "tun" // the only one that knows pairs of hosts
 	}
 	return testbed.Options{
-		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan) && !shapes(cfg.Plan), IPv6: link.IPv6, Behind: cfg.Behind,
+		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, IPv6: link.IPv6,
+		Plain: cfg.Machines > 0 || attaches(cfg.Plan) && !shapes(cfg.Plan), Hosts: cfg.Hosts, Real: cfg.Machines > 0,
 	}
 }
 
 // checkLinks refuses changes of links that no emulator makes here. An attached system
 // is reached over the network there is, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config) []Problem {
+	if cfg.Machines > 0 {
+		return checkRealLinks(cfg.Plan)
+	}
 	changes, pairs := plansChanges(cfg.Plan)
 	switch emulator := cfg.Plan.Experiment.Link.Emulator; {
 	case changes && emulator == "none":

@@ -20,16 +20,23 @@ import (
 func (t *Testbed) Environment() map[string]string {
 	env := here{t}.Environment()
 	t.mu.Lock()
-	mode, hosts, remote := t.mode, t.hosts, t.remote
-	t.mu.Unlock()
-	for _, h := range remote {
+	mode, hosts := t.mode, slices.Concat(t.hosts, t.apart)
+	var remote []Host
+	for _, h := range t.remote {
+		remote = append(remote, h)
 		env["testbed.hosts"] = "agents"
+	}
+	t.mu.Unlock()
+	machines := 1
+	for _, h := range OneOnEach(remote) {
 		if m := h.Machine(); m.Name() != "" {
+			machines++
 			for k, v := range m.Environment() {
 				env[k+"@"+m.Name()] = v
 			}
 		}
 	}
+	env["testbed.machines"] = strconv.Itoa(machines)
 	env["testbed.namespaces"] = strconv.FormatBool(mode.Namespaces)
 	env["testbed.emulator"] = mode.Emulator
 	if mode.Why != "" {

@@ -33,12 +33,13 @@ const (
 	SelfSample = "plimsoll"
 )
 
-// OthersOf is the name of the samples of what others use of a machine.
-func OthersOf(m Machine) string {
+// OfMachine is the name of such samples of a machine: those of the one that runs the engine
+// have none of their own.
+func OfMachine(sample string, m Machine) string {
 	if m.Name() == "" {
-		return OthersSample
+		return sample
 	}
-	return OthersSample + "@" + m.Name()
+	return sample + "@" + m.Name()
 }
 
 // Roles of those samples.

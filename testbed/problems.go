@@ -54,6 +54,11 @@ func (here) Problems(opt Options) []Problem {
 // emulator "tun" works, and what is missing. It changes nothing.
 func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
 	none := func(why string) { mode.Emulator, mode.Why = "none", "links are not emulated: "+why }
+	if opt.Real {
+		mode.Real = true
+		none("they are those between the machines")
+		return mode, tun, missing
+	}
 	if opt.Plain {
 		none("the run asked for plain hosts, without network namespaces")
 		return mode, tun, missing

@@ -27,12 +27,12 @@ type Options struct {
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // called with what happens, one line each; may be nil
-	Behind  Behind       // puts each host of AddHost behind an agent; may be nil
+	Hosts   Hosts        // makes the hosts of AddHost; nil: LocalHost does
+	Real    bool         // hosts are machines, and links are those between them: none is emulated
 }
 
-// Behind starts an agent on a host of the testbed; from then on the host is used through
-// the agent alone.
-type Behind func(ctx context.Context, t *Testbed, at Host) (Remote, error)
+// Hosts makes a host: behind an agent on this machine, or on another.
+type Hosts func(ctx context.Context, t *Testbed, name string) (Host, error)
 
 // Remote is a host behind an agent.
 type Remote interface {
@@ -40,6 +40,8 @@ type Remote interface {
 	// Poll is samples of the host's processes and, if it is another, of its machine. Start
 	// and End are not set.
 	Poll() []record.Sample
+	// Lost is why the host is out of reach for good; nil: it is not.
+	Lost() error
 }
 
 // RoleAgent is the role of agents' processes, which have no samples.
@@ -48,8 +50,9 @@ const RoleAgent = "agent"
 // Mode is what the testbed can do on this machine. It is part of the record.
 type Mode struct {
 	Namespaces bool   `json:"namespaces"`
-	Emulator   string `json:"emulator"`      // "netem", "tun" or "none"; "tun" includes tbf for a rate alone
-	Why        string `json:"why,omitempty"` // why links are not emulated, one sentence
+	Emulator   string `json:"emulator"`       // "netem", "tun" or "none"; "tun" includes tbf for a rate alone
+	Real       bool   `json:"real,omitempty"` // links are those between machines: measured, never shaped
+	Why        string `json:"why,omitempty"`  // why links are not emulated, one sentence
 }
 
 // Testbed is a set of hosts with links between them.
@@ -171,21 +174,23 @@ func (t *Testbed) Self(args ...string) []string {
 // AddHost adds a host that every other host reaches. Hosts live as long as the
 // testbed.
 func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
-	h, err := t.addHost(ctx, name)
-	if err != nil || t.opt.Behind == nil {
-		return h, err
+	if t.opt.Hosts == nil {
+		return t.LocalHost(ctx, name)
 	}
-	r, err := t.opt.Behind(ctx, t, h)
+	h, err := t.opt.Hosts(ctx, t, name)
 	if err != nil {
 		return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.remote = append(t.remote, r)
-	return r, nil
+	if r, ok := h.(Remote); ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.remote = append(t.remote, r)
+	}
+	return h, nil
 }
 
-func (t *Testbed) addHost(ctx context.Context, name string) (Host, error) {
+// LocalHost adds a host of this machine, whatever the options say of AddHost.
+func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -217,7 +222,7 @@ func (t *Testbed) addHost(ctx context.Context, name string) (Host, error) {
 // elsewhere are reached. No link of it is shaped, and hosts with namespaces do not
 // reach it.
 func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
-	if t.net == nil {
+	if t.net == nil && !t.opt.Real {
 		return t.AddHost(ctx, name)
 	}
 	return t.OwnNetwork(name, netip.AddrFrom4([4]byte{127, 0, 0, 2}))
