@@ -57,7 +57,7 @@ func (p *Plan) Unapplied() []string {
 	e := p.Experiment
 	var texts []string
 	for _, s := range e.Systems {
-		if s.Mode != "attach" || e.Sync != nil || e.Collect != nil {
+		if s.Mode != "attach" || e.Collect != nil {
 			continue
 		}
 		var parts []string

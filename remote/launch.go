@@ -112,10 +112,10 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 
 // launch makes the machines, and starts the engine on the first of them.
 func (l *Launcher) launch(ctx context.Context) error {
-	need := engine.MachinesFor(l.cfg.Plan)
-	if err := engine.Placeable(l.cfg.Plan, need); err != nil {
+	if err := engine.Placeable(l.cfg.Plan); err != nil {
 		return err
 	}
+	need := engine.MachinesFor(l.cfg.Plan)
 	if err := l.check(ctx, need); err != nil {
 		return err
 	}
