@@ -80,7 +80,7 @@ const attachHint = "is the server running, and is its address right? see `with:`
 
 // checkScenario asks the scenario whether it can run on the systems.
 func checkScenario(_ context.Context, cfg Config) []Problem {
-	all := checkUntil(cfg)
+	var all []Problem
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
 		if sys == nil {
@@ -105,23 +105,4 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		}
 	}
 	return all
-}
-
-// checkUntil refuses a metric that no trial will ever have: the repetitions
-// would silently go on to their maximum.
-func checkUntil(cfg Config) []Problem {
-	until := cfg.Plan.Experiment.Repetitions.Until
-	if until == nil {
-		return nil
-	}
-	var keys []string
-	for _, m := range cfg.Scenario.Metrics() {
-		if m.Key == until.Metric {
-			return nil
-		}
-		keys = append(keys, m.Key)
-	}
-	return []Problem{refuse(fmt.Sprintf("repetitions.until.metric: %s has no metric %q", cfg.Scenario.Name(),
-		until.Metric),
-		"metrics: "+strings.Join(keys, ", "))}
 }

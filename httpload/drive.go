@@ -331,7 +331,7 @@ func (d *drive) progress(of *shard, now Progress) {
 // what they say of themselves.
 func (d *drive) merge() Result {
 	all := *d.shards[0].result
-	all.Clocks = []ClockOffset{d.shards[0].clock}
+	all.Clocks, all.Why = []ClockOffset{d.shards[0].clock}, nil
 	rate := all.AchievedRate * all.seconds()
 	protocols := map[string]bool{all.Protocol: true}
 	for _, s := range d.shards[1:] {
@@ -349,8 +349,13 @@ func (d *drive) merge() Result {
 		all.CPU, all.MaxRSS, all.Threads = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS, all.Threads+r.Threads
 		all.Busy, all.RunDelay = max(all.Busy, r.Busy), max(all.RunDelay, r.RunDelay)
 		all.Saturated, all.Behind = all.Saturated || r.Saturated, all.Behind || r.Behind
-		for _, why := range r.Why {
-			all.Why = append(all.Why, fmt.Sprintf("generator %d: %s", s.index+1, why))
+	}
+	for _, s := range d.shards {
+		for _, why := range s.result.Why {
+			if len(d.shards) > 1 {
+				why = fmt.Sprintf("%d of %d: %s", s.index+1, len(d.shards), why)
+			}
+			all.Why = append(all.Why, why)
 		}
 	}
 	all.Protocol = strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")

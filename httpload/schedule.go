@@ -104,7 +104,7 @@ func (sc *schedule) at(k int64) request {
 func (sc *schedule) warmup(worker int, bytes int64) request {
 	r := sc.at(1<<40 + int64(worker))
 	r.warm = true
-	if r.length > bytes {
+	if r.length > bytes && !sc.objects[r.object].Undivided {
 		r.length, r.whole = bytes, false
 	}
 	return r

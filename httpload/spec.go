@@ -40,7 +40,8 @@ type Spec struct {
 	Barrier bool `json:"barrier,omitempty"`
 
 	// Warmup is how many bytes each kept connection of a closed loop fetches before
-	// the clock starts, with one request that is no longer than those of the trial:
+	// the clock starts, with one request that is no longer than those of the trial, and as
+	// long as they where the server does not serve ranges:
 	// what is measured then is not TCP's beginning. 0: none. It ends when every
 	// connection had an answer of any kind, or after twice Stall. Its operations are
 	// of the kind warm-up; one that got no answer, or wrong bytes, counts as usual.
@@ -92,6 +93,8 @@ type Object struct {
 	// Filecoin piece ends in zeros that fill it up, which no client retrieves.
 	Within int64               `json:"within,omitempty"`
 	Header map[string][]string `json:"header,omitempty"` // beyond Host, Range, Accept-Encoding
+	// Undivided: the server does not serve ranges of it.
+	Undivided bool `json:"undivided,omitempty"`
 	// What the object holds, to compare with: seeded content, or a file that is
 	// a copy of it (mapped: its pages count as resident memory of the load
 	// process). With neither, only the length is checked.

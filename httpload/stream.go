@@ -50,7 +50,7 @@ func (f *frameWriter) Ops(ops []record.Op) error {
 }
 
 // Serve is `plimsoll node load`: it reads a Spec (JSON) from stdin, says when it is ready,
-// runs it from the moment that it is told, and writes frames for [Drive] to stdout. stdin
+// runs it from the moment that it reads next, and writes frames for [Drive] to stdout. stdin
 // stays open as long as the parent lives; when it ends, or ctx does, operations under way
 // are recorded as cancelled and the result follows.
 func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {

@@ -221,7 +221,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
-			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved,
+			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
 		})
 		spec.Barrier = spec.Barrier && t.URL.Scheme == "http" && !o.moved
 	}
