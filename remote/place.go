@@ -70,5 +70,5 @@ type ExitError struct {
 }
 
 func (e *ExitError) Error() string {
-	return fmt.Sprintf("plimsoll ended with status %d on %s", e.Status, e.On)
+	return fmt.Sprintf("the program ended with status %d on %s", e.Status, e.On)
 }

@@ -44,7 +44,7 @@ type Execute func(ctx context.Context, cfg engine.Config) (engine.Result, error)
 // ServeNode is `plimsoll node run VERB --dir DIR`: what a launcher has executed on machines.
 func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, execute Execute) error {
 	if len(args) == 0 {
-		return errors.New("plimsoll node run: which part?")
+		return errors.New("node run: which part?")
 	}
 	flags := flag.NewFlagSet("plimsoll node run "+args[0], flag.ContinueOnError)
 	dir := flags.String("dir", "", "of the run on this machine")
@@ -52,7 +52,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 		return err
 	}
 	if *dir == "" {
-		return errors.New("plimsoll node run: --dir is missing")
+		return errors.New("node run: --dir is missing")
 	}
 	tmp := filepath.Join(*dir, tmpDir)
 	_ = os.Mkdir(tmp, 0o700) // unless the run is over and its directory gone
@@ -77,7 +77,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	case "end":
 		return end(*dir)
 	default:
-		return fmt.Errorf("plimsoll node run %s: there is no such part", args[0])
+		return fmt.Errorf("node run %s: there is no such part", args[0])
 	}
 }
 

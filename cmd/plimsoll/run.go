@@ -35,10 +35,19 @@ func (p *program) runCommand() *cobra.Command {
 		Long: `Runs an experiment: a preset (see plimsoll presets), a YAML file, or - for
 standard input. Everything is recorded in a run directory as it happens; at the
 end a report is written there. Ctrl-C ends the run cleanly, with a report of
-what was measured so far; plimsoll resume goes on with it.`,
+what was measured so far; plimsoll resume goes on with it.
+
+With --on the client and each node of the system run on machines of their own,
+over the links that are there. HOSTS.yaml lists them, the client's first:
+
+  user: bench                   # also: port, key, known_hosts, dir (/var/tmp)
+  hosts:
+  - {ssh: box1.example}         # also: name, address (for the others), user, port, key, zone
+  - {ssh: box2.example}`,
 		Example: `  plimsoll run quickstart
   plimsoll run boost-retrieval --set retrieve.concurrency=10,100 --out runs/boost
-  plimsoll run my-experiment.yaml`,
+  plimsoll run my-experiment.yaml
+  plimsoll run my-experiment.yaml --on ssh:HOSTS.yaml`,
 		Args: exactly(1, "one preset or experiment file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			plan, name, err := p.loadPlan(args[0], set)
