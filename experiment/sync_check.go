@@ -14,7 +14,7 @@ func (d *decoder) sync(e *Experiment) {
 func (d *decoder) started(e *Experiment) {
 	for i, use := range e.Systems {
 		if path := fmt.Sprintf("systems[%d]", i); use.Mode == "attach" && d.ok("systems") {
-			d.fail(path, d.first(path+".mode", path+".use", path), "`plimsoll collect` watches a node that runs already",
+			d.fail(path, d.first(path+".mode", path+".use", path), "a node that runs already is watched by `plimsoll collect siad`",
 				"system `%s` is attached, and a sync starts its nodes", use.Name)
 		}
 	}

@@ -61,7 +61,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "stat_p50", Name: "time to ask about an object, median", Unit: "s", Better: record.Lower,
 			Help: "likewise of stats, cold where possible; fill"},
 		{Key: "generator_cpu_per_op", Name: "generator's CPU per operation", Unit: "s", Better: record.Neither,
-			Help: "CPU seconds of plimsoll from the first to the last timed operation, per operation"},
+			Help: "CPU seconds of this program from the first to the last timed operation, per operation"},
 		{Key: "system_cpu_per_op", Name: "system's CPU per operation", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the system during the whole trial, untimed work included, per timed operation"},
 		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,

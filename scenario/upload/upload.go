@@ -85,9 +85,9 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "objects that could not be fetched at the end, or had other bytes"},
 	}, slices.Concat(pollMetrics(), []record.Metric{
 		{Key: "generator_cpu_per_op", Name: "generator's CPU per attempt", Unit: "s", Better: record.Neither,
-			Help: "CPU seconds of plimsoll in the last session per attempt"},
+			Help: "CPU seconds of this program in the last session per attempt"},
 		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Lower,
-			Help: "largest resident set of plimsoll so far"},
+			Help: "largest resident set of this program so far"},
 	}, systemMetrics(), []record.Metric{
 		scenario.OthersBusy(),
 		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
