@@ -22,9 +22,9 @@ func (System) Info() system.Info {
 		// Measured once, after 100 MiB: 100 MB.
 		NodeMemory: 128 << 20,
 		Options: append(pair.Options("http://127.0.0.1:8080"), []system.Option{
-			{Name: "quota", Type: "size", Default: "8589934592", Help: "start: what a node may store, in whole MiB"},
-			{Name: "block_retries", Type: "int", Default: "15", Help: "start: how often a node asks for a block, every two seconds (3000 by default)"},
-			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the REST interface of the server's node; 0: a free one"},
+			{Name: "quota", Type: "size", Default: "8589934592", Help: "start: storage of a node, in whole MiB"},
+			{Name: "block_retries", Type: "int", Default: "15", Help: "start: how often a node asks for a block, every two seconds (its own default: 3000)"},
+			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the server node's API; 0: a free one"},
 			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of the program; empty: PLIMSOLL_CODEX, then `codex` or `storage` in PATH"},
 		}...),

@@ -17,10 +17,10 @@ func (System) Info() system.Info {
 			{Name: "url", Type: "string", Required: true, Help: "URL of the node, such as http://127.0.0.1:9980, without /api"},
 			{Name: "password", Type: "string", Secret: true, Default: "RENTERD_API_PASSWORD", Help: "environment variable with the API password"},
 			{Name: "bucket", Type: "string", Default: "default", Help: "bucket; it must be there"},
-			{Name: "prefix", Type: "string", Default: "plimsoll/", Help: "only keys that begin so are read, and all that we write do, with a mark of the run after it"},
-			{Name: "packing", Type: "enum", Enum: []string{"keep", "on", "off"}, Default: "keep", Help: "what the node's upload packing must be; keep: as it is"},
-			{Name: "min_shards", Type: "int", Default: "0", Help: "shards that rebuild a slab, for our uploads; 0: the node's"},
-			{Name: "total_shards", Type: "int", Default: "0", Help: "shards of a slab, for our uploads; 0: the node's"},
+			{Name: "prefix", Type: "string", Default: "plimsoll/", Help: "prefix of the keys that are read and written; writing adds a mark of the run"},
+			{Name: "packing", Type: "enum", Enum: []string{"keep", "on", "off"}, Default: "keep", Help: "the node's upload packing must be so; keep: either"},
+			{Name: "min_shards", Type: "int", Default: "0", Help: "shards that rebuild a slab; 0: the node's setting"},
+			{Name: "total_shards", Type: "int", Default: "0", Help: "shards of a slab; 0: the node's setting"},
 		},
 	}
 }
