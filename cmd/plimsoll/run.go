@@ -34,7 +34,7 @@ func (p *program) runCommand() *cobra.Command {
 		Long: `Runs an experiment: a preset (see plimsoll presets), a YAML file, or - for
 standard input. Everything is recorded in a run directory as it happens; at the
 end a report is written there. Ctrl-C ends the run cleanly, with a report of
-what was measured so far; plimsoll resume goes on with it.`,
+what was measured so far; plimsoll resume continues it.`,
 		Example: `  plimsoll run quickstart
   plimsoll run boost-retrieval --set retrieve.concurrency=10,100 --out runs/boost
   plimsoll run my-experiment.yaml`,
@@ -93,7 +93,7 @@ func (p *program) resumeCommand() *cobra.Command {
 	var retryInvalid bool
 	c := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "go on with a run that was interrupted, or execute its invalid trials again",
+		Short: "continue an interrupted run, or run its invalid trials again",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := openRun(args[0])
@@ -264,9 +264,9 @@ func verdict(res engine.Result, dir string) error {
 		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, exitHint(res.Stopped.Condition)))
 	case res.Invalid != nil:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(fmt.Errorf("stopped: %w", res.Invalid),
-			"mend what the report says of it, then execute them again: "+suggest.Command("plimsoll", "resume",
+			"fix what the report names, then run them again: "+suggest.Command("plimsoll", "resume",
 				"--retry-invalid", dir)+
-				"; or go on regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
+				"; or continue regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
 	case res.Lost > 0:
 		return ui.Exit(ui.CodeLost, ui.WithHint(
 			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got "+

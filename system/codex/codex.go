@@ -89,5 +89,5 @@ func program(opt system.Options) (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("codex: neither a Codex nor a Logos Storage node in PATH")
+	return "", errors.New("codex: not found in PATH: codex, storage")
 }
