@@ -18,12 +18,12 @@ func (s *site) dropCaches(ctx context.Context) error {
 }
 
 // checkCache refuses cold caches where they cannot be had.
-func checkCache(_ context.Context, cfg Config) []Problem {
+func checkCache(cfg Config, at nodePlace) []Problem {
 	for _, c := range cfg.Plan.Cells {
 		if c.Disseminate == nil || c.Disseminate.Cache != "cold" {
 			continue
 		}
-		err := testbed.Here().MayDropCaches()
+		err := at.MayDropCaches()
 		if err == nil {
 			return nil
 		}

@@ -61,6 +61,13 @@ func (r *run) deployAll(ctx context.Context) error {
 			}
 		}
 	}
+	hosts := map[string][]testbed.Host{}
+	for name, s := range r.sites {
+		hosts[name] = s.hosts
+	}
+	if err := checkHosts(ctx, r.cfg, hosts); err != nil {
+		return err
+	}
 	for _, use := range r.plan.Experiment.Systems {
 		if err := r.deploy(ctx, r.sites[use.Name], r.holds(use)); err != nil {
 			return &DeployError{err, use.Mode == string(system.Attach), r.cfg.Dir}

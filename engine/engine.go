@@ -41,7 +41,9 @@ type Config struct {
 	StopInvalid  bool          // stop when no trial of the session's first block is valid
 	RetryInvalid bool          // of a resumed run: execute invalid trials again
 
-	Behind testbed.Behind // puts hosts behind agents; may be nil
+	Hosts    testbed.Hosts     // makes hosts; nil: namespaces of this machine
+	Machines int               // that Hosts has, this one among them; 0: this machine alone, however many hosts it has
+	Where    map[string]string // of the environment: what Machines are on
 }
 
 // Result says how a run ended.

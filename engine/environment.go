@@ -22,7 +22,9 @@ func (r *run) recordEnvironment() error {
 			constants[name] = fixed
 		}
 	}
-	all := map[string]any{"environment": r.bed.Environment(), "testbed": r.bed.Mode(), "systems": systems}
+	environment := r.bed.Environment()
+	maps.Copy(environment, r.cfg.Where)
+	all := map[string]any{"environment": environment, "testbed": r.bed.Mode(), "systems": systems}
 	if r.cache != "" {
 		all["chains"] = r.cache
 	}

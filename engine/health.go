@@ -22,6 +22,12 @@ const (
 // healthy makes sure that a system serves before a trial. It reports whether
 // the system had to be brought up anew, and an error when it does not serve.
 func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) {
+	if moved, err := r.replaceLost(ctx, s); moved || err != nil {
+		if err == nil {
+			err = r.restart(ctx, s, "a machine of it was lost")
+		}
+		return true, err
+	}
 	if s.cluster == nil { // an earlier attempt to bring it up failed
 		return true, r.restart(ctx, s, "it is not up")
 	}

@@ -52,7 +52,8 @@ func pathOf(cell experiment.Cell) checkedPath {
 // two of them. A link is measured again in every block and after every change of
 // shape. Attached systems have no link of ours.
 func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, block int) (*record.LinkCheck, error) {
-	if s.attached() || !r.bed.Mode().Namespaces {
+	mode := r.bed.Mode()
+	if s.attached() || !mode.Namespaces && !mode.Real {
 		return nil, nil
 	}
 	if r.notEmulated(cell) {
@@ -62,8 +63,10 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	}
 	if !r.link.shaped || r.link.current != shapeOf(cell) {
 		spec := r.shapeSpec(s, cell)
-		if err := r.bed.Shape(ctx, spec); err != nil {
-			return nil, err
+		if !mode.Real {
+			if err := r.bed.Shape(ctx, spec); err != nil {
+				return nil, err
+			}
 		}
 		first := !r.link.shaped
 		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath]record.LinkCheck{}}

@@ -329,15 +329,15 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 	}
 }
 
-// A load test of 25 days, in virtual time: its operations, its sessions and its
+// A load test of days, in virtual time: its operations, its sessions and its
 // end are where they should be, and what is kept of it stays small.
-func TestTwentyFiveDays(t *testing.T) {
+func TestDays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	days := 25
+	days := 5
 	if raceEnabled { // ten times as slow
-		days = 2
+		days = 1
 	}
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
 	if err != nil {

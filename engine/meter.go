@@ -30,8 +30,9 @@ type meter struct {
 	seen     bool // a process of the system was observed
 	over     bool // the window has ended
 	machines []testbed.Machine
-	pressure func() float64 // seconds since boot in which a task waited for storage
-	io       [2]float64     // it, when the window began and now
+	runsOn   map[string]string // machine of each process of the system, by its sample name; ours is ""
+	pressure func() float64    // seconds since boot in which a task waited for storage
+	io       [2]float64        // it, when the window began and now
 
 	threadCPU func(pid int) map[int]float64 // CPU seconds of a process's threads
 	threads   [2]map[int]float64            // of the link emulator, when the window began and now
@@ -54,6 +55,7 @@ type used struct {
 type traced struct {
 	account
 	node int
+	on   string         // machine
 	peak func() float64 // the largest resident set it has had in its life
 }
 
@@ -63,8 +65,9 @@ func newMeter(s *site, trace func() []testbed.Process) *meter {
 	for name := range s.watched {
 		m.system[name] = true
 	}
+	m.runsOn = map[string]string{}
 	for _, p := range s.processes() {
-		m.system[p.Name()] = true
+		m.system[p.Name()], m.runsOn[p.Name()] = true, p.Host().Machine().Name()
 	}
 	if s.network != nil {
 		m.nodes = len(s.hosts)
@@ -72,7 +75,7 @@ func newMeter(s *site, trace func() []testbed.Process) *meter {
 			var all []traced
 			for _, p := range trace() {
 				node := slices.IndexFunc(s.hosts, func(h testbed.Host) bool { return h == p.Host() })
-				all = append(all, traced{account{p.Name(), p.ID().PID}, node, p.Peak})
+				all = append(all, traced{account{p.Name(), p.ID().PID}, node, p.Host().Machine().Name(), p.Peak})
 			}
 			return all
 		}
@@ -159,7 +162,7 @@ func (m *meter) meet() {
 	}
 	m.node = map[string]int{}
 	for _, p := range m.trace() {
-		m.system[p.name], m.node[p.name] = true, p.node
+		m.system[p.name], m.node[p.name], m.runsOn[p.name] = true, p.node, p.on
 	}
 }
 
@@ -216,7 +219,7 @@ func (m *meter) others() (edges []record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, machine := range m.machines {
-		first, last := m.edges(testbed.OthersOf(machine))
+		first, last := m.edges(testbed.OfMachine(testbed.OthersSample, machine))
 		edges = append(edges, first, last)
 	}
 	return edges
@@ -256,22 +259,40 @@ func (m *meter) usage() scenario.Usage {
 	if wall := (self.End - first.End).Seconds(); wall > 0 {
 		box := wall * float64(m.machines[0].CPUs())
 		harness := self.CPU - first.CPU
-		// A process's account is exact; the machine's is taken at ticks, and misses work
-		// that sleeps through them, as an emulator's does.
-		ours := harness + emulator
-		if m.seen {
-			ours += u.SystemCPU
-		}
 		u.IOPressure = min(1, (m.io[1]-m.io[0])/wall) // its clock is read after the others
 		if m.seen {
 			u.BusiestCPU = m.busiest() / wall
 		}
 		u.HarnessCPU, u.EmulatorCPU = harness/box, emulator/box
 		if wall >= leastWindow.Seconds() {
-			u.BoxCPU, u.EmulatorThread = max(m.sum(testbed.BoxSample, cpuOf), ours)/box, m.busiestThread()/wall
+			u.BoxCPU, u.EmulatorThread = m.busiestMachine(wall, harness+emulator), m.busiestThread()/wall
 		}
 	}
 	return u
+}
+
+// busiestMachine is the largest share of a machine's CPUs that anything on it used. A
+// process's account is exact; the machine's is taken at ticks, and misses work that sleeps
+// through them, as an emulator's does.
+func (m *meter) busiestMachine(wall, harness float64) float64 {
+	ours := map[string]float64{"": harness}
+	for a, of := range m.accounts {
+		if m.system[a.name] {
+			ours[m.runsOn[a.name]] += of.last.CPU - of.first.CPU
+		}
+	}
+	most := math.NaN()
+	for _, machine := range m.machines {
+		box := m.sum(testbed.OfMachine(testbed.BoxSample, machine), cpuOf)
+		share := max(box, ours[machine.Name()]) / wall / float64(machine.CPUs())
+		if math.IsNaN(box) && machine.Name() != "" || machine.CPUs() == 0 { // it could not be asked
+			continue
+		}
+		if !(share <= most) {
+			most = share
+		}
+	}
+	return most
 }
 
 // busiest is the most CPU seconds that processes of one name have used.

@@ -99,7 +99,7 @@ func TestMeterOfProcessesThatComeAndGo(t *testing.T) {
 	m := newMeter(&site{}, nil)
 	m.nodes = 3
 	of := func(name string, pid, node int, peak float64) traced {
-		return traced{account{name, pid}, node, func() float64 { return peak }}
+		return traced{account{name, pid}, node, "", func() float64 { return peak }}
 	}
 	procs := []traced{of("peer", 10, 1, 1e9), of("late", 11, 2, 1e9)}
 	m.trace = func() []traced { return procs }

@@ -31,7 +31,7 @@ func usedBetween(first, last record.Sample) othersUsed {
 
 // share of the machine's CPUs; NaN where it is not known.
 func (o othersUsed) share(cpus int) float64 {
-	if o.wall < leastWindow {
+	if o.wall < leastWindow || cpus == 0 {
 		return math.NaN()
 	}
 	return min(1, o.cpu/o.wall.Seconds()/float64(cpus))
@@ -42,7 +42,7 @@ func (o othersUsed) share(cpus int) float64 {
 func (b byMachine) worst(machines []testbed.Machine) (share float64, worst testbed.Machine) {
 	share = math.NaN()
 	for _, m := range machines {
-		if of := b[testbed.OthersOf(m)].share(m.CPUs()); !(of <= share) && !math.IsNaN(of) {
+		if of := b[testbed.OfMachine(testbed.OthersSample, m)].share(m.CPUs()); !(of <= share) && !math.IsNaN(of) {
 			share, worst = of, m
 		}
 	}

@@ -87,7 +87,7 @@ func TestTheBusiestMachineCounts(t *testing.T) {
 	samples := slices.Concat(polledOthers(1, 0, 100, 0.5), polledOthers(2, 500, 600, 0.5))
 	for i := range samples {
 		if samples[i].Process == testbed.BoxSample { // two of its eight CPUs in the first session
-			samples[i].Process, samples[i].CPU = testbed.OthersOf(far), min(2*samples[i].End.Seconds(), 200)
+			samples[i].Process, samples[i].CPU = testbed.OfMachine(testbed.OthersSample, far), min(2*samples[i].End.Seconds(), 200)
 		}
 	}
 	used, err := recordedOthers(each(samples))

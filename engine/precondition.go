@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -26,30 +28,46 @@ func refuse(what, hint string) Problem { return Problem{What: what, Hint: hint, 
 type precondition struct {
 	name  string
 	check func(ctx context.Context, cfg Config) []Problem
-	here  bool // all of its problems are of this machine
+	here  bool                                     // all of its problems are of this machine
+	on    func(cfg Config, at nodePlace) []Problem // instead: of every machine with nodes
+}
+
+// nodePlace is a machine and how many nodes of a system run on it.
+type nodePlace struct {
+	testbed.Machine
+	nodes func(use experiment.SystemUse) int
+	first bool // the first node of a system is among them: it has the RAM disks
+}
+
+// ourPlace is this machine, with all nodes unless there are others for them.
+func ourPlace(cfg Config) nodePlace {
+	if cfg.Machines > 0 {
+		return nodePlace{testbed.Here(), func(experiment.SystemUse) int { return 0 }, false}
+	}
+	return nodePlace{testbed.Here(), func(use experiment.SystemUse) int { return nodes(cellsOf(cfg.Plan, use.Name)) }, true}
 }
 
 // preconditions lists all checks: `plimsoll run` and `plimsoll doctor` make all of them,
 // `plimsoll plan` those that do not look at this machine.
 func preconditions() []precondition {
 	return []precondition{
-		{"skip", checkSkip, false},
-		{"machine", checkMachine, true},
-		{"systems", checkSystems, false},
-		{"scenario", checkScenario, false},
-		{"links", checkLinks, false},
-		{"open-files", checkFiles, true},
-		{"data-readable", checkData, true},
-		{"budget", checkBudget, false},
-		{"allowance", checkAllowance, false},
-		{"balance", checkBalance, false},
-		{"contracts", checkContracts, false},
-		{"memory", checkMemory, true},
-		{"cache", checkCache, true},
-		{"storage", checkStorage, true},
-		{"chains", checkChains, true},
-		{"disk-space", checkDisk, true},
-		{"run-directory", checkDirectory, true},
+		{name: "skip", check: checkSkip},
+		{name: "machine", on: checkMachine, here: true},
+		{name: "systems", check: checkSystems},
+		{name: "scenario", check: checkScenario},
+		{name: "links", check: checkLinks},
+		{name: "open-files", check: checkFiles, here: true},
+		{name: "data-readable", check: checkData, here: true},
+		{name: "budget", check: checkBudget},
+		{name: "allowance", check: checkAllowance},
+		{name: "balance", check: checkBalance},
+		{name: "contracts", check: checkContracts},
+		{name: "memory", on: checkMemory, here: true},
+		{name: "cache", on: checkCache, here: true},
+		{name: "storage", on: checkStorage, here: true},
+		{name: "chains", check: checkChains, here: true},
+		{name: "disk-space", check: checkDisk, here: true},
+		{name: "run-directory", check: checkDirectory, here: true},
 	}
 }
 
@@ -66,6 +84,10 @@ func PlanProblems(ctx context.Context, cfg Config) []Problem {
 }
 
 func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) []Problem {
+	return problemsAt(ctx, cfg, wanted, ourPlace(cfg))
+}
+
+func problemsAt(ctx context.Context, cfg Config, wanted func(precondition) bool, at nodePlace) []Problem {
 	var all []Problem
 	skipped := func(name string) bool { // the check of `skip:` itself is never skipped
 		return name != "skip" && slices.Contains(cfg.Plan.Experiment.Skip, name)
@@ -74,7 +96,11 @@ func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) [
 		if skipped(p.name) || !wanted(p) {
 			continue
 		}
-		for _, problem := range p.check(ctx, cfg) {
+		check := p.check
+		if p.on != nil {
+			check = func(_ context.Context, cfg Config) []Problem { return p.on(cfg, at) }
+		}
+		for _, problem := range check(ctx, cfg) {
 			if problem.Name == "" {
 				problem.Name = p.name
 			}
@@ -85,6 +111,36 @@ func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) [
 		}
 	}
 	return all
+}
+
+// checkHosts asks the machines elsewhere that hosts are on what this machine was asked
+// before: they are known only now that the hosts are there.
+func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host) error {
+	var all []Problem
+	for _, h := range testbed.OneOnEach(slices.Concat(slices.Collect(maps.Values(hosts))...)) {
+		m := h.Machine()
+		if m.Name() == "" {
+			continue
+		}
+		at := nodePlace{m, func(use experiment.SystemUse) (n int) {
+			for _, h := range hosts[use.Name] {
+				if h.Machine() == m {
+					n++
+				}
+			}
+			return n
+		}, slices.ContainsFunc(cfg.Plan.Experiment.Systems, func(use experiment.SystemUse) bool {
+			return len(hosts[use.Name]) > 0 && hosts[use.Name][0].Machine() == m
+		})}
+		for _, p := range Blocking(problemsAt(ctx, cfg, func(p precondition) bool { return p.on != nil }, at)) {
+			p.What = m.Name() + ": " + p.What
+			all = append(all, p)
+		}
+	}
+	if len(all) > 0 {
+		return &PreconditionError{all}
+	}
+	return nil
 }
 
 // Blocking filters the problems that keep a run from beginning.

@@ -18,7 +18,7 @@ const (
 
 // checkStorage refuses to compare a RAM disk with a "disk" that is in memory itself,
 // as the directory for temporary files is on some machines.
-func checkStorage(_ context.Context, cfg Config) []Problem {
+func checkStorage(cfg Config, at nodePlace) []Problem {
 	disk, ram := false, false
 	for _, c := range chainCells(cfg.Plan) {
 		disk, ram = disk || c.Sync.Storage == diskStorage, ram || c.Sync.Storage == ramStorage
@@ -26,7 +26,7 @@ func checkStorage(_ context.Context, cfg Config) []Problem {
 	if !disk {
 		return nil
 	}
-	on, err := testbed.Here().Filesystem(os.TempDir())
+	on, err := at.Filesystem(os.TempDir())
 	if err != nil {
 		return []Problem{{What: fmt.Sprintf("storage: disk: %v", err)}}
 	}

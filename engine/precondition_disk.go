@@ -29,7 +29,9 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 	var swarm, chains float64
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cellsOf(cfg.Plan, use.Name)
-		swarm = math.Max(swarm, largestSwarm(cells))
+		if cfg.Machines == 0 { // else each node has disks of its own
+			swarm = math.Max(swarm, largestSwarm(cells))
+		}
 		_, bytes := cfg.Scenario.Prepares(cells)
 		switch {
 		case spreads(cells):
@@ -164,10 +166,14 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 	}
 	hint := "choose another directory with --out"
 	if r, err := record.Open(cfg.Dir); err == nil {
-		if plan, err := experiment.LoadPlan(r.Plan()); err == nil && plan.Imported == nil {
+		defer r.Close()
+		plan, err := experiment.LoadPlan(r.Plan())
+		switch {
+		case err != nil:
+			hint += fmt.Sprintf("; the run in it cannot be resumed: %v", err)
+		case plan.Imported == nil:
 			hint += ", or go on with it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
 		}
-		r.Close()
 	}
 	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir),
 		hint)}

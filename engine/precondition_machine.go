@@ -6,11 +6,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// checkMachine asks the testbed what this machine lacks for the run.
-func checkMachine(_ context.Context, cfg Config) []Problem {
+// checkMachine asks what a machine lacks for the run. Links are emulated on this one.
+func checkMachine(cfg Config, at nodePlace) []Problem {
 	var all []Problem
 	changes, _ := plansChanges(cfg.Plan)
-	for _, p := range testbed.Here().Problems(testbedOptions(cfg)) {
+	opt := testbedOptions(cfg)
+	if at.Name() != "" {
+		opt = testbed.Options{Plain: true}
+	}
+	for _, p := range at.Problems(opt) {
 		// Links that are not emulated can be no others in the middle of a trial.
 		fatal := changes && (p.Name == "namespaces" || p.Name == "emulator") && p.Severity == testbed.Warning
 		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal || fatal})
@@ -26,13 +30,17 @@ func testbedOptions(cfg Config) testbed.Options {
 		emulator = "tun" // the only one that knows pairs of hosts
 	}
 	return testbed.Options{
-		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, Plain: attaches(cfg.Plan) && !shapes(cfg.Plan), IPv6: link.IPv6, Behind: cfg.Behind,
+		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, IPv6: link.IPv6,
+		Plain: cfg.Machines > 0 || attaches(cfg.Plan) && !shapes(cfg.Plan), Hosts: cfg.Hosts, Real: cfg.Machines > 0,
 	}
 }
 
 // checkLinks refuses changes of links that no emulator makes here. An attached system
 // is reached over the network there is, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config) []Problem {
+	if cfg.Machines > 0 {
+		return checkRealLinks(cfg.Plan)
+	}
 	changes, pairs := plansChanges(cfg.Plan)
 	switch emulator := cfg.Plan.Experiment.Link.Emulator; {
 	case changes && emulator == "none":

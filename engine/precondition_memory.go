@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -12,12 +11,12 @@ import (
 
 // checkMemory compares what the nodes of all systems take, which are there at the
 // same time, and the RAM disk of a trial with what the machine has left.
-func checkMemory(_ context.Context, cfg Config) []Problem {
-	need := nodeMemory(cfg)
+func checkMemory(cfg Config, at nodePlace) []Problem {
+	need := nodeMemory(cfg, at)
 	if need.bytes == 0 {
 		return nil
 	}
-	free, err := testbed.Here().AvailableMemory()
+	free, err := at.AvailableMemory()
 	if err != nil {
 		return []Problem{{What: err.Error()}}
 	}
@@ -31,29 +30,28 @@ type memoryNeed struct {
 	unknown []string // systems that do not say
 }
 
-// nodeMemory adds up the nodes of all systems of a plan and its largest RAM disk, of
-// which there is one at a time. How large the chain on it is, is not known before it
+// nodeMemory adds up the nodes of all systems of a plan on a machine and its largest RAM
+// disk, of which there is one at a time. How large the chain on it is, is not known before it
 // has been made: this is by the plan's estimate, and when the trial comes it is
 // compared again.
-func nodeMemory(cfg Config) (need memoryNeed) {
+func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 	var disk float64
 	for _, c := range chainCells(cfg.Plan) {
 		if c.Sync.Storage == ramStorage {
 			disk = max(disk, experiment.RAMDiskBytes(storeBytes(c)))
 		}
 	}
-	if disk > 0 {
+	if disk > 0 && at.first {
 		need.bytes += disk + testbed.RAMReserve
 		need.parts = append(need.parts, fmt.Sprintf("a RAM disk for the largest store takes about %s, and %s are left for "+
 			"everything else", experiment.RoughBytes(disk), experiment.RoughBytes(testbed.RAMReserve)))
 	}
 	for _, use := range cfg.Plan.Experiment.Systems {
-		cells := cellsOf(cfg.Plan, use.Name)
-		sys := findSystem(cfg.Systems, use.Use)
-		if sys == nil || use.Mode == string(system.Attach) || nodes(cells) == 0 {
+		sys, n := findSystem(cfg.Systems, use.Use), at.nodes(use)
+		if sys == nil || use.Mode == string(system.Attach) || n == 0 {
 			continue
 		}
-		n, each := nodes(cells), sys.Info().NodeMemory
+		each := sys.Info().NodeMemory
 		if each == 0 {
 			need.unknown = append(need.unknown, use.Name)
 			continue

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func swarmConfig(t *testing.T, n int, more string) Config {
 func TestNodesMustFitIntoMemory(t *testing.T) {
 	cfg := swarmConfig(t, 32, "")
 	each := float64((bittorrent.System{}).Info().NodeMemory)
-	if need := nodeMemory(cfg); need.bytes != 32*each || each == 0 {
+	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 32*each || each == 0 {
 		t.Errorf("32 nodes of %g bytes take %+v", each, need)
 	}
 	small := cfg.Plan.Cells[0]
@@ -33,7 +34,7 @@ func TestNodesMustFitIntoMemory(t *testing.T) {
 	d.Nodes = 4
 	small.Disseminate = &d
 	cfg.Plan.Cells = append(cfg.Plan.Cells, small)
-	if need := nodeMemory(cfg); need.bytes != 32*each {
+	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 32*each {
 		t.Errorf("with a smaller cell besides they take %+v", need)
 	}
 	need := memoryNeed{bytes: 2.4e9 + 1e9, parts: []string{"32 nodes of deluge take about 2.4 GB", "16 nodes of a take about 1 GB"}, unknown: []string{"b"}}
@@ -103,7 +104,7 @@ func TestTwoSwarmsOnOneMachine(t *testing.T) {
 	if len(got) != 1 || !strings.HasSuffix(got[0].What, "needs up to "+experiment.RoughBytes(bytes)) {
 		t.Errorf("two systems of 8 × 1 PiB: %+v", got)
 	}
-	if need := nodeMemory(cfg); need.bytes != 16*float64((bittorrent.System{}).Info().NodeMemory) {
+	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 16*float64((bittorrent.System{}).Info().NodeMemory) {
 		t.Errorf("16 nodes take %+v", need)
 	}
 }
@@ -176,12 +177,60 @@ func TestSwarmsHaveTime(t *testing.T) {
 
 // Cold caches are refused where the kernel does not let us drop them.
 func TestColdCaches(t *testing.T) {
-	if got := checkCache(t.Context(), swarmConfig(t, 2, "")); got != nil {
+	if got := checkCache(swarmConfig(t, 2, ""), ourPlace(Config{})); got != nil {
 		t.Errorf("warm caches: %+v", got)
 	}
-	got := checkCache(t.Context(), swarmConfig(t, 2, ", cache: cold"))
+	got := checkCache(swarmConfig(t, 2, ", cache: cold"), ourPlace(Config{}))
 	err := testbed.Here().DropCaches(t.Context())
 	if (err != nil) != (len(got) == 1 && got[0].Blocking && strings.Contains(got[0].Hint, "cache: warm")) {
 		t.Errorf("dropping says %v, the check %+v", err, got)
+	}
+}
+
+// smallMachine is one elsewhere, with 1 GB of memory and caches that cannot be dropped.
+type smallMachine struct {
+	testbed.Machine
+	name string
+}
+
+func (m smallMachine) Name() string                             { return m.name }
+func (smallMachine) AvailableMemory() (float64, error)          { return 1e9, nil }
+func (smallMachine) MayDropCaches() error                       { return errors.New("a container") }
+func (smallMachine) Problems(testbed.Options) []testbed.Problem { return nil }
+
+type hostOn struct {
+	testbed.Host
+	machine testbed.Machine
+}
+
+func (h hostOn) Machine() testbed.Machine { return h.machine }
+
+// Hosts elsewhere must have what their own nodes need; what is wrong there is said of them.
+func TestEachMachineIsAsked(t *testing.T) {
+	cfg := swarmConfig(t, 32, ", cache: cold")
+	each := float64((bittorrent.System{}).Info().NodeMemory)
+	fit := int(1e9 / each)
+	hosts := func(n int, m testbed.Machine) (all []testbed.Host) {
+		for range n {
+			all = append(all, hostOn{machine: m})
+		}
+		return all
+	}
+	far, crowded := smallMachine{name: "far"}, smallMachine{name: "crowded"}
+	name := cfg.Plan.Experiment.Systems[0].Name
+	for want, hosts := range map[string][]testbed.Host{
+		"":                                hosts(32, testbed.Here()),
+		"cache: far: disseminate.cache":   hosts(fit, far),
+		"memory: crowded: ":               slices.Concat(hosts(2, far), hosts(fit+1, crowded)),
+		"cache: crowded: disseminate.cac": slices.Concat(hosts(2, far), hosts(fit+1, crowded)),
+	} {
+		err := checkHosts(t.Context(), cfg, map[string][]testbed.Host{name: hosts})
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	cfg.Plan.Experiment.Skip = []string{"cache"}
+	if err := checkHosts(t.Context(), cfg, map[string][]testbed.Host{name: hosts(fit, far)}); err != nil {
+		t.Errorf("its nodes fit: %v", err)
 	}
 }

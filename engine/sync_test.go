@@ -281,7 +281,7 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 // What the machine has is compared with what the plan asks for, before anything runs.
 func TestPreconditionsOfChains(t *testing.T) {
 	cfg := syncConfig(t, &syncing{}, ", peers: [1, 3], storage: [disk, ram]", "2")
-	need := nodeMemory(cfg)
+	need := nodeMemory(cfg, ourPlace(cfg))
 	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
 	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want || len(need.parts) != 2 {
 		t.Errorf("memory %+v, want %g", need, want)
@@ -292,7 +292,7 @@ func TestPreconditionsOfChains(t *testing.T) {
 	disk := slices.DeleteFunc(slices.Clone(cfg.Plan.Cells), func(c experiment.Cell) bool { return c.Sync.Storage == ramStorage })
 	all := cfg.Plan.Cells
 	cfg.Plan.Cells = disk
-	if need := nodeMemory(cfg); need.bytes != 4*float64(chains{}.Info().NodeMemory) {
+	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 4*float64(chains{}.Info().NodeMemory) {
 		t.Errorf("without a RAM disk %+v", need)
 	}
 	cfg.Plan.Cells = all
@@ -305,7 +305,7 @@ func TestPreconditionsOfChains(t *testing.T) {
 	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 2 || !strings.Contains(got[1].Hint, testbed.CacheVariable) {
 		t.Errorf("an exbibyte: %+v", got)
 	}
-	if got := Blocking(checkMemory(t.Context(), cfg)); len(got) != 1 {
+	if got := Blocking(checkMemory(cfg, ourPlace(cfg))); len(got) != 1 {
 		t.Errorf("an exbibyte in memory: %+v", got)
 	}
 	// Where chains are kept must be writable.
@@ -346,7 +346,7 @@ func TestDiskInMemory(t *testing.T) {
 	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory() {
 		t.Setenv("TMPDIR", "/dev/shm")
 		cfg := syncConfig(t, &syncing{}, ", storage: [disk, ram]", "2")
-		if got := Blocking(checkStorage(t.Context(), cfg)); len(got) != 1 {
+		if got := Blocking(checkStorage(cfg, ourPlace(cfg))); len(got) != 1 {
 			t.Errorf("stores in /dev/shm: %+v", got)
 		}
 	}

@@ -154,6 +154,7 @@ type loaded struct {
 	load  scenario.Load
 	usage scenario.Usage
 	died  testbed.Process
+	lost  error // why a machine is out of reach for good
 	notes []string
 	tls   bool
 
@@ -217,6 +218,10 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		if undone := s.network.undo(parent); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)
 		}
+	}
+	var gone testbed.Host
+	if gone, out.lost = lost(s.hosts); gone != nil {
+		out.notes = append(out.notes, fmt.Sprintf("the machine of %s was lost: %v", gone.Name(), out.lost))
 	}
 	if busiest != nil && busiest.Name() != "" {
 		out.notes = append(out.notes, "of the machines, others used most of "+busiest.Name())
@@ -295,6 +300,9 @@ func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]fl
 	}
 	if out.died != nil && !t.continues {
 		why = append(why, record.ReasonDaemonDied)
+	}
+	if out.lost != nil {
+		why = append(why, record.ReasonMachineLost)
 	}
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)

@@ -377,3 +377,16 @@ func (r *Reader) snapshot(fn func(*sql.Tx) error) error {
 	defer tx.Rollback()
 	return fn(tx)
 }
+
+// Snapshot copies the database of a run to a new file, also while the run writes it.
+func Snapshot(dir, to string) error {
+	db, _, err := openToRead(dir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), `VACUUM INTO ?`, to); err != nil {
+		return explain(dir, err)
+	}
+	return nil
+}

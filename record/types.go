@@ -38,6 +38,7 @@ const (
 	ReasonEmulatorDied       = "emulator-died"
 	ReasonDaemonRestarted    = "daemon-restarted"
 	ReasonDaemonDied         = "daemon-died"
+	ReasonMachineLost        = "machine-lost"
 	ReasonNoOperations       = "no-operations"
 	ReasonClocks             = "clocks-disagree" // of an imported trial
 )
@@ -55,6 +56,7 @@ func meanings() map[string]string {
 		ReasonEmulatorDied:       "the link emulator ended during the trial",
 		ReasonDaemonRestarted:    "a process of the system had just restarted",
 		ReasonDaemonDied:         "a process of the system ended during the trial",
+		ReasonMachineLost:        "a machine of the system was out of reach for good",
 		ReasonNoOperations:       "too few operations",
 		ReasonClocks:             "answers have earlier times than their requests",
 	}

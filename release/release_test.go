@@ -170,7 +170,7 @@ func TestImage(t *testing.T) {
 		}
 	}
 	// The product's own store reads it, as users' container engines do.
-	store := image.Store{Dir: filepath.Join(dir, "store"), Limit: 1 << 20}
+	store := image.Store{Dir: filepath.Join(dir, "store"), Names: filepath.Join(dir, "names"), Limit: 1 << 20}
 	img, err := store.Load(t.Context(), "localhost/plimsoll:v1", unpacked)
 	if err != nil {
 		t.Fatal(err)
@@ -182,5 +182,27 @@ func TestImage(t *testing.T) {
 	n, err := img.Head("/usr/share/doc/plimsoll/LICENCE", b)
 	if err != nil || string(b[:n]) != runtime.GOARCH {
 		t.Errorf("%q, %v", b[:n], err)
+	}
+}
+
+// A man page has a section for each command, and nothing that troff would take for a request.
+func TestManual(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "plimsoll")
+	script := "#!/bin/sh\ncase $1 in\n--help) echo 'Plimsoll.'; echo '.run';;\n" +
+		"__complete) printf 'run\\tRuns.\\nhelp\\tHelps.\\n:4\\n';;\n*) echo \"$1: --out DIR\";;\nesac\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	page, err := manual(t.Context(), program, "v1.2.3", time.Unix(0, 0).UTC())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n", "\n.SS run\n.nf\n\\&run: \\-\\-out DIR\n"} {
+		if !strings.Contains(string(page.data), want) {
+			t.Errorf("no %q in\n%s", want, page.data)
+		}
+	}
+	if strings.Contains(string(page.data), ".SS help") {
+		t.Error("help has a section")
 	}
 }

@@ -50,12 +50,14 @@ type Spec struct {
 
 // Machine is one of a run's.
 type Machine struct {
-	Name  string         `json:"name"`           // unique in the run: a pod's, or the host's in the list
+	// Name is unique in the run, and the same in the next one for a machine at the same place:
+	// the host's in the list, or a pod's without what is random. Samples and reasons have it.
+	Name  string         `json:"name"`
 	Node  string         `json:"node,omitempty"` // what it runs on, if that is something else
 	Zone  string         `json:"zone,omitempty"`
 	Addr  netip.Addr     `json:"address"` // under which the others reach it, and its servers
 	Agent netip.AddrPort `json:"agent"`   // where its agent listens for the engine
-	Dir   string         `json:"dir"`     // a directory there, of this run alone
+	Dir   string         `json:"dir"`     // a directory of this run alone, of the same path on all
 }
 
 // ErrGone: nothing of the run is left in its place.

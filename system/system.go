@@ -49,6 +49,9 @@ type Info struct {
 	Embedded bool     // runs as a subcommand of plimsoll
 	Fresh    bool     // each of its operations connects anew
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
+	// Images are those of further programs that a start needs, by program; option
+	// PROGRAM_image names another.
+	Images map[string]string
 	// NodeMemory is about what one node of a swarm holds while it serves or
 	// fetches, bytes: its resident memory without pages of files, so neither those
 	// of the program, which all nodes share, nor those of mapped content ("Anonymous"

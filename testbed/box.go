@@ -55,7 +55,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	me := record.Sample{Process: SelfSample}
 	if s, ok := all[self]; ok {
 		s.children = 0 // they have samples of their own
-		me = b.self.poll([]stat{s}, false)
+		me = b.self.poll([]stat{s})
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
 	return []record.Sample{whole, others, me}

@@ -1,15 +1,16 @@
 package testbed
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,16 +20,23 @@ import (
 func (t *Testbed) Environment() map[string]string {
 	env := here{t}.Environment()
 	t.mu.Lock()
-	mode, hosts, remote := t.mode, t.hosts, t.remote
-	t.mu.Unlock()
-	for _, h := range remote {
+	mode, hosts := t.mode, slices.Concat(t.hosts, t.apart)
+	var remote []Host
+	for _, h := range t.remote {
+		remote = append(remote, h)
 		env["testbed.hosts"] = "agents"
+	}
+	t.mu.Unlock()
+	machines := 1
+	for _, h := range OneOnEach(remote) {
 		if m := h.Machine(); m.Name() != "" {
+			machines++
 			for k, v := range m.Environment() {
 				env[k+"@"+m.Name()] = v
 			}
 		}
 	}
+	env["testbed.machines"] = strconv.Itoa(machines)
 	env["testbed.namespaces"] = strconv.FormatBool(mode.Namespaces)
 	env["testbed.emulator"] = mode.Emulator
 	if mode.Why != "" {
@@ -76,9 +84,14 @@ func (here) Environment() map[string]string {
 	}
 	env["go"] = runtime.Version()
 	env["cpu.count"] = strconv.Itoa(runtime.NumCPU())
-	env["cpu.model"] = cpuinfo("model name")
-	if strings.Contains(" "+cpuinfo("flags")+" ", " hypervisor ") {
-		env["cpu.virtual"] = "true"
+	env["cpu.model"] = ""
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if all, err := fs.CPUInfo(); err == nil && len(all) > 0 {
+			env["cpu.model"] = all[0].ModelName
+			if slices.Contains(all[0].Flags, "hypervisor") {
+				env["cpu.virtual"] = "true"
+			}
+		}
 	}
 	if g := governors(); g != "" {
 		env["cpu.governor"] = g
@@ -122,21 +135,6 @@ func readLine(file string) string {
 	}
 	line, _, _ := strings.Cut(string(b), "\n")
 	return strings.TrimSpace(line)
-}
-
-// cpuinfo is a field of the first processor.
-func cpuinfo(field string) string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if name, value, ok := strings.Cut(sc.Text(), ":"); ok && strings.TrimSpace(name) == field {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // governors are the distinct frequency governors; empty where there are none,

@@ -73,8 +73,6 @@ type Command struct {
 	// SIGQUIT after 5 s (a Go daemon leaves its goroutines in the log),
 	// SIGKILL after 10 s.
 	Stop []StopStep
-	// PSS: observe proportional set size too (costly: it walks the page tables).
-	PSS bool
 
 	files []*os.File // its files from number 3 on
 }

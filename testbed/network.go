@@ -29,7 +29,7 @@ const (
 )
 
 var (
-	prefix4 = netip.MustParsePrefix("10.77.0.0/16")
+	prefix4 = netip.MustParsePrefix("100.77.0.0/16") // shared address space (RFC 6598): hostd refuses 10.0.0.0/8
 	prefix6 = netip.MustParsePrefix("fd77::/64")
 )
 

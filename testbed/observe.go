@@ -33,12 +33,13 @@ const (
 	SelfSample = "plimsoll"
 )
 
-// OthersOf is the name of the samples of what others use of a machine.
-func OthersOf(m Machine) string {
+// OfMachine is the name of such samples of a machine: those of the one that runs the engine
+// have none of their own.
+func OfMachine(sample string, m Machine) string {
 	if m.Name() == "" {
-		return OthersSample
+		return sample
 	}
-	return OthersSample + "@" + m.Name()
+	return sample + "@" + m.Name()
 }
 
 // Roles of those samples.
@@ -129,7 +130,7 @@ func (t *Testbed) look() []record.Sample {
 }
 
 func (p *process) sample(all map[int]stat) record.Sample {
-	s := p.usage.poll(p.family(all), p.cmd.PSS)
+	s := p.usage.poll(p.family(all))
 	s.Process, s.Role, s.PID = p.label, p.cmd.Role, p.pid
 	p.mu.Lock()
 	state := p.state
@@ -157,14 +158,10 @@ type usageMeter struct {
 
 // poll measures the members of a tree, zombies included: what they used is
 // theirs until their parent has fetched it.
-func (m *usageMeter) poll(members []stat, pss bool) record.Sample {
+func (m *usageMeter) poll(members []stat) record.Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var cpu, rss, read, write, fds, threads float64
-	pssSum := math.NaN()
-	if pss {
-		pssSum = 0
-	}
 	for _, s := range members {
 		cpu += s.cpu()
 		if s.dead() {
@@ -175,30 +172,21 @@ func (m *usageMeter) poll(members []stat, pss bool) record.Sample {
 		if err != nil {
 			continue // it has just ended
 		}
-		memory := float64(s.rss)
-		if pss {
-			if r, err := p.ProcSMapsRollup(); err == nil {
-				pssSum += float64(r.Pss)
-				memory = float64(r.Rss) // exact; stat's is batched per CPU
-			} else {
-				pssSum = math.NaN()
-			}
-		}
-		rss += memory
+		rss += float64(s.rss)
 		if io, err := p.IO(); err == nil {
 			read += float64(io.ReadBytes)
 			write += float64(io.WriteBytes)
 		} else if !gone(s.pid) {
 			read, write = math.NaN(), math.NaN()
 		}
-		if n, ok := openFiles(s.pid); ok {
+		if n, err := p.FileDescriptorsLen(); err == nil {
 			fds += float64(n)
 		} else if !gone(s.pid) {
 			fds = math.NaN()
 		}
 	}
 	return record.Sample{
-		CPU: m.cpu.update(cpu, cpuRounding), RSS: rss, PSS: pssSum,
+		CPU: m.cpu.update(cpu, cpuRounding), RSS: rss, PSS: math.NaN(),
 		ReadBytes: m.read.update(read, 0), WriteBytes: m.write.update(write, 0),
 		FDs: fds, NetRx: math.NaN(), NetTx: math.NaN(), Threads: threads,
 	}
@@ -251,22 +239,6 @@ func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
 func gone(pid int) bool {
 	_, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	return err != nil
-}
-
-// openFiles counts descriptors. Since Linux 6.2 the directory's size is the
-// number; before, it has to be listed.
-func openFiles(pid int) (int, bool) {
-	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
-	if info, err := os.Stat(dir); err == nil && info.Size() > 0 {
-		return int(info.Size()), true
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return 0, false
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	return len(names), err == nil
 }
 
 // Traffic implements Host. A super-packet counts with the headers of one segment.

@@ -60,7 +60,7 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 	}
 	_, h := plainHost(t)
 	for _, child := range []bool{false, true} {
-		p, end := startBurner(t, h, Command{Name: fmt.Sprint("burn-", child), PSS: true}, 1, 64<<20, child)
+		p, end := startBurner(t, h, Command{Name: fmt.Sprint("burn-", child)}, 1, 64<<20, child)
 		holding := "holding\n"
 		if child {
 			holding += holding
@@ -69,10 +69,10 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 		eventually(t, "it burns", func() bool { return p.sample(scan()).CPU > 0.2 })
 		s := p.sample(scan())
 		if child { // the parent holds as much as the child
-			s.RSS, s.PSS = s.RSS/2, s.PSS/2
+			s.RSS /= 2
 		}
-		if s.RSS < 64<<20 || s.RSS > 100<<20 || s.PSS < 60<<20 || s.PSS > s.RSS {
-			t.Errorf("child %v: RSS %.0f MiB, PSS %.0f MiB of 64 MiB", child, s.RSS/(1<<20), s.PSS/(1<<20))
+		if s.RSS < 62<<20 || s.RSS > 100<<20 { // the kernel adds it up in batches
+			t.Errorf("child %v: RSS %.0f MiB of 64 MiB", child, s.RSS/(1<<20))
 		}
 		if s.FDs < 3 || s.Threads < 2 || !math.IsNaN(s.NetRx) {
 			t.Errorf("child %v: %+v", child, s)

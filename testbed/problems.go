@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -42,49 +43,69 @@ const (
 func (here) Problems(opt Options) []Problem {
 	var all []Problem
 	add := func(p ...Problem) { all = append(all, p...) }
-	add(namespaceProblems(opt)...)
+	_, _, missing := opt.emulation()
+	add(missing...)
 	add(memoryProblems()...)
 	add(clockProblems()...)
 	return all
 }
 
-func namespaceProblems(opt Options) []Problem {
-	if opt.Plain {
-		return nil
+// emulation is what a testbed with these options does on this machine, whether the
+// emulator "tun" works, and what is missing. It changes nothing.
+func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
+	none := func(why string) { mode.Emulator, mode.Why = "none", "links are not emulated: "+why }
+	if opt.Real {
+		mode.Real = true
+		none("they are those between the machines")
+		return mode, tun, missing
 	}
-	asked := opt.Emulate == "netem" || opt.Emulate == "tun"
-	severity := Warning
+	if opt.Plain {
+		none("the run asked for plain hosts, without network namespaces")
+		return mode, tun, missing
+	}
+	asked, severity := opt.Emulate == "netem" || opt.Emulate == "tun", Warning
 	if asked {
 		severity = Fatal
 	}
 	ns, err := newNamespace()
 	if err != nil {
+		none("this machine gives us no network namespaces (" + err.Error() + ")")
+		p := Problem{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not emulated (" +
+			err.Error() + ")", userNamespaceHint()}
 		if !mayMakeNamespaces() && tryUserNamespace() == nil {
-			return []Problem{{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}}
+			p = Problem{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}
 		}
-		return []Problem{{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not emulated (" + err.Error() + ")", userNamespaceHint()}}
+		return mode, tun, []Problem{p}
 	}
 	_ = ns.Close()
-	if opt.Emulate == "none" {
-		return nil
+	if mode.Namespaces = true; opt.Emulate == "none" {
+		none("the run asked for none")
+		return mode, tun, missing
 	}
-	var out []Problem
-	works := map[string]bool{}
-	for _, a := range link.Available() {
-		works[a.Emulator] = a.OK
+	var why []string
+	for _, a := range link.Available() { // the preferred one first
 		if a.OK {
+			tun = tun || a.Emulator == "tun"
+			if mode.Emulator == "" && (!asked || opt.Emulate == a.Emulator) {
+				mode.Emulator = a.Emulator
+			}
 			continue
 		}
-		p := Problem{Name: a.Emulator, Severity: Note, What: a.Emulator + " does not work here: " + a.Why, Hint: emulatorHint(a.Emulator)}
+		why = append(why, a.Emulator+": "+a.Why)
+		p := Problem{a.Emulator, Note, a.Emulator + " does not work here: " + a.Why, emulatorHint(a.Emulator)}
 		if opt.Emulate == a.Emulator {
 			p.Severity = Fatal
 		}
-		out = append(out, p)
+		missing = append(missing, p)
 	}
-	if !asked && !works["netem"] && !works["tun"] {
-		out = append(out, Problem{"emulator", Warning, "links cannot be emulated: neither netem nor TUN works here", "see the two above: either one is enough"})
+	if mode.Emulator == "" {
+		none("neither netem nor TUN works here (" + strings.Join(why, "; ") + ")")
+		if !asked {
+			missing = append(missing, Problem{"emulator", Warning, "links cannot be emulated: neither netem nor TUN works here",
+				"see the two above: either one is enough"})
+		}
 	}
-	return out
+	return mode, tun, missing
 }
 
 func emulatorHint(name string) string {

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -76,43 +75,8 @@ type shaper struct {
 	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
 	tun        *link.Emulator
 	kernel     *link.Kernel
-	devices    int            // hosts that have one of tun
-	cabled     map[*host]bool // known to kernel
-	active     string         // what emulates now: "tun", "netem", "tbf" or "none"
-}
-
-// choose picks the emulator, once.
-func (s *shaper) choose(t *Testbed) error {
-	want := t.opt.Emulate
-	s.active = "none"
-	if want == "none" {
-		t.mode.Why = "links are not emulated: the run asked for none"
-		return nil
-	}
-	auto := want == "" || want == "auto"
-	var why []string
-	for _, a := range link.Available() { // the preferred one first
-		switch {
-		case !a.OK:
-			why = append(why, a.Emulator+": "+a.Why)
-		case t.mode.Emulator == "none" && (auto || want == a.Emulator):
-			t.mode.Emulator = a.Emulator
-		}
-		if a.Emulator == "tun" {
-			s.tunWorks = a.OK
-		}
-	}
-	if t.mode.Emulator != "none" {
-		auto := auto && t.mode.Emulator == "tun"
-		s.tbfWorks = sync.OnceValue(func() bool { return auto && link.HasTBF() })
-		return nil
-	}
-	reasons := strings.Join(why, "; ")
-	if want == "netem" || want == "tun" {
-		return fmt.Errorf("testbed: emulator %s does not work here: %s", want, reasons)
-	}
-	t.mode.Why = "links are not emulated: neither netem nor TUN works here (" + reasons + ")"
-	return nil
+	devices    int    // hosts that have one of tun
+	active     string // what emulates now: "tun", "netem", "tbf" or "none"
 }
 
 // Shape makes all links what spec says, and sets congestion control and TCP
@@ -259,7 +223,7 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 		}
 	}
 	if s.active == link.NetemDiscipline || s.active == link.TBFDiscipline {
-		return s.emulateKernel(t.net.hub, hosts)
+		return s.emulateKernel(t.net, hosts)
 	}
 	if s.kernel == nil {
 		return nil
@@ -267,21 +231,12 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 	return s.kernel.Shape(link.Topology{})
 }
 
-func (s *shaper) emulateKernel(hub *os.File, hosts []*host) error {
-	if s.kernel == nil {
-		s.kernel, s.cabled = link.NewKernel(s.active), map[*host]bool{}
-	}
+func (s *shaper) emulateKernel(hub *network, hosts []*host) error {
+	ports := map[string]link.Ports{}
 	for _, h := range hosts {
-		if s.cabled[h] {
-			continue
-		}
-		up := link.Port{Netns: int(h.ns.Fd()), Device: vethName}
-		down := link.Port{Netns: int(hub.Fd()), Device: hubPort(h.index)}
-		if err := s.kernel.AddHost(h.name, up, down); err != nil {
-			return err
-		}
-		s.cabled[h] = true
+		ports[h.name] = link.Ports{Up: link.Port{NL: h.nl, Device: vethName}, Down: link.Port{NL: hub.nl, Device: hubPort(h.index)}}
 	}
+	s.kernel = link.NewKernel(s.active, ports)
 	return s.kernel.Shape(s.spec.topology())
 }
 
@@ -420,12 +375,7 @@ func (s *shaper) environment() map[string]string {
 func (s *shaper) close(ctx context.Context, hub *host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.end(ctx, hub)
-	if s.kernel != nil {
-		err = errors.Join(err, s.kernel.Close())
-		s.kernel = nil
-	}
-	return err
+	return s.end(ctx, hub)
 }
 
 // end ends the emulator process.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Options say what kind of testbed is wanted. The zero value is one with
@@ -26,12 +27,12 @@ type Options struct {
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // called with what happens, one line each; may be nil
-	Behind  Behind       // puts each host of AddHost behind an agent; may be nil
+	Hosts   Hosts        // makes the hosts of AddHost; nil: LocalHost does
+	Real    bool         // hosts are machines, and links are those between them: none is emulated
 }
 
-// Behind starts an agent on a host of the testbed; from then on the host is used through
-// the agent alone.
-type Behind func(ctx context.Context, t *Testbed, at Host) (Remote, error)
+// Hosts makes a host: behind an agent on this machine, or on another.
+type Hosts func(ctx context.Context, t *Testbed, name string) (Host, error)
 
 // Remote is a host behind an agent.
 type Remote interface {
@@ -39,6 +40,8 @@ type Remote interface {
 	// Poll is samples of the host's processes and, if it is another, of its machine. Start
 	// and End are not set.
 	Poll() []record.Sample
+	// Lost is why the host is out of reach for good; nil: it is not.
+	Lost() error
 }
 
 // RoleAgent is the role of agents' processes, which have no samples.
@@ -47,8 +50,9 @@ const RoleAgent = "agent"
 // Mode is what the testbed can do on this machine. It is part of the record.
 type Mode struct {
 	Namespaces bool   `json:"namespaces"`
-	Emulator   string `json:"emulator"`      // "netem", "tun" or "none"; "tun" includes tbf for a rate alone
-	Why        string `json:"why,omitempty"` // why links are not emulated, one sentence
+	Emulator   string `json:"emulator"`       // "netem", "tun" or "none"; "tun" includes tbf for a rate alone
+	Real       bool   `json:"real,omitempty"` // links are those between machines: measured, never shaped
+	Why        string `json:"why,omitempty"`  // why links are not emulated, one sentence
 }
 
 // Testbed is a set of hosts with links between them.
@@ -135,26 +139,23 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 }
 
 // choose decides between namespaces and plain loopback, and opens the network.
-func (t *Testbed) choose() error {
-	if t.opt.Plain {
-		t.mode = Mode{Emulator: "none", Why: "links are not emulated: the run asked for plain hosts, without network namespaces"}
-		return nil
-	}
-	n, err := newNetwork(t.opt.IPv6)
-	if err != nil {
-		if t.opt.Emulate == "netem" || t.opt.Emulate == "tun" {
-			return fmt.Errorf("testbed: emulator %s needs network namespaces: %w", t.opt.Emulate, err)
+func (t *Testbed) choose() (err error) {
+	var missing []Problem
+	t.mode, t.shape.tunWorks, missing = t.opt.emulation()
+	for _, p := range missing {
+		if p.Severity == Fatal { // what was asked for
+			return fmt.Errorf("testbed: emulator %s: %s", t.opt.Emulate, p.What)
 		}
-		t.mode = Mode{Emulator: "none", Why: "links are not emulated: this machine gives us no network namespaces (" + err.Error() + ")"}
+	}
+	if !t.mode.Namespaces {
 		return nil
 	}
-	t.net = n
-	t.hub = &host{t: t, name: "hub", ns: n.hub, keeper: startKeeper(n.hub)}
-	t.mode = Mode{Namespaces: true, Emulator: "none"}
-	if err := t.shape.choose(t); err != nil {
-		t.hub.keeper.stop()
-		return errors.Join(err, n.close())
+	if t.net, err = newNetwork(t.opt.IPv6); err != nil {
+		return fmt.Errorf("testbed: %w", err)
 	}
+	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}
+	tbf := t.mode.Emulator == "tun" && (t.opt.Emulate == "" || t.opt.Emulate == "auto")
+	t.shape.active, t.shape.tbfWorks = "none", sync.OnceValue(func() bool { return tbf && link.HasTBF() })
 	return nil
 }
 
@@ -173,21 +174,23 @@ func (t *Testbed) Self(args ...string) []string {
 // AddHost adds a host that every other host reaches. Hosts live as long as the
 // testbed.
 func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
-	h, err := t.addHost(ctx, name)
-	if err != nil || t.opt.Behind == nil {
-		return h, err
+	if t.opt.Hosts == nil {
+		return t.LocalHost(ctx, name)
 	}
-	r, err := t.opt.Behind(ctx, t, h)
+	h, err := t.opt.Hosts(ctx, t, name)
 	if err != nil {
 		return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.remote = append(t.remote, r)
-	return r, nil
+	if r, ok := h.(Remote); ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.remote = append(t.remote, r)
+	}
+	return h, nil
 }
 
-func (t *Testbed) addHost(ctx context.Context, name string) (Host, error) {
+// LocalHost adds a host of this machine, whatever the options say of AddHost.
+func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -219,17 +222,10 @@ func (t *Testbed) addHost(ctx context.Context, name string) (Host, error) {
 // elsewhere are reached. No link of it is shaped, and hosts with namespaces do not
 // reach it.
 func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
-	if t.net == nil {
+	if t.net == nil && !t.opt.Real {
 		return t.AddHost(ctx, name)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
-	}
-	h := &host{t: t, name: name, addr: netip.AddrFrom4([4]byte{127, 0, 0, 2}), keeper: startKeeper(nil)}
-	t.apart = append(t.apart, h)
-	return h, nil
+	return t.OwnNetwork(name, netip.AddrFrom4([4]byte{127, 0, 0, 2}))
 }
 
 // OwnNetwork adds a host that is the network this process was started in, which others
@@ -244,6 +240,9 @@ func (t *Testbed) OwnNetwork(name string, addr netip.Addr) (Host, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
+	}
 	t.apart = append(t.apart, h)
 	return h, nil
 }

@@ -8,7 +8,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -83,7 +84,7 @@ func (w *watched) sample(all map[int]stat, leaders map[int]bool) record.Sample {
 			}
 		}
 	}
-	s := w.usage.poll(kin(all, mine), false)
+	s := w.usage.poll(kin(all, mine))
 	s.Process, s.Role, s.PID = w.name, "system", pid
 	return s
 }
@@ -103,22 +104,20 @@ func holds(pid int, sockets map[string]bool) bool {
 	return false
 }
 
-// listeners are the sockets, as /proc/PID/fd shows them, that listen on a TCP
-// port in the calling thread's namespace.
+// listeners are the sockets, as /proc/PID/fd shows them, that listen on a TCP port of this
+// process's network.
 func listeners(port int) map[string]bool {
-	const stateListen = "0A"
+	const listens = 10
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	v4, _ := fs.NetTCP() // without IPv6 there is only one of them
+	v6, _ := fs.NetTCP6()
 	out := map[string]bool{}
-	for _, file := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(b)) {
-			f := strings.Fields(line)
-			if len(f) < 10 || f[3] != stateListen || !strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
-				continue
-			}
-			out["socket:["+f[9]+"]"] = true
+	for _, s := range slices.Concat(v4, v6) {
+		if s.St == listens && s.LocalPort == uint64(port) {
+			out[fmt.Sprintf("socket:[%d]", s.Inode)] = true
 		}
 	}
 	return out

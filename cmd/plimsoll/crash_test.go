@@ -13,14 +13,16 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system/nginx"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 const crashExperiment = `
 scenario: retrieve
-systems: [static]
+systems: [static, {use: nginx, with: {image: "IMAGE"}}]
 data: {objects: 1, size: 1MiB}
 link: {delay: 1ms, rate: 1Gbit}
-retrieve: {range: 64KiB, concurrency: [1, 4], duration: 150ms}
+retrieve: {range: 64KiB, concurrency: 4, duration: 150ms}
 repetitions: 4
 warmup: 1
 limits: {others: none, machine: none}
@@ -28,16 +30,17 @@ skip: [machine]
 `
 
 // TestKilledAtAnyMoment kills a run with SIGKILL at random moments, checks that
-// nothing of it is left (processes, scratch directories), resumes it, and in the
-// end finds every trial of the plan done exactly once.
+// nothing of it is left (processes, also those from a container image, scratch
+// directories), resumes it, and in the end finds every trial of the plan done exactly once.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	t.Parallel()
+	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+	ref := systemtest.Pulled(t, nginxImage(t))
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "crash.yaml")
-	if err := os.WriteFile(file, []byte(crashExperiment), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(crashExperiment, "IMAGE", ref, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	start := func(args ...string) (*exec.Cmd, *bytes.Buffer) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,19 +28,24 @@ func missingImages(plan *experiment.Plan) (store image.Store, missing []string, 
 	}
 	seen := map[string]bool{}
 	for _, use := range plan.Experiment.Systems {
-		ref := use.With[system.ImageName]
-		if ref == "" || use.Mode == string(system.Attach) || seen[ref] {
+		if use.Mode == string(system.Attach) {
 			continue
 		}
-		seen[ref] = true
-		_, err := store.Find(ref)
-		switch {
-		case errors.Is(err, image.ErrAbsent):
-			missing = append(missing, ref)
-		case err != nil:
-			return store, nil, usage(fmt.Errorf("%s: %w", use.Name, err), "option `image` is NAME[:TAG][@sha256:DIGEST]")
+		for option, ref := range use.With {
+			if ref == "" || option != system.ImageName && !strings.HasSuffix(option, "_"+system.ImageName) || seen[ref] {
+				continue
+			}
+			seen[ref] = true
+			_, err := store.Find(ref)
+			switch {
+			case errors.Is(err, image.ErrAbsent):
+				missing = append(missing, ref)
+			case err != nil:
+				return store, nil, usage(fmt.Errorf("%s: %w", use.Name, err), "option `"+option+"` is NAME[:TAG][@sha256:DIGEST]")
+			}
 		}
 	}
+	slices.Sort(missing)
 	return store, missing, nil
 }
 
@@ -112,13 +118,12 @@ func (p *program) pull(ctx context.Context, store image.Store, ref, from string,
 	return i, err
 }
 
-// installImage makes an image the one that a system is started from.
-func (p *program) installImage(ctx context.Context, s system.System, ref, from string) error {
+// installImage makes an image the one that the program of that name is started from.
+func (p *program) installImage(ctx context.Context, name, ref, from string) error {
 	store, err := image.Default()
 	if err != nil {
 		return err
 	}
-	name := s.Info().Name
 	i, err := p.pull(ctx, store, ref, from, true)
 	if err == nil {
 		err = store.Alias(name, i)

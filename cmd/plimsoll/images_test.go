@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
@@ -19,13 +20,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
 )
 
+func nginxImage(t *testing.T) v1.Image {
+	t.Helper()
+	return imagetest.OfMachine(t, append(systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx"), "/usr/sbin/nginx")...)
+}
+
 // From the name of an image in an experiment to the digest in the record.
 func TestImages(t *testing.T) {
 	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
 	dir := t.TempDir()
 	t.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache"))
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
-	img := imagetest.OfMachine(t, append(systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx"), "/usr/sbin/nginx")...)
+	img := nginxImage(t)
 	digest, err := img.Digest()
 	if err != nil {
 		t.Fatal(err)

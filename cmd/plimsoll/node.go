@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -32,6 +34,15 @@ func (p *program) nodeCommand() *cobra.Command {
 	})
 	part("agent", "a host's agent", func(ctx context.Context, args []string) error {
 		return agent.Serve(ctx, args, p.stdin)
+	})
+	part("run", "a run that is followed from elsewhere", func(ctx context.Context, args []string) error {
+		return remote.ServeNode(ctx, args, p.stdin, p.stdout, func(ctx context.Context, cfg engine.Config) (engine.Result, error) {
+			if err := fill(&cfg); err != nil {
+				return engine.Result{}, err
+			}
+			res, err := engine.Run(ctx, cfg)
+			return res, withStatus(err)
+		})
 	})
 	part("link", "the link emulator", link.ServeTUN)
 	part("image", "become a program of a container image", func(_ context.Context, args []string) error {

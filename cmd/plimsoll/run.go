@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/report"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
@@ -51,6 +52,7 @@ what was measured so far; plimsoll resume continues it.`,
 	outFlag(c, &out)
 	manner.flags(c)
 	manner.runFlags(c)
+	manner.on.flags(c)
 	return c
 }
 
@@ -64,6 +66,7 @@ type manner struct {
 	keepGoing   bool
 	pull        bool
 	open, serve bool
+	on          elsewhere
 }
 
 const waitQuiet = "wait-quiet"
@@ -96,12 +99,17 @@ func (p *program) resumeCommand() *cobra.Command {
 		Short: "continue an interrupted run, or run its invalid trials again",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			r, err := openRun(args[0])
+			where, err := remote.ReadWhere(args[0])
 			if err != nil {
 				return err
 			}
-			src := r.Plan()
-			r.Close()
+			if where != nil && manner.on.place == "" && (!where.Over || retryInvalid) {
+				manner.on.place = where.On
+			}
+			src, err := recordedPlan(args[0], manner.on)
+			if err != nil {
+				return err
+			}
 			plan, err := experiment.LoadPlan(src)
 			if err != nil {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
@@ -116,6 +124,7 @@ func (p *program) resumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they "+
 		"recorded stays")
 	manner.flags(c)
+	manner.on.flags(c)
 	return c
 }
 
@@ -127,8 +136,10 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
 	}
 	cfg.Dir = out
-	if err := p.pullMissing(c.Context(), cfg.Plan, m.pull); err != nil {
-		return err
+	if m.on.place == "" {
+		if err := p.pullMissing(c.Context(), cfg.Plan, m.pull); err != nil {
+			return err
+		}
 	}
 	if os.Getenv(testbed.EnteredVariable) != "" { // who runs us in namespaces shows it
 		m.open, m.serve = false, false
@@ -143,9 +154,12 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 			p.browse(live.url)
 		}
 	}
-	code, done, err := enterNamespace(cfg.Plan)
+	code, done, err := 0, false, error(nil)
+	if m.on.place == "" {
+		code, done, err = enterNamespace(cfg.Plan)
+	}
 	if !done && err == nil {
-		err = p.execute(c.Context(), m.apply(c, p.ui, cfg))
+		err = p.executeOn(c.Context(), m.apply(c, p.ui, cfg), m.on)
 	}
 	if page := filepath.Join(out, "report.html"); m.open && !m.serve {
 		if _, missing := os.Stat(page); missing == nil {
@@ -180,22 +194,22 @@ func exitWith(code int, err error) error {
 }
 
 // execute runs a plan and reports on it, whatever the end.
-func (p *program) execute(ctx context.Context, cfg engine.Config) error {
+func (p *program) execute(ctx context.Context, cfg engine.Config, run remote.Execute) error {
 	dir := cfg.Dir
-	if cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
-		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
+	if err := fill(&cfg); err != nil {
+		return err
 	}
 	var err error
-	if cfg.Behind, err = agent.Wanted(); err != nil {
+	if cfg.Hosts, err = agent.Wanted(); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	progress := newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
-	cfg.Systems, cfg.Version, cfg.Command, cfg.Progress = all.All(), programVersion(), os.Args, progress
-	res, err := engine.Run(ctx, cfg)
+	cfg.Command, cfg.Progress = os.Args, progress
+	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	var missing *engine.PreconditionError
 	if errors.As(err, &missing) {
-		return ui.Exit(codeOf(missing), err)
+		return withStatus(err)
 	}
 	var broken *record.WriteError
 	if errors.As(err, &broken) {
@@ -216,6 +230,15 @@ func (p *program) execute(ctx context.Context, cfg engine.Config) error {
 	// How the run ended is graver than its gates, which then have less to go by: the
 	// first error's status counts.
 	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))
+}
+
+// fill gives a run what only the program knows.
+func fill(cfg *engine.Config) error {
+	if cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
+		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
+	}
+	cfg.Systems, cfg.Version = all.All(), programVersion()
+	return nil
 }
 
 // unrecorded ends a run that could not be recorded to its end: the report of what
@@ -243,6 +266,10 @@ func codeOf(e *engine.PreconditionError) ui.Code {
 // withStatus gives an error that ended a run the status of a precondition where
 // trying again does not help before something else has changed.
 func withStatus(err error) error {
+	var missing *engine.PreconditionError
+	if errors.As(err, &missing) {
+		return ui.Exit(codeOf(missing), err)
+	}
 	var unready *engine.DeployError
 	var changed *upload.DataChangedError
 	if errors.As(err, &unready) || errors.As(err, &changed) {

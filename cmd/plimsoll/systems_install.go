@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +30,8 @@ func (p *program) installCommand() *cobra.Command {
 	}
 	for _, s := range all.All() {
 		if i := s.Info(); i.Image != "" {
-			names = append(names, i.Name+" (image "+i.Image+")")
+			images := append([]string{i.Image}, slices.Sorted(maps.Values(i.Images))...)
+			names = append(names, i.Name+" (image "+strings.Join(images, ", ")+")")
 		}
 	}
 	var ref, from string
@@ -84,6 +87,11 @@ func (p *program) installer(ctx context.Context, name, ref, from string) func() 
 	if i, ok := install.ByName(name); ok && ref+from == "" {
 		return func() error { return p.install(ctx, i) }
 	}
+	for _, s := range all.All() {
+		if image := s.Info().Images[name]; image != "" { // of a program that a system needs beside its own
+			return func() error { return p.installImage(ctx, name, cmp.Or(ref, image), from) }
+		}
+	}
 	s, ok := all.ByName(name)
 	if !ok || !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == system.ImageName }) {
 		return nil
@@ -91,13 +99,25 @@ func (p *program) installer(ctx context.Context, name, ref, from string) func() 
 	if ref == "" {
 		ref = s.Info().Image
 	}
+	more := s.Info().Images // what else it needs
+	if from != "" {
+		more = nil
+	}
 	if ref == "" && from != "" {
 		ref = "local/" + name
 	}
 	if ref == "" {
 		return nil
 	}
-	return func() error { return p.installImage(ctx, s, ref, from) }
+	return func() error {
+		err := p.installImage(ctx, name, ref, from)
+		for _, program := range slices.Sorted(maps.Keys(more)) {
+			if err == nil {
+				err = p.installImage(ctx, program, more[program], "")
+			}
+		}
+		return err
+	}
 }
 
 func (p *program) install(ctx context.Context, i install.Program) error {

@@ -58,7 +58,7 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s: %w", run, need, why.what, ctx.Err())
+			return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s", run, need, why.what)
 		case <-time.After(300 * time.Millisecond):
 		}
 	}

@@ -2,13 +2,13 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	authorization "k8s.io/api/authorization/v1"
-	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -53,8 +53,7 @@ func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
 	if c.given == "" {
 		needs = append(needs, "create namespaces", "get namespaces", "list namespaces", "delete namespaces")
 	} else {
-		needs = append(needs, "delete jobs.batch", "delete secrets", "delete serviceaccounts",
-			"delete networkpolicies.networking.k8s.io")
+		needs = append(needs, "list jobs.batch", "delete jobs.batch")
 	}
 	var lacking []string
 	for _, need := range needs {
@@ -80,7 +79,8 @@ func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
 	if c.given != "" {
 		where, hint = "in namespace "+c.given, "who administers the cluster can give you a role with these verbs"
 	}
-	return []testbed.Problem{problem(testbed.Fatal, "rights", "you may not do "+where+": "+strings.Join(lacking, ", "), hint)}, nil
+	what := "you may not do " + where + ": " + strings.Join(lacking, ", ")
+	return []testbed.Problem{problem(testbed.Fatal, "rights", what, hint)}, nil
 }
 
 // room says whether so many machines find nodes.
@@ -90,7 +90,9 @@ func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
 		ready := slices.ContainsFunc(n.Status.Conditions, func(c core.NodeCondition) bool {
 			return c.Type == core.NodeReady && c.Status == core.ConditionTrue
 		})
-		closed := slices.ContainsFunc(n.Spec.Taints, func(t core.Taint) bool { return t.Effect != core.TaintEffectPreferNoSchedule })
+		closed := slices.ContainsFunc(n.Spec.Taints, func(t core.Taint) bool {
+			return t.Effect != core.TaintEffectPreferNoSchedule
+		})
 		if ready && !n.Spec.Unschedulable && !closed {
 			usable++
 		}
@@ -98,9 +100,10 @@ func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
 	if usable >= machines || usable > 0 && c.pack {
 		return nil
 	}
-	return []testbed.Problem{problem(testbed.Warning, "nodes",
-		fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes take pods", machines,
-			usable, len(nodes)), "--pack puts several on a node, which then share its CPU and link; a cluster that adds nodes by itself may do so")}
+	what := fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes take pods",
+		machines, usable, len(nodes))
+	return []testbed.Problem{problem(testbed.Warning, "nodes", what,
+		"--pack puts several on a node, which then share its CPU and link; or let the cluster add nodes")}
 }
 
 // image says whether the image of the agents can be had: nodes list some of those that they have.
@@ -117,9 +120,10 @@ func (c *Cluster) image(ctx context.Context, nodes []core.Node) []testbed.Proble
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.opt.Image); err != nil {
-		return []testbed.Problem{problem(testbed.Warning, "image", "no node has it yet, and it is not found from here: "+err.Error(),
-			"push plimsoll_VERSION_image.tar of a release to a registry of yours (skopeo copy oci-archive:FILE docker://NAME), "+
-				"and give its name by --image")}
+		return []testbed.Problem{problem(testbed.Warning, "image",
+			"no node has image "+c.opt.Image+" yet, and it is not found from here: "+err.Error(),
+			"push plimsoll_VERSION_image.tar of a release to a registry of yours (skopeo copy --all oci-archive:FILE "+
+				"docker://NAME), and say --image NAME")}
 	}
 	return nil
 }
@@ -129,39 +133,30 @@ var unborn = 10 * time.Minute // less in a test
 
 // sweep removes what is left of runs that have no living Job.
 func (c *Cluster) sweep(ctx context.Context) (problems []testbed.Problem) {
-	var jobs batch.JobList
-	r := c.batch.Get().Resource("jobs").Param("labelSelector", runLabel)
+	var runs meta.PartialObjectMetadataList // namespaces, or Jobs in the one that was given
+	r := c.core.Get().Resource("namespaces")
 	if c.given != "" {
-		r = r.Namespace(c.given)
+		r = c.batch.Get().Namespace(c.given).Resource("jobs")
 	}
-	if err := do(ctx, r, &jobs); err != nil {
-		return []testbed.Problem{problem(testbed.Note, "left over", "what dead runs left cannot be looked for: "+err.Error(), "")}
+	b, err := r.Param("labelSelector", runLabel).Do(ctx).Raw()
+	if err == nil {
+		err = json.Unmarshal(b, &runs)
 	}
-	living, candidates := map[string]bool{}, map[string]meta.Time{}
-	for _, j := range jobs.Items {
-		run := j.Labels[runLabel]
-		living[run] = living[run] || !over(&j) && (j.Spec.Suspend == nil || !*j.Spec.Suspend)
-		candidates[run] = j.CreationTimestamp
+	if err != nil {
+		return []testbed.Problem{problem(testbed.Note, "left over", "what dead runs left cannot be seen: "+err.Error(), "")}
 	}
-	if c.given == "" {
-		candidates = map[string]meta.Time{}
-		var all core.NamespaceList
-		if err := do(ctx, c.core.Get().Resource("namespaces").Param("labelSelector", runLabel), &all); err != nil {
-			return []testbed.Problem{problem(testbed.Note, "left over", "what dead runs left cannot be looked for: "+err.Error(), "")}
+	for _, o := range runs.Items {
+		run := o.Labels[runLabel]
+		if o.Name != nameOf(run) || time.Since(o.CreationTimestamp.Time) < unborn {
+			continue
 		}
-		for _, ns := range all.Items {
-			if ns.Name == nameOf(ns.Labels[runLabel]) {
-				candidates[ns.Labels[runLabel]] = ns.CreationTimestamp
-			}
-		}
-	}
-	for run, made := range candidates {
-		if living[run] || time.Since(made.Time) < unborn {
+		j, err := c.job(ctx, run)
+		if ignoreMissing(err) != nil || err == nil && !over(j) && !*j.Spec.Suspend {
 			continue
 		}
 		what := "removed what run " + run + " left in namespace " + c.namespace(run)
 		if err := c.Delete(ctx, run); err != nil {
-			what = "run " + run + " has left something: " + err.Error()
+			what = "a dead run has left something: " + err.Error()
 		}
 		problems = append(problems, problem(testbed.Note, "left over", what, ""))
 	}

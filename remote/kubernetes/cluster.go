@@ -257,7 +257,8 @@ func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 		return err
 	}
 	if said := strings.TrimSpace(version.String()); !strings.HasSuffix(said, c.opt.Version) {
-		return fmt.Errorf("kubernetes: image %s has %q, and this is plimsoll %s: both must be of one version", c.opt.Image, said, c.opt.Version)
+		return fmt.Errorf("kubernetes: image %s has %q, and this is plimsoll %s: both must be of one version",
+			c.opt.Image, said, c.opt.Version)
 	}
 	return nil
 }
@@ -290,18 +291,14 @@ func over(j *batch.Job) bool {
 }
 
 // patience is how long pods may take to go before they are removed by force, which is for those
-// of a node that is lost: nobody is there to say that they have ended.
+// of a node that is lost: it does not say that they have ended.
 const patience = 30 * time.Second
 
 // Delete implements remote.Place.
 func (c *Cluster) Delete(ctx context.Context, run string) error {
-	err := c.delete(ctx, run)
+	err := ignoreMissing(c.end(ctx, run))
 	forced := false
-	for begun := time.Now(); err == nil; {
-		var left bool
-		if left, err = c.left(ctx, run); err != nil || !left {
-			break
-		}
+	for begun := time.Now(); err == nil && c.left(ctx, run); {
 		if !forced && time.Since(begun) > patience {
 			forced = true
 			r := c.core.Delete().Namespace(c.namespace(run)).Resource("pods").Param("labelSelector", runLabel+"="+run)
@@ -319,42 +316,29 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 	return nil
 }
 
-// delete asks for the end of all of a run.
-func (c *Cluster) delete(ctx context.Context, run string) error {
+// end asks for the end of what all else of a run goes with: its namespace, or its Job.
+func (c *Cluster) end(ctx context.Context, run string) error {
 	if c.given == "" {
-		err := do(ctx, c.core.Delete().Resource("namespaces").Name(nameOf(run)), nil)
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is being deleted
-			return nil
-		}
-		return err
+		return do(ctx, c.core.Delete().Resource("namespaces").Name(nameOf(run)), nil)
 	}
-	policy := meta.DeletePropagationBackground
-	var errs []error
-	for _, kind := range []struct {
-		client   rest.Interface
-		resource string
-	}{{c.batch, "jobs"}, {c.core, "secrets"}, {c.networking, "networkpolicies"}, {c.core, "serviceaccounts"}} {
-		r := kind.client.Delete().Namespace(c.given).Resource(kind.resource).Name(nameOf(run))
-		if err := do(ctx, r.Body(&meta.DeleteOptions{PropagationPolicy: &policy}), nil); !apierrors.IsNotFound(err) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	policy := meta.DeletePropagationForeground
+	r := c.batch.Delete().Namespace(c.given).Resource("jobs").Name(nameOf(run))
+	return do(ctx, r.Body(&meta.DeleteOptions{PropagationPolicy: &policy}), nil)
 }
 
-// left says whether something of a run is there that was asked to go.
-func (c *Cluster) left(ctx context.Context, run string) (bool, error) {
+// left says whether that is there, or cannot be seen.
+func (c *Cluster) left(ctx context.Context, run string) bool {
+	var err error
 	if c.given == "" {
-		err := do(ctx, c.core.Get().Resource("namespaces").Name(nameOf(run)), nil)
-		return !apierrors.IsNotFound(err), ignoreMissing(err)
+		err = do(ctx, c.core.Get().Resource("namespaces").Name(nameOf(run)), nil)
+	} else {
+		_, err = c.job(ctx, run)
 	}
-	var pods core.PodList
-	err := do(ctx, c.core.Get().Namespace(c.given).Resource("pods").Param("labelSelector", runLabel+"="+run), &pods)
-	return len(pods.Items) > 0, err
+	return !apierrors.IsNotFound(err)
 }
 
 func ignoreMissing(err error) error {
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a namespace that is being deleted
 		return nil
 	}
 	return err

@@ -226,8 +226,12 @@ func compareTables(c *analysis.Comparison) []compareTable {
 		rows: [][]string{{"metric", "run", "ratio", "95 %", "better", "worse", "same", "inconclusive", "p (Holm)"}}}
 	for _, o := range c.Overall {
 		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
-		over.rows = append(over.rows, []string{names[o.Metric].Name, newName(c, k), ratioText(o.Value, o.Significant, o.Better), interval(o.Lo, o.Hi),
-			fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells), pText(o.PHolm)})
+		ratio, p := ratioText(o.Value, o.Significant, o.Better), pText(o.PHolm)
+		if o.OpenCells == o.BetterCells+o.WorseCells+o.SameCells+o.SmallCells+o.OpenCells { // "~" would say: no difference
+			ratio, p = strings.TrimPrefix(ratio, "~ "), "inconclusive"
+		}
+		over.rows = append(over.rows, []string{names[o.Metric].Name, newName(c, k), ratio, interval(o.Lo, o.Hi),
+			fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells), p})
 	}
 	if !slices.ContainsFunc(c.Overall, func(o analysis.OverCells) bool { return o.OpenCells > 0 }) {
 		for i, row := range over.rows {

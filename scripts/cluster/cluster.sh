@@ -146,6 +146,7 @@ engine() {
 	resolvConf: ""
 	podLogsDir: $d/logs
 	makeIPTablesUtilChains: false
+	imageGCHighThresholdPercent: 100 # 100 is never: images are not pulled again
 	evictionHard: {memory.available: 100Mi, nodefs.available: "1%", imagefs.available: "1%"}
 	E
 	start "containerd$i" on "$i" containerd --config "$d/containerd.toml"

@@ -10,12 +10,14 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ipfs/go-cid"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -33,40 +35,19 @@ func (d dialect) String() string {
 
 // api is the REST interface of one node. Every answer closes the connection.
 type api struct {
-	web  *web.Client
-	base *url.URL
+	web   *web.Client
+	base  *url.URL
+	quiet time.Duration // without a block, after which a fetch has been given up
 	dialect
 }
 
-var _ pair.API = (*api)(nil)
+var _ daemon.API = (*api)(nil)
 
-// URL implements pair.API.
+// URL implements daemon.API.
 func (a *api) URL() *url.URL { return a.base }
 
-// Client implements pair.API.
+// Client implements daemon.API.
 func (a *api) Client() *web.Client { return a.web }
-
-// connect finds out which dialect the node speaks.
-func connect(ctx context.Context, dial web.Dial, base *url.URL) (*api, info, error) {
-	a, err := newAPI(dial, base)
-	if err != nil {
-		return nil, info{}, err
-	}
-	var i info
-	for _, a.dialect = range []dialect{logos, codex} {
-		if i, err = a.info(ctx); err == nil || !errors.Is(err, system.ErrNotFound) {
-			break
-		}
-	}
-	if errors.Is(err, system.ErrNotFound) {
-		err = fmt.Errorf("codex: %s speaks neither %s nor %s; is it the address of the REST interface (--api-port)?", base.Host, codex, logos)
-	}
-	if err != nil {
-		a.web.Close()
-		return nil, i, err
-	}
-	return a, i, nil
-}
 
 func newAPI(dial web.Dial, base *url.URL) (*api, error) {
 	c, err := web.New(name, dial, system.HTTPTarget{URL: base})
@@ -75,7 +56,7 @@ func newAPI(dial web.Dial, base *url.URL) (*api, error) {
 	}
 	// How long an answer may take to begin is ours to say: a delete of a large
 	// object takes minutes.
-	return &api{web: c.Patient(), base: base, dialect: codex}, nil
+	return &api{web: c.Patient(), base: base}, nil
 }
 
 // url is that of a path below the dialect's base.
@@ -137,10 +118,28 @@ func (i info) version() string {
 	return b.Version + " (" + b.Revision + ")"
 }
 
-func (a *api) info(ctx context.Context) (info, error) {
-	var i info
-	err := a.json(ctx, "/debug/info", &i)
-	return i, err
+func (a *api) info(ctx context.Context) (i info, err error) {
+	return i, a.json(ctx, "/debug/info", &i)
+}
+
+// Version implements daemon.API.
+func (a *api) Version(ctx context.Context) (string, error) {
+	i, err := a.info(ctx)
+	return i.version(), err
+}
+
+// Ping implements daemon.API. The first answer shows which dialect the node speaks.
+func (a *api) Ping(ctx context.Context) (err error) {
+	if a.dialect != "" {
+		_, err = a.space(ctx)
+		return err
+	}
+	for _, a.dialect = range []dialect{logos, codex} {
+		if _, err = a.info(ctx); err == nil || !errors.Is(err, system.ErrNotFound) {
+			return err
+		}
+	}
+	return fmt.Errorf("codex: %s speaks neither %s nor %s; is it the address of the REST interface (--api-port)?", a.base.Host, codex, logos)
 }
 
 // manifest describes an object.
@@ -150,6 +149,14 @@ type manifest struct {
 		DatasetSize json.Number `json:"datasetSize"`
 		Filename    *string     `json:"filename"`
 	}
+}
+
+func (m manifest) size() (int64, error) {
+	size, err := m.Manifest.DatasetSize.Int64()
+	if err != nil {
+		err = fmt.Errorf("codex: manifest of %s: datasetSize %q: %w", m.CID, m.Manifest.DatasetSize, system.ErrAnswer)
+	}
+	return size, err
 }
 
 func (a *api) list(ctx context.Context) ([]manifest, error) {
@@ -170,25 +177,17 @@ func (s space) full() bool {
 	return s.QuotaUsedBytes+s.QuotaReservedBytes+blockSize > s.QuotaMaxBytes
 }
 
-func (a *api) space(ctx context.Context) (space, error) {
-	var s space
-	err := a.json(ctx, "/space", &s)
-	return s, err
+func (a *api) space(ctx context.Context) (s space, err error) {
+	return s, a.json(ctx, "/space", &s)
 }
 
-// Ping implements pair.API.
-func (a *api) Ping(ctx context.Context) error {
-	_, err := a.space(ctx)
-	return err
-}
-
-// Used implements pair.API.
+// Used implements daemon.API.
 func (a *api) Used(ctx context.Context) (int64, error) {
 	s, err := a.space(ctx)
 	return s.QuotaUsedBytes, err
 }
 
-// Address implements pair.API: a multiaddress with the node's id.
+// Address implements daemon.API: a multiaddress with the node's id.
 func (a *api) Address(ctx context.Context) (string, error) {
 	i, err := a.info(ctx)
 	if err != nil {
@@ -205,7 +204,7 @@ func (a *api) record(ctx context.Context) (string, error) {
 	return a.text(ctx, "/spr", nil, web.Call{Method: http.MethodGet, Header: http.Header{"Accept": {"text/plain"}}})
 }
 
-// Connect implements pair.API. The node says yes to any address when it is connected
+// Connect implements daemon.API. The node says yes to any address when it is connected
 // to the peer already.
 func (a *api) Connect(ctx context.Context, address string) error {
 	addr, id, err := parseAddress(address)
@@ -225,24 +224,75 @@ func parseAddress(address string) (at, id string, err error) {
 	return at, id, nil
 }
 
-// Remove implements pair.API: an object and its blocks. The node does not say
+// Remove implements daemon.API: an object and its blocks. The node does not say
 // whether there was such an object.
 func (a *api) Remove(ctx context.Context, ref system.Ref) error {
 	_, err := a.text(ctx, data(ref), nil, web.Call{Method: http.MethodDelete})
 	return err
 }
 
-// Local implements pair.API. Asked for what is local, the node answers at once; it
+// Local implements daemon.API. Asked for what is local, the node answers at once; it
 // would begin to send as soon as it had the manifest.
-func (a *api) Local(ctx context.Context, ref system.Ref) error {
-	resp, err := a.open(ctx, data(ref))
+func (a *api) Local(ctx context.Context, ref system.Ref) (*http.Response, error) {
+	return a.open(ctx, data(ref))
+}
+
+// Apart implements daemon.API: a node says yes to an address where it is connected.
+func (a *api) Apart(_ context.Context, peers []string) ([]string, error) { return peers, nil }
+
+// Part implements daemon.API: nodes keep their connections.
+func (a *api) Part(context.Context, string) error { return nil }
+
+// Count implements daemon.API, by the number of blocks in the store: the node has no
+// other account that both dialects give.
+func (a *api) Count(ctx context.Context) (daemon.Counts, error) {
+	s, err := a.space(ctx)
+	return daemon.Counts{Received: -1, Sent: -1, Held: s.TotalBlocks * blockSize, Peers: -1}, err
+}
+
+// Fetch implements daemon.API. The node goes on with a fetch whatever we do, and does not
+// say when it has given up.
+func (a *api) Fetch(ctx context.Context, t *daemon.Task) error {
+	if err := a.request(ctx, t); err != nil {
+		return err
+	}
+	for last := int64(-1); t.Verified() != last; {
+		last = t.Verified()
+		if !member.Sleep(ctx, a.quiet) {
+			return ctx.Err()
+		}
+		now, err := a.Count(ctx)
+		if err != nil {
+			return err
+		}
+		if t.Hold(now); t.Complete() {
+			return nil
+		}
+	}
+	return fmt.Errorf("codex: no block for %v; asked again", a.quiet)
+}
+
+// request begins a fetch. It is answered with the manifest, or never.
+func (a *api) request(ctx context.Context, t *daemon.Task) error {
+	within, cancel := context.WithTimeout(ctx, a.quiet)
+	defer cancel()
+	path := data(t.Ref) + "/network"
+	m := manifest{CID: string(t.Ref)}
+	err := classify(path, a.web.JSON(within, http.MethodPost, a.url(path, nil), nil, nil, &m))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("codex: no manifest of %s for %v", t.Ref, a.quiet)
+	}
+	if err != nil {
+		return err
+	}
+	size, err := m.size()
 	if err == nil {
-		resp.Body.Close()
+		t.Know(size, blockSize) // the manifest is a block
 	}
 	return err
 }
 
-// Has implements pair.API: whether the node has an object's manifest, without which no
+// Has implements daemon.API: whether the node has an object's manifest, without which no
 // node could find the rest. Its data may be elsewhere, or nowhere.
 func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	var answer map[string]bool
@@ -259,7 +309,7 @@ func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	return has, nil
 }
 
-// Store implements pair.API.
+// Store implements daemon.API.
 func (a *api) Store(ctx context.Context, name string, size int64, body io.Reader) (system.Ref, error) {
 	text, err := a.text(ctx, "/data", nil, web.Call{
 		Method: http.MethodPost, Body: body, Size: size,

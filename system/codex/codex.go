@@ -3,12 +3,11 @@ package codex
 import (
 	"context"
 	"errors"
-	"net/url"
 	"os/exec"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 )
 
 // System implements system.System.
@@ -25,50 +24,66 @@ var (
 	_ system.Connector  = (*node)(nil)
 	_ system.Seeder     = seeding{}
 	_ system.Cooler     = seeding{}
+	_ system.Member     = (*daemon.Peer[*api])(nil)
+	_ system.Restarter  = (*daemon.Peer[*api])(nil)
 )
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	return pair.Check(ctx, s, opt, func() error {
+	return daemon.Check(ctx, s, opt, func() error {
 		bin, err := program(opt)
 		if err != nil {
 			return err
 		}
 		_, err = speaks(ctx, bin)
 		return err
-	}, "url", "server_url")
+	})
+}
+
+// Start implements system.System: a node on the first server host and one on
+// the client's, which know of no other; or the nodes of a swarm.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	d, bin, err := daemon.Filled(s, d, program)
+	if err != nil {
+		return nil, err
+	}
+	if d.Client.Addr().IsLoopback() {
+		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network namespace keeps in, and there are none here; see plimsoll doctor")
+	}
+	speaks, err := speaks(ctx, bin)
+	if err != nil {
+		return nil, err
+	}
+	k, about := kind(d.Options, bin, speaks), map[string]string{
+		"binary": bin, "dialect": speaks.String(), "quota": d.Options["quota"], "block_retries": d.Options["block_retries"],
+	}
+	if d.Swarm {
+		about["discovery"] = "connect"
+		about["publish"], about["fetch"], about["progress"] = "import into the node", "POST /data/CID/network", "blocks in /space"
+		return k.Swarm(ctx, d, about)
+	}
+	about["put"], about["seed"], about["get"] = "import into the client's node: nothing crosses the link", "import into the server's node", "network/stream"
+	about["connections"], about["requests"] = "kept between the nodes", "one connection to the client's own node for each"
+	return k.Pair(ctx, d, about, func(p *daemon.Pair[*api]) group.Node { return seeding{newNode(p)} })
 }
 
 // Attach implements system.System.
-func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
+func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Cluster, err error) {
+	if d.Options, err = s.Info().Fill(d.Options); err != nil {
 		return nil, err
 	}
-	n, err := newNode(opt)
-	if err != nil {
-		return nil, err
-	}
-	identity := map[string]string{
+	about := map[string]string{
 		"put": "import into the node at the endpoint", "get": "network/stream",
 		"requests": "one connection to the node at the endpoint for each; the nodes keep theirs among each other",
 	}
-	err = n.Attach(ctx, opt, d.Write, func(ctx context.Context, u *url.URL) (*api, error) {
-		a, i, err := connect(ctx, d.Client.Dial, u)
-		if err == nil && identity["version"] == "" {
-			identity["version"], identity["dialect"], identity["endpoint"] = i.version(), a.dialect.String(), u.Host
+	return kind(d.Options, "", "").Attach(ctx, d, about, func(p *daemon.Pair[*api]) group.Node {
+		about["dialect"] = p.Near().dialect.String()
+		if !p.Two() {
+			return newNode(p)
 		}
-		return a, err
+		about["seed"] = "import into the node at " + p.Far().base.Host
+		return seeding{newNode(p)}
 	})
-	if err != nil {
-		return nil, err
-	}
-	var one group.Node = n
-	if n.Two() {
-		identity["seed"] = "import into the node at " + n.Far().base.Host
-		one = seeding{n}
-	}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return one, nil })
 }
 
 // program finds a node's program; others, too, are called storage.

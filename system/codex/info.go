@@ -5,7 +5,7 @@ package codex
 
 import (
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 )
 
 const name = "codex"
@@ -21,7 +21,7 @@ func (System) Info() system.Info {
 		Install: "build Codex or Logos Storage and name the program in option `binary` or PLIMSOLL_CODEX",
 		// Measured once, after 100 MiB: 100 MB.
 		NodeMemory: 128 << 20,
-		Options: append(pair.Options("http://127.0.0.1:8080"), []system.Option{
+		Options: append(daemon.Options("http://127.0.0.1:8080"), []system.Option{
 			{Name: "quota", Type: "size", Default: "8589934592", Help: "start: storage of a node, in whole MiB"},
 			{Name: "block_retries", Type: "int", Default: "15", Help: "start: how often a node asks for a block, every two seconds (its own default: 3000)"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the server node's API; 0: a free one"},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
@@ -28,22 +29,24 @@ import (
 const background system.Ref = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41cY9R" // 20 MiB
 
 // peerAt is a node of a swarm whose interface is at address; its process only sleeps.
-func peerAt(t *testing.T, address string, quiet time.Duration) *peer {
+func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api] {
 	t.Helper()
 	base, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := systemtest.Hosts(t, 1)[0]
-	a, _, err := connect(systemtest.Context(t), h.Dial, base)
+	k := kind(system.Options{"block_retries": "1"}, "", codex)
+	a, err := k.Client(h.Dial, base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &daemon{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, api: a}
-	if err := k.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"}, Dir: t.TempDir()}); err != nil {
+	a.quiet = quiet
+	n := &daemon.Daemon[*api]{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, API: a}
+	if err := n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"}, Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
-	p := &peer{daemon: k, quiet: quiet, stallAfter: brief, contents: map[system.Ref]*content{}}
+	p := k.Peered(n)
 	t.Cleanup(func() {
 		if err := p.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -53,57 +56,63 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *peer {
 }
 
 // recordedPeer is a node of a swarm that answers with these exchanges.
-func recordedPeer(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *peer {
+func recordedPeer(t *testing.T, quiet time.Duration, exchanges []replay.Exchange, opt ...replay.Option) *daemon.Peer[*api] {
 	t.Helper()
-	return peerAt(t, replay.Serve(t, replay.Chain(hello(t), exchanges), opt...).URL, time.Minute)
+	return peerAt(t, replay.Serve(t, exchanges, opt...).URL, quiet)
 }
 
 // TestFetchIsCountedInBlocks: the manifest is one of them, and no content.
 func TestFetchIsCountedInBlocks(t *testing.T) {
-	const size = 20 << 20
-	data := systemtest.Bytes("background", size)
-	const file = "07-background-network"
-	read := record(t, file, "local GET after completion")
+	const size, file = 20 << 20, "07-background-network"
 	polls := record(t, file, "poll space")
-	p := recordedPeer(t, replay.Chain(
-		record(t, file, "space on n2 before", "start the background download: answers at once with the manifest"), polls, read,
-	), replay.Instead(read[0].Answer.Body.SHA256, data))
-	if err := p.Fetch(systemtest.Context(t), background, nil); err != nil {
+	a := recordedPeer(t, time.Minute, replay.Chain(
+		record(t, file, "space on n2 before", "start the background download: answers at once with the manifest"), polls,
+	)).API
+	before, err := a.Count(systemtest.Context(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(brief); p.contents[background].fetched().Size < 0; time.Sleep(time.Millisecond) {
+	task := daemon.NewTask(background, before)
+	ctx, cancel := context.WithCancel(systemtest.Context(t))
+	task.Begin(func(context.Context) {
+		if err := a.Fetch(ctx, task); !errors.Is(err, context.Canceled) {
+			t.Errorf("a fetch that was ended: %v", err)
+		}
+	})
+	defer task.Stop()
+	defer cancel()
+	for end := time.Now().Add(brief); !task.Known(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the size was never known")
 		}
 	}
-	if err := p.Fetch(systemtest.Context(t), medium, nil); err == nil {
-		t.Error("two contents at a time, whose blocks look alike")
-	}
 	var verified []int64
 	for range polls {
-		f, err := p.Progress(systemtest.Context(t), background)
-		if err != nil || f.Size != size || f.Complete != (f.Verified == size) || f.Received != -1 {
-			t.Fatalf("%+v, %v", f, err)
+		now, err := a.Count(ctx)
+		if err != nil || now.Received != -1 {
+			t.Fatalf("%+v, %v", now, err)
 		}
-		verified = append(verified, f.Verified)
+		task.Hold(now)
+		verified = append(verified, task.Verified())
+		if task.Complete() != (task.Verified() == size) {
+			t.Errorf("complete at %d of %d bytes: %v", task.Verified(), int64(size), task.Complete())
+		}
 	}
 	if want := []int64{0, 236 * blockSize, size}; !slices.Equal(verified, want) {
 		t.Errorf("verified: %d, want %d", verified, want)
-	}
-	var got bytes.Buffer
-	if err := p.ReadBack(systemtest.Context(t), background, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
-		t.Errorf("read back: %d bytes, %v", got.Len(), err)
 	}
 }
 
 // TestFetchOfNothingNeverHangs: the node never answers for a CID that is nowhere.
 func TestFetchOfNothingNeverHangs(t *testing.T) {
 	empty := record(t, "02-info", "space of an empty node")
-	p := recordedPeer(t, replay.Chain(empty, only(record(t, "10-cid-errors", "unknown CID, client deadline 15 s"), "POST", "/network"), replay.Optional(empty)), replay.ByPath())
-	p.quiet = 200 * time.Millisecond
+	p := recordedPeer(t, 200*time.Millisecond, replay.Chain(empty, only(record(t, "10-cid-errors", "unknown CID, client deadline 15 s"), "POST", "/network"), replay.Optional(empty)), replay.ByPath())
 	begin := time.Now()
 	if err := p.Fetch(systemtest.Context(t), unknown, nil); err != nil {
 		t.Fatal(err)
+	}
+	if err := p.Fetch(systemtest.Context(t), medium, nil); err == nil {
+		t.Error("two contents at a time, whose blocks look alike")
 	}
 	f, err := p.Progress(systemtest.Context(t), unknown)
 	if err != nil || f.Size != -1 || f.Verified != 0 || f.Complete {
@@ -127,7 +136,6 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 			t.Fatalf("it does not say that the manifest is not found: %+v", f)
 		}
 	}
-	p.pause()
 }
 
 // TestLostPeersAreReported: a node that finds no other with the rest is never complete and says
@@ -153,9 +161,9 @@ func TestLostPeersAreReported(t *testing.T) {
 	if err := p.Fetch(systemtest.Context(t), background, nil); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(brief); asked.Load() < 2 || p.contents[background].fetched().Trouble == ""; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(brief); asked.Load() < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("asked %d times, and no trouble", asked.Load())
+			t.Fatalf("asked %d times", asked.Load())
 		}
 	}
 	for range 100 {
@@ -172,8 +180,8 @@ func TestLostPeersAreReported(t *testing.T) {
 
 func TestPublishThenForget(t *testing.T) {
 	data := systemtest.Bytes("published", 1<<20)
-	remove := record(t, "09-delete", "delete 20 MiB")
-	p := recordedPeer(t, replay.Chain(record(t, "03-upload", "upload 1MiB with filename"), remove),
+	p := recordedPeer(t, time.Minute, replay.Chain(record(t, "02-info", "space of an empty node"), record(t, "03-upload", "upload 1MiB with filename"),
+		record(t, "05-download-local", "local download 1MiB"), record(t, "09-delete", "delete 20 MiB")),
 		replay.Instead(mediumSum, data), replay.Let(string(background), string(medium)))
 	ref, err := p.Publish(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
 	if err != nil || ref != medium {
@@ -182,11 +190,15 @@ func TestPublishThenForget(t *testing.T) {
 	if f, err := p.Progress(systemtest.Context(t), ref); err != nil || !f.Complete || f.Verified != 1<<20 {
 		t.Errorf("%+v, %v", f, err)
 	}
+	var got bytes.Buffer
+	if err := p.ReadBack(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("read back: %d bytes, %v", got.Len(), err)
+	}
 	if err := p.Forget(systemtest.Context(t), ref); err != nil {
 		t.Error(err)
 	}
 	if _, err := p.Progress(systemtest.Context(t), ref); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("fetched of what was forgotten: %v", err)
+		t.Errorf("progress of what was forgotten: %v", err)
 	}
 }
 
@@ -201,16 +213,15 @@ func TestEmptyKeepsTheKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("k"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k := &daemon{dir: disk.Dir{Files: testbed.LocalFiles{}, Path: dir}}
-	if err := k.empty(); err != nil {
+	d := disk.Dir{Files: testbed.LocalFiles{}, Path: dir}
+	if err := empty(d); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 || left[0].Name() != keyFile {
 		t.Errorf("left are %v, %v", left, err)
 	}
-	k.dir = k.dir.Sub("none")
-	if err := k.empty(); err != nil {
+	if err := empty(d.Sub("none")); err != nil {
 		t.Error(err)
 	}
 }

@@ -46,7 +46,12 @@ func only(rec []replay.Exchange, method, end string) []replay.Exchange {
 
 // hello is what an attached node is asked first.
 func hello(t *testing.T) []replay.Exchange {
-	return record(t, "02-info", "other dialect base path on this version", "debug info")
+	return record(t, "02-info", "other dialect base path on this version", "debug info", "debug info")
+}
+
+// joins is the client's node being connected to the server's, whose address is asked for.
+func joins(t *testing.T) []replay.Exchange {
+	return record(t, "08-connect-no-bootstrap", "connect with the address")
 }
 
 // attach attaches to recorded nodes: the client's and, when it is not nil, the
@@ -77,7 +82,7 @@ func TestBothDialectsAreFound(t *testing.T) {
 		t.Errorf("%s", n.Near().dialect)
 	}
 	// Logos Storage answers the same under another path.
-	later := replay.Serve(t, record(t, "02-info", "debug info"), replay.Let("/api/codex/v1", "/api/storage/v1"))
+	later := replay.Serve(t, record(t, "02-info", "debug info", "debug info"), replay.Let("/api/codex/v1", "/api/storage/v1"))
 	if n := attach(t, later, nil, false).(*node); n.Near().dialect != logos {
 		t.Errorf("%s", n.Near().dialect)
 	}
@@ -222,36 +227,6 @@ func TestMalformedCID(t *testing.T) {
 	}
 }
 
-// TestDeleteTakesOtherBlocks: the node deletes blocks that another object uses,
-// so we do not delete where we know of one.
-func TestDeleteTakesOtherBlocks(t *testing.T) {
-	a, c := systemtest.Bytes("a and b", 1<<20), systemtest.Bytes("c", 1<<20)
-	rec := record(t, "14-delete-shared-blocks", "node without peers: upload 1 MiB as a.bin", "the same bytes as b.bin", "other bytes as c.bin", "delete b.bin")
-	last := rec[3] // of c.bin instead, which shares nothing
-	last.Path = strings.Replace(last.Path, "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK", "zDvZRwzmAnxeYSAbTELynD4Sei9CEnwjbSCXmsWvHU9fmccdPHZq", 1)
-	n := one(t, append(rec[:3:3], last), replay.Instead(rec[0].Body.SHA256, a), replay.Instead(rec[2].Body.SHA256, c))
-	refs := map[string]system.Ref{}
-	for _, o := range []struct {
-		name string
-		data []byte
-	}{{"a.bin", a}, {"b.bin", a}, {"c.bin", c}} {
-		ref, err := n.Put(systemtest.Context(t), o.name, 1<<20, bytes.NewReader(o.data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		refs[o.name] = ref
-	}
-	if refs["a.bin"] == refs["b.bin"] {
-		t.Error("two names share a CID")
-	}
-	if err := n.Delete(systemtest.Context(t), refs["a.bin"]); err == nil || !strings.Contains(err.Error(), string(refs["b.bin"])) {
-		t.Errorf("delete of what shares its blocks: %v", err)
-	}
-	if err := n.Delete(systemtest.Context(t), refs["c.bin"]); err != nil {
-		t.Errorf("delete of what shares nothing: %v", err)
-	}
-}
-
 // TestRangeIsIgnored: asked for 100 bytes the node sends the whole object, so
 // that ranges cannot be relied on.
 func TestRangeIsIgnored(t *testing.T) {
@@ -279,7 +254,7 @@ func TestCool(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := []replay.Option{replay.Instead(mediumSum, data), replay.Let(other, string(medium))}
-			near := replay.Serve(t, replay.Chain(hello(t), put, record(t, "09-delete", "delete 20 MiB"), c.after), opt...)
+			near := replay.Serve(t, replay.Chain(hello(t), joins(t), put, record(t, "09-delete", "delete 20 MiB"), c.after), opt...)
 			// The server's node has to have it all before the only copy goes.
 			far := replay.Serve(t, replay.Chain(hello(t), record(t, "05-download-local", "network/stream on the node that has the data")), opt...)
 			n := attach(t, near, far, true)
@@ -296,7 +271,7 @@ func TestCool(t *testing.T) {
 
 func TestSeedGoesToTheServersNode(t *testing.T) {
 	data := systemtest.Bytes("seed", 1<<20)
-	near := replay.Serve(t, hello(t))
+	near := replay.Serve(t, replay.Chain(hello(t), joins(t)))
 	far := replay.Serve(t, replay.Chain(hello(t), record(t, "03-upload", "upload 1MiB with filename")), replay.Instead(mediumSum, data))
 	ref, err := system.Seed(systemtest.Context(t), attach(t, near, far, true), "1MiB.bin", 1<<20, bytes.NewReader(data))
 	if err != nil || ref != medium {

@@ -4,76 +4,73 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Start implements system.System: a node on the first server host and one on
-// the client's, which know of no other; or the nodes of a swarm.
-func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
-	if opt["url"] != "" || opt["server_url"] != "" {
-		return nil, errors.New("codex: options \"url\" and \"server_url\" are for mode: attach")
-	}
-	bin, err := program(opt)
-	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
-	}
-	if d.Client.Addr().IsLoopback() {
-		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network namespace keeps in, and there are none here; see plimsoll doctor")
-	}
-	n, err := newNode(opt)
-	if err != nil {
-		return nil, err
-	}
-	speaks, err := speaks(ctx, bin)
-	if err != nil {
-		return nil, err
-	}
-	if d.Swarm {
-		return startSwarm(ctx, d, bin, speaks)
-	}
-	identity := map[string]string{
-		"binary": bin, "quota": opt["quota"], "block_retries": opt["block_retries"],
-		"put": "import into the client's node: nothing crosses the link", "seed": "import into the server's node", "get": "network/stream",
-		"connections": "kept between the nodes", "requests": "one connection to the client's own node for each",
-	}
-	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		if err := n.start(ctx, d, bin, speaks, identity); err != nil {
-			return nil, errors.Join(fmt.Errorf("codex: %w", err), n.Stop(context.WithoutCancel(ctx)))
-		}
-		return seeding{n}, nil
-	})
-}
+const (
+	keyFile    = "key"           // a node's identity, in its data directory
+	retryEvery = 2 * time.Second // what lies between a node's requests for a block
+)
 
-func (n *node) start(ctx context.Context, d system.Deployment, bin string, speaks dialect, identity map[string]string) error {
-	return n.Start(ctx, d, func(ctx context.Context, h testbed.Host, label string, port int, server *api) (s pair.Started[*api], err error) {
-		bootstrap := ""
-		if server != nil {
-			if bootstrap, err = server.record(ctx); err != nil {
-				return s, err
+// kind is of nodes that all speak the same; empty: it is found out.
+func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
+	return &daemon.Kind[*api]{
+		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
+		Peer: func(address string) error { _, _, err := parseAddress(address); return err },
+		Client: func(dial web.Dial, base *url.URL) (*api, error) {
+			a, err := newAPI(dial, base)
+			if err != nil {
+				return nil, err
 			}
-		}
-		k, err := newDaemon(ctx, d, h, label, bin, speaks, port, bootstrap)
-		if err != nil {
-			return s, err
-		}
-		identity["version"], identity["dialect"] = k.version, k.api.dialect.String()
-		return pair.Started[*api]{API: k.api, Proc: k.Processes()[0], Dir: k.dir}, nil
-	})
+			a.dialect = speaks
+			retries, err := opt.Int("block_retries")
+			a.quiet = time.Duration(retries)*retryEvery + 10*time.Second
+			return a, err
+		},
+		Prepare: func(ctx context.Context, n *daemon.Daemon[*api], first *api) (c testbed.Command, err error) {
+			bootstrap := ""
+			if first != nil {
+				if bootstrap, err = first.record(ctx); err != nil {
+					return c, err
+				}
+			}
+			args, err := arguments(opt, speaks, n.Host.Addr(), n.Dir.Path, n.Ports, bootstrap)
+			c.Args = append([]string{bin}, args...)
+			return c, errors.Join(err, n.Dir.Files.MkdirAll(n.Dir.Path, 0o700)) // it starts in no other
+		},
+		Empty: func(_ context.Context, n *daemon.Daemon[*api]) error { return empty(n.Dir) },
+	}
 }
 
-// arguments are the flags of a node on a private network.
-func arguments(opt system.Options, speaks dialect, ip netip.Addr, dir string, port, peers, discovery int, bootstrap string) ([]string, error) {
+// empty removes what a node keeps, but for its key.
+func empty(dir disk.Dir) error {
+	files, key, kept := dir.Files, dir.Sub(keyFile).Path, dir.Path+".key"
+	if err := files.Rename(key, kept); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := errors.Join(files.RemoveAll(dir.Path), files.MkdirAll(dir.Path, 0o700))
+	if err == nil {
+		err = files.Rename(kept, key)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// arguments are the flags of a node on a private network. ports are those of the API, of
+// its peers and of discovery.
+func arguments(opt system.Options, speaks dialect, ip netip.Addr, dir string, ports []int, bootstrap string) ([]string, error) {
 	quota, err := opt.Int("quota")
 	if err != nil || quota < 1<<20 || quota%(1<<20) != 0 {
 		return nil, fmt.Errorf("option \"quota\": %q is not a number of whole MiB", opt["quota"])
@@ -83,7 +80,7 @@ func arguments(opt system.Options, speaks dialect, ip netip.Addr, dir string, po
 	}
 	args := []string{
 		"--data-dir=" + dir,
-		"--api-bindaddr=" + ip.String(), "--api-port=" + strconv.Itoa(port),
+		"--api-bindaddr=" + ip.String(), "--api-port=" + strconv.Itoa(ports[0]),
 		"--nat=extip:" + ip.String(),
 		fmt.Sprintf("--storage-quota=%dmb", quota>>20),
 		"--block-ttl=30d", // never 0: it says that 0 keeps blocks for ever, and removes them all
@@ -92,24 +89,21 @@ func arguments(opt system.Options, speaks dialect, ip netip.Addr, dir string, po
 	}
 	switch speaks {
 	case logos:
-		args = append(args, "--listen-ip="+ip.String(), "--listen-port="+strconv.Itoa(peers))
+		args = append(args, "--listen-ip="+ip.String(), "--listen-port="+strconv.Itoa(ports[1]))
 		if bootstrap == "" {
 			args = append(args, "--no-bootstrap-node") // or it joins a public network
 		}
 	default:
-		args = append(args, fmt.Sprintf("--listen-addrs=/%s/%s/tcp/%d", family(ip), ip, peers), "--disc-port="+strconv.Itoa(discovery))
+		family := "ip6"
+		if ip.Is4() {
+			family = "ip4"
+		}
+		args = append(args, fmt.Sprintf("--listen-addrs=/%s/%s/tcp/%d", family, ip, ports[1]), "--disc-port="+strconv.Itoa(ports[2]))
 	}
 	if bootstrap != "" {
 		args = append(args, "--bootstrap-node="+bootstrap)
 	}
 	return args, nil
-}
-
-func family(ip netip.Addr) string {
-	if ip.Is4() {
-		return "ip4"
-	}
-	return "ip6"
 }
 
 // speaks asks a program for its version, which says which of the two it is.

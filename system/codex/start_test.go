@@ -25,7 +25,7 @@ func TestPrivate(t *testing.T) {
 		{logos, "10.0.0.1", "", []string{"--no-bootstrap-node", "--listen-ip=10.0.0.1", "--listen-port=2"}, []string{"--disc-port", "--listen-addrs"}},
 		{logos, "10.0.0.1", "spr:x", []string{"--bootstrap-node=spr:x"}, []string{"--no-bootstrap-node"}},
 	} {
-		args, err := arguments(full, c.speaks, netip.MustParseAddr(c.ip), "/d", 1, 2, 3, c.bootstrap)
+		args, err := arguments(full, c.speaks, netip.MustParseAddr(c.ip), "/d", []int{1, 2, 3}, c.bootstrap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestPrivate(t *testing.T) {
 		}
 	}
 	full["quota"] = "1000"
-	if _, err := arguments(full, codex, netip.MustParseAddr("10.0.0.1"), "/d", 1, 2, 3, ""); err == nil {
+	if _, err := arguments(full, codex, netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
 		t.Error("a quota that is no number of MiB")
 	}
 }

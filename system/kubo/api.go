@@ -13,41 +13,36 @@ import (
 	"strings"
 
 	"github.com/ipfs/go-cid"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // rpc is the RPC of one node.
 type rpc struct {
-	web    *web.Client
-	base   *url.URL
-	layout layout
+	web   *web.Client
+	base  *url.URL
+	chunk string // size of the blocks that a file becomes
 }
 
-var _ pair.API = (*rpc)(nil)
+var _ daemon.API = (*rpc)(nil)
 
-// layout is how a file becomes blocks: without all of these set CIDs differ
-// between versions of the daemon.
-type layout struct {
-	cidVersion, rawLeaves, chunk string
-}
-
-func newRPC(dial web.Dial, base *url.URL, l layout) (*rpc, error) {
+func newRPC(dial web.Dial, base *url.URL, chunk string) (*rpc, error) {
 	c, err := web.New(name, dial, system.HTTPTarget{URL: base})
 	if err != nil {
 		return nil, err
 	}
 	// How long an answer may take to begin is ours to say: pin/add and repo/gc
 	// answer when they are done.
-	return &rpc{web: c.Patient(), base: base, layout: l}, nil
+	return &rpc{web: c.Patient(), base: base, chunk: chunk}, nil
 }
 
-// URL implements pair.API.
+// URL implements daemon.API.
 func (r *rpc) URL() *url.URL { return r.base }
 
-// Client implements pair.API.
+// Client implements daemon.API.
 func (r *rpc) Client() *web.Client { return r.web }
 
 // call makes a call; a status other than 2xx is an error. 200 is not success
@@ -86,14 +81,6 @@ func classify(err error) error {
 	return err
 }
 
-// late is the error that came after the head: a well-formed 200 ends with it.
-func (r *rpc) late(command string, resp *http.Response) error {
-	if said := resp.Trailer.Get("X-Stream-Error"); said != "" {
-		return fmt.Errorf("kubo: %s on %s: after status 200: %s", command, r.base.Host, said)
-	}
-	return nil
-}
-
 // json makes a call and decodes its answer; of several values the last counts.
 func (r *rpc) json(ctx context.Context, command string, args url.Values, out any) error {
 	resp, err := r.call(ctx, command, args)
@@ -103,28 +90,23 @@ func (r *rpc) json(ctx context.Context, command string, args url.Values, out any
 	return r.decode(command, resp, func(d *json.Decoder) error { return d.Decode(out) })
 }
 
-// decode calls next for each value of an answer.
+// decode calls next for each value of an answer, which may end with an error in its
+// trailer.
 func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decoder) error) error {
 	defer resp.Body.Close()
 	d := json.NewDecoder(web.Bounded(resp.Body))
-	values := 0
-	for {
+	for values := 0; ; values++ {
 		err := next(d)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
+		switch {
+		case err == io.EOF && values == 0 && resp.Trailer.Get("X-Stream-Error") == "": // to options that it cannot parse
+			return fmt.Errorf("kubo: %s on %s: status 200 and an empty answer: %w", command, r.base.Host, io.ErrUnexpectedEOF)
+		case err == io.EOF:
+			_, err = r.web.Copy(resp, io.Discard)
+			return err
+		case err != nil:
 			return fmt.Errorf("kubo: %s on %s: answer: %w", command, r.base.Host, err)
 		}
-		values++
 	}
-	if err := r.late(command, resp); err != nil {
-		return err
-	}
-	if values == 0 { // options that it cannot parse give an empty 200
-		return fmt.Errorf("kubo: %s on %s: status 200 and an empty answer: %w", command, r.base.Host, io.ErrUnexpectedEOF)
-	}
-	return nil
 }
 
 // quiet makes a call whose answer only says that it is done.
@@ -134,23 +116,24 @@ func (r *rpc) quiet(ctx context.Context, command string, args url.Values) error 
 		return err
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return fmt.Errorf("kubo: %s on %s: %w", command, r.base.Host, err)
-	}
-	return r.late(command, resp)
+	_, err = r.web.Copy(resp, io.Discard)
+	return err
 }
 
 // identity is a node's account of itself.
 type identity struct {
-	ID           string
 	Addresses    []string // with its id at the end
 	AgentVersion string
 }
 
-func (r *rpc) id(ctx context.Context) (identity, error) {
-	var i identity
-	err := r.json(ctx, "id", nil, &i)
-	return i, err
+func (r *rpc) id(ctx context.Context) (i identity, err error) {
+	return i, r.json(ctx, "id", nil, &i)
+}
+
+// Version implements daemon.API.
+func (r *rpc) Version(ctx context.Context) (string, error) {
+	i, err := r.id(ctx)
+	return i.AgentVersion, err
 }
 
 // swarm connects to or disconnects from a peer, which answers 200 also when it
@@ -166,12 +149,12 @@ func (r *rpc) swarm(ctx context.Context, what, address string) error {
 	return nil
 }
 
-// Connect implements pair.API.
+// Connect implements daemon.API.
 func (r *rpc) Connect(ctx context.Context, address string) error {
 	return r.swarm(ctx, "connect", address)
 }
 
-// Address implements pair.API: a multiaddress with the node's id.
+// Address implements daemon.API: a multiaddress with the node's id.
 func (r *rpc) Address(ctx context.Context) (string, error) {
 	i, err := r.id(ctx)
 	if err != nil {
@@ -183,13 +166,13 @@ func (r *rpc) Address(ctx context.Context) (string, error) {
 	return i.Addresses[0], nil
 }
 
-// Ping implements pair.API.
+// Ping implements daemon.API.
 func (r *rpc) Ping(ctx context.Context) error {
 	_, err := r.id(ctx)
 	return err
 }
 
-// Has implements pair.API: it asks for the object's root.
+// Has implements daemon.API: it asks for the object's root.
 func (r *rpc) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	err := r.quiet(ctx, "block/stat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
 	if errors.Is(err, system.ErrNotFound) {
@@ -198,32 +181,28 @@ func (r *rpc) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	return err == nil, err
 }
 
-// Local implements pair.API.
-func (r *rpc) Local(ctx context.Context, ref system.Ref) error {
-	resp, err := r.call(ctx, "cat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
-	if err == nil {
-		resp.Body.Close()
-	}
-	return err
+// Local implements daemon.API. The daemon does not hash what it reads there.
+func (r *rpc) Local(ctx context.Context, ref system.Ref) (*http.Response, error) {
+	return r.call(ctx, "cat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
 }
 
-// Remove implements pair.API: the pin, and all blocks that no other pin has.
+// Remove implements daemon.API: the pin, and all blocks that no other pin has.
 func (r *rpc) Remove(ctx context.Context, ref system.Ref) error {
-	err := r.quiet(ctx, "pin/rm", url.Values{"arg": {string(ref)}})
+	err := r.quiet(ctx, "pin/rm", arg(ref))
 	if err != nil && !strings.Contains(err.Error(), "not pinned") {
 		return err
 	}
 	return r.quiet(ctx, "repo/gc", url.Values{"quiet": {"true"}})
 }
 
-// Used implements pair.API, without walking over the repo.
+// Used implements daemon.API, without walking over the repo.
 func (r *rpc) Used(ctx context.Context) (int64, error) {
 	var s struct{ RepoSize int64 }
 	err := r.json(ctx, "repo/stat", url.Values{"size-only": {"true"}}, &s)
 	return s.RepoSize, err
 }
 
-// Store implements pair.API: it imports and pins a file.
+// Store implements daemon.API: it imports and pins a file.
 func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Reader) (system.Ref, error) {
 	body, err := web.Exactly(content, size) // or the form would end as it should behind bytes that are too many
 	if err != nil {
@@ -241,7 +220,8 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 	}
 	tail := form.String()
 	resp, err := r.send(ctx, "add", url.Values{
-		"cid-version": {r.layout.cidVersion}, "raw-leaves": {r.layout.rawLeaves}, "chunker": {"size-" + r.layout.chunk},
+		// Without all of these set CIDs differ between versions of the daemon.
+		"cid-version": {"1"}, "raw-leaves": {"true"}, "chunker": {"size-" + r.chunk},
 		"pin": {"true"}, "progress": {"false"}, "quieter": {"true"},
 	}, web.Call{
 		Header: http.Header{"Content-Type": {m.FormDataContentType()}},
@@ -264,36 +244,105 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 // peers are the ids of those who are connected.
 func (r *rpc) peers(ctx context.Context) (map[string]bool, error) {
 	var s struct{ Peers []struct{ Peer string } }
-	if err := r.json(ctx, "swarm/peers", nil, &s); err != nil {
-		return nil, err
-	}
+	err := r.json(ctx, "swarm/peers", nil, &s)
 	ids := map[string]bool{}
 	for _, p := range s.Peers {
 		ids[p.Peer] = true
 	}
-	return ids, nil
+	return ids, err
 }
 
-// copy writes an answer's body to w: the end of it may be an error.
-func (r *rpc) copy(command string, ref system.Ref, resp *http.Response, w io.Writer) (int64, error) {
-	defer resp.Body.Close()
-	got, err := io.Copy(w, resp.Body)
-	if err == nil {
-		err = r.late(command, resp)
+// Apart implements daemon.API.
+func (r *rpc) Apart(ctx context.Context, addresses []string) (apart []string, err error) {
+	there, err := r.peers(ctx)
+	for _, a := range addresses {
+		if at, err := peer.AddrInfoFromString(a); err == nil && !there[at.ID.String()] {
+			apart = append(apart, a)
+		}
 	}
-	if err != nil {
-		return got, fmt.Errorf("kubo: %s of %s: after %d bytes: %w", command, ref, got, truncated(err))
-	}
-	return got, nil
+	return apart, err
 }
 
-// truncated makes the ways in which an answer ends early one: a chunked one
-// that ends without its last line is an error of its own in net/http.
-func truncated(err error) error {
-	if !errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(err.Error(), "unexpected EOF") {
-		return fmt.Errorf("%w: %w", err, io.ErrUnexpectedEOF)
+// Part implements daemon.API.
+func (r *rpc) Part(ctx context.Context, address string) error {
+	if address != "" {
+		return r.swarm(ctx, "disconnect", address)
+	}
+	there, err := r.peers(ctx)
+	for id := range there {
+		err = errors.Join(err, r.swarm(ctx, "disconnect", "/p2p/"+id))
 	}
 	return err
+}
+
+// Count implements daemon.API, by bitswap's own account: blocks that came twice count
+// twice.
+func (r *rpc) Count(ctx context.Context) (daemon.Counts, error) {
+	var s struct {
+		DataReceived, DataSent int64
+		Peers                  []string
+	}
+	err := r.json(ctx, "bitswap/stat", nil, &s)
+	return daemon.Counts{Received: s.DataReceived, Sent: s.DataSent, Held: -1, Peers: len(s.Peers)}, err
+}
+
+// Fetch implements daemon.API: pin/add, which walks the graph, keeps every block and
+// reports its progress twice a second.
+func (r *rpc) Fetch(ctx context.Context, t *daemon.Task) error {
+	resp, err := r.call(ctx, "pin/add", url.Values{"arg": {string(t.Ref)}, "progress": {"true"}})
+	if err != nil {
+		return err
+	}
+	pinned := false
+	err = r.decode("pin/add", resp, func(d *json.Decoder) error {
+		var p struct {
+			Pins     []string
+			Progress int   // blocks
+			Bytes    int64 // of them
+		}
+		if err := d.Decode(&p); err != nil {
+			return err
+		}
+		pinned = pinned || len(p.Pins) > 0
+		if p.Progress == 0 {
+			return nil
+		}
+		if err := r.measure(ctx, t); err != nil {
+			return err
+		}
+		t.Blocks(p.Bytes)
+		return nil
+	})
+	if err == nil && !pinned {
+		err = fmt.Errorf("kubo: pin/add on %s: ended without a pin: %w", r.base.Host, system.ErrAnswer)
+	}
+	if err != nil {
+		return err
+	}
+	return r.measure(ctx, t)
+}
+
+// measure learns from the root, once it is there, how large content and graph are.
+func (r *rpc) measure(ctx context.Context, t *daemon.Task) error {
+	if t.Known() {
+		return nil
+	}
+	var s struct{ Size, CumulativeSize int64 }
+	err := r.json(ctx, "files/stat", url.Values{"arg": {"/ipfs/" + string(t.Ref)}, "offline": {"true"}}, &s)
+	if err == nil {
+		t.Know(s.Size, max(s.CumulativeSize-s.Size, 0))
+	}
+	return err
+}
+
+func arg(ref system.Ref) url.Values { return url.Values{"arg": {string(ref)}} }
+
+// validPeer checks the address of a peer.
+func validPeer(address string) error {
+	if _, err := peer.AddrInfoFromString(address); err != nil {
+		return fmt.Errorf("kubo: %q is no address of a peer, a multiaddress with its id: %w", address, err)
+	}
+	return nil
 }
 
 // valid checks that a ref is a CID.

@@ -26,7 +26,7 @@ func TestEndlessAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRPC((&net.Dialer{}).DialContext, u, layout{})
+	r, err := newRPC((&net.Dialer{}).DialContext, u, "262144")
 	if err != nil {
 		t.Fatal(err)
 	}

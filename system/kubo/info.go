@@ -5,7 +5,7 @@ package kubo
 
 import (
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 )
 
 const name = "kubo"
@@ -20,12 +20,7 @@ func (System) Info() system.Info {
 		NodeMemory: 64 << 20,
 		Image:      "ipfs/kubo:v0.40.1",
 		Install:    "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
-		Options: append(pair.Options("http://127.0.0.1:5001"), []system.Option{
-			{Name: "gateway", Type: "string", Help: "attach: its gateway, such as http://127.0.0.1:8080, for the scenario retrieve"},
-			{Name: "gc", Type: "bool", Default: "false", Help: "attach: allow repo/gc, which removes every block that is not pinned; without it nothing is deleted or made cold"},
-			{Name: "method", Type: "enum", Enum: []string{"cat", "pin"}, Default: "cat", Help: "how an object is read: cat, or pin/add and then cat"},
-			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "CID version"},
-			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
+		Options: append(daemon.Options("http://127.0.0.1:5001"), []system.Option{
 			{Name: "chunk", Type: "size", Default: "262144", Help: "block size, at most 2096896"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the server node's RPC; 0: a free one"},
 			system.ImageOption(),

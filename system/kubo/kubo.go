@@ -2,13 +2,11 @@ package kubo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
 )
 
 // System implements system.System.
@@ -18,7 +16,6 @@ var (
 	_ system.System     = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
-	_ system.HTTPServer = (*node)(nil)
 	_ system.Ranger     = (*node)(nil)
 	_ system.Lister     = (*node)(nil)
 	_ system.Stater     = (*node)(nil)
@@ -28,6 +25,9 @@ var (
 	_ system.Seeder     = seeding{}
 	_ system.Cooler     = private{}
 	_ system.Deleter    = private{}
+	_ system.HTTPServer = private{}
+	_ system.Member     = (*daemon.Peer[*rpc])(nil)
+	_ system.Restarter  = (*daemon.Peer[*rpc])(nil)
 )
 
 // maxChunk is the largest block that the daemon makes.
@@ -37,98 +37,73 @@ const maxChunk = 2096896
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	full, err := s.Info().Fill(opt)
 	if err == nil {
-		_, err = newNode(full)
+		err = checkChunk(full)
 	}
 	if err != nil {
 		return system.WrongOptions(name, err)
 	}
-	return pair.Check(ctx, s, opt, func() error {
+	return daemon.Check(ctx, s, opt, func() error {
 		bin, err := program(opt)
 		if err != nil {
 			return err
 		}
 		return system.Says(ctx, name, bin, "ipfs version", "version")
-	}, "url", "server_url", "gateway")
+	})
+}
+
+func checkChunk(opt system.Options) error {
+	if c, err := opt.Int("chunk"); err != nil || c < 1 || c > maxChunk {
+		return fmt.Errorf("kubo: option \"chunk\" is from 1 to %d bytes, not %q", maxChunk, opt["chunk"])
+	}
+	return nil
+}
+
+// Start implements system.System: a node on the first server host and one on the
+// client's, or the nodes of a swarm, on a private network of their own.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	d, bin, err := daemon.Filled(s, d, program)
+	if err == nil {
+		err = checkChunk(d.Options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	k, about := kind(d.Options, bin), aboutOf(d.Options)
+	about["binary"] = bin
+	if d.Swarm {
+		delete(about, "put")
+		delete(about, "range")
+		about["method"], about["exchange"] = "pin", "bitswap"
+		about["transport"], about["discovery"] = "TCP, pre-shared key", "none: peers are named"
+		return k.Swarm(ctx, d, about)
+	}
+	about["seed"] = "add on the server's node, pinned"
+	return k.Pair(ctx, d, about, func(p *daemon.Pair[*rpc]) group.Node { return private{seeding{newNode(p)}} })
 }
 
 // Attach implements system.System.
-func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
+func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Cluster, err error) {
+	if d.Options, err = s.Info().Fill(d.Options); err == nil {
+		err = checkChunk(d.Options)
+	}
 	if err != nil {
 		return nil, err
 	}
-	n, err := newNode(opt)
-	if err != nil {
-		return nil, err
-	}
-	about := n.about(opt)
-	if opt["gateway"] != "" {
-		all, err := pair.Endpoints(name, opt, "gateway")
-		if err != nil {
-			return nil, err
+	about := aboutOf(d.Options)
+	return kind(d.Options, "").Attach(ctx, d, about, func(p *daemon.Pair[*rpc]) group.Node {
+		if !p.Two() {
+			return newNode(p)
 		}
-		n.gateway = all[0]
-	}
-	err = n.Attach(ctx, opt, d.Write, func(ctx context.Context, u *url.URL) (*rpc, error) {
-		r, err := newRPC(d.Client.Dial, u, layoutOf(opt))
-		if err != nil {
-			return nil, err
-		}
-		i, err := r.id(ctx)
-		if err != nil {
-			r.web.Close()
-			return nil, err
-		}
-		if about["version"] == "" {
-			about["version"], about["endpoint"] = i.AgentVersion, u.Host
-		}
-		return r, nil
+		about["seed"] = "add on the node at " + p.Far().base.Host
+		return seeding{newNode(p)}
 	})
-	if err != nil {
-		return nil, err
-	}
-	var one group.Node = n
-	if n.Two() {
-		if n.farAddr, err = n.Far().Address(ctx); err == nil {
-			err = n.Connect(ctx, n.farAddr)
-		}
-		if err != nil {
-			return nil, errors.Join(err, n.Stop(ctx))
-		}
-		about["seed"] = "add on the node at " + n.Far().base.Host
-		one = seeding{n}
-		if opt.Bool("gc") {
-			one = private{seeding{n}}
-		}
-	}
-	return group.Start(ctx, 1, about, func(context.Context, int) (group.Node, error) { return one, nil })
 }
 
-// newNode is a node with the settings of opt, not connected yet.
-func newNode(opt system.Options) (*node, error) {
-	if c, err := opt.Int("chunk"); err != nil || c < 1 || c > maxChunk {
-		return nil, fmt.Errorf("kubo: option \"chunk\" is from 1 to %d bytes, not %q", maxChunk, opt["chunk"])
-	}
-	base, err := pair.New[*rpc](name, opt)
-	if err != nil {
-		return nil, err
-	}
-	n := &node{Node: base, method: opt["method"]}
-	n.Keep = func(ctx context.Context, ref system.Ref) error {
-		return n.Far().quiet(ctx, "pin/add", url.Values{"arg": {string(ref)}})
-	}
-	return n, nil
-}
-
-func layoutOf(opt system.Options) layout {
-	return layout{cidVersion: opt["cid_version"], rawLeaves: opt["raw_leaves"], chunk: opt["chunk"]}
-}
-
-// about is what decides how fast the node seems.
-func (n *node) about(opt system.Options) map[string]string {
+// aboutOf is what decides how fast the node seems.
+func aboutOf(opt system.Options) map[string]string {
 	return map[string]string{
-		"method": n.method, "range": "cat with offset and length", "put": "add to the client's node, pinned: nothing crosses the link",
-		"cid_version": opt["cid_version"], "raw_leaves": opt["raw_leaves"], "chunk": opt["chunk"],
+		"method": "cat", "range": "cat with offset and length", "put": "add to the client's node, pinned: nothing crosses the link",
+		"cid_version": "1", "raw_leaves": "true", "chunk": opt["chunk"],
 		"durability": "flatfs does not sync: an add ends in the page cache",
 	}
 }

@@ -10,20 +10,13 @@ import (
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestConformance(t *testing.T) {
-	for name, opt := range map[string]system.Options{
-		"cat":                 nil,
-		"pin, and older CIDs": {"method": "pin", "cid_version": "0", "raw_leaves": "false"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: systemtest.Truths{
-				Unknown:          []system.Ref{unknown},
-				Malformed:        []system.Ref{medium[:len(medium)-4], medium + "/x"},
-				ContentAddressed: true,
-				PutPassesServer:  true, // the client's own node takes it
-				Without:          []string{"spread", "restart"},
-			}})
-		})
-	}
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{
+		Unknown:          []system.Ref{unknown},
+		Malformed:        []system.Ref{medium[:len(medium)-4], medium + "/x"},
+		ContentAddressed: true,
+		PutPassesServer:  true, // the client's own node takes it
+		Without:          []string{"spread", "restart"},
+	}})
 }
 
 func TestSwarm(t *testing.T) {

@@ -4,26 +4,22 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
+	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 )
 
 // node is the client's node, and the one on the server when there is one.
-type node struct {
-	*pair.Node[*rpc]
-	gateway *url.URL // of the node that is prepared; nil when attached without
-	method  string
-	farAddr string // of the server's node in the swarm; empty: there is none
+type node struct{ *daemon.Pair[*rpc] }
 
-	mu     sync.Mutex
-	parted bool // Redial has ended the connection between the nodes
+func newNode(p *daemon.Pair[*rpc]) *node {
+	p.Keep = func(ctx context.Context, ref system.Ref) error { return p.Far().quiet(ctx, "pin/add", arg(ref)) }
+	return &node{p}
 }
 
 // seeding is a node whose reads can be made to cross the link.
@@ -31,34 +27,75 @@ type seeding struct{ *node }
 
 // Seed implements system.Seeder.
 func (s seeding) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return pair.Seeding[*rpc]{Node: s.Node}.Seed(ctx, name, size, r)
+	return s.PutFar(ctx, name, size, r)
 }
 
-// private is one whose nodes may be made to forget.
+// private is one whose nodes were started: repo/gc takes nothing of others from them.
 type private struct{ seeding }
 
 // Cool implements system.Cooler.
-func (p private) Cool(ctx context.Context, ref system.Ref) error {
-	if err := p.reconnect(ctx); err != nil {
-		return err
-	}
-	return p.Evict(ctx, ref)
-}
+func (p private) Cool(ctx context.Context, ref system.Ref) error { return p.Evict(ctx, ref) }
 
 // Delete implements system.Deleter. Blocks that another pin shares stay.
 func (p private) Delete(ctx context.Context, ref system.Ref) error { return p.Erase(ctx, ref) }
 
+// Target implements system.HTTPServer: the gateway of the node on the server.
+func (p private) Target(ref system.Ref) (system.HTTPTarget, error) {
+	return system.HTTPTarget{URL: p.Server.URL(gatewayPort).JoinPath("ipfs", string(ref)), Header: http.Header{}}, valid(ref)
+}
+
+// Redial implements system.Redialer.
+func (n *node) Redial(ctx context.Context) error { return n.Part(ctx) }
+
+// Get implements system.Node.
+func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	_, err := n.cat(ctx, arg(ref), ref, w)
+	return err
+}
+
+// GetRange implements system.Ranger. A cold node fetches far more than the range: it
+// reads ahead.
+func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
+	if off < 0 || count < 0 {
+		return fmt.Errorf("kubo: range of %d bytes at %d", count, off)
+	}
+	if count == 0 {
+		return valid(ref)
+	}
+	args := url.Values{"arg": {string(ref)}, "offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(count, 10)}}
+	got, err := n.cat(ctx, args, ref, w)
+	if err == nil && got < count { // a range behind the end is an empty 200
+		err = fmt.Errorf("kubo: bytes %d-%d of %s: the object ends %d bytes early: %w", off, off+count-1, ref, count-got, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+func (n *node) cat(ctx context.Context, args url.Values, ref system.Ref, w io.Writer) (int64, error) {
+	resp, err := n.Search(ctx, "cat", ref, func(ctx context.Context) (*http.Response, error) {
+		return n.Near().call(ctx, "cat", args)
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	got, err := n.Near().web.Copy(resp, w)
+	if err != nil {
+		return got, err
+	}
+	if said, err := strconv.ParseInt(resp.Header.Get("X-Content-Length"), 10, 64); err != nil || said != got {
+		return got, fmt.Errorf("kubo: cat of %s: %d bytes, X-Content-Length says %q: %w", ref, got, resp.Header.Get("X-Content-Length"), io.ErrUnexpectedEOF)
+	}
+	return got, nil
+}
+
 // Stat implements system.Stater.
 func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	o := system.Object{Ref: ref, Name: string(ref)}
-	if err := n.ready(ctx, ref); err != nil {
-		return o, err
-	}
 	args := url.Values{"arg": {"/ipfs/" + string(ref)}}
 	if n.NotFoundAfter > 0 {
 		args.Set("timeout", n.NotFoundAfter.String()) // or the daemon searches on when we have given up
 	}
-	resp, err := n.Search(ctx, "stat of "+string(ref), ref, false, func(ctx context.Context) (*http.Response, error) {
+	resp, err := n.Search(ctx, "stat", ref, func(ctx context.Context) (*http.Response, error) {
 		return n.Near().call(ctx, "files/stat", args)
 	})
 	if err != nil {
@@ -73,17 +110,6 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 		o.Name = own.Name
 	}
 	return o, nil
-}
-
-// Target implements system.HTTPServer: the gateway of the node on the server.
-func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
-	if err := valid(ref); err != nil {
-		return system.HTTPTarget{}, err
-	}
-	if n.gateway == nil {
-		return system.HTTPTarget{}, errors.New("kubo: objects are fetched over HTTP from a gateway: name it in option \"gateway\"")
-	}
-	return system.HTTPTarget{URL: n.gateway.JoinPath("ipfs", string(ref)), Header: http.Header{}}, nil
 }
 
 // emptyDirectory is pinned in every repo from the start.
@@ -101,11 +127,8 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 		}
 		err = r.decode("pin/ls", resp, func(d *json.Decoder) error {
 			var pin struct{ Cid, Name string }
-			if err := d.Decode(&pin); err != nil {
+			if err := d.Decode(&pin); err != nil || seen[pin.Cid] {
 				return err
-			}
-			if seen[pin.Cid] {
-				return nil
 			}
 			seen[pin.Cid] = true
 			o := system.Object{Ref: system.Ref(pin.Cid), Name: cmp.Or(pin.Name, pin.Cid), Size: -1}
@@ -120,45 +143,4 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 		}
 	}
 	return out, nil
-}
-
-// Redial implements system.Redialer: the nodes part, and the next read begins
-// with their handshake. Requests to the client's node are made anew, too.
-func (n *node) Redial(ctx context.Context) error {
-	for _, r := range n.All() {
-		r.web.Redial()
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.farAddr == "" || n.parted {
-		return nil
-	}
-	if err := n.Near().swarm(ctx, "disconnect", n.farAddr); err != nil {
-		return err
-	}
-	n.parted = true
-	return nil
-}
-
-// reconnect joins the nodes that Redial has parted.
-func (n *node) reconnect(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.parted {
-		return nil
-	}
-	if err := n.Near().swarm(ctx, "connect", n.farAddr); err != nil {
-		return err
-	}
-	n.parted = false
-	return nil
-}
-
-// Endpoints implements system.Endpointer.
-func (n *node) Endpoints() []string {
-	all := n.Node.Endpoints()
-	if n.gateway != nil {
-		all = append(all, web.HostPort(n.gateway))
-	}
-	return all
 }

@@ -46,10 +46,8 @@ func asked(t *testing.T, file, step string, query url.Values) replay.Exchange {
 	return e
 }
 
-func arg(ref system.Ref) url.Values { return url.Values{"arg": {string(ref)}} }
-
 func limits(near *replay.Server) system.Options {
-	return system.Options{"url": near.URL, "gateway": near.URL, "not_found_after": "30s", "stall_after": "30s"}
+	return system.Options{"url": near.URL, "not_found_after": "30s", "stall_after": "30s"}
 }
 
 func joined(t *testing.T, opt system.Options, write bool) system.Store {
@@ -65,7 +63,7 @@ func joined(t *testing.T, opt system.Options, write bool) system.Store {
 // one attaches to a single node that has these exchanges after the greeting.
 func one(t *testing.T, exchanges []replay.Exchange, bodies ...[]byte) *node {
 	t.Helper()
-	near := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id"), exchanges), replay.Content(bodies...))
+	near := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"), exchanges), replay.Content(bodies...))
 	return joined(t, limits(near), true).(*node)
 }
 
@@ -73,12 +71,12 @@ func one(t *testing.T, exchanges []replay.Exchange, bodies ...[]byte) *node {
 // forget.
 func two(t *testing.T, near, far []replay.Exchange, opt ...replay.Option) private {
 	t.Helper()
-	n := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id"), record(t, "03-swarm", "connect-n1-n2"), near), opt...)
+	n := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"), record(t, "03-swarm", "connect-n1-n2"), near), opt...)
 	id := record(t, "02-id-version-config", "id", "id")
 	f := replay.Serve(t, replay.Chain(id, far), append(opt, replay.Let(first, second), replay.Let("/tcp/14001", "/tcp/14002"))...)
 	o := limits(n)
-	o["server_url"], o["gc"] = f.URL, "true"
-	return joined(t, o, true).(private)
+	o["server_url"] = f.URL
+	return private{joined(t, o, true).(seeding)}
 }
 
 func TestPutAndGet(t *testing.T) {
@@ -95,7 +93,7 @@ func TestPutAndGet(t *testing.T) {
 }
 
 func TestReadOnlyWhenNotAllowed(t *testing.T) {
-	n := joined(t, limits(replay.Serve(t, record(t, "02-id-version-config", "id"))), false)
+	n := joined(t, limits(replay.Serve(t, record(t, "02-id-version-config", "id", "id"))), false)
 	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("put: %v", err)
 	}
@@ -138,7 +136,7 @@ func TestReadsThatFail(t *testing.T) {
 		want    error         // nil: none of the kinds
 		says    string
 	}{
-		"an error in the trailer of a 200":        {killed, large, 0, false, arrived, nil, "after status 200: context deadline exceeded"},
+		"an error in the trailer of a 200":        {killed, large, 0, false, arrived, nil, "context deadline exceeded"},
 		"fewer bytes than X-Content-Length":       {changed(func(a *replay.Answer) { a.Trailer = nil }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
 		"no X-Content-Length":                     {changed(func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
 		"an option it cannot parse: 200, nothing": {[]replay.Exchange{asked(t, "06-errors", "bad-timeout-value", arg(small))}, small, 0, false, 0, io.ErrUnexpectedEOF, ""},

@@ -3,89 +3,94 @@ package kubo
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
-	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/pair"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Start implements system.System: a node on the first server host and one on
-// the client's, on a private swarm of their own.
-func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
+const (
+	configFile  = "config" // in the repo
+	gatewayPort = 1        // which of a daemon's ports; 2: the swarm's
+)
+
+// kind is a private network of its own.
+func kind(opt system.Options, bin string) *daemon.Kind[*rpc] {
+	var secret [32]byte
+	rand.Read(secret[:]) // never fails
+	key := "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
+	return &daemon.Kind[*rpc]{
+		Name: name, Ref: valid, Peer: validPeer, Redial: 2 * time.Second,
+		Client: func(dial web.Dial, base *url.URL) (*rpc, error) { return newRPC(dial, base, opt["chunk"]) },
+		Prepare: func(ctx context.Context, n *daemon.Daemon[*rpc], _ *rpc) (testbed.Command, error) {
+			err := initialize(ctx, n, bin, key)
+			if err == nil {
+				err = configure(ctx, n.Dir, n.Host.Addr(), n.Ports)
+			}
+			return testbed.Command{Args: []string{bin, "daemon"}, Env: environment(n.Dir.Path)}, err
+		},
+		// Identity and settings stay.
+		Empty: func(ctx context.Context, n *daemon.Daemon[*rpc]) error {
+			files, config, kept := n.Dir.Files, n.Dir.Sub(configFile).Path, n.Dir.Path+".config"
+			if err := files.Rename(config, kept); err != nil {
+				return err
+			}
+			if err := files.RemoveAll(n.Dir.Path); err != nil {
+				return err
+			}
+			if err := initialize(ctx, n, bin, key, kept); err != nil {
+				return err
+			}
+			return files.Rename(kept, config)
+		},
 	}
-	d.Options = opt
-	for _, key := range []string{"url", "server_url", "gateway"} {
-		if opt[key] != "" {
-			return nil, fmt.Errorf("kubo: option %q is for mode: attach", key)
-		}
-	}
-	bin, err := program(opt)
-	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
-	}
-	n, err := newNode(opt)
-	if err != nil {
-		return nil, err
-	}
-	about := n.about(opt)
-	about["binary"] = bin
-	if d.Swarm {
-		return startSwarm(ctx, d, bin, about)
-	}
-	about["seed"] = "add on the server's node, pinned"
-	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
-		version, err := n.start(ctx, d, bin)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("kubo: %w", err), n.Stop(context.WithoutCancel(ctx)))
-		}
-		about["version"] = version
-		return private{seeding{n}}, nil
-	})
 }
 
-func (n *node) start(ctx context.Context, d system.Deployment, bin string) (version string, err error) {
-	key := swarmKey()
-	err = n.Start(ctx, d, func(ctx context.Context, h testbed.Host, label string, port int, server *rpc) (pair.Started[*rpc], error) {
-		k, err := newDaemon(ctx, d, h, label, bin, key, port)
-		if err != nil {
-			return pair.Started[*rpc]{}, err
-		}
-		if server == nil {
-			n.gateway = k.gateway
-		}
-		return pair.Started[*rpc]{API: k.rpc, Proc: k.Processes()[0], Dir: k.repo}, nil
-	})
-	if err != nil {
-		return "", err
+// initialize makes a repo with the swarm's key. With the name of a configuration
+// the node has its settings and identity.
+func initialize(ctx context.Context, n *daemon.Daemon[*rpc], bin, key string, config ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if len(config) == 0 {
+		config = []string{"--profile=test,announce-off"}
 	}
-	if n.farAddr, err = n.Far().Address(ctx); err != nil {
-		return "", err
+	if err := testbed.Run(ctx, n.Host, testbed.Command{
+		Name: n.Label + "/init", Role: "system", Args: append([]string{bin, "init"}, config...), Dir: n.Dir.Path, Env: environment(n.Dir.Path),
+	}); err != nil {
+		return err
 	}
-	i, err := n.Near().id(ctx)
-	return i.AgentVersion, err
+	return n.Dir.Files.Write(ctx, n.Dir.Sub("swarm.key").Path, 0o600, strings.NewReader(key))
+}
+
+func environment(repo string) []string {
+	return []string{
+		"IPFS_PATH=" + repo,
+		"LIBP2P_FORCE_PNET=1", // or a node without the key joins the public network
+		"IPFS_TELEMETRY=off",
+	}
 }
 
 // settings keep a node to itself and its swarm, and give every network service
 // that would disturb a measurement a rest.
-func settings(ip netip.Addr, rpcPort, gatewayPort, swarmPort int) map[string]any {
+func settings(ip netip.Addr, ports []int) map[string]any {
 	family := "ip6"
 	if ip.Is4() {
 		family = "ip4"
 	}
 	at := func(port int) string { return fmt.Sprintf("/%s/%s/tcp/%d", family, ip, port) }
 	return map[string]any{
-		"Addresses.API": at(rpcPort), "Addresses.Gateway": at(gatewayPort),
-		"Addresses.Swarm":                       []string{at(swarmPort)}, // TCP: a private swarm has no QUIC
+		"Addresses.API": at(ports[0]), "Addresses.Gateway": at(ports[gatewayPort]),
+		"Addresses.Swarm":                       []string{at(ports[2])}, // TCP: a private swarm has no QUIC
 		"Bootstrap":                             []string{},
 		"AutoConf.Enabled":                      false,
 		"AutoTLS.Enabled":                       false,
@@ -110,7 +115,7 @@ func settings(ip netip.Addr, rpcPort, gatewayPort, swarmPort int) map[string]any
 }
 
 // configure sets the keys in a repo's configuration.
-func configure(ctx context.Context, repo disk.Dir, ip netip.Addr, rpcPort, gatewayPort, swarmPort int) error {
+func configure(ctx context.Context, repo disk.Dir, ip netip.Addr, ports []int) error {
 	path := repo.Sub(configFile).Path
 	b, err := repo.Files.ReadFile(path)
 	if err != nil {
@@ -120,7 +125,7 @@ func configure(ctx context.Context, repo disk.Dir, ip netip.Addr, rpcPort, gatew
 	if err := json.Unmarshal(b, &config); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	for key, value := range settings(ip, rpcPort, gatewayPort, swarmPort) {
+	for key, value := range settings(ip, ports) {
 		set(config, strings.Split(key, "."), value)
 	}
 	if b, err = json.MarshalIndent(config, "", "  "); err != nil {

@@ -19,7 +19,7 @@ func TestPrivate(t *testing.T) {
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := configure(t.Context(), repo, netip.MustParseAddr("fd00::1"), 1, 2, 3); err != nil {
+	if err := configure(t.Context(), repo, netip.MustParseAddr("fd00::1"), []int{1, 2, 3}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)

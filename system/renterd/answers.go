@@ -97,6 +97,12 @@ func accounts() sia.Accounts[contract] {
 	}
 }
 
+// account is one of the worker's, with a host.
+type account struct {
+	Balance sia.Hastings `json:"balance"`
+	Resync  bool         `json:"requiresSync"`
+}
+
 type walletAnswer struct {
 	Spendable   sia.Hastings `json:"spendable"` // without what unconfirmed transactions take
 	Unconfirmed sia.Hastings `json:"unconfirmed"`

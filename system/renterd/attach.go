@@ -10,7 +10,7 @@ import (
 )
 
 // attach checks what would otherwise show late or not at all.
-func (n *node) attach(ctx context.Context, opt system.Options, identity map[string]string) error {
+func (n *node) attach(ctx context.Context, packing string, identity map[string]string) error {
 	var state struct {
 		Version string `json:"version"`
 		Commit  string `json:"commit"`
@@ -47,7 +47,7 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 			return err
 		}
 	}
-	return n.packs(opt["packing"], settings, identity)
+	return n.packs(packing, settings, identity)
 }
 
 const settingsPath = "/bus/settings/upload"

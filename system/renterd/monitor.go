@@ -95,9 +95,8 @@ func (c consensusAnswer) readings() []system.Reading {
 // their prices: of storing a terabyte for a month, of sending and of fetching one, and of
 // a contract.
 func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
-	var hosts []host
-	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": "usable"}
-	if err := n.api.Send(ctx, http.MethodPost, "/bus/hosts", nil, ask, &hosts); err != nil {
+	hosts, err := n.hosts(ctx, "usable")
+	if err != nil {
 		return nil, err
 	}
 	out := []system.Reading{sia.Number(system.ReadHosts, float64(len(hosts)))}
@@ -114,6 +113,13 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 		out = append(out, sia.Money(sia.Amount{Name: system.ReadPricePrefix + p.of, Is: sia.Hastings{Int: median(hosts, p.in, p.times)}})...)
 	}
 	return out, nil
+}
+
+// hosts are those that are known and allowed, of a usability.
+func (n *node) hosts(ctx context.Context, usability string) (all []host, err error) {
+	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": usability}
+	err = n.api.Send(ctx, http.MethodPost, "/bus/hosts", nil, ask, &all)
+	return all, err
 }
 
 // contracts are the active ones; the answer is null before the first.

@@ -30,10 +30,13 @@ type node struct {
 	asked  url.Values // redundancy of our uploads, when not the node's
 	total  int64      // shards of a slab that is stored in full
 	page   int        // objects asked for at a time
+
+	network *sia.Network  // the daemons that were started for it
+	chain   *privateChain // of theirs; nil: none was started
 }
 
 func newNode(a *sia.API, bucket string) *node {
-	n := &node{api: a, bucket: bucket, page: pageSize}
+	n := &node{api: a, bucket: bucket, page: pageSize, network: &sia.Network{}}
 	n.System = name
 	n.Ask = func(ctx context.Context, ref system.Ref) (int64, error) {
 		o, err := n.object(ctx, ref)
@@ -190,7 +193,8 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 // The node reports totals of buckets only, and summing up the slabs of our objects
 // would take a call for each. So a node that writes reports Absolute only while
 // the bucket has as many objects as it has put there; else it is −1, because
-// what others store meanwhile would count as the cost of ours.
+// what others store meanwhile would count as the cost of ours. Disk, entries and inodes
+// are those of the hosts' storage folders, when we have started them.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	bucket := struct {
 		Objects int64 `json:"numObjects"`
@@ -199,7 +203,11 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	if err := n.api.Get(ctx, "/bus/stats/objects", n.query(), &bucket); err != nil {
 		return system.Holdings{}, err
 	}
-	h := system.Holdings{Objects: bucket.Objects, Absolute: bucket.Sectors, Disk: -1, Entries: -1, Inodes: -1}
+	h, err := n.network.Usage()
+	if err != nil {
+		return h, err
+	}
+	h.Objects, h.Absolute = bucket.Objects, bucket.Sectors
 	if ours := n.Len(); n.Write && h.Objects != ours {
 		h.Objects, h.Absolute = ours, -1
 	}
@@ -208,19 +216,28 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
+	if err := n.network.Alive(); err != nil {
+		return err
+	}
+	if n.chain != nil && n.chain.Err() != nil {
+		return n.chain.Err()
+	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	return n.api.Synced(ctx, "/bus/consensus/state")
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []testbed.Process { return nil }
+func (n *node) Processes() []testbed.Process { return n.network.Processes() }
 
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
 
 // Stop implements group.Node.
-func (n *node) Stop(context.Context) error {
-	n.api.Client.Close()
-	return nil
+func (n *node) Stop(ctx context.Context) error {
+	n.api.Close()
+	if n.chain != nil {
+		n.chain.stop()
+	}
+	return n.network.Stop(ctx)
 }

@@ -35,6 +35,9 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
+	if opt["url"] == "" {
+		return s.startable(opt)
+	}
 	base, _, err := sia.Endpoint(s.Info(), opt)
 	if err == nil {
 		_, err = redundancy(opt)
@@ -43,6 +46,22 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		return system.WrongOptions("renterd", err)
 	}
 	return web.Unreachable(ctx, name, []string{web.HostPort(base)})
+}
+
+// startable says what is missing to start a network.
+func (s System) startable(opt system.Options) []system.Problem {
+	opt, err := s.Info().Fill(opt)
+	var p plan
+	if err == nil {
+		p, err = planOf(opt)
+	}
+	if err != nil {
+		return system.WrongOptions(name, err)
+	}
+	if err := p.programs(opt); err != nil {
+		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+	}
+	return nil
 }
 
 // Attach implements system.System.
@@ -69,8 +88,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		n.Mark = sia.Mark(d.Run)
 	}
 	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": n.bucket, "prefix": n.Prefix}
-	if err := n.attach(ctx, opt, identity); err != nil {
-		a.Client.Close()
+	if err := n.attach(ctx, opt["packing"], identity); err != nil {
+		a.Close()
 		return nil, err
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {

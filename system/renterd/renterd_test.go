@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -407,7 +406,6 @@ func TestStats(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Setenv("PLIMSOLL_TEST_RENTERD", secret)
 	for want, opt := range map[string]system.Options{
-		"is required":            {},
 		"not the URL":            {"url": "127.0.0.1:9980"},
 		"is not the URL":         {"url": "http://127.0.0.1:9980/api"},
 		"has no variable":        {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_UNSET"},
@@ -420,18 +418,4 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%v: %v, want %q", opt, p, want)
 		}
 	}
-}
-
-// TestConformance is the suite on a renterd that PLIMSOLL_RENTERD names by its
-// URL, with its password in RENTERD_API_PASSWORD and a bucket "plimsoll-test".
-func TestConformance(t *testing.T) {
-	at := os.Getenv("PLIMSOLL_RENTERD")
-	if at == "" {
-		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD names no running renterd", Hint: "set it to a URL such as http://127.0.0.1:9980"}})
-	}
-	// Slow: an object of one byte is a slab of 12 MiB, and of a hundred downloads
-	// that stand still the last get no memory in the node.
-	systemtest.Run(t, systemtest.Suite{System: System{}, Write: true, Truths: systemtest.Truths{Slow: true}, Attach: func(t *testing.T) (system.Options, func()) {
-		return system.Options{"url": at, "bucket": "plimsoll-test", "packing": "off"}, func() {}
-	}})
 }

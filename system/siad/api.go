@@ -2,41 +2,26 @@ package siad
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // api is one siad's HTTP API. Reports need no password, so that a wrong one goes unnoticed.
-type api struct {
-	*sia.API
-	alive context.Context // ends when a process of ours does; nil: we started none
-}
+type api struct{ *sia.API }
 
 // connect makes an api without asking the daemon anything.
-func connect(base *url.URL, password string, from testbed.Host) (a *api, err error) {
-	a = &api{}
+func connect(base *url.URL, password string, from testbed.Host) (*api, error) {
 	// Any other agent is refused: "Browser access disabled".
-	a.API, err = sia.Connect(name, base, http.Header{"User-Agent": {"Sia-Agent"}}, password, from, a.explain)
-	return a, err
-}
-
-func (a *api) close() { a.Client.Close() }
-
-// list reads a long list of a report, as [web.Client.List] does.
-func (a *api) list(ctx context.Context, path, field string, each func(*json.Decoder) error) error {
-	return a.explain(a.Client.List(ctx, a.URL(path, nil), a.Header, field, each))
+	a, err := sia.Connect(name, base, http.Header{"User-Agent": {"Sia-Agent"}}, password, from, meaning)
+	return &api{a}, err
 }
 
 // post sends a form. Its success, 204, says that the order was taken, not that
@@ -46,16 +31,6 @@ func (a *api) post(ctx context.Context, path string, form url.Values) error {
 		return a.Send(ctx, http.MethodPost, path, nil, nil, nil)
 	}
 	return a.Send(ctx, http.MethodPost, path, nil, form, nil)
-}
-
-// download writes an answer's body to w.
-func (a *api) download(ctx context.Context, path string, query url.Values, w io.Writer) (n int64, err error) {
-	resp, err := a.Client.Open(ctx, web.Call{Method: http.MethodGet, URL: a.URL(path, query), Header: a.Header})
-	if err == nil {
-		defer resp.Body.Close()
-		n, err = a.Client.Copy(resp, w)
-	}
-	return n, a.explain(err)
 }
 
 // checkPassword asks for something that is refused without the password and
@@ -78,25 +53,6 @@ func (a *api) version(ctx context.Context) (string, error) {
 	}
 	err := a.Get(ctx, "/daemon/version", nil, &v)
 	return v.Version, err
-}
-
-// deathTime is how long the end of a process may take to be noticed after its
-// connections broke.
-const deathTime = 500 * time.Millisecond
-
-// explain adds to an error what is behind it: a process that has ended, or what
-// a status means.
-func (a *api) explain(err error) error {
-	if err == nil || web.Status(err) != 0 || a.alive == nil {
-		return meaning(err)
-	}
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		select {
-		case <-a.alive.Done():
-		case <-time.After(deathTime):
-		}
-	}
-	return member.Explain(a.alive, err)
 }
 
 const unlockHint = "POST /wallet/unlock, or set option `wallet_password`"

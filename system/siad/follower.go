@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -28,9 +29,9 @@ type follower struct {
 	mu      sync.Mutex // of what follows
 	d       *daemon    // also when it has ended; nil: none was started
 	runs    bool
-	serves  string // what a peer does; empty: it is the fresh node
-	frozen  bool   // it was stopped, and takes no signal but SIGKILL
-	unwatch func()
+	serves  string      // what a peer does; empty: it is the fresh node
+	frozen  bool        // it was stopped, and takes no signal but SIGKILL
+	network sia.Network // of d
 	peers   []system.PeerShare
 	joining member.Background
 }
@@ -63,7 +64,9 @@ func (n *follower) start(ctx context.Context, l launch) (*daemon, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.d, n.runs, n.serves, n.frozen, n.peers = d, true, "", false, nil
-	_, n.unwatch = watch(d)
+	n.network = sia.Network{}
+	n.network.Add(&d.Daemon)
+	n.network.Watch()
 	return d, nil
 }
 
@@ -212,14 +215,12 @@ func (n *follower) Halt(ctx context.Context) error {
 		return nil
 	}
 	n.joining.Stop()
-	n.unwatch()
-	stop := n.d.Stop
 	if n.frozen {
-		stop = n.d.Process.Kill
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		cancel() // a stop without time is SIGKILL
 	}
-	err := stop(ctx)
-	n.d.api.close()
-	if err != nil {
+	if err := n.network.Stop(ctx); err != nil {
 		return fmt.Errorf("siad: end %s: %w", n.role, err)
 	}
 	return nil

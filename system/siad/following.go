@@ -84,7 +84,7 @@ func (s System) watch(ctx context.Context, d system.Deployment, identity map[str
 		_, err = a.consensus(ctx)
 	}
 	if err != nil {
-		a.close()
+		a.Close()
 		return nil, err
 	}
 	identity["version"] = "siad " + version
@@ -104,6 +104,6 @@ func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.Base
 
 // Stop implements group.Node.
 func (w *watched) Stop(context.Context) error {
-	w.api.close()
+	w.api.Close()
 	return nil
 }

@@ -135,7 +135,7 @@ func (p pricesAnswer) readings() []system.Reading {
 
 func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 	hosts := 0
-	err := n.api.list(ctx, "/hostdb/active", "hosts", func(d *json.Decoder) error {
+	err := n.api.List(ctx, "/hostdb/active", "hosts", func(d *json.Decoder) error {
 		hosts++
 		return d.Decode(&struct{}{})
 	})

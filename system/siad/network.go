@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
@@ -24,10 +22,10 @@ const (
 // form makes a network of daemons that answer and know nothing yet. The order
 // is siad's: each step silently does nothing before the one above is done.
 func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan) error {
-	if err := each(hosts, func(h *daemon) error { return h.join(ctx, renter.rpc) }); err != nil {
+	if err := sia.Each(hosts, func(h *daemon) error { return h.join(ctx, renter.rpc) }); err != nil {
 		return err
 	}
-	if err := each(append([]*daemon{renter}, hosts...), func(d *daemon) error { return d.openWallet(ctx, p.wallet) }); err != nil {
+	if err := sia.Each(append([]*daemon{renter}, hosts...), func(d *daemon) error { return d.openWallet(ctx, p.wallet) }); err != nil {
 		return err
 	}
 	if err := renter.api.Get(ctx, "/miner/start", nil, nil); err != nil { // a GET, although it changes something
@@ -41,7 +39,7 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 			return err
 		}
 	}
-	if err := each(hosts, func(h *daemon) error { return h.offer(ctx, p.hostSize) }); err != nil {
+	if err := sia.Each(hosts, func(h *daemon) error { return h.offer(ctx, p.hostSize) }); err != nil {
 		return err
 	}
 	if err := n.contracts(ctx, hosts, p); err != nil {
@@ -51,14 +49,6 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 		return nil
 	}
 	return renter.api.Get(ctx, "/miner/stop", nil, nil)
-}
-
-func each(all []*daemon, do func(*daemon) error) error {
-	var g errgroup.Group
-	for _, d := range all {
-		g.Go(func() error { return do(d) })
-	}
-	return g.Wait()
 }
 
 // join connects to the peer that all connect to.
@@ -121,7 +111,7 @@ func (d *daemon) offer(ctx context.Context, size int64) error {
 	if err := d.funded(ctx, "1", "a host's coins were not confirmed"); err != nil {
 		return err
 	}
-	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.store.Path}, "size": {strconv.FormatInt(size, 10)}}); err != nil {
+	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.folder}, "size": {strconv.FormatInt(size, 10)}}); err != nil {
 		return err
 	}
 	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.contact}}); err != nil {
@@ -148,7 +138,7 @@ func (n *node) awaitKnown(ctx context.Context, hosts []*daemon, again time.Durat
 		err := n.api.Get(ctx, "/hostdb/active", nil, &known)
 		ok := len(known.Hosts) >= len(hosts)
 		if err == nil && !ok && time.Since(announced) > again {
-			refused = each(hosts, func(h *daemon) error {
+			refused = sia.Each(hosts, func(h *daemon) error {
 				if known.has(h.contact) {
 					return nil
 				}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -30,8 +29,8 @@ func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *dae
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.close)
-	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", store: disk.Dir{Path: "/tmp/rec/sid/host1/store"}}
+	t.Cleanup(a.Close)
+	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", folder: "/tmp/rec/sid/host1/store"}
 }
 
 // renterSteps are the renter's side of a network that comes up, in siad's order.
@@ -115,7 +114,7 @@ func TestLostAnnouncement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(a.close)
+		t.Cleanup(a.Close)
 		return &daemon{api: a, contact: "127.0.0.1:21012"}
 	}
 	host := serve(func(w http.ResponseWriter, r *http.Request) {

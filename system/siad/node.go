@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -39,11 +38,9 @@ type node struct {
 	sia.Objects
 	api          *api
 	data, parity int64
-	procs        []testbed.Process
-	unwatch      func()
-	stores       []disk.Dir // the hosts' storage folders
-	sending      sync.Map   // time of the put of each object (system.Ref) not known to be at full redundancy
-	session      string     // distinguishes what the sessions of a run move aside
+	network      *sia.Network // the daemons that were started for it
+	sending      sync.Map     // time of the put of each object (system.Ref) not known to be at full redundancy
+	session      string       // distinguishes what the sessions of a run move aside
 	moved        atomic.Int64
 	left         atomic.Bool // files were moved aside, in this session or an earlier one
 }
@@ -55,7 +52,7 @@ type provider struct{ *node }
 func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
 
 func newNode(a *api, opt system.Options) *node {
-	n := &node{api: a, session: rand.Text()[:10] + "-", unwatch: func() {}}
+	n := &node{api: a, session: rand.Text()[:10] + "-", network: &sia.Network{}}
 	n.System, n.Write = name, true
 	if n.Prefix = strings.Trim(opt["path"], "/"); n.Prefix != "" {
 		n.Prefix += "/"
@@ -199,7 +196,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
 		return err
 	}
-	_, err = n.api.download(ctx, "/renter/download/"+path, fromHosts(), w)
+	_, err = n.api.Download(ctx, "/renter/download/"+path, fromHosts(), w)
 	return err
 }
 
@@ -209,7 +206,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		q := fromHosts()
 		q.Set("offset", strconv.FormatInt(off, 10))
 		q.Set("length", strconv.FormatInt(there, 10))
-		got, err := n.api.download(ctx, "/renter/download/"+path, q, w)
+		got, err := n.api.Download(ctx, "/renter/download/"+path, q, w)
 		if err == nil && got != there {
 			err = fmt.Errorf("siad: %d bytes at %d of %s: got %d", there, off, ref, got)
 		}
@@ -263,7 +260,7 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 // 50,000 make an answer of 25 MB. What failed puts left is not among them.
 func (n *node) files(ctx context.Context, each func(file) error) error {
 	var visited error
-	err := n.api.list(ctx, "/renter/files", "files", func(d *json.Decoder) error {
+	err := n.api.List(ctx, "/renter/files", "files", func(d *json.Decoder) error {
 		var f file
 		if err := d.Decode(&f); err != nil {
 			return err
@@ -287,15 +284,11 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 // when it only reads, those of its folder. Disk, entries and inodes are those of
 // the hosts' storage folders, when we have started them.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
-	h := system.Holdings{Disk: -1, Entries: -1, Inodes: -1}
-	if len(n.stores) > 0 {
-		var err error
-		if h, err = disk.Usage(n.stores...); err != nil {
-			return h, err
-		}
-		h.Objects, h.Absolute = 0, 0
+	h, err := n.network.Usage()
+	if err != nil {
+		return h, err
 	}
-	err := n.files(ctx, func(f file) error {
+	err = n.files(ctx, func(f file) error {
 		if n.Ours(f.SiaPath) {
 			h.Objects++
 			h.Absolute += f.UploadedBytes.N
@@ -340,8 +333,8 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
-	if alive := n.api.alive; alive != nil && alive.Err() != nil {
-		return fmt.Errorf("siad: %w", context.Cause(alive))
+	if err := n.network.Alive(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -365,21 +358,14 @@ func (a *api) unlocked(w walletAnswer) error {
 }
 
 // Processes implements system.Node.
-func (n *node) Processes() []testbed.Process { return n.procs }
+func (n *node) Processes() []testbed.Process { return n.network.Processes() }
 
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
-	errs := make([]error, len(n.procs)+1)
-	errs[len(n.procs)] = n.removeAside(ctx)
-	n.api.close()
-	n.unwatch()
-	var wg sync.WaitGroup
-	for i, p := range n.procs {
-		wg.Go(func() { errs[i] = p.Stop(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	err := n.removeAside(ctx)
+	n.api.Close()
+	return errors.Join(err, n.network.Stop(ctx))
 }

@@ -66,10 +66,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if len(d.Hosts) == 0 {
 		return nil, errors.New("siad: no server host to start storage hosts on")
 	}
-	for _, h := range d.Hosts {
-		if err := ownNetwork(h); err != nil {
-			return nil, err
-		}
+	if err := ownNetwork(d.Hosts...); err != nil {
+		return nil, err
 	}
 	b, err := buildOf(ctx, opt)
 	if err != nil {
@@ -127,7 +125,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
 	if err := n.attach(ctx, opt, identity); err != nil {
-		a.close()
+		a.Close()
 		return nil, err
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {

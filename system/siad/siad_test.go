@@ -67,7 +67,7 @@ func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *nod
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.close)
+	t.Cleanup(a.Close)
 	n := newNode(a, system.Options{})
 	n.data, n.parity = 1, 2
 	return n
@@ -464,7 +464,7 @@ func TestPutOfARenterThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.close()
+	defer a.Close()
 	n := newNode(a, system.Options{})
 	const deadline = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -596,7 +596,7 @@ func TestListOfManyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.close)
+	t.Cleanup(a.Close)
 	n := newNode(a, system.Options{})
 	n.data, n.parity = 1, 2
 	files, bytes := 0, int64(0)

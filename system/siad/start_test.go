@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -83,7 +84,7 @@ func TestDaemonThatDies(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), "siad: ") || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "exit status") {
 				t.Errorf("got %v", err)
 			}
-			if took := time.Since(from); took > stopTime {
+			if took := time.Since(from); took > sia.StopTime {
 				t.Errorf("took %v to notice", took)
 			}
 			left, err := filepath.Glob("/proc/[0-9]*/cmdline")

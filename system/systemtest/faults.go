@@ -140,7 +140,7 @@ func (s Suite) revive(t *testing.T) {
 	fails(t, "revive an empty directory", err)
 	c, err := d.Begin(Context(t), s.System, system.Start)
 	must(t, "start", err)
-	k := &objects{t, s, c, c.Nodes()[0].(system.Store)}
+	k := &objects{t, s, c, c.Nodes()[0].(system.Store), d.Client}
 	sizes := map[system.Ref]int64{}
 	put := func(name string, size int64) { sizes[k.put("run/"+name, Bytes(fmt.Sprint(size), size))] = size }
 	for _, size := range []int64{1, 56, 3000, 2*mib + 1} {

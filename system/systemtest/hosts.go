@@ -52,7 +52,7 @@ func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbe
 	t.Helper()
 	opt.Dir = t.TempDir()
 	var err error
-	opt.Behind, err = agent.Wanted()
+	opt.Hosts, err = agent.Wanted()
 	must(t, "hosts", err)
 	tb, err := testbed.New(Context(t), opt)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -23,14 +24,14 @@ func (k *objects) target() {
 	data := Bytes("target", size)
 	target, err := k.n.(system.HTTPServer).Target(k.seeded("target", size))
 	must(k.T, "target", err)
-	status, body, _ := Fetch(k.T, target, "")
+	status, body, _ := fetch(k.T, k.from.Dial, target, "")
 	if status != http.StatusOK || !bytes.Equal(body, data) {
 		k.Errorf("GET %s: status %d, %d bytes (right: %v)", target.URL, status, len(body), bytes.Equal(body, data))
 	}
 	if _, ok := k.n.(system.Ranger); !ok {
 		return
 	}
-	status, body, head := Fetch(k.T, target, "bytes=1000-2999")
+	status, body, head := fetch(k.T, k.from.Dial, target, "bytes=1000-2999")
 	if status != http.StatusPartialContent || !bytes.Equal(body, data[1000:3000]) {
 		k.Errorf("GET %s bytes 1000-2999: status %d, %d bytes", target.URL, status, len(body))
 	}
@@ -42,7 +43,15 @@ func (k *objects) target() {
 // Fetch gets a target with the standard client, asking for no compression.
 func Fetch(t *testing.T, target system.HTTPTarget, rangeHeader string) (int, []byte, http.Header) {
 	t.Helper()
-	client := httpClient(t, target)
+	return fetch(t, nil, target, rangeHeader)
+}
+
+// dialer connects; nil: from the test's own host.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+func fetch(t *testing.T, dial dialer, target system.HTTPTarget, rangeHeader string) (int, []byte, http.Header) {
+	t.Helper()
+	client := httpClient(t, dial, target)
 	resp, err := client.Do(request(Context(t), t, target, rangeHeader))
 	must(t, "GET", err)
 	defer resp.Body.Close()
@@ -66,9 +75,9 @@ func request(ctx context.Context, t *testing.T, target system.HTTPTarget, rangeH
 }
 
 // httpClient is the standard client with a target's trust, asking for no compression.
-func httpClient(t *testing.T, target system.HTTPTarget) *http.Client {
+func httpClient(t *testing.T, dial dialer, target system.HTTPTarget) *http.Client {
 	t.Helper()
-	tr := &http.Transport{DisableCompression: true}
+	tr := &http.Transport{DisableCompression: true, DialContext: dial}
 	t.Cleanup(tr.CloseIdleConnections)
 	if target.CAFile != "" {
 		pem, err := os.ReadFile(target.CAFile)
@@ -89,7 +98,7 @@ func (k *objects) cutOff() {
 	clients, size := int(k.size(100, 10)), k.size(24*mib, 12*mib)
 	target, err := k.n.(system.HTTPServer).Target(k.seeded("cut-off", size))
 	must(k.T, "target", err)
-	client := httpClient(k.T, target)
+	client := httpClient(k.T, k.from.Dial, target)
 	ctx, cancel := context.WithCancel(Context(k.T))
 	defer cancel()
 	var g errgroup.Group

@@ -66,8 +66,9 @@ type Truths struct {
 type objects struct {
 	*testing.T
 	Suite
-	c system.Cluster
-	n system.Store
+	c    system.Cluster
+	n    system.Store
+	from testbed.Host // where clients are
 }
 
 // objectCases are those of a deployment that all share, in their order. One that
@@ -142,7 +143,7 @@ func Run(t *testing.T, s Suite) {
 				if c.needs != "" && !slices.Contains(can, c.needs) {
 					t.Skipf("the system has no ability %q", c.needs)
 				}
-				c.body(&objects{t, s, k.c, k.n})
+				c.body(&objects{t, s, k.c, k.n, k.from})
 			})
 		}
 	})
@@ -172,7 +173,7 @@ func (s Suite) start(t *testing.T) *objects {
 	StopAtEnd(t, c)
 	wantWithinFences(t, d)
 	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not all take objects
-	return &objects{t, s, c, n}
+	return &objects{t, s, c, n, d.Client}
 }
 
 // deployment is of a server and a client.

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // bed is a testbed whose hosts are behind agents.
 func bed(t *testing.T, opt testbed.Options) *testbed.Testbed {
 	t.Helper()
-	opt.Dir, opt.Log, opt.Behind = t.TempDir(), func(s string) { t.Log(s) }, Behind
+	opt.Dir, opt.Log, opt.Hosts = t.TempDir(), func(s string) { t.Log(s) }, Behind
 	tb, err := testbed.New(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 const HostsVariable = "PLIMSOLL_HOSTS"
 
 // Wanted is what the environment asks for, for [testbed.Options]: nil for nothing.
-func Wanted() (testbed.Behind, error) {
+func Wanted() (testbed.Hosts, error) {
 	switch v := os.Getenv(HostsVariable); v {
 	case "":
 		return nil, nil
@@ -31,10 +31,14 @@ func Wanted() (testbed.Behind, error) {
 	}
 }
 
-// Behind starts an agent on a host of this machine, in the host's network, and puts the host
-// behind it. The engine's calls come by a Unix socket, which belongs to no network: nothing
+// Behind makes a host of this machine, starts an agent in its network, and puts the host
+// behind it: from then on it is used through the agent alone. The engine's calls come by a Unix socket, which belongs to no network: nothing
 // of them crosses the host's link.
-func Behind(ctx context.Context, t *testbed.Testbed, at testbed.Host) (testbed.Remote, error) {
+func Behind(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
+	at, err := t.LocalHost(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	h, err := launch(ctx, t, at, DefaultOrphaned)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -22,6 +23,7 @@ import (
 // Options say how a host is reached.
 type Options struct {
 	Name        string
+	On          string     // name of its machine, if that is another
 	Addr        netip.Addr // under which other hosts reach it
 	Credentials Credentials
 	// Dial reaches the agent.
@@ -38,13 +40,15 @@ type Host struct {
 	client
 	opt   Options
 	close context.CancelFunc
+	of    *Host // the first of its machine, if it is another
+	cpus  atomic.Int64
 
 	mu    sync.Mutex
 	procs []testbed.Process // all that were started
 	logs  map[string]*logCopy
 }
 
-var _ testbed.Host = (*Host)(nil)
+var _ testbed.Remote = (*Host)(nil)
 
 // Reach connects to an agent. The caller must Close the host, which ends nothing on it.
 func Reach(ctx context.Context, opt Options) (*Host, error) {
@@ -59,7 +63,10 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: time.Minute},
 	}
 	transport.Protocols.SetHTTP2(true)
-	h := &Host{client: client{&http.Client{Transport: transport}, opt.Name}, opt: opt, logs: map[string]*logCopy{}}
+	h := &Host{
+		client: client{&http.Client{Transport: transport}, opt.Name, new(atomic.Pointer[error])},
+		opt:    opt, logs: map[string]*logCopy{},
+	}
 	if _, err := ask[none](ctx, &h.client, "/alive", none{}); err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
@@ -76,17 +83,44 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 	return h, nil
 }
 
+// Beside is another host on the same machine, behind the same agent.
+func (h *Host) Beside(name string, label func(string) string) *Host {
+	opt := h.opt
+	opt.Name, opt.Label = name, label
+	return &Host{
+		client: client{h.http, name, h.lost}, opt: opt, close: func() {}, of: h, logs: map[string]*logCopy{},
+	}
+}
+
+// lostAfter so many unanswered calls in a row an agent is lost.
+const lostAfter = 3
+
 func (h *Host) stayAlive(ctx context.Context) {
 	tick := time.NewTicker(h.opt.Alive)
 	defer tick.Stop()
-	for {
+	for failed := 0; failed < lostAfter; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = ask[none](ctx, &h.client, "/alive", none{}) // who needs the agent will notice
+		}
+		call, cancel := context.WithTimeout(ctx, max(h.opt.Alive, time.Second))
+		_, err := ask[none](call, &h.client, "/alive", none{})
+		cancel()
+		if failed++; err == nil {
+			failed = 0
+		} else if failed == lostAfter {
+			h.lost.Store(&err)
 		}
 	}
+}
+
+// Lost implements testbed.Remote.
+func (h *Host) Lost() error {
+	if why := h.lost.Load(); why != nil {
+		return *why
+	}
+	return nil
 }
 
 // Close lets the agent go, which then ends by itself unless it is stopped.
@@ -141,6 +175,9 @@ func (h *Host) Machine() testbed.Machine {
 	if h.opt.Machine != nil {
 		return h.opt.Machine
 	}
+	if h.of != nil {
+		return h.of.Machine()
+	}
 	return machine{h}
 }
 
@@ -182,7 +219,7 @@ func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err er
 		name = h.opt.Label(name)
 	}
 	q := startCall{
-		Name: name, Role: c.Role, Dir: c.Dir, Args: c.Args, Env: c.Env, PSS: c.PSS,
+		Name: name, Role: c.Role, Dir: c.Dir, Args: c.Args, Env: c.Env,
 		ReadyTimeout: c.ReadyTimeout, Stop: c.Stop,
 		Ready: c.Ready != nil, Stdin: c.Stdin != nil, Stdout: c.Stdout != nil,
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
@@ -70,12 +71,15 @@ func (m machine) facts() (facts, error) {
 }
 
 // Name implements testbed.Machine.
-func (m machine) Name() string { return m.h.opt.Name }
+func (m machine) Name() string { return cmp.Or(m.h.opt.On, m.h.opt.Name) }
 
 // CPUs implements testbed.Machine.
 func (m machine) CPUs() int {
-	f, _ := m.facts()
-	return f.CPUs
+	if m.h.cpus.Load() == 0 {
+		f, _ := m.facts()
+		m.h.cpus.Store(int64(f.CPUs))
+	}
+	return int(m.h.cpus.Load())
 }
 
 // AvailableMemory implements testbed.Machine.
@@ -133,7 +137,7 @@ func (m machine) IOPressure() float64 {
 
 // Problems implements testbed.Machine.
 func (m machine) Problems(opt testbed.Options) []testbed.Problem {
-	opt.Log, opt.Behind = nil, nil
+	opt.Log, opt.Hosts = nil, nil
 	all, err := ask[[]testbed.Problem](context.Background(), &m.h.client, "/problems", machineCall{Options: opt})
 	if err != nil {
 		return []testbed.Problem{{Name: "agent", Severity: testbed.Fatal, What: err.Error()}}
@@ -164,13 +168,16 @@ func (m machine) Poll() []record.Sample {
 
 // Poll implements testbed.Remote.
 func (h *Host) Poll() (all []record.Sample) {
+	if h.of != nil { // who polls all that the agent has started
+		return nil
+	}
 	for _, s := range (machine{h}).Poll() {
 		switch {
 		case s.Role == testbed.RoleEngine: // the agent itself
 		case s.Role != testbed.RoleBox:
 			all = append(all, s)
 		case h.opt.Machine == nil: // else the testbed looks at it
-			s.Process += "@" + h.opt.Name
+			s.Process += "@" + machine{h}.Name()
 			all = append(all, s)
 		}
 	}

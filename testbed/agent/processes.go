@@ -56,7 +56,6 @@ type startCall struct {
 	Ready, Stdin, Stdout bool
 	ReadyTimeout         time.Duration
 	Stop                 []testbed.StopStep
-	PSS                  bool
 }
 
 // started is what the agent says of a process, once.
@@ -70,7 +69,7 @@ type ended struct{ Err *remoteError }
 
 func (s *server) start(ctx context.Context, x *exchange, q startCall) {
 	c := testbed.Command{
-		Name: q.Name, Role: q.Role, Args: q.Args, Env: q.Env, Dir: q.Dir, Stop: q.Stop, ReadyTimeout: q.ReadyTimeout, PSS: q.PSS,
+		Name: q.Name, Role: q.Role, Args: q.Args, Env: q.Env, Dir: q.Dir, Stop: q.Stop, ReadyTimeout: q.ReadyTimeout,
 	}
 	if q.Ready {
 		c.Ready = func(context.Context) error {

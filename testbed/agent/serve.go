@@ -53,6 +53,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	name := flags.String("name", "host", "the host's name")
 	addr := flags.String("address", "127.0.0.1", "under which other hosts reach this one")
 	dir := flags.String("dir", ".", "where logs are kept")
+	announce := flags.Bool("announce", false, "print the address that it listens on")
 	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
 	if err := flags.Parse(args); err != nil {
@@ -97,6 +98,9 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	l, err := net.Listen(network, address)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
+	}
+	if *announce {
+		fmt.Println(l.Addr())
 	}
 	s := &server{bed: bed, host: host, processes: map[testbed.ProcessID]testbed.Process{}}
 	web := s.web(config, s.handler())

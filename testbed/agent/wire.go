@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -142,7 +143,8 @@ func (o *opened) Close() error {
 // client calls an agent.
 type client struct {
 	http *http.Client
-	name string // of the host, for errors
+	name string                 // of the host, for errors
+	lost *atomic.Pointer[error] // why the agent does not answer any more; of all hosts behind it
 }
 
 // open makes a call that stays open until it is closed. Only the answer has a deadline:
@@ -150,6 +152,9 @@ type client struct {
 func (c *client) open(
 	ctx context.Context, path string, q, a any, body io.Reader, before func(*gob.Decoder) error,
 ) (_ *opened, err error) {
+	if why := c.lost.Load(); why != nil {
+		return nil, fmt.Errorf("agent of host %s: it is lost: %w", c.name, *why)
+	}
 	var head bytes.Buffer
 	if err := gob.NewEncoder(&head).Encode(q); err != nil {
 		return nil, fmt.Errorf("agent: %s: %w", path, err)

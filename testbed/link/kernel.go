@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,49 +28,20 @@ const (
 // between two hosts cannot be shaped on their own.
 type Kernel struct {
 	discipline string
-	hosts      map[string]*kernelHost
+	hosts      map[string]Ports
 }
 
-type kernelHost struct{ up, down kernelPort }
+// Ports are the two ends of a host's veth pair: its own and the hub's.
+type Ports struct{ Up, Down Port }
 
-type kernelPort struct {
-	nl         *netlink.Handle
-	device     string
-	discipline string
-}
-
-// Port is an Ethernet device in a namespace.
+// Port is an Ethernet device in the namespace of a netlink handle.
 type Port struct {
-	Netns  int // descriptor; only used during the call
+	NL     *netlink.Handle
 	Device string
 }
 
-// NewKernel returns an emulator without hosts that uses NetemDiscipline or TBFDiscipline.
-func NewKernel(discipline string) *Kernel {
-	return &Kernel{discipline: discipline, hosts: map[string]*kernelHost{}}
-}
-
-// AddHost adds a host by the two ends of its veth pair.
-func (n *Kernel) AddHost(name string, host, hub Port) error {
-	open := func(p Port) (kernelPort, error) {
-		h, err := netlink.NewHandleAt(netns.NsHandle(p.Netns), unix.NETLINK_ROUTE)
-		if err != nil {
-			return kernelPort{}, fmt.Errorf("link: netlink for %s of %s: %w", p.Device, name, err)
-		}
-		return kernelPort{h, p.Device, n.discipline}, nil
-	}
-	up, err := open(host)
-	if err != nil {
-		return err
-	}
-	down, err := open(hub)
-	if err != nil {
-		up.nl.Close()
-		return err
-	}
-	n.hosts[name] = &kernelHost{up, down}
-	return nil
-}
+// NewKernel shapes hosts with NetemDiscipline or TBFDiscipline.
+func NewKernel(discipline string, hosts map[string]Ports) *Kernel { return &Kernel{discipline, hosts} }
 
 // Shape applies a topology. Packets in a queue that changes are kept; a host that
 // is no longer shaped loses its queue and what was in it.
@@ -108,38 +78,38 @@ func (n *Kernel) Shape(t Topology) error {
 		if lossy {
 			segs = 1
 		}
-		if err := h.up.apply(r.Up[name], segs, fastest); err != nil {
+		if err := h.Up.apply(n.discipline, r.Up[name], segs, fastest); err != nil {
 			return fmt.Errorf("link: shape the uplink of %s: %w", name, err)
 		}
-		if err := h.down.apply(r.Down[name], segs, fastest); err != nil {
+		if err := h.Down.apply(n.discipline, r.Down[name], segs, fastest); err != nil {
 			return fmt.Errorf("link: shape the downlink of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (p kernelPort) apply(params Params, segs int, fastest float64) error {
-	dev, err := p.nl.LinkByName(p.device)
+func (p Port) apply(discipline string, params Params, segs int, fastest float64) error {
+	dev, err := p.NL.LinkByName(p.Device)
 	if err != nil {
 		return err
 	}
-	if err := p.nl.LinkSetGSOMaxSegs(dev, segs); err != nil {
+	if err := p.NL.LinkSetGSOMaxSegs(dev, segs); err != nil {
 		return fmt.Errorf("limit super-packets: %w", err)
 	}
 	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 	if !params.Shaped() {
-		err := p.nl.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: p.discipline})
+		err := p.NL.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: discipline})
 		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-			return fmt.Errorf("remove %s: %w", p.discipline, err)
+			return fmt.Errorf("remove %s: %w", discipline, err)
 		}
 		return nil
 	}
 	var qdisc netlink.Qdisc = netlink.NewNetem(attrs, netemAttrs(params, fastest))
-	if p.discipline == TBFDiscipline {
+	if discipline == TBFDiscipline {
 		qdisc = tbf(attrs, params, segs)
 	}
-	if err := p.nl.QdiscReplace(qdisc); err != nil {
-		return fmt.Errorf("%s on %s: %w", p.discipline, p.device, err)
+	if err := p.NL.QdiscReplace(qdisc); err != nil {
+		return fmt.Errorf("%s on %s: %w", discipline, p.Device, err)
 	}
 	return nil
 }
@@ -190,22 +160,4 @@ func netemAttrs(p Params, fastest float64) netlink.NetemQdiscAttrs {
 
 func microseconds(d time.Duration) uint32 {
 	return uint32(min(d.Round(time.Microsecond).Microseconds(), math.MaxUint32))
-}
-
-// Close takes the discipline off every device and lets go of them. What it cannot undo
-// because the device is gone is no error.
-func (n *Kernel) Close() error {
-	var errs []error
-	for name, h := range n.hosts {
-		for _, p := range []kernelPort{h.up, h.down} {
-			err := p.apply(Params{}, segmentsPerBurst(0), 0)
-			var gone netlink.LinkNotFoundError
-			if err != nil && !errors.As(err, &gone) && !errors.Is(err, unix.ENODEV) {
-				errs = append(errs, fmt.Errorf("link: unshape %s: %w", name, err))
-			}
-			p.nl.Close()
-		}
-	}
-	n.hosts = map[string]*kernelHost{}
-	return errors.Join(errs...)
 }

@@ -32,7 +32,7 @@ func onHub(t testing.TB, discipline string, names ...string) (*Kernel, map[strin
 	if err := nl.LinkSetUp(bridge); err != nil {
 		t.Fatal(err)
 	}
-	n := NewKernel(discipline)
+	ports := map[string]Ports{}
 	hosts := map[string]*labHost{}
 	for i, name := range names {
 		h := &labHost{name: name, ns: newNamespace(t), v4: netip.AddrFrom4([4]byte{10, 78, 0, byte(i + 1)}), congestion: "cubic"}
@@ -67,11 +67,9 @@ func onHub(t testing.TB, discipline string, names ...string) (*Kernel, map[strin
 		if err := nl.LinkSetUp(p); err != nil {
 			t.Fatal(err)
 		}
-		if err := n.AddHost(name, Port{int(h.ns), "eth0"}, Port{int(hub), port}); err != nil {
-			t.Fatal(err)
-		}
+		ports[name] = Ports{Port{inside, "eth0"}, Port{nl, port}}
 	}
-	return n, hosts
+	return NewKernel(discipline, ports), hosts
 }
 
 func TestKernelShapes(t *testing.T) {
@@ -108,7 +106,6 @@ func TestKernelShapes(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "uplink of") {
 					t.Errorf("%s does not work here, yet: %v", c.discipline, err)
 				}
-				n.Close()
 				t.Skip("the kernel has no " + c.discipline)
 			}
 			if err != nil {
@@ -121,11 +118,11 @@ func TestKernelShapes(t *testing.T) {
 			if m.RTT < c.rtt[0] || m.RTT > c.rtt[1] {
 				t.Errorf("round trip %v s", m.RTT)
 			}
-			if err := n.Close(); err != nil {
+			if err := n.Shape(Topology{}); err != nil {
 				t.Error(err)
 			}
 			if rtt, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).handshakeRTT(t.Context()); err != nil || rtt > 15*time.Millisecond {
-				t.Errorf("after Close: %v, %v", rtt, err)
+				t.Errorf("after the shape: %v, %v", rtt, err)
 			}
 		})
 	}

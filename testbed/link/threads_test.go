@@ -102,7 +102,6 @@ func BenchmarkShapers(b *testing.B) {
 			} else {
 				var n *Kernel
 				n, hosts = onHub(b, TBFDiscipline, names...)
-				defer n.Close()
 				if err := n.Shape(top); err != nil {
 					b.Skip(err)
 				}

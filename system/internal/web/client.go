@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
@@ -281,6 +282,10 @@ func (c *Client) Copy(resp *http.Response, w io.Writer) (n int64, err error) {
 		}
 	}
 	if err != nil {
+		// A chunked answer that ends without its last line has an error of its own in net/http.
+		if !errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(err.Error(), "unexpected EOF") {
+			err = fmt.Errorf("%w: %w", err, io.ErrUnexpectedEOF)
+		}
 		err = fmt.Errorf("%s: %s %s: after %d bytes: %w", c.name, resp.Request.Method, public(resp.Request.URL), n, err)
 	}
 	return n, err

@@ -25,9 +25,6 @@ type Wait struct {
 	// Known asks every node of a closed cluster whether it has the object; nil
 	// when there may be others that have it.
 	Known func(ctx context.Context) (bool, error)
-	// Here is for requests that are answered when all is done: asked at Head, it
-	// says whether the search has found the object, and then the wait goes on.
-	Here func(ctx context.Context) (bool, error)
 	// Alive ends with the daemons; its cause says how. Nil: they are not watched.
 	Alive context.Context
 }
@@ -92,11 +89,6 @@ func (w Wait) watch(ctx context.Context, cancel context.CancelCauseFunc, began <
 	}
 	if !reached(head) {
 		return
-	}
-	if w.Here != nil {
-		if here, err := w.Here(ctx); err == nil && here {
-			return
-		}
 	}
 	if has {
 		cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w", w.What, w.Head, system.ErrStalled)})

@@ -30,8 +30,6 @@ func TestNoAnswer(t *testing.T) {
 		"not known":                  {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
 		"no node has it":             {Wait{Head: 15 * time.Second, Known: unknown}, time.Hour, system.ErrNotFound, look},
 		"a node has it":              {Wait{Head: 15 * time.Second, Known: known}, time.Hour, system.ErrStalled, 15 * time.Second},
-		"it is being fetched":        {Wait{Head: 15 * time.Second, Here: known}, time.Hour, context.DeadlineExceeded, time.Hour},
-		"it is not being fetched":    {Wait{Head: 15 * time.Second, Here: unknown}, time.Hour, system.ErrNotFound, 15 * time.Second},
 		"no limit of ours":           {Wait{Known: known}, time.Hour, context.DeadlineExceeded, time.Hour},
 		"the caller is less patient": {Wait{Head: 15 * time.Second}, 3 * time.Second, context.DeadlineExceeded, 3 * time.Second},
 	} {

@@ -3,6 +3,7 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,23 @@ func (s *Store) Close() error {
 		return fmt.Errorf("sia-chain: close %s: %w", s.path, err)
 	}
 	return nil
+}
+
+// File is the database of a node that has the blocks after genesis.
+func File(n *consensus.Network, genesis types.Block, blocks []types.Block) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "plimsoll-chain-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := OpenStore(dir, n, genesis, StoreOptions{NoSync: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.manager.AddBlocks(blocks), s.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(s.path)
 }
 
 // begins checks that a chain begins at genesis.

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/remote/kubernetes"
+	"github.com/plimsoll-project/plimsoll/remote/ssh"
+)
+
+// elsewhere is where a run is executed, if not on this machine.
+type elsewhere struct {
+	place string
+	sync  time.Duration
+}
+
+func (e *elsewhere) flags(c *cobra.Command) {
+	c.Flags().StringVar(&e.place, "on", "", "run on other machines: ssh:HOSTS.yaml or "+
+		"kubernetes[:CONTEXT[/NAMESPACE][?image=REF&pack=true]]")
+	c.Flags().DurationVar(&e.sync, "sync", 5*time.Minute, "with --on: bring the run directory here this often; 0: at the end")
+}
+
+// openPlace opens what --on names, and gives its name for other working directories.
+func openPlace(on string, note func(string)) (remote.Place, string, error) {
+	kind, rest, _ := strings.Cut(on, ":")
+	switch kind {
+	case "ssh":
+		file, err := filepath.Abs(rest)
+		if err != nil {
+			return nil, "", err
+		}
+		place, err := ssh.Open(file)
+		return place, "ssh:" + file, err
+	case "kubernetes":
+		c, err := kubernetes.Open(rest, kubernetes.Options{Version: programVersion(), Note: note})
+		if err != nil {
+			return nil, "", err
+		}
+		return c, "kubernetes:" + c.String(), nil
+	}
+	return nil, "", fmt.Errorf("--on %s: want ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]", on)
+}
+
+// executeOn runs a plan elsewhere, or here, and reports on it here.
+func (p *program) executeOn(ctx context.Context, cfg engine.Config, on elsewhere) error {
+	if on.place == "" {
+		return p.execute(ctx, cfg, engine.Run)
+	}
+	place, name, err := openPlace(on.place, func(text string) { p.ui.Say("note: %s", text) })
+	if err != nil {
+		return ui.Exit(ui.CodeUsage, err)
+	}
+	l := &remote.Launcher{Place: place, On: name, Sync: on.sync}
+	return p.execute(ctx, cfg, l.Run)
+}
+
+// recordedPlan is the plan of a run directory; of a run elsewhere it is there from the beginning.
+func recordedPlan(dir string, on elsewhere) ([]byte, error) {
+	if on.place != "" {
+		if b, err := os.ReadFile(filepath.Join(dir, "plan.json")); err == nil {
+			return b, nil
+		}
+	}
+	r, err := openRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Plan(), nil
+}

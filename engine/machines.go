@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// HostsOf are the hosts of each system of a plan that is started, beside the client's.
+func HostsOf(plan *experiment.Plan) (all [][]string) {
+	for _, use := range plan.Experiment.Systems {
+		if use.Mode != string(system.Attach) {
+			all = append(all, hostNames(use.Name, cellsOf(plan, use.Name)))
+		}
+	}
+	return all
+}
+
+// MachinesFor is how many machines a plan needs when each has one host: the client's and
+// those of its largest system, for only one system is loaded at a time.
+func MachinesFor(plan *experiment.Plan) int {
+	most := 0
+	for _, hosts := range HostsOf(plan) {
+		most = max(most, len(hosts))
+	}
+	return 1 + most
+}
+
+// Placeable refuses a plan that cannot run on so many machines, before any is asked for.
+func Placeable(plan *experiment.Plan, machines int) error {
+	problems := checkRealLinks(plan)
+	if need := MachinesFor(plan); machines < need {
+		p := refuse(fmt.Sprintf("the plan needs %d machines, one for the client and one for each node of its largest "+
+			"system, and there %s %d", need, map[bool]string{true: "is", false: "are"}[machines == 1], machines),
+			"name more machines, or say fewer nodes (disseminate.nodes, sync.peers)")
+		p.Name = "machines"
+		problems = append(problems, p)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &PreconditionError{problems}
+}
+
+// checkRealLinks refuses what only links of our own making can do.
+func checkRealLinks(plan *experiment.Plan) []Problem {
+	shaped := slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() && !attachedUse(plan, c) })
+	l := plan.Experiment.Link
+	changes, _ := plansChanges(plan)
+	var p Problem
+	switch {
+	case shaped >= 0:
+		p = refuse(fmt.Sprintf("%s asks for a link of its own, and those between machines are measured, not emulated",
+			Describe(plan.Cells[shaped])),
+			"leave `link` out, or say --set link.rate=unlimited --set link.delay=0s")
+	case changes:
+		p = refuse("the experiment changes single nodes' links (slow, speeds, trouble or faults), and links between machines "+
+			"cannot be changed", "leave out what changes links, or run it on one machine")
+	case l.Emulator == "netem" || l.Emulator == "tun" || l.IPv6:
+		p = refuse("link.emulator and link.ipv6 are of emulated links, and those between machines are what they are",
+			"leave them out")
+	default:
+		return nil
+	}
+	p.Name = "links"
+	return []Problem{p}
+}
+
+func attachedUse(plan *experiment.Plan, c experiment.Cell) bool {
+	return slices.ContainsFunc(plan.Experiment.Systems, func(u experiment.SystemUse) bool {
+		return u.Name == c.System && u.Mode == string(system.Attach)
+	})
+}
+
+// LostError is a machine that is out of reach for good, and that no other takes the place of.
+type LostError struct {
+	Host string
+	Why  error
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the machine of host %s is lost, and no other is left to take its place: %v", e.Host, e.Why)
+}
+
+// lost is the first of the hosts whose machine is out of reach for good, and why; nil: none is.
+func lost(hosts []testbed.Host) (testbed.Host, error) {
+	for _, h := range hosts {
+		if r, ok := h.(testbed.Remote); ok && r.Lost() != nil {
+			return h, r.Lost()
+		}
+	}
+	return nil, nil
+}
+
+// replaceLost gives a system hosts on other machines for those that are lost, and reports
+// whether there were any: then it is to be started anew. Where no machine is left the run ends.
+func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err error) {
+	for {
+		h, why := lost(s.hosts)
+		if h == nil {
+			return replaced, nil
+		}
+		r.event("fault", "machine lost", fmt.Sprintf("%s: %v", h.Name(), why), 0)
+		another, err := r.bed.AddHost(ctx, h.Name())
+		if err != nil {
+			err = &LostError{h.Name(), err}
+			r.end(err)
+			return false, err
+		}
+		s.hosts[slices.Index(s.hosts, h)] = another
+		r.link, replaced = linkState{}, true
+		r.say.Note(fmt.Sprintf("host %s is on another machine now: its first is lost (%v)", h.Name(), why))
+	}
+}

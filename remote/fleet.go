@@ -1,0 +1,120 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
+)
+
+// fleet gives the engine its hosts: the client's is the machine that the engine runs on, and
+// the i-th host of each system is on the machine after the i-th. Only one system is loaded at
+// a time. A machine beyond those that the plan needs takes the place of one that is lost.
+type fleet struct {
+	machines    []Machine
+	credentials agent.Credentials
+	place       map[string]int // of a host: index of its machine
+
+	mu      sync.Mutex
+	spare   int           // the first machine that nothing is on
+	reached []*agent.Host // by machine: its first host
+	keep    *agent.Host   // the agent beside us
+}
+
+// aliveEvery is how often agents are asked whether they live.
+const aliveEvery = 10 * time.Second
+
+func newFleet(o order, plan *experiment.Plan) *fleet {
+	f := &fleet{
+		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, spare: engine.MachinesFor(plan),
+		reached: make([]*agent.Host, len(o.Machines)),
+	}
+	for _, hosts := range engine.HostsOf(plan) {
+		for i, name := range hosts {
+			f.place[name] = 1 + i
+		}
+	}
+	return f
+}
+
+// where is what the machines run on, for the environment of the record.
+func (f *fleet) where() map[string]string {
+	all := map[string]string{}
+	for i, m := range f.machines {
+		at := ""
+		if i > 0 {
+			at = "@" + m.Name
+		}
+		for key, v := range map[string]string{"name": m.Name, "node": m.Node, "zone": m.Zone} {
+			if v != "" {
+				all["machine."+key+at] = v
+			}
+		}
+	}
+	return all
+}
+
+// stay keeps the agent beside us alive, although nothing is asked of it: what it stands for, a
+// pod or a directory, lives as long as it does.
+func (f *fleet) stay(ctx context.Context) (err error) {
+	f.keep, err = agent.Reach(ctx, f.options(0, f.machines[0].Name))
+	return err
+}
+
+func (f *fleet) options(i int, host string) agent.Options {
+	m := f.machines[i]
+	return agent.Options{
+		Name: host, On: m.Name, Addr: m.Addr, Credentials: f.credentials, Alive: aliveEvery,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			return (&net.Dialer{Timeout: aliveEvery}).DialContext(ctx, "tcp", m.Agent.String())
+		},
+	}
+}
+
+// host implements testbed.Hosts.
+func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
+	i, ok := f.place[name]
+	if !ok { // the client
+		return t.OwnNetwork(name, f.machines[0].Addr)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.reached[i]; r != nil && r.Lost() != nil {
+		if f.spare >= len(f.machines) {
+			return nil, fmt.Errorf("%s: %w", f.machines[i].Name, r.Lost())
+		}
+		for other, at := range f.place { // so do the hosts of other systems, when their turn comes
+			if at == i {
+				f.place[other] = f.spare
+			}
+		}
+		i = f.spare
+		f.spare++
+	}
+	label := func(process string) string { return t.Label(name, process) }
+	if r := f.reached[i]; r != nil {
+		return r.Beside(name, label), nil
+	}
+	opt := f.options(i, name)
+	opt.Logs, opt.Label = t.Logs(), label
+	h, err := agent.Reach(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	f.reached[i] = h
+	return h, nil
+}
+
+func (f *fleet) close() {
+	for _, h := range append(f.reached, f.keep) {
+		if h != nil {
+			h.Close()
+		}
+	}
+}

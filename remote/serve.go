@@ -1,0 +1,379 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
+)
+
+// Names in the directory of a run on a machine.
+const (
+	runDir       = "run"      // the run directory
+	tmpDir       = "tmp"      // temporary files of the engine, and with that the paths of deployments on all machines
+	progressFile = "progress" // events, in gob
+	nowFile      = "now"      // the latest of those of which only that is of interest
+	engineLock   = "engine.lock"
+	agentLock    = "agent.lock"
+)
+
+// Execute runs a plan as the engine does: cfg lacks what only the program knows.
+type Execute func(ctx context.Context, cfg engine.Config) (engine.Result, error)
+
+// ServeNode is `plimsoll node run VERB --dir DIR`: what a launcher has executed on machines.
+func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, execute Execute) error {
+	if len(args) == 0 {
+		return errors.New("plimsoll node run: which part?")
+	}
+	flags := flag.NewFlagSet("plimsoll node run "+args[0], flag.ContinueOnError)
+	dir := flags.String("dir", "", "of the run on this machine")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if *dir == "" {
+		return errors.New("plimsoll node run: --dir is missing")
+	}
+	tmp := filepath.Join(*dir, tmpDir)
+	_ = os.Mkdir(tmp, 0o700) // unless the run is over and its directory gone
+	if err := os.Setenv("TMPDIR", tmp); err != nil {
+		return err
+	}
+	switch rest := flags.Args(); args[0] {
+	case "start": // an engine that outlives us
+		return start(*dir, in, out)
+	case "engine":
+		return serveEngine(ctx, *dir, in, out, execute)
+	case "follow":
+		return follow(ctx, *dir, out)
+	case "fetch":
+		return writeRun(out, filepath.Join(*dir, runDir))
+	case "interrupt":
+		return interrupt(filepath.Join(*dir, engineLock))
+	case "start-agent": // likewise
+		return detach(*dir, "agent.log", in, out, append([]string{"agent", "--dir", *dir, "--"}, rest...)...)
+	case "agent":
+		return serveAgent(ctx, *dir, rest, in)
+	case "end":
+		return end(*dir)
+	default:
+		return fmt.Errorf("plimsoll node run %s: there is no such part", args[0])
+	}
+}
+
+// detach starts another part of `node run` in a session of its own, gives it our input, and
+// prints its first line once it has written one.
+func detach(dir, log string, in io.Reader, out io.Writer, args ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(dir, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	c := exec.Command(self, append([]string{"node", "run"}, args...)...)
+	c.Stdin, c.Stderr, c.SysProcAttr = in, file, &syscall.SysProcAttr{Setsid: true}
+	said, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		err = errors.Join(err, c.Wait())
+		text, _ := os.ReadFile(file.Name())
+		return fmt.Errorf("node run %s: %w: %s", args[0], err, bytes.TrimSpace(text))
+	}
+	_, err = io.WriteString(out, line)
+	return err
+}
+
+// start reads an order, and of a run that is resumed its directory, and starts the engine.
+func start(dir string, in io.Reader, out io.Writer) error {
+	from := bufio.NewReader(in) // of which gob reads no more than its own
+	var o order
+	if err := gob.NewDecoder(from).Decode(&o); err != nil {
+		return fmt.Errorf("read the order: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, runDir), 0o755); err != nil {
+		return err
+	}
+	if o.Resume {
+		if err := readRun(from, filepath.Join(dir, runDir)); err != nil {
+			return fmt.Errorf("read the run directory: %w", err)
+		}
+	}
+	var again bytes.Buffer
+	if err := gob.NewEncoder(&again).Encode(o); err != nil {
+		return err
+	}
+	return detach(dir, "engine.log", &again, out, "engine", "--dir", dir)
+}
+
+// lingering is how long the run directory waits on the machine for somebody to fetch it when
+// the run is over.
+const lingering = 24 * time.Hour
+
+// serveEngine executes an order, writes what happens to a file, and waits until it is ended.
+func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, execute Execute) error {
+	unlock, err := lockProcess(filepath.Join(dir, engineLock))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var o order
+	if err := gob.NewDecoder(in).Decode(&o); err != nil {
+		return err
+	}
+	plan, err := experiment.LoadPlan(o.Plan)
+	if err != nil {
+		return err
+	}
+	os.Remove(filepath.Join(dir, nowFile))
+	file, err := os.Create(filepath.Join(dir, progressFile))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if os.Getenv(testbed.CacheVariable) == "" {
+		if err := os.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache")); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(out, "started")
+	hosts, say := newFleet(o, plan), &recorder{dir: dir, enc: gob.NewEncoder(file)}
+	defer hosts.close()
+	var res engine.Result
+	if err = hosts.stay(ctx); err == nil {
+		res, err = execute(ctx, engine.Config{
+			Plan: plan, Dir: filepath.Join(dir, runDir), Base: o.Base, Resume: o.Resume, Command: o.Command, Progress: say,
+			WaitQuiet: o.WaitQuiet, StopInvalid: o.StopInvalid, RetryInvalid: o.RetryInvalid,
+			Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
+		})
+	}
+	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
+	wait := make(chan struct{})
+	if ctx.Err() == nil { // else the next signal ends us whatever we do
+		context.AfterFunc(ctx, func() { close(wait) })
+	}
+	select {
+	case <-wait:
+	case <-time.After(lingering):
+		return os.RemoveAll(filepath.Join(dir, runDir))
+	}
+	return nil
+}
+
+// recorder writes what happens to a file that followers read.
+type recorder struct {
+	dir string
+
+	mu  sync.Mutex
+	enc *gob.Encoder
+	at  time.Time // of the latest in the other file
+}
+
+var _ engine.Progress = (*recorder)(nil)
+
+func (r *recorder) event(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.enc.Encode(e); err != nil {
+		fmt.Fprintln(os.Stderr, err) // the run goes on: it has a record of its own
+	}
+}
+
+// now keeps the latest of what happens often, once a second.
+func (r *recorder) now(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.at) < time.Second {
+		return
+	}
+	r.at = time.Now()
+	_ = atomicfile.Write(filepath.Join(r.dir, nowFile), func(w io.Writer) error { return gob.NewEncoder(w).Encode(e) })
+}
+
+func (r *recorder) Start()            { r.event(event{Kind: started}) }
+func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
+func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
+func (r *recorder) Begin(n, total int, cell experiment.Cell, block int, _ bool) {
+	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
+}
+func (r *recorder) Load(ops, bytes int64, elapsed time.Duration) {
+	r.now(event{Kind: loading, Ops: ops, Bytes: bytes, Elapsed: elapsed})
+}
+func (r *recorder) State(s scenario.State, cell experiment.Cell) {
+	r.now(event{Kind: stating, State: s, Cell: cell.ID})
+}
+func (r *recorder) End(t record.Trial, cell experiment.Cell) {
+	r.event(event{Kind: ended, Trial: t, Cell: cell.ID})
+}
+
+// followEvery is how often a follower looks for more.
+const followEvery = 200 * time.Millisecond
+
+// follow writes the events from the first on, until the run is over or the engine has died.
+func follow(ctx context.Context, dir string, out io.Writer) error {
+	say := gob.NewEncoder(out)
+	file, err := os.Open(filepath.Join(dir, progressFile))
+	if err != nil {
+		return say.Encode(event{Kind: died, Text: "the engine never began"})
+	}
+	defer file.Close()
+	var latest []byte
+	tail := &tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock), idle: func() error {
+		b, err := os.ReadFile(filepath.Join(dir, nowFile))
+		var e event
+		if err != nil || bytes.Equal(b, latest) || gob.NewDecoder(bytes.NewReader(b)).Decode(&e) != nil {
+			return nil
+		}
+		latest = b
+		return say.Encode(e)
+	}}
+	for events := gob.NewDecoder(tail); ; {
+		var e event
+		if err := events.Decode(&e); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			text, _ := os.ReadFile(filepath.Join(dir, "engine.log"))
+			e = event{Kind: died, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
+		}
+		if err := say.Encode(e); err != nil || e.Kind == over || e.Kind == died {
+			return err
+		}
+	}
+}
+
+// tail reads a file that a process writes, until that has ended.
+type tail struct {
+	ctx  context.Context
+	file *os.File
+	lock string // that the process holds
+	idle func() error
+}
+
+func (t *tail) Read(b []byte) (int, error) {
+	for last := false; ; {
+		n, err := t.file.Read(b)
+		if n > 0 || err != nil && err != io.EOF {
+			return n, err
+		}
+		if last {
+			return 0, io.ErrUnexpectedEOF
+		}
+		last = holder(t.lock) == 0 // what it wrote last is yet to be read
+		if err := t.idle(); err != nil {
+			return 0, err
+		}
+		select {
+		case <-t.ctx.Done():
+			return 0, t.ctx.Err()
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// serveAgent is an agent that takes the run's directory with it, unless an engine beside it
+// has, or had, a run there.
+func serveAgent(ctx context.Context, dir string, args []string, in io.Reader) error {
+	unlock, err := lockProcess(filepath.Join(dir, agentLock))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = agent.Serve(ctx, append([]string{"--announce", "--dir", dir}, args...), in)
+	if _, e := os.Stat(filepath.Join(dir, runDir)); errors.Is(e, os.ErrNotExist) {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// Of how long what is asked to end may take: the engine cleans up.
+const (
+	endPatience  = 90 * time.Second
+	killPatience = 10 * time.Second
+)
+
+// end ends the engine and the agent of a run, and removes its directory.
+func end(dir string) error {
+	for _, lock := range []string{engineLock, agentLock} {
+		path := filepath.Join(dir, lock)
+		for _, by := range []struct {
+			signal syscall.Signal
+			within time.Duration
+		}{{syscall.SIGTERM, endPatience}, {syscall.SIGKILL, killPatience}} {
+			pid := holder(path)
+			if pid == 0 {
+				break
+			}
+			_ = syscall.Kill(pid, by.signal)
+			for until := time.Now().Add(by.within); holder(path) == pid && time.Now().Before(until); {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		if pid := holder(path); pid != 0 {
+			return fmt.Errorf("process %d does not end", pid)
+		}
+	}
+	return os.RemoveAll(dir)
+}
+
+func interrupt(lock string) error {
+	pid := holder(lock)
+	if pid == 0 {
+		return nil
+	}
+	return syscall.Kill(pid, syscall.SIGINT)
+}
+
+// lockProcess locks a file as long as the process lives: who asks for the lock learns who it is.
+func lockProcess(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s is locked by process %d: %w", path, holder(path), err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// holder is the process that holds such a lock; 0: none does.
+func holder(path string) int {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	l := unix.Flock_t{Type: unix.F_WRLCK}
+	if unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l) != nil || l.Type == unix.F_UNLCK {
+		return 0
+	}
+	return int(l.Pid)
+}

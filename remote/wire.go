@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
+)
+
+// order is what the engine on the first machine is to do. Of a run that is resumed, its
+// directory follows (see writeRun).
+type order struct {
+	Plan                              []byte
+	Machines                          []Machine
+	Credentials                       agent.Credentials // of the engine
+	Base                              string
+	Command                           []string
+	WaitQuiet                         time.Duration
+	Resume, StopInvalid, RetryInvalid bool
+}
+
+// Kinds of events: calls of [engine.Progress], and how the run ended.
+const (
+	started = "start"
+	phase   = "phase"
+	note    = "note"
+	begun   = "begin"
+	loading = "load"
+	stating = "state"
+	ended   = "end"
+	over    = "over" // the run
+	died    = "died" // the engine, without a word
+)
+
+// event is one thing that happens to the engine, as its follower hears it.
+type event struct {
+	Kind       string
+	Text, Cell string
+	N, Total   int
+	Block      int
+	Ops, Bytes int64
+	Elapsed    time.Duration
+	State      scenario.State
+	Trial      record.Trial
+	Result     engine.Result
+	Failure    *failure
+}
+
+// failure is an error that ended a run, with what the terminal shows of it.
+type failure struct {
+	Text, Hint string
+	Code       ui.Code
+}
+
+func failureOf(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	return &failure{err.Error(), ui.Hint(err), ui.ExitCode(err)}
+}
+
+// err is the failure here, where the run directory has another path.
+func (f *failure) err(there, here string) error {
+	if f == nil {
+		return nil
+	}
+	text, hint := strings.ReplaceAll(f.Text, there, here), strings.ReplaceAll(f.Hint, there, here)
+	return ui.Exit(f.Code, ui.WithHint(errors.New(text), hint))
+}
+
+// Names in a run directory that are not carried: what deployments keep for themselves, and
+// what SQLite and we hold beside the database and the run.
+const (
+	nodesDir = "nodes"
+	database = "run.db"
+	planFile = "plan.json"
+	whereIs  = "where.json"
+)
+
+func carried(name string) bool {
+	return name != nodesDir && name != whereIs && !strings.HasPrefix(name, database+"-") && !strings.HasPrefix(filepath.Base(name), ".")
+}
+
+// writeRun writes a run directory as a tar, also while the run goes on: the database, which
+// comes last, is a copy of one moment.
+func writeRun(w io.Writer, dir string) error {
+	t := tar.NewWriter(w)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		name, relErr := filepath.Rel(dir, path)
+		if err = errors.Join(err, relErr); err != nil || name == "." || name == database {
+			return err
+		}
+		if !carried(name) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return addFile(t, path, name, d)
+	})
+	if _, e := os.Stat(filepath.Join(dir, database)); err == nil && e == nil {
+		err = addDatabase(t, dir)
+	}
+	return errors.Join(err, t.Close())
+}
+
+func addDatabase(t *tar.Writer, dir string) error {
+	tmp, err := os.MkdirTemp("", "plimsoll-snapshot-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	path := filepath.Join(tmp, database)
+	if err := record.Snapshot(dir, path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return addFile(t, path, database, fs.FileInfoToDirEntry(info))
+}
+
+// addFile adds a file as long as it is now: a log may grow meanwhile.
+func addFile(t *tar.Writer, path, name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || !d.IsDir() && !info.Mode().IsRegular() {
+		return err
+	}
+	head, err := tar.FileInfoHeader(info, "")
+	if err != nil {
+		return err
+	}
+	head.Name = filepath.ToSlash(name)
+	if d.IsDir() {
+		head.Name += "/"
+		return t.WriteHeader(head)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := t.WriteHeader(head); err != nil {
+		return err
+	}
+	_, err = io.CopyN(t, f, head.Size)
+	return err
+}
+
+// readRun reads a tar of writeRun into a directory. Each file is replaced as a whole.
+func readRun(r io.Reader, dir string) error {
+	for t := tar.NewReader(r); ; {
+		head, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !filepath.IsLocal(head.Name) || !carried(filepath.Clean(head.Name)) {
+			return errors.New("a run directory with a file " + head.Name)
+		}
+		path := filepath.Join(dir, head.Name)
+		if head.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(path, 0o755)
+		} else {
+			err = atomicfile.Write(path, func(w io.Writer) error {
+				_, err := io.Copy(w, t)
+				return err
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNotebook executes examples/analysis.ipynb on a run: it draws its two figures, and its
+// medians are the report's.
+func TestNotebook(t *testing.T) {
+	python, r, dir := duckdb(t), sharedReport(t), t.TempDir()
+	raw, err := os.ReadFile("../../examples/analysis.ipynb")
+	must(t, err)
+	var notebook struct {
+		Cells []struct {
+			Type   string   `json:"cell_type"`
+			Source []string `json:"source"`
+		} `json:"cells"`
+	}
+	must(t, json.Unmarshal(raw, &notebook))
+	var program strings.Builder
+	for _, c := range notebook.Cells {
+		if c.Type == "code" {
+			program.WriteString(strings.Join(c.Source, "") + "\n")
+		}
+	}
+	program.WriteString("for m in medians: print(f'{m[0]:g} {m[1]} {m[2]:g} {m[3]:.6g} {m[5]}')\n")
+	write := func(name string, to func(io.Writer) error) {
+		f, err := os.Create(filepath.Join(dir, name))
+		must(t, err)
+		must(t, to(f))
+		must(t, f.Close())
+	}
+	write("trials.parquet", func(w io.Writer) error { return Parquet(r, w) })
+	write("ops.parquet", func(w io.Writer) error { return opTable.parquetTo(openShared(t), w) })
+	cmd := exec.CommandContext(t.Context(), python, "-c", program.String())
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "MPLBACKEND=Agg", "MPLCONFIGDIR="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := map[string]bool{}
+	for _, c := range r.Cells {
+		rate, _ := c.Factor("link.rate")
+		concurrency, _ := c.Factor("retrieve.concurrency")
+		if s, ok := c.Metrics["throughput"]; ok {
+			want[fmt.Sprintf("%g %s %g %.6g %d", rate.Number, c.System, concurrency.Number, float64(s.Median), s.N)] = true
+		}
+	}
+	got := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		got[strings.TrimSpace(line)] = true
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("medians of the notebook:\n%s\nof the report:\n%s", out, strings.Join(slices.Sorted(maps.Keys(want)), "\n"))
+	}
+	for _, figure := range []string{"throughput.png", "first-byte.png"} {
+		if info, err := os.Stat(filepath.Join(dir, figure)); err != nil || info.Size() < 5000 {
+			t.Errorf("%s was not drawn: %v", figure, err)
+		}
+	}
+}

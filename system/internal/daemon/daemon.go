@@ -1,0 +1,259 @@
+// Package daemon is the base of systems whose nodes are daemons with an HTTP API. As a
+// store they are a [Pair]: the client has a daemon of its own, and there may be another
+// on the server. As a swarm each host has one, a [Peer].
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// API is that of one daemon.
+type API interface {
+	URL() *url.URL
+	Client() *web.Client
+	Version(ctx context.Context) (string, error)
+	Ping(ctx context.Context) error
+	Address(ctx context.Context) (string, error) // for Connect of another
+	Connect(ctx context.Context, address string) error
+
+	Store(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
+	Remove(ctx context.Context, ref system.Ref) error // the object and its blocks
+	// Has says whether the daemon knows the object, without asking others.
+	Has(ctx context.Context, ref system.Ref) (bool, error)
+	// Local reads the object from the daemon's own store; one that it has not got is
+	// system.ErrNotFound.
+	Local(ctx context.Context, ref system.Ref) (*http.Response, error)
+	Used(ctx context.Context) (int64, error) // bytes that it holds
+
+	// Part closes the connection to a peer, or all when there is no address.
+	Part(ctx context.Context, address string) error
+	// Apart are those of the peers that the daemon may not be connected to.
+	Apart(ctx context.Context, peers []string) ([]string, error)
+	Count(ctx context.Context) (Counts, error)
+	// Fetch has the daemon get all of a content, and notes in t how far it is. An error is
+	// what keeps it from going on: it is called again.
+	Fetch(ctx context.Context, t *Task) error
+}
+
+// Counts are a daemon's own, of all contents; −1: it does not say.
+type Counts struct {
+	Received, Sent int64 // bytes, since its process started
+	Held           int64 // bytes of blocks in its store
+	Peers          int
+}
+
+// Kind is what the daemons of one deployment have in common.
+type Kind[A API] struct {
+	Name string
+	Ref  func(system.Ref) error // what is wrong with a ref
+	Peer func(string) error     // what is wrong with the address of a peer
+	// Client is that of the API at a URL, where perhaps nothing answers yet.
+	Client func(dial web.Dial, base *url.URL) (A, error)
+	// Prepare makes what the daemon needs in its directory, and returns its command. first
+	// is the API of the daemon that is there already, of a pair.
+	Prepare func(ctx context.Context, n *Daemon[A], first A) (testbed.Command, error)
+	// Empty removes what the daemon stores, and keeps its identity.
+	Empty func(ctx context.Context, n *Daemon[A]) error
+
+	// Endless: a fetch of the daemons goes on until their process ends, and they do not say
+	// whose blocks they got. So each gets one content at a time.
+	Endless bool
+	Redial  time.Duration // how often peers that a fetch needs are connected to again
+}
+
+// Daemon is a process with an API.
+type Daemon[A API] struct {
+	member.Process
+	API     A
+	Dir     disk.Dir // what it keeps
+	Ports   []int    // of the API, and two more
+	command testbed.Command
+}
+
+// start starts a daemon whose API is at port.
+func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int, first A) (*Daemon[A], error) {
+	n := &Daemon[A]{Process: member.Process{System: k.Name, Label: k.Name + "/" + label, Host: h}, Dir: disk.Of(d, h, label)}
+	more, err := member.Ports(ctx, h, []int{port}, 2)
+	if err != nil {
+		return nil, err
+	}
+	n.Ports = append([]int{port}, more...)
+	if n.API, err = k.Client(h.Dial, n.URL(0)); err != nil {
+		return nil, err
+	}
+	if n.command, err = k.Prepare(ctx, n, first); err == nil {
+		err = n.run(ctx)
+	}
+	if err != nil {
+		n.API.Client().Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *Daemon[A]) run(ctx context.Context) error {
+	n.command.Dir, n.command.Ready = n.Dir.Path, n.API.Ping
+	return n.Run(ctx, n.command)
+}
+
+// URL is that of the daemon's port i.
+func (n *Daemon[A]) URL(i int) *url.URL {
+	return &url.URL{Scheme: "http", Host: system.JoinPort(n.Host, n.Ports[i])}
+}
+
+// Stop ends the process and its connections; it may be called again.
+func (n *Daemon[A]) Stop(ctx context.Context) error {
+	n.API.Client().Close()
+	return n.Process.Stop(ctx)
+}
+
+// Options are those that such systems share; example is the URL of a daemon.
+func Options(example string) []system.Option {
+	return []system.Option{
+		{Name: "url", Type: "string", Help: "attach: API of the client's node, such as " + example + "; empty when started"},
+		{Name: "server_url", Type: "string", Help: "attach: API of the node that holds prepared objects; empty: the client's node, and reads cross no link"},
+		{Name: "not_found_after", Type: "duration", Default: "15s", Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
+		{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "time without a byte after which a read is given up; 0s: the operation's deadline"},
+	}
+}
+
+// endpoints are the URLs of the daemons to attach to.
+func endpoints(name string, opt system.Options) ([]*url.URL, error) {
+	var all []*url.URL
+	for i, key := range []string{"url", "server_url"} {
+		if i > 0 && opt[key] == "" {
+			continue
+		}
+		u, err := web.Base(name, key, opt[key], "http://127.0.0.1:8080")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// Check says what is missing: the program, unless an endpoint is named, or what does
+// not answer there.
+func Check(ctx context.Context, s system.System, opt system.Options, program func() error) []system.Problem {
+	info := s.Info()
+	if opt["url"] == "" {
+		if err := program(); err != nil {
+			return []system.Problem{{What: err.Error(), Hint: info.Install}}
+		}
+		return nil
+	}
+	urls, err := endpoints(info.Name, opt)
+	if err != nil {
+		return system.WrongOptions(info.Name, err)
+	}
+	var at []string
+	for _, u := range urls {
+		at = append(at, web.HostPort(u))
+	}
+	return web.Unreachable(ctx, info.Name, at)
+}
+
+// Filled is d with the defaults of options, and the program to start.
+func Filled(s system.System, d system.Deployment, program func(system.Options) (string, error)) (system.Deployment, string, error) {
+	info := s.Info()
+	opt, err := info.Fill(d.Options)
+	if err != nil {
+		return d, "", err
+	}
+	d.Options = opt
+	if opt["url"] != "" || opt["server_url"] != "" {
+		return d, "", fmt.Errorf("%s: options \"url\" and \"server_url\" are for mode: attach", info.Name)
+	}
+	bin, err := program(opt)
+	if err != nil {
+		return d, "", fmt.Errorf("%w; %s", err, info.Install)
+	}
+	return d, bin, nil
+}
+
+// Swarm starts a daemon on each host, which know nothing of each other.
+func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
+	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
+		p, err := k.peer(ctx, d, i)
+		if err == nil {
+			if about["version"], err = p.API.Version(ctx); err != nil {
+				err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k.Name, err)
+		}
+		return p, nil
+	})
+}
+
+// Pair starts a daemon on the first server host and one at the client, and connects them;
+// node is what is made of them.
+func (k *Kind[A]) Pair(
+	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
+) (system.Cluster, error) {
+	return k.one(ctx, d.Options, about, func(ctx context.Context, p *Pair[A]) error { return p.start(ctx, d) }, node)
+}
+
+// Attach connects to the running daemons that options url and server_url name.
+func (k *Kind[A]) Attach(
+	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
+) (system.Cluster, error) {
+	return k.one(ctx, d.Options, about, func(ctx context.Context, p *Pair[A]) error {
+		urls, err := endpoints(k.Name, d.Options)
+		p.write = d.Write
+		for _, u := range urls {
+			var a A
+			if a, err = k.Client(d.Client.Dial, u); err != nil {
+				return err
+			}
+			p.apis = append(p.apis, a)
+			if err := a.Ping(ctx); err != nil {
+				return err
+			}
+		}
+		if err == nil {
+			about["endpoint"] = p.Near().URL().Host
+		}
+		return err
+	}, node)
+}
+
+func (k *Kind[A]) one(
+	ctx context.Context, opt system.Options, about map[string]string,
+	join func(context.Context, *Pair[A]) error, node func(*Pair[A]) group.Node,
+) (system.Cluster, error) {
+	p, err := k.pair(opt)
+	if err != nil {
+		return nil, err
+	}
+	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
+		err := join(ctx, p)
+		if err == nil {
+			about["version"], err = p.Near().Version(ctx)
+		}
+		if err == nil && p.Two() {
+			if p.address, err = p.Far().Address(ctx); err == nil {
+				err = p.Connect(ctx, p.address)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", k.Name, err), p.Stop(context.WithoutCancel(ctx)))
+		}
+		return node(p), nil
+	})
+}

@@ -1,0 +1,323 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// Pair is a store: the client's daemon, and the one on the server when there is one. A put
+// is an import into the client's; what crosses the link is the reading of what the
+// server's holds.
+type Pair[A API] struct {
+	// Server is the daemon on the server when it was started.
+	Server *Daemon[A]
+	// Keep makes the server's daemon have all of an object.
+	Keep                      func(ctx context.Context, ref system.Ref) error
+	NotFoundAfter, StallAfter time.Duration
+	Closed                    bool // the daemons were started: there are no others that could have an object
+
+	kind    *Kind[A]
+	apis    []A // the client's, then the server's
+	daemons []*Daemon[A]
+	address string          // of the server's
+	alive   context.Context // ends with the processes; nil when attached
+	unwatch context.CancelFunc
+	write   bool
+
+	mu     sync.Mutex
+	ours   map[system.Ref]Object
+	parted bool // Redial has ended the connection between the daemons
+}
+
+// Object is one that was stored through us.
+type Object struct {
+	Name string
+	Size int64
+	Far  bool // whole on the server's daemon
+}
+
+// pair has the limits of opt, and no daemons yet.
+func (k *Kind[A]) pair(opt system.Options) (*Pair[A], error) {
+	p := &Pair[A]{kind: k, ours: map[system.Ref]Object{}}
+	var err, err2 error
+	p.NotFoundAfter, err = opt.Duration("not_found_after")
+	p.StallAfter, err2 = opt.Duration("stall_after")
+	if err := errors.Join(err, err2); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	}
+	return p, nil
+}
+
+// start starts a daemon on the first server host and one at the client.
+func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
+	p.Closed = true
+	port, err := d.Port(ctx, d.Hosts[0])
+	if err != nil {
+		return err
+	}
+	var none A
+	if p.Server, err = p.kind.start(ctx, d, d.Hosts[0], "storage-1", port, none); err != nil {
+		return err
+	}
+	p.daemons = []*Daemon[A]{p.Server}
+	if port, err = d.Client.Port(ctx, 0); err != nil {
+		return err
+	}
+	client, err := p.kind.start(ctx, d, d.Client, "client-1", port, p.Server.API)
+	if err != nil {
+		return err
+	}
+	p.daemons, p.apis = append(p.daemons, client), []A{client.API, p.Server.API}
+	p.alive, p.unwatch = member.WhileAlive(context.Background(), p.Processes()...)
+	return nil
+}
+
+// Near is the client's daemon, Far the server's when Two.
+func (p *Pair[A]) Near() A { return p.apis[0] }
+
+// Far is the server's daemon.
+func (p *Pair[A]) Far() A { return p.apis[1] }
+
+// Two says whether there is a daemon on the server.
+func (p *Pair[A]) Two() bool { return len(p.apis) > 1 }
+
+// All are the daemons that there are.
+func (p *Pair[A]) All() []A { return p.apis }
+
+// Put implements system.Store: an import into the client's daemon. Nothing crosses
+// the link.
+func (p *Pair[A]) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return p.store(ctx, p.Near(), false, name, size, r)
+}
+
+// PutFar is the Seed of a pair with a daemon on the server: an import into that one, by
+// its host.
+func (p *Pair[A]) PutFar(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	return p.store(ctx, p.Far(), true, name, size, r)
+}
+
+func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size int64, r io.Reader) (system.Ref, error) {
+	if !p.Closed && !p.write {
+		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name, system.ErrReadOnly)
+	}
+	ref, err := on.Store(ctx, name, size, r)
+	if err != nil {
+		return "", member.Explain(p.alive, fmt.Errorf("%s: put %q (%d bytes): %w", p.kind.Name, name, size, err))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ours[ref] = Object{name, size, far || p.ours[ref].Far}
+	return ref, nil
+}
+
+// Ours is an object that was stored through us.
+func (p *Pair[A]) Ours(ref system.Ref) (Object, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o, ok := p.ours[ref]
+	if !ok {
+		return o, fmt.Errorf("%s: %s is not ours: %w", p.kind.Name, ref, system.ErrReadOnly)
+	}
+	return o, nil
+}
+
+// Search makes a request about ref for which a daemon may search the network for ever. The
+// daemons are connected again after Redial.
+func (p *Pair[A]) Search(
+	ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error),
+) (*http.Response, error) {
+	if err := p.kind.Ref(ref); err != nil {
+		return nil, err
+	}
+	if err := p.reconnect(ctx); err != nil {
+		return nil, err
+	}
+	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Body: p.StallAfter, Alive: p.alive}
+	if p.Closed {
+		w.Known = func(ctx context.Context) (bool, error) {
+			for _, a := range p.apis {
+				if has, err := a.Has(ctx, ref); has || err != nil {
+					return has, err
+				}
+			}
+			return false, nil
+		}
+	}
+	resp, err := w.Do(ctx, do)
+	return resp, member.Explain(p.alive, err)
+}
+
+// Evict is the Cool of pairs that can: the server's daemon gets all of the object, then
+// the client's removes it.
+func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
+	o, err := p.Ours(ref)
+	if err != nil {
+		return err
+	}
+	fail := func(err error) error { return fmt.Errorf("%s: cool %s: %w", p.kind.Name, ref, err) }
+	if err := p.reconnect(ctx); err != nil {
+		return fail(err)
+	}
+	if !o.Far {
+		// Else we would remove the only copy.
+		if err := p.Keep(ctx, ref); err != nil {
+			return fail(fmt.Errorf("copy it to the server's node: %w", err))
+		}
+		p.mu.Lock()
+		o.Far = true
+		p.ours[ref] = o
+		p.mu.Unlock()
+	}
+	if err := p.Near().Remove(ctx, ref); err != nil {
+		return fail(err)
+	}
+	resp, err := p.Near().Local(ctx, ref)
+	switch {
+	case err == nil:
+		resp.Body.Close()
+		return fail(fmt.Errorf("the client's node still serves it; does something else use its blocks? %w", system.ErrWarm))
+	case !errors.Is(err, system.ErrNotFound):
+		return fail(fmt.Errorf("is it cold? %w", err))
+	}
+	return nil
+}
+
+// Erase is the Delete of pairs that can, for what was stored through us.
+func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
+	o, err := p.Ours(ref)
+	if err == nil {
+		err = p.Near().Remove(ctx, ref)
+	}
+	if err == nil && o.Far {
+		err = p.Far().Remove(ctx, ref)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: delete %s: %w", p.kind.Name, ref, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.ours, ref)
+	return nil
+}
+
+// Stats implements system.Stats: both daemons, since what is put is kept by the
+// client's own.
+func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
+	sum := system.Holdings{Objects: -1, Disk: -1, Entries: -1, Inodes: -1}
+	if len(p.daemons) > 0 {
+		var dirs []disk.Dir
+		for _, n := range p.daemons {
+			dirs = append(dirs, n.Dir)
+		}
+		var err error
+		if sum, err = disk.Usage(dirs...); err != nil {
+			return sum, fmt.Errorf("%s: %w", p.kind.Name, err)
+		}
+	}
+	sum.Absolute = 0
+	for _, a := range p.apis {
+		used, err := a.Used(ctx)
+		if err != nil {
+			return system.Holdings{}, err
+		}
+		sum.Absolute += used
+	}
+	return sum, nil
+}
+
+// Address implements system.Connector.
+func (p *Pair[A]) Address(ctx context.Context) (string, error) { return p.Near().Address(ctx) }
+
+// Connect implements system.Connector.
+func (p *Pair[A]) Connect(ctx context.Context, address string) error {
+	return p.Near().Connect(ctx, address)
+}
+
+// Part is the Redial of systems whose daemons can part: the next read begins
+// with their handshake. Requests to the daemons are made anew, too.
+func (p *Pair[A]) Part(ctx context.Context) error {
+	for _, a := range p.apis {
+		a.Client().Redial()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.Two() || p.parted {
+		return nil
+	}
+	if err := p.Near().Part(ctx, p.address); err != nil {
+		return err
+	}
+	p.parted = true
+	return nil
+}
+
+// reconnect joins the daemons that Part has parted.
+func (p *Pair[A]) reconnect(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.parted {
+		return nil
+	}
+	if err := p.Connect(ctx, p.address); err != nil {
+		return err
+	}
+	p.parted = false
+	return nil
+}
+
+// Health implements system.Healther.
+func (p *Pair[A]) Health(ctx context.Context) error {
+	if p.alive != nil && p.alive.Err() != nil {
+		return fmt.Errorf("%s: %w", p.kind.Name, context.Cause(p.alive))
+	}
+	ctx, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	for _, a := range p.apis {
+		if err := a.Ping(ctx); err != nil {
+			return fmt.Errorf("health probe failed: %w", err)
+		}
+	}
+	return nil
+}
+
+// Processes implements system.Node.
+func (p *Pair[A]) Processes() (all []testbed.Process) {
+	for _, n := range p.daemons {
+		all = append(all, n.Processes()...)
+	}
+	return all
+}
+
+// Endpoints implements system.Endpointer.
+func (p *Pair[A]) Endpoints() (all []string) {
+	for _, a := range p.apis {
+		all = append(all, web.HostPort(a.URL()))
+	}
+	return all
+}
+
+// Stop implements group.Node.
+func (p *Pair[A]) Stop(ctx context.Context) error {
+	if p.unwatch != nil {
+		p.unwatch()
+	}
+	var errs []error
+	for _, n := range p.daemons {
+		errs = append(errs, n.Stop(ctx))
+	}
+	for _, a := range p.apis {
+		a.Client().Close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,104 @@
+package renterd
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.sia.tech/core/gateway"
+	"go.sia.tech/core/types"
+	"go.sia.tech/coreutils"
+	"go.sia.tech/coreutils/chain"
+	"go.sia.tech/coreutils/syncer"
+
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+// peer is what renterd and hostd are to the chain: a node of the same libraries that finds
+// the file, takes it for the test network's, and holds what comes to the rules of that.
+func peer(t *testing.T, file []byte) (*chain.Manager, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "consensus.db")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := coreutils.OpenBoltChainDB(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zen, genesis := chain.TestnetZen()
+	store, err := chain.NewDBStore(db, zen, genesis, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := chain.NewManager(store)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := gateway.Header{GenesisID: genesis.ID(), UniqueID: gateway.GenerateUniqueID(), NetAddress: l.Addr().String()}
+	s := syncer.New(l, m, strangers{}, header)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run() }()
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), <-ended, db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return m, l.Addr().String()
+}
+
+// TestChain: nodes that find the chain have the wallets' money, and follow its blocks, also
+// one that comes later.
+func TestChain(t *testing.T) {
+	wallets := []types.Address{{1}, {2}}
+	c, err := newChain(systemtest.Hosts(t, 1)[0], wallets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop()
+	var peers []*chain.Manager
+	for range 2 {
+		m, at := peer(t, c.file)
+		peers = append(peers, m)
+		if tip := m.Tip(); tip != c.manager.Tip() || tip.Height != started {
+			t.Fatalf("a node finds block %v, the chain has %v", tip, c.manager.Tip())
+		}
+		c.peers = append(c.peers, at)
+	}
+	_, updates, err := peers[0].UpdatesSince(types.ChainIndex{}, 2)
+	if err != nil || len(updates) != 2 {
+		t.Fatalf("%d updates, %v", len(updates), err)
+	}
+	paid := map[types.Address]types.Currency{}
+	for _, d := range updates[1].SiacoinElementDiffs() {
+		o := d.SiacoinElement.SiacoinOutput
+		paid[o.Address] = paid[o.Address].Add(o.Value)
+	}
+	for _, w := range wallets {
+		if want := types.Siacoins(coins * coinSC); !paid[w].Equals(want) {
+			t.Errorf("wallet %v has %v, not %v", w, paid[w], want)
+		}
+	}
+	for range 5 {
+		if err := c.block(systemtest.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if peers[0].Tip() == c.manager.Tip() && peers[1].Tip() == c.manager.Tip() {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the nodes have %v and %v, the chain has %v", peers[0].Tip(), peers[1].Tip(), c.manager.Tip())
+		}
+	}
+	c.peers = append(c.peers, "127.0.0.1:1")
+	if err := c.block(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "connect to 127.0.0.1:1") {
+		t.Errorf("a peer that is gone: %v", err)
+	}
+}

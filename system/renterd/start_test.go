@@ -1,0 +1,165 @@
+package renterd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// recordedHost has the address of the host that was recorded.
+type recordedHost struct{ testbed.Host }
+
+func (recordedHost) Addr() netip.Addr { return netip.MustParseAddr("100.77.0.1") }
+
+func planned(t *testing.T, opt system.Options) (plan, error) {
+	t.Helper()
+	opt, err := System{}.Info().Fill(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := planOf(opt)
+	p.pace = time.Millisecond
+	return p, err
+}
+
+// form goes through what a network needs, on replays of the node and of one host.
+func form(ctx context.Context, t *testing.T, renter, host []replay.Exchange) (blocks int, err error) {
+	t.Helper()
+	p, err := planned(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := on(t, renter)
+	n.bucket = "default"
+	h := &daemon{Daemon: sia.Daemon{
+		API: on(t, host).api, Store: disk.Dir{Path: "/tmp/rec/storage-1/store"}, Process: member.Process{Host: recordedHost{}},
+	}}
+	err = n.form(ctx, []*daemon{h}, p, pacer(p.pace, func(context.Context) error { blocks++; return nil }))
+	return blocks, err
+}
+
+// TestNetworkForms goes through the whole order that a private network needs, with the
+// answers of a real one (renterd v2.9.3, hostd v2.10.2): a call that is out of place fails.
+func TestNetworkForms(t *testing.T) {
+	rec := replay.Load(t, "testdata/network.jsonl")
+	r, h := replay.Of(rec, "renterd"), replay.Of(rec, "host1")
+	host := replay.Chain(replay.Steps(h, "add a volume"), replay.Poll(replay.Steps(h, "poll the volume")), replay.Steps(h, "accept contracts"))
+	settings := replay.Steps(r, "list buckets", "make the bucket", "upload settings as they are", "set packing and redundancy",
+		"autopilot as it is", "enable the autopilot")
+	known := replay.Poll(replay.Steps(r, "poll hosts until all are known"))
+	contracts, trigger := replay.Steps(r, "poll contracts"), replay.Steps(r, "trigger the autopilot")
+	accounts := replay.Poll(replay.Steps(r, "poll accounts"))
+	blocks, err := form(systemtest.Context(t), t,
+		replay.Chain(settings, known, contracts[:1], trigger[:1], contracts[1:2], trigger[1:], contracts[2:], accounts), host)
+	if err != nil {
+		t.Error(err)
+	}
+	if least := len(known) + len(contracts) + len(accounts); blocks < least {
+		t.Errorf("%d blocks were made, with %d states", blocks, least)
+	}
+	// One that does not form ends in time, and says what it waited for.
+	for what, steps := range map[string][]replay.Exchange{
+		"hosts did not become known: too slow (last: 0 of 3)": known[:1],
+		"contracts were not formed: too slow (last: 0 of 3)":  replay.Chain(known, replay.Optional(replay.Chain(contracts[:1], trigger[:1]))),
+	} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("too slow"))
+		defer cancel()
+		if _, err := form(ctx, t, replay.Chain(settings, steps), host); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("got %v, want %s", err, what)
+		}
+	}
+}
+
+func TestPlans(t *testing.T) {
+	for want, opt := range map[string]system.Options{
+		"":                              {"hosts": "6", "min_shards": "2", "total_shards": "6"},
+		"too few servers":               {"min_shards": "2", "total_shards": "4"},
+		"not between 1 and 64":          {"hosts": "65"},
+		"not a multiple of 4 MiB":       {"host_size": "1000"},
+		"\"block_time\": 2h0m0s is not": {"block_time": "2h"},
+		"\"start_timeout\": 0s is not":  {"start_timeout": "0s"},
+		"wanted 1 ≤ min ≤ total ≤ 255":  {"min_shards": "3", "total_shards": "2"},
+	} {
+		if _, err := planned(t, opt); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", opt, err, want)
+		}
+	}
+}
+
+// programs are two that say what they were given, and end.
+func programs(t *testing.T) system.Options {
+	t.Helper()
+	opt := system.Options{}
+	for option, variables := range map[string]string{"binary": "RENTERD_API_PASSWORD RENTERD_SEED RENTERD_CONFIG_FILE", hostd: ""} {
+		path := filepath.Join(t.TempDir(), option)
+		script := "#!/bin/sh\nfor v in " + variables + "; do eval test -n \\\"\\$$v\\\" || echo without $v; done\n" +
+			"ls consensus.db && cat $RENTERD_CONFIG_FILE\necho cannot open the wallet\nexit 5\n"
+		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		opt[option] = path
+	}
+	return opt
+}
+
+// TestDaemonThatDies: it finds the chain and a configuration that joins nothing public; its
+// end is in the error.
+func TestDaemonThatDies(t *testing.T) {
+	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
+	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)}
+	_, err := System{}.Start(systemtest.Context(t), d)
+	if err == nil {
+		t.Fatal("it was started")
+	}
+	for _, want := range []string{"renterd: ", "exit status 5", "consensus.db", "network: zen", "bootstrap: false", "explorer: {disable: true}", "cannot open the wallet"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("without %q: %v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "without ") {
+		t.Error(err)
+	}
+	for _, k := range kinds() {
+		if !strings.Contains(k.config, "bootstrap: false") || !strings.Contains(k.config, "explorer: {disable: true}") || !strings.Contains(k.config, "autoOpenWebUI: false") {
+			t.Errorf("it may join a public network:\n%s", k.config)
+		}
+	}
+}
+
+// TestSharedNetwork: without a namespace of its own, hostd would ask servers on the internet.
+func TestSharedNetwork(t *testing.T) {
+	hosts := systemtest.Hosts(t, 2)
+	_, err := System{}.Start(t.Context(), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)})
+	if err == nil || !strings.Contains(err.Error(), "no network namespace") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestMissingPrograms: each is named, with how to get both.
+func TestMissingPrograms(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for option, variable := range map[string]string{"binary": "PLIMSOLL_RENTERD", hostd: "PLIMSOLL_HOSTD"} {
+		opt := programs(t)
+		delete(opt, option)
+		t.Setenv(variable, "")
+		t.Setenv("PLIMSOLL_CACHE", t.TempDir())
+		problems := System{}.Check(t.Context(), opt)
+		if len(problems) != 1 || !strings.Contains(fmt.Sprint(problems[0]), "not found in PATH") || problems[0].Hint != (System{}).Info().Install {
+			t.Errorf("without %s: %v", option, problems)
+		}
+	}
+}
