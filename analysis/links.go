@@ -194,8 +194,8 @@ func (f *Frame) MachineLine(c *Cell, m record.Metric) Num {
 }
 
 // ValidBut reports whether a trial is valid, or would be without this one reason.
-func (t *Trial) ValidBut(reason string) bool {
-	return t.State == record.Done && !t.Warmup && !slices.ContainsFunc(t.Invalid, func(why string) bool { return why != reason })
+func (t *Trial) ValidBut(reasons ...string) bool {
+	return t.State == record.Done && !t.Warmup && !slices.ContainsFunc(t.Invalid, func(why string) bool { return !slices.Contains(reasons, why) })
 }
 
 // Pair is a named value of the environment.

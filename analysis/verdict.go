@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Verdict is the sentence to remember.
@@ -20,7 +21,7 @@ const fewValid = 2.0 / 3
 // verdictWords are the sentences of verdicts, by what they say.
 var verdictWords = map[string]string{
 	"none":    "No trial has ended yet.",
-	"invalid": "No trial is valid: nothing can be said about {{.Systems}}.",
+	"invalid": "No trial is valid{{with .Systems}}: nothing can be said about {{.}}{{end}}.",
 	"corrupt": "{{.Systems}} served wrong bytes.",
 	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
 	"bare":    "Links were not emulated: these are numbers of the bare machine.",
@@ -35,7 +36,8 @@ var verdictWords = map[string]string{
 	"cut":     "{{.System}}: not compared with {{.Baseline}}, because trials were cut off before they came to the number.",
 	"never":   "{{.System}}: {{.Metric}} was not reached in any valid trial.",
 	"fewer":   "{{.System}}: too few trials to compare with {{.Baseline}}.",
-	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}.",
+	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}{{with .Until}}; no significant growth beyond {{.}}{{end}}.",
+	"atleast": "{{.System}}: {{.Metric}} at least {{.Value}}{{if .Where}} ({{.Where}}){{end}}, where the limit was this machine.",
 	"drift":   "{{.Metric}} drifted during the run.",
 }
 
@@ -55,11 +57,16 @@ func (r *Result) verdict() Verdict {
 	}
 	r.gateVerdict(add)
 	if r.Run.Valid == 0 {
-		var names []string
+		var names, known []string
 		for _, s := range r.Systems {
-			names = append(names, s.Name)
+			if text := r.atLeast(s); text != "" {
+				known = append(known, text)
+			} else {
+				names = append(names, s.Name)
+			}
 		}
 		add(Bad, say("invalid", map[string]any{"Systems": words.List(names)}))
+		parts = append(parts, known...)
 		return Verdict{strings.Join(parts, " "), tone}
 	}
 	if float64(r.Run.Valid) < fewValid*float64(r.Run.Done) {
@@ -92,6 +99,9 @@ func (r *Result) verdict() Verdict {
 		if r.Baseline == "" {
 			if text := r.aloneWords(s); text != "" {
 				add(Good, text)
+				if more := r.atLeast(s); more != "" {
+					add(Warn, more)
+				}
 			} else {
 				m, _ := r.Frame.Metric(r.Headline)
 				add(Bad, say("never", map[string]any{"System": s.Name, "Metric": m.Name}))
@@ -177,8 +187,71 @@ func (r *Result) aloneWords(s System) string {
 	if cells > 1 {
 		where = r.Frame.Layout.Where(best)
 	}
-	return fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where,
+	return fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "Until": r.growsUntil(best, m.Key),
 		"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
+}
+
+// growsUntil is the lowest level of concurrency at which a rate is not significantly below
+// the best, when that is not the highest level measured; else empty.
+func (r *Result) growsUntil(best *Cell, metric string) string {
+	axis := r.Frame.Layout.Axis
+	if metric != r.View.Rate || axis == nil || !strings.HasSuffix(axis.Path, ".concurrency") {
+		return ""
+	}
+	first, last := best, best
+	for _, c := range r.Cells {
+		v, ok := c.Metrics[metric]
+		if !ok || c.System != best.System || r.Frame.Layout.PanelOf(c) != r.Frame.Layout.PanelOf(best) {
+			continue
+		}
+		if at := r.Frame.Layout.At(c); at > r.Frame.Layout.At(last) {
+			last = c
+		} else if at < r.Frame.Layout.At(first) && v.Hi >= best.Metrics[metric].Lo {
+			first = c
+		}
+	}
+	if first == last {
+		return ""
+	}
+	x, _ := first.Factor(axis.Path)
+	return x.Label + " " + x.Text()
+}
+
+// onlySlow are reasons for which a system would at most have been faster than it was.
+var onlySlow = []string{record.ReasonGeneratorSaturated, record.ReasonMachineLimited, record.ReasonBoxBusy}
+
+// atLeast is what a run without a baseline says of the rates of trials that count for
+// nothing else because this machine was too slow, when they are above all that count.
+func (r *Result) atLeast(s System) string {
+	m, _ := r.Frame.Metric(r.Headline)
+	if m.Key != r.View.Rate || r.Baseline != "" {
+		return ""
+	}
+	rates := map[*Cell][]float64{}
+	for _, t := range r.Frame.Trials {
+		if v, ok := t.Metrics[m.Key]; ok && t.Info.System == s.Name && t.ValidBut(onlySlow...) {
+			rates[t.Info] = append(rates[t.Info], v)
+		}
+	}
+	var best *Cell
+	most := 0.0
+	for _, c := range r.Cells {
+		if len(rates[c]) == 0 {
+			continue
+		}
+		rate := stats.Median(rates[c])
+		if v, ok := c.Metrics[m.Key]; ok { // what counts
+			rate = float64(v.Median)
+		}
+		if rate > most {
+			best, most = c, rate
+		}
+	}
+	if best == nil || best.Valid > 0 {
+		return ""
+	}
+	return fill(verdictWords["atleast"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
+		"Value": words.Show(most, m.Unit)})
 }
 
 // systemsWith are the systems that have an operation of an outcome, in any trial.

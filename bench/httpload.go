@@ -189,10 +189,6 @@ func plimsoll(s httpload.Spec) func(context.Context) (usage, error) {
 		if err != nil {
 			return u, err
 		}
-		spec, err := json.Marshal(s)
-		if err != nil {
-			return u, err
-		}
 		cmd := exec.CommandContext(ctx, self, loadCommand)
 		cmd.Stderr = os.Stderr
 		stdin, err := cmd.StdinPipe()
@@ -206,12 +202,7 @@ func plimsoll(s httpload.Spec) func(context.Context) (usage, error) {
 		if err := cmd.Start(); err != nil {
 			return u, err
 		}
-		_, err = stdin.Write(spec)
-		var res httpload.Result
-		if err == nil {
-			res, err = httpload.ReadStream(stdout, nil, nil)
-		}
-		stdin.Close()
+		res, err := httpload.Drive(ctx, []httpload.Spec{s}, []httpload.Generator{{In: stdin, Out: stdout}}, nil, nil)
 		if err = errors.Join(err, cmd.Wait()); err != nil {
 			return u, err
 		}

@@ -173,7 +173,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
 	at := scenario.Site{
-		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Self: r.bed.Self(), Dir: s.dir,
+		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Generators: r.generatorsOf(s), Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base,
 		Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 		DropCaches: s.dropCaches,

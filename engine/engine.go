@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,10 @@ type Config struct {
 	WaitQuiet    time.Duration // how long to wait for a quiet machine before the first trial
 	StopInvalid  bool          // stop when no trial of the session's first block is valid
 	RetryInvalid bool          // of a resumed run: execute invalid trials again
+
+	// Clients is how many processes the load generator of retrieve is, which divide the load;
+	// 0: one or, of a resumed run, as many as before.
+	Clients int
 
 	Hosts    testbed.Hosts     // makes hosts; nil: namespaces of this machine
 	Machines int               // that Hosts has, this one among them; 0: this machine alone, however many hosts it has
@@ -489,6 +494,20 @@ func (r *run) clientOf(s *site) testbed.Host {
 		return r.outside
 	}
 	return r.client
+}
+
+// generatorsOf are the hosts of the load generator's processes for a system.
+func (r *run) generatorsOf(s *site) []testbed.Host {
+	return slices.Repeat([]testbed.Host{r.clientOf(s)}, r.clients())
+}
+
+// clients is how many processes the load generator is.
+func (r *run) clients() int {
+	n := r.cfg.Clients
+	if n == 0 {
+		n, _ = strconv.Atoi(r.rec.Reader.Meta()[metaClients])
+	}
+	return max(1, n)
 }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {

@@ -11,6 +11,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
+// metaClients is where the number of processes of the load generator is recorded.
+const metaClients = "clients"
+
 // recordEnvironment stores what someone needs to judge the run: the machine,
 // the testbed, the identity of every system and the numbers in its code that
 // decide about results and cannot be set.
@@ -25,6 +28,9 @@ func (r *run) recordEnvironment() error {
 	environment := r.bed.Environment()
 	maps.Copy(environment, r.cfg.Where)
 	all := map[string]any{"environment": environment, "testbed": r.bed.Mode(), "systems": systems}
+	if n := r.clients(); n > 1 {
+		all[metaClients] = n
+	}
 	if r.cache != "" {
 		all["chains"] = r.cache
 	}

@@ -63,6 +63,9 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 	var unready error
 	if !skips {
 		unready = t.ready(ctx)
+		if gone, _ := lost(t.s.hosts); gone != nil && unready != nil { // just now: there may be another machine
+			unready = t.ready(ctx)
+		}
 	}
 	var unfit *scenario.UnfitError
 	if errors.As(unready, &unfit) { // so are all trials to come
@@ -100,6 +103,9 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 	var left *scenario.SkipError
 	if errors.As(err, &left) {
 		return skip(left.Why)
+	}
+	if err != nil && out.lost != nil {
+		err = fmt.Errorf("a machine was lost (%w): %w", out.lost, err)
 	}
 	if err != nil {
 		return fail(err)

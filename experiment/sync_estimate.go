@@ -58,9 +58,6 @@ func (s *Sync) honest() int {
 // what it takes longer to send at.
 func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 	s := c.Sync
-	if s.Blocks == 0 {
-		return CellEstimate{Bound: Open} // an attached node: what it follows is unknown
-	}
 	est := CellEstimate{Bytes: s.bytes(), Limit: "machine"}
 	moving := followWork * s.work()
 	link := c.syncLine()

@@ -185,23 +185,6 @@ func TestPollsOfASync(t *testing.T) {
 	}
 }
 
-// An attached node is watched as it is.
-func TestAttachedNodeIsWatched(t *testing.T) {
-	const src = `
-scenario: sync
-systems: [{use: archive, mode: attach, with: {binary: none}}]
-sync: {poll: 1s}
-`
-	p := mustPlan(t, src)
-	c := p.Cells[0]
-	if len(p.Cells) != 1 || p.Blocks != 1 || p.Warmup != 0 || c.Sync.Blocks != 0 || c.Sync.Vary != nil || c.Sync.Replay || c.Link.Shaped() || p.Estimate.Bound != Open || c.PollEvery() != time.Second {
-		t.Errorf("%d cells, %d blocks, %+v, %+v", len(p.Cells), p.Blocks, c.Sync, p.Estimate)
-	}
-	if got := mustPlan(t, src, "sync={}").Cells[0].PollEvery(); got != 500*time.Millisecond {
-		t.Errorf("polls every %v", got)
-	}
-}
-
 // What is said of options of one system holds for all that have it.
 func TestVariedOptionOfTwoSystems(t *testing.T) {
 	p := mustPlan(t, following, "systems=[ledger, {use: archive, mode: start, with: {binary: /opt/a}}]", "sync.vary={batch: [10, 50]}")

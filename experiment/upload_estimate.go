@@ -61,8 +61,6 @@ func (p *Plan) EstimateText() string {
 	e := &p.Experiment
 	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
 	switch {
-	case e.Sync != nil && e.attached():
-		return "until the node is in sync, for at most " + e.Limits.Deadline.String()
 	case p.Estimate.Bound == Unknown:
 		return "unknown: the data set is read when the run begins"
 	case p.Estimate.Bound == Open:

@@ -57,7 +57,7 @@ func (p *Plan) Unapplied() []string {
 	e := p.Experiment
 	var texts []string
 	for _, s := range e.Systems {
-		if s.Mode != "attach" || e.Sync != nil || e.Collect != nil {
+		if s.Mode != "attach" || e.Collect != nil {
 			continue
 		}
 		var parts []string
@@ -68,7 +68,7 @@ func (p *Plan) Unapplied() []string {
 			}
 		}
 		if parts != nil {
-			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects: %s applies to systems that are started", s.Name, strings.Join(parts, " and ")))
+			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects; for systems that are started only: %s", s.Name, strings.Join(parts, ", ")))
 		}
 	}
 	return texts

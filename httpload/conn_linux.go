@@ -77,7 +77,7 @@ func (l *loop) start(c *conn, req request) {
 	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, -1, 0
 	c.at = &l.objects[req.object]
 	c.ops++
-	c.op = newOp(&req, int(c.index)*len(l.loops)+l.id, l.started, l.now)
+	c.op = newOp(&req, l.worker(int(c.index)), l.started, l.now)
 	l.tally.begin(&c.op, l.lateFrom(c))
 	l.ask(c)
 }

@@ -64,6 +64,9 @@ func (l *loop) close() {
 	unix.Close(l.ep)
 }
 
+// worker is the number of a connection among those of all generators.
+func (l *loop) worker(i int) int { return l.spec.FirstWorker + i*len(l.loops) + l.id }
+
 func (l *loop) clock() int64 {
 	l.now = int64(time.Since(l.epoch))
 	return l.now
@@ -245,7 +248,7 @@ func (l *loop) warmUp() {
 	now := l.clock()
 	limit, sweep := now+2*int64(l.spec.Stall), now
 	for i, c := range l.conns {
-		req := l.schedule.warmup(i*len(l.loops)+l.id, l.spec.Warmup)
+		req := l.schedule.warmup(l.worker(i), l.spec.Warmup)
 		req.intended = l.clock()
 		l.start(c, req)
 	}

@@ -19,12 +19,14 @@ const (
 	minRunDelay = 0.2  // share of the time spent waiting for a CPU
 )
 
+const loopClosed, loopOpen = "closed", "open"
+
 // conclude derives rates and judges the generator itself.
 func (t *trial) conclude(res *Result) {
 	s := t.spec
-	res.Loop = "closed"
+	res.Loop = loopClosed
 	if s.Arrivals != nil {
-		res.Loop = "open"
+		res.Loop = loopOpen
 	}
 	res.Receive = t.receivePath(res)
 	res.Lag, res.Late, res.Wait = quantiles(t.sum.lag), quantiles(t.sum.late), quantiles(t.sum.wait)

@@ -69,16 +69,16 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	var workers []*netWorker
 	if s.Arrivals == nil {
 		for i := range s.Concurrency {
-			workers = append(workers, r.worker(i))
+			workers = append(workers, r.worker(s.FirstWorker+i))
 			defer workers[i].close()
 		}
 	}
 	if s.Warmup > 0 {
 		r.warmUp(workers)
 	}
-	r.started = r.now()
+	r.started = t.start()
 	if s.Duration > 0 {
-		defer time.AfterFunc(s.Duration, func() { cancel(errWindow) }).Stop()
+		defer time.AfterFunc(time.Duration(r.started-r.now())+s.Duration, func() { cancel(errWindow) }).Stop()
 	}
 	stop := every(s.Window, func() {
 		r.mu.Lock()
@@ -116,9 +116,9 @@ func (r *netRun) warmUp(workers []*netWorker) {
 	defer cancel()
 	r.ctx = ctx
 	var wg sync.WaitGroup
-	for i, w := range workers {
+	for _, w := range workers {
 		wg.Go(func() {
-			req := r.trial.schedule.warmup(i, s.Warmup)
+			req := r.trial.schedule.warmup(w.id, s.Warmup)
 			req.intended = r.now()
 			w.do(req, req.intended)
 			w.fails = 0
@@ -156,7 +156,7 @@ func (r *netRun) openLoop() {
 		possible int64 // when a worker became free after none was
 	)
 	for i := range r.trial.spec.MaxInFlight {
-		free = append(free, r.worker(i))
+		free = append(free, r.worker(r.trial.spec.FirstWorker+i))
 		defer free[i].close()
 		freed <- struct{}{}
 	}

@@ -102,7 +102,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		loops.Go(l.serve)
 	}
 	r.barrier.Wait()
-	r.started, r.end = int64(time.Since(r.epoch)), math.MaxInt64
+	r.started, r.end = t.start(), math.MaxInt64
 	if s.Duration > 0 {
 		r.end = r.started + int64(s.Duration)
 	}

@@ -7,6 +7,8 @@ type Result struct {
 	Receive  string `json:"receive"`
 	Protocol string `json:"protocol"`
 	Loop     string `json:"loop"` // "closed" or "open"
+	// Clocks of the generators; see [Drive].
+	Clocks []ClockOffset `json:"clocks,omitempty"`
 
 	// Nanoseconds since the epoch: when the connections were released, and when
 	// the last operation was decided, the arrivals ended, or the window closed.

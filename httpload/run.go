@@ -17,9 +17,23 @@ type trial struct {
 	rec      *recorder
 	link     *linkUse
 	epoch    time.Time
-	sum      *tally // histograms of the whole trial
+	sum      *tally           // histograms of the whole trial
+	held     func() time.Time // waits until it is said when to start; nil: at once
 
 	cpuBegan, cpuEnded float64
+}
+
+// start waits for the moment at which the load starts: ns since the epoch, to all
+// generators the same.
+func (t *trial) start() int64 {
+	if t.held != nil {
+		at := t.held() // zero: cancelled
+		time.Sleep(time.Until(at))
+		if !at.IsZero() && t.spec.Shards > 1 {
+			return int64(at.Sub(t.spec.Epoch))
+		}
+	}
+	return int64(time.Since(t.epoch))
 }
 
 func (t *trial) begin()  { t.cpuBegan = cpuSeconds() }
@@ -48,15 +62,17 @@ func (t *trial) notStarted(to *tally, started, end int64) {
 // The result's CPU, RSS and saturation are those of the whole process: run it
 // in one of its own ([Serve]) when they matter.
 func Run(ctx context.Context, s Spec, sink record.OpSink) (Result, error) {
-	return run(ctx, s, sink, nil)
+	return run(ctx, s, sink, nil, nil)
 }
 
-func run(ctx context.Context, s Spec, sink record.OpSink, onProgress func(Progress)) (res Result, err error) {
+func run(
+	ctx context.Context, s Spec, sink record.OpSink, onProgress func(Progress), held func() time.Time,
+) (res Result, err error) {
 	now := time.Now()
 	if err := s.prepare(); err != nil {
 		return res, err
 	}
-	t := &trial{spec: &s, schedule: newSchedule(&s), link: &linkUse{rate: s.Rate}, epoch: now}
+	t := &trial{spec: &s, schedule: newSchedule(&s), link: &linkUse{rate: s.Rate}, epoch: now, held: held}
 	if !s.Epoch.IsZero() {
 		// The wall clock is read once; from here on only the monotonic one.
 		t.epoch = now.Add(s.Epoch.Sub(now))

@@ -20,6 +20,8 @@ type schedule struct {
 	pieces    []int64 // running sum of the full ranges of each object
 	maxOps    int64
 	maxBytes  int64
+	shard     int64 // of so many shards: operation k is ours when k mod shards is shard
+	shards    int64
 
 	mu       sync.Mutex
 	next     int64 // k of the next operation
@@ -42,7 +44,8 @@ type request struct {
 }
 
 func newSchedule(s *Spec) *schedule {
-	sc := &schedule{seed: s.Seed, order: s.Order, rangeSize: s.Range, objects: s.Objects, maxOps: s.Requests, maxBytes: s.Bytes}
+	sc := &schedule{seed: s.Seed, order: s.Order, rangeSize: s.Range, objects: s.Objects, maxOps: s.Requests, maxBytes: s.Bytes,
+		shard: int64(s.Shard), shards: int64(max(1, s.Shards))}
 	if s.Range > 0 {
 		var sum int64
 		for i := range s.Objects {
@@ -101,7 +104,7 @@ func (sc *schedule) at(k int64) request {
 func (sc *schedule) warmup(worker int, bytes int64) request {
 	r := sc.at(1<<40 + int64(worker))
 	r.warm = true
-	if r.length > bytes {
+	if r.length > bytes && !sc.objects[r.object].Undivided {
 		r.length, r.whole = bytes, false
 	}
 	return r
@@ -123,43 +126,50 @@ func (r *request) kind() record.OpKind {
 	return record.OpRange
 }
 
-// claim takes the next operation of a closed loop, if the bounds allow one.
+// claim takes the next operation of ours in a closed loop, if the bounds allow one.
 func (sc *schedule) claim() (request, bool) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	return sc.take()
+	for {
+		if r, ours, ok := sc.take(); ours || !ok {
+			return r, ok
+		}
+	}
 }
 
-// claimDue takes the next operation of an open loop if its time has come. If
-// not, at is when that will be (ns since release); more is false when nothing
+// claimDue takes the next operation of ours in an open loop if its time has come.
+// If not, at is when to ask again (ns since release); more is false when nothing
 // follows at all.
 func (sc *schedule) claimDue(now int64) (r request, ok bool, at int64, more bool) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	if sc.done {
-		return r, false, 0, false
+	for !sc.done {
+		if sc.due > now {
+			return r, false, sc.due, true
+		}
+		r, ours, ok := sc.take()
+		if !ok {
+			break
+		}
+		r.intended = sc.due
+		sc.advance(sc.due)
+		if ours {
+			return r, true, 0, true
+		}
 	}
-	if sc.due > now {
-		return r, false, sc.due, true
-	}
-	due := sc.due
-	if r, ok = sc.take(); !ok {
-		return r, false, 0, false
-	}
-	r.intended = due
-	sc.advance(due)
-	return r, true, 0, true
+	return r, false, 0, false
 }
 
-func (sc *schedule) take() (request, bool) {
+// take goes to the next operation, ours or that of another shard.
+func (sc *schedule) take() (r request, ours, ok bool) {
 	if sc.done || (sc.maxOps > 0 && sc.next >= sc.maxOps) || (sc.maxBytes > 0 && sc.claimed >= sc.maxBytes) {
 		sc.done = true
-		return request{}, false
+		return request{}, false, false
 	}
-	r := sc.at(sc.next)
+	r, ours = sc.at(sc.next), sc.next%sc.shards == sc.shard
 	sc.next++
 	sc.claimed += max(r.length, 1) // a size that is not known, or 0, must end too
-	return r, true
+	return r, ours, true
 }
 
 func (sc *schedule) advance(from int64) {

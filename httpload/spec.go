@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -39,7 +40,8 @@ type Spec struct {
 	Barrier bool `json:"barrier,omitempty"`
 
 	// Warmup is how many bytes each kept connection of a closed loop fetches before
-	// the clock starts, with one request that is no longer than those of the trial:
+	// the clock starts, with one request that is no longer than those of the trial, and as
+	// long as they where the server does not serve ranges:
 	// what is measured then is not TCP's beginning. 0: none. It ends when every
 	// connection had an answer of any kind, or after twice Stall. Its operations are
 	// of the kind warm-up; one that got no answer, or wrong bytes, counts as usual.
@@ -66,6 +68,11 @@ type Spec struct {
 	Rate float64 `json:"rate,omitempty"`
 
 	Seed uint64 `json:"seed,omitempty"`
+	// Shard of Shards: of the load's operations, those whose number k has k mod Shards =
+	// Shard. FirstWorker is the number of its first connection among those of all.
+	Shard       int `json:"shard,omitempty"`
+	Shards      int `json:"shards,omitempty"`
+	FirstWorker int `json:"first_worker,omitempty"`
 	// Window is the time between progress reports (default 1 s); operations
 	// reach the sink at least that often.
 	Window time.Duration `json:"window,omitempty"`
@@ -86,6 +93,8 @@ type Object struct {
 	// Filecoin piece ends in zeros that fill it up, which no client retrieves.
 	Within int64               `json:"within,omitempty"`
 	Header map[string][]string `json:"header,omitempty"` // beyond Host, Range, Accept-Encoding
+	// Undivided: the server does not serve ranges of it.
+	Undivided bool `json:"undivided,omitempty"`
 	// What the object holds, to compare with: seeded content, or a file that is
 	// a copy of it (mapped: its pages count as resident memory of the load
 	// process). With neither, only the length is checked.
@@ -152,12 +161,7 @@ func (s *Spec) prepare() error {
 			bad("max_in_flight needs arrivals; a closed loop is bounded by its concurrency")
 		}
 	} else {
-		if s.MaxInFlight == 0 {
-			s.MaxInFlight = s.Concurrency
-		}
-		if s.MaxInFlight == 0 {
-			s.MaxInFlight = 1000
-		}
+		s.MaxInFlight = s.inFlight()
 		if s.MaxInFlight < 1 || s.MaxInFlight > maxConnections {
 			bad("max_in_flight is %d; 1 to %d", s.MaxInFlight, maxConnections)
 		}
@@ -167,6 +171,12 @@ func (s *Spec) prepare() error {
 		if _, err := s.Arrivals.Arrivals(s.Duration, s.Seed); err != nil {
 			bad("%w", err)
 		}
+	}
+	if s.Shards > 1 && s.Epoch.IsZero() {
+		bad("a shard needs the epoch of the whole")
+	}
+	if s.Shard < 0 || s.FirstWorker < 0 || s.Shard >= max(1, s.Shards) {
+		bad("shard %d of %d, first worker %d: want a shard below their number", s.Shard, s.Shards, s.FirstWorker)
 	}
 	if s.Barrier && (s.Arrivals != nil || s.Connections == connFresh) {
 		bad("a barrier needs a closed loop and kept connections")
@@ -259,6 +269,9 @@ func (s *Spec) prepareObjects(bad func(string, ...any)) {
 		}
 	}
 }
+
+// inFlight is the most connections of an open loop.
+func (s *Spec) inFlight() int { return cmp.Or(s.MaxInFlight, s.Concurrency, 1000) }
 
 // connections is how many connections there can be at once.
 func (s *Spec) connections() int {

@@ -10,15 +10,18 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // frame is an element of the stream that a load process writes, encoded by gob: one of
-// these. The stream ends with a result or an error.
+// these. After a result come answers about the time, after an error nothing.
 type frame struct {
 	Block    []byte // operations, as record.AppendBlock encodes them
 	Progress *Progress
+	Ready    bool  // it can start
+	Time     int64 // nanoseconds of its wall clock since 1970
 	Result   *Result
 	Error    string
 }
@@ -46,16 +49,21 @@ func (f *frameWriter) Ops(ops []record.Op) error {
 	return f.write(frame{Block: f.block})
 }
 
-// Serve is `plimsoll node load`: it reads a Spec (JSON) from stdin, runs it,
-// and writes frames for [ReadStream] to stdout. stdin stays open as long as the
-// parent lives; when it ends, or ctx does, operations under way are recorded as
-// cancelled and the result follows.
+// Serve is `plimsoll node load`: it reads a Spec (JSON) from stdin, says when it is ready,
+// runs it from the moment that it reads next, and writes frames for [Drive] to stdout. stdin
+// stays open as long as the parent lives; when it ends, or ctx does, operations under way
+// are recorded as cancelled and the result follows.
 func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	return serveAhead(ctx, stdin, stdout, 0)
+}
+
+// serveAhead is Serve with a wall clock that is ahead by so much.
+func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := bufio.NewWriterSize(stdout, 64<<10)
 	out := &frameWriter{w: w, gob: gob.NewEncoder(w)}
-	err := serve(ctx, cancel, stdin, out)
+	err := serve(ctx, cancel, stdin, out, ahead)
 	if err != nil {
 		// The parent learns it from the stream; what cannot be written there is
 		// in our own exit code.
@@ -64,49 +72,50 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	return err
 }
 
-func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out *frameWriter) error {
+func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out *frameWriter, ahead time.Duration) error {
 	var s Spec
 	d := json.NewDecoder(stdin)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
 		return fmt.Errorf("httpload: read the specification from stdin: %w", err)
 	}
+	start := make(chan time.Time, 1)
 	go func() {
-		io.Copy(io.Discard, stdin)
-		cancel()
+		defer cancel()
+		for {
+			var m message
+			if d.Decode(&m) != nil {
+				return
+			}
+			switch {
+			case m.Time:
+				out.write(frame{Time: time.Now().Add(ahead).UnixNano()})
+			case m.Start != 0:
+				start <- time.Unix(0, m.Start).Add(-ahead)
+			}
+		}
 	}()
+	if !s.Epoch.IsZero() {
+		s.Epoch = s.Epoch.Add(-ahead)
+	}
 	// Event loops sit in system calls most of the time; with a spare processor
 	// the Go scheduler never makes one wait for its place. (What there is of
 	// real CPUs does not change.)
 	runtime.GOMAXPROCS(max(runtime.NumCPU(), maxThreads) + 2)
-	res, err := run(ctx, s, out, func(p Progress) { out.write(frame{Progress: &p}) })
-	if err != nil {
-		return err
-	}
-	return out.write(frame{Result: &res})
-}
-
-// ReadStream reads what [Serve] writes: blocks of operations (valid during the
-// call only) and progress go to the callbacks, which may be nil. It returns the
-// result, or an error if the stream holds one, is damaged, or ends early.
-func ReadStream(r io.Reader, onBlock func([]byte) error, onProgress func(Progress)) (Result, error) {
-	dec := gob.NewDecoder(r)
-	for {
-		var f frame
-		if err := dec.Decode(&f); err != nil {
-			return Result{}, fmt.Errorf("httpload: the load process ended without a result: %w", err)
+	res, err := run(ctx, s, out, func(p Progress) { out.write(frame{Progress: &p}) }, func() time.Time {
+		out.write(frame{Ready: true})
+		select {
+		case at := <-start:
+			return at
+		case <-ctx.Done():
+			return time.Time{}
 		}
-		switch {
-		case f.Error != "":
-			return Result{}, errors.New(f.Error)
-		case f.Result != nil:
-			return *f.Result, nil
-		case f.Progress != nil && onProgress != nil:
-			onProgress(*f.Progress)
-		case f.Block != nil && onBlock != nil:
-			if err := onBlock(f.Block); err != nil {
-				return Result{}, err
-			}
-		}
+	})
+	if err == nil {
+		err = out.write(frame{Result: &res})
 	}
+	if err == nil {
+		<-ctx.Done() // there may be more questions for the time
+	}
+	return err
 }

@@ -1,39 +1,38 @@
 package httpload
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// served runs Serve with a specification and reads its stream. Closing stdin
-// is what the death of the parent looks like.
-func served(t *testing.T, s Spec, closeAfter time.Duration) (Result, []record.Op, []Progress, error) {
-	t.Helper()
-	spec, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+// generator starts a load process whose clock is ahead.
+func generator(t *testing.T, ahead time.Duration) Generator {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	go func() {
-		inW.Write(spec)
-		if closeAfter > 0 {
-			time.Sleep(closeAfter)
-			inW.Close()
-		}
-	}()
-	t.Cleanup(func() { inW.Close() })
-	go func() { Serve(context.Background(), inR, outW); outW.Close() }()
-	var all []record.Op
-	var progress []Progress
-	res, err := ReadStream(outR, func(b []byte) error {
+	t.Cleanup(func() { inW.Close(); outR.Close() })
+	go func() { outW.CloseWithError(serveAhead(context.Background(), inR, outW, ahead)) }()
+	return Generator{In: inW, Out: outR, Elsewhere: ahead != 0}
+}
+
+// driven is a load that generators share, whose clocks are ahead by so much.
+func driven(t *testing.T, s Spec, ahead ...time.Duration) (res Result, all []record.Op, progress []Progress, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	parts := s.Split(len(ahead))
+	var generators []Generator
+	for _, a := range ahead[:len(parts)] {
+		generators = append(generators, generator(t, a))
+	}
+	res, err = Drive(ctx, parts, generators, func(b []byte) error {
 		var err error
 		all, err = record.DecodeBlock(b, all)
 		return err
@@ -44,7 +43,7 @@ func served(t *testing.T, s Spec, closeAfter time.Duration) (Result, []record.Op
 func TestServe(t *testing.T) {
 	c := content(10_000)
 	s := serveContent(t, c)
-	res, all, progress, err := served(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3, Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
+	res, all, progress, err := driven(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3, Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,42 +63,128 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// Closing what a load process reads is what the death of its parent looks like.
 func TestServeEndsWithItsParent(t *testing.T) {
 	c := content(1_000_000)
 	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
+	g := generator(t, 0)
+	time.AfterFunc(200*time.Millisecond, func() { g.In.Close() })
 	began := time.Now()
-	res, all, _, err := served(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 2, Duration: time.Minute}, 100*time.Millisecond)
-	if err != nil || res.Outcomes["cancelled"] != 2 || len(all) != 2 {
-		t.Errorf("%v, outcomes %v, %d operations", err, res.Outcomes, len(all))
+	s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 2, Duration: time.Minute}
+	res, err := Drive(t.Context(), []Spec{s}, []Generator{g}, nil, nil)
+	if err != nil || res.Outcomes["cancelled"] != 2 || res.Ops != 2 {
+		t.Errorf("%v, outcomes %v, %d operations", err, res.Outcomes, res.Ops)
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("took %v", took)
 	}
 }
 
-func TestServeErrors(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                  "read the specification",
-		"{":                 "read the specification",
-		`{"concurency": 1}`: "concurency",
-		`{}`:                "no objects",
-	} {
-		var out bytes.Buffer
-		if err := Serve(t.Context(), strings.NewReader(in), &out); err == nil {
-			t.Errorf("%q: no error", in)
+func TestDriveErrors(t *testing.T) {
+	if _, _, _, err := driven(t, Spec{}, 0); err == nil || !strings.Contains(err.Error(), "no objects") {
+		t.Errorf("no objects: %v", err)
+	}
+	for in, want := range map[string]string{"": "read the specification", "{": "read the specification", `{"concurency": 1}`: "concurency"} {
+		if err := Serve(t.Context(), strings.NewReader(in), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", in, err, want)
 		}
-		if _, err := ReadStream(&out, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: the stream says %v, want %q", in, err, want)
+	}
+	for _, stream := range []string{"", "\x20\x01", "?\x00\x00\x00\x00"} {
+		_, in := io.Pipe()
+		_, err := Drive(t.Context(), make([]Spec, 1), []Generator{{In: in, Out: io.NopCloser(strings.NewReader(stream))}}, nil, nil)
+		var failed *GeneratorError
+		if !errors.As(err, &failed) {
+			t.Errorf("stream %q: %v", stream, err)
 		}
 	}
 }
 
-func TestReadDamagedStream(t *testing.T) {
-	for name, in := range map[string]string{
-		"empty": "", "cut": "\x20\x01", "not gob": "?\x00\x00\x00\x00",
+// asked is what an operation asked for, and what became of it.
+type asked struct {
+	kind           record.OpKind
+	object         uint32
+	offset, length int64
+	outcome        record.Outcome
+	intended       int64 // of an open loop, since the start
+}
+
+// Several generators do the operations that one does, at the moments at which one does
+// them, by our clock.
+func TestShardsAreOneLoad(t *testing.T) {
+	c := content(300_000)
+	server := serveContent(t, c)
+	objects := []Object{{URL: server.URL, Size: c.Size, Content: c}, {URL: server.URL + "/again", Size: c.Size, Content: c}}
+	for name, s := range map[string]Spec{
+		"requests":         {Concurrency: 6, Requests: 100, Range: 1000},
+		"bytes":            {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
+		"burst":            {Concurrency: 6, PerWorker: 1, Barrier: true},
+		"warm":             {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
+		"open":             {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, Requests: 100, Range: 1000},
+		"open, in time":    {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 400}, Duration: 300 * time.Millisecond, Range: 1000},
+		"odd":              {Concurrency: 7, Requests: 70, Range: 1000}, // is not divided
+		"unknown sizes":    {Concurrency: 6, Requests: 30},
+		"more than enough": {Concurrency: 2, Requests: 30, Range: 1000},
 	} {
-		if _, err := ReadStream(strings.NewReader(in), nil, nil); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			s.Objects, s.Seed, s.Epoch = objects, 7, time.Now()
+			of := func(ahead ...time.Duration) (Result, map[asked]int) {
+				began := time.Now()
+				res, all, _, err := driven(t, s, ahead...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				set := map[asked]int{}
+				for _, op := range all {
+					if s.Duration > 0 { // chance decides what is in flight, or just due, at the end
+						op.Outcome = record.OK
+						if op.Intended-res.Started >= int64(s.Duration) {
+							continue
+						}
+					}
+					if s.Arrivals == nil && op.Worker >= uint32(s.Concurrency) {
+						t.Errorf("connection %d of %d", op.Worker, s.Concurrency)
+					}
+					at := asked{op.Kind, op.Object, op.Offset, op.Length, op.Outcome, 0}
+					if s.Arrivals != nil {
+						at.intended = op.Intended - res.Started
+					}
+					set[at]++
+					if from, to := int64(began.Sub(s.Epoch)), int64(time.Since(s.Epoch)); op.Start < from || op.LastByte > to || op.FirstByte != 0 && op.FirstByte < op.Start || op.FirstByte > op.LastByte {
+						t.Fatalf("%+v is not between %d and %d", op, from, to)
+					}
+				}
+				return res, set
+			}
+			one, want := of(0)
+			for _, ahead := range [][]time.Duration{{0, 0, 0}, {time.Hour, -3 * time.Second, 0}} {
+				res, got := of(ahead...)
+				if !maps.Equal(got, want) {
+					t.Errorf("clocks %v: %d different operations, one generator did %d", ahead, len(got), len(want))
+				}
+				if s.Duration == 0 && (res.Ops != one.Ops || res.Bytes != one.Bytes || !maps.Equal(res.Outcomes, one.Outcomes)) {
+					t.Errorf("clocks %v: %d operations, %d bytes, %v; one generator did %d, %d, %v",
+						ahead, res.Ops, res.Bytes, res.Outcomes, one.Ops, one.Bytes, one.Outcomes)
+				}
+				for i, clock := range res.Clocks {
+					if off := clock.Ahead - ahead[i]; off.Abs() > clock.Error || clock.Error > time.Second {
+						t.Errorf("a clock that is ahead by %v was found to be by %v ± %v", ahead[i], clock.Ahead, clock.Error)
+					}
+				}
+			}
+		})
+	}
+}
+
+// One of several that dies ends the load, and is named.
+func TestDeadShard(t *testing.T) {
+	c := content(1_000_000)
+	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
+	s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 3, Duration: time.Minute, Epoch: time.Now()}
+	generators := []Generator{generator(t, 0), generator(t, 0), generator(t, 0)}
+	time.AfterFunc(200*time.Millisecond, func() { generators[1].Out.Close() })
+	_, err := Drive(t.Context(), s.Split(3), generators, nil, nil)
+	var failed *GeneratorError
+	if !errors.As(err, &failed) || failed.Index != 1 {
+		t.Errorf("%v", err)
 	}
 }

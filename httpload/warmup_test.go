@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,35 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
+
+// A server that does not serve ranges is asked for the whole object, so that its
+// connections stay.
+func TestWarmupOfWholeObjects(t *testing.T) {
+	data := make([]byte, 64<<10)
+	var connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(data) }))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: true}}, Concurrency: 2, Warmup: 16 << 10, Requests: 20}
+	var got ops
+	res, err := Run(t.Context(), spec, &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range got {
+		if op.Outcome != record.OK || op.Length != int64(len(data)) {
+			t.Errorf("%+v", op)
+		}
+	}
+	if res.Ops != 20 || res.Warmed != int64(2*len(data)) || connections.Load() != 2 {
+		t.Errorf("%d operations, %d bytes of warm-up, %d connections", res.Ops, res.Warmed, connections.Load())
+	}
+}
 
 // A server whose first answer on each connection is slow: the clock starts after it. One
 // connection of four gets no answer before the stall limit: that counts, and holds the

@@ -41,6 +41,7 @@ const (
 	ReasonMachineLost        = "machine-lost"
 	ReasonNoOperations       = "no-operations"
 	ReasonClocks             = "clocks-disagree" // of an imported trial
+	ReasonClock              = "clock"
 )
 
 // meanings say what validity reasons mean, in a line each.
@@ -59,6 +60,7 @@ func meanings() map[string]string {
 		ReasonMachineLost:        "a machine of the system was out of reach for good",
 		ReasonNoOperations:       "too few operations",
 		ReasonClocks:             "answers have earlier times than their requests",
+		ReasonClock:              "the clock of a load generator on another machine was not known to 1 % of the window",
 	}
 }
 
@@ -143,11 +145,14 @@ const (
 	DetailPeerManner  = "peer_manner"   // 0: honest, 1: silent, 2: a stranger
 	DetailRSSPeak     = "rss_peak"      // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
 	// What metrics are computed from beside operations, jobs and polls: docs/run-db.md lists their names.
-	DetailLoad        = "load"             // what the load generator says of itself
-	DetailUsage       = "usage"            // what the engine observed of processes
-	DetailHeldBefore  = "held_before"      // what storage servers held before the operations
-	DetailHeldAfter   = "held_after"       // likewise after them
-	DetailFollower    = "follower"         // what a fresh node said of itself, and its chain
+	DetailLoad       = "load"        // what the load generator says of itself
+	DetailUsage      = "usage"       // what the engine observed of processes
+	DetailHeldBefore = "held_before" // what storage servers held before the operations
+	DetailHeldAfter  = "held_after"  // likewise after them
+	DetailFollower   = "follower"    // what a fresh node said of itself, and its chain
+	// Of load generators on machines with clocks of their own.
+	DetailClockAhead  = "clock_ahead"      // seconds that the clock was ahead of the engine's, which were taken off
+	DetailClockError  = "clock_error"      // seconds: the largest error of its times after that
 	DetailNodeRead    = "node_read"        // bytes that storage had to read for the node's processes
 	DetailNodeWritten = "node_written"     // bytes that they made storage write
 	DetailCalled      = "called"           // seconds from a leecher's release to the first call that gave it its task

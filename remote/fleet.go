@@ -83,6 +83,9 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 	if !ok { // the client
 		return t.OwnNetwork(name, f.machines[0].Addr)
 	}
+	if i >= len(f.machines) {
+		return nil, fmt.Errorf("host %s needs a machine of its own, and there are %d", name, len(f.machines))
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r := f.reached[i]; r != nil && r.Lost() != nil {

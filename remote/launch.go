@@ -112,10 +112,10 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 
 // launch makes the machines, and starts the engine on the first of them.
 func (l *Launcher) launch(ctx context.Context) error {
-	need := engine.MachinesFor(l.cfg.Plan)
-	if err := engine.Placeable(l.cfg.Plan, need); err != nil {
+	if err := engine.Placeable(l.cfg.Plan); err != nil {
 		return err
 	}
+	need := engine.MachinesFor(l.cfg.Plan)
 	if err := l.check(ctx, need); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 		return err
 	}
 	o := order{
-		Plan: plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet,
+		Plan: plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet, Clients: l.cfg.Clients,
 		StopInvalid: l.cfg.StopInvalid, RetryInvalid: l.cfg.RetryInvalid,
 	}
 	if o.Credentials, err = authority.Issue(false); err != nil {

@@ -171,7 +171,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if err = hosts.stay(ctx); err == nil {
 		res, err = execute(ctx, engine.Config{
 			Plan: plan, Dir: filepath.Join(dir, runDir), Base: o.Base, Resume: o.Resume, Command: o.Command, Progress: say,
-			WaitQuiet: o.WaitQuiet, StopInvalid: o.StopInvalid, RetryInvalid: o.RetryInvalid,
+			WaitQuiet: o.WaitQuiet, Clients: o.Clients, StopInvalid: o.StopInvalid, RetryInvalid: o.RetryInvalid,
 			Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
 		})
 	}

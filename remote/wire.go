@@ -27,6 +27,7 @@ type order struct {
 	Base                              string
 	Command                           []string
 	WaitQuiet                         time.Duration
+	Clients                           int
 	Resume, StopInvalid, RetryInvalid bool
 }
 

@@ -60,7 +60,10 @@ type Site struct {
 	Use     experiment.SystemUse
 	Cluster system.Cluster
 	Client  testbed.Host // where the load comes from
-	Network Network      // the links between the nodes; nil: they have none of their own
+	// Generators are the hosts of the load generator's processes, one for each, of the
+	// scenario that can divide its load; the first is Client.
+	Generators []testbed.Host
+	Network    Network // the links between the nodes; nil: they have none of their own
 	// DropCaches empties the hosts' page caches, for reads that are to come from the disk.
 	DropCaches func(ctx context.Context) error
 	// Disk and RAM make an empty directory for the store of one trial, on the disk or

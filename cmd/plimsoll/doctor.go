@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -15,6 +16,7 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	var set []string
+	var on string
 	c := &cobra.Command{
 		Use:   "doctor [PRESET|FILE]",
 		Short: "check this machine, and what an experiment needs, before anything runs",
@@ -27,10 +29,14 @@ removes what a dead run left behind.`,
 			if len(args) == 1 {
 				arg = args[0]
 			}
+			if on != "" {
+				return p.doctorOn(c.Context(), arg, set, on)
+			}
 			return p.doctor(c.Context(), arg, set)
 		},
 	}
 	setFlag(c, &set)
+	c.Flags().StringVar(&on, "on", "", "check other machines instead, as run takes them")
 	return c
 }
 
@@ -61,6 +67,34 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 	if len(engine.Blocking(problems)) == 0 {
 		problems = append(problems, engine.Needs(ctx, cfg)...)
 	}
+	return p.sayProblems(arg, problems)
+}
+
+// doctorOn checks what a run on other machines needs before it is started there, where
+// the rest is checked.
+func (p *program) doctorOn(ctx context.Context, arg string, set []string, on string) error {
+	plan, _, err := p.loadPlan(arg, set)
+	if err != nil {
+		return err
+	}
+	place, _, err := openPlace(on, p.note)
+	if err != nil {
+		return ui.Exit(ui.CodeUsage, err)
+	}
+	need := engine.MachinesFor(plan)
+	var refused *engine.PreconditionError
+	var problems []engine.Problem
+	if errors.As(engine.Placeable(plan), &refused) {
+		problems = refused.Problems
+	}
+	for _, pr := range place.Check(ctx, need) {
+		problems = append(problems, engine.Problem{Name: pr.Name, What: pr.What, Hint: pr.Hint, Blocking: pr.Severity == testbed.Fatal})
+	}
+	return p.sayProblems(arg, problems)
+}
+
+// sayProblems lists problems; when one of them is blocking, that is an error.
+func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 	blocking := 0
 	for _, pr := range problems {
 		if pr.Blocking {

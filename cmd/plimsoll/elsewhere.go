@@ -50,12 +50,14 @@ func openPlace(on string, note func(string)) (remote.Place, string, error) {
 	return nil, "", fmt.Errorf("--on %s: want ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]", on)
 }
 
+func (p *program) note(text string) { p.ui.Say("note: %s", text) }
+
 // executeOn runs a plan elsewhere, or here, and reports on it here.
 func (p *program) executeOn(ctx context.Context, cfg engine.Config, on elsewhere) error {
 	if on.place == "" {
 		return p.execute(ctx, cfg, engine.Run)
 	}
-	place, name, err := openPlace(on.place, func(text string) { p.ui.Say("note: %s", text) })
+	place, name, err := openPlace(on.place, p.note)
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}

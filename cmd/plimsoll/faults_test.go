@@ -43,6 +43,12 @@ func (s *session) output() string {
 // startRun runs an experiment in a child.
 func startRun(t *testing.T, yaml string, env ...string) *session {
 	t.Helper()
+	return startRunWith(t, yaml, nil, env...)
+}
+
+// startRunWith is startRun with further arguments.
+func startRunWith(t *testing.T, yaml string, args []string, env ...string) *session {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -51,7 +57,7 @@ func startRun(t *testing.T, yaml string, env ...string) *session {
 	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.Command(os.Args[0], "run", file, "--out", s.dir, "--keep-going")
+	s.cmd = exec.Command(os.Args[0], append([]string{"run", file, "--out", s.dir, "--keep-going"}, args...)...)
 	s.cmd.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp), env...)
 	s.cmd.Stdout, s.cmd.Stderr = s, s
 	if err := s.cmd.Start(); err != nil {
@@ -91,9 +97,19 @@ func (s *session) end() ui.Code {
 	return ui.Code(s.cmd.ProcessState.ExitCode())
 }
 
-// kill sends SIGKILL to the run's process whose command line contains text.
+// kill sends SIGKILL to the run's process whose command line contains text, once there is one.
 func (s *session) kill(text string) {
 	s.t.Helper()
+	for range 1000 {
+		if s.killed(text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.t.Fatalf("no process of the run has %q in its command line", text)
+}
+
+func (s *session) killed(text string) bool {
 	procs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, p := range procs {
 		env, err := os.ReadFile(p)
@@ -107,11 +123,10 @@ func (s *session) kill(text string) {
 			for _, c := range filepath.Base(filepath.Dir(p)) {
 				pid = pid*10 + int(c-'0')
 			}
-			syscall.Kill(pid, syscall.SIGKILL)
-			return
+			return syscall.Kill(pid, syscall.SIGKILL) == nil
 		}
 	}
-	s.t.Fatalf("no process of the run has %q in its command line", text)
+	return false
 }
 
 func (s *session) trials() []record.Trial {

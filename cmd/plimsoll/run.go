@@ -66,6 +66,7 @@ type manner struct {
 	keepGoing   bool
 	pull        bool
 	open, serve bool
+	clients     int
 	on          elsewhere
 }
 
@@ -79,12 +80,13 @@ func (m *manner) flags(c *cobra.Command) {
 }
 
 func (m *manner) runFlags(c *cobra.Command) {
+	c.Flags().IntVar(&m.clients, "clients", 1, "divide the load generator of retrieve among so many processes")
 	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser: the live one with --serve, else at the end")
 	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
 
 func (m *manner) apply(c *cobra.Command, u *ui.UI, cfg engine.Config) engine.Config {
-	cfg.WaitQuiet, cfg.StopInvalid = m.waitQuiet, !m.keepGoing
+	cfg.WaitQuiet, cfg.StopInvalid, cfg.Clients = m.waitQuiet, !m.keepGoing, m.clients
 	if !c.Flags().Changed(waitQuiet) && u.Terminal() {
 		cfg.WaitQuiet = time.Minute
 	}
@@ -136,6 +138,10 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
 	}
 	cfg.Dir = out
+	if s := cfg.Plan.Experiment.Scenario; m.clients < 0 || m.clients > 1 && s != "retrieve" {
+		return usage(fmt.Errorf("--clients %d: the load of %s cannot be divided so", m.clients, s),
+			"it divides the load generator of the scenario retrieve among that many processes")
+	}
 	if m.on.place == "" {
 		if err := p.pullMissing(c.Context(), cfg.Plan, m.pull); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -136,8 +138,8 @@ func (m *sshMachines) await(p testbed.Process, text string) {
 	m.t.Fatalf("plimsoll never said %q:\n%s", text, m.said(p))
 }
 
-// end waits for the end of plimsoll, which must have this status.
-func (m *sshMachines) end(p testbed.Process, want ui.Code) string {
+// end waits for the end of plimsoll, which must have one of these statuses.
+func (m *sshMachines) end(p testbed.Process, want ...ui.Code) string {
 	m.t.Helper()
 	select {
 	case <-p.Done():
@@ -146,12 +148,14 @@ func (m *sshMachines) end(p testbed.Process, want ui.Code) string {
 		time.Sleep(time.Second)
 		m.t.Fatalf("plimsoll hangs:\n%s", m.said(p))
 	}
-	status := "<nil>"
+	var status ui.Code
 	if err := p.Err(); err != nil {
-		status = err.Error()
+		_, text, _ := strings.Cut(err.Error(), "exit status ")
+		_, err = fmt.Sscan(strings.TrimRight(strings.Fields(text)[0], ";"), &status)
+		check(m.t, err)
 	}
-	if (want == 0) != (p.Err() == nil) || want != 0 && !strings.Contains(status, fmt.Sprintf("exit status %d", want)) {
-		m.t.Fatalf("it ended with %s, want status %d:\n%s", status, want, m.said(p))
+	if !slices.Contains(want, status) {
+		m.t.Fatalf("it ended with status %d, want %v:\n%s", status, want, m.said(p))
 	}
 	return m.said(p)
 }
@@ -183,25 +187,178 @@ func processesOf(program string) map[int]string {
 	return all
 }
 
+// kill sends SIGKILL to the process of a run whose command line has this in it.
+func (m *sshMachines) kill(part string) {
+	m.t.Helper()
+	for pid, line := range processesOf("/mnt/plimsoll-r") {
+		if strings.Contains(line, part) {
+			check(m.t, syscall.Kill(pid, syscall.SIGKILL))
+			return
+		}
+	}
+	m.t.Fatalf("no process with %q", part)
+}
+
 func (m *sshMachines) experiment(yaml string) string {
 	file := filepath.Join(m.t.TempDir(), "experiment.yaml")
 	check(m.t, os.WriteFile(file, []byte(yaml+"\nlimits: {others: none, machine: none}\n"), 0o644))
 	return file
 }
 
-// A run on three machines makes the record that one machine makes: the same trials with the
-// same outcomes and bytes, of each machine what others used, and links as they are.
-func TestRunOverSSH(t *testing.T) {
-	m := newSSHMachines(t, 3)
-	swarm := m.experiment(`
+const swarmOverSSH = `
 scenario: disseminate
 systems: [bittorrent]
 data: {size: 2MiB}
 disseminate: {nodes: 2, seeders: 1}
+warmup: 0
+repetitions: `
+
+// What runs on machines that are reached by ssh records what a run here does, and outlives
+// what happens to the machines, to the connection and to us. Nothing of it stays there.
+func TestRunOverSSH(t *testing.T) {
+	m := newSSHMachines(t, 4)
+	over := func(list string, args ...string) []string {
+		return append([]string{"run", "--on", "ssh:" + list, "--keep-going"}, args...)
+	}
+	for _, c := range []struct{ name, yaml string }{
+		{"retrieve", `
+scenario: retrieve
+systems: [static, boxo, {name: static-https, use: static, with: {tls: true}, override: {connections: fresh}}]
+data: {objects: 2, size: 1MiB}
+retrieve: {concurrency: 2, requests: 12}
 repetitions: 2
-warmup: 0`)
-	dir := filepath.Join(t.TempDir(), "run")
-	said := m.end(m.start("run", swarm, "--on", "ssh:"+m.list, "--out", dir, "--keep-going"), 0)
-	t.Log(said)
-	m.clean()
+warmup: 0`},
+		{"disseminate", swarmOverSSH + "2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m.t = t
+			file, there, here := m.experiment(c.yaml), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "here")
+			m.end(m.start(over(m.list, file, "--out", there)...), 0)
+			m.clean()
+			m.end(m.start("run", file, "--out", here, "--keep-going"), 0)
+			if diff := factsDiff(resultsOf(t, here), resultsOf(t, there)); diff != "" {
+				t.Errorf("on other machines (+) the record differs:\n%s", diff)
+			}
+			r, err := record.Open(there)
+			check(t, err)
+			defer r.Close()
+			links, err := r.Links()
+			check(t, err)
+			if len(links) == 0 || !(links[0].RTT > 0) || !(links[0].Rate > 0) {
+				t.Errorf("links: %+v", links)
+			}
+			if env := r.Meta()["environment"]; !strings.Contains(env, `"machine.zone@box1":"z1"`) || !strings.Contains(env, `"kernel@box1"`) {
+				t.Errorf("environment %s", env)
+			}
+		})
+	}
+	t.Run("an agent is killed", func(t *testing.T) {
+		m.t = t
+		dir := filepath.Join(t.TempDir(), "run")
+		p := m.start(over(m.list, m.experiment(swarmOverSSH+"6"), "--out", dir)...)
+		m.await(p, "block 2 of 6")
+		m.kill("--name box1")
+		m.end(p, 0, ui.CodeIncomplete)
+		m.clean()
+		m.end(m.start("resume", dir, "--keep-going"), 0)
+		// One trial may have ended with the machine, and one came after the restart on the other.
+		if lost := trialsOf(t, dir, 6); lost > 2 || !strings.Contains(m.said(p), "is on another machine now") {
+			t.Errorf("%d trials are invalid:\n%s", lost, m.said(p))
+		}
+	})
+	t.Run("the launcher is killed", func(t *testing.T) {
+		m.t = t
+		dir := filepath.Join(t.TempDir(), "run")
+		p := m.start(over(m.list, m.experiment(swarmOverSSH+"6"), "--out", dir)...)
+		m.await(p, "block 2 of 6")
+		check(t, p.Signal(syscall.SIGKILL))
+		<-p.Done()
+		m.end(m.start("resume", dir, "--keep-going"), 0)
+		m.clean()
+		trialsOf(t, dir, 6)
+	})
+	t.Run("the engine is killed, and the run interrupted", func(t *testing.T) {
+		m.t = t
+		dir := filepath.Join(t.TempDir(), "run")
+		p := m.start(over(m.list, m.experiment(swarmOverSSH+"8"), "--out", dir)...)
+		m.await(p, "block 3 of 8")
+		m.kill("node run engine")
+		m.end(p, 1)
+		m.clean()
+		p = m.start("resume", dir, "--keep-going")
+		m.await(p, "block 5 of 8")
+		check(t, p.Signal(syscall.SIGINT))
+		m.end(p, ui.CodeInterrupted)
+		m.clean()
+		m.end(m.start("resume", dir, "--keep-going"), 0)
+		m.clean()
+		trialsOf(t, dir, 8)
+	})
+	t.Run("refused", func(t *testing.T) {
+		m.t = t
+		other := filepath.Join(t.TempDir(), "known_hosts")
+		b, err := os.ReadFile(m.known)
+		check(t, err)
+		lines := strings.SplitAfter(string(b), "\n")
+		host, _, _ := strings.Cut(lines[1], " ")
+		_, key, _ := strings.Cut(lines[0], " ")
+		check(t, os.WriteFile(other, []byte(lines[0]+host+" "+key+lines[2]), 0o600))
+		list := filepath.Join(t.TempDir(), "hosts.yaml")
+		b, err = os.ReadFile(m.list)
+		check(t, err)
+		check(t, os.WriteFile(list, []byte(strings.ReplaceAll(string(b), m.known, other)), 0o600))
+		for _, c := range []struct{ list, set, want string }{
+			{list, "disseminate.nodes=2", "is not the one in " + other + " line 2"},
+			{m.list, "disseminate.nodes=8", "needs 9 machines"},
+			{m.list, "link.rate=10Mbit", "asks for a link of its own"},
+		} {
+			dir := filepath.Join(t.TempDir(), "run")
+			p := m.start(over(c.list, m.experiment(swarmOverSSH+"2"), "--set", c.set, "--out", dir)...)
+			if said := m.end(p, ui.CodePreconditions); !strings.Contains(said, c.want) {
+				t.Errorf("it said:\n%s", said)
+			}
+			m.clean()
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s is left", dir)
+			}
+		}
+	})
+}
+
+// resultsOf are the trials of a run with their outcomes, and the bytes of operations.
+func resultsOf(t *testing.T, dir string) (facts []string) {
+	r, err := record.Open(dir)
+	check(t, err)
+	defer r.Close()
+	trials, err := r.Trials()
+	check(t, err)
+	facts = append(facts, string(r.Plan()))
+	for _, trial := range trials {
+		facts = append(facts, fmt.Sprintln(trial.Cell, trial.Block, trial.State, trial.Outcomes, trial.Bytes, trial.Error))
+	}
+	slices.Sort(facts)
+	return facts
+}
+
+// trialsOf makes sure that all trials were executed, and counts those that are invalid.
+func trialsOf(t *testing.T, dir string, want int) (invalid int) {
+	r, err := record.Open(dir)
+	check(t, err)
+	defer r.Close()
+	trials, err := r.Trials()
+	check(t, err)
+	blocks := map[int]bool{}
+	for _, trial := range trials {
+		if trial.State == record.Done {
+			blocks[trial.Block] = true
+		}
+		if len(trial.Invalid) > 0 {
+			t.Logf("trial %d is invalid: %v", trial.ID, trial.Invalid)
+			invalid++
+		}
+	}
+	if len(blocks) != want {
+		t.Errorf("%d blocks were executed, want %d", len(blocks), want)
+	}
+	return invalid
 }

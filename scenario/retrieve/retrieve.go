@@ -112,7 +112,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
 	}
-	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), sets: map[string][]object{}}
+	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]bool{}, sets: map[string][]object{}}
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)

@@ -2,12 +2,12 @@ package retrieve
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -27,12 +27,13 @@ type runner struct {
 	ours   *scenario.CreatedObjects
 	sets   map[string][]object
 
-	references int   // copies made so far
+	references int // copies made so far
+	brought    map[copyOf]bool
 	copyMost   int64 // bytes of an object that are fetched for reference, unless cells fetch the whole
 }
 
-// Trial runs the load generator as a process of its own on the client's host,
-// so that what it costs is measured apart and its sockets are behind the link.
+// Trial runs the load generator as a process of its own on the client's host, or as
+// several, so that what it costs is measured apart and its sockets are behind the link.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
 	spec, err := r.spec(cell, seed)
 	if err != nil {
@@ -46,56 +47,104 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
 		spec.Warmup = p.Warmup(c.Concurrency)
 	}
-	in, err := json.Marshal(spec)
-	if err != nil {
-		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
-	}
-	stdin, feed := io.Pipe()
-	defer feed.Close()
-	stream, stdout := io.Pipe()
-	proc, err := r.site.Client.Start(ctx, testbed.Command{
-		Name: "load", Role: "generator", Args: append(append([]string{}, r.site.Self...), "node", "load"),
-		Dir: r.site.Dir, Stdin: stdin, Stdout: stdout, // the generator's death ends the stream
-	})
-	if err != nil {
-		return scenario.Load{}, err
-	}
-	defer proc.Stop(context.WithoutCancel(ctx))
-	defer stream.Close() // before Stop, which waits until the output has been taken
-	// The generator reads its input to the newline and watches the pipe: should
-	// we die, it closes and the load ends.
-	go feed.Write(append(in, '\n'))
-
-	// A cancelled trial asks the generator to stop and still reads what it did.
-	stop := context.AfterFunc(ctx, func() {
-		feed.Close()
-		time.AfterFunc(5*time.Second, func() { stream.CloseWithError(os.ErrDeadlineExceeded) })
-	})
-	defer stop()
-
-	result, err := httpload.ReadStream(stream, sink.Block, func(p httpload.Progress) {
-		sink.Progress(p.Ops, p.Bytes)
-	})
-	if err != nil {
-		if ctx.Err() != nil {
-			return scenario.Load{}, ctx.Err()
+	var generators []httpload.Generator
+	var procs []testbed.Process
+	hosts := r.site.Generators
+	parts := spec.Split(len(hosts))
+	for i := range parts {
+		if err := r.bring(ctx, hosts[i], &parts[i]); err != nil {
+			return scenario.Load{}, err
 		}
+		stdin, feed := io.Pipe()
+		stream, stdout := io.Pipe()
+		defer feed.Close()
+		proc, err := hosts[i].Start(ctx, testbed.Command{
+			Name: generatorName(i), Role: "generator", Args: append(slices.Clone(r.site.Self), "node", "load"),
+			Dir: r.site.Dir, Stdin: stdin, Stdout: stdout, // the generator's death ends the stream
+		})
+		if err != nil {
+			return scenario.Load{}, err
+		}
+		defer proc.Stop(context.WithoutCancel(ctx))
+		defer stream.Close() // before Stop, which waits until the output has been taken
+		procs = append(procs, proc)
+		// The generator watches the pipe that it reads: should we die, it closes and the load ends.
+		generators = append(generators, httpload.Generator{In: feed, Out: stream, Elsewhere: hosts[i].Machine().Name() != ""})
+	}
+	result, err := httpload.Drive(ctx, parts, generators, sink.Block, func(p httpload.Progress) { sink.Progress(p.Ops, p.Bytes) })
+	var failed *httpload.GeneratorError
+	if errors.As(err, &failed) && ctx.Err() == nil {
+		proc := procs[failed.Index]
 		select {
 		case <-proc.Done():
 		case <-time.After(2 * time.Second):
 		}
 		if died := proc.Err(); died != nil {
-			err = fmt.Errorf("%w (the process ended: %v; see %s)", err, died, proc.LogPath())
+			err = fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(), died, proc.LogPath())
 		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		if err != nil {
+			return scenario.Load{}, ctx.Err()
+		}
+	case err != nil:
 		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
+	if len(hosts) > 1 {
+		load.Notes = append(load.Notes, fmt.Sprintf("load generators: %d of the %d of --clients", len(parts), len(hosts)))
+	}
 	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data.Key()], cell.Retrieve.Receive)...)
 	return load, ctx.Err()
 }
 
+// generatorName names the process of a generator, as it is in samples and logs.
+func generatorName(i int) string {
+	if i == 0 {
+		return "load"
+	}
+	return fmt.Sprintf("load-%d", i+1)
+}
+
+// bring copies the files that a generator on another machine reads.
+func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Spec) error {
+	if host.Machine().Name() == "" {
+		return nil
+	}
+	spec.Objects = slices.Clone(spec.Objects)
+	for i := range spec.Objects {
+		for _, path := range []*string{&spec.Objects[i].Reference, &spec.Objects[i].CAFile} {
+			to := copyOf{host.Name(), *path}
+			if *path == "" || r.brought[to] {
+				continue
+			}
+			if err := bringFile(ctx, host, *path); err != nil {
+				return fmt.Errorf("load generator: copy %s to host %s: %w", *path, host.Name(), err)
+			}
+			r.brought[to] = true
+		}
+	}
+	return nil
+}
+
+// copyOf is a file that is on a host too, under the same path.
+type copyOf struct{ host, path string }
+
+func bringFile(ctx context.Context, host testbed.Host, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return host.Files().Write(ctx, path, 0o600, f)
+}
+
 // Close implements Runner.
 func (r *runner) Close(ctx context.Context) error { return r.ours.RemoveAll(ctx, r.node) }
+
+// clockShare is the share of a trial's window that the error of a generator's clock may be.
+const clockShare = 0.01
 
 func loadOf(res httpload.Result) scenario.Load {
 	l := scenario.Load{
@@ -111,6 +160,19 @@ func loadOf(res httpload.Result) scenario.Load {
 	}
 	if res.Behind {
 		l.Invalid = append(l.Invalid, record.ReasonGeneratorLate)
+	}
+	limit := time.Duration(clockShare * float64(res.Ended-res.Started))
+	for i, c := range res.Clocks {
+		if c == (httpload.ClockOffset{}) { // ours
+			continue
+		}
+		name := generatorName(i)
+		l.Details = append(l.Details, record.Detail{Kind: record.DetailClockAhead, Name: name, Value: c.Ahead.Seconds()},
+			record.Detail{Kind: record.DetailClockError, Name: name, Value: c.Error.Seconds()})
+		if c.Error > limit {
+			l.Invalid = append(l.Invalid, record.ReasonClock)
+			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name, record.Span(c.Error)))
+		}
 	}
 	if res.Redirects > 0 {
 		l.Notes = append(l.Notes, fmt.Sprintf("redirects followed: %d", res.Redirects))
@@ -159,7 +221,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
-			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved,
+			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
 		})
 		spec.Barrier = spec.Barrier && t.URL.Scheme == "http" && !o.moved
 	}

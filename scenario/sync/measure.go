@@ -10,7 +10,7 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
-			Help: "from before the start of the fresh node until a poll reported the chain's last block and all subscribers caught up; attached: until it reports to be in sync"},
+			Help: "from before the start of the fresh node until a poll reported the chain's last block and all subscribers caught up"},
 		{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower,
 			Help: "likewise, until it has the chain's last block"},
 		{Key: "first_block", Name: "time to the first block", Unit: "s", Better: record.Lower,

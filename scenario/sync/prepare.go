@@ -18,7 +18,7 @@ import (
 // trial to trial.
 type runner struct {
 	site    scenario.Site
-	cluster system.Chains // nil: attached
+	cluster system.Chains
 	nodes   []*nodes.Node
 	names   []string
 	chains  map[system.ChainSpec]system.Chain
@@ -35,9 +35,6 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	if err := r.findNodes(cells); err != nil {
 		return nil, err
 	}
-	if r.attached() {
-		return r, nil
-	}
 	for _, c := range cells {
 		if err := r.makeChain(ctx, c.Sync); err != nil {
 			return nil, err
@@ -47,11 +44,8 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	return r, nil
 }
 
-// Close implements Runner: what was started goes as a whole, and to what was
-// attached to nothing was done.
+// Close implements Runner: what was started goes as a whole.
 func (*runner) Close(context.Context) error { return nil }
-
-func (r *runner) attached() bool { return r.site.Use.Mode == string(system.Attach) }
 
 // findNodes takes the nodes of the deployment, and looks whether they are what the
 // cells ask for.
@@ -59,27 +53,18 @@ func (r *runner) findNodes(cells []experiment.Cell) error {
 	name := r.site.Use.Name
 	need := 1
 	for _, c := range cells {
-		if !r.attached() {
-			need = max(need, 1+c.Sync.Peers)
-		}
+		need = max(need, 1+c.Sync.Peers)
 	}
 	all := r.site.Cluster.Nodes()
 	if len(all) < need {
 		return fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", name, len(all), need)
 	}
 	for i, n := range all {
-		_, ok := n.(system.Follower)
-		if !r.attached() {
-			_, ok = n.(system.ChainNode)
-		}
-		if !ok {
+		if _, ok := n.(system.ChainNode); !ok {
 			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)
 		}
 		own := fmt.Sprintf("%s-%02d", name, i+1)
 		r.nodes, r.names = append(r.nodes, &nodes.Node{Place: i, Name: own, System: n}), append(r.names, own)
-	}
-	if r.attached() {
-		return nil
 	}
 	var ok bool
 	if r.cluster, ok = r.site.Cluster.(system.Chains); !ok {

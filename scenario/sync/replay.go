@@ -39,7 +39,7 @@ func (r *runner) replayKey(s *experiment.Sync) string {
 // Ready implements Readier: it validates the chain of a cell locally, unless that
 // was done for this cell or for one that differs in nothing that matters to it.
 func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
-	if r.attached() || !c.Sync.Replay {
+	if !c.Sync.Replay {
 		return nil
 	}
 	key := r.replayKey(c.Sync)

@@ -31,9 +31,6 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 			Hint: "take it out of the experiment",
 		}}
 	}
-	if use.Mode == string(system.Attach) {
-		return nil
-	}
 	for _, c := range cells {
 		var manners []string
 		for _, g := range c.Sync.Trouble {

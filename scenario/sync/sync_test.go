@@ -671,49 +671,6 @@ func TestSyncPrepare(t *testing.T) {
 	})
 }
 
-// TestSyncAttached: a node that runs is watched until it says that it is synced.
-func TestSyncAttached(t *testing.T) {
-	attached := func(t *testing.T) *syncTest {
-		w := newSyncTest(t, 1, nil)
-		w.site.Use.Mode, w.site.Network = "attach", nil
-		if err := w.c.nodes[1].Serve(t.Context(), system.ServeTask{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.c.nodes[0].Follow(t.Context(), system.FollowTask{Dir: t.TempDir(), Peers: []string{w.c.nodes[1].address()}}); err != nil {
-			t.Fatal(err)
-		}
-		w.c.nodes[0].answer = func(f *system.Following) error { f.Synced = f.Height == fakeBlocks; return nil }
-		return w
-	}
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := attached(t)
-		time.Sleep(6 * time.Second) // it has 500 blocks: 1 s of waiting, 5 s at 100 a second
-		w.run()
-		w.want(allOK)
-		w.about("sync_time", 5)
-		if n := len(w.marks); n < 45 || w.marks[0].Verified < 500 || w.ops[0].Length != 0 {
-			t.Errorf("%d marks, %+v", n, w.ops)
-		}
-		if r := w.m["block_rate"]; math.Abs(r/100-1) > 0.05 {
-			t.Errorf("%v", w.m)
-		}
-		if w.c.nodes[0].runs == nil || w.c.nodes[0].halted+w.c.nodes[1].halted > 0 || len(w.c.chains)+len(w.c.replays) > 0 {
-			t.Error("something was done to it")
-		}
-		w.run() // it is synced now
-		w.want(allOK)
-		if _, has := w.m["sync_time"]; has || !strings.Contains(strings.Join(w.load.Notes, "|"), "nothing to time") {
-			t.Errorf("%v, %q", w.m, w.load.Notes)
-		}
-	})
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := attached(t)
-		time.AfterFunc(3*time.Second, func() { _ = w.c.nodes[1].Kill(t.Context()) })
-		w.run()
-		w.want("sync stalled ;serve stalled ;")
-	})
-}
-
 // What a system cannot have is refused before anything is started, once for all cells.
 func TestSyncProblemsOfChains(t *testing.T) {
 	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1, Without: []string{system.Stranger}}
@@ -740,9 +697,6 @@ func TestSyncProblemsOfChains(t *testing.T) {
 				t.Errorf("%+v: %v", c.cell.Sync, p)
 			}
 		}
-		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "attach"}, info, []experiment.Cell{c.cell}); len(p) > 0 && strings.Contains(p[0].What, "it has no chain") {
-			t.Errorf("the chain of one that is attached to is its own: %v", p)
-		}
 		info.Chains = system.ChainLimits{}
 		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
 			t.Errorf("without limits: %v", p)
@@ -752,12 +706,10 @@ func TestSyncProblemsOfChains(t *testing.T) {
 
 func TestSyncProblems(t *testing.T) {
 	cells := []experiment.Cell{{Sync: &experiment.Sync{Peers: 1, Storage: "disk"}}}
-	for _, mode := range []string{"start", "attach"} {
-		for can, want := range map[string]string{"follow": "", "spread": "follow no chain"} {
-			p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: mode}, system.Info{Can: []string{can}}, cells)
-			if want == "" && len(p) > 0 || want != "" && (len(p) != 1 || !strings.Contains(p[0].What, want) || p[0].Hint == "") {
-				t.Errorf("%s, %s: %v", mode, can, p)
-			}
+	for can, want := range map[string]string{"follow": "", "spread": "follow no chain"} {
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, system.Info{Can: []string{can}}, cells)
+		if want == "" && len(p) > 0 || want != "" && (len(p) != 1 || !strings.Contains(p[0].What, want) || p[0].Hint == "") {
+			t.Errorf("%s: %v", can, p)
 		}
 	}
 }

@@ -31,7 +31,6 @@ type trial struct {
 	store    scenario.StoreDir
 	checks   []record.LinkCheck
 
-	opened int64              // height of the first answer; −1: there was none
 	strays int                // answers in turn that reported another tip at the height of the chain's
 	lives  []system.Following // last answers of earlier daemons of the fresh node; under the lock
 }
@@ -63,13 +62,10 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error)
 	s := cell.Sync
 	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
 	rates := map[int]scenario.Rates{}
-	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], opened: -1}
+	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0]}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Add(t.fresh)
 	t.Time(t.fresh, 0)
-	if r.attached() {
-		return t, nil
-	}
 	if 1+s.Peers > len(r.nodes) || s.Peers < 1 {
 		return fail(fmt.Errorf("a fresh node with %d peers, and %d nodes are there", s.Peers, len(r.nodes)))
 	}
@@ -103,9 +99,6 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error)
 // ready brings everything to where the clock can start: the peers serve, the links
 // are what they are to be, and there is an empty directory for the store.
 func (t *trial) ready(ctx context.Context) error {
-	if t.attached() {
-		return nil
-	}
 	if err := t.NeedLinks("a speed of peers (sync.speeds, sync.trouble)"); err != nil {
 		return err
 	}
@@ -180,9 +173,6 @@ func (t *trial) dir() string { return filepath.Join(t.store.Path, "store") }
 
 // Start starts the fresh node, and implements Actions.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
-	if t.attached() {
-		return nil
-	}
 	var from []string
 	for _, p := range t.peers {
 		from = append(from, p.address)
@@ -195,7 +185,7 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 // from either side of a block.
 const strays = 3
 
-// Poll implements Actions. Of a node that is attached to, its own word counts.
+// Poll implements Actions.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	f, err := n.System.(system.Follower).Following(ctx)
 	if err != nil {
@@ -203,17 +193,9 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	}
 	height := max(0, f.Height)
 	a := nodes.Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip, Own: f}
-	goal := t.chain.Height
-	if t.attached() {
-		if t.opened < 0 {
-			t.opened = height
-		}
-		goal, a.Goal, a.All = f.Height, f.Target, f.Synced
-		a.First = height > 0 && (height > t.opened || a.All)
-	}
-	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= goal)
+	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= a.Goal)
 	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1, Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
-	if t.strays++; a.All || height < goal || t.attached() {
+	if t.strays++; a.All || height < a.Goal {
 		t.strays = 0
 	} else if t.strays >= strays {
 		a.Wrong = true
@@ -311,13 +293,8 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	defer t.Mu.Unlock()
 	load := t.Loaded(cpu, t.names)
 	load.Links = t.checks
-	if !t.attached() {
-		load.Details = append(load.Details, t.peerDetails()...)
-	}
+	load.Details = append(load.Details, t.peerDetails()...)
 	load.Details = append(load.Details, t.followed()...)
-	if n := t.fresh; t.attached() && n.All > 0 && n.All == n.First && n.Opening == n.Most {
-		t.Note("the node said at the first poll that it is in sync: there was nothing to time")
-	}
 	load.Notes = t.Notes
 	return load
 }
@@ -353,12 +330,10 @@ func (t *trial) followed() (all []record.Detail) {
 			all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
 		}
 	}
-	if !t.attached() {
-		add(followerChainBytes, float64(t.chain.Bytes))
-		add(followerChain, float64(t.chain.Height))
-		if n.DoneAt > 0 {
-			add(followerWire, float64(n.Last.Received))
-		}
+	add(followerChainBytes, float64(t.chain.Bytes))
+	add(followerChain, float64(t.chain.Height))
+	if n.DoneAt > 0 {
+		add(followerWire, float64(n.Last.Received))
 	}
 	add(followerGap, n.Gap.Seconds())
 	if n.Polled {
@@ -399,9 +374,6 @@ func (t *trial) followed() (all []record.Detail) {
 // clean takes back what the trial has done, whatever has become of it: the node is
 // ended and its store removed, also when the user has cancelled the run.
 func (t *trial) clean(ctx context.Context) {
-	if t.attached() {
-		return
-	}
 	t.Clean(ctx, func(ctx context.Context) {
 		for _, p := range t.peers {
 			if p.Stale {

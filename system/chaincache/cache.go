@@ -4,7 +4,6 @@
 package chaincache
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,8 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -72,7 +69,7 @@ func (c Cache) Get(ctx context.Context, key string, about any, make func(dir str
 		wrong := Check(ctx, got.Dir, about)
 		if wrong == nil {
 			now := time.Now()
-			_ = os.Chtimes(got.Dir, now, now) // only List's order is lost by an error
+			_ = os.Chtimes(got.Dir, now, now) // for users who remove what was not used for long
 			return c.sized(got)
 		}
 		if ctx.Err() != nil {
@@ -181,67 +178,6 @@ func sum(ctx context.Context, path string) (string, error) {
 			return "", fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-}
-
-// Entry is something in a cache.
-type Entry struct {
-	Name  string    `json:"name"` // in the directory, for Remove
-	Path  string    `json:"path"`
-	State string    `json:"state"` // one of the constants
-	Used  time.Time `json:"used"`  // last
-	Size  int64     `json:"bytes"` // on the disk
-}
-
-// States of an entry.
-const (
-	Whole      = "whole"
-	Unfinished = "unfinished" // it is being made, or its maker has died
-)
-
-// List is everything in the cache, the least recently used first.
-func (c Cache) List() (entries []Entry, err error) {
-	all, err := os.ReadDir(c.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, c.failed(err)
-	}
-	for _, d := range all {
-		info, err := d.Info()
-		if err != nil || !d.IsDir() {
-			continue // removed meanwhile, or a lock
-		}
-		e := Entry{Name: d.Name(), Path: filepath.Join(c.Dir, d.Name()), State: Whole, Used: info.ModTime()}
-		if strings.HasSuffix(e.Name, building) {
-			e.State = Unfinished
-		}
-		for _, file := range []string{Database, manifestFile} {
-			if info, err := os.Stat(filepath.Join(e.Path, file)); err == nil {
-				e.Size += info.Size()
-			}
-		}
-		entries = append(entries, e)
-	}
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(a.Used.Compare(b.Used), strings.Compare(a.Name, b.Name)) })
-	return entries, nil
-}
-
-// Remove removes what List calls name. It waits until no process looks for that
-// chain or makes it. Nodes that have the files open keep them until they end; nodes
-// of the same run that are started later miss them.
-func (c Cache) Remove(ctx context.Context, name string) error {
-	path := filepath.Join(c.Dir, name)
-	info, err := os.Lstat(path)
-	if name == "." || name == ".." || name != filepath.Base(name) || err != nil || !info.IsDir() {
-		return c.failed(fmt.Errorf("there is no chain %q in %s", name, c.Dir))
-	}
-	unlock, err := lock(ctx, strings.TrimSuffix(path, building)+locked)
-	if err != nil {
-		return c.failed(err)
-	}
-	defer unlock()
-	if err := os.RemoveAll(path); err != nil {
-		return c.failed(err)
-	}
-	return nil
 }
 
 // lock waits for the file's lock, which ends with the process that holds it. The

@@ -71,9 +71,6 @@ func TestDamagedChain(t *testing.T) {
 			if err != nil || got.Built != (c.note != "") || !strings.Contains(got.Note, c.note) || (got.Note != "") != got.Built {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if all, err := cache.List(); err != nil || len(all) != 1 || all[0].State != Whole {
-				t.Errorf("%+v, %v", all, err)
-			}
 		})
 	}
 }
@@ -101,64 +98,20 @@ func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
 	}); !errors.Is(err, never) {
 		t.Errorf("got %v", err)
 	}
-	if all, err := c.List(); err != nil || len(all) != 0 {
-		t.Errorf("left: %v, %v", all, err)
+	if left, err := filepath.Glob(filepath.Join(c.Dir, "*", "*")); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 	// what a killed process has left does not hinder the next one
 	if err := os.MkdirAll(filepath.Join(c.Dir, "a"+building, "half"), 0o755); err != nil {
 		t.Fatal(err)
-	}
-	if all, err := c.List(); err != nil || len(all) != 1 || all[0].State != Unfinished {
-		t.Errorf("left: %v, %v", all, err)
 	}
 	if got, _, err := get(t, c, "a", nothing); err != nil || !got.Built {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
-func TestListAndRemove(t *testing.T) {
-	c := Cache{Dir: t.TempDir(), System: "it"}
-	for i, key := range []string{"a", "b", "c"} {
-		got, _, err := get(t, c, key, nothing)
-		at := time.Now().Add(time.Duration(i-10) * time.Hour)
-		if err := errors.Join(err, os.Chtimes(got.Dir, at, at)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := get(t, c, "a", nothing); err != nil { // used again: now the last
-		t.Fatal(err)
-	}
-	names := func() (all string) {
-		entries, err := c.List()
-		if err != nil {
-			t.Error(err)
-		}
-		for _, e := range entries {
-			all += e.Name
-		}
-		return all
-	}
-	if got := names(); got != "bca" {
-		t.Errorf("listed: %s", got)
-	}
-	if err := c.Remove(t.Context(), "b"); err != nil {
-		t.Fatal(err)
-	}
-	if got := names(); got != "ca" {
-		t.Errorf("left: %s", got)
-	}
-	for _, name := range []string{"", ".", "..", "../x", "b", "c" + locked} {
-		if err := c.Remove(t.Context(), name); err == nil {
-			t.Errorf("%q is removed", name)
-		}
-	}
-	if all, err := (Cache{Dir: filepath.Join(c.Dir, "none")}).List(); err != nil || all != nil {
-		t.Errorf("of a directory that is not there: %v, %v", all, err)
-	}
-}
-
-// While some look for a chain and others remove it, none finds half of it.
-func TestGettingWhileRemoving(t *testing.T) {
+// While some look for a chain and others damage it, none finds half of it.
+func TestGettingWhileDamaged(t *testing.T) {
 	c := Cache{Dir: t.TempDir(), System: "it"}
 	var making atomic.Int32
 	var all sync.WaitGroup
@@ -172,10 +125,10 @@ func TestGettingWhileRemoving(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					making.Add(-1)
 				})
-				if err != nil || got.Note != "" {
+				if err != nil {
 					t.Errorf("%+v, %v", got, err)
 				}
-				_ = c.Remove(t.Context(), "a") // another may have done it
+				_ = os.Remove(filepath.Join(got.Dir, manifestFile)) // another may have done it
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package codex
 import (
 	"context"
 	"errors"
-	"os/exec"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
@@ -86,23 +85,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Clust
 	})
 }
 
-// program finds a node's program; others, too, are called storage.
 func program(opt system.Options) (string, error) {
-	programs := []string{"codex", "storage"}
-	if bin, err := system.Named(name, opt, "binary", "PLIMSOLL_CODEX", programs...); bin != "" || err != nil {
-		return bin, err
-	}
-	if bin, err := system.Installed(name, programs...); bin != "" || err != nil {
-		return bin, err
-	}
-	for _, try := range programs {
-		path, err := exec.LookPath(try)
-		if err != nil {
-			continue
-		}
-		if _, err := speaks(context.Background(), path); err == nil {
-			return path, nil
-		}
-	}
-	return "", errors.New("codex: not found in PATH: codex, storage")
+	return system.Program(name, opt, "binary", "PLIMSOLL_CODEX", "codex", "storage")
 }

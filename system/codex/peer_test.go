@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -199,29 +196,5 @@ func TestPublishThenForget(t *testing.T) {
 	}
 	if _, err := p.Progress(systemtest.Context(t), ref); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("progress of what was forgotten: %v", err)
-	}
-}
-
-// TestEmptyKeepsTheKey: a node without its data is the same node.
-func TestEmptyKeepsTheKey(t *testing.T) {
-	dir := t.TempDir()
-	for _, d := range []string{"repo", "meta"} {
-		if err := os.MkdirAll(filepath.Join(dir, d, "x"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, keyFile), []byte("k"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d := disk.Dir{Files: testbed.LocalFiles{}, Path: dir}
-	if err := empty(d); err != nil {
-		t.Fatal(err)
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 1 || left[0].Name() != keyFile {
-		t.Errorf("left are %v, %v", left, err)
-	}
-	if err := empty(d.Sub("none")); err != nil {
-		t.Error(err)
 	}
 }

@@ -2,9 +2,7 @@ package codex
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -12,15 +10,12 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-const (
-	keyFile    = "key"           // a node's identity, in its data directory
-	retryEvery = 2 * time.Second // what lies between a node's requests for a block
-)
+// retryEvery is what lies between a node's requests for a block.
+const retryEvery = 2 * time.Second
 
 // kind is of nodes that all speak the same; empty: it is found out.
 func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
@@ -37,7 +32,8 @@ func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
 			a.quiet = time.Duration(retries)*retryEvery + 10*time.Second
 			return a, err
 		},
-		Prepare: func(ctx context.Context, n *daemon.Daemon[*api], first *api) (c testbed.Command, err error) {
+		Init: func(_ context.Context, n *daemon.Daemon[*api]) error { return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700) }, // it starts in no other
+		Command: func(ctx context.Context, n *daemon.Daemon[*api], first *api) (c testbed.Command, err error) {
 			bootstrap := ""
 			if first != nil {
 				if bootstrap, err = first.record(ctx); err != nil {
@@ -46,26 +42,10 @@ func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
 			}
 			args, err := arguments(opt, speaks, n.Host.Addr(), n.Dir.Path, n.Ports, bootstrap)
 			c.Args = append([]string{bin}, args...)
-			return c, errors.Join(err, n.Dir.Files.MkdirAll(n.Dir.Path, 0o700)) // it starts in no other
+			return c, err
 		},
-		Empty: func(_ context.Context, n *daemon.Daemon[*api]) error { return empty(n.Dir) },
+		Keep: "key",
 	}
-}
-
-// empty removes what a node keeps, but for its key.
-func empty(dir disk.Dir) error {
-	files, key, kept := dir.Files, dir.Sub(keyFile).Path, dir.Path+".key"
-	if err := files.Rename(key, kept); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	err := errors.Join(files.RemoveAll(dir.Path), files.MkdirAll(dir.Path, 0o700))
-	if err == nil {
-		err = files.Rename(kept, key)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // arguments are the flags of a node on a private network. ports are those of the API, of

@@ -16,12 +16,11 @@ import (
 
 // config is what the options say.
 type config struct {
-	transport        string
-	piece            int64
-	upload, download int64 // bytes per second; 0: no limit
-	slots            int64 // 0: no limit
-	encryption       bool
-	reconnect        time.Duration
+	transport  string
+	piece      int64
+	slots      int64 // 0: no limit
+	encryption bool
+	reconnect  time.Duration
 }
 
 func parseConfig(opt system.Options) (c config, err error) {
@@ -35,33 +34,13 @@ func parseConfig(opt system.Options) (c config, err error) {
 	if c.piece, err = opt.Int("piece"); err != nil || c.piece < 16<<10 || c.piece > 16<<20 || c.piece&(c.piece-1) != 0 {
 		return c, fmt.Errorf("option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
 	}
-	for _, o := range []struct {
-		name string
-		to   *int64
-		max  int64
-	}{{"upload", &c.upload, 1 << 40}, {"download", &c.download, 1 << 40}, {"upload_slots", &c.slots, 1 << 16}} {
-		if *o.to, err = opt.Int(o.name); err != nil {
-			return c, err
-		}
-		if *o.to < 0 || *o.to > o.max {
-			return c, fmt.Errorf("option %q is from 0 to %d, not %d", o.name, o.max, *o.to)
-		}
+	if c.slots, err = opt.Int("upload_slots"); err != nil || c.slots < 0 || c.slots > 1<<16 {
+		return c, fmt.Errorf("option \"upload_slots\" is from 0 to %d, not %q", 1<<16, opt["upload_slots"])
 	}
-	if c.reconnect, err = opt.Duration("reconnect"); err != nil {
-		return c, err
-	}
-	if c.reconnect < time.Second || c.reconnect > time.Hour {
-		return c, fmt.Errorf("option \"reconnect\" is from 1s to 1h, not %v", c.reconnect)
+	if c.reconnect, err = opt.Duration("reconnect"); err != nil || c.reconnect < time.Second || c.reconnect > time.Hour {
+		return c, fmt.Errorf("option \"reconnect\" is from 1s to 1h, not %q", opt["reconnect"])
 	}
 	return c, nil
-}
-
-// unlimited is −1 for no limit, as Deluge and libtorrent have it.
-func unlimited(n int64) int64 {
-	if n == 0 {
-		return -1
-	}
-	return n
 }
 
 // core is core.conf: what Deluge sets itself, and would overwrite.
@@ -74,21 +53,17 @@ func (c config) core(addr netip.Addr, port int) map[string]any {
 	if c.encryption {
 		policy = 1 // enabled
 	}
-	kib := func(n int64) float64 {
-		if n == 0 {
-			return -1
-		}
-		return float64(n) / 1024
+	slots := c.slots
+	if slots == 0 {
+		slots = -1 // no limit, as Deluge and libtorrent have it
 	}
 	return map[string]any{
 		"listen_interface": listen, "outgoing_interface": addr.String(),
 		"listen_ports": []int{port, port}, "random_port": false, "listen_use_sys_port": false,
 		"dht": false, "upnp": false, "natpmp": false, "lsd": false, "utpex": false,
 		"new_release_check": false, "send_info": false, "enabled_plugins": []string{},
-		// Else the limits below would not hold for private addresses.
-		"ignore_limits_on_local_network": false,
-		"max_upload_speed":               kib(c.upload), "max_download_speed": kib(c.download),
-		"max_upload_slots_global": unlimited(c.slots), "max_connections_global": -1,
+		"ignore_limits_on_local_network": false, // else the slots would not hold for private addresses
+		"max_upload_slots_global":        slots, "max_connections_global": -1,
 		"max_active_seeding": -1, "max_active_downloading": -1, "max_active_limit": -1,
 		"stop_seed_at_ratio": false, "auto_managed": false, "pre_allocate_storage": false,
 		"enc_in_policy": policy, "enc_out_policy": policy,

@@ -76,7 +76,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"peers":                          "named by us; no tracker, DHT, PEX or local discovery; private torrents",
 		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false", "max_failcount": "none",
 	}
-	for _, k := range []string{"transport", "piece", "upload", "download", "upload_slots", "encryption", "reconnect"} {
+	for _, k := range []string{"transport", "piece", "upload_slots", "encryption", "reconnect"} {
 		identity[k] = opt[k]
 	}
 	return group.Start(ctx, len(nodes), identity, func(_ context.Context, i int) (group.Node, error) { return nodes[i], nil })

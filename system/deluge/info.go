@@ -18,8 +18,6 @@ func (System) Info() system.Info {
 		Options: []system.Option{
 			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp", Help: "between peers; libtorrent's default is both, uTP first; changes results several times over"},
 			{Name: "piece", Type: "size", Default: "262144", Help: "piece size, a power of two from 16 KiB to 16 MiB"},
-			{Name: "upload", Type: "size", Default: "0", Help: "limit of each daemon in bytes per second; 0: none"},
-			{Name: "download", Type: "size", Default: "0", Help: "limit of each daemon in bytes per second; 0: none"},
 			{Name: "upload_slots", Type: "int", Default: "0", Help: "peers that a daemon sends to at once; 0: all (Deluge's default: 4)"},
 			{Name: "encryption", Type: "enum", Enum: []string{"off", "prefer"}, Default: "off", Help: "RC4 between peers; Deluge's default is prefer"},
 			{Name: "reconnect", Type: "duration", Default: "5s", Help: "wait before an unreachable peer is tried again (libtorrent's default: 60s)"},

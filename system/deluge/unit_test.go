@@ -49,8 +49,7 @@ func TestRefs(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for name, bad := range map[string][]string{
-		"piece": {"0", "1000", "262145", "33554432", "x"}, "upload": {"-1", "x"}, "download": {"-1"}, "upload_slots": {"-1", "x"},
-		"reconnect": {"0s", "1ms", "x", "100h"},
+		"piece": {"0", "1000", "262145", "33554432", "x"}, "upload_slots": {"-1", "x"}, "reconnect": {"0s", "1ms", "x", "100h"},
 	} {
 		for _, v := range bad {
 			full, err := System{}.Info().Fill(system.Options{name: v})
@@ -67,7 +66,7 @@ func TestOptions(t *testing.T) {
 // TestNothingLooksForPeers: whatever the options, we alone name its peers to a daemon, and its limits hold on every network.
 func TestNothingLooksForPeers(t *testing.T) {
 	for _, transport := range []string{"tcp", "utp", "both"} {
-		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload": "1024000"})
+		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload_slots": "4"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +109,7 @@ func TestNothingLooksForPeers(t *testing.T) {
 				t.Errorf("%s: libtorrent's %s is %v, want %v", transport, key, launch.Settings[key], want)
 			}
 		}
-		if core["max_upload_speed"] != 1000.0 || core["max_download_speed"] != -1.0 || core["listen_interface"] != "[fd77::1]" {
+		if core["max_upload_slots_global"] != 4.0 || core["listen_interface"] != "[fd77::1]" {
 			t.Errorf("core.conf: %v", core)
 		}
 	}

@@ -32,40 +32,21 @@ func kind(opt system.Options, bin string) *daemon.Kind[*rpc] {
 	return &daemon.Kind[*rpc]{
 		Name: name, Ref: valid, Peer: validPeer, Redial: 2 * time.Second,
 		Client: func(dial web.Dial, base *url.URL) (*rpc, error) { return newRPC(dial, base, opt["chunk"]) },
-		Prepare: func(ctx context.Context, n *daemon.Daemon[*rpc], _ *rpc) (testbed.Command, error) {
-			err := initialize(ctx, n, bin, key)
-			if err == nil {
-				err = configure(ctx, n.Dir, n.Host.Addr(), n.Ports)
-			}
-			return testbed.Command{Args: []string{bin, "daemon"}, Env: environment(n.Dir.Path)}, err
+		Init:   func(ctx context.Context, n *daemon.Daemon[*rpc]) error { return initialize(ctx, n, bin, key) },
+		Command: func(ctx context.Context, n *daemon.Daemon[*rpc], _ *rpc) (testbed.Command, error) {
+			c := testbed.Command{Args: []string{bin, "daemon"}, Env: environment(n.Dir.Path)}
+			return c, configure(ctx, n.Dir, n.Host.Addr(), n.Ports)
 		},
-		// Identity and settings stay.
-		Empty: func(ctx context.Context, n *daemon.Daemon[*rpc]) error {
-			files, config, kept := n.Dir.Files, n.Dir.Sub(configFile).Path, n.Dir.Path+".config"
-			if err := files.Rename(config, kept); err != nil {
-				return err
-			}
-			if err := files.RemoveAll(n.Dir.Path); err != nil {
-				return err
-			}
-			if err := initialize(ctx, n, bin, key, kept); err != nil {
-				return err
-			}
-			return files.Rename(kept, config)
-		},
+		Keep: configFile, // the key is in it
 	}
 }
 
-// initialize makes a repo with the swarm's key. With the name of a configuration
-// the node has its settings and identity.
-func initialize(ctx context.Context, n *daemon.Daemon[*rpc], bin, key string, config ...string) error {
+// initialize makes a repo with the swarm's key.
+func initialize(ctx context.Context, n *daemon.Daemon[*rpc], bin, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if len(config) == 0 {
-		config = []string{"--profile=test,announce-off"}
-	}
 	if err := testbed.Run(ctx, n.Host, testbed.Command{
-		Name: n.Label + "/init", Role: "system", Args: append([]string{bin, "init"}, config...), Dir: n.Dir.Path, Env: environment(n.Dir.Path),
+		Name: n.Label + "/init", Role: "system", Args: []string{bin, "init", "--profile=test,announce-off"}, Dir: n.Dir.Path, Env: environment(n.Dir.Path),
 	}); err != nil {
 		return err
 	}

@@ -10,9 +10,6 @@ import (
 	"go.sia.tech/core/types"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/sia"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // consensusState is an answer of /consensus that was looked through.
@@ -61,49 +58,4 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 	return system.Following{
 		Height: c.height, Tip: c.tip.String(), Target: -1, Indexed: -1, Synced: c.Synced, Connected: len(g.Peers), Commits: -1, TimedOut: -1, Failed: -1,
 	}, nil
-}
-
-// watched is a siad of the user's, observed while it follows the chain to its end.
-type watched struct {
-	api *api
-}
-
-// watch attaches to one that need be nothing but reachable: neither synced nor
-// with a renter. What is asked of it needs no password.
-func (s System) watch(ctx context.Context, d system.Deployment, identity map[string]string) (*watched, error) {
-	base, password, err := sia.Endpoint(s.Info(), d.Options)
-	if err != nil {
-		return nil, err
-	}
-	a, err := connect(base, password, d.Client)
-	if err != nil {
-		return nil, err
-	}
-	version, err := a.version(ctx)
-	if err == nil {
-		_, err = a.consensus(ctx)
-	}
-	if err != nil {
-		a.Close()
-		return nil, err
-	}
-	identity["version"] = "siad " + version
-	return &watched{api: a}, nil
-}
-
-// Following implements system.Follower.
-func (w *watched) Following(ctx context.Context) (system.Following, error) {
-	return w.api.following(ctx)
-}
-
-// Processes implements system.Node.
-func (w *watched) Processes() []testbed.Process { return nil }
-
-// Endpoints implements system.Endpointer.
-func (w *watched) Endpoints() []string { return []string{web.HostPort(w.api.Base)} }
-
-// Stop implements group.Node.
-func (w *watched) Stop(context.Context) error {
-	w.api.Close()
-	return nil
 }

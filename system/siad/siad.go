@@ -34,7 +34,6 @@ var (
 	_ system.Provider  = provider{}
 	_ system.Chains    = (*chains)(nil)
 	_ system.ChainNode = (*follower)(nil)
-	_ system.Follower  = (*watched)(nil)
 )
 
 // Check implements system.System.
@@ -103,12 +102,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {
 		return nil, err
-	}
-	if d.Follow {
-		identity := map[string]string{}
-		return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-			return s.watch(ctx, d, identity)
-		})
 	}
 	base, password, err := sia.Endpoint(s.Info(), opt)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -191,6 +192,9 @@ func (c *client) open(
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) { // there is a machine, and no agent on it
+			c.lost.Store(&err)
 		}
 		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, err)
 	}

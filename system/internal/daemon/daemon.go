@@ -62,11 +62,11 @@ type Kind[A API] struct {
 	Peer func(string) error     // what is wrong with the address of a peer
 	// Client is that of the API at a URL, where perhaps nothing answers yet.
 	Client func(dial web.Dial, base *url.URL) (A, error)
-	// Prepare makes what the daemon needs in its directory, and returns its command. first
-	// is the API of the daemon that is there already, of a pair.
-	Prepare func(ctx context.Context, n *Daemon[A], first A) (testbed.Command, error)
-	// Empty removes what the daemon stores, and keeps its identity.
-	Empty func(ctx context.Context, n *Daemon[A]) error
+	// Init makes the directory of a daemon that stores nothing, Command what else it needs
+	// there. first is the API of the daemon that is there already, of a pair.
+	Init    func(ctx context.Context, n *Daemon[A]) error
+	Command func(ctx context.Context, n *Daemon[A], first A) (testbed.Command, error)
+	Keep    string // the file with its identity
 
 	// Endless: a fetch of the daemons goes on until their process ends, and they do not say
 	// whose blocks they got. So each gets one content at a time.
@@ -94,7 +94,10 @@ func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host
 	if n.API, err = k.Client(h.Dial, n.URL(0)); err != nil {
 		return nil, err
 	}
-	if n.command, err = k.Prepare(ctx, n, first); err == nil {
+	if err = k.Init(ctx, n); err == nil {
+		n.command, err = k.Command(ctx, n, first)
+	}
+	if err == nil {
 		err = n.run(ctx)
 	}
 	if err != nil {
@@ -107,6 +110,18 @@ func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host
 func (n *Daemon[A]) run(ctx context.Context) error {
 	n.command.Dir, n.command.Ready = n.Dir.Path, n.API.Ping
 	return n.Run(ctx, n.command)
+}
+
+// empty removes what a daemon stores, and keeps its identity.
+func (k *Kind[A]) empty(ctx context.Context, n *Daemon[A]) error {
+	files, file, kept := n.Dir.Files, n.Dir.Sub(k.Keep).Path, n.Dir.Path+"."+k.Keep
+	if err := files.Rename(file, kept); err != nil {
+		return err
+	}
+	if err := errors.Join(files.RemoveAll(n.Dir.Path), k.Init(ctx, n)); err != nil {
+		return err
+	}
+	return files.Rename(kept, file)
 }
 
 // URL is that of the daemon's port i.

@@ -324,7 +324,7 @@ func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 		return fail("", err)
 	}
 	if !keep {
-		if err := p.kind.Empty(ctx, p.Daemon); err != nil {
+		if err := p.kind.empty(ctx, p.Daemon); err != nil {
 			return fail("empty its store: ", err)
 		}
 		p.mu.Lock()

@@ -39,7 +39,7 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Fatalf("got %v", err)
 	}
-	if all, err := cache.kept().List(); err != nil || len(all) != 0 {
-		t.Errorf("left: %v, %v", all, err)
+	if left, err := filepath.Glob(filepath.Join(cache.Dir, "*", "*")); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
