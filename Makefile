@@ -4,7 +4,7 @@ TOOLS   := $(CURDIR)/.tools
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 export PATH := $(TOOLS)/bin:$(PATH)
 
-.PHONY: build quickstart test agents race lint web bench release clean
+.PHONY: build quickstart test agents cluster-test race lint web bench release clean
 
 build: ## bin/plimsoll, the complete binary (the Go toolchain alone makes it)
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/plimsoll
@@ -17,8 +17,11 @@ test: ## install what the tests need, then run all of them
 	go vet ./...
 	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium,sshd,tahoe,deluge,duckdb}" go test -timeout 20m ./...
 
-agents: ## the conformance suite on hosts that are reached through agents alone
-	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_HOSTS=agents go test -p 1 -timeout 30m ./system/...
+agents: ## the conformance suite on hosts that are reached through agents alone; AGENTS="./system/nginx": of some systems
+	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_HOSTS=agents go test -p 1 -timeout 30m $(or $(AGENTS),./system/...)
+
+cluster-test: build ## runs on a real Kubernetes of three nodes, made on this machine for it (root; the first time 11 CPU minutes)
+	scripts/cluster/test.sh
 
 race: ## the concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -p 1 -timeout 20m ./collect ./engine ./record ./testbed/link ./testbed/agent ./httpload

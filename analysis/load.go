@@ -280,14 +280,10 @@ func (f *Frame) setState(written bool) {
 	if resumed > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("The run was interrupted and resumed (%d×).", resumed))
 	}
-	enough := f.Run.Done+f.Run.Skipped >= f.Run.Planned
-	if until := f.Plan.Experiment.Repetitions; !enough && until.Until != nil {
-		enough = !slices.ContainsFunc(f.Cells, func(c *Cell) bool { return c.Valid+c.Invalid+c.Failed+c.Skipped < until.Min })
-	}
 	switch {
 	case !ended && written:
 		f.Run.State = "running"
-	case enough:
+	case f.Run.Done+f.Run.Skipped >= f.Run.Planned:
 		f.Run.State = "complete"
 	default:
 		f.Run.State = "partial"

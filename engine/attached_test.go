@@ -152,7 +152,7 @@ func TestSpendingNeedsLeave(t *testing.T) {
 		}
 	}
 	// One that is started spends play money.
-	plan := memPlan(t, slowExperiment)
+	plan := memPlan(t, skippedExperiment)
 	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}}); len(problems) != 0 {
 		t.Errorf("started: %v", problems)
 	}
@@ -179,7 +179,7 @@ func TestDeployErrorHint(t *testing.T) {
 // There is time for all that is prepared, not for data.size alone.
 func TestPrepareTimeCountsWhatIsPrepared(t *testing.T) {
 	of := func(operation, more string) time.Duration {
-		plan := memPlan(t, strings.Replace(slowExperiment, "operation: [put, stat]", "operation: "+operation+more, 1))
+		plan := memPlan(t, strings.Replace(skippedExperiment, "operation: [put, stat]", "operation: "+operation+more, 1))
 		r := &run{cfg: Config{Scenario: overhead.Scenario{}}, plan: plan}
 		return r.prepareTime(&site{use: experiment.SystemUse{Name: "mem"}})
 	}

@@ -180,7 +180,6 @@ type run struct {
 
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
-	skipped map[string]string         // by an earlier session, why, by cell
 	others  recentOthers
 	bytes   int64 // body bytes of all trials
 	failed  int
@@ -311,7 +310,7 @@ func (r *run) openRecord(ctx context.Context) error {
 
 // readEarlier takes what earlier sessions of the run have executed.
 func (r *run) readEarlier() error {
-	r.done, r.skipped, r.kept = map[trialKey]record.Trial{}, map[string]string{}, map[trialKey]record.Trial{}
+	r.done, r.kept = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
 		return err
@@ -326,10 +325,6 @@ func (r *run) readEarlier() error {
 			delete(r.done, trialKey{t.Cell, t.Block})
 		case record.Failed:
 			delete(r.done, trialKey{t.Cell, t.Block})
-		case record.Skipped:
-			r.skipped[t.Cell] = t.Error
-		case record.Done:
-			delete(r.skipped, t.Cell) // later it was not too long
 		case record.Running:
 			r.kept[trialKey{t.Cell, t.Block}] = t
 			continue // what it has moved is counted when it ends

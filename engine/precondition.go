@@ -65,7 +65,6 @@ func preconditions() []precondition {
 		{name: "memory", on: checkMemory, here: true},
 		{name: "cache", on: checkCache, here: true},
 		{name: "storage", on: checkStorage, here: true},
-		{name: "chains", check: checkChains, here: true},
 		{name: "disk-space", check: checkDisk, here: true},
 		{name: "run-directory", check: checkDirectory, here: true},
 	}

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -44,25 +41,4 @@ func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 		what += ", and disk against ram means nothing"
 	}
 	return []Problem{{What: what, Hint: "set TMPDIR to a directory on a disk", Blocking: compared}}
-}
-
-// checkChains refuses a place where chains cannot be kept.
-func checkChains(_ context.Context, cfg Config) []Problem {
-	if len(chainCells(cfg.Plan)) == 0 {
-		return nil
-	}
-	dir, err := ChainCache()
-	if err != nil {
-		return []Problem{{What: err.Error(), Blocking: true}}
-	}
-	top := existing(dir)
-	err = unix.Access(top, unix.W_OK)
-	if info, e := os.Stat(top); e == nil && !info.IsDir() {
-		err = unix.ENOTDIR
-	}
-	if err != nil {
-		return []Problem{refuse(fmt.Sprintf("chains are kept in %s, and %s cannot be written to: %v", dir, top, err),
-			"set "+testbed.CacheVariable+" to a directory of yours")}
-	}
-	return nil
 }

@@ -36,7 +36,7 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 			found = true
 		}
 		if !found && readsObjects(cfg, use) {
-			if err := look(checkCtx, cfg, sys, use, func(system.Node) {}); err != nil && !errors.Is(err, system.ErrReadOnly) {
+			if err := look(checkCtx, cfg, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
 				all = append(all, refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint))
 			}
 		}
@@ -45,9 +45,8 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 	return all
 }
 
-// look attaches to a system as a run does, but may not write; at gets its first node.
-func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse,
-	at func(system.Node)) (err error) {
+// look attaches to a system as a run does, but may not write.
+func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (err error) {
 	dir, err := os.MkdirTemp("", "plimsoll-look-")
 	if err != nil {
 		return err
@@ -67,38 +66,7 @@ func look(ctx context.Context, cfg Config, sys system.System, use experiment.Sys
 	if err != nil {
 		return err
 	}
-	at(c.Nodes()[0])
 	return c.Stop(context.WithoutCancel(ctx))
-}
-
-// Needs looks once at the attached systems of a load test that report how they are,
-// and says what the run would wait for before the first upload.
-func Needs(ctx context.Context, cfg Config) []Problem {
-	var all []Problem
-	for _, use := range cfg.Plan.Experiment.Systems {
-		cells := cellsOf(cfg.Plan, use.Name)
-		sys := findSystem(cfg.Systems, use.Use)
-		if sys == nil || use.Mode != string(system.Attach) || len(cells) == 0 || cells[0].Upload == nil ||
-			!cfg.can(use.Use, "monitor") && !cfg.can(use.Use, "cost") {
-			continue
-		}
-		var s status
-		lookCtx, cancel := context.WithTimeout(ctx, checkTime)
-		err := look(lookCtx, cfg, sys, use, func(n system.Node) { s = lookAt(lookCtx, n) })
-		cancel()
-		switch {
-		case errors.Is(err, system.ErrReadOnly) && slices.Contains(cfg.Plan.Experiment.Allow, "write"):
-			// A setting that the run may change, and a look may not.
-		case err != nil:
-			p := refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint)
-			p.Name = "systems"
-			all = append(all, p)
-		default:
-			every := func(need) bool { return true }
-			all = append(all, wanting(use.Name, cells[0].Upload.Need, s, cfg.Plan.Experiment.Skip, every)...)
-		}
-	}
-	return all
 }
 
 // readsObjects reports whether what is fetched are objects of an attached system,
@@ -112,7 +80,7 @@ const attachHint = "is the server running, and is its address right? see `with:`
 
 // checkScenario asks the scenario whether it can run on the systems.
 func checkScenario(_ context.Context, cfg Config) []Problem {
-	all := checkUntil(cfg)
+	var all []Problem
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
 		if sys == nil {
@@ -137,23 +105,4 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		}
 	}
 	return all
-}
-
-// checkUntil refuses a metric that no trial will ever have: the repetitions
-// would silently go on to their maximum.
-func checkUntil(cfg Config) []Problem {
-	until := cfg.Plan.Experiment.Repetitions.Until
-	if until == nil {
-		return nil
-	}
-	var keys []string
-	for _, m := range cfg.Scenario.Metrics() {
-		if m.Key == until.Metric {
-			return nil
-		}
-		keys = append(keys, m.Key)
-	}
-	return []Problem{refuse(fmt.Sprintf("repetitions.until.metric: %s has no metric %q", cfg.Scenario.Name(),
-		until.Metric),
-		"metrics: "+strings.Join(keys, ", "))}
 }

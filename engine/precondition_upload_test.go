@@ -88,7 +88,7 @@ func TestSkipIsChecked(t *testing.T) {
 		"[warp]":      "known: allowance, balance, budget, busy,",
 		"[skip]":      "known:",
 	} {
-		cfg := Config{Plan: memPlan(t, strings.Replace(slowExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: overhead.Scenario{}, Systems: []system.System{mem.System{}}}
+		cfg := Config{Plan: memPlan(t, strings.Replace(skippedExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: overhead.Scenario{}, Systems: []system.System{mem.System{}}}
 		problems := PlanProblems(t.Context(), cfg)
 		if hint == "" {
 			if len(problems) != 0 {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // job is a trial that is to be executed: the n-th of at most total.
@@ -15,17 +14,15 @@ type job struct {
 	block    int
 }
 
-// schedule is what is left to execute, in its order. What the run has done by then
-// can make a trial unnecessary.
+// schedule is what is left to execute, in its order.
 func (r *run) schedule() iter.Seq[job] {
 	return func(yield func(job) bool) {
 		total, n := len(r.plan.Cells)*(r.plan.Warmup+r.plan.Blocks), 0
 		for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
-			narrow := r.narrowGroups(block)
 			for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
 				cell := r.plan.Cells[i]
 				n++
-				if _, done := r.done[trialKey{cell.ID, block}]; done || narrow[cell.Group()] {
+				if _, done := r.done[trialKey{cell.ID, block}]; done {
 					continue
 				}
 				if !yield(job{n, total, cell, block}) {
@@ -51,58 +48,4 @@ func (r *run) complete() bool {
 // every cell alike (a randomised complete block design).
 func Order(seed uint64, block, n int) []int {
 	return rand.New(rand.NewPCG(seed, uint64(block)+1)).Perm(n)
-}
-
-// confidence of the interval that `repetitions: until` narrows.
-const confidence = 0.95
-
-// narrowGroups are the groups of cells that need no further block: after the
-// least number of blocks, those in which every cell's interval of the median is
-// narrow enough. A group ends as a whole, because its systems are compared
-// block by block.
-//
-// Looking again after each block makes the final interval a little too narrow
-// (optional stopping); the report says which runs stopped in this way.
-func (r *run) narrowGroups(block int) map[string]bool {
-	rep := r.plan.Experiment.Repetitions
-	if rep.Until == nil || block < rep.Min {
-		return nil
-	}
-	values := r.cellValues(rep.Until.Metric, block)
-	narrow := map[string]bool{}
-	for group, cells := range cellsByGroup(r.plan.Cells) {
-		narrow[group] = true
-		for _, c := range cells {
-			if !narrowEnough(values[c.ID], float64(rep.Until.Within)) {
-				narrow[group] = false
-			}
-		}
-	}
-	return narrow
-}
-
-func narrowEnough(values []float64, within float64) bool {
-	half := stats.Halfwidth(values, confidence)
-	return half <= within // false for NaN: too few values
-}
-
-// cellValues returns the valid values of a metric that were measured before a
-// block, per cell. Before, and not until now: a resumed run must decide as the
-// interrupted one did.
-func (r *run) cellValues(metric string, before int) map[string][]float64 {
-	values := map[string][]float64{}
-	for key, t := range r.done {
-		if v, ok := t.Metrics[metric]; ok && t.Valid() && key.block < before {
-			values[key.cell] = append(values[key.cell], v)
-		}
-	}
-	return values
-}
-
-func cellsByGroup(cells []experiment.Cell) map[string][]experiment.Cell {
-	groups := map[string][]experiment.Cell{}
-	for _, c := range cells {
-		groups[c.Group()] = append(groups[c.Group()], c)
-	}
-	return groups
 }

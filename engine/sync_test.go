@@ -308,25 +308,10 @@ func TestPreconditionsOfChains(t *testing.T) {
 	if got := Blocking(checkMemory(cfg, ourPlace(cfg))); len(got) != 1 {
 		t.Errorf("an exbibyte in memory: %+v", got)
 	}
-	// Where chains are kept must be writable.
-	if got := checkChains(t.Context(), cfg); len(got) > 0 {
-		t.Errorf("chains: %+v", got)
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(testbed.CacheVariable, file)
-	if got := checkChains(t.Context(), cfg); len(got) != 1 || !got[0].Blocking {
-		t.Errorf("chains in a file: %+v", got)
-	}
 	t.Setenv(testbed.CacheVariable, "")
 	t.Setenv("XDG_CACHE_HOME", "/somewhere")
 	if dir, err := ChainCache(); err != nil || dir != "/somewhere/plimsoll/chains" {
 		t.Errorf("the user's cache: %s, %v", dir, err)
-	}
-	if got := checkChains(t.Context(), swarmConfig(t, 2, "")); got != nil {
-		t.Errorf("a swarm has chains: %+v", got)
 	}
 }
 

@@ -59,13 +59,9 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 	limit := r.trialTime(t.cell)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	why, skips := r.skipped[t.cell.ID] // the scenario of this session does not know yet how long it takes
-	var unready error
-	if !skips {
+	unready := t.ready(ctx)
+	if gone, _ := lost(t.s.hosts); gone != nil && unready != nil { // just now: there may be another machine
 		unready = t.ready(ctx)
-		if gone, _ := lost(t.s.hosts); gone != nil && unready != nil { // just now: there may be another machine
-			unready = t.ready(ctx)
-		}
 	}
 	var unfit *scenario.UnfitError
 	if errors.As(unready, &unfit) { // so are all trials to come
@@ -78,10 +74,6 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 		return record.Trial{}, err
 	}
 	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
-	skip := func(why string) (record.Trial, error) {
-		trial.State, trial.Error = record.Skipped, why
-		return trial, t.w.Skip(why)
-	}
 	fail := func(err error) (record.Trial, error) {
 		if ended := canceled(ctx); ended != nil {
 			return record.Trial{}, ended // left as running: a resumed run does it again
@@ -93,16 +85,14 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 		trial.State, trial.Error = record.Failed, err.Error()
 		return trial, t.w.Fail(err)
 	}
-	if skips {
-		return skip(why)
-	}
 	if unready != nil {
 		return fail(unready)
 	}
 	out, _, err := t.load(ctx)
 	var left *scenario.SkipError
 	if errors.As(err, &left) {
-		return skip(left.Why)
+		trial.State, trial.Error = record.Skipped, left.Why
+		return trial, t.w.Skip(left.Why)
 	}
 	if err != nil && out.lost != nil {
 		err = fmt.Errorf("a machine was lost (%w): %w", out.lost, err)

@@ -3,7 +3,7 @@ package experiment
 import "math"
 
 // What an estimate assumes. The numbers are rough on purpose: the plan shall
-// tell minutes from days.
+// distinguish minutes from days.
 const (
 	// tcpShare of a link's rate on the wire is payload: 1448 bytes of each
 	// 1538 that a full segment takes on Ethernet (TCP timestamps, preamble and

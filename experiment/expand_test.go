@@ -116,7 +116,7 @@ func TestGroupsAreComparable(t *testing.T) {
 // The order of keys and the spelling of values do not change a plan; a value does.
 func TestPlanIsCanonical(t *testing.T) {
 	a := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: 1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
-	b := mustPlan(t, "# the same\nretrieve:\n  concurrency: [1, 2]\n  requests: 10\nrepetitions: {min: 6, max: 6}\nsystems: [{use: nginx, mode: start, with: {workers: 2}}]\ndata: {size: 1024KiB, objects: 1}\nscenario: retrieve\nlink: {delay: 0.04s, rate: 1000Mbps}\nbaseline: nginx\n")
+	b := mustPlan(t, "# the same\nretrieve:\n  concurrency: [1, 2]\n  requests: 10\nrepetitions: {max: 6}\nsystems: [{use: nginx, mode: start, with: {workers: 2}}]\ndata: {size: 1024KiB, objects: 1}\nscenario: retrieve\nlink: {delay: 0.04s, rate: 1000Mbps}\nbaseline: nginx\n")
 	if a.Hash != b.Hash {
 		x, _ := a.Marshal()
 		y, _ := b.Marshal()
@@ -162,8 +162,8 @@ func TestLoadPlanRefuses(t *testing.T) {
 	}
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
-		{`"format": 3`, `"format": 4`}: "format 4",
-		{`"format": 3`, `"format": 2`}: "format 2, this program reads format 3",
+		{`"format": 4`, `"format": 5`}: "format 5",
+		{`"format": 4`, `"format": 3`}: "format 3, this program reads format 4",
 		{`{`, `[`}:                     "plan: read",
 	} {
 		changed := strings.Replace(string(b), change[0], change[1], 1)
@@ -175,7 +175,7 @@ func TestLoadPlanRefuses(t *testing.T) {
 		}
 	}
 	for format, reads := range map[string]bool{"1": false, "2": true} {
-		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 3`, `"format": `+format, 1)))
+		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 4`, `"format": `+format, 1)))
 		if (err == nil) != reads || reads && len(old.Cells) != len(p.Cells) {
 			t.Errorf("a plan of format %s for reports: %v", format, err)
 		}

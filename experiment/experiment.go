@@ -79,19 +79,10 @@ type Data struct {
 	Duplicate    Fraction `json:"duplicate" scenario:"upload" default:"0%" doc:"Share of the objects that repeat an earlier one. Not for a directory or a trace."`
 }
 
-// Repetitions is how many measured blocks there are: exactly Max, or between
-// Min and Max until an interval is narrow enough.
+// Repetitions is how many measured blocks there are.
 type Repetitions struct {
-	_     struct{} `short:"min,max"`
-	Min   int      `json:"min" default:"6" min:"1" max:"10000" doc:"Blocks that always run."`
-	Max   int      `json:"max" default:"6" min:"1" max:"10000" doc:"Blocks at most."`
-	Until *Until   `json:"until,omitempty" doc:"Stop between min and max once this interval is narrow enough in every cell."`
-}
-
-// Until ends the repetitions when a confidence interval is narrow enough.
-type Until struct {
-	Metric string   `json:"metric" required:"true" doc:"Key of the metric, such as throughput."`
-	Within Fraction `json:"within" required:"true" min:"0.1%" doc:"Half width of the interval of the median, relative to the median."`
+	_   struct{} `short:"max"`
+	Max int      `json:"max" default:"6" min:"1" max:"10000" doc:"Measured blocks."`
 }
 
 // Warmup is what happens before anything counts.

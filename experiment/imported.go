@@ -8,7 +8,7 @@ import "slices"
 type Imported struct {
 	Format string   `json:"format"` // of what was read, in a few words
 	From   []string `json:"from"`   // names of the files
-	// Unknown is what the source does not tell and Plimsoll would have measured,
+	// Unknown is what the source does not report and Plimsoll would have measured,
 	// in the words of a report: "the links were not measured".
 	Unknown []string `json:"unknown"`
 	// Notes are what else a reader must know of how the source was read.

@@ -13,7 +13,7 @@ type Overhead struct {
 	Concurrency int      `json:"concurrency,omitempty" default:"1" min:"1" max:"1000" label:"concurrency" doc:"Operations at once. Costs are fitted for 1 only; higher values show memory."`
 	Count       int      `json:"count" default:"5" min:"1" max:"100000" doc:"Operations of a trial at most, per concurrent one; in fill, of those that fetch and those that stat."`
 	Time        Duration `json:"time" default:"10s" min:"1ms" doc:"No operation begins after this time in a trial; one always runs. Does not bound the adding of fill."`
-	Longest     Duration `json:"longest" default:"1m" min:"1ms" doc:"Skip a cell when one operation would take longer: by estimate, or because it or a smaller size over the same link did in two trials. Plan and report list skipped cells."`
+	Longest     Duration `json:"longest" default:"1m" min:"1ms" doc:"Skip a cell when, by estimate, one operation takes longer. Plan and report list skipped cells."`
 	RangeOf     Bytes    `json:"range_of" default:"16MiB" min:"1B" doc:"Size of the object that range reads from."`
 	Objects     int      `json:"objects" default:"1000" min:"1" max:"1000000" doc:"Objects that each trial of fill adds. They stay, so each block finds more."`
 }

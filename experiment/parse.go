@@ -149,39 +149,13 @@ func (d *decoder) limits(e *Experiment) {
 	}
 }
 
+// repetitions are once in load tests, where nothing else is said.
 func (d *decoder) repetitions(e *Experiment) {
-	r := &e.Repetitions
-	if e.LoadTest() {
-		if d.at["repetitions"] == nil {
-			r.Min, r.Max = 1, 1
-		}
-		if d.at["warmup"] == nil {
-			e.Warmup.Trials = 0
-		}
+	if e.LoadTest() && d.at["repetitions"] == nil {
+		e.Repetitions.Max = 1
 	}
-	minGiven, maxGiven := d.at["repetitions.min"], d.at["repetitions.max"]
-	if r.Until != nil && maxGiven == nil {
-		d.fail("repetitions.max", d.at["repetitions.until"], "add `max:`, the number of repetitions that is enough in any case", "missing key `repetitions.max`: `until` may never be reached")
-	}
-	if !d.ok("repetitions") {
-		return
-	}
-	switch {
-	case minGiven != nil && maxGiven == nil:
-		r.Max = r.Min
-	case minGiven == nil && maxGiven != nil:
-		r.Min = min(r.Min, r.Max)
-	}
-	at := d.first("repetitions.min", "repetitions.max", "repetitions")
-	switch {
-	case r.Min > r.Max:
-		d.fail("repetitions.min", at, "", "`repetitions.min` is %d, more than `repetitions.max`, which is %d", r.Min, r.Max)
-	case r.Until != nil && r.Min < 2:
-		d.fail("repetitions.min", at, "", "an interval needs at least 2 repetitions, not %d", r.Min)
-	case r.Until == nil && r.Min != r.Max && minGiven == nil:
-		r.Min = r.Max
-	case r.Until == nil && r.Min != r.Max:
-		d.fail("repetitions.until", at, "add `until: {metric: throughput, within: 5%}`, or give one number", "`repetitions` has a min and a max, but nothing says when to stop between them")
+	if e.LoadTest() && d.at["warmup"] == nil {
+		e.Warmup.Trials = 0
 	}
 }
 

@@ -5,7 +5,7 @@ import "strings"
 // PlanFormat is the version of the plan's format; oldestPlan is the oldest that reports
 // can be made of.
 const (
-	PlanFormat = 3
+	PlanFormat = 4
 	oldestPlan = 2
 )
 
@@ -86,7 +86,7 @@ func (c Cell) Group() string {
 const systemPath = "system"
 
 // Estimate is what a run is expected to take, roughly, from the links, sizes and
-// bounds. It is an upper bound where repetitions may end early.
+// bounds.
 type Estimate struct {
 	Trials  int     `json:"trials"` // warm-up included
 	Seconds float64 `json:"seconds"`

@@ -20,7 +20,7 @@ const (
 
 // StoreBytes is about the most that the store of a node takes which has a chain of so
 // many bytes on the wire, and an index of it. It is for chains that are not made yet,
-// and for systems that do not tell.
+// and for systems that do not report it.
 func StoreBytes(chain float64) float64 { return storeFloor + storeFactor*chain }
 
 // RAMDiskBytes is the size of a RAM disk for a store that takes at most so many bytes.

@@ -37,9 +37,6 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
 		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
-	if u := e.Repetitions.Until; u != nil {
-		t.wrap("until", fmt.Sprintf("%s within ±%s in every cell, after at least %s", u.Metric, u.Within, plural(e.Repetitions.Min, "repetition")))
-	}
 	t.wrap("estimate", p.EstimateText())
 	for _, c := range e.Where {
 		t.wrap("where", c)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -31,6 +32,8 @@ type Operation struct {
 	moved  int64
 	first  time.Time     // the first byte to us
 	ours   time.Duration // in which content was made or compared
+	wrong  bool          // other bytes than the object's came
+	sends  bool          // bytes go to the system
 }
 
 // Watch begins to watch an operation. Its caller calls stop.
@@ -125,19 +128,13 @@ func (w *Operation) ContentTime() time.Duration {
 	return w.ours
 }
 
-// FirstByte is when the first byte came to us; zero: none did.
-func (w *Operation) FirstByte() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.first
-}
-
 // Sending is the content as the system reads it.
 func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom(c.Reader(), c.Size) }
 
 // SendingFrom is likewise for size bytes of from.
 func (w *Operation) SendingFrom(from io.Reader, size int64) io.Reader {
 	w.Moved(0, false)
+	w.sends = true
 	return &sender{w: w, from: from, left: size}
 }
 
@@ -156,40 +153,76 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ErrWrongBytes ends a read whose bytes are not the object's.
-var ErrWrongBytes = errors.New("these bytes are not the object's")
+// Why a read that gave no error, or whose error does not say so, failed all the same.
+var (
+	ErrWrongBytes = errors.New("these bytes are not the object's")
+	ErrTooShort   = errors.New("it ended before the object did")
+)
 
-// Receiver takes what a system writes and compares every byte of it with the
-// object's, from an offset on.
-type Receiver struct {
-	w     *Operation
-	want  *workload.Reader
-	Wrong bool
-	buf   []byte
+// Receiving compares every byte that a system writes with c, from an offset on.
+func (w *Operation) Receiving(c workload.Content, off int64) (io.Writer, error) {
+	want, buf := c.Reader(), []byte{}
+	_, err := want.Seek(off, io.SeekStart)
+	return w.Comparing(func(p []byte) bool {
+		buf = append(buf[:0], p...) // Check works in place, and p is the system's
+		_, ok := want.Check(buf)
+		return ok
+	}), err
 }
 
-// Receiving makes a receiver for the bytes of c from off on.
-func (w *Operation) Receiving(c workload.Content, off int64) (*Receiver, error) {
-	want := c.Reader()
-	if _, err := want.Seek(off, io.SeekStart); err != nil {
-		return nil, err
-	}
+// Comparing gives what a system writes to same. Its error ends the operation: more bytes
+// of another object say nothing new.
+func (w *Operation) Comparing(same func(p []byte) bool) io.Writer {
 	w.Moved(0, false)
-	return &Receiver{w: w, want: want}, nil
+	return receiver{w, same}
 }
 
-// Write implements io.Writer. Its error ends the operation: more bytes of
-// another object tell nothing new.
-func (r *Receiver) Write(p []byte) (int, error) {
+type receiver struct {
+	w    *Operation
+	same func([]byte) bool
+}
+
+func (r receiver) Write(p []byte) (int, error) {
 	begun := time.Now()
 	r.w.Received(len(p))
 	defer r.w.content(begun)
-	r.buf = append(r.buf[:0], p...) // Check works in place, and p is the system's
-	if _, ok := r.want.Check(r.buf); !ok {
-		r.Wrong = true
+	if !r.same(p) {
+		r.w.mu.Lock()
+		r.w.wrong = true
+		r.w.mu.Unlock()
 		return 0, ErrWrongBytes
 	}
 	return len(p), nil
+}
+
+// Timed does one operation under the limits, and adds to op, which says what it is, how it
+// went by the trial's clock. Its error is that of do or, where do gave none, why the
+// operation is not ok.
+func Timed(ctx context.Context, limits experiment.Limits, now func() time.Duration, op *record.Op,
+	do func(*Operation) error) (*Operation, error) {
+	w := Watch(ctx, limits)
+	begun, start := time.Now(), now()
+	err := do(w)
+	end := now() - w.CutOff(err)
+	cause := w.Stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	op.Start, op.LastByte, op.Bytes = Nanos(start), Nanos(end), w.moved
+	op.Intended = op.Start
+	if !w.first.IsZero() {
+		op.FirstByte = min(op.Start+w.first.Sub(begun).Nanoseconds(), op.LastByte)
+	}
+	op.Outcome, op.Class, op.Status = OutcomeOf(err, cause)
+	switch {
+	case w.wrong:
+		op.Outcome, op.Class, err = record.WrongBytes, "", ErrWrongBytes
+	case errors.Is(err, ErrTooShort), op.Outcome == record.OK && op.Bytes < op.Length && !w.sends:
+		op.Outcome, op.Class, err = record.Truncated, "", ErrTooShort
+	case op.Outcome == record.OK && op.Bytes != op.Length:
+		op.Outcome, op.Class = record.Error, "accepted without reading all of it"
+		err = errors.New(op.Class)
+	}
+	return w, err
 }
 
 // Nanos is a time as operations have it; 0 means none there.

@@ -98,20 +98,3 @@ func minMedianN(conf float64) int {
 	}
 	return n
 }
-
-// Halfwidth is half the width of [MedianCI] relative to the median: 0.05 says
-// that the median is known to about ±5 %. +Inf when the interval is unbounded
-// or the median is 0: never narrow enough.
-func Halfwidth(xs []float64, conf float64) float64 {
-	i := MedianCI(xs, conf)
-	if !i.Bounded() {
-		return math.Inf(1)
-	}
-	if i.Hi == i.Lo {
-		return 0
-	}
-	if i.Mid == 0 {
-		return math.Inf(1)
-	}
-	return (i.Hi - i.Lo) / 2 / math.Abs(i.Mid)
-}

@@ -98,13 +98,6 @@ func TestMedianIntervalOfTooFew(t *testing.T) {
 	}
 }
 
-func TestHalfwidth(t *testing.T) {
-	near(t, "of 1…9", Halfwidth(upTo(9), 0.95), (8.-2)/2/5)
-	near(t, "of too few", Halfwidth(upTo(5), 0.95), math.Inf(1))
-	near(t, "of constants", Halfwidth([]float64{0, 0, 0, 0, 0, 0}, 0.95), 0)
-	near(t, "around 0", Halfwidth([]float64{-1, 0, 0, 0, 0, 1}, 0.95), math.Inf(1))
-}
-
 // p-values of R's wilcox.test and of the published tables.
 func TestMannWhitneyTable(t *testing.T) {
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -67,11 +68,7 @@ func (n *network) close() error {
 
 // netlinkIn opens a route netlink socket inside ns; it works from everywhere.
 func netlinkIn(ns *os.File) (*netlink.Handle, error) {
-	var h *netlink.Handle
-	err := inNamespace(ns, func() (err error) {
-		h, err = netlink.NewHandle(unix.NETLINK_ROUTE)
-		return err
-	})
+	h, err := netlink.NewHandleAt(netns.NsHandle(ns.Fd()), unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}

@@ -118,37 +118,27 @@ func (h *host) numeric(address string) error {
 
 // Listen listens on the host with TCP.
 func (h *host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	if err := h.numeric(address); err != nil {
-		return nil, fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
-	}
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false) // the default since Go 1.24, and not what anyone else speaks
-	var l net.Listener
-	err := inNamespace(h.ns, func() (err error) {
-		l, err = lc.Listen(ctx, network, address)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("testbed: listen on host %s: %w", h.name, err)
-	}
-	return l, nil
+	return listen(ctx, h, network, address, lc.Listen)
 }
 
 // ListenPacket listens on the host with UDP.
 func (h *host) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
-	if err := h.numeric(address); err != nil {
-		return nil, fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
+	return listen(ctx, h, network, address, (&net.ListenConfig{}).ListenPacket)
+}
+
+func listen[L any](ctx context.Context, h *host, network, address string, on func(context.Context, string, string) (L, error)) (l L, err error) {
+	if err = h.numeric(address); err == nil {
+		err = inNamespace(h.ns, func() (err error) {
+			l, err = on(ctx, network, address)
+			return err
+		})
 	}
-	var lc net.ListenConfig
-	var c net.PacketConn
-	err := inNamespace(h.ns, func() (err error) {
-		c, err = lc.ListenPacket(ctx, network, address)
-		return err
-	})
 	if err != nil {
-		return nil, fmt.Errorf("testbed: listen on host %s: %w", h.name, err)
+		err = fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
 	}
-	return c, nil
+	return l, err
 }
 
 // Respond implements Host.
@@ -190,7 +180,9 @@ func (h *host) Port(ctx context.Context, want int) (int, error) {
 
 // prepare runs on the host's thread, once.
 func (h *host) prepare() (err error) {
-	setSysctls(hostSysctls(), nil)
+	for _, s := range hostSysctls() { // what the kernel refuses is seen in the record, which reads them back
+		_ = writeSysctl(s.key, s.value)
+	}
 	h.netdev, err = os.Open("/proc/thread-self/net/dev")
 	return err
 }

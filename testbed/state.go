@@ -280,7 +280,7 @@ func readWill(b []byte) (will, error) {
 			w.groups[e.PID] = e.Birth
 		case "gone":
 			delete(w.groups, e.PID)
-		case "dir", "mount": // the latter of an older version
+		case "dir":
 			w.dirs = append(w.dirs, e.Path)
 		case "removed":
 			w.dirs = slices.DeleteFunc(w.dirs, func(p string) bool { return p == e.Path })

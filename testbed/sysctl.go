@@ -56,17 +56,6 @@ var recordedSysctls = []string{
 	"net.ipv4.ip_local_port_range",
 }
 
-// setSysctls sets what the kernel lets us in the calling thread's namespace and
-// reports what it would not, key → error. A refusal is no error: the settings
-// in force are read back and recorded.
-func setSysctls(settings []sysctl, refused func(key string, err error)) {
-	for _, s := range settings {
-		if err := writeSysctl(s.key, s.value); err != nil && refused != nil {
-			refused(s.key, err)
-		}
-	}
-}
-
 func sysctlPath(key string) string { return "/proc/sys/" + strings.ReplaceAll(key, ".", "/") }
 
 func writeSysctl(key, value string) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -16,28 +17,27 @@ import (
 // same things, and links that are as right.
 func TestHostsBehindAgents(t *testing.T) {
 	needLinks(t)
+	const once = `
+repetitions: 1
+warmup: 0
+limits: {others: none, machine: none}
+skip: [machine]
+`
+	preset, err := presets.Get("quickstart")
+	check(t, err)
+	quickstart, _, _ := strings.Cut(string(preset.Source), "\nrepetitions:")
+	quickstart = strings.NewReplacer("duration: 600ms", "requests: 12", "16MiB", "1MiB", "delay: 20ms", "delay: 5ms\n  tolerance: 50%").
+		Replace(quickstart)
 	for name, experiment := range map[string]string{
-		"retrieve": `
-scenario: retrieve
-systems: [static, boxo]
-link: {delay: 5ms, rate: 100Mbit, tolerance: 50%}
-data: {objects: 2, size: 1MiB}
-retrieve: {concurrency: 2, requests: 12}
-`,
+		"quickstart": quickstart + once, // with the same number of requests each time
 		"disseminate": `
 scenario: disseminate
 systems: [bittorrent]
 link: {delay: 2ms, rate: 50Mbit, tolerance: 50%}
 data: {size: 2MiB}
 disseminate: {nodes: 3, seeders: 1}
-`,
+` + once,
 	} {
-		experiment += `
-repetitions: 1
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
-`
 		t.Run(name, func(t *testing.T) {
 			direct := factsOfHosts(t, experiment)
 			behind := factsOfHosts(t, experiment, agent.HostsVariable+"=agents")

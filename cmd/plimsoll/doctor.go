@@ -16,7 +16,7 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	var set []string
-	var on string
+	var on elsewhere
 	c := &cobra.Command{
 		Use:   "doctor [PRESET|FILE]",
 		Short: "check this machine, and what an experiment needs, before anything runs",
@@ -29,14 +29,14 @@ removes what a dead run left behind.`,
 			if len(args) == 1 {
 				arg = args[0]
 			}
-			if on != "" {
-				return p.doctorOn(c.Context(), arg, set, on)
+			if on.place != "" {
+				return p.doctorOn(c.Context(), arg, set, on.where())
 			}
 			return p.doctor(c.Context(), arg, set)
 		},
 	}
 	setFlag(c, &set)
-	c.Flags().StringVar(&on, "on", "", "check other machines instead, as run takes them")
+	on.placeFlags(c)
 	return c
 }
 
@@ -64,9 +64,6 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 		Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
 	}
 	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
-	if len(engine.Blocking(problems)) == 0 {
-		problems = append(problems, engine.Needs(ctx, cfg)...)
-	}
 	return p.sayProblems(arg, problems)
 }
 

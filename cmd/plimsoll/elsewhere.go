@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,13 +21,40 @@ import (
 // elsewhere is where a run is executed, if not on this machine.
 type elsewhere struct {
 	place string
+	image string // of pods
+	pack  bool
 	sync  time.Duration
 }
 
 func (e *elsewhere) flags(c *cobra.Command) {
-	c.Flags().StringVar(&e.place, "on", "", "run on other machines: ssh:HOSTS.yaml or "+
-		"kubernetes[:CONTEXT[/NAMESPACE][?image=REF&pack=true]]")
+	e.placeFlags(c)
 	c.Flags().DurationVar(&e.sync, "sync", 5*time.Minute, "with --on: bring the run directory here this often; 0: at the end")
+}
+
+func (e *elsewhere) placeFlags(c *cobra.Command) {
+	c.Flags().StringVar(&e.place, "on", "", "run on other machines: ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]")
+	c.Flags().StringVar(&e.image, "image", "", "with --on kubernetes: a container image with this plimsoll (default "+
+		kubernetes.Image+":VERSION)")
+	c.Flags().BoolVar(&e.pack, "pack", false, "with --on kubernetes: a node may have several machines")
+}
+
+// where is the place, with what other flags say of it.
+func (e *elsewhere) where() string {
+	q := url.Values{}
+	if e.image != "" {
+		q.Set("image", e.image)
+	}
+	if e.pack {
+		q.Set("pack", "true")
+	}
+	if len(q) == 0 {
+		return e.place
+	}
+	before, options, _ := strings.Cut(e.place, "?")
+	if !strings.Contains(before, ":") {
+		before += ":"
+	}
+	return before + "?" + strings.TrimPrefix(options+"&"+q.Encode(), "&")
 }
 
 // openPlace opens what --on names, and gives its name for other working directories.
@@ -57,7 +85,7 @@ func (p *program) executeOn(ctx context.Context, cfg engine.Config, on elsewhere
 	if on.place == "" {
 		return p.execute(ctx, cfg, engine.Run)
 	}
-	place, name, err := openPlace(on.place, p.note)
+	place, name, err := openPlace(on.where(), p.note)
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}

@@ -37,7 +37,7 @@ func (c *Cluster) Check(ctx context.Context, machines int) []testbed.Problem {
 	if err := do(ctx, c.core.Get().Resource("nodes"), &nodes); err != nil {
 		return append(problems, problem(testbed.Note, "nodes", "how many there are cannot be seen: "+err.Error(), ""))
 	}
-	return append(append(problems, c.room(nodes.Items, machines)...), c.image(ctx, nodes.Items)...)
+	return append(append(problems, c.room(nodes.Items, machines)...), c.findImage(ctx, nodes.Items)...)
 }
 
 func problem(s testbed.Severity, name, what, hint string) testbed.Problem {
@@ -106,12 +106,12 @@ func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
 		"--pack puts several on a node, which then share its CPU and link; or let the cluster add nodes")}
 }
 
-// image says whether the image of the agents can be had: nodes list some of those that they have.
-func (c *Cluster) image(ctx context.Context, nodes []core.Node) []testbed.Problem {
+// findImage says whether the image of the agents can be had: nodes list some of those that they have.
+func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []testbed.Problem {
 	for _, n := range nodes {
 		for _, i := range n.Status.Images {
 			if slices.ContainsFunc(i.Names, func(name string) bool {
-				return name == c.opt.Image || strings.HasSuffix(name, "/"+c.opt.Image)
+				return name == c.image || strings.HasSuffix(name, "/"+c.image)
 			}) {
 				return nil
 			}
@@ -119,9 +119,9 @@ func (c *Cluster) image(ctx context.Context, nodes []core.Node) []testbed.Proble
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.opt.Image); err != nil {
+	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.image); err != nil {
 		return []testbed.Problem{problem(testbed.Warning, "image",
-			"no node has image "+c.opt.Image+" yet, and it is not found from here: "+err.Error(),
+			"no node has image "+c.image+" yet, and it is not found from here: "+err.Error(),
 			"push plimsoll_VERSION_image.tar of a release to a registry of yours (skopeo copy --all oci-archive:FILE "+
 				"docker://NAME), and say --image NAME")}
 	}

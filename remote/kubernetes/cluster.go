@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	authorization "k8s.io/api/authorization/v1"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
@@ -33,10 +34,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
+// Image is the name of the container images of releases.
+const Image = "plimsoll-project/plimsoll"
+
 // Options are what a launcher says of a cluster beside where it is.
 type Options struct {
-	Image   string       // of the agents, unless where it is says another
-	Version string       // of this program, which that image must have
+	Version string       // of this program, which the image must have
 	Note    func(string) // called with what is waited for; may be nil
 }
 
@@ -45,6 +48,7 @@ type Cluster struct {
 	opt    Options
 	name   string // of the context
 	given  string // namespace of all runs; empty: each has its own
+	image  string // of the agents
 	pack   bool   // a node may have several machines
 	config *rest.Config
 	// The clients that client-go generates know every kind of object there is, which would make
@@ -63,8 +67,7 @@ var _ remote.Place = (*Cluster)(nil)
 // options, "?image=REF&pack=true"; each may be left out: the current context, and a namespace of
 // each run's own.
 func Open(where string, opt Options) (*Cluster, error) {
-	klog.LogToStderr(false) // client-go reports there what it also returns
-	klog.SetOutput(io.Discard)
+	klog.SetLogger(logr.Discard()) // client-go logs what it also returns
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	known, err := rules.Load()
 	if err != nil {
@@ -120,13 +123,14 @@ func (c *Cluster) parse(known *api.Config, where string) error {
 	for key, values := range q {
 		switch {
 		case key == "image":
-			c.opt.Image = values[0]
-		case key == "pack" && (values[0] == "true" || values[0] == "false"):
-			c.pack = values[0] == "true"
+			c.image = values[len(values)-1]
+		case key == "pack" && values[0] == "true":
+			c.pack = true
 		default:
 			return fmt.Errorf("kubernetes: option %s=%s is unknown: want image=REF, pack=true", key, values[0])
 		}
 	}
+	c.image = cmp.Or(c.image, c.usualImage())
 	c.name = where
 	if at := strings.LastIndex(where, "/"); at >= 0 && known.Contexts[where] == nil {
 		c.name, c.given = where[:at], where[at+1:]
@@ -139,17 +143,22 @@ func (c *Cluster) parse(known *api.Config, where string) error {
 	return nil
 }
 
+func (c *Cluster) usualImage() string { return Image + ":" + c.opt.Version }
+
 // String is what [Open] takes for the same cluster, whatever context is the current one then.
 func (c *Cluster) String() string {
 	where := c.name
 	if c.given != "" {
 		where += "/" + c.given
 	}
-	q := url.Values{"image": {c.opt.Image}}
+	q := url.Values{}
+	if c.image != c.usualImage() {
+		q.Set("image", c.image)
+	}
 	if c.pack {
 		q.Set("pack", "true")
 	}
-	return where + "?" + q.Encode()
+	return strings.TrimSuffix(where+"?"+q.Encode(), "?")
 }
 
 // namespace is where all of a run is.
@@ -258,7 +267,7 @@ func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 	}
 	if said := strings.TrimSpace(version.String()); !strings.HasSuffix(said, c.opt.Version) {
 		return fmt.Errorf("kubernetes: image %s has %q, and this is plimsoll %s: both must be of one version",
-			c.opt.Image, said, c.opt.Version)
+			c.image, said, c.opt.Version)
 	}
 	return nil
 }

@@ -13,13 +13,16 @@ import (
 func TestWhere(t *testing.T) {
 	known := &api.Config{CurrentContext: "a", Contexts: map[string]*api.Context{"a": {}, "arn:aws:eks:x:1:cluster/b": {}}}
 	for where, want := range map[string]string{
-		"": "a?image=i", "a": "a?image=i", "a/ns": "a/ns?image=i", "/ns": "a/ns?image=i",
-		"arn:aws:eks:x:1:cluster/b":              "arn:aws:eks:x:1:cluster/b?image=i",
+		"": "a", "a": "a", "a/ns": "a/ns", "/ns": "a/ns", "?image=" + Image + ":v1": "a",
+		"arn:aws:eks:x:1:cluster/b":              "arn:aws:eks:x:1:cluster/b",
 		"arn:aws:eks:x:1:cluster/b/ns?image=r/j": "arn:aws:eks:x:1:cluster/b/ns?image=r%2Fj",
-		"?pack=true":                             "a?image=i&pack=true", "?pack=maybe": "option pack=maybe is unknown", "?cpu=1": "option cpu=1 is unknown",
-		"b": `no context "b"; it has: a, arn`, "b/ns": "no context",
+		"?image=i&pack=true":                     "a?image=i&pack=true",
+		"?pack=maybe":                            "option pack=maybe is unknown",
+		"?cpu=1":                                 "option cpu=1 is unknown",
+		"b":                                      `no context "b"; it has: a, arn`,
+		"b/ns":                                   "no context",
 	} {
-		c := Cluster{opt: Options{Image: "i"}}
+		c := Cluster{opt: Options{Version: "v1"}}
 		err := c.parse(known, where)
 		got := c.String()
 		if err != nil {
@@ -29,7 +32,7 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%q: %s, want %s", where, got, want)
 			continue
 		}
-		var again Cluster
+		again := Cluster{opt: Options{Version: "v1"}}
 		if err == nil && (again.parse(known, got) != nil || again.String() != got) {
 			t.Errorf("%q: %s is read as %s", where, got, &again)
 		}

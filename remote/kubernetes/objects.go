@@ -94,7 +94,7 @@ func (c *Cluster) podSpec(name, run string) core.PodSpec {
 			{Name: "tmp", VolumeSource: core.VolumeSource{EmptyDir: &core.EmptyDirVolumeSource{}}},
 		},
 		Containers: []core.Container{{
-			Name: container, Image: c.opt.Image, ImagePullPolicy: core.PullIfNotPresent,
+			Name: container, Image: c.image, ImagePullPolicy: core.PullIfNotPresent,
 			Command: []string{program, "node", "agent", "--listen", "tcp::" + strconv.Itoa(agentPort), "--name", "pod$(JOB_COMPLETION_INDEX)",
 				"--address", "$(ADDRESS)", "--dir", workDir, "--credentials", credentialsDir + "/" + credentialsKey},
 			WorkingDir: workDir,

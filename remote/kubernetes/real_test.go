@@ -33,7 +33,7 @@ func real(t *testing.T, where string) *Cluster {
 	if os.Getenv("PLIMSOLL_CLUSTER") == "" {
 		t.Skip("there is no cluster: make cluster-test makes one")
 	}
-	c, err := Open(where, Options{Image: testImage, Note: func(s string) { t.Log(s) }})
+	c, err := Open(where+"?image="+testImage, Options{Note: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestClusterRefusals(t *testing.T) {
 		{"image0000001", 1, "localhost/none:1", "image localhost/none:1 cannot be pulled by node node"},
 		{"start0000001", 1, "localhost/sandbox:1", `"plimsoll": executable file not found`},
 	} {
-		c.opt.Image = k.image
+		c.image = k.image
 		s, _ := spec(t, k.run, k.machines)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		begun := time.Now()

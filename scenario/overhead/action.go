@@ -19,9 +19,7 @@ type action struct {
 	object uint32
 	offset int64
 	length int64                           // bytes that must move
-	sends  bool                            // to the system, not to us
 	do     func(*scenario.Operation) error // what is timed
-	wrong  func() bool                     // whether other bytes than the object's came; nil: none come
 	// Untimed, when it ended well:
 	after    func()            // what changes for us
 	accepted func() system.Ref // what must become durable before the next; nil: nothing
@@ -65,7 +63,7 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	case "update":
 		u, o := t.node.(system.Updater), set[worker]
 		return action{
-			kind: record.OpUpdate, object: uint32(worker), length: c.Size, sends: true,
+			kind: record.OpUpdate, object: uint32(worker), length: c.Size,
 			do:       func(w *scenario.Operation) error { return u.Update(w.Ctx, o.ref, c.Size, w.Sending(c)) },
 			accepted: func() system.Ref { return o.ref },
 		}, nil
@@ -92,7 +90,7 @@ func pick(objects, workers, worker, n int) int {
 func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) action {
 	var ref system.Ref
 	return action{
-		kind: kind, object: uint32(c.Index), length: c.Size, sends: true,
+		kind: kind, object: uint32(c.Index), length: c.Size,
 		do: func(w *scenario.Operation) (err error) {
 			ref, err = store(w.Ctx, t.name(c), c.Size, w.Sending(c))
 			t.Add(ref)
@@ -105,7 +103,7 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 
 // get prepares a read of the whole object.
 func (t *trial) get(ctx context.Context, o object, index int) (action, error) {
-	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(w *scenario.Operation, to *scenario.Receiver) error {
+	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(w *scenario.Operation, to io.Writer) error {
 		return t.node.Get(w.Ctx, o.ref, to)
 	})
 }
@@ -115,7 +113,7 @@ func (t *trial) getRange(ctx context.Context, o object, index, worker, n int) (a
 	r, length := t.node.(system.Ranger), int64(t.cell.Data.Size)
 	where := rand.New(rand.NewPCG(t.seed, uint64(worker)<<32|uint64(n+1)))
 	off := where.Int64N(o.content.Size - length + 1)
-	return t.read(ctx, record.OpRange, o, index, off, length, func(w *scenario.Operation, to *scenario.Receiver) error {
+	return t.read(ctx, record.OpRange, o, index, off, length, func(w *scenario.Operation, to io.Writer) error {
 		return r.GetRange(w.Ctx, o.ref, off, length, to)
 	})
 }
@@ -129,17 +127,17 @@ func (t *trial) cool(ctx context.Context, ref system.Ref) error {
 	return t.within(ctx, fmt.Sprintf("make %s cold", ref), func(ctx context.Context) error { return c.Cool(ctx, ref) })
 }
 
-func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64, do func(*scenario.Operation, *scenario.Receiver) error) (action, error) {
-	var to *scenario.Receiver
+func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64,
+	do func(*scenario.Operation, io.Writer) error) (action, error) {
 	return action{
 		kind: kind, object: uint32(index), offset: off, length: length,
-		do: func(w *scenario.Operation) (err error) {
-			if to, err = w.Receiving(o.content, off); err != nil {
+		do: func(w *scenario.Operation) error {
+			to, err := w.Receiving(o.content, off)
+			if err != nil {
 				return err
 			}
 			return do(w, to)
 		},
-		wrong: func() bool { return to != nil && to.Wrong },
 	}, t.cool(ctx, o.ref)
 }
 

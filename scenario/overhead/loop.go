@@ -11,37 +11,48 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// loop has every worker do so many actions, one after the other; none begins
-// later than limit (0: no limit) after the loop, except for each worker's first.
-// Its error is of what surrounds the operations, which have outcomes instead.
-func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration, next func(ctx context.Context, worker, n int) (action, error)) error {
+// workers has all workers do something beside each other. The first error ends it.
+func (t *trial) workers(ctx context.Context, do func(ctx context.Context, worker int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	alone := t.o.Concurrency == 1
-	wire, cpu := t.traffic(), scenario.SelfCPU()
-	begun := time.Now()
 	var group sync.WaitGroup
 	for worker := range t.o.Concurrency {
 		group.Go(func() {
-			for i := range times(worker) {
-				if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
-					return
-				}
-				a, err := next(ctx, worker, i)
-				if err == nil {
-					err = t.redial(ctx)
-				}
-				if err == nil {
-					err = t.do(ctx, worker, a, alone)
-				}
-				if err != nil {
-					cancel(err)
-					return
-				}
+			if err := do(ctx, worker); err != nil {
+				cancel(err)
 			}
 		})
 	}
 	group.Wait()
+	return context.Cause(ctx)
+}
+
+// loop has every worker do so many actions, one after the other; none begins
+// later than limit (0: no limit) after the loop, except for each worker's first.
+// Its error is of what surrounds the operations, which have outcomes instead.
+func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration,
+	next func(ctx context.Context, worker, n int) (action, error)) error {
+	alone := t.o.Concurrency == 1
+	wire, cpu := t.traffic(), scenario.SelfCPU()
+	begun := time.Now()
+	err := t.workers(ctx, func(ctx context.Context, worker int) error {
+		for i := range times(worker) {
+			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
+				break
+			}
+			a, err := next(ctx, worker, i)
+			if err == nil {
+				err = t.redial(ctx)
+			}
+			if err == nil {
+				err = t.do(ctx, worker, a, alone)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if !alone {
 		// What lies between the operations of one worker is beside those of the others.
 		t.tally.cpu += scenario.SelfCPU() - cpu
@@ -51,7 +62,7 @@ func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time
 			t.tally.wire = math.NaN()
 		}
 	}
-	return context.Cause(ctx)
+	return err
 }
 
 // silentBetween reports whether nothing crosses the link between the operations
@@ -92,37 +103,17 @@ func (r *runner) onlyFresh() bool {
 // interface meanwhile, and the system's account of its latest operation is this
 // one's.
 func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
-	w := scenario.Watch(ctx, t.site.Limits)
+	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
 	var spent spent
 	if alone {
 		spent.wire, spent.cpu = -t.traffic(), -scenario.SelfCPU()
 	}
-	start := time.Now()
-	err := a.do(w)
-	end := time.Now().Add(-w.CutOff(err))
-	cause := w.Stop()
+	w, _ := scenario.Timed(ctx, t.site.Limits, func() time.Duration { return time.Since(t.sink.Epoch) }, &op, a.do)
 	if alone {
 		spent.wire += t.traffic()
 		spent.cpu += scenario.SelfCPU()
 	}
-	spent.took, spent.content = end.Sub(start), w.ContentTime()
-	op := record.Op{
-		Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length, Bytes: w.Bytes(),
-		Start: t.ns(start), LastByte: t.ns(end),
-	}
-	op.Intended = op.Start
-	if first := w.FirstByte(); !first.IsZero() {
-		op.FirstByte = min(t.ns(first), op.LastByte)
-	}
-	op.Outcome, op.Class, op.Status = scenario.OutcomeOf(err, cause)
-	switch {
-	case a.wrong != nil && a.wrong():
-		op.Outcome, op.Class = record.WrongBytes, ""
-	case op.Outcome == record.OK && op.Bytes < op.Length && !a.sends:
-		op.Outcome = record.Truncated
-	case op.Outcome == record.OK && op.Bytes != op.Length:
-		op.Outcome, op.Class = record.Error, "accepted without reading all of it"
-	}
+	spent.took, spent.content = time.Duration(op.LastByte-op.Start), w.ContentTime()
 	if err := t.record(op, spent); err != nil || op.Outcome != record.OK {
 		return err
 	}
@@ -131,9 +122,6 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	}
 	return t.conclude(ctx, a)
 }
-
-// ns is a time on the trial's clock; 0 means none there.
-func (t *trial) ns(at time.Time) int64 { return max(1, at.Sub(t.sink.Epoch).Nanoseconds()) }
 
 // account asks where the system says that the time of its latest operation went.
 func (t *trial) account(ctx context.Context) {

@@ -34,7 +34,6 @@ type runner struct {
 	held   atomic.Int64       // objects of ours that are there
 	bytes  atomic.Int64       // their file bytes
 
-	slow     map[slowKey][]experiment.Bytes // sizes whose trials took longer than overhead.longest
 	patience patience
 }
 
@@ -101,7 +100,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	node, _ := nodes[0].(system.Store) // else unfit
 	r := &runner{
 		CreatedObjects: scenario.NewCreatedObjects(site.Use),
-		site:           site, node: node, slow: map[slowKey][]experiment.Bytes{}, sets: map[set][]object{}, filled: map[int64][]object{},
+		site:           site, node: node, sets: map[set][]object{}, filled: map[int64][]object{},
 	}
 	// What its options leave of what the kind of system can do.
 	can := system.Abilities(nodes[0])

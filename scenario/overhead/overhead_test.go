@@ -258,36 +258,6 @@ func TestOverheadBounds(t *testing.T) {
 	})
 }
 
-// A size that took too long is not tried again, nor a larger one, over this link.
-func TestOverheadSkipsWhatTookTooLong(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		at := func(operation string, size int64, delay time.Duration) experiment.Cell {
-			c := cell(operation, size, func(o *experiment.Overhead) { o.Count, o.Longest = 1, experiment.Duration(10*time.Second) })
-			c.Link.Delay = experiment.Duration(delay)
-			return c
-		}
-		b := newBench(t, system.Options{"rate": "1000"}, scenariotest.Limits(), at("get", 1000, 0), at("get", 100_000, 0))
-		for _, c := range []struct {
-			cell experiment.Cell
-			skip bool
-		}{
-			// Once is no reason yet, and a smaller size says nothing of a larger one.
-			{at("put", 20_000, 0), false}, {at("put", 1000, 0), false}, {at("put", 50_000, 0), false},
-			{at("put", 50_000, 0), true}, {at("put", 20_000, 0), false}, {at("put", 20_000, 0), true}, {at("put", 1000, 0), false},
-			{at("put", 20_000, time.Millisecond), false}, {at("get", 100_000, 0), false}, {at("get", 100_000, 0), false}, {at("get", 100_000, 0), true}, {at("get", 1000, 0), false},
-		} {
-			y, err := b.trial(c.cell)
-			var skip *scenario.SkipError
-			if errors.As(err, &skip) != c.skip || err != nil && !c.skip || c.skip && len(y.ops) != 0 {
-				t.Errorf("%s of %s: %v", c.cell.Overhead.Operation, c.cell.Data.Size, err)
-			}
-			if c.skip && !strings.Contains(skip.Why, "longer than overhead.longest (10s)") {
-				t.Errorf("%q", skip.Why)
-			}
-		}
-	})
-}
-
 // Objects of fill stay; a deployment brought up anew begins at none.
 func TestOverheadFill(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {

@@ -19,7 +19,6 @@ type tally struct {
 	moved  int64     // bytes of objects
 	first  time.Time // start of the first
 	last   time.Time // end of the last
-	times  []float64 // seconds of those that were ok
 	spent            // of all of them; wire NaN: not counted, or not theirs alone
 
 	phases map[string][]float64 // seconds, by phase
@@ -50,9 +49,7 @@ func (y *tally) add(op record.Op, c spent, epoch time.Time) {
 	y.content += c.content
 	y.cpu += c.cpu
 	y.wire += c.wire
-	if op.Outcome == record.OK {
-		y.times = append(y.times, c.took.Seconds())
-	} else {
+	if op.Outcome != record.OK {
 		y.failed++
 	}
 	start, end := epoch.Add(time.Duration(op.Start)), epoch.Add(time.Duration(op.LastByte))

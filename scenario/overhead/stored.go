@@ -18,7 +18,7 @@ type inventory struct {
 	objects, bytes int64
 }
 
-// inventory asks the system; nil when it does not tell. It may walk disks, so it
+// inventory asks the system; nil when it does not say. It may walk disks, so it
 // is never called while something is timed.
 func (r *runner) inventory(ctx context.Context) (*inventory, error) {
 	s, ok := r.node.(system.Stats)
@@ -36,7 +36,7 @@ func (r *runner) inventory(ctx context.Context) (*inventory, error) {
 	return &inventory{h, r.held.Load(), r.bytes.Load()}, nil
 }
 
-// storedDetails are two inventories, what the system did not tell left out.
+// storedDetails are two inventories, what the system did not report left out.
 func storedDetails(before, after *inventory) (all []record.Detail) {
 	if before == nil || after == nil {
 		return nil

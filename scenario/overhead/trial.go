@@ -42,9 +42,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		// experiment has stored there must not be found again.
 		t.seed = scenario.MixSeed(seed, "content", sink.Epoch.UnixNano())
 	}
-	if err := r.tooSlow(cell); err != nil {
-		return scenario.Load{}, err
-	}
 	var load scenario.Load
 	var err error
 	if t.o.Operation == "fill" {
@@ -83,9 +80,6 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 		return t.load(cpu), err
 	}
 	load := t.load(cpu)
-	if len(load.Invalid) == 0 {
-		t.remember()
-	}
 	if before != nil && t.tally.failed == 0 && !t.unsettled.Load() {
 		// What failed may have left something behind: then what one object takes
 		// is not known.
@@ -135,33 +129,18 @@ func (t *trial) prime(ctx context.Context) error {
 	if t.o.Connections != "keep" {
 		return nil
 	}
-	var group sync.WaitGroup
-	errs := make([]error, t.o.Concurrency)
-	for worker := range t.o.Concurrency {
-		group.Go(func() {
-			a, err := t.action(ctx, worker, -1)
-			if err != nil {
-				errs[worker] = err
-				return
-			}
-			w := scenario.Watch(ctx, t.site.Limits)
-			err = a.do(w)
-			w.Stop()
-			if err == nil {
-				errs[worker] = t.conclude(ctx, a)
-			}
-		})
-	}
-	group.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for _, err := range errs {
+	return t.workers(ctx, func(ctx context.Context, worker int) error {
+		a, err := t.action(ctx, worker, -1)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		w := scenario.Watch(ctx, t.site.Limits)
+		err = a.do(w)
+		if w.Stop(); err != nil {
+			return nil
+		}
+		return t.conclude(ctx, a)
+	})
 }
 
 // conclude does, untimed, what follows an action that ended well.

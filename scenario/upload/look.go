@@ -113,7 +113,7 @@ func findingOf(err error) finding {
 	switch {
 	case err == nil:
 		return whole
-	case errors.Is(err, scenario.ErrWrongBytes), errors.Is(err, errTooShort), errors.Is(err, system.ErrTooFew):
+	case errors.Is(err, scenario.ErrWrongBytes), errors.Is(err, scenario.ErrTooShort), errors.Is(err, system.ErrTooFew):
 		return broken
 	case errors.Is(err, system.ErrNotFound):
 		return absent

@@ -15,7 +15,7 @@ import (
 )
 
 // usualPeriod is the period of an allowance, in blocks of ten minutes, where the system
-// does not tell it: 84 days, as in the study.
+// does not report it: 84 days, as in the study.
 const (
 	usualPeriod  = 84 * blocksPerDay
 	blocksPerDay = 144

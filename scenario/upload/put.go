@@ -53,24 +53,17 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 
 // store puts an object that is recorded as being put, and says what becomes of it.
 func (t *trial) store(ctx context.Context, worker, object int, job *job, from *source) error {
-	w := scenario.Watch(ctx, t.site.Limits)
 	job.Began = t.sink.Now()
 	t.mu.Lock()
 	t.tally.session++
 	t.tally.begun(job.Began)
 	t.mu.Unlock()
-	ref, err := t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(from, job.Size))
-	end := t.sink.Now() - w.CutOff(err)
-	cause := w.Stop()
-	op := record.Op{
-		Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size, Bytes: w.Bytes(),
-		Start: scenario.Nanos(job.Began), Intended: scenario.Nanos(job.Began), LastByte: scenario.Nanos(end),
-	}
-	op.Outcome, op.Class, op.Status = scenario.OutcomeOf(err, cause)
-	if op.Outcome == record.OK && op.Bytes != op.Length {
-		op.Outcome, op.Class = record.Error, "accepted without reading all of it"
-		err = errors.New(op.Class)
-	}
+	var ref system.Ref
+	op := record.Op{Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
+	_, err := scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) (err error) {
+		ref, err = t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(from, job.Size))
+		return err
+	})
 	if from.err != nil {
 		op.Outcome, op.Class = record.Cancelled, "its own data could not be read"
 	}
@@ -83,7 +76,7 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 		return t.unreadable(object, job, from.err)
 	case op.Outcome == record.OK:
 		job.SHA256 = from.sum()
-		if err := t.accept(object, job, ref, end); err != nil {
+		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
 			return err
 		}
 		return t.afterAccept(ctx, worker, object)

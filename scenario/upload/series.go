@@ -183,7 +183,7 @@ var metrics = []record.Metric{
 		Help: "of objects at their full redundancy, or of accepted ones where the system does not say when that is"},
 	{Key: "money_share", Name: "share of the money spent", Unit: "ratio", Better: record.Neither, Help: "by purpose"},
 	{Key: "contract_months", Name: "length of a contract in months", Unit: "1", Better: record.Neither,
-		Help: "the allowance's period; 84 days where the system does not tell it"},
+		Help: "the allowance's period; 84 days where the system does not report it"},
 }
 
 // amounts are in the currency of the system.

@@ -3,12 +3,10 @@ package upload
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -81,23 +79,9 @@ func (t *trial) verifyOne(ctx context.Context, worker int, job record.Job) error
 		return t.unverified(object, "its own data could not be read: "+err.Error())
 	}
 	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
-	w := scenario.Watch(ctx, t.site.Limits)
-	start, at := t.sink.Now(), time.Now()
-	err = t.fetch(w, object, system.Ref(job.Ref), check)
-	end := t.sink.Now() - w.CutOff(err)
-	cause := w.Stop()
-	op.Start, op.LastByte, op.Bytes = scenario.Nanos(start), scenario.Nanos(end), w.Bytes()
-	op.Intended = op.Start
-	if first := w.FirstByte(); !first.IsZero() {
-		op.FirstByte = min(op.Start+first.Sub(at).Nanoseconds(), op.LastByte)
-	}
-	op.Outcome, op.Class, op.Status = scenario.OutcomeOf(err, cause)
-	if errors.Is(err, scenario.ErrWrongBytes) {
-		op.Outcome, op.Class = record.WrongBytes, ""
-	}
-	if errors.Is(err, errTooShort) {
-		op.Outcome, op.Class = record.Truncated, ""
-	}
+	_, err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
+		return t.fetch(w, object, system.Ref(job.Ref), check)
+	})
 	if err := t.done(op); err != nil || op.Outcome == record.OK || op.Outcome == record.Cancelled {
 		return err
 	}
@@ -116,40 +100,21 @@ func (t *trial) unverified(object int, why string) error {
 	return t.event("violation", "object not verified", fmt.Sprintf("object %d, %s: %s", object, t.name(object), why))
 }
 
-// errTooShort ends a read that gave no error and less than the object.
-var errTooShort = errors.New("it ended before the object did")
-
 // fetch gets an object and compares it with the set's.
 func (t *trial) fetch(w *scenario.Operation, object int, ref system.Ref, check io.WriteCloser) error {
-	to := &checking{w: w, to: check}
-	w.Moved(0, false)
-	err := t.node.Get(w.Ctx, ref, to)
-	short := check.Close()
-	switch {
-	case to.wrong:
-		return scenario.ErrWrongBytes
+	wrong := false
+	err := t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
+		_, err := check.Write(p)
+		wrong = wrong || err != nil
+		return err == nil
+	}))
+	switch short := check.Close(); {
 	case err == nil && short != nil && w.Bytes() < t.set.Object(object).Size:
-		return errTooShort
-	case err == nil && short != nil:
+		return scenario.ErrTooShort
+	case err == nil && short != nil, wrong:
 		return scenario.ErrWrongBytes
 	}
 	return err
-}
-
-// checking passes on what a system writes, and sees it pass.
-type checking struct {
-	w     *scenario.Operation
-	to    io.Writer
-	wrong bool
-}
-
-func (c *checking) Write(p []byte) (int, error) {
-	c.w.Received(len(p))
-	if _, err := c.to.Write(p); err != nil {
-		c.wrong = true
-		return 0, scenario.ErrWrongBytes
-	}
-	return len(p), nil
 }
 
 // clear removes what the trial has stored from an attached system, where that was asked

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of runs on Kubernetes on a real cluster of three nodes, which it makes on this machine (root, Linux) and
-# removes. The first time, the cluster's programs are built: 14 CPU minutes.
+# removes. The first time, the cluster's programs are built: 11 CPU minutes.
 #
 #   scripts/cluster/test.sh [ARGUMENTS OF go test]
 set -euo pipefail

@@ -34,6 +34,8 @@ type Suite struct {
 	Truths Truths
 	// Namespaces: its nodes are started in network namespaces only.
 	Namespaces bool
+	// Brief: another suite of the same system kills its nodes in the midst of their work.
+	Brief bool
 }
 
 // Truths is what holds of one system and not of all; the zero value is a system
@@ -151,6 +153,9 @@ func Run(t *testing.T, s Suite) {
 		return // nothing of ours to kill
 	}
 	for _, c := range apartCases {
+		if s.Brief && c.name != "killed" {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) { c.body(s, t) })
 	}
 }

@@ -5,6 +5,7 @@ package imagetest
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"io"
 	"io/fs"
 	"log"
@@ -62,7 +63,8 @@ func OfTars(t testing.TB, config v1.Config, tars ...[]byte) v1.Image {
 	t.Helper()
 	img := empty.Image
 	for _, b := range tars {
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
+		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+		layer, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching)
 		must(t, err)
 		img, err = mutate.AppendLayers(img, layer)
 		must(t, err)

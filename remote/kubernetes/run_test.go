@@ -1,0 +1,264 @@
+package kubernetes
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	core "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/remote"
+)
+
+// plimsoll is one that was called as its user calls it.
+type plimsoll struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	log string // file with what it says
+	end chan error
+}
+
+func call(t *testing.T, args ...string) *plimsoll {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p := &plimsoll{t: t, cmd: exec.Command(os.Getenv("PLIMSOLL_BINARY"), args...), log: log.Name(), end: make(chan error, 1)}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.end <- p.cmd.Wait() }()
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	return p
+}
+
+// ends is the status of its end. What it said is kept for those who look at a failure.
+func (p *plimsoll) ends(within time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.end:
+	case <-time.After(within):
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+		p.t.Errorf("plimsoll %v does not end in %s", p.cmd.Args[1:], within)
+		<-p.end
+	}
+	p.t.Logf("plimsoll %s: %s\n%s", strings.Join(p.cmd.Args[1:], " "), p.cmd.ProcessState, p.said())
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *plimsoll) said() string {
+	b, err := os.ReadFile(p.log)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// trials are those of a run directory by state, and the reasons of those that are not valid.
+func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons []string) {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all, err := r.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	states = map[record.TrialState]int{}
+	for _, trial := range all {
+		states[trial.State]++
+		reasons = append(reasons, trial.Invalid...)
+	}
+	return states, reasons
+}
+
+// nothingLeft says what is left of any run in the cluster.
+func nothingLeft(t *testing.T, c *Cluster) {
+	t.Helper()
+	var all core.NamespaceList
+	if err := do(t.Context(), c.core.Get().Resource("namespaces").Param("labelSelector", runLabel), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, ns := range all.Items {
+		t.Errorf("namespace %s is left", ns.Name)
+	}
+}
+
+// theRun is the ID of the one run that the cluster has.
+func theRun(t *testing.T, c *Cluster) (run string) {
+	t.Helper()
+	var all core.NamespaceList
+	if err := do(t.Context(), c.core.Get().Resource("namespaces").Param("labelSelector", runLabel), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, ns := range all.Items {
+		if ns.DeletionTimestamp == nil {
+			run = ns.Labels[runLabel]
+		}
+	}
+	return run
+}
+
+// begun waits until a run is in its third block, and gives its machines.
+func begun(t *testing.T, c *Cluster, p *plimsoll) []remote.Machine {
+	t.Helper()
+	within(t, 3*time.Minute, "its third block has begun", func() bool { return strings.Contains(p.said(), "block 3 of") })
+	machines, err := c.Find(t.Context(), theRun(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machines
+}
+
+const manyTrials = `
+scenario: retrieve
+systems: [static]
+data: {objects: 1, size: 1MiB}
+retrieve: {range: 64KiB, concurrency: [1, 4], duration: 500ms}
+repetitions: 25
+warmup: 0
+limits: {others: none, machine: none}
+`
+
+// manyTrialsAre is how many trials that has.
+const manyTrialsAre = 50
+
+func experimentFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "experiment.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func options(t *testing.T, on string) (dir string, args []string) {
+	dir = filepath.Join(t.TempDir(), "run")
+	return dir, []string{"--out", dir, "--on", "kubernetes" + on, "--image", testImage, "--keep-going"}
+}
+
+// The README's first command on a cluster: a page of valid bytes from pods on several nodes.
+func TestClusterQuickstart(t *testing.T) {
+	c := real(t, "")
+	dir, args := options(t, "")
+	p := call(t, append([]string{"run", "quickstart", "--set", "link.rate=unlimited", "--set", "link.delay=0s",
+		"--set", "limits.others=none", "--set", "limits.machine=none"}, args...)...)
+	p.ends(5 * time.Minute)
+	states, reasons := trials(t, dir)
+	if states[record.Done] != 63 || len(states) != 1 {
+		t.Errorf("trials %v, not valid for %v", states, reasons) // some may be, on a machine that does all of it at once
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !bytes.Contains(page, []byte("node1")) || !bytes.Contains(page, []byte("node2")) {
+		t.Errorf("a page of %d bytes does not name the nodes: %v", len(page), err)
+	}
+	nothingLeft(t, c)
+}
+
+const swarm = `
+scenario: disseminate
+systems: [bittorrent]
+data: {size: 2MiB}
+disseminate: {nodes: 8, faults: [none, [{crash: leechers, count: 1, at: 20%, for: 200ms}]]}
+repetitions: 2
+warmup: 0
+limits: {others: none, machine: none, deadline: 1m, start: 60s}
+`
+
+// A swarm with a crash, more machines than nodes.
+func TestClusterSwarm(t *testing.T) {
+	c := real(t, "")
+	dir, args := options(t, "")
+	p := call(t, append([]string{"run", experimentFile(t, swarm), "--pack"}, args...)...)
+	if status := p.ends(5 * time.Minute); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if states, reasons := trials(t, dir); states[record.Done] != 4 || len(reasons) > 0 {
+		t.Errorf("trials %v, not valid for %v", states, reasons)
+	}
+	nothingLeft(t, c)
+}
+
+// An agent that is killed costs a trial; an API server that is away for a minute costs nothing.
+func TestClusterTrouble(t *testing.T) {
+	c := real(t, "")
+	dir, args := options(t, "")
+	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
+	machines := begun(t, c, p)
+	if err := syscall.Kill(agentPIDs(t, machines[1])[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Second) // a node asks the API server before it starts a container again
+	script(t, "signal", "apiserver", "STOP")
+	time.Sleep(time.Minute)
+	script(t, "signal", "apiserver", "CONT")
+	p.ends(6 * time.Minute)
+	if states, _ := trials(t, dir); states[record.Done] < manyTrialsAre-5 || states[record.Running] > 0 {
+		t.Errorf("trials %v", states)
+	}
+	nothingLeft(t, c)
+}
+
+// A launcher that is killed is no loss: the run goes on, and is followed again. Nor is the engine's
+// pod, whose container begins again with its files.
+func TestClusterResume(t *testing.T) {
+	c := real(t, "")
+	dir, args := options(t, "")
+	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
+	machines := begun(t, c, p)
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.ends(time.Minute)
+	p = call(t, "resume", dir, "--keep-going")
+	time.Sleep(5 * time.Second)
+	if err := syscall.Kill(agentPIDs(t, machines[0])[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if status := p.ends(3 * time.Minute); status == 0 {
+		t.Error("the engine was killed, and the run was over")
+	}
+	done, _ := trials(t, dir)
+	if done[record.Done] < 3 {
+		t.Errorf("what was brought here has trials %v", done)
+	}
+	p = call(t, "resume", dir, "--keep-going")
+	p.ends(5 * time.Minute)
+	if states, _ := trials(t, dir); states[record.Done] != manyTrialsAre {
+		t.Errorf("trials %v", states)
+	}
+	nothingLeft(t, c)
+}
+
+// A node that is lost ends the run of a system that is on it; resume goes on with those that are
+// left. It is the last test: the node is lost for good.
+func TestClusterZLostNode(t *testing.T) {
+	c := real(t, "")
+	dir, args := options(t, "")
+	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
+	machines := begun(t, c, p)
+	script(t, "lose", strings.TrimPrefix(machines[1].Node, "node"))
+	p.ends(5 * time.Minute)
+	states, reasons := trials(t, dir)
+	if !slices.Contains(reasons, record.ReasonMachineLost) && states[record.Failed] == 0 {
+		t.Errorf("trials %v, not valid for %v", states, reasons)
+	}
+	nothingLeft(t, c)
+	call(t, "resume", dir, "--keep-going").ends(5 * time.Minute)
+	if states, _ := trials(t, dir); states[record.Done] < manyTrialsAre {
+		t.Errorf("trials %v", states)
+	}
+	nothingLeft(t, c)
+}
