@@ -41,6 +41,9 @@ func TestLinks(t *testing.T) {
 	n := 0
 	for _, page := range pages(t) {
 		text := read(t, page)
+		if strings.Contains(text, "\n<<<<<<< ") {
+			t.Errorf("%s has a merge conflict in it", page)
+		}
 		prose := codeSpan.ReplaceAllStringFunc(fence.ReplaceAllString(text, ""), func(s string) string { return strings.Repeat("x", len(s)) })
 		for _, m := range link.FindAllStringSubmatch(prose, -1) {
 			if strings.Contains(m[1], "://") {

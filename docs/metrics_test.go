@@ -74,10 +74,10 @@ func TestMetrics(t *testing.T) {
 				continue
 			}
 			first[m] = s.Name()
-			rows += fmt.Sprintf("|`%s`|%s|%s|%s|%s|%s|\n", m.Key, m.Name, m.Unit, better(m.Better), measured[m.Key], cell(m.Help))
+			rows += fmt.Sprintf("|`%s`|%s|%s%s|%s|%s|\n", m.Key, m.Name, m.Unit, better[m.Better], measured[m.Key], cell(m.Help))
 		}
 		if rows != "" {
-			tables.WriteString("|key|name|unit|better|with|definition|\n|---|---|---|---|---|---|\n" + rows + "\n")
+			tables.WriteString("|key|name|unit|with|definition|\n|---|---|---|---|---|\n" + rows + "\n")
 		}
 		for _, where := range slices.Sorted(maps.Keys(again)) {
 			fmt.Fprintf(&tables, "As in `%s`: %s.\n\n", where, strings.Join(again[where], ", "))
@@ -91,12 +91,7 @@ func TestMetrics(t *testing.T) {
 	generate(t, "metrics.md", map[string]string{"instruments": table.String(), "metrics": strings.TrimSuffix(tables.String(), "\n")})
 }
 
-func better(b record.Better) string {
-	if b == record.Neither {
-		return "–"
-	}
-	return string(b)
-}
+var better = map[record.Better]string{record.Lower: "↓", record.Higher: "↑"}
 
 // cell is a text within a table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

@@ -46,7 +46,7 @@ func (r *run) awaitQuiet(ctx context.Context) error {
 		case len(busy) == 0:
 			return nil
 		case time.Since(begun) >= r.cfg.WaitQuiet:
-			r.say.Note(busy[0].What + "; going on all the same")
+			r.say.Note(busy[0].What + "; continuing anyway")
 			return nil
 		case !said:
 			r.say.Note(fmt.Sprintf("%s; waiting up to %s for quiet", busy[0].What, r.cfg.WaitQuiet))

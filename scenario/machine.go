@@ -12,7 +12,7 @@ import (
 // several sessions, in the last), from which a report derives what limited it.
 
 func BoxCPU() record.Metric {
-	return record.Metric{Key: "box_cpu", Name: "CPU used by anybody", Unit: "ratio", Better: record.Neither,
+	return record.Metric{Key: "box_cpu", Name: "CPU of the whole machine", Unit: "ratio", Better: record.Neither,
 		Help: "share of the machine's CPU used by everything; near 1 the machine is the limit (may exceed 1 slightly)"}
 }
 

@@ -33,12 +33,12 @@ func (p *program) collectCommand() *cobra.Command {
 	var open bool
 	c := &cobra.Command{
 		Use:   "collect SYSTEM",
-		Short: "watch a running storage system: record how it is, and tell Prometheus",
-		Long: `Asks a running system again and again how it is: contracts, files, money,
-storage, peers, whatever it reports. It changes nothing there. Each answer is
-recorded in a run directory with the time it took; a question that was not
-answered is a gap with its reason. While it goes on, /metrics is served for
-Prometheus beside a page of the run. Ctrl-C ends it; plimsoll resume goes on.`,
+		Short: "poll a running storage system, and serve its metrics for Prometheus",
+		Long: `Polls a running system: contracts, files, money, storage, peers, whatever it
+reports. It changes nothing there. Each answer is recorded in a run directory
+with the time it took; a call without an answer is a gap with its reason.
+Meanwhile /metrics is served for Prometheus, beside a page of the run. Ctrl-C
+ends it; plimsoll resume continues.`,
 		Example: `  plimsoll collect siad --with url=http://127.0.0.1:9980
   plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d`,
 		Args: exactly(1, "one system, such as siad"),

@@ -27,8 +27,8 @@ func (p *program) dataCommand() *cobra.Command {
 		Use:   "generate PRESET|FILE DIR",
 		Short: "write the objects of the experiment's data set below DIR, which must be empty or missing",
 		Long: `Writes the objects that an experiment's section data describes, with its seed: the
-same file and seed give the same bytes. Where data is an axis, its first value counts;
---set chooses another.`,
+same file and seed give the same bytes. If data is a factor, its first value
+is used; --set chooses another.`,
 		Args: exactly(2, "one preset or experiment file, and one directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			plan, _, err := p.loadPlan(args[0], set)

@@ -19,13 +19,12 @@ func (p *program) importCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "import FILE|DIR…",
-		Short: "make a run of the logs of another benchmark",
-		Long: `Reads logs of bittorrent-benchmarks, the study of Codex against Deluge, in any
-of the forms that it has: log files with records in their lines, the JSON of
-Vector or Elasticsearch, the directories of tables into which its own program
-splits them; plain, compressed or as an archive. It writes a run directory, of
-which report, compare and export work like those of any other run. The report
-says what such a log does not contain. docs/study-logs.md describes it.`,
+		Short: "import the logs of another benchmark as a run",
+		Long: `Reads logs of bittorrent-benchmarks, the study of Codex against Deluge: log
+files, or the directories of tables into which its own program splits them;
+plain, compressed or archived. It writes a run directory for report, compare and
+export, which says what such a log does not contain. docs/study-logs.md
+describes the format.`,
 		Example: `  plimsoll import benchmarks-2025-02-20.jsonl.gz --out runs/study
   plimsoll import data/devnet/g1740079931 data/devnet/g1740320977 --out runs/study`,
 		Args: func(c *cobra.Command, args []string) error {

@@ -86,7 +86,7 @@ func (p *program) presetsCommand() *cobra.Command {
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "print the JSON Schema of the experiment format, from which editors complete",
+		Short: "print the JSON Schema of the experiment format, for editors",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			b, err := experiment.Schema(catalog())

@@ -223,10 +223,10 @@ func (p *progress) busyHint() string {
 	if p.measured == 0 || 3*p.spoilt < p.measured {
 		return ""
 	}
-	what := "when nothing else uses the CPUs (plimsoll doctor looks), execute them again: " +
+	what := "run them again when nothing else uses the CPUs (plimsoll doctor checks): " +
 		suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
 	if slices.Equal(p.busyReasons, []string{record.ReasonBoxBusy}) {
-		what += "; or count them, as numbers of the machine as it is: " +
+		what += "; or count them anyway: " +
 			suggest.Command("plimsoll", "report", "--set", "limits.others=none", p.dir)
 	} else if !slices.Contains(p.busyReasons, record.ReasonBoxBusy) {
 		what += "; or ask for less: a slower link.rate, lower concurrency"

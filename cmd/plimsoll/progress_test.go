@@ -22,8 +22,8 @@ func TestBusyMachineIsToldOnce(t *testing.T) {
 		{nil, ""},
 		{[]record.Trial{quiet, quiet, quiet, busyBox, warm, warm}, ""},
 		{[]record.Trial{link, link, quiet}, ""},
-		{[]record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): when nothing else uses the CPUs (plimsoll doctor looks), execute them again: plimsoll resume --retry-invalid run; or count them, as numbers of the machine as it is: plimsoll report --set limits.others=none run"},
-		{[]record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): when nothing else uses the CPUs (plimsoll doctor looks), execute them again: plimsoll resume --retry-invalid run; or ask for less"},
+		{[]record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): run them again when nothing else uses the CPUs (plimsoll doctor checks): plimsoll resume --retry-invalid run; or count them anyway: plimsoll report --set limits.others=none run"},
+		{[]record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): run them again when nothing else uses the CPUs (plimsoll doctor checks): plimsoll resume --retry-invalid run; or ask for less"},
 		{[]record.Trial{late, busyBox, quiet}, "(generator-saturated, box-busy)"},
 	} {
 		b := newProgress(nil, nil, "run", false)

@@ -35,7 +35,7 @@ func (p *program) runCommand() *cobra.Command {
 		Long: `Runs an experiment: a preset (see plimsoll presets), a YAML file, or - for
 standard input. Everything is recorded in a run directory as it happens; at the
 end a report is written there. Ctrl-C ends the run cleanly, with a report of
-what was measured so far; plimsoll resume goes on with it.
+what was measured so far; plimsoll resume continues it.
 
 With --on the client and each node of the system run on machines of their own,
 over the links that are there. HOSTS.yaml lists them, the client's first:
@@ -107,7 +107,7 @@ func (p *program) resumeCommand() *cobra.Command {
 	var retryInvalid bool
 	c := &cobra.Command{
 		Use:   "resume DIR",
-		Short: "go on with a run that was interrupted, or execute its invalid trials again",
+		Short: "continue an interrupted run, or run its invalid trials again",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			where, err := remote.ReadWhere(args[0])
@@ -306,9 +306,9 @@ func verdict(res engine.Result, dir string) error {
 		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, exitHint(res.Stopped.Condition)))
 	case res.Invalid != nil:
 		return ui.Exit(ui.CodeInvalid, ui.WithHint(fmt.Errorf("stopped: %w", res.Invalid),
-			"mend what the report says of it, then execute them again: "+suggest.Command("plimsoll", "resume",
+			"fix what the report names, then run them again: "+suggest.Command("plimsoll", "resume",
 				"--retry-invalid", dir)+
-				"; or go on regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
+				"; or continue regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
 	case res.Lost > 0:
 		return ui.Exit(ui.CodeLost, ui.WithHint(
 			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got "+

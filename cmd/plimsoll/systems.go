@@ -22,7 +22,7 @@ func (p *program) systemsCommand() *cobra.Command {
 	var sizes bool
 	c := &cobra.Command{
 		Use:   "systems [NAME]",
-		Short: "list the storage systems, what each can do and what it misses on this machine",
+		Short: "list the storage systems, what each can do and what is missing here",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

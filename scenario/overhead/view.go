@@ -84,7 +84,7 @@ func rules() []analysis.Rule {
 			}),
 			Title:  `Slows down with the number of objects: {{.Systems}}`,
 			Each:   `{{.Name}}: {{interval .}} per 1,000 objects`,
-			Advice: `Profile the servers with many objects stored; the slope goes on beyond what was stored here.`},
+			Advice: `Profile the servers with many objects stored; the slope may continue beyond that.`},
 	}
 }
 

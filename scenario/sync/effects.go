@@ -301,7 +301,7 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 	}
 	text := words.Capital(strings.Join(parts, "; ")) + "."
 	if r.Found("never-served") {
-		text += " In some trials the node never came to serve."
+		text += " In some trials the node never served."
 		tone = analysis.Bad
 	}
 	return &analysis.Verdict{Text: text, Tone: tone}

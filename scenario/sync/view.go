@@ -71,11 +71,11 @@ func View() *analysis.View {
 		Rules: []analysis.Rule{
 			{ID: "never-served", Replaces: []string{"failures", "deadlines"}, Rank: analysis.Failure, Tone: analysis.Bad,
 				Holds:  neverServed,
-				Title:  `Nodes never came to serve ({{plural .Total "trial" "trials"}})`,
+				Title:  `Nodes never served ({{plural .Total "trial" "trials"}})`,
 				Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}{{.Text}}`,
 				Advice: `Read the node's log of such a trial; allow more time (limits) if it was still getting blocks.`},
 			{ID: "effects-limits", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: v.limits,
-				Title:  `What the effects of knobs do not say`,
+				Title:  `Limits of these effects`,
 				Each:   `{{.Name}}: {{.Text}}`,
 				Advice: `Repeat more often, or run the combinations that are missing.`},
 			{ID: "useless-peers", Rank: analysis.Slow, Tone: analysis.Warn, Holds: uselessPeers,

@@ -26,19 +26,19 @@ func rules() []analysis.Rule {
 		{ID: "not-durable", Rank: analysis.Failure, Tone: analysis.Warn, Holds: objectsThat(notDurable...),
 			Title:  `{{plural .Total "object" "objects"}} without full redundancy: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} {{.Text}}`,
-			Advice: `They depend on fewer servers than was asked for. Look at the health of hosts and contracts.`},
+			Advice: `These objects depend on fewer servers than asked for. Look at the health of hosts and contracts.`},
 		{ID: "storage-full", Rank: analysis.Failure, Tone: analysis.Warn, Holds: full,
 			Title:  `The storage is full: {{.Systems}}`,
 			Each:   `{{.Name}}: after {{plural .N "object" "objects"}} ({{show .Value "B"}}); {{.Text}}`,
-			Advice: `By its own word the system has no room for more. What it could hold is what was stored.`},
+			Advice: `The system reports that it can take no more.`},
 		{ID: "slows-down", Rank: analysis.Slow, Tone: analysis.Warn, Holds: slowing,
-			Title:  `It slows down with load: {{.Systems}}`,
+			Title:  `Slows down over time: {{.Systems}}`,
 			Each:   `{{.Name}}: {{.Text}}, {{show .Limit .Unit}} in the first quarter and {{show .Value .Unit}} in the last`,
 			Advice: `See in the figures over time when it began, and what else changed then.`},
 		{ID: "poll-gaps", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: pollGaps,
 			Title:  `Not every poll was answered: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} polls missed, or with a call that failed`,
-			Advice: `Nothing is drawn or counted over these gaps.`},
+			Advice: `Figures and sums leave these gaps out.`},
 	}
 }
 

@@ -21,8 +21,8 @@ func (System) Info() system.Info {
 		Image:      "ipfs/kubo:v0.40.1",
 		Install:    "https://docs.ipfs.tech/install/command-line/, then have `ipfs` in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
 		Options: append(daemon.Options("http://127.0.0.1:5001"), []system.Option{
-			{Name: "chunk", Type: "size", Default: "262144", Help: "size of the blocks a file is cut into, at most 2096896"},
-			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the RPC of the server's node; 0: a free one"},
+			{Name: "chunk", Type: "size", Default: "262144", Help: "block size, at most 2096896"},
+			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the server node's RPC; 0: a free one"},
 			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of ipfs; empty: PLIMSOLL_KUBO, then PATH"},
 		}...),

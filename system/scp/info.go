@@ -22,7 +22,7 @@ func (System) Info() system.Info {
 		Fresh:    true,
 		Baseline: true,
 		Options: slices.Concat([]system.Option{
-			{Name: "protocol", Type: "enum", Enum: []string{"sftp", "scp"}, Default: "sftp", Help: "what scp speaks: sftp (its default since OpenSSH 9.0) or scp (its own protocol, scp -O)"},
+			{Name: "protocol", Type: "enum", Enum: []string{"sftp", "scp"}, Default: "sftp", Help: "sftp (scp's default since OpenSSH 9.0) or scp (scp -O)"},
 			{Name: "scp", Type: "string", Help: "path of scp; empty: PLIMSOLL_SCP, then PATH"},
 		}, sshd.Options()),
 	}

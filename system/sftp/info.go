@@ -19,10 +19,10 @@ func (System) Info() system.Info {
 		Install:  sshd.Install,
 		Baseline: true,
 		Options: append(sshd.Options(), []system.Option{
-			{Name: "url", Type: "string", Help: "attach: sftp://USER@HOST[:PORT]/DIRECTORY; /~/ begins a directory below the user's home"},
-			{Name: "key", Type: "string", Help: "attach: file of the private key to log in with, without a passphrase"},
-			{Name: "password", Type: "string", Secret: true, Help: "attach: environment variable with the password to log in with"},
-			{Name: "known_hosts", Type: "string", Help: "attach: file with the server's host key; empty: ~/.ssh/known_hosts"},
+			{Name: "url", Type: "string", Help: "attach: sftp://USER@HOST[:PORT]/DIRECTORY; /~/ is the user's home"},
+			{Name: "key", Type: "string", Help: "attach: file of a private key without a passphrase"},
+			{Name: "password", Type: "string", Secret: true, Help: "attach: environment variable with the password"},
+			{Name: "known_hosts", Type: "string", Help: "attach: file of host keys; empty: ~/.ssh/known_hosts"},
 		}...),
 	}
 }

@@ -139,9 +139,9 @@ func (n *Daemon[A]) Stop(ctx context.Context) error {
 func Options(example string) []system.Option {
 	return []system.Option{
 		{Name: "url", Type: "string", Help: "attach: API of the client's node, such as " + example + "; empty when started"},
-		{Name: "server_url", Type: "string", Help: "attach: API of a node that holds what is prepared; empty: objects are prepared on the client's node, and reading them crosses no link"},
-		{Name: "not_found_after", Type: "duration", Default: "15s", Help: "how long an answer may take to begin: the node searches on for an object that is nowhere; 0s: as long as the operation may"},
-		{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "how long a read may bring no byte before it is given up; 0s: as long as the operation may"},
+		{Name: "server_url", Type: "string", Help: "attach: API of the node that holds prepared objects; empty: the client's node, and reads cross no link"},
+		{Name: "not_found_after", Type: "duration", Default: "15s", Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
+		{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "time without a byte after which a read is given up; 0s: the operation's deadline"},
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 func Options() []system.Option {
 	return []system.Option{
 		{Name: "headers", Type: "string", Secret: true, Help: "environment variable that holds headers to send, one `Name: value` per line"},
-		{Name: "ca", Type: "string", Help: "PEM file of a root certificate to trust instead of the system's"},
-		{Name: "insecure", Type: "bool", Default: "false", Help: "do not check the server's certificate"},
+		{Name: "ca", Type: "string", Help: "PEM file of a root certificate"},
+		{Name: "insecure", Type: "bool", Default: "false", Help: "do not check the certificate"},
 	}
 }
 
