@@ -246,6 +246,10 @@ const followEvery = 200 * time.Millisecond
 func follow(ctx context.Context, dir string, out io.Writer) error {
 	say := gob.NewEncoder(out)
 	file, err := os.Open(filepath.Join(dir, progressFile))
+	for err != nil && ctx.Err() == nil && holder(filepath.Join(dir, engineLock)) != 0 { // it has just begun
+		time.Sleep(followEvery)
+		file, err = os.Open(filepath.Join(dir, progressFile))
+	}
 	if err != nil {
 		return say.Encode(event{Kind: died, Text: "the engine never began"})
 	}

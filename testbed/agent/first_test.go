@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -89,18 +90,25 @@ func TestFirstProcess(t *testing.T) {
 	}
 }
 
+// children are those of all of a process's threads.
 func children(t *testing.T, pid int) (all []int) {
 	t.Helper()
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("process %d has no threads: %v", pid, err)
 	}
-	for _, f := range strings.Fields(string(b)) {
-		n, err := strconv.Atoi(f)
-		if err != nil {
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) { // a thread that has ended
 			t.Fatal(err)
 		}
-		all = append(all, n)
+		for _, f := range strings.Fields(string(b)) {
+			n, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, n)
+		}
 	}
 	return all
 }
