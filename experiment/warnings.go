@@ -68,7 +68,7 @@ func (p *Plan) Unapplied() []string {
 			}
 		}
 		if parts != nil {
-			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects; for systems that are started only: %s", s.Name, strings.Join(parts, ", ")))
+			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects; only systems that are started have this: %s", s.Name, strings.Join(parts, ", ")))
 		}
 	}
 	return texts

@@ -15,7 +15,8 @@ import (
 
 // fleet gives the engine its hosts: the client's is the machine that the engine runs on, and
 // the i-th host of each system is on the machine after the i-th. Only one system is loaded at
-// a time. A machine beyond those that the plan needs takes the place of one that is lost.
+// a time. A machine beyond those that the plan needs takes the place of one that is lost;
+// without one, the lost machine is waited for.
 type fleet struct {
 	machines    []Machine
 	credentials agent.Credentials
@@ -27,8 +28,12 @@ type fleet struct {
 	keep    *agent.Host   // the agent beside us
 }
 
-// aliveEvery is how often agents are asked whether they live.
-const aliveEvery = 10 * time.Second
+const (
+	// aliveEvery is how often agents are asked whether they live.
+	aliveEvery = 10 * time.Second
+	// returnTime is how long a machine that was lost may take to come back where none is spare.
+	returnTime = time.Minute
+)
 
 func newFleet(o order, plan *experiment.Plan) *fleet {
 	f := &fleet{
@@ -88,17 +93,20 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	patience := time.Duration(0)
 	if r := f.reached[i]; r != nil && r.Lost() != nil {
-		if f.spare >= len(f.machines) {
-			return nil, fmt.Errorf("%s: %w", f.machines[i].Name, r.Lost())
-		}
-		for other, at := range f.place { // so do the hosts of other systems, when their turn comes
-			if at == i {
-				f.place[other] = f.spare
+		if f.spare < len(f.machines) {
+			for other, at := range f.place { // so do the hosts of other systems, when their turn comes
+				if at == i {
+					f.place[other] = f.spare
+				}
 			}
+			i = f.spare
+			f.spare++
+		} else { // a pod whose agent was killed starts another
+			f.reached[i], patience = nil, returnTime
+			r.Close()
 		}
-		i = f.spare
-		f.spare++
 	}
 	label := func(process string) string { return t.Label(name, process) }
 	if r := f.reached[i]; r != nil {
@@ -106,12 +114,20 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 	}
 	opt := f.options(i, name)
 	opt.Logs, opt.Label = t.Logs(), label
-	h, err := agent.Reach(ctx, opt)
-	if err != nil {
-		return nil, err
+	for deadline := time.Now().Add(patience); ; {
+		h, err := agent.Reach(ctx, opt)
+		if err == nil {
+			f.reached[i] = h
+			return h, nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", f.machines[i].Name, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
 	}
-	f.reached[i] = h
-	return h, nil
 }
 
 func (f *fleet) close() {

@@ -86,9 +86,15 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 	for system, n := range bytes {
 		out <- prometheus.MustNewConstMetric(c.bytes, prometheus.CounterValue, float64(n), system)
 	}
+	names := map[string]bool{}
 	for _, m := range r.Frame.Metrics {
+		name := medianName(m)
+		if names[name] { // absolute in bytes after absolute_bytes
+			name = "plimsoll_" + m.Key + "_median"
+		}
+		names[name] = true
 		help := m.Name + ": median over the cell's valid trials."
-		desc := prometheus.NewDesc(medianName(m), help, []string{"cell", "system", "where"}, nil)
+		desc := prometheus.NewDesc(name, help, []string{"cell", "system", "where"}, nil)
 		for _, cell := range r.Cells {
 			if s, ok := cell.Metrics[m.Key]; ok {
 				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.Median),

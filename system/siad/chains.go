@@ -65,7 +65,7 @@ func buildOf(ctx context.Context, opt system.Options) (b build, err error) {
 		b.path, err = system.Installed(name, "siad")
 	}
 	if b.path == "" && err == nil {
-		err = errors.New("siad: no binary given; no package has one that plimsoll can use")
+		err = errors.New("siad: no binary given, and no package that can be installed has one")
 	}
 	if err != nil {
 		return b, err
