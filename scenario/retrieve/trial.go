@@ -44,6 +44,9 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if !math.IsInf(p.Rate, 1) {
 		spec.Rate = p.Rate
 	}
+	if l := sink.Link; l != nil && l.Emulator == record.RealLink {
+		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
+	}
 	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
 		spec.Warmup = p.Warmup(c.Concurrency)
 	}
