@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # comment.sh FILE: puts FILE into this workflow's comment on the pull request, or makes that comment.
 set -euo pipefail
-mark="<!-- plimsoll: $GITHUB_WORKFLOW/$GITHUB_JOB -->"
+mark="<!-- plimsoll: $GITHUB_WORKFLOW/$GITHUB_JOB/${MARK-} -->"
 body=$(mktemp)
 trap 'rm -f "$body"' EXIT
 printf '%s\n' "$mark" >"$body"

@@ -13,6 +13,10 @@ options() {
 mapfile -d '' sets < <(options --set "${SETS-}")
 mapfile -d '' gates < <(options --gate "${GATES-}")
 
+if [ -e "$OUT/run.db" ]; then
+  echo "$OUT holds an earlier run: name another directory, or remove it" >&2
+  exit 2
+fi
 status=0
 plimsoll run "$EXPERIMENT" --out "$OUT" "${sets[@]}" || status=$?
 echo "status=$status" >>"$GITHUB_OUTPUT"

@@ -10,9 +10,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -24,9 +27,21 @@ import (
 
 // Where is where a run is, kept beside its record for resume.
 type Where struct {
-	On   string `json:"on"`            // as --on takes it
-	Run  string `json:"run,omitempty"` // ID of what is there; empty: nothing is left
-	Over bool   `json:"over"`          // nothing of the plan is left to execute
+	On    string   `json:"on"`              // as --on takes it
+	Run   string   `json:"run,omitempty"`   // ID of what is there; empty: nothing is left
+	First *Machine `json:"first,omitempty"` // with the engine; nil: none was started
+	Ended bool     `json:"ended,omitempty"` // what is there is of no use, and could not be removed
+	Over  bool     `json:"over"`            // nothing of the plan is left to execute
+}
+
+// A run's ID is part of paths that are removed.
+var runID = regexp.MustCompile(`^[a-z][a-z0-9]{11}$`)
+
+// samePlace ignores options such as the image, which are for new machines.
+func samePlace(a, b string) bool {
+	a, _, _ = strings.Cut(a, "?")
+	b, _, _ = strings.Cut(b, "?")
+	return a == b
 }
 
 // ReadWhere is where the run in a directory is; nil: here.
@@ -38,6 +53,9 @@ func ReadWhere(dir string) (*Where, error) {
 	var w Where
 	if err == nil {
 		err = json.Unmarshal(b, &w)
+	}
+	if err == nil && w.Run != "" && !runID.MatchString(w.Run) {
+		err = fmt.Errorf("run %q: want a letter and 11 letters and digits", w.Run)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, whereIs), err)
@@ -66,6 +84,8 @@ const (
 	deleteTime = 5 * time.Minute
 	// A run that was interrupted removes what it stored elsewhere, and cleans up.
 	interruptTime = 15 * time.Minute
+	// A question to the place, or to the engine's machine.
+	lookTime = 2 * time.Minute
 	// After so long without a connection the run is left to itself.
 	reconnectTime = 10 * time.Minute
 )
@@ -76,12 +96,21 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return res, err
 	}
+	release, err := lock(cfg.Dir)
+	if err != nil {
+		return res, err
+	}
+	defer release()
 	l.cfg, l.say, l.where = cfg, cfg.Progress, Where{On: l.On}
 	attached := false
 	if cfg.Resume {
 		if attached, err = l.attach(ctx); err != nil {
 			return res, err
 		}
+	}
+	if l.where.Over && !cfg.RetryInvalid {
+		res.Complete = true
+		return res, nil
 	}
 	if !attached {
 		if err := l.launch(ctx); err != nil {
@@ -100,14 +129,36 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 		return last.Result, ui.WithHint(fmt.Errorf("the run is over, and its directory could not be brought here: %w", err),
 			"it waits there for a day: plimsoll resume "+cfg.Dir)
 	}
-	err = last.Failure.err(filepath.Join(l.machines[0].Dir, runDir), l.cfg.Dir)
+	err = last.Failure.err(filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
 	if last.Kind == died {
-		err = ui.WithHint(fmt.Errorf("the engine on %s has ended without a word: %s", l.machines[0].Name, last.Text),
+		err = ui.WithHint(fmt.Errorf("the engine on %s has ended unexpectedly; its log ends: %s", l.machines[0].Name, last.Text),
 			"go on with what it recorded: plimsoll resume "+cfg.Dir)
 	}
 	r := last.Result
 	l.where.Over = err == nil && !r.Interrupt && r.Invalid == nil && r.Failed == 0 && last.Kind == over
 	return r, errors.Join(err, l.clear(ctx))
+}
+
+// lock keeps other launchers from a run directory, which it makes.
+func lock(dir string) (release func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, lockName)
+	unlock, err := testbed.LockFile(path)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, ui.WithHint(fmt.Errorf("another plimsoll follows the run in %s", dir), "it goes on there; end that one first")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) == 1 { // nothing began
+			_ = os.Remove(path)
+			_ = os.Remove(dir)
+		}
+		unlock()
+	}, nil
 }
 
 // launch makes the machines, and starts the engine on the first of them.
@@ -145,7 +196,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.where.Run = "r" + strings.ToLower(rand.Text()[:11])
+	l.where = Where{On: l.On, Run: "r" + strings.ToLower(rand.Text()[:11])}
 	if err := l.keepWhere(); err != nil { // first, lest we die between the two
 		return err
 	}
@@ -156,14 +207,19 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Machines = l.machines
+	o.Machines, l.where.First = l.machines, &l.machines[0]
+	if err := l.keepWhere(); err != nil {
+		return err
+	}
 	return l.start(making, o)
 }
 
 // check refuses a place that cannot give so many machines.
 func (l *Launcher) check(ctx context.Context, machines int) error {
 	var missing engine.PreconditionError
-	for _, p := range l.Place.Check(ctx, machines) {
+	looking, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	for _, p := range l.Place.Check(looking, machines) {
 		if p.Severity == testbed.Fatal {
 			missing.Problems = append(missing.Problems, engine.Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: true})
 		} else {
@@ -181,14 +237,11 @@ func (l *Launcher) makeDir(plan []byte) error {
 	if l.cfg.Resume {
 		return nil
 	}
-	if err := os.MkdirAll(l.cfg.Dir, 0o755); err != nil {
-		return err
-	}
 	entries, err := os.ReadDir(l.cfg.Dir)
 	if err != nil {
 		return err
 	}
-	if len(entries) > 0 && !l.again {
+	if len(entries) > 1 && !l.again { // beside our lock
 		return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("run directory %s is not empty", l.cfg.Dir),
 			"choose another directory with --out"))
 	}
@@ -227,27 +280,59 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 	if err != nil || w == nil || w.Run == "" {
 		return false, err
 	}
-	l.where.Run = w.Run
-	l.machines, err = l.Place.Find(ctx, w.Run)
-	if errors.Is(err, ErrGone) {
-		l.say.Note("nothing is left of the run where it was; going on with what was brought here last")
-		return false, l.recorded()
+	again := "plimsoll resume " + l.cfg.Dir
+	if !samePlace(w.On, l.On) {
+		if w.Ended {
+			l.say.Note("what could not be removed from " + w.On + " ends by itself")
+			return false, nil
+		}
+		return false, ui.WithHint(fmt.Errorf("the run is on %s", w.On), again+" without --on first; if that place is lost "+
+			"for good, remove "+filepath.Join(l.cfg.Dir, whereIs))
 	}
-	if err != nil {
+	l.where = *w
+	l.where.On = l.On
+	if w.Ended || w.First == nil {
+		return false, errors.Join(l.clear(ctx), l.recorded())
+	}
+	looking, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	state := never
+	l.machines, err = l.Place.Find(looking, w.Run, *w.First)
+	if err == nil {
+		state, err = l.state(looking)
+	} else if errors.Is(err, ErrGone) {
+		err = nil
+	}
+	switch {
+	case err != nil:
 		return false, err
-	}
-	var alive bool
-	err = l.events(ctx, 0, func(e event) bool {
-		alive = e.Kind != died
-		return false
-	})
-	if alive || err != nil {
-		return alive, err
-	}
-	if err := l.fetch(ctx); err != nil {
-		l.say.Note(fmt.Sprintf("what the run recorded last could not be brought here: %v", err))
+	case state == alive && l.cfg.RetryInvalid:
+		l.say.Note("the run goes on, and its invalid trials are not executed again yet: when it is over, " + again +
+			" --retry-invalid")
+		return true, nil
+	case state == alive, state == over && !l.cfg.RetryInvalid:
+		return true, nil
+	case state == never:
+		l.say.Note("nothing is left of the run where it was; going on with what was brought here last")
+	default:
+		if err := l.fetch(ctx); err != nil {
+			return false, ui.WithHint(fmt.Errorf("what the run recorded last could not be brought here: %w", err),
+				"it stays there: try again, or remove "+filepath.Join(l.cfg.Dir, whereIs)+" to give it up")
+		}
 	}
 	return false, errors.Join(l.clear(ctx), l.recorded())
+}
+
+func (l *Launcher) state(ctx context.Context) (string, error) {
+	var said strings.Builder
+	if err := l.node(ctx, "state", nil, &said); err != nil {
+		return "", err
+	}
+	switch said.String() {
+	case alive, over, died, never:
+		return said.String(), nil
+	}
+	return "", fmt.Errorf("the engine's state on %s is %q", l.machines[0].Name, said.String())
 }
 
 // recorded makes a run that never recorded anything here a new one.
@@ -264,16 +349,14 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		if err := l.node(following, "interrupt", nil, io.Discard); err != nil {
-			l.say.Note(fmt.Sprintf("the engine could not be interrupted: %v", err))
-		}
 		time.AfterFunc(interruptTime, cancel)
+		l.interrupt(following)
 	})()
 	go l.sync(following)
-	seen, alive := 0, time.Now()
+	seen, heard := 0, time.Now()
 	for {
-		err := l.events(following, seen, func(e event) bool {
-			last, alive = e, time.Now()
+		some, err := l.events(following, seen, func(e event) bool {
+			last = e
 			if e.Kind != loading && e.Kind != stating {
 				seen++
 			}
@@ -283,43 +366,67 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 		if last.Kind == over || last.Kind == died {
 			return last, nil
 		}
-		if following.Err() != nil || time.Since(alive) > reconnectTime {
+		if some { // a connection counts until it broke: a trial may say nothing for hours
+			heard = time.Now()
+		}
+		if following.Err() != nil || time.Since(heard) > reconnectTime {
 			return last, ui.WithHint(fmt.Errorf("the run can no longer be followed: %w", err),
 				"it goes on where it is; to follow it again: plimsoll resume "+l.cfg.Dir)
 		}
-		select {
-		case <-following.Done():
-		case <-time.After(2 * time.Second):
+		pause(following)
+	}
+}
+
+// pause is between two attempts.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// interrupt interrupts the engine, as soon as it can be reached.
+func (l *Launcher) interrupt(ctx context.Context) {
+	for first := true; ctx.Err() == nil; first = false {
+		one, cancel := context.WithTimeout(ctx, lookTime)
+		err := l.node(one, "interrupt", nil, io.Discard)
+		cancel()
+		if err == nil {
+			return
 		}
+		if first && ctx.Err() == nil {
+			l.say.Note(fmt.Sprintf("the engine could not be interrupted; trying again: %v", err))
+		}
+		pause(ctx)
 	}
 }
 
 // events hears what happens, but for so many events that were heard before, until each wants
-// no more.
-func (l *Launcher) events(ctx context.Context, seen int, each func(event) bool) error {
+// no more. It reports whether it heard any.
+func (l *Launcher) events(ctx context.Context, seen int, each func(event) bool) (some bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
 	defer r.Close()
 	go func() { w.CloseWithError(l.node(ctx, "follow", nil, w)) }()
-	for hear := gob.NewDecoder(r); ; {
+	for hear := gob.NewDecoder(r); ; some = true {
 		var e event
 		if err := hear.Decode(&e); err != nil {
-			return err
+			return some, err
 		}
 		if seen > 0 && e.Kind != loading && e.Kind != stating {
 			seen--
 			continue
 		}
 		if !each(e) {
-			return nil
+			return true, nil
 		}
 	}
 }
 
 // show passes an event to who shows the run.
 func (l *Launcher) show(e event) {
-	text := strings.ReplaceAll(e.Text, filepath.Join(l.machines[0].Dir, runDir), l.cfg.Dir)
+	text := strings.ReplaceAll(e.Text, filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
 	var cell experiment.Cell
 	for _, c := range l.cfg.Plan.Cells {
 		if c.ID == e.Cell {
@@ -374,7 +481,7 @@ func (l *Launcher) fetch(ctx context.Context) error {
 	return readRun(r, l.cfg.Dir)
 }
 
-// clear removes the run from the place.
+// clear removes the run from the place. What cannot be removed is tried again by resume.
 func (l *Launcher) clear(ctx context.Context) error {
 	if l.where.Run == "" {
 		return nil
@@ -382,13 +489,21 @@ func (l *Launcher) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTime)
 	defer cancel()
 	l.say.Phase("removing what the run left there")
-	if err := l.Place.Delete(ctx, l.where.Run); err != nil {
-		l.say.Note(fmt.Sprintf("not all that the run left there could be removed: %v; what is still alive ends by itself", err))
+	err := l.Place.Delete(ctx, l.where.Run)
+	if w, e := ReadWhere(l.cfg.Dir); e == nil && w != nil && w.Run != l.where.Run { // not ours any more
+		l.where.Run = ""
+		return nil
 	}
-	l.where.Run = ""
+	if err != nil {
+		l.say.Note(fmt.Sprintf("not all that the run left there could be removed: %v; what is still alive ends by itself, and "+
+			"resume tries again", err))
+		l.where.Ended = true
+		return l.keepWhere()
+	}
+	l.where.Run, l.where.First, l.where.Ended = "", nil, false
 	if _, err := os.Stat(filepath.Join(l.cfg.Dir, database)); err != nil { // it never began
-		for _, name := range []string{whereIs, planFile, "."} {
-			_ = os.Remove(filepath.Join(l.cfg.Dir, name)) // the directory, unless something else is there
+		for _, name := range []string{whereIs, planFile} {
+			_ = os.Remove(filepath.Join(l.cfg.Dir, name))
 		}
 		return nil
 	}

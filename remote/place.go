@@ -24,9 +24,10 @@ type Place interface {
 	// Create makes the machines of a run and waits until the agents on them listen. When it
 	// fails, the caller calls Delete.
 	Create(ctx context.Context, spec Spec) ([]Machine, error)
-	// Find is the machines of a run, in the order of Create; [ErrGone]: there is none. Of a
-	// machine that was replaced it is the new one.
-	Find(ctx context.Context, run string) ([]Machine, error)
+	// Find is the machines of a run, in the order of Create, of which this was the first;
+	// [ErrGone]: that has nothing of the run any more, which is sure. Of a machine that was
+	// replaced it is the new one.
+	Find(ctx context.Context, run string, first Machine) ([]Machine, error)
 	// Exec runs plimsoll with arguments on a machine that Create or Find gave, beside the agent,
 	// and carries its input (nil: none) and output. Its error is an [ExitError] when plimsoll ended
 	// badly; any other means that the connection did not last, and may be tried again.

@@ -30,10 +30,12 @@ import (
 
 // Names in the directory of a run on a machine.
 const (
-	runDir       = "run"      // the run directory
-	tmpDir       = "tmp"      // temporary files of the engine, and with that the paths of deployments on all machines
-	progressFile = "progress" // events, in gob
-	nowFile      = "now"      // the latest of those of which only that is of interest
+	// RunDir is the run directory. Who keeps a machine for the engine keeps it as long as that is there.
+	RunDir       = "run"
+	tmpDir       = "tmp"         // temporary files of the engine, and with that the paths of deployments on all machines
+	progressFile = "progress"    // events, in gob
+	nowFile      = "now"         // the latest of those of which only that is of interest
+	interrupted  = "interrupted" // made when the engine was: a second signal would kill it
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
 )
@@ -67,9 +69,12 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	case "follow":
 		return follow(ctx, *dir, out)
 	case "fetch":
-		return writeRun(out, filepath.Join(*dir, runDir))
+		return writeRun(out, filepath.Join(*dir, RunDir))
 	case "interrupt":
-		return interrupt(filepath.Join(*dir, engineLock))
+		return interrupt(*dir)
+	case "state":
+		_, err := io.WriteString(out, stateOf(*dir))
+		return err
 	case "start-agent": // likewise
 		return detach(*dir, "agent.log", in, out, append([]string{"agent", "--dir", *dir, "--"}, rest...)...)
 	case "agent":
@@ -119,11 +124,11 @@ func start(dir string, in io.Reader, out io.Writer) error {
 	if err := gob.NewDecoder(from).Decode(&o); err != nil {
 		return fmt.Errorf("read the order: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, runDir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, RunDir), 0o755); err != nil {
 		return err
 	}
 	if o.Resume {
-		if err := readRun(from, filepath.Join(dir, runDir)); err != nil {
+		if err := readRun(from, filepath.Join(dir, RunDir)); err != nil {
 			return fmt.Errorf("read the run directory: %w", err)
 		}
 	}
@@ -170,7 +175,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	var res engine.Result
 	if err = hosts.stay(ctx); err == nil {
 		res, err = execute(ctx, engine.Config{
-			Plan: plan, Dir: filepath.Join(dir, runDir), Base: o.Base, Resume: o.Resume, Command: o.Command, Progress: say,
+			Plan: plan, Dir: filepath.Join(dir, RunDir), Base: o.Base, Resume: o.Resume, Command: o.Command, Progress: say,
 			WaitQuiet: o.WaitQuiet, Clients: o.Clients, StopInvalid: o.StopInvalid, RetryInvalid: o.RetryInvalid,
 			Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
 		})
@@ -183,7 +188,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	select {
 	case <-wait:
 	case <-time.After(lingering):
-		return os.RemoveAll(filepath.Join(dir, runDir))
+		return os.RemoveAll(filepath.Join(dir, RunDir))
 	}
 	return nil
 }
@@ -307,7 +312,7 @@ func serveAgent(ctx context.Context, dir string, args []string, in io.Reader) er
 	}
 	defer unlock()
 	err = agent.Serve(ctx, append([]string{"--announce", "--dir", dir}, args...), in)
-	if _, e := os.Stat(filepath.Join(dir, runDir)); errors.Is(e, os.ErrNotExist) {
+	if _, e := os.Stat(filepath.Join(dir, RunDir)); errors.Is(e, os.ErrNotExist) {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return err
@@ -343,12 +348,49 @@ func end(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-func interrupt(lock string) error {
-	pid := holder(lock)
-	if pid == 0 {
+// interrupt interrupts the engine once, however often it is called.
+func interrupt(dir string) error {
+	mark, pid := filepath.Join(dir, interrupted), holder(filepath.Join(dir, engineLock))
+	if _, err := os.Stat(mark); err == nil || pid == 0 {
 		return nil
 	}
-	return syscall.Kill(pid, syscall.SIGINT)
+	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+		return err
+	}
+	return os.WriteFile(mark, nil, 0o600)
+}
+
+// States of an engine, beside over and died.
+const (
+	alive = "alive"
+	never = "never" // it never began, or what it recorded is gone
+)
+
+func stateOf(dir string) string {
+	lives := holder(filepath.Join(dir, engineLock)) != 0 // first: it may end meanwhile
+	if _, err := os.Stat(filepath.Join(dir, RunDir)); errors.Is(err, os.ErrNotExist) {
+		return never
+	}
+	var last event
+	file, err := os.Open(filepath.Join(dir, progressFile))
+	if err == nil {
+		defer file.Close()
+		for events := gob.NewDecoder(file); err == nil; {
+			var e event
+			if err = events.Decode(&e); err == nil {
+				last = e
+			}
+		}
+	}
+	switch {
+	case last.Kind == over:
+		return over
+	case lives:
+		return alive
+	case errors.Is(err, os.ErrNotExist):
+		return never
+	}
+	return died
 }
 
 // lockProcess locks a file as long as the process lives: who asks for the lock learns who it is.

@@ -87,6 +87,9 @@ const (
 	database = "run.db"
 	planFile = "plan.json"
 	whereIs  = "where.json"
+	lockName = ".launcher.lock"
+	// endMark is the last entry of a run directory's tar: without it the stream was cut.
+	endMark = ".end"
 )
 
 func carried(name string) bool {
@@ -112,6 +115,9 @@ func writeRun(w io.Writer, dir string) error {
 	})
 	if _, e := os.Stat(filepath.Join(dir, database)); err == nil && e == nil {
 		err = addDatabase(t, dir)
+	}
+	if err == nil {
+		err = t.WriteHeader(&tar.Header{Name: endMark, Mode: 0o600})
 	}
 	return errors.Join(err, t.Close())
 }
@@ -165,13 +171,21 @@ func addFile(t *tar.Writer, path, name string, d fs.DirEntry) error {
 
 // readRun reads a tar of writeRun into a directory. Each file is replaced as a whole.
 func readRun(r io.Reader, dir string) error {
+	whole := false
 	for t := tar.NewReader(r); ; {
 		head, err := t.Next()
+		if err == io.EOF && !whole {
+			return io.ErrUnexpectedEOF
+		}
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		if head.Name == endMark {
+			whole = true
+			continue
 		}
 		if !filepath.IsLocal(head.Name) || !carried(filepath.Clean(head.Name)) {
 			return errors.New("a run directory with a file " + head.Name)
@@ -181,12 +195,25 @@ func readRun(r io.Reader, dir string) error {
 			err = os.MkdirAll(path, 0o755)
 		} else {
 			err = atomicfile.Write(path, func(w io.Writer) error {
-				_, err := io.Copy(w, t)
-				return err
+				if _, err := io.Copy(w, t); err != nil || head.Name != database {
+					return err
+				}
+				return removeJournals(path)
 			})
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// removeJournals removes what SQLite keeps beside a database that is about to be replaced: it would
+// turn the new one into the old one.
+func removeJournals(path string) error {
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

@@ -34,6 +34,9 @@ var (
 	prefix6 = netip.MustParsePrefix("fd77::/64")
 )
 
+// Emulated reports whether an address is of a host in a network namespace of ours.
+func Emulated(a netip.Addr) bool { return prefix4.Contains(a) || prefix6.Contains(a) }
+
 func newNetwork(ipv6 bool) (*network, error) {
 	hub, err := newNamespace()
 	if err != nil {

@@ -151,7 +151,11 @@ func (t *Testbed) choose() (err error) {
 		return nil
 	}
 	if t.net, err = newNetwork(t.opt.IPv6); err != nil {
-		return fmt.Errorf("testbed: %w", err)
+		if t.opt.Emulate == "netem" || t.opt.Emulate == "tun" {
+			return fmt.Errorf("testbed: emulator %s needs a network of hosts: %w", t.opt.Emulate, err)
+		}
+		t.mode = Mode{Emulator: "none", Why: "links are not emulated: no network of hosts could be made here (" + err.Error() + ")"}
+		return nil
 	}
 	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}
 	tbf := t.mode.Emulator == "tun" && (t.opt.Emulate == "" || t.opt.Emulate == "auto")

@@ -114,7 +114,7 @@ func (p *program) resumeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if where != nil && manner.on.place == "" && (!where.Over || retryInvalid) {
+			if where != nil && manner.on.place == "" && (!where.Over || where.Run != "" || retryInvalid) {
 				manner.on.place = where.On
 			}
 			src, err := recordedPlan(args[0], manner.on)

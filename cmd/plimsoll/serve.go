@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -110,8 +111,14 @@ func (p *program) browse(page string) {
 		if err != nil {
 			continue
 		}
+		shown, remove, err := behindFile(page)
+		if err != nil {
+			p.ui.Say("note: could not open the page (%v); it is %s", err, page)
+			return
+		}
+		time.AfterFunc(time.Minute, remove)
 		ended := make(chan error, 1)
-		go func() { ended <- exec.Command(path, page).Run() }()
+		go func() { ended <- exec.Command(path, shown).Run() }()
 		select {
 		case err = <-ended:
 		case <-time.After(3 * time.Second): // it stays as long as the browser does
@@ -122,6 +129,20 @@ func (p *program) browse(page string) {
 		return
 	}
 	p.ui.Say("note: nothing here opens a browser (no xdg-open, no open); the page is %s", page)
+}
+
+// behindFile puts an address with a token behind a file that only the user can read: command
+// lines are seen by every user of the machine. remove takes it away.
+func behindFile(page string) (shown string, remove func(), err error) {
+	if !strings.Contains(page, "?token=") {
+		return page, func() {}, nil
+	}
+	f, err := os.CreateTemp("", "plimsoll-*.html")
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = fmt.Fprintf(f, "<meta http-equiv=\"refresh\" content=\"0;url=%s\">\n", page)
+	return f.Name(), func() { os.Remove(f.Name()) }, errors.Join(err, f.Close())
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,

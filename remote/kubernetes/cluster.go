@@ -274,7 +274,7 @@ func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 
 // Find implements remote.Place. A run whose first machine is gone is, for what it recorded is gone
 // with it; of others that are gone there is no more than the name.
-func (c *Cluster) Find(ctx context.Context, run string) ([]remote.Machine, error) {
+func (c *Cluster) Find(ctx context.Context, run string, _ remote.Machine) ([]remote.Machine, error) {
 	j, err := c.job(ctx, run)
 	if err == nil && !over(j) && j.DeletionTimestamp == nil && !strings.HasPrefix(j.Status.CompletedIndexes, "0") {
 		ctx, cancel := context.WithTimeout(ctx, findTimeout)

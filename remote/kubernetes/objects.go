@@ -96,7 +96,8 @@ func (c *Cluster) podSpec(name, run string) core.PodSpec {
 		Containers: []core.Container{{
 			Name: container, Image: c.image, ImagePullPolicy: core.PullIfNotPresent,
 			Command: []string{program, "node", "agent", "--listen", "tcp::" + strconv.Itoa(agentPort), "--name", "pod$(JOB_COMPLETION_INDEX)",
-				"--address", "$(ADDRESS)", "--dir", workDir, "--credentials", credentialsDir + "/" + credentialsKey},
+				"--address", "$(ADDRESS)", "--dir", workDir, "--credentials", credentialsDir + "/" + credentialsKey,
+				"--keep", workDir + "/" + remote.RunDir},
 			WorkingDir: workDir,
 			Env: []core.EnvVar{
 				{Name: "HOME", Value: workDir}, field("ADDRESS", "status.podIP"),

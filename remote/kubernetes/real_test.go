@@ -159,13 +159,13 @@ func TestClusterMachines(t *testing.T) {
 		return err == nil && string(b) == "content"
 	})
 	within(t, 30*time.Second, "all machines are found again", func() bool {
-		again, err := c.Find(t.Context(), s.Run)
+		again, err := c.Find(t.Context(), s.Run, remote.Machine{})
 		return err == nil && slices.Equal(again, machines)
 	})
 	if err := c.Delete(t.Context(), s.Run); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Find(t.Context(), s.Run); !errors.Is(err, remote.ErrGone) {
+	if _, err := c.Find(t.Context(), s.Run, remote.Machine{}); !errors.Is(err, remote.ErrGone) {
 		t.Errorf("%v", err)
 	}
 	if c.left(t.Context(), s.Run) {

@@ -115,7 +115,7 @@ func theRun(t *testing.T, c *Cluster) (run string) {
 func begun(t *testing.T, c *Cluster, p *plimsoll) []remote.Machine {
 	t.Helper()
 	within(t, 3*time.Minute, "its third block has begun", func() bool { return strings.Contains(p.said(), "block 3 of") })
-	machines, err := c.Find(t.Context(), theRun(t, c))
+	machines, err := c.Find(t.Context(), theRun(t, c), remote.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -173,18 +174,27 @@ func (p *Place) startAgent(ctx context.Context, m remote.Machine, credentials []
 
 // Find implements remote.Place. The first machine has what a run recorded: without it nothing
 // is left.
-func (p *Place) Find(ctx context.Context, run string) ([]remote.Machine, error) {
-	first := &p.list.Hosts[0]
-	err := p.shell(ctx, first, "test -x "+quote(path.Join(p.dir(run), "plimsoll")), nil, io.Discard, io.Discard)
+func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]remote.Machine, error) {
+	at := slices.IndexFunc(p.list.Hosts, func(h host) bool { return h.Name == first.Name })
+	if at < 0 || p.dir(run) != first.Dir {
+		return nil, fmt.Errorf("the run is on %s in %s, and the list of hosts no longer has that: restore it, then resume",
+			first.Name, first.Dir)
+	}
+	h := &p.list.Hosts[at]
+	script := fmt.Sprintf("test -x DIR/plimsoll && exit 0; test ! -e DIR || test -x DIR && exit %d; exit 1", goneStatus)
+	err := p.shell(ctx, h, strings.ReplaceAll(script, "DIR", quote(first.Dir)), nil, io.Discard, io.Discard)
 	var status *ssh.ExitError
-	if errors.As(err, &status) {
-		return nil, fmt.Errorf("%s: %w", first.Name, remote.ErrGone)
+	if errors.As(err, &status) && status.ExitStatus() == goneStatus {
+		return nil, fmt.Errorf("%s: %w", h.Name, remote.ErrGone)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", first.Name, err)
+		return nil, fmt.Errorf("%s: look for the run in %s: %w", h.Name, first.Dir, err)
 	}
-	return []remote.Machine{p.machine(first, run)}, nil
+	return []remote.Machine{p.machine(h, run)}, nil
 }
+
+// goneStatus is the shell's when a machine has nothing of a run, which no other failure has.
+const goneStatus = 66
 
 // Exec implements remote.Place.
 func (p *Place) Exec(ctx context.Context, on remote.Machine, args []string, in io.Reader, out, errOut io.Writer) error {

@@ -145,11 +145,11 @@ func TestTooLongToWarm(t *testing.T) {
 		want       bool
 	}{
 		{100e6, 1e6, true, true}, {5e6, 1e6, true, false}, {-1, 1e6, true, true},
-		{100e6, 1e6, false, false}, {100e6, 0, true, false}, {100e6, 1e9, true, false},
+		{100e6, 1e6, false, false}, {100e6, 0, true, false}, {-1, math.Inf(1), true, false}, {100e6, 1e9, true, false},
 	} {
-		spec := httpload.Spec{Concurrency: 4, Stall: 30 * time.Second, Rate: c.rate,
+		spec := httpload.Spec{Concurrency: 4, Stall: 30 * time.Second,
 			Objects: []httpload.Object{{Size: 1}, {Size: int64(c.size), Undivided: c.undivided}}}
-		if got := tooLongToWarm(spec); (got != "") != c.want {
+		if got := tooLongToWarm(spec, c.rate); (got != "") != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

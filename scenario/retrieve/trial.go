@@ -44,9 +44,12 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if !math.IsInf(p.Rate, 1) {
 		spec.Rate = p.Rate
 	}
+	if l := sink.Link; l != nil && l.Emulator == record.RealLink {
+		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
+	}
 	cold := ""
 	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
-		if cold = tooLongToWarm(spec); cold == "" {
+		if cold = tooLongToWarm(spec, p.Rate); cold == "" {
 			spec.Warmup = p.Warmup(c.Concurrency)
 		}
 	}
@@ -108,10 +111,11 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 // tooLongToWarm is why connections are not warmed up: a server that does not serve ranges
 // sends each the whole object, and the link cannot carry so much within the stall limit.
 // Such a warm-up would be cut off, and its connections with it.
-func tooLongToWarm(spec httpload.Spec) string {
+func tooLongToWarm(spec httpload.Spec, rate float64) string {
+	known := rate > 0 && !math.IsInf(rate, 1)
 	for _, o := range spec.Objects {
 		all := float64(o.Size) * float64(spec.Concurrency)
-		if o.Undivided && spec.Rate > 0 && (o.Size < 0 || all > spec.Rate*spec.Stall.Seconds()) {
+		if o.Undivided && known && (o.Size < 0 || all > rate*spec.Stall.Seconds()) {
 			return "not warmed up: the server does not serve ranges, and whole objects on all connections take longer than limits.stall"
 		}
 	}

@@ -25,7 +25,7 @@ await() { local what=$1 n=$2; shift 2; for _ in $(seq "$((n * 10))"); do "$@" >/
 
 build() {
 	local x=k8s.io/component-base/version
-	cd "$here" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -o "$bin/kube" \
+	cd "$here" && GOWORK=off CGO_ENABLED=0 go build -buildvcs=false -trimpath -o "$bin/kube" \
 		-ldflags "-s -w -X $x.gitVersion=$version -X $x.gitMajor=1 -X $x.gitMinor=34 -X $x.gitTreeState=clean -X k8s.io/client-go/pkg/version.gitVersion=$version" ./kube
 }
 

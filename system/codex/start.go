@@ -20,7 +20,7 @@ const retryEvery = 2 * time.Second
 // kind is of nodes that all speak the same; empty: it is found out.
 func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
-		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
+		Name: name, Ref: valid, Endless: true, TakesShared: true, Redial: 5 * time.Second,
 		Peer: func(address string) error { _, _, err := parseAddress(address); return err },
 		Client: func(dial web.Dial, base *url.URL) (*api, error) {
 			a, err := newAPI(dial, base)

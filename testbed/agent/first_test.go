@@ -89,18 +89,25 @@ func TestFirstProcess(t *testing.T) {
 	}
 }
 
+// children are those of all threads: a process is the child of the thread that forked it.
 func children(t *testing.T, pid int) (all []int) {
 	t.Helper()
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("process %d has no threads: %v", pid, err)
 	}
-	for _, f := range strings.Fields(string(b)) {
-		n, err := strconv.Atoi(f)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			continue // the thread has ended
 		}
-		all = append(all, n)
+		for _, f := range strings.Fields(string(b)) {
+			n, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, n)
+		}
 	}
 	return all
 }

@@ -13,11 +13,13 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,6 +42,13 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 // DefaultOrphaned is after how long without a word from its engine an agent ends.
 const DefaultOrphaned = 10 * time.Minute
 
+const (
+	// firstCall is how long an agent waits for an engine at least: other machines may need long.
+	firstCall = time.Hour
+	// keepTime is how long an agent stays that keeps what an engine recorded.
+	keepTime = 24 * time.Hour
+)
+
 // Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input or a file,
 // and serves until ctx ends or its engine is silent for too long.
 func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
@@ -56,6 +65,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	announce := flags.Bool("announce", false, "print the address that it listens on")
 	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
+	keep := flags.String("keep", "", "directory: while it exists, end only a day after the engine's last word")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -106,7 +116,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	web := s.web(config, s.handler())
 	defer web.Close()
 	go func() { end(web.ServeTLS(l, "", "")) }()
-	return s.await(ctx, *orphaned)
+	return s.await(ctx, *orphaned, *keep)
 }
 
 // web is the server that calls come to. One stream that is not read may not hold up others.
@@ -124,18 +134,43 @@ func (s *server) web(config *tls.Config, h http.Handler) *http.Server {
 // stopTimeout is how long processes may take to end with their agent.
 const stopTimeout = 30 * time.Second
 
-// await returns when ctx ends or no call has come for too long.
-func (s *server) await(ctx context.Context, orphaned time.Duration) error {
-	for s.heard(); ; {
-		silent := time.Since(time.Unix(0, s.last.Load()))
-		if silent >= orphaned { // its regular end: a container that ended so does not begin again
+// await returns when ctx ends or no call has come for too long. What calls have started ends after
+// that time also where the agent stays.
+func (s *server) await(ctx context.Context, orphaned time.Duration, keep string) error {
+	for begun := time.Now(); ; {
+		silent, limit := time.Since(begun), max(orphaned, firstCall)
+		if last := s.last.Load(); last != 0 {
+			silent, limit = time.Since(time.Unix(0, last)), orphaned
+		}
+		if _, err := os.Stat(keep); silent >= limit && err == nil {
+			s.stopAll(ctx)
+			limit = max(limit, keepTime)
+		}
+		if silent >= limit { // its regular end: a container that ended so does not begin again
 			fmt.Fprintf(os.Stderr, "agent: the engine has been silent for %s: the end\n", record.Span(silent))
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(orphaned - silent):
+		case <-time.After(min(limit-silent, orphaned)): // a call, or the directory's end, changes the limit
+		}
+	}
+}
+
+func (s *server) stopAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.processes))
+	s.mu.Unlock()
+	for _, p := range all {
+		select {
+		case <-p.Done():
+		default:
+			if err := p.Stop(ctx); err != nil {
+				fmt.Fprintf(os.Stderr, "agent: stop %s: %v\n", p.Name(), err)
+			}
 		}
 	}
 }

@@ -72,6 +72,10 @@ type Kind[A API] struct {
 	// whose blocks they got. So each gets one content at a time.
 	Endless bool
 	Redial  time.Duration // how often peers that a fetch needs are connected to again
+	// TakesShared: a delete takes the blocks also of other objects with the same content.
+	TakesShared bool
+
+	stallAfter time.Duration // without a byte of a read back
 }
 
 // Daemon is a process with an API.
@@ -202,6 +206,10 @@ func Filled(s system.System, d system.Deployment, program func(system.Options) (
 
 // Swarm starts a daemon on each host, which know nothing of each other.
 func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
+	var err error
+	if k.stallAfter, err = d.Options.Duration("stall_after"); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	}
 	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
 		p, err := k.peer(ctx, d, i)
 		if err == nil {

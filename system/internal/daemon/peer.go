@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -17,6 +18,8 @@ import (
 const (
 	// answer is how long a daemon may take to answer what needs no work.
 	answer = 10 * time.Second
+	// dialTime is how long a daemon may try to reach a peer: the others wait for their next try.
+	dialTime = 5 * time.Second
 	// again is what lies between two tries of a fetch that failed.
 	again = 2 * time.Second
 	// removal is how long a daemon may take to remove a content.
@@ -178,14 +181,20 @@ func (p *Peer[A]) dial(ctx context.Context, t *Task) {
 		return // the daemon has ended: others say so
 	}
 	var wg sync.WaitGroup
+	var failed atomic.Bool
 	for _, a := range apart {
 		wg.Go(func() {
-			if err := p.API.Connect(within, a); err != nil && ctx.Err() == nil {
-				t.note(err)
+			within, cancel := context.WithTimeout(ctx, dialTime)
+			defer cancel()
+			if p.API.Connect(within, a) != nil {
+				failed.Store(true)
 			}
 		})
 	}
 	wg.Wait()
+	if ctx.Err() == nil {
+		t.reached(!failed.Load())
+	}
 }
 
 // keepFetching has the daemon fetch until all is there. What keeps it may pass.
@@ -229,7 +238,7 @@ func (p *Peer[A]) Progress(ctx context.Context, ref system.Ref) (f system.Progre
 	if err != nil {
 		return f, err
 	}
-	now := t.before
+	now := t.base()
 	if !t.Complete() || now.Sent >= 0 {
 		if now, err = p.count(ctx); err != nil {
 			return f, err
@@ -255,7 +264,8 @@ func (p *Peer[A]) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) err
 	if !f.Complete {
 		return fmt.Errorf("%s: %s has %d of %d bytes of %s: %w", p.kind.Name, p.Label, f.Verified, f.Size, ref, system.ErrNotFound)
 	}
-	wait := web.Wait{What: fmt.Sprintf("%s: read back of %s at %s", p.kind.Name, ref, p.Label), Head: answer, Body: time.Minute}
+	// No limit until the answer begins: a busy daemon that has it all may take long.
+	wait := web.Wait{What: fmt.Sprintf("%s: read back of %s at %s", p.kind.Name, ref, p.Label), Body: p.kind.stallAfter}
 	resp, err := wait.Do(ctx, func(ctx context.Context) (*http.Response, error) { return p.API.Local(ctx, ref) })
 	if err != nil {
 		return err
@@ -331,6 +341,10 @@ func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 		clear(p.tasks)
 		p.mu.Unlock()
 	}
+	tasks := p.pause()
+	for _, t := range tasks {
+		t.restarted() // before the new process answers
+	}
 	if err := p.run(ctx); err != nil {
 		return fail("", err)
 	}
@@ -341,8 +355,7 @@ func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 	if err != nil {
 		return fail("", err)
 	}
-	for _, t := range p.pause() {
-		t.restarted()
+	for _, t := range tasks {
 		p.begin(t)
 	}
 	return nil

@@ -1,0 +1,218 @@
+package remote
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+// fake is a place whose machine does what a test says.
+type fake struct {
+	verbs   map[string]func(ctx context.Context, out io.Writer) error
+	find    error
+	undying bool // Delete fails
+	deleted int
+}
+
+func (f *fake) Check(context.Context, int) []testbed.Problem { return nil }
+func (f *fake) Create(context.Context, Spec) ([]Machine, error) {
+	return nil, errors.New("no machines")
+}
+func (f *fake) Find(context.Context, string, Machine) ([]Machine, error) {
+	return []Machine{{Name: "a"}}, f.find
+}
+
+func (f *fake) Exec(ctx context.Context, _ Machine, args []string, _ io.Reader, out, _ io.Writer) error {
+	return f.verbs[args[2]](ctx, out)
+}
+
+func (f *fake) Delete(context.Context, string) error {
+	f.deleted++
+	if f.undying {
+		return errors.New("it does not answer")
+	}
+	return nil
+}
+
+// quiet hears what a launcher says.
+type quiet struct {
+	engine.Progress
+	mu    sync.Mutex
+	notes []string
+}
+
+func (*quiet) Phase(string) {}
+func (q *quiet) Note(s string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.notes = append(q.notes, s)
+}
+
+const testRun = "rabcdefghij2"
+
+// left is a launcher for a directory whose run was left somewhere.
+func left(t *testing.T, f *fake, w Where) (*Launcher, *quiet) {
+	t.Helper()
+	said := &quiet{}
+	l := &Launcher{Place: f, On: "ssh:/hosts", cfg: engine.Config{Dir: t.TempDir(), Resume: true, Plan: &experiment.Plan{}},
+		say: said, where: w}
+	write(t, filepath.Join(l.cfg.Dir, database), "old")
+	if err := l.keepWhere(); err != nil {
+		t.Fatal(err)
+	}
+	l.where = Where{On: l.On}
+	return l, said
+}
+
+// What a run recorded elsewhere is removed only when it is here.
+func TestAttach(t *testing.T) {
+	here, first := "ssh:/hosts", &Machine{Name: "a", Dir: "/d"}
+	for _, c := range []struct {
+		name     string
+		where    Where
+		find     error
+		state    string
+		fetched  bool // it can be
+		retry    bool
+		attached bool
+		deleted  int
+		fails    string
+	}{
+		{name: "alive", where: Where{On: here, Run: testRun, First: first}, state: alive, attached: true},
+		{name: "alive, other options", where: Where{On: here + "?pack=true", Run: testRun, First: first}, state: alive, attached: true},
+		{name: "alive, invalid trials again", where: Where{On: here, Run: testRun, First: first}, state: alive, retry: true, attached: true},
+		{name: "over", where: Where{On: here, Run: testRun, First: first}, state: over, attached: true},
+		{name: "over, invalid trials again", where: Where{On: here, Run: testRun, First: first}, state: over, retry: true,
+			fetched: true, deleted: 1},
+		{name: "died", where: Where{On: here, Run: testRun, First: first}, state: died, fetched: true, deleted: 1},
+		{name: "died, out of reach", where: Where{On: here, Run: testRun, First: first}, state: died, fails: "could not be brought here"},
+		{name: "never began", where: Where{On: here, Run: testRun, First: first}, state: never, deleted: 1},
+		{name: "gone", where: Where{On: here, Run: testRun, First: first}, find: ErrGone, deleted: 1},
+		{name: "unreachable", where: Where{On: here, Run: testRun, First: first}, find: errors.New("no route"), fails: "no route"},
+		{name: "odd state", where: Where{On: here, Run: testRun, First: first}, state: "?", fails: "the engine's state"},
+		{name: "no machines", where: Where{On: here, Run: testRun}, deleted: 1},
+		{name: "what could not be removed", where: Where{On: here, Run: testRun, First: first, Ended: true}, deleted: 1},
+		{name: "elsewhere", where: Where{On: "ssh:/other", Run: testRun, First: first}, fails: "the run is on ssh:/other"},
+		{name: "remains elsewhere", where: Where{On: "ssh:/other", Run: testRun, First: first, Ended: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &fake{find: c.find, verbs: map[string]func(context.Context, io.Writer) error{
+				"state": func(_ context.Context, out io.Writer) error { _, err := io.WriteString(out, c.state); return err },
+				"fetch": func(_ context.Context, out io.Writer) error {
+					if !c.fetched {
+						return errors.New("cut")
+					}
+					return writeRun(out, t.TempDir())
+				},
+			}}
+			l, said := left(t, f, c.where)
+			l.cfg.RetryInvalid = c.retry
+			attached, err := l.attach(t.Context())
+			if attached != c.attached || f.deleted != c.deleted || (err != nil) != (c.fails != "") ||
+				err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("attached %t, deleted %d times, %v; %q", attached, f.deleted, err, said.notes)
+			}
+			w, err := ReadWhere(l.cfg.Dir)
+			if err != nil || (w.Run == "") != (c.deleted > 0) {
+				t.Errorf("%+v, %v", w, err)
+			}
+			if c.state == alive && c.retry && len(said.notes) != 1 {
+				t.Errorf("notes %q", said.notes)
+			}
+		})
+	}
+}
+
+// What cannot be removed is known to the next resume, and what another launcher left is its own.
+func TestClear(t *testing.T) {
+	f := &fake{undying: true}
+	l, _ := left(t, f, Where{On: "ssh:/hosts", Run: testRun})
+	l.where.Run, l.where.Over = testRun, true
+	if err := l.clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := ReadWhere(l.cfg.Dir); err != nil || w.Run != testRun || !w.Ended || !w.Over {
+		t.Errorf("%+v, %v", w, err)
+	}
+	l.where.Run = "rzzzzzzzzzzz"
+	if err := l.clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := ReadWhere(l.cfg.Dir); err != nil || w.Run != testRun {
+		t.Errorf("%+v, %v", w, err)
+	}
+	f.undying = false
+	res, err := l.Run(t.Context(), engine.Config{Dir: l.cfg.Dir, Resume: true, Plan: l.cfg.Plan, Progress: l.say})
+	if w, e := ReadWhere(l.cfg.Dir); err != nil || !res.Complete || e != nil || w.Run != "" || !w.Over {
+		t.Errorf("%+v, %v, %+v, %v", res, err, w, e)
+	}
+}
+
+// A run directory has one launcher.
+func TestOneLauncher(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	release, err := lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Launcher{Place: &fake{}}
+	if _, err := l.Run(t.Context(), engine.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another plimsoll") {
+		t.Error(err)
+	}
+	release()
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a directory in which nothing began is left")
+	}
+}
+
+// Connections that break are no end, neither after a long time nor while the run is interrupted.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken, connections := errors.New("broken"), 0
+		var interrupts atomic.Int32
+		f := &fake{verbs: map[string]func(context.Context, io.Writer) error{
+			"follow": func(ctx context.Context, out io.Writer) error {
+				say := gob.NewEncoder(out)
+				if err := say.Encode(event{Kind: note, Text: "it has begun"}); err != nil {
+					return err
+				}
+				connections++
+				if connections < 4 {
+					time.Sleep(time.Hour)
+					return broken
+				}
+				for interrupts.Load() < 3 {
+					time.Sleep(time.Second)
+				}
+				return say.Encode(event{Kind: over})
+			},
+			"interrupt": func(context.Context, io.Writer) error {
+				if interrupts.Add(1) < 3 {
+					return broken
+				}
+				return nil
+			},
+		}}
+		l, said := left(t, f, Where{})
+		l.machines = []Machine{{Name: "a", Dir: "/d"}}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour+time.Minute)
+		defer cancel()
+		last, err := l.follow(ctx)
+		if err != nil || last.Kind != over || interrupts.Load() != 3 || len(said.notes) != 2 {
+			t.Errorf("%+v, %v, %d interrupts, %q", last, err, interrupts.Load(), said.notes)
+		}
+	})
+}

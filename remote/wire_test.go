@@ -1,0 +1,118 @@
+package remote
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A stream that was cut anywhere is not a run directory.
+func TestCutStream(t *testing.T) {
+	from := t.TempDir()
+	write(t, from+"/plan.json", "{}")
+	write(t, from+"/logs/a.log", "text")
+	var all bytes.Buffer
+	if err := writeRun(&all, from); err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	if err := readRun(bytes.NewReader(all.Bytes()), to); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(to + "/logs/a.log"); err != nil || string(b) != "text" {
+		t.Errorf("%q, %v", b, err)
+	}
+	for n := 0; n < bytes.Index(all.Bytes(), []byte(endMark+"\x00")); n += 128 {
+		if err := readRun(bytes.NewReader(all.Bytes()[:n]), t.TempDir()); err == nil {
+			t.Fatalf("the first %d of %d bytes are a run directory", n, all.Len())
+		}
+	}
+	// Who could not read all of it ends the archive, too.
+	var part bytes.Buffer
+	if err := writeRun(&part, from+"/missing"); err == nil {
+		t.Error("a missing directory is no error")
+	}
+	if err := readRun(&part, t.TempDir()); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+}
+
+// What SQLite left beside an older database does not become part of a newer one.
+func TestStaleJournals(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: database, Size: 3, Mode: 0o600}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, "new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteHeader(&tar.Header{Name: endMark}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		write(t, filepath.Join(dir, database+suffix), "old")
+	}
+	if err := readRun(&b, dir); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(dir + "/*")
+	if text, _ := os.ReadFile(filepath.Join(dir, database)); string(text) != "new" || len(files) != 1 {
+		t.Errorf("%q, %v", text, files)
+	}
+}
+
+func TestReadWhere(t *testing.T) {
+	for text, good := range map[string]bool{
+		`{"on": "ssh:/h"}`: true, `{"on": "ssh:/h", "run": "rabcdefghij2"}`: true,
+		`{"on": "ssh:/h", "run": "../../../etc"}`: false, `{"on": "ssh:/h", "run": "rabcdefghij2/.."}`: false, `{`: false,
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, whereIs), text)
+		if w, err := ReadWhere(dir); (err == nil) != good {
+			t.Errorf("%s: %+v, %v", text, w, err)
+		}
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	dir := t.TempDir()
+	check := func(want string) {
+		t.Helper()
+		if got := stateOf(dir); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	check(never)
+	write(t, filepath.Join(dir, RunDir, planFile), "{}")
+	check(never)
+	var b bytes.Buffer
+	say := gob.NewEncoder(&b)
+	for _, e := range []struct{ kind, want string }{{started, died}, {over, over}} {
+		if err := say.Encode(event{Kind: e.kind}); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, progressFile), b.String())
+		check(e.want)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, RunDir)); err != nil {
+		t.Fatal(err)
+	}
+	check(never) // it has waited its day
+}
