@@ -75,7 +75,12 @@ func (f *Frame) addLinks() {
 			if !math.IsNaN(l.Loss) {
 				losses = append(losses, l.Loss)
 			}
-			v.RTTWorst, v.RateWorst = farther(v.RTTWorst, l.RTT, l.WantRTT), farther(v.RateWorst, l.Rate, l.WantRate)
+			v.RateWorst = farther(v.RateWorst, l.Rate, l.WantRate)
+			if k.emulator == record.RealLink { // the longest is the worst
+				v.RTTWorst = highest(v.RTTWorst, l.RTT)
+			} else {
+				v.RTTWorst = farther(v.RTTWorst, l.RTT, l.WantRTT)
+			}
 			v.RTTP99, v.Lateness = highest(v.RTTP99, l.RTTP99), highest(v.Lateness, l.Lateness)
 		}
 		v.RTT, v.Rate, v.Loss = Num(stats.Median(rtts)), Num(stats.Median(rates)), Num(stats.Median(losses))
@@ -84,6 +89,11 @@ func (f *Frame) addLinks() {
 	slices.SortStableFunc(f.Links, func(a, b Link) int {
 		return cmp.Or(cmp.Compare(a.WantRate, b.WantRate), cmp.Compare(a.WantRTT, b.WantRTT), cmp.Compare(a.From, b.From))
 	})
+}
+
+// RealLinks reports whether links of the run are those between machines.
+func (r *Result) RealLinks() bool {
+	return slices.ContainsFunc(r.Links, func(l Link) bool { return l.Emulator == record.RealLink })
 }
 
 // farther is the value that is farther from what was wanted; where nothing was asked

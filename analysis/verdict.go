@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -36,7 +37,7 @@ var verdictWords = map[string]string{
 	"cut":     "{{.System}}: not compared with {{.Baseline}}, because trials were cut off before they came to the number.",
 	"never":   "{{.System}}: {{.Metric}} was not reached in any valid trial.",
 	"fewer":   "{{.System}}: too few trials to compare with {{.Baseline}}.",
-	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}{{with .Until}}; no significant growth beyond {{.}}{{end}}.",
+	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}{{with .From}}; from {{.}} on, the intervals overlap with it{{end}}.",
 	"atleast": "{{.System}}: {{.Metric}} at least {{.Value}}{{if .Where}} ({{.Where}}){{end}}, where the limit was this machine.",
 	"drift":   "{{.Metric}} drifted during the run.",
 }
@@ -187,33 +188,36 @@ func (r *Result) aloneWords(s System) string {
 	if cells > 1 {
 		where = r.Frame.Layout.Where(best)
 	}
-	return fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "Until": r.growsUntil(best, m.Key),
+	return fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
 		"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
 }
 
-// growsUntil is the lowest level of concurrency at which a rate is not significantly below
-// the best, when that is not the highest level measured; else empty.
-func (r *Result) growsUntil(best *Cell, metric string) string {
-	axis := r.Frame.Layout.Axis
+// overlapsFrom is the lowest level of concurrency from which on, up to the highest, all
+// exact intervals of a rate overlap with that of the best; else empty.
+func (r *Result) overlapsFrom(best *Cell, metric string) string {
+	axis, at := r.Frame.Layout.Axis, r.Frame.Layout.At
 	if metric != r.View.Rate || axis == nil || !strings.HasSuffix(axis.Path, ".concurrency") {
 		return ""
 	}
-	first, last := best, best
+	var levels []*Cell // the highest first
 	for _, c := range r.Cells {
-		v, ok := c.Metrics[metric]
-		if !ok || c.System != best.System || r.Frame.Layout.PanelOf(c) != r.Frame.Layout.PanelOf(best) {
-			continue
-		}
-		if at := r.Frame.Layout.At(c); at > r.Frame.Layout.At(last) {
-			last = c
-		} else if at < r.Frame.Layout.At(first) && v.Hi >= best.Metrics[metric].Lo {
-			first = c
+		_, ok := c.Metrics[metric]
+		if ok && c.System == best.System && r.Frame.Layout.PanelOf(c) == r.Frame.Layout.PanelOf(best) {
+			levels = append(levels, c)
 		}
 	}
-	if first == last {
+	slices.SortFunc(levels, func(a, b *Cell) int { return cmp.Compare(at(b), at(a)) })
+	apart := slices.IndexFunc(levels, func(c *Cell) bool {
+		v := c.Metrics[metric]
+		return !v.Exact || !best.Metrics[metric].Exact || v.Hi < best.Metrics[metric].Lo
+	})
+	if apart >= 0 {
+		levels = levels[:apart]
+	}
+	if len(levels) < 2 || !slices.Contains(levels, best) {
 		return ""
 	}
-	x, _ := first.Factor(axis.Path)
+	x, _ := levels[len(levels)-1].Factor(axis.Path)
 	return x.Label + " " + x.Text()
 }
 

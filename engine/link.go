@@ -18,7 +18,7 @@ type linkState struct {
 	current shape
 	spec    testbed.ShapeSpec
 	block   int
-	checks  map[checkedPath]record.LinkCheck // of the current shape in the current block
+	checks  map[checkedPath][]record.LinkCheck // of the current shape in the current block
 }
 
 // shape is what decides how links are shaped.
@@ -37,21 +37,30 @@ func shapeOf(cell experiment.Cell) shape {
 }
 
 // checkedPath is what a measurement of a link holds for: of a link whose two directions differ,
-// one is measured for cells that store, the other for those that read.
+// one is measured for cells that store, the other for those that read; of the real ones of
+// nodes, those of so many nodes.
 type checkedPath struct {
 	system string
 	stores bool
+	nodes  int
 }
 
-func pathOf(cell experiment.Cell) checkedPath {
-	return checkedPath{cell.System, nodesOf(cell) == 0 && cell.Stores() && cell.Link.UpRate() != cell.Link.DownRate()}
+// pathOf is what a cell's link is measured for. The directions of a real link may differ.
+func pathOf(cell experiment.Cell, real bool) checkedPath {
+	p := checkedPath{system: cell.System}
+	if n := nodesOf(cell); n == 0 {
+		p.stores = cell.Stores() && (real || cell.Link.UpRate() != cell.Link.DownRate())
+	} else if real {
+		p.nodes = n
+	}
+	return p
 }
 
 // prepareLink shapes the link of a cell, if it is not so already, and measures
 // it between the client and the cell's system or, where there are nodes, between
 // two of them. A link is measured again in every block and after every change of
 // shape. Attached systems have no link of ours.
-func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, block int) (*record.LinkCheck, error) {
+func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, block int) ([]record.LinkCheck, error) {
 	mode := r.bed.Mode()
 	if s.attached() || !mode.Namespaces && !mode.Real {
 		return nil, nil
@@ -69,7 +78,7 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 			}
 		}
 		first := !r.link.shaped
-		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath]record.LinkCheck{}}
+		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath][]record.LinkCheck{}}
 		if first { // what shaping set on the hosts belongs to the environment
 			if err := r.recordEnvironment(); err != nil {
 				return nil, err
@@ -77,14 +86,28 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 		}
 	}
 	if r.link.block != block {
-		r.link.block, r.link.checks = block, map[checkedPath]record.LinkCheck{}
+		r.link.block, r.link.checks = block, map[checkedPath][]record.LinkCheck{}
 	}
-	if check, ok := r.link.checks[pathOf(cell)]; ok {
-		return &check, nil
+	path := pathOf(cell, mode.Real)
+	if checks, ok := r.link.checks[path]; ok {
+		return checks, nil
 	}
-	from, to := r.measuredPath(s, cell, block)
+	var checks []record.LinkCheck
+	for _, ends := range r.measuredPaths(s, cell, block, mode.Real) {
+		check, err := r.checkLink(ctx, ends[0], ends[1], float64(cell.Link.Tolerance))
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, check)
+	}
+	r.link.checks[path] = checks
+	return checks, nil
+}
+
+// checkLink measures a link, once more if it could not be.
+func (r *run) checkLink(ctx context.Context, from, to testbed.Host, tol float64) (record.LinkCheck, error) {
 	measure := func() (record.LinkCheck, error) {
-		return r.bed.Check(ctx, from, to, r.bed.Want(from, to), float64(cell.Link.Tolerance))
+		return r.bed.Check(ctx, from, to, r.bed.Want(from, to), tol)
 	}
 	check, err := measure()
 	if err != nil && ctx.Err() == nil {
@@ -95,10 +118,9 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 		check, err = measure()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("measure the link between %s and %s: %w", from.Name(), to.Name(), err)
+		return check, fmt.Errorf("measure the link between %s and %s: %w", from.Name(), to.Name(), err)
 	}
-	r.link.checks[pathOf(cell)] = check
-	return &check, nil
+	return check, nil
 }
 
 // mendLink starts an emulator that has died since the last trial again, by
@@ -117,24 +139,35 @@ func (r *run) mendLink(ctx context.Context) error {
 	return r.bed.Shape(ctx, was.spec)
 }
 
-// measuredPath is the path that is measured for all: from the system to the client (where
-// the directions differ, as the cell's bytes go), or from one node that takes part to
+// measuredPaths are the paths, from and to, that are measured: from the system to the client
+// (where the directions differ, as the cell's bytes go), or from one node that takes part to
 // another, another pair in each block and the same for all systems of a group; of chains,
-// from a peer to the fresh node.
-func (r *run) measuredPath(s *site, cell experiment.Cell, block int) (from, to testbed.Host) {
+// from a peer to the fresh node. Real links may all differ: from each node to the next, and
+// from each peer.
+func (r *run) measuredPaths(s *site, cell experiment.Cell, block int, real bool) (paths [][2]testbed.Host) {
 	n := nodesOf(cell)
 	switch {
-	case pathOf(cell).stores:
-		return r.client, s.hosts[0]
+	case pathOf(cell, real).stores:
+		return [][2]testbed.Host{{r.client, s.hosts[0]}}
 	case n == 0:
-		return s.hosts[0], r.client
+		return [][2]testbed.Host{{s.hosts[0], r.client}}
+	case real && cell.Sync != nil:
+		for peer := range cell.Sync.Peers {
+			paths = append(paths, [2]testbed.Host{s.hosts[1+peer], s.hosts[0]})
+		}
+		return paths
+	case real:
+		for i := range n {
+			paths = append(paths, [2]testbed.Host{s.hosts[i], s.hosts[(i+1)%n]})
+		}
+		return paths
 	}
 	rng := rand.New(rand.NewPCG(trialSeed(r.plan.Experiment.Seed, cell.Group(), block), 0))
 	if cell.Sync != nil {
-		return s.hosts[1+rng.IntN(cell.Sync.Peers)], s.hosts[0]
+		return [][2]testbed.Host{{s.hosts[1+rng.IntN(cell.Sync.Peers)], s.hosts[0]}}
 	}
 	pair := rng.Perm(n)
-	return s.hosts[pair[0]], s.hosts[pair[1]]
+	return [][2]testbed.Host{{s.hosts[pair[0]], s.hosts[pair[1]]}}
 }
 
 // notEmulated reports whether a cell wants a link that this machine cannot give.

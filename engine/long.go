@@ -105,10 +105,8 @@ func (t *execution) goOn(earlier record.Trial) error {
 		return err
 	}
 	t.w = w
-	if t.check != nil {
-		if err := w.Link(*t.check); err != nil {
-			return err
-		}
+	if err := t.recordLinks(); err != nil {
+		return err
 	}
 	if t.others, err = recordedOthers(r.rec.Samples(earlier.ID)); err != nil {
 		return err

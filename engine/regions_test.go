@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,12 +61,65 @@ disseminate: {nodes: 3}
 	if spec.Up["a"] != up || spec.Down["a"] != down || len(spec.Up) != 1 || len(spec.Pairs) != 2 || spec.Pairs[link.Pair{"client", "a"}] != far {
 		t.Errorf("a client and a system: %+v", spec)
 	}
-	if from, to := r.measuredPath(r.sites["s"], cell, 1); from.Name() != "client" || to.Name() != "a" {
-		t.Errorf("what a put needs is measured from %s to %s", from.Name(), to.Name())
+	if got := r.namesOfPaths(r.sites["s"], cell, false); got != "client→a" {
+		t.Errorf("what a put needs is measured: %s", got)
 	}
 	cell.Overhead = &experiment.Overhead{Operation: "get"}
-	if from, _ := r.measuredPath(r.sites["s"], cell, 1); from.Name() != "a" {
-		t.Errorf("what a get needs is measured from %s", from.Name())
+	if got := r.namesOfPaths(r.sites["s"], cell, false); got != "a→client" {
+		t.Errorf("what a get needs is measured: %s", got)
+	}
+}
+
+func (r *run) namesOfPaths(s *site, cell experiment.Cell, real bool) string {
+	var names []string
+	for _, p := range r.measuredPaths(s, cell, 1, real) {
+		names = append(names, p[0].Name()+"→"+p[1].Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// Of real links each may be another: the direction of the bytes is measured, of nodes the ring.
+func TestPathsOfRealLinks(t *testing.T) {
+	r := &run{plan: &experiment.Plan{}, client: named{name: "client"}}
+	s := &site{hosts: []testbed.Host{named{name: "a"}, named{name: "b"}, named{name: "c"}, named{name: "spare"}}}
+	for want, cell := range map[string]experiment.Cell{
+		"client→a":    {Overhead: &experiment.Overhead{Operation: "put"}},
+		"a→client":    {Overhead: &experiment.Overhead{Operation: "get"}},
+		"a→b b→c c→a": {Disseminate: &experiment.Disseminate{Nodes: 3}},
+		"b→a c→a":     {Sync: &experiment.Sync{Peers: 2}},
+	} {
+		if got := r.namesOfPaths(s, cell, true); got != want {
+			t.Errorf("measured: %s, want %s", got, want)
+		}
+	}
+}
+
+// Links between machines are recorded as what they are, and speak against no trial.
+func TestRealLinksAreMeasured(t *testing.T) {
+	plan := memPlan(t, `
+scenario: overhead
+systems: [mem]
+data: {size: 1kB}
+overhead: {operation: [put, get], count: 1}
+repetitions: 1
+warmup: 0
+limits: {others: none, machine: none}
+skip: [machine]
+`)
+	dir := filepath.Join(t.TempDir(), "run")
+	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}, Dir: dir, Machines: 2}
+	res, err := Run(t.Context(), cfg)
+	if err != nil || res.Valid != len(plan.Cells) {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	from := map[string]bool{}
+	for _, l := range linksOf(t, dir) {
+		if from[l.From] = true; l.Emulator != record.RealLink || !l.OK || !(l.RTT > 0) || !(l.Rate > 0) || l.WantRTT != 0 {
+			t.Errorf("%+v", l)
+		}
+	}
+	if len(from) != 2 {
+		t.Errorf("measured from %v, want both directions", from)
 	}
 }
 

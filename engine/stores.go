@@ -8,7 +8,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -44,11 +43,10 @@ func ramStore(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDi
 // this user. It is made by who first writes there.
 func ChainCache() (string, error) { return testbed.CacheDir("chains") }
 
-// chainCells are the cells of a plan for which a chain is made and a fresh node
-// started: attached nodes follow their own.
+// chainCells are the cells of a plan for which a chain is made and a fresh node started.
 func chainCells(plan *experiment.Plan) (all []experiment.Cell) {
 	for _, use := range plan.Experiment.Systems {
-		if cells := cellsOf(plan, use.Name); use.Mode != string(system.Attach) && follows(cells) {
+		if cells := cellsOf(plan, use.Name); follows(cells) {
 			all = append(all, cells...)
 		}
 	}

@@ -30,7 +30,7 @@ type execution struct {
 	continues bool
 	w         *record.TrialWriter
 	clock     clock
-	check     *record.LinkCheck
+	checks    []record.LinkCheck
 	restarted bool // the system was, just before
 
 	// Of a trial that continues.
@@ -117,7 +117,7 @@ func (t *execution) ready(ctx context.Context) (err error) {
 		err = readier.Ready(ctx, t.cell)
 	}
 	if err == nil {
-		t.check, err = t.r.prepareLink(ctx, t.s, t.cell, t.block)
+		t.checks, err = t.r.prepareLink(ctx, t.s, t.cell, t.block)
 	}
 	return err
 }
@@ -125,10 +125,27 @@ func (t *execution) ready(ctx context.Context) (err error) {
 // begin starts the trial's clock and its record.
 func (t *execution) begin() (err error) {
 	t.clock = clock{time.Now()}
-	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.clock.epoch); err != nil || t.check == nil {
+	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.clock.epoch); err != nil {
 		return err
 	}
-	return t.w.Link(*t.check)
+	return t.recordLinks()
+}
+
+func (t *execution) recordLinks() error {
+	for _, check := range t.checks {
+		if err := t.w.Link(check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link is the last of the checks, as it is of those that the record has; nil: none was made.
+func (t *execution) link() *record.LinkCheck {
+	if len(t.checks) == 0 {
+		return nil
+	}
+	return &t.checks[len(t.checks)-1]
 }
 
 // end ends the trial for good.
@@ -185,7 +202,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	})
 	watched := t.watch(ctx, cancel)
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.check,
+		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.link(),
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Journal: journal{t.w, r.rec.Reader},
 		Begin: window.begin, End: window.end,
 		Progress: func(ops, bytes int64) { r.say.Load(ops, bytes, t.clock.Now()) },
@@ -291,7 +308,7 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) []string {
 	var why []string
 	off := func(l record.LinkCheck) bool { return !l.OK }
-	if t.check != nil && off(*t.check) || slices.ContainsFunc(out.load.Links, off) {
+	if slices.ContainsFunc(t.checks, off) || slices.ContainsFunc(out.load.Links, off) {
 		why = append(why, record.ReasonLinkOff)
 	}
 	if out.died != nil && !t.continues {

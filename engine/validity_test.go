@@ -13,19 +13,19 @@ func TestValidityNamesWhatSpeaksAgainstATrial(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		out   loaded
-		check *record.LinkCheck
+		check []record.LinkCheck
 		ops   record.Counts
 		want  []string
 	}{
-		{"nothing", loaded{}, &record.LinkCheck{OK: true}, some, nil},
+		{"nothing", loaded{}, []record.LinkCheck{{OK: true}}, some, nil},
 		{"no link", loaded{}, nil, some, nil},
-		{"link off", loaded{}, &record.LinkCheck{}, some, []string{record.ReasonLinkOff}},
+		{"link off", loaded{}, []record.LinkCheck{{OK: true}, {}}, some, []string{record.ReasonLinkOff}},
 		{"late emulator", loaded{emulatorTrouble: "late"}, nil, some, []string{record.ReasonEmulatorLate}},
 		{"dead emulator", loaded{emulatorDied: true}, nil, some, []string{record.ReasonEmulatorDied}},
 		{"dead system", loaded{died: struct{ testbed.Process }{}}, nil, some, []string{record.ReasonDaemonDied}},
 		{"nothing happened", loaded{}, nil, record.Counts{}, []string{record.ReasonNoOperations}},
 	} {
-		x := &execution{check: c.check}
+		x := &execution{checks: c.check}
 		if got := x.spoiledBy(c.out, c.ops, nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}

@@ -135,6 +135,9 @@ func expandShort(n *node, tab table) *node {
 }
 
 func unknownKeyHint(key, path string, tab table) string {
+	if path == "repetitions" {
+		return "it is one number now: `repetitions: 6`"
+	}
 	if c := suggest.Nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"
 	}

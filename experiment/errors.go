@@ -102,6 +102,8 @@ var (
 	anyKey = regexp.MustCompile(`([^\s,{}\[\]"']+)(?:\s*["']\s*:|\s*:(?:\s|$))`)
 	// firstKey finds the key that a section of the file begins with.
 	firstKey = regexp.MustCompile(`^["']?([A-Za-z_]+)["']?\s*:`)
+	// lineKey finds the key that a line begins with: its indent, and whether an entry of a list begins.
+	lineKey = regexp.MustCompile(`^( *)(- +)?["']?[A-Za-z_]+["']?\s*:`)
 )
 
 // knownKeys are the keys of the format, of all sections.
@@ -144,24 +146,33 @@ func (s *source) shown(line int) int {
 	return end
 }
 
-// quotes are the lines as messages quote them. A value of an unknown key, and all that
-// follows in its section, may be a secret, and so may options of systems: those are left
-// out, and lines that are too long to help.
+// quotes are the lines as messages quote them. The value of an unknown key, with all lines
+// that are deeper, may be a secret, and so may options of systems: those are left out, and
+// lines that are too long to help.
 func (s *source) quotes() []string {
 	quotes := make([]string, len(s.lines))
-	hidden := false
+	section, indent := false, -1 // hidden to the end of the section; while lines are deeper than that
 	for i, text := range s.lines {
-		hidden = hidden && !firstKey.MatchString(text) || secretive.MatchString(text)
+		section = section && !firstKey.MatchString(text) || secretive.MatchString(text)
 		if s.set {
 			key, _, is := strings.Cut(text, "=")
-			section, _, _ := strings.Cut(strings.TrimSpace(key), ".")
-			hidden = hidden || !is || section == "systems" || strings.HasPrefix(key, varyPath) || !isSection(section)
+			top, _, _ := strings.Cut(strings.TrimSpace(key), ".")
+			section = section || !is || top == "systems" || strings.HasPrefix(key, varyPath) || !isSection(top)
+		}
+		if m := lineKey.FindStringSubmatch(text); m != nil && (len(m[1]) < indent || len(m[1]) == indent && m[2] == "") {
+			indent = -1
 		}
 		end := s.shown(i + 1)
-		if !hidden && len(text) <= 150 {
+		if !section && indent < 0 && len(text) <= 150 {
 			quotes[i] = text[:end]
 		}
-		hidden = hidden || end < len(text)
+		switch {
+		case end == len(text):
+		case strings.ContainsAny(text, "{[\"'"): // where that ends is not seen in indents
+			section = true
+		case indent < 0:
+			indent = len(text) - len(strings.TrimLeft(text, " "))
+		}
 	}
 	return quotes
 }

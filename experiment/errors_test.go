@@ -43,6 +43,9 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		"a section elsewhere":      "link: {title: hunter2, rate: 5}\nsystems: [nginx]\n",
 		"another one before":       "link: {ulr: hunter2, rat: 5, rate: 5}\nsystems: [nginx]\n",
 		"a known section is open":  "link: {ulr: hunter2, x: [}\n",
+		"in lines below a typo":    "link:\n  ulr:\n    title: hunter2\n    rate: hunter2\n\n    rat:\n      rate: hunter2\n  rate: 5\n",
+		"in a list below a typo":   "link:\n  ulr:\n  - title: hunter2\n    rate: hunter2\n  - rate: hunter2\n  rate: 5\n",
+		"typo, bracket over lines": "link:\n  ulr: {\n  rate: hunter2}\n  rate: 5\n",
 		"an unknown section, JSON": "{\"sytems\":[{\"use\":\"s3\",\"secret_key\":\"hunter2\"}]}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,6 +76,14 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("--set %s: %v", set, err)
 		}
+	}
+}
+
+// A typo hides its own value alone: later errors of its section are quoted.
+func TestLineAfterATypoIsQuoted(t *testing.T) {
+	_, err := Parse("f.yaml", []byte("scenario: retrieve\nlink:\n  rat: hunter2\n  rate: 5\nretrieve: {requests: 1}\nsystems: [nginx]\n"), nil, testCatalog())
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "4 |   rate: 5\n") {
+		t.Error(err)
 	}
 }
 

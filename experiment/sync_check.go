@@ -14,7 +14,7 @@ func (d *decoder) sync(e *Experiment) {
 func (d *decoder) started(e *Experiment) {
 	for i, use := range e.Systems {
 		if path := fmt.Sprintf("systems[%d]", i); use.Mode == "attach" && d.ok("systems") {
-			d.fail(path, d.first(path+".mode", path+".use", path), "a node that runs already is watched by `plimsoll collect siad`",
+			d.fail(path, d.first(path+".mode", path+".use", path), "a node that runs already is watched by `plimsoll collect "+use.Use+"`",
 				"system `%s` is attached, and a sync starts its nodes", use.Name)
 		}
 	}

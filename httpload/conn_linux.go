@@ -416,7 +416,7 @@ func (l *loop) count(c *conn, n int64) {
 }
 
 // listenFrom begins the time in which no byte comes.
-func (l *loop) listenFrom(c *conn) { c.quiet, c.before = l.now, l.link.bytes.Load() }
+func (l *loop) listenFrom(c *conn) { c.quiet, c.before = l.now, l.link.carried() }
 
 // proceed finishes the operation if its body is complete, or arranges the next
 // wake-up.

@@ -44,8 +44,8 @@ const (
 	lastWords  = 5 * time.Second       // after which a cancelled generator is not waited for
 )
 
-// Split divides a load among at most n generators: operation k belongs to the one of index
-// k mod n. In a closed loop all have the same number of connections, so that none has
+// Split divides a load among at most n generators: of every n operations, each does one.
+// In a closed loop all have the same number of connections, so that none has
 // less to do than another: there may be fewer generators than n.
 func (s Spec) Split(n int) []Spec {
 	all := max(1, s.Concurrency)
@@ -66,7 +66,6 @@ func (s Spec) Split(n int) []Spec {
 			own++
 		}
 		part.Shard, part.Shards, part.FirstWorker = i, n, first
-		part.Rate = s.Rate * float64(own) / float64(all)
 		if s.Arrivals != nil {
 			part.MaxInFlight = own
 		} else if s.Concurrency > 0 {
@@ -193,6 +192,8 @@ type shard struct {
 type message struct {
 	Time  bool  `json:"time,omitempty"`  // say what time it is
 	Start int64 `json:"start,omitempty"` // when the load begins: nanoseconds of its wall clock since 1970
+	// Others is how many body bytes the other shards have received, of what they last reported.
+	Others int64 `json:"others,omitempty"`
 }
 
 func (s *shard) send(v any) error {
@@ -311,7 +312,7 @@ func (s *shard) blockCame(block []byte) (err error) {
 	return s.drive.onBlock(block)
 }
 
-// progress adds up what all generators have done.
+// progress adds up what all generators have done, and lets each know what the others received.
 func (d *drive) progress(of *shard, now Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -321,6 +322,10 @@ func (d *drive) progress(of *shard, now Progress) {
 	for _, s := range d.shards {
 		sum.Ops, sum.OK = sum.Ops+s.now.Ops, sum.OK+s.now.OK
 		sum.Failed, sum.Bytes = sum.Failed+s.now.Failed, sum.Bytes+s.now.Bytes
+		sum.Received += s.now.Received
+	}
+	if others := sum.Received - now.Received; others > 0 {
+		go of.send(message{Others: others}) // one that has died reads nothing: its stream says so
 	}
 	if d.onProgress != nil {
 		d.onProgress(sum)

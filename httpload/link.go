@@ -11,9 +11,14 @@ const fullLink = 0.5
 // methods may be called from several goroutines.
 type linkUse struct {
 	rate     float64 // body bytes per second; 0: unknown
+	shards   int64   // that share the link, with as many operations each
 	bytes    atomic.Int64
+	others   atomic.Int64 // bytes of the other shards, as of their last reports
 	underway atomic.Int64
 }
+
+// carried is how many bytes the link has brought to all shards.
+func (l *linkUse) carried() int64 { return l.bytes.Load() + l.others.Load() }
 
 // starved reports whether an operation of length bytes (-1: unknown) that got
 // nothing for ns nanoseconds, since the link had carried before bytes, was starved
@@ -21,6 +26,6 @@ type linkUse struct {
 // have been enough for the whole operation.
 func (l *linkUse) starved(before, ns, length int64) bool {
 	could := l.rate * float64(ns) / 1e9
-	fair := could / float64(max(l.underway.Load(), 1))
-	return could > 0 && float64(l.bytes.Load()-before) >= fullLink*could && (length < 0 || fair < float64(length))
+	fair := could / float64(max(l.underway.Load(), 1)*l.shards)
+	return could > 0 && float64(l.carried()-before) >= fullLink*could && (length < 0 || fair < float64(length))
 }

@@ -57,9 +57,42 @@ func TestStarvedIsNotStalled(t *testing.T) {
 	}
 }
 
+// One generator gets nothing. Whether the link starved it depends on what the other got.
+func TestStarvedByAnotherShard(t *testing.T) {
+	const chunk, pause = 16 << 10, 20 * time.Millisecond // 0.8 MB/s
+	data := make([]byte, 64<<20)
+	for rate, want := range map[float64]string{5e5: "starved", 25e6: "stalled"} {
+		var requests atomic.Int64
+		url := faulty(t, false, data, func(conn net.Conn, r *http.Request, data []byte) bool {
+			if requests.Add(1) == 1 {
+				return wait(conn)
+			}
+			answer(conn, r, data, nil)
+			for range 500 {
+				if _, err := conn.Write(data[:chunk]); err != nil {
+					break
+				}
+				time.Sleep(pause)
+			}
+			return false
+		})
+		res, _, _, err := driven(t, Spec{
+			Objects:     []Object{{URL: url, Size: int64(len(data))}},
+			Concurrency: 2, Duration: 2500 * time.Millisecond, Stall: 1500 * time.Millisecond, Rate: rate,
+			Window: 50 * time.Millisecond, Epoch: time.Now(),
+		}, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Outcomes[want] != 1 || res.Outcomes["starved"]+res.Outcomes["stalled"] != 1 {
+			t.Errorf("a link of %g B/s: outcomes %v, want one %s", rate, res.Outcomes, want)
+		}
+	}
+}
+
 // Where a fair share of the link was enough for the whole operation, the link is no excuse.
 func TestFairShareIsEnough(t *testing.T) {
-	l := &linkUse{rate: 1e6}
+	l := &linkUse{rate: 1e6, shards: 1}
 	l.underway.Store(4)
 	l.bytes.Store(10e6)
 	for _, c := range []struct {

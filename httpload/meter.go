@@ -11,12 +11,13 @@ import (
 // latencies are compared with what was measured, because a wait of 1 ms is
 // nothing in an answer of 1 s and everything in one of 1 ms.
 const (
-	maxBusy     = 0.9  // of an event loop's time spent not waiting for the network
-	maxCPUShare = 0.9  // of the CPUs this process may use
-	maxOwnShare = 0.25 // of the median time to the first byte that may be our own wait
-	minOwnWait  = 1e-3 // seconds; below, a wait is not worth a word
-	maxOwnLate  = 5e-3 // seconds; an open loop's own lateness at p99
-	minRunDelay = 0.2  // share of the time spent waiting for a CPU
+	maxBusy      = 0.9  // of an event loop's time spent not waiting for the network
+	maxCPUShare  = 0.9  // of the CPUs this process may use
+	maxOwnShare  = 0.25 // of the median time to the first byte that may be our own wait
+	minOwnWait   = 1e-3 // seconds; below, a wait is not worth a word
+	maxOwnLate   = 5e-3 // seconds; an open loop's own lateness at p99, or that of a shard's start
+	maxLateStart = 0.01 // share of the time by which a shard may start late
+	minRunDelay  = 0.2  // share of the time spent waiting for a CPU
 )
 
 const loopClosed, loopOpen = "closed", "open"
@@ -70,6 +71,9 @@ func (t *trial) conclude(res *Result) {
 		if strings.HasPrefix(class, classLocalFailure) {
 			why(&res.Saturated, "%d operations failed on this machine: %s", n, strings.TrimPrefix(class, classLocalFailure))
 		}
+	}
+	if late := t.late.Seconds(); late > max(maxOwnLate, maxLateStart*took) {
+		why(&res.Behind, "started %.2g s after the other generators", late)
 	}
 	if s.Arrivals != nil && res.Late.P99 >= max(maxOwnLate, maxOwnShare*ttfb) {
 		why(&res.Behind, "operations started %.2g s later than they could have (p99)", res.Late.P99)

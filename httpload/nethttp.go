@@ -277,7 +277,7 @@ func (w *netWorker) do(req request, possible int64) {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	f.cancel = cancel
 	defer cancel(nil)
-	f.before = f.link.bytes.Load()
+	f.before = f.link.carried()
 	f.stall = time.AfterFunc(s.Stall, func() { cancel(errStalled) })
 	defer f.stall.Stop()
 	if s.Deadline > 0 {
@@ -425,7 +425,7 @@ func (w *netWorker) body(ctx context.Context, f *fetch, body io.Reader, length i
 
 // listenFrom begins the time in which no byte comes.
 func (f *fetch) listenFrom() {
-	f.before = f.link.bytes.Load()
+	f.before = f.link.carried()
 	f.stall.Reset(f.limit)
 }
 

@@ -65,4 +65,6 @@ type Progress struct {
 	OK     int64 `json:"ok"`
 	Failed int64 `json:"failed"` // failures of the server
 	Bytes  int64 `json:"bytes"`  // body bytes of finished operations
+	// Received is the body bytes of all operations, those under way and warm-ups included.
+	Received int64 `json:"received"`
 }

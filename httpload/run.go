@@ -19,6 +19,7 @@ type trial struct {
 	epoch    time.Time
 	sum      *tally           // histograms of the whole trial
 	held     func() time.Time // waits until it is said when to start; nil: at once
+	late     time.Duration    // how long after that moment the load of a shard started
 
 	cpuBegan, cpuEnded float64
 }
@@ -30,6 +31,7 @@ func (t *trial) start() int64 {
 		at := t.held() // zero: cancelled
 		time.Sleep(time.Until(at))
 		if !at.IsZero() && t.spec.Shards > 1 {
+			t.late = time.Since(at)
 			return int64(at.Sub(t.spec.Epoch))
 		}
 	}
@@ -62,17 +64,18 @@ func (t *trial) notStarted(to *tally, started, end int64) {
 // The result's CPU, RSS and saturation are those of the whole process: run it
 // in one of its own ([Serve]) when they matter.
 func Run(ctx context.Context, s Spec, sink record.OpSink) (Result, error) {
-	return run(ctx, s, sink, nil, nil)
+	return run(ctx, s, sink, &linkUse{}, nil, nil)
 }
 
 func run(
-	ctx context.Context, s Spec, sink record.OpSink, onProgress func(Progress), held func() time.Time,
+	ctx context.Context, s Spec, sink record.OpSink, link *linkUse, onProgress func(Progress), held func() time.Time,
 ) (res Result, err error) {
 	now := time.Now()
 	if err := s.prepare(); err != nil {
 		return res, err
 	}
-	t := &trial{spec: &s, schedule: newSchedule(&s), link: &linkUse{rate: s.Rate}, epoch: now, held: held}
+	link.rate, link.shards = s.Rate, int64(max(1, s.Shards))
+	t := &trial{spec: &s, schedule: newSchedule(&s), link: link, epoch: now, held: held}
 	if !s.Epoch.IsZero() {
 		// The wall clock is read once; from here on only the monotonic one.
 		t.epoch = now.Add(s.Epoch.Sub(now))
@@ -87,7 +90,9 @@ func run(
 	t.rec = newRecorder(sink, cancel)
 	stop := every(s.Window, func() {
 		if onProgress != nil {
-			onProgress(t.rec.total(int64(time.Since(t.epoch))))
+			p := t.rec.total(int64(time.Since(t.epoch)))
+			p.Received = link.bytes.Load()
+			onProgress(p)
 		}
 	})
 	defer stop()

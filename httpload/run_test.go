@@ -88,3 +88,24 @@ func TestHealthyServer(t *testing.T) {
 		}
 	}
 }
+
+// A shard that reads late when to start has a shorter window than the others.
+func TestLateStart(t *testing.T) {
+	const ms = time.Millisecond
+	s := &Spec{Objects: []Object{{Size: 1}}, Shards: 2, Epoch: time.Now()}
+	tr := &trial{spec: s, epoch: s.Epoch, held: func() time.Time { return s.Epoch.Add(-time.Second) }}
+	if at := tr.start(); at != -int64(time.Second) || tr.late < time.Second {
+		t.Errorf("started at %v, late by %v; want -1s and at least 1s", time.Duration(at), tr.late)
+	}
+	for _, c := range []struct {
+		late, took time.Duration
+		want       bool
+	}{{9 * ms, time.Second, false}, {11 * ms, time.Second, true}, {4 * ms, 10 * ms, false}, {6 * ms, 10 * ms, true}} {
+		tr := &trial{spec: s, late: c.late, sum: newTally(nil, &linkUse{})}
+		res := Result{Ended: int64(c.took)}
+		tr.conclude(&res)
+		if res.Behind != c.want || len(res.Why) > 0 != c.want {
+			t.Errorf("late by %v of %v: behind %v, %q", c.late, c.took, res.Behind, res.Why)
+		}
+	}
+}

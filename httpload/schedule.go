@@ -20,7 +20,7 @@ type schedule struct {
 	pieces    []int64 // running sum of the full ranges of each object
 	maxOps    int64
 	maxBytes  int64
-	shard     int64 // of so many shards: operation k is ours when k mod shards is shard
+	shard     int64 // of so many shards; see owner
 	shards    int64
 
 	mu       sync.Mutex
@@ -166,10 +166,18 @@ func (sc *schedule) take() (r request, ours, ok bool) {
 		sc.done = true
 		return request{}, false, false
 	}
-	r, ours = sc.at(sc.next), sc.next%sc.shards == sc.shard
+	r, ours = sc.at(sc.next), sc.owner(sc.next) == sc.shard
 	sc.next++
 	sc.claimed += max(r.length, 1) // a size that is not known, or 0, must end too
 	return r, ours, true
+}
+
+// owner is the shard of operation k. Of every group of shards operations each shard gets
+// one; which one changes from group to group, or a sequence of objects whose number has a
+// factor in common with the shards would give a shard the same few again and again.
+func (sc *schedule) owner(k int64) int64 {
+	turn := workload.Mix(sc.seed^7, uint64(k/sc.shards)) % uint64(sc.shards)
+	return (k + int64(turn)) % sc.shards
 }
 
 func (sc *schedule) advance(from int64) {

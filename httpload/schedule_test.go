@@ -39,6 +39,37 @@ func TestScheduleStaysWithinObjects(t *testing.T) {
 	}
 }
 
+// Each of two generators fetches a fair share of each of two objects, however unequal, and
+// of every two operations one.
+func TestShardsGetAllObjects(t *testing.T) {
+	const n = 1000
+	objects := []Object{{Size: 1}, {Size: 1 << 30}}
+	for _, order := range []string{"random", "sequential"} {
+		owners := make([]int, n)
+		for shard := range 2 {
+			sc := newSchedule(&Spec{Objects: objects, Order: order, Requests: n, Seed: 5, Shard: shard, Shards: 2})
+			large, all := 0, 0
+			for k := range n {
+				r, ours, ok := sc.take()
+				if !ok {
+					t.Fatalf("%s: no operation %d", order, k)
+				}
+				if ours {
+					all, large, owners[k] = all+1, large+r.object, owners[k]+1+shard
+				}
+			}
+			if all != n/2 || large < n/5 || large > n*3/10 {
+				t.Errorf("%s: shard %d fetches %d objects, the large one %d times", order, shard, all, large)
+			}
+		}
+		for k := 0; k < n; k += 2 {
+			if owners[k]+owners[k+1] != 3 || owners[k] == 0 || owners[k+1] == 0 {
+				t.Fatalf("%s: operations %d and %d belong to shards %d and %d", order, k, k+1, owners[k]-1, owners[k+1]-1)
+			}
+		}
+	}
+}
+
 func TestScheduleSequential(t *testing.T) {
 	sc := newSchedule(&Spec{Objects: []Object{{Size: 25}, {Size: 10}}, Range: 10, Order: "sequential"})
 	var got [][2]int64

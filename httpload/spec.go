@@ -62,14 +62,14 @@ type Spec struct {
 	Deadline time.Duration `json:"deadline,omitempty"`
 	Stall    time.Duration `json:"stall,omitempty"`
 
-	// Rate of the link that the answers come over, in body bytes per second; 0:
-	// unknown. An operation that gets nothing for Stall while the others fill the
-	// link is starved, not stalled.
+	// Rate of the link that the answers come over, to all shards together, in body bytes
+	// per second; 0: unknown. An operation that gets nothing for Stall while the others
+	// fill the link is starved, not stalled.
 	Rate float64 `json:"rate,omitempty"`
 
 	Seed uint64 `json:"seed,omitempty"`
-	// Shard of Shards: of the load's operations, those whose number k has k mod Shards =
-	// Shard. FirstWorker is the number of its first connection among those of all.
+	// Shard of Shards: of every Shards operations of the load, one belongs to each.
+	// FirstWorker is the number of its first connection among those of all.
 	Shard       int `json:"shard,omitempty"`
 	Shards      int `json:"shards,omitempty"`
 	FirstWorker int `json:"first_worker,omitempty"`

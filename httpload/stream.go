@@ -79,7 +79,7 @@ func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out 
 	if err := d.Decode(&s); err != nil {
 		return fmt.Errorf("httpload: read the specification from stdin: %w", err)
 	}
-	start := make(chan time.Time, 1)
+	start, link := make(chan time.Time, 1), &linkUse{}
 	go func() {
 		defer cancel()
 		for {
@@ -92,6 +92,8 @@ func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out 
 				out.write(frame{Time: time.Now().Add(ahead).UnixNano()})
 			case m.Start != 0:
 				start <- time.Unix(0, m.Start).Add(-ahead)
+			default: // only the largest counts: two may have overtaken each other
+				link.others.Store(max(link.others.Load(), m.Others))
 			}
 		}
 	}()
@@ -102,7 +104,7 @@ func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out 
 	// the Go scheduler never makes one wait for its place. (What there is of
 	// real CPUs does not change.)
 	runtime.GOMAXPROCS(max(runtime.NumCPU(), maxThreads) + 2)
-	res, err := run(ctx, s, out, func(p Progress) { out.write(frame{Progress: &p}) }, func() time.Time {
+	res, err := run(ctx, s, out, link, func(p Progress) { out.write(frame{Progress: &p}) }, func() time.Time {
 		out.write(frame{Ready: true})
 		select {
 		case at := <-start:

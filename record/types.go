@@ -186,13 +186,17 @@ type Sample struct {
 	Threads    float64
 }
 
+// RealLink is the emulator of a link between machines, of which nothing was asked: it is
+// measured, not judged, and has no load line, as what TCP reaches is no physical limit.
+const RealLink = "real"
+
 // LinkCheck is what was measured through a link before a cell used it,
 // beside what was asked for. Times in seconds, rates in bit/s.
 type LinkCheck struct {
 	Trial      int64   `json:"trial"`
 	From       string  `json:"from"`
 	To         string  `json:"to"`
-	Emulator   string  `json:"emulator"`   // "netem", "tun", "tbf", "none"
+	Emulator   string  `json:"emulator"`   // "netem", "tun", "tbf", "none" or [RealLink]
 	Congestion string  `json:"congestion"` // TCP congestion control of both ends
 	WantRTT    float64 `json:"want_rtt"`
 	RTT        float64 `json:"rtt"`       // median

@@ -6,7 +6,9 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -97,12 +99,22 @@ type view struct {
 	ended    bool
 }
 
+var errStarting = errors.New("the run is starting")
+
+// startingPage is there until the run directory is: a browser may be opened before.
+const startingPage = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="1">
+<title>Plimsoll</title><p>The run is starting.</p>
+`
+
 // look returns the present view, at most a moment old.
 func (l *live) look() (view, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.seen) < refresh/2 && l.now.report != nil {
 		return l.now, nil
+	}
+	if l.now.report == nil && !IsRun(l.dir) {
+		return view{}, errStarting
 	}
 	run, err := record.Open(l.dir)
 	if err != nil {
@@ -183,6 +195,11 @@ func progress(r *analysis.Result, running *record.Trial) string {
 
 func (l *live) page(w http.ResponseWriter, _ *http.Request) {
 	v, err := l.look()
+	if err == errStarting {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, startingPage)
+		return
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

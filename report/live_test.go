@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -120,10 +122,26 @@ func TestLiveFollowsARun(t *testing.T) {
 	}
 }
 
-func TestLiveOfNoRun(t *testing.T) {
-	if w := get(t, Live(t.TempDir()), "/", "localhost"); w.Code != http.StatusInternalServerError {
-		t.Errorf("no run: %d", w.Code)
+// A browser that is there before the run is waits for it; one that outlives it does not.
+func TestLiveBeforeAndAfterTheRun(t *testing.T) {
+	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
+	dir, run := s.Write(t)
+	must(t, run.Flush())
+	link := filepath.Join(t.TempDir(), "run")
+	h := Live(link)
+	page := func(code int, refreshes bool) {
+		t.Helper()
+		w := get(t, h, "/", "localhost")
+		if w.Code != code || strings.Contains(w.Body.String(), `http-equiv="refresh"`) != refreshes {
+			t.Errorf("status %d, want %d:\n%.200s", w.Code, code, w.Body)
+		}
 	}
+	page(http.StatusOK, true)
+	must(t, os.Symlink(dir, link))
+	page(http.StatusOK, false)
+	must(t, os.Remove(link))
+	time.Sleep(refresh/2 + 10*time.Millisecond) // until then the last look serves
+	page(http.StatusInternalServerError, false)
 }
 
 // What a running trial has carried is reported while it runs, long transfers and all.

@@ -214,7 +214,7 @@ func Timed(ctx context.Context, limits experiment.Limits, now func() time.Durati
 	}
 	op.Outcome, op.Class, op.Status = OutcomeOf(err, cause)
 	switch {
-	case w.wrong:
+	case w.wrong || errors.Is(err, ErrWrongBytes):
 		op.Outcome, op.Class, err = record.WrongBytes, "", ErrWrongBytes
 	case errors.Is(err, ErrTooShort), op.Outcome == record.OK && op.Bytes < op.Length && !w.sends:
 		op.Outcome, op.Class, err = record.Truncated, "", ErrTooShort

@@ -3,11 +3,13 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // What a system does after its operation was cut off, to remove what is left, is no
@@ -40,5 +42,17 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A system that finds out by itself that it got wrong bytes, without passing them on, is believed.
+func TestWrongBytesOfASystem(t *testing.T) {
+	op := record.Op{Length: 3}
+	_, err := Timed(t.Context(), experiment.Limits{}, func() time.Duration { return 1 }, &op, func(w *Operation) error {
+		w.Received(3)
+		return fmt.Errorf("block 1: %w", ErrWrongBytes)
+	})
+	if op.Outcome != record.WrongBytes || op.Class != "" || !errors.Is(err, ErrWrongBytes) {
+		t.Errorf("%v, class %q: %v", op.Outcome, op.Class, err)
 	}
 }

@@ -101,9 +101,7 @@ type FollowTask struct {
 type Following struct {
 	Height    int64  // of its best block
 	Tip       string // identity of that block
-	Target    int64  // height of the best header that it knows of; −1
 	Indexed   int64  // height up to which everything that subscribes to the chain has followed; −1: nothing subscribes
-	Synced    bool   // the node says that it is; false where it does not tell
 	Connected int    // peers
 	Commits   int64  // transactions that its stores have committed, each at least one fsync where those are on; −1
 	Peers     []PeerShare

@@ -9,8 +9,11 @@ import (
 )
 
 // Want is what the path from one host to another and back should do, after the
-// last Shape.
+// last Shape. A link between machines is wanted as it is.
 func (t *Testbed) Want(from, to Host) link.Want {
+	if t.opt.Real {
+		return link.Want{Any: true}
+	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
 	return t.shape.spec.topology().Want(from.Name(), to.Name())
@@ -73,6 +76,9 @@ func (t *Testbed) EmulatorErr() error {
 }
 
 func (t *Testbed) activeEmulator() string {
+	if t.opt.Real {
+		return record.RealLink
+	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
 	if t.shape.active == "" { // plain hosts

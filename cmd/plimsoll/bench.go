@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -28,6 +29,10 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
 		Args: exactly(1, "one URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ask.url = args[0]
+			if print && len(set) > 0 {
+				return usage(errors.New("--print does not write --set into the file"),
+					"leave out --set here, and give it to plimsoll run with the file")
+			}
 			plan, err := planOf("plimsoll bench", ask.experiment(), set)
 			if err != nil {
 				return err

@@ -166,7 +166,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		}
 		defer live.stop()
 		if m.open {
-			p.browse(live.url)
+			go p.browse(live.url) // the run need not wait for the browser
 		}
 	}
 	code, done, err := 0, false, error(nil)

@@ -239,6 +239,28 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
+// Of a link between machines nothing was asked, and it has no load line.
+func TestRealLinks(t *testing.T) {
+	r := result(t, "retrieve")
+	says := func() (real bool) { // all of it or nothing
+		src := write(t, r)
+		real = strings.Contains(src, ">as it is<")
+		if strings.Contains(src, "Links between machines have none") != real || strings.Contains(src, "the tolerance makes") == real {
+			t.Errorf("the page is of two minds about its links (real: %v)", real)
+		}
+		return real
+	}
+	if says() {
+		t.Error("an emulated link is said to be one between machines")
+	}
+	for i := range r.Links {
+		r.Links[i].Emulator, r.Links[i].WantRTT, r.Links[i].WantRate = record.RealLink, 0, 0
+	}
+	if !says() {
+		t.Error("a link between machines is said to be emulated")
+	}
+}
+
 // summary.json is the result, and reads back.
 func TestJSON(t *testing.T) {
 	r := result(t, "retrieve")

@@ -229,10 +229,14 @@ func linkTable(r *analysis.Result) table {
 	t := table{Head: []head{{Name: "link"}, {Name: "cells"}, {Name: "emulator"}, {Name: "checks", Numeric: true}, {Name: "RTT wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true},
 		{Name: "p99", Numeric: true}, {Name: "rate wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true}, {Name: "loss", Numeric: true}, {Name: "lateness p99", Numeric: true}, {Name: "off", Numeric: true}}}
 	for _, l := range r.Links {
-		rtt, rate, want, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), entry{Text: "unlimited"}, integer(l.Off)
+		rtt, rate, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), integer(l.Off)
+		wantRTT, want := number(l.WantRTT, "s"), entry{Text: "unlimited"}
 		rtt.Note, rate.Note = "("+show(float64(l.RTTWorst), "s")+")", "("+show(float64(l.RateWorst), "bit/s")+")"
 		if l.WantRate > 0 {
 			want = number(l.WantRate, "bit/s")
+		}
+		if l.Emulator == record.RealLink {
+			wantRTT, want, off = entry{Text: "as it is"}, entry{Text: "as it is"}, entry{Text: "–"}
 		}
 		if l.Off > 0 {
 			off.Tone, off.Note = analysis.Warn, strings.Join(l.Why, "; ")
@@ -242,7 +246,7 @@ func linkTable(r *analysis.Result) table {
 			loss.Note = "of " + words.Percent(float64(l.WantLoss))
 		}
 		t.Rows = append(t.Rows, []entry{{Text: l.From + " → " + l.To}, {Text: l.Where}, {Text: l.Emulator, Note: l.Congestion}, integer(l.Checks),
-			number(l.WantRTT, "s"), rtt, number(l.RTTP99, "s"), want, rate, loss, number(l.Lateness, "s"), off})
+			wantRTT, rtt, number(l.RTTP99, "s"), want, rate, loss, number(l.Lateness, "s"), off})
 	}
 	return t
 }

@@ -68,7 +68,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest sum of the resident sets of the system's processes"},
 		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Neither,
-			Help: "largest resident set of the load generator"},
+			Help: "sum of the largest resident sets of the load generator's processes"},
 		scenario.OthersBusy(),
 		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
 	}

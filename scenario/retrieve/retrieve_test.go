@@ -3,8 +3,10 @@ package retrieve
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -131,6 +133,24 @@ func TestLoadLineOfLinksWithoutARate(t *testing.T) {
 		got, ok := Scenario{}.Measure(in)["load_line"]
 		if ok == math.IsNaN(c.line) || ok && math.Abs(got-c.line) > 1e-9*c.line {
 			t.Errorf("%s: load line %v (%v), want %v", name, got, ok, c.line)
+		}
+	}
+}
+
+// Whole objects that cannot come to every connection within the stall limit warm up nothing.
+func TestTooLongToWarm(t *testing.T) {
+	for _, c := range []struct {
+		size, rate float64
+		undivided  bool
+		want       bool
+	}{
+		{100e6, 1e6, true, true}, {5e6, 1e6, true, false}, {-1, 1e6, true, true},
+		{100e6, 1e6, false, false}, {100e6, 0, true, false}, {-1, math.Inf(1), true, false}, {100e6, 1e9, true, false},
+	} {
+		spec := httpload.Spec{Concurrency: 4, Stall: 30 * time.Second,
+			Objects: []httpload.Object{{Size: 1}, {Size: int64(c.size), Undivided: c.undivided}}}
+		if got := tooLongToWarm(spec, c.rate); (got != "") != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

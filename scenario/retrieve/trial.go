@@ -44,8 +44,14 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if !math.IsInf(p.Rate, 1) {
 		spec.Rate = p.Rate
 	}
+	if l := sink.Link; l != nil && l.Emulator == record.RealLink {
+		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
+	}
+	cold := ""
 	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
-		spec.Warmup = p.Warmup(c.Concurrency)
+		if cold = tooLongToWarm(spec, p.Rate); cold == "" {
+			spec.Warmup = p.Warmup(c.Concurrency)
+		}
 	}
 	var generators []httpload.Generator
 	var procs []testbed.Process
@@ -95,8 +101,25 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if len(hosts) > 1 {
 		load.Notes = append(load.Notes, fmt.Sprintf("load generators: %d of the %d of --clients", len(parts), len(hosts)))
 	}
+	if cold != "" {
+		load.Notes = append(load.Notes, cold)
+	}
 	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data.Key()], cell.Retrieve.Receive)...)
 	return load, ctx.Err()
+}
+
+// tooLongToWarm is why connections are not warmed up: a server that does not serve ranges
+// sends each the whole object, and the link cannot carry so much within the stall limit.
+// Such a warm-up would be cut off, and its connections with it.
+func tooLongToWarm(spec httpload.Spec, rate float64) string {
+	known := rate > 0 && !math.IsInf(rate, 1)
+	for _, o := range spec.Objects {
+		all := float64(o.Size) * float64(spec.Concurrency)
+		if o.Undivided && known && (o.Size < 0 || all > rate*spec.Stall.Seconds()) {
+			return "not warmed up: the server does not serve ranges, and whole objects on all connections take longer than limits.stall"
+		}
+	}
+	return ""
 }
 
 // generatorName names the process of a generator, as it is in samples and logs.

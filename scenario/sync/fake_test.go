@@ -251,7 +251,7 @@ func (n *fakeFollower) Following(ctx context.Context) (system.Following, error) 
 	if n.runs == nil {
 		return system.Following{}, fmt.Errorf("fake: %w", syscall.ECONNREFUSED)
 	}
-	f := system.Following{Height: int64(n.have + 1e-9), Tip: "tip", Target: fakeBlocks, Indexed: -1, Commits: int64(n.have)}
+	f := system.Following{Height: int64(n.have + 1e-9), Tip: "tip", Indexed: -1, Commits: int64(n.have)}
 	if f.Height < fakeBlocks {
 		f.Tip = fmt.Sprint("tip at ", f.Height)
 	}

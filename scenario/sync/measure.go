@@ -72,7 +72,7 @@ func (Scenario) Metrics() []record.Metric {
 
 // Names of details of the kind [record.DetailFollower]. A value that the node does not report has none.
 const (
-	followerChainBytes = "chain_bytes"    // of the chain that it is to have; none of one that is attached to
+	followerChainBytes = "chain_bytes"    // of the chain that it is to have
 	followerChain      = "chain_blocks"   // likewise
 	followerOpening    = "opening_height" // in the first poll that reported a block beyond those of its making
 	followerHighest    = "highest_height" // the highest that it has reported
@@ -145,9 +145,6 @@ func syncTimes(in *scenario.Measured, chain, serve record.Op, put func(string, f
 	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
 	followed := of(followerHighest) - of(followerOpening)
 	blocks := of(followerChain)
-	if chain.Outcome == record.OK && chain.LastByte == chain.FirstByte && followed == 0 && blocks == 0 {
-		return // one that is attached to, and was in sync already
-	}
 	if serve.FirstByte > 0 {
 		put("first_block", took(serve.Intended, serve.FirstByte))
 	}

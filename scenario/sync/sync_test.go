@@ -409,10 +409,10 @@ func TestSyncLies(t *testing.T) {
 		w.run()
 		w.want(allOK)
 	})
-	scenariotest.Virtual(t, func(t *testing.T) { // synced is its word, and no proof
+	scenariotest.Virtual(t, func(t *testing.T) { // trouble is its word
 		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash peers at 50%") })
 		w.c.nodes[0].answer = func(f *system.Following) error {
-			f.Synced, f.Target, f.Trouble = true, f.Height, "no peers"
+			f.Trouble = "no peers"
 			return nil
 		}
 		w.run()

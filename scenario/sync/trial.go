@@ -23,7 +23,7 @@ type trial struct {
 	*nodes.Trial
 	cell     experiment.Cell
 	s        *experiment.Sync
-	chain    system.Chain // zero: attached
+	chain    system.Chain
 	replayed *system.Replayed
 	settings system.Options
 	fresh    *nodes.Node

@@ -26,8 +26,7 @@ type follower struct {
 	least  time.Duration // the shortest in which a request for blocks times out
 	ended  func() string
 
-	tip    atomic.Pointer[types.ChainIndex]
-	target atomic.Int64
+	tip atomic.Pointer[types.ChainIndex]
 }
 
 func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
@@ -43,7 +42,6 @@ func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
 	cm := f.store.Manager()
 	tip := cm.Tip()
 	f.tip.Store(&tip)
-	f.target.Store(int64(tip.Height))
 	cm.OnReorg(func(tip types.ChainIndex) { f.tip.Store(&tip) })
 	if f.wallet, err = openWallet(dir, t.settings, cm, c.Spec.Watched()); err != nil {
 		return nil, err
@@ -67,22 +65,15 @@ func (f *follower) state() state {
 		Indexed: -1,
 		Commits: f.store.Commits(),
 	}
-	s.Target = max(f.target.Load(), s.Height)
 	if f.wallet != nil {
 		s.Indexed = f.wallet.indexed.Load()
 		s.Commits += f.wallet.commits.Load()
 	}
-	synced := 0
 	for _, p := range f.syncer.Peers() {
-		if p.Err() != nil || p.Inbound {
-			continue
-		}
-		s.Connected++
-		if p.Synced() {
-			synced++
+		if p.Err() == nil && !p.Inbound {
+			s.Connected++
 		}
 	}
-	s.Synced = s.Connected > 0 && synced == s.Connected
 	s.Peers, s.TimedOut, s.Failed = f.book.shares()
 	if s.Trouble = f.ended(); s.Trouble == "" { // what does not pass by waiting
 		s.Trouble = f.book.hopeless()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 
-	"go.sia.tech/core/types"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -33,17 +32,6 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	f := l.follower
 	switch e.Message {
 	case "syncing blocks":
-		var start types.ChainIndex
-		var n int64
-		for _, field := range fields {
-			switch field.Key {
-			case "start":
-				start, _ = field.Interface.(types.ChainIndex)
-			case "n":
-				n = field.Integer
-			}
-		}
-		f.target.Store(max(f.target.Load(), int64(start.Height)+n))
 		f.book.begin()
 	case "failed to fetch blocks":
 		for _, field := range fields {

@@ -56,6 +56,6 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 		return system.Following{}, err
 	}
 	return system.Following{
-		Height: c.height, Tip: c.tip.String(), Target: -1, Indexed: -1, Synced: c.Synced, Connected: len(g.Peers), Commits: -1, TimedOut: -1, Failed: -1,
+		Height: c.height, Tip: c.tip.String(), Indexed: -1, Connected: len(g.Peers), Commits: -1, TimedOut: -1, Failed: -1,
 	}, nil
 }

@@ -167,7 +167,7 @@ func (w *chains) look() system.Following {
 	f, err := w.nodes[0].Following(Context(w.T))
 	must(w.T, "following", err)
 	all := w.chain.Height
-	outside := f.Height < 0 || max(f.Height, f.Indexed, f.Target) > all || min(f.Indexed, f.Target) < -1
+	outside := f.Height < 0 || max(f.Height, f.Indexed) > all || f.Indexed < -1
 	wrongTip := (f.Tip == w.chain.Tip) != (f.Height == all)
 	if outside || wrongTip || w.Indexed != (f.Indexed >= 0) {
 		w.Errorf("of a chain of %d blocks that ends with %s (indexed: %v) the node has %+v", all, w.chain.Tip, w.Indexed, f)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
-	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -90,7 +89,7 @@ func TestFirstProcess(t *testing.T) {
 	}
 }
 
-// children are those of all of a process's threads.
+// children are those of all threads: a process is the child of the thread that forked it.
 func children(t *testing.T, pid int) (all []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
@@ -99,8 +98,8 @@ func children(t *testing.T, pid int) (all []int) {
 	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) { // a thread that has ended
-			t.Fatal(err)
+		if err != nil {
+			continue // the thread has ended
 		}
 		for _, f := range strings.Fields(string(b)) {
 			n, err := strconv.Atoi(f)

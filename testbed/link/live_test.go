@@ -192,6 +192,10 @@ func TestMeasureNoticesAWrongLink(t *testing.T) {
 			t.Errorf("wrong %s: %v %q", what, m.OK, m.Why)
 		}
 	}
+	// Wanted as it is, no link is wrong, and it is measured as well.
+	if m := l.hosts["a"].measureTo(t, l.hosts["b"], Want{Any: true}); !m.OK || m.RTT < 0.02 || m.RTT > 0.03 || m.Rate < 5e7 {
+		t.Errorf("the link as it is: %+v", m)
+	}
 	// Faster than wanted, without limit: the start of a stream passes every rate.
 	l.shape(Topology{})
 	m := l.hosts["a"].measureTo(t, l.hosts["b"], Want{Rate: 1e8})

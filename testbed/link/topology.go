@@ -26,6 +26,7 @@ type Topology struct {
 
 // Want is what a path should do: the target of a measurement.
 type Want struct {
+	Any    bool          // whatever it does: it is measured and not judged
 	RTT    time.Duration // both ways
 	Jitter time.Duration // sum of the half-widths of both ways
 	Rate   float64       // bit/s on the wire, from → to; 0: unlimited
