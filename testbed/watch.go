@@ -112,8 +112,10 @@ func listeners(port int) map[string]bool {
 	if err != nil {
 		return nil
 	}
-	v4, _ := fs.NetTCP() // without IPv6 there is only one of them
-	v6, _ := fs.NetTCP6()
+	//lint:ignore SA1019 what replaces it is a library to ask the kernel with, for one question
+	v4, _ := fs.NetTCP()
+	//lint:ignore SA1019 likewise
+	v6, _ := fs.NetTCP6() // without IPv6 there is only one of them
 	out := map[string]bool{}
 	for _, s := range slices.Concat(v4, v6) {
 		if s.St == listens && s.LocalPort == uint64(port) {

@@ -168,8 +168,14 @@ func (m *sshMachines) clean() {
 			m.t.Errorf("left on a machine: %v", left)
 		}
 	}
-	if left := processesOf("/mnt/plimsoll-r"); len(left) > 0 {
-		m.t.Errorf("processes are left: %v", left)
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) { // what was killed may still be ending
+		left := processesOf("/mnt/plimsoll-r")
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			m.t.Fatalf("processes are left: %v", left)
+		}
 	}
 }
 

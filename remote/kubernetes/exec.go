@@ -7,9 +7,9 @@ import (
 	"io"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/plimsoll-project/plimsoll/remote"
 )
