@@ -147,7 +147,7 @@ func lock(dir string) (release func(), err error) {
 	path := filepath.Join(dir, lockName)
 	unlock, err := testbed.LockFile(path)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, ui.WithHint(fmt.Errorf("another plimsoll follows the run in %s", dir), "it goes on there; end that one first")
+		return nil, ui.WithHint(fmt.Errorf("the run in %s is followed by another launcher", dir), "it goes on there; end that one first")
 	}
 	if err != nil {
 		return nil, err

@@ -169,7 +169,7 @@ func TestOneLauncher(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &Launcher{Place: &fake{}}
-	if _, err := l.Run(t.Context(), engine.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another plimsoll") {
+	if _, err := l.Run(t.Context(), engine.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another launcher") {
 		t.Error(err)
 	}
 	release()

@@ -112,7 +112,7 @@ func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 	}
 	if blocking > 0 {
 		return ui.Exit(codeOf(&engine.PreconditionError{Problems: problems}),
-			fmt.Errorf("%d of the preconditions of %s do not hold", blocking, arg))
+			fmt.Errorf("%s cannot run here; preconditions that do not hold: %d", arg, blocking))
 	}
 	if !p.ui.JSON {
 		fmt.Fprintf(p.stdout, "%s can run here\n", arg)

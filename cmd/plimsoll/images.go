@@ -80,7 +80,7 @@ func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull b
 			size := sizeOf(ctx, store, ref)
 			if !p.ui.Terminal() || !term.IsTerminal(int(os.Stdin.Fd())) {
 				return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("image %s is not on this machine (%s)", ref, size),
-					"add --pull, or bring it with plimsoll systems install NAME --image "+ref))
+					"add --pull"))
 			}
 			fmt.Fprintf(p.stderr, "image %s is not on this machine (%s). Pull it? [y/N] ", ref, size)
 			answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
