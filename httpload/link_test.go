@@ -10,10 +10,28 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
+// oneHeld is a server that gives its first request nothing, and each of the others 0.8 MB/s.
+func oneHeld(t *testing.T, secure bool, data []byte) (url string) {
+	const chunk, pause = 16 << 10, 20 * time.Millisecond
+	var requests atomic.Int64
+	return faulty(t, secure, data, func(conn net.Conn, r *http.Request, data []byte) bool {
+		if requests.Add(1) == 1 {
+			return wait(conn)
+		}
+		answer(conn, r, data, nil)
+		for range 500 {
+			if _, err := conn.Write(data[:chunk]); err != nil {
+				break
+			}
+			time.Sleep(pause)
+		}
+		return false
+	})
+}
+
 // One of four connections gets nothing. Whether the link starved it or the server
 // stalled depends on how much of the link the others filled.
 func TestStarvedIsNotStalled(t *testing.T) {
-	const chunk, pause = 16 << 10, 20 * time.Millisecond // each of the others gets 0.8 MB/s
 	data := make([]byte, 64<<20)
 	for name, c := range map[string]struct {
 		rate float64 // of the link
@@ -24,20 +42,7 @@ func TestStarvedIsNotStalled(t *testing.T) {
 		"nothing is known of the link":      {0, record.Stalled},
 	} {
 		for _, secure := range []bool{false, true} {
-			var requests atomic.Int64
-			url := faulty(t, secure, data, func(conn net.Conn, r *http.Request, data []byte) bool {
-				if requests.Add(1) == 1 {
-					return wait(conn)
-				}
-				answer(conn, r, data, nil)
-				for range 500 {
-					if _, err := conn.Write(data[:chunk]); err != nil {
-						break
-					}
-					time.Sleep(pause)
-				}
-				return false
-			})
+			url := oneHeld(t, secure, data)
 			s := Spec{
 				Objects:     []Object{{URL: url, Size: int64(len(data)), Insecure: secure}},
 				Concurrency: 4, Duration: 1500 * time.Millisecond, Stall: 700 * time.Millisecond, Rate: c.rate,
@@ -59,23 +64,9 @@ func TestStarvedIsNotStalled(t *testing.T) {
 
 // One generator gets nothing. Whether the link starved it depends on what the other got.
 func TestStarvedByAnotherShard(t *testing.T) {
-	const chunk, pause = 16 << 10, 20 * time.Millisecond // 0.8 MB/s
 	data := make([]byte, 64<<20)
 	for rate, want := range map[float64]string{5e5: "starved", 25e6: "stalled"} {
-		var requests atomic.Int64
-		url := faulty(t, false, data, func(conn net.Conn, r *http.Request, data []byte) bool {
-			if requests.Add(1) == 1 {
-				return wait(conn)
-			}
-			answer(conn, r, data, nil)
-			for range 500 {
-				if _, err := conn.Write(data[:chunk]); err != nil {
-					break
-				}
-				time.Sleep(pause)
-			}
-			return false
-		})
+		url := oneHeld(t, false, data)
 		res, _, _, err := driven(t, Spec{
 			Objects:     []Object{{URL: url, Size: int64(len(data))}},
 			Concurrency: 2, Duration: 2500 * time.Millisecond, Stall: 1500 * time.Millisecond, Rate: rate,

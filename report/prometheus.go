@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -86,9 +85,15 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 	for system, n := range bytes {
 		out <- prometheus.MustNewConstMetric(c.bytes, prometheus.CounterValue, float64(n), system)
 	}
-	names := map[string]bool{}
+	polled, names := map[string]bool{}, map[string]bool{}
+	for _, p := range pollMetrics() {
+		polled[p.name] = true
+	}
 	for _, m := range r.Frame.Metrics {
 		name := medianName(m)
+		if polled[name] { // a reading of polls
+			name += "_median"
+		}
 		if names[name] { // absolute in bytes after absolute_bytes
 			name = "plimsoll_" + m.Key + "_median"
 		}
@@ -111,18 +116,13 @@ var unitSuffixes = map[string]string{
 	"ratio": "_ratio", "×": "_ratio", "s/GB": "_seconds_per_gigabyte", "s/B": "_seconds_per_byte", "1": "",
 }
 
-// medianName is a metric's name for Prometheus, as in plimsoll_throughput_bytes_per_second. One
-// that a poll's reading has already ends in _median.
+// medianName is a metric's name for Prometheus, as in plimsoll_throughput_bytes_per_second.
 func medianName(m record.Metric) string {
 	suffix, known := unitSuffixes[m.Unit]
 	if !known {
 		suffix = "_coins" // of a currency
 	}
-	name := "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
-	if slices.ContainsFunc(pollMetrics(), func(p pollMetric) bool { return p.name == name }) {
-		name += "_median"
-	}
-	return name
+	return "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
 }
 
 // look is the report of the trials that have ended.
