@@ -68,6 +68,9 @@ func (r *run) deployAll(ctx context.Context) error {
 	if err := checkHosts(ctx, r.cfg, hosts); err != nil {
 		return err
 	}
+	if err := r.connect(ctx); err != nil {
+		return err
+	}
 	for _, use := range r.plan.Experiment.Systems {
 		if err := r.deploy(ctx, r.sites[use.Name], r.holds(use)); err != nil {
 			return &DeployError{err, use.Mode == string(system.Attach), r.cfg.Dir}

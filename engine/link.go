@@ -37,20 +37,20 @@ func shapeOf(cell experiment.Cell) shape {
 }
 
 // checkedPath is what a measurement of a link holds for: of a link whose two directions differ,
-// one is measured for cells that store, the other for those that read; of the real ones of
-// nodes, those of so many nodes.
+// one is measured for cells that store, the other for those that read; of nodes on machines of
+// their own, those of so many nodes.
 type checkedPath struct {
 	system string
 	stores bool
 	nodes  int
 }
 
-// pathOf is what a cell's link is measured for. The directions of a real link may differ.
-func pathOf(cell experiment.Cell, real bool) checkedPath {
+// pathOf is what a cell's link is measured for. Between machines the directions may differ.
+func pathOf(cell experiment.Cell, apart bool) checkedPath {
 	p := checkedPath{system: cell.System}
 	if n := nodesOf(cell); n == 0 {
-		p.stores = cell.Stores() && (real || cell.Link.UpRate() != cell.Link.DownRate())
-	} else if real {
+		p.stores = cell.Stores() && (apart || cell.Link.UpRate() != cell.Link.DownRate())
+	} else if apart {
 		p.nodes = n
 	}
 	return p
@@ -88,12 +88,13 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	if r.link.block != block {
 		r.link.block, r.link.checks = block, map[checkedPath][]record.LinkCheck{}
 	}
-	path := pathOf(cell, mode.Real)
+	apart := mode.Real || mode.Mesh
+	path := pathOf(cell, apart)
 	if checks, ok := r.link.checks[path]; ok {
 		return checks, nil
 	}
 	var checks []record.LinkCheck
-	for _, ends := range r.measuredPaths(s, cell, block, mode.Real) {
+	for _, ends := range r.measuredPaths(s, cell, block, apart) {
 		check, err := r.checkLink(ctx, ends[0], ends[1], float64(cell.Link.Tolerance))
 		if err != nil {
 			return nil, err
@@ -102,6 +103,14 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	}
 	r.link.checks[path] = checks
 	return checks, nil
+}
+
+// connect joins the machines of a mesh, whose hosts reach each other by emulated links alone.
+func (r *run) connect(ctx context.Context) error {
+	if !r.bed.Mode().Mesh {
+		return nil
+	}
+	return r.bed.Shape(ctx, testbed.ShapeSpec{Seed: r.plan.Experiment.Seed})
 }
 
 // checkLink measures a link, once more if it could not be.
@@ -142,21 +151,21 @@ func (r *run) mendLink(ctx context.Context) error {
 // measuredPaths are the paths, from and to, that are measured: from the system to the client
 // (where the directions differ, as the cell's bytes go), or from one node that takes part to
 // another, another pair in each block and the same for all systems of a group; of chains,
-// from a peer to the fresh node. Real links may all differ: from each node to the next, and
+// from a peer to the fresh node. Those between machines may all differ: from each node to the next, and
 // from each peer.
-func (r *run) measuredPaths(s *site, cell experiment.Cell, block int, real bool) (paths [][2]testbed.Host) {
+func (r *run) measuredPaths(s *site, cell experiment.Cell, block int, apart bool) (paths [][2]testbed.Host) {
 	n := nodesOf(cell)
 	switch {
-	case pathOf(cell, real).stores:
+	case pathOf(cell, apart).stores:
 		return [][2]testbed.Host{{r.client, s.hosts[0]}}
 	case n == 0:
 		return [][2]testbed.Host{{s.hosts[0], r.client}}
-	case real && cell.Sync != nil:
+	case apart && cell.Sync != nil:
 		for peer := range cell.Sync.Peers {
 			paths = append(paths, [2]testbed.Host{s.hosts[1+peer], s.hosts[0]})
 		}
 		return paths
-	case real:
+	case apart:
 		for i := range n {
 			paths = append(paths, [2]testbed.Host{s.hosts[i], s.hosts[(i+1)%n]})
 		}

@@ -30,36 +30,31 @@ func MachinesFor(plan *experiment.Plan) int {
 	return 1 + most
 }
 
+// EmulatesBetween reports whether a plan asks for links, which are then emulated between
+// machines; else those that there are, are measured.
+func EmulatesBetween(plan *experiment.Plan) bool {
+	shaped := slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() && !attachedUse(plan, c) })
+	changes, _ := plansChanges(plan)
+	return shaped || changes
+}
+
 // Placeable refuses a plan that cannot run on many machines, before any is asked for.
 func Placeable(plan *experiment.Plan) error {
-	if problems := checkRealLinks(plan); len(problems) > 0 {
+	if problems := checkLinksBetween(plan); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
 	return nil
 }
 
-// checkRealLinks refuses what only links of our own making can do.
-func checkRealLinks(plan *experiment.Plan) []Problem {
-	shaped := slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() && !attachedUse(plan, c) })
-	l := plan.Experiment.Link
-	changes, _ := plansChanges(plan)
-	var p Problem
-	switch {
-	case shaped >= 0:
-		p = refuse(fmt.Sprintf("%s asks for a link of its own, and those between machines are measured, not emulated",
-			Describe(plan.Cells[shaped])),
-			"leave `link` out, or say --set link.rate=unlimited --set link.delay=0s")
-	case changes:
-		p = refuse("the experiment changes single nodes' links (slow, speeds, trouble or faults), and links between machines "+
-			"cannot be changed", "leave out what changes links, or run it on one machine")
-	case l.Emulator == "netem" || l.Emulator == "tun" || l.IPv6:
-		p = refuse("link.emulator and link.ipv6 are of emulated links, and those between machines are what they are",
-			"leave them out")
-	default:
-		return nil
+// checkLinksBetween refuses what no links between machines can be.
+func checkLinksBetween(plan *experiment.Plan) []Problem {
+	switch l := plan.Experiment.Link; {
+	case l.Emulator == "netem" || l.IPv6:
+		return []Problem{refuse("link.emulator: netem and link.ipv6 are for links on one machine", "leave them out")}
+	case l.Emulator == "none" && EmulatesBetween(plan):
+		return []Problem{refuse("the experiment asks for links and says link.emulator: none", "leave out one of them")}
 	}
-	p.Name = "links"
-	return []Problem{p}
+	return nil
 }
 
 func attachedUse(plan *experiment.Plan, c experiment.Cell) bool {
@@ -93,8 +88,11 @@ func lost(hosts []testbed.Host) (testbed.Host, error) {
 func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err error) {
 	for {
 		h, why := lost(s.hosts)
+		if h == nil && replaced {
+			return true, r.connect(ctx)
+		}
 		if h == nil {
-			return replaced, nil
+			return false, nil
 		}
 		r.event("fault", "machine lost", fmt.Sprintf("%s: %v", h.Name(), why), 0)
 		another, err := r.bed.AddHost(ctx, h.Name())

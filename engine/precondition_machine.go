@@ -12,7 +12,7 @@ func checkMachine(cfg Config, at nodePlace) []Problem {
 	changes, _ := plansChanges(cfg.Plan)
 	opt := testbedOptions(cfg)
 	if at.Name() != "" {
-		opt = testbed.Options{Plain: true}
+		opt = testbed.Options{Plain: !opt.Mesh, Emulate: opt.Emulate}
 	}
 	for _, p := range at.Problems(opt) {
 		// Links that are not emulated can be no others in the middle of a trial.
@@ -29,9 +29,14 @@ func testbedOptions(cfg Config) testbed.Options {
 	if _, pairs := plansChanges(cfg.Plan); pairs && (emulator == "" || emulator == "auto") {
 		emulator = "tun" // the only one that knows pairs of hosts
 	}
+	mesh := cfg.Machines > 0 && EmulatesBetween(cfg.Plan)
+	if mesh {
+		emulator = "tun"
+	}
+	real := cfg.Machines > 0 && !mesh
 	return testbed.Options{
 		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, IPv6: link.IPv6,
-		Plain: cfg.Machines > 0 || attaches(cfg.Plan) && !shapes(cfg.Plan), Hosts: cfg.Hosts, Real: cfg.Machines > 0,
+		Plain: real || attaches(cfg.Plan) && !shapes(cfg.Plan), Hosts: cfg.Hosts, Real: real, Mesh: mesh,
 	}
 }
 
@@ -39,7 +44,7 @@ func testbedOptions(cfg Config) testbed.Options {
 // is reached over the network there is, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config) []Problem {
 	if cfg.Machines > 0 {
-		return checkRealLinks(cfg.Plan)
+		return checkLinksBetween(cfg.Plan)
 	}
 	changes, pairs := plansChanges(cfg.Plan)
 	switch emulator := cfg.Plan.Experiment.Link.Emulator; {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -72,10 +73,18 @@ func (f *fleet) stay(ctx context.Context) (err error) {
 	return err
 }
 
+// hostAddr is the address of the host on the machine.
+func (m Machine) hostAddr() netip.Addr {
+	if m.Number > 0 {
+		return testbed.MeshAddr(m.Number)
+	}
+	return m.Addr
+}
+
 func (f *fleet) options(i int, host string) agent.Options {
 	m := f.machines[i]
 	return agent.Options{
-		Name: host, On: m.Name, Addr: m.Addr, Credentials: f.credentials, Alive: aliveEvery,
+		Name: host, On: m.Name, Addr: m.hostAddr(), Credentials: f.credentials, Alive: aliveEvery,
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			return (&net.Dialer{Timeout: aliveEvery}).DialContext(ctx, "tcp", m.Agent.String())
 		},
@@ -85,7 +94,10 @@ func (f *fleet) options(i int, host string) agent.Options {
 // host implements testbed.Hosts.
 func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
 	i, ok := f.place[name]
-	if !ok { // the client
+	if first := f.machines[0]; !ok && first.Number > 0 { // the client
+		return t.MeshHost(ctx, name, first.Number, first.Addr)
+	}
+	if !ok {
 		return t.OwnNetwork(name, f.machines[0].Addr)
 	}
 	if i >= len(f.machines) {

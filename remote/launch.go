@@ -166,6 +166,12 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err := engine.Placeable(l.cfg.Plan); err != nil {
 		return err
 	}
+	emulate := engine.EmulatesBetween(l.cfg.Plan)
+	if emulate {
+		if err := l.Place.Emulates(); err != nil {
+			return ui.Exit(ui.CodePreconditions, err)
+		}
+	}
 	need := engine.MachinesFor(l.cfg.Plan)
 	if err := l.check(ctx, need); err != nil {
 		return err
@@ -203,7 +209,8 @@ func (l *Launcher) launch(ctx context.Context) error {
 	l.say.Phase(fmt.Sprintf("making %d machines ready", need))
 	making, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	l.machines, err = l.Place.Create(making, Spec{Run: l.where.Run, Machines: need, Credentials: theirs, Binary: binary})
+	l.machines, err = l.Place.Create(making, Spec{Run: l.where.Run, Machines: need, Emulate: emulate, Credentials: theirs,
+		Binary: binary})
 	if err != nil {
 		return err
 	}

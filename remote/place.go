@@ -24,6 +24,8 @@ type Place interface {
 	// Create makes the machines of a run and waits until the agents on them listen. When it
 	// fails, the caller calls Delete.
 	Create(ctx context.Context, spec Spec) ([]Machine, error)
+	// Emulates says why links between its machines cannot be emulated; nil: they can.
+	Emulates() error
 	// Find is the machines of a run, in the order of Create, of which this was the first;
 	// [ErrGone]: that has nothing of the run any more, which is sure. Of a machine that was
 	// replaced it is the new one.
@@ -43,6 +45,7 @@ type Place interface {
 type Spec struct {
 	Run      string // ID: 12 lower-case letters and digits, the first a letter
 	Machines int
+	Emulate  bool // links between them: each gets a number, for `plimsoll node agent --number`
 	// Credentials are those of the agents, one for all: `plimsoll node agent` reads them in gob
 	// ([agent.Credentials]) from its standard input, or from the file of --credentials.
 	Credentials agent.Credentials
@@ -59,6 +62,8 @@ type Machine struct {
 	Addr  netip.Addr     `json:"address"` // under which the others reach it, and its servers
 	Agent netip.AddrPort `json:"agent"`   // where its agent listens for the engine
 	Dir   string         `json:"dir"`     // a directory of this run alone, of the same path on all
+	// Number, from 1, of its host where links are emulated; the first machine has 1.
+	Number int `json:"number,omitempty"`
 }
 
 // ErrGone: nothing of the run is left in its place.

@@ -50,6 +50,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	}
 	flags := flag.NewFlagSet("plimsoll node run "+args[0], flag.ContinueOnError)
 	dir := flags.String("dir", "", "of the run on this machine")
+	emulate := flags.Bool("emulate", false, "links between machines: namespaces are needed")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -61,7 +62,16 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	if err := os.Setenv("TMPDIR", tmp); err != nil {
 		return err
 	}
-	switch rest := flags.Args(); args[0] {
+	rest := flags.Args()
+	if *emulate && (args[0] == "engine" || args[0] == "agent") {
+		if code, done, err := testbed.EnterHere(); err != nil || done {
+			if err == nil && code != 0 {
+				err = fmt.Errorf("node run %s ended with status %d", args[0], code)
+			}
+			return err
+		}
+	}
+	switch args[0] {
 	case "start": // an engine that outlives us
 		return start(*dir, in, out)
 	case "engine":
@@ -76,7 +86,8 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 		_, err := io.WriteString(out, stateOf(*dir))
 		return err
 	case "start-agent": // likewise
-		return detach(*dir, "agent.log", in, out, append([]string{"agent", "--dir", *dir, "--"}, rest...)...)
+		return detach(*dir, "agent.log", in, out, append([]string{"agent", "--dir", *dir, fmt.Sprintf("--emulate=%t", *emulate), "--"},
+			rest...)...)
 	case "agent":
 		return serveAgent(ctx, *dir, rest, in)
 	case "end":
@@ -136,7 +147,7 @@ func start(dir string, in io.Reader, out io.Writer) error {
 	if err := gob.NewEncoder(&again).Encode(o); err != nil {
 		return err
 	}
-	return detach(dir, "engine.log", &again, out, "engine", "--dir", dir)
+	return detach(dir, "engine.log", &again, out, "engine", "--dir", dir, fmt.Sprintf("--emulate=%t", o.Machines[0].Number > 0))
 }
 
 // lingering is how long the run directory waits on the machine for somebody to fetch it when

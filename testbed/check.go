@@ -16,6 +16,9 @@ func (t *Testbed) Want(from, to Host) link.Want {
 	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
+	if t.opt.Mesh {
+		return t.shape.spec.topology().Want(from.Addr().String(), to.Addr().String())
+	}
 	return t.shape.spec.topology().Want(from.Name(), to.Name())
 }
 
@@ -52,6 +55,15 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol 
 // false when no link is emulated by a process of ours. An error means that the
 // emulator has died, or does not answer.
 func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool, err error) {
+	if t.opt.Mesh {
+		ctx, cancel := context.WithTimeout(ctx, emulatorTimeout)
+		defer cancel()
+		return t.meshStats(ctx)
+	}
+	return t.statsHere(ctx)
+}
+
+func (t *Testbed) statsHere(ctx context.Context) (s link.Stats, running bool, err error) {
 	t.shape.mu.Lock()
 	e, active := t.shape.tun, t.shape.active
 	t.shape.mu.Unlock()
@@ -67,6 +79,10 @@ func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool
 // EmulatorErr is nil while links are as shaped; else it says how the emulator
 // ended. No packet passes between hosts then.
 func (t *Testbed) EmulatorErr() error {
+	if t.opt.Mesh {
+		_, _, err := t.EmulatorStats(context.Background())
+		return err
+	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
 	if t.shape.tun == nil || t.shape.active != "tun" {
@@ -78,6 +94,9 @@ func (t *Testbed) EmulatorErr() error {
 func (t *Testbed) activeEmulator() string {
 	if t.opt.Real {
 		return record.RealLink
+	}
+	if t.opt.Mesh {
+		return record.MeshLink
 	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()

@@ -28,7 +28,19 @@ const EnteredVariable = "PLIMSOLL_ENTERED"
 // caller goes on by itself: it may make namespaces, or is the command run in
 // there, or there are no namespaces (err says why; New then makes plain hosts
 // and records why).
-func Enter() (code int, done bool, err error) {
+//
+// EnterHere does so without a network namespace: for a command that reaches other machines from
+// the network that it is in, and makes namespaces for hosts.
+func Enter() (code int, done bool, err error) { return enterAs(namespaced()) }
+
+// EnterHere is described at Enter.
+func EnterHere() (code int, done bool, err error) {
+	attr := namespaced()
+	attr.Cloneflags &^= unix.CLONE_NEWNET
+	return enterAs(attr)
+}
+
+func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 	if mayMakeNamespaces() || os.Getenv(EnteredVariable) != "" {
 		return 0, false, nil
 	}
@@ -47,7 +59,7 @@ func Enter() (code int, done bool, err error) {
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), EnteredVariable+"=1")
-	cmd.SysProcAttr = namespaced()
+	cmd.SysProcAttr = attr
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
 	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}

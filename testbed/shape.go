@@ -75,7 +75,11 @@ type shaper struct {
 	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
 	tun        *link.Emulator
 	kernel     *link.Kernel
-	devices    int    // hosts that have one of tun
+	devices    int        // hosts that have one of tun
+	mesh       *link.Mesh // that tun is part of; nil: none
+	machine    netip.Addr // our own address, for the emulators of other machines
+	carrier    *os.File   // by which these reach ours
+	carrierAt  netip.AddrPort
 	active     string // what emulates now: "tun", "netem", "tbf" or "none"
 }
 
@@ -87,6 +91,16 @@ type shaper struct {
 //
 // A host added later has a link that is not shaped, until the next Shape.
 func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
+	if t.opt.Mesh {
+		if err := t.shapeMesh(ctx, spec, false); err != nil {
+			return fmt.Errorf("testbed: shape: %w", err)
+		}
+		return nil
+	}
+	return t.shapeHere(ctx, spec)
+}
+
+func (t *Testbed) shapeHere(ctx context.Context, spec ShapeSpec) error {
 	if spec.Congestion == "" {
 		spec.Congestion = DefaultCongestion
 	}
@@ -96,18 +110,20 @@ func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 	if closed {
 		return errors.New("testbed: shape: the testbed is closed")
 	}
-	if err := spec.check(hosts); err != nil {
-		return fmt.Errorf("testbed: shape: %w", err)
-	}
 	s := &t.shape
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := spec.check(s.all(hosts)); err != nil {
+		return fmt.Errorf("testbed: shape: %w", err)
+	}
 	s.spec, s.congestion, s.buffers = spec, "", map[string]int64{}
 	if !mode.Namespaces {
 		return nil
 	}
 	s.active = "none"
-	if mode.Emulator != "none" && (spec.shaped() || spec.Changes || t.opt.Emulate == "tun") {
+	if s.mesh != nil {
+		s.active = "tun"
+	} else if mode.Emulator != "none" && (spec.shaped() || spec.Changes || t.opt.Emulate == "tun") {
 		s.active = mode.Emulator
 		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.tunWorks {
 			s.active = "tun" // netem knows no pairs
@@ -137,18 +153,28 @@ func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 // It goes from one shape to another of the same emulator, see ShapeSpec.Changes,
 // and fails where links are not emulated, or no longer.
 func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
+	if t.opt.Mesh {
+		if err := t.shapeMesh(ctx, spec, true); err != nil {
+			return fmt.Errorf("testbed: reshape: %w", err)
+		}
+		return nil
+	}
+	return t.reshapeHere(ctx, spec)
+}
+
+func (t *Testbed) reshapeHere(ctx context.Context, spec ShapeSpec) error {
 	t.mu.Lock()
 	hosts, closed := t.hosts, t.closed
 	t.mu.Unlock()
 	if closed {
 		return errors.New("testbed: reshape: the testbed is closed")
 	}
-	if err := spec.check(hosts); err != nil {
-		return fmt.Errorf("testbed: reshape: %w", err)
-	}
 	s := &t.shape
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := spec.check(s.all(hosts)); err != nil {
+		return fmt.Errorf("testbed: reshape: %w", err)
+	}
 	var err error
 	switch s.active {
 	case "tun":
@@ -166,7 +192,7 @@ func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
 	spec.Congestion, spec.Seed = s.spec.Congestion, s.spec.Seed
 	s.spec = spec
 	for _, h := range hosts {
-		if !spec.names(h.name) {
+		if !spec.names(s.nameOf(h)) {
 			continue
 		}
 		receive, send := s.bufferMaxima(h, hosts)
@@ -192,10 +218,32 @@ func (s ShapeSpec) names(host string) bool {
 	return up || down
 }
 
-func (s ShapeSpec) check(hosts []*host) error {
-	known := map[string]bool{}
+// nameOf is how a host is called in links.
+func (s *shaper) nameOf(h *host) string {
+	if s.mesh != nil {
+		return h.addr.String()
+	}
+	return h.name
+}
+
+// all are the names of all hosts, also of those on other machines.
+func (s *shaper) all(hosts []*host) (names []string) {
+	if s.mesh != nil {
+		for _, p := range s.mesh.Peers {
+			names = append(names, p.Host)
+		}
+		return names
+	}
 	for _, h := range hosts {
-		known[h.name] = true
+		names = append(names, h.name)
+	}
+	return names
+}
+
+func (s ShapeSpec) check(hosts []string) error {
+	known := map[string]bool{}
+	for _, name := range hosts {
+		known[name] = true
 	}
 	var names []string
 	for n := range maps.Keys(s.Up) {
@@ -243,7 +291,11 @@ func (s *shaper) emulateKernel(hub *network, hosts []*host) error {
 // emulateTUN gives every host a device of the emulator and shapes it; an emulator that has
 // died, or does not know all hosts, is started again.
 func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) error {
-	if s.tun != nil && (s.tun.Err() != nil || s.devices != len(hosts)) {
+	if s.tun != nil && s.mesh != nil { // started by Join
+		if err := s.tun.Err(); err != nil {
+			return err
+		}
+	} else if s.tun != nil && (s.tun.Err() != nil || s.devices != len(hosts)) {
 		if err := s.tun.Err(); err != nil {
 			t.log("starting the link emulator again: " + err.Error())
 		}
@@ -254,16 +306,22 @@ func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) erro
 	if s.tun == nil {
 		var devices []link.Device
 		for _, h := range hosts {
-			d := link.Device{Host: h.name, Netns: int(h.ns.Fd())}
+			d := link.Device{Host: s.nameOf(h), Netns: int(h.ns.Fd())}
 			for _, a := range h.addrs(t.net.ipv6) {
 				d.Addrs = append(d.Addrs, netip.PrefixFrom(a, a.BitLen()))
 			}
 			devices = append(devices, d)
 		}
 		launch := func(ctx context.Context, stdin *os.File, devices []*os.File) (link.Process, error) {
-			return t.hub.start(ctx, Command{Name: "link", Role: "emulator", Args: t.Self("node", "link"), Stdin: stdin, files: devices})
+			return t.hub.start(ctx, Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"), Stdin: stdin, files: devices})
 		}
-		e, err := link.NewTUN(ctx, launch, link.Options{Seed: s.spec.Seed}, devices...)
+		var e *link.Emulator
+		var err error
+		if opt := (link.Options{Seed: s.spec.Seed}); s.mesh != nil {
+			e, err = link.NewMesh(ctx, launch, opt, *s.mesh, s.carrier, devices[0])
+		} else {
+			e, err = link.NewTUN(ctx, launch, opt, devices...)
+		}
 		if err != nil {
 			return err
 		}
@@ -275,10 +333,10 @@ func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) erro
 // bufferMaxima are those of TCP's buffers that a host's connections need.
 func (s *shaper) bufferMaxima(h *host, hosts []*host) (receive, send int64) {
 	var bdp float64
-	topology := s.spec.topology()
-	for _, o := range hosts {
-		if o != h {
-			bdp = max(bdp, product(topology.Want(h.name, o.name)), product(topology.Want(o.name, h.name)))
+	topology, name := s.spec.topology(), s.nameOf(h)
+	for _, o := range s.all(hosts) {
+		if o != name {
+			bdp = max(bdp, product(topology.Want(name, o)), product(topology.Want(o, name)))
 		}
 	}
 	return bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
@@ -375,7 +433,11 @@ func (s *shaper) environment() map[string]string {
 func (s *shaper) close(ctx context.Context, hub *host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.end(ctx, hub)
+	err := s.end(ctx, hub)
+	if s.carrier != nil {
+		err = errors.Join(err, s.carrier.Close())
+	}
+	return err
 }
 
 // end ends the emulator process.

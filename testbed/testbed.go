@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,6 +30,7 @@ type Options struct {
 	Log     func(string) // called with what happens, one line each; may be nil
 	Hosts   Hosts        // makes the hosts of AddHost; nil: LocalHost does
 	Real    bool         // hosts are machines, and links are those between them: none is emulated
+	Mesh    bool         // hosts are on machines of their own, and the links between them are emulated
 }
 
 // Hosts makes a host: behind an agent on this machine, or on another.
@@ -40,18 +42,25 @@ type Remote interface {
 	// Poll is samples of the host's processes and, if it is another, of its machine. Start
 	// and End are not set.
 	Poll() []record.Sample
+	// Mesh is [Testbed.Mesh] of its machine.
+	Mesh(ctx context.Context, q MeshCall) (MeshAnswer, error)
 	// Lost is why the host is out of reach for good; nil: it is not.
 	Lost() error
 }
 
-// RoleAgent is the role of agents' processes, which have no samples.
-const RoleAgent = "agent"
+// RoleAgent is the role of agents' processes, which have no samples; RoleEmulator that of the
+// link emulator.
+const (
+	RoleAgent    = "agent"
+	RoleEmulator = "emulator"
+)
 
 // Mode is what the testbed can do on this machine. It is part of the record.
 type Mode struct {
 	Namespaces bool   `json:"namespaces"`
 	Emulator   string `json:"emulator"`       // "netem", "tun" or "none"; "tun" includes tbf for a rate alone
 	Real       bool   `json:"real,omitempty"` // links are those between machines: measured, never shaped
+	Mesh       bool   `json:"mesh,omitempty"` // links are emulated between machines
 	Why        string `json:"why,omitempty"`  // why links are not emulated, one sentence
 }
 
@@ -78,6 +87,7 @@ type Testbed struct {
 	starting sync.WaitGroup // processes that are being started
 
 	shape     shaper
+	mesh      mesh
 	lastWords []record.Sample // of processes that have ended since the last poll
 
 	polling sync.Mutex // one poll at a time: a counter that seems to fall is taken for a process that has ended
@@ -142,6 +152,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 func (t *Testbed) choose() (err error) {
 	var missing []Problem
 	t.mode, t.shape.tunWorks, missing = t.opt.emulation()
+	t.mode.Mesh = t.opt.Mesh
 	for _, p := range missing {
 		if p.Severity == Fatal { // what was asked for
 			return fmt.Errorf("testbed: emulator %s: %s", t.opt.Emulate, p.What)
@@ -195,6 +206,15 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 
 // LocalHost adds a host of this machine, whatever the options say of AddHost.
 func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
+	h, err := t.addLocal(ctx, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// addLocal adds a host with a number, from which its addresses are; 0: the next.
+func (t *Testbed) addLocal(ctx context.Context, name string, number int) (*host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -208,7 +228,7 @@ func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
 			return nil, fmt.Errorf("testbed: add host %s: there is one already", name)
 		}
 	}
-	h := &host{t: t, name: name, index: len(t.hosts) + 1}
+	h := &host{t: t, name: name, index: cmp.Or(number, len(t.hosts)+1)}
 	if h.index > maxHosts {
 		return nil, fmt.Errorf("testbed: add host %s: more than %d hosts", name, maxHosts)
 	}

@@ -260,8 +260,7 @@ warmup: 0`},
 			r, err := record.Open(there)
 			check(t, err)
 			defer r.Close()
-			links, err := r.Links()
-			check(t, err)
+			links := linksOf(t, there)
 			if len(links) == 0 {
 				t.Error("no link was measured")
 			}
@@ -275,6 +274,40 @@ warmup: 0`},
 			}
 		})
 	}
+	// What asks for links gets them, whatever is between the machines, and as on one machine.
+	t.Run("emulated links", func(t *testing.T) {
+		m.t = t
+		for name, yaml := range map[string]string{
+			"disseminate": swarmOverSSH + "2\nlink: {rate: 20Mbit, delay: 10ms}\n",
+			"retrieve": `
+scenario: retrieve
+systems: [static, boxo]
+data: {objects: 2, size: 1MiB}
+retrieve: {concurrency: 2, requests: 6}
+link: {rate: 20Mbit, delay: 10ms, loss: 1%}
+repetitions: 2
+warmup: 0`,
+		} {
+			file, there, here := m.experiment(yaml), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "here")
+			m.end(m.start(over(m.list, file, "--out", there)...), 0)
+			m.clean()
+			m.end(m.start("run", file, "--out", here, "--keep-going"), 0)
+			if diff := factsDiff(resultsOf(t, here), resultsOf(t, there)); diff != "" {
+				t.Errorf("%s: on other machines (+) the record differs:\n%s", name, diff)
+			}
+			for _, l := range linksOf(t, there) {
+				t.Logf("%+v", l)
+				if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.RTT > 60e-3 || l.Rate > 1.05*l.WantRate || l.Rate < l.WantRate/2 {
+					t.Errorf("%s: link %+v", name, l)
+				}
+			}
+			slow, fast := timeOf(t, there), timeOf(t, here)
+			t.Logf("%s: %.2f s elsewhere, %.2f s here", name, slow, fast)
+			if slow > 3*fast || fast > 3*slow {
+				t.Errorf("%s: trials took %.2f s, and %.2f s on one machine", name, slow, fast)
+			}
+		}
+	})
 	t.Run("an agent is killed", func(t *testing.T) {
 		m.t = t
 		dir := filepath.Join(t.TempDir(), "run")
@@ -333,7 +366,7 @@ warmup: 0`},
 		for _, c := range []struct{ list, set, want string }{
 			{list, "disseminate.nodes=2", "is not the one in " + other + " line 2"},
 			{m.list, "disseminate.nodes=8", "needs 9 machines"},
-			{m.list, "link.rate=10Mbit", "asks for a link of its own"},
+			{m.list, "link.emulator=netem", "links on one machine"},
 		} {
 			dir := filepath.Join(t.TempDir(), "run")
 			p := m.start(over(c.list, m.experiment(swarmOverSSH+"2"), "--set", c.set, "--out", dir)...)
@@ -346,6 +379,30 @@ warmup: 0`},
 			}
 		}
 	})
+}
+
+func linksOf(t *testing.T, dir string) []record.LinkCheck {
+	r, err := record.Open(dir)
+	check(t, err)
+	defer r.Close()
+	links, err := r.Links()
+	check(t, err)
+	return links
+}
+
+// timeOf is how long the median trial of a run took, in seconds.
+func timeOf(t *testing.T, dir string) float64 {
+	r, err := record.Open(dir)
+	check(t, err)
+	defer r.Close()
+	trials, err := r.Trials()
+	check(t, err)
+	var all []float64
+	for _, trial := range trials {
+		all = append(all, trial.Seconds)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // resultsOf are the trials of a run with their outcomes, and the bytes of operations.

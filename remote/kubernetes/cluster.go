@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
@@ -212,6 +213,12 @@ func (c *Cluster) list(ctx context.Context, run string) (living []core.Pod, err 
 		}
 	}
 	return living, nil
+}
+
+// Emulates implements remote.Place: a pod without capabilities has no TUN device.
+func (c *Cluster) Emulates() error {
+	return ui.WithHint(errors.New("the experiment asks for links of its own, which are not emulated on Kubernetes"),
+		"leave `link` and what changes links out, or say --set link.rate=unlimited --set link.delay=0s")
 }
 
 // Create implements remote.Place.

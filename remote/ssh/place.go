@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -92,6 +93,9 @@ func (p *Place) each(hosts []host, do func(*host) error) (failed []error) {
 
 func (p *Place) dir(run string) string { return path.Join(p.list.Dir, prefix+run) }
 
+// Emulates implements remote.Place.
+func (p *Place) Emulates() error { return nil }
+
 // Create implements remote.Place.
 func (p *Place) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine, error) {
 	if len(p.list.Hosts) < spec.Machines {
@@ -111,6 +115,9 @@ func (p *Place) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine,
 	for i := range hosts {
 		wg.Go(func() {
 			machines[i] = p.machine(&hosts[i], spec.Run)
+			if spec.Emulate {
+				machines[i].Number = i + 1
+			}
 			if errs[i] = p.copyBinary(ctx, &hosts[i], p.dir(spec.Run), spec.Binary, sum); errs[i] == nil {
 				machines[i].Agent, errs[i] = p.startAgent(ctx, machines[i], credentials.Bytes())
 			}
@@ -164,7 +171,8 @@ func sumOf(file string) (string, error) {
 // startAgent starts the agent of a machine and gives the address where it listens.
 func (p *Place) startAgent(ctx context.Context, m remote.Machine, credentials []byte) (at netip.AddrPort, err error) {
 	var out, said bytes.Buffer
-	args := []string{"node", "run", "start-agent", "--dir", m.Dir, "--", "--name", m.Name, "--address", m.Addr.String(),
+	args := []string{"node", "run", "start-agent", "--dir", m.Dir, fmt.Sprintf("--emulate=%t", m.Number > 0), "--",
+		"--name", m.Name, "--address", m.Addr.String(), "--number", strconv.Itoa(m.Number),
 		"--listen", "tcp:" + net.JoinHostPort(m.Addr.String(), "0")}
 	if err := p.Exec(ctx, m, args, bytes.NewReader(credentials), &out, &said); err != nil {
 		return at, fmt.Errorf("start the agent: %w: %s", err, strings.TrimSpace(said.String()))

@@ -170,6 +170,11 @@ func (h *Host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, t
 	return ask[record.LinkCheck](ctx, &h.client, "/measure", measureCall{to.String(), want, tol})
 }
 
+// Mesh implements testbed.Remote.
+func (h *Host) Mesh(ctx context.Context, q testbed.MeshCall) (testbed.MeshAnswer, error) {
+	return ask[testbed.MeshAnswer](ctx, &h.client, "/mesh", q)
+}
+
 // Machine implements testbed.Host.
 func (h *Host) Machine() testbed.Machine {
 	if h.opt.Machine != nil {

@@ -174,6 +174,9 @@ func (h *Host) Poll() (all []record.Sample) {
 	for _, s := range (machine{h}).Poll() {
 		switch {
 		case s.Role == testbed.RoleEngine: // the agent itself
+		case s.Role == testbed.RoleEmulator:
+			s.Process += "@" + machine{h}.Name()
+			all = append(all, s)
 		case s.Role != testbed.RoleBox:
 			all = append(all, s)
 		case h.opt.Machine == nil: // else the testbed looks at it

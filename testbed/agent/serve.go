@@ -65,6 +65,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	announce := flags.Bool("announce", false, "print the address that it listens on")
 	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
+	number := flags.Int("number", 0, "of the host where links are emulated between machines; 0: they are not")
 	keep := flags.String("keep", "", "directory: while it exists, end only a day after the engine's last word")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -91,7 +92,11 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	bed, err := testbed.New(ctx, testbed.Options{Dir: *dir, Plain: true})
+	opt := testbed.Options{Dir: *dir, Plain: true}
+	if *number > 0 {
+		opt.Plain, opt.Emulate = false, "tun"
+	}
+	bed, err := testbed.New(ctx, opt)
 	if err != nil {
 		return err
 	}
@@ -100,7 +105,12 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 		defer cancel()
 		err = errors.Join(err, bed.Close(stop))
 	}()
-	host, err := bed.OwnNetwork(*name, at)
+	var host testbed.Host
+	if *number > 0 {
+		host, err = bed.MeshHost(ctx, *name, *number, at)
+	} else {
+		host, err = bed.OwnNetwork(*name, at)
+	}
 	if err != nil {
 		return err
 	}
@@ -195,6 +205,7 @@ func (s *server) handler() http.Handler {
 			rx, tx := s.host.Traffic()
 			return traffic{rx, tx}, nil
 		}),
+		"/mesh": call(s.bed.Mesh),
 		"/dial": stream(s.dial), "/respond": stream(s.respond), "/measure": call(s.measure),
 	}
 	s.processCalls(calls)

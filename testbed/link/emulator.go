@@ -8,6 +8,7 @@ import (
 	"net/rpc"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +52,7 @@ type Emulator struct {
 
 	mu     sync.Mutex // guards what follows
 	hosts  map[string]*emulated
+	names  []string // of all hosts, also those on other machines
 	closed bool
 }
 
@@ -62,7 +64,22 @@ type emulated struct {
 
 // NewTUN makes a device inside the namespace of each host, launches an emulator process
 // with these and waits until it is ready. No link is shaped yet.
-func NewTUN(ctx context.Context, launch Launch, o Options, devices ...Device) (_ *Emulator, err error) {
+func NewTUN(ctx context.Context, launch Launch, o Options, devices ...Device) (*Emulator, error) {
+	return newEmulator(ctx, launch, Setup{Options: o, Devices: devices}, nil)
+}
+
+// NewMesh is NewTUN for the one host of this machine in a mesh, which begins when all
+// emulators have started. The socket is of OpenCarrier, and stays the caller's.
+func NewMesh(ctx context.Context, launch Launch, o Options, m Mesh, socket *os.File, device Device) (*Emulator, error) {
+	o.Threads = 1
+	m.Peers = slices.Clone(m.Peers)
+	for i := range m.Peers {
+		m.Peers[i].Size = carrySize(m.Peers[i].At)
+	}
+	return newEmulator(ctx, launch, Setup{o, []Device{device}, &m}, socket)
+}
+
+func newEmulator(ctx context.Context, launch Launch, q Setup, socket *os.File) (_ *Emulator, err error) {
 	e := &Emulator{hosts: map[string]*emulated{}}
 	var files []*os.File
 	defer func() {
@@ -73,13 +90,14 @@ func NewTUN(ctx context.Context, launch Launch, o Options, devices ...Device) (_
 			err = errors.Join(err, e.Close(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, d := range devices {
+	for _, d := range q.Devices {
 		fd, nl, err := openTUN(d)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, os.NewFile(uintptr(fd), d.Host))
 		e.hosts[d.Host] = &emulated{nl: nl}
+		e.names = append(e.names, d.Host)
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -93,17 +111,24 @@ func NewTUN(ctx context.Context, launch Launch, o Options, devices ...Device) (_
 		return nil, fmt.Errorf("link: control socket: %w", err)
 	}
 	e.client = rpc.NewClient(e.conn)
-	if e.process, err = launch(ctx, theirs, files); err != nil {
+	given := files
+	if socket != nil {
+		given = append(slices.Clone(files), socket)
+		for _, p := range q.Mesh.Peers {
+			e.names = append(e.names, p.Host)
+		}
+	}
+	if e.process, err = launch(ctx, theirs, given); err != nil {
 		return nil, fmt.Errorf("link: start the emulator: %w", err)
 	}
 	theirs.Close() // its end is noticed only when no one else has the socket
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
+	if q.Options.Memory == 0 {
+		q.Options.Memory = DefaultMemory
 	}
-	if o.Threads == 0 {
-		o.Threads = max(runtime.NumCPU()/2, 1)
+	if q.Options.Threads == 0 {
+		q.Options.Threads = max(runtime.NumCPU()/2, 1)
 	}
-	return e, e.call(ctx, "Start", Setup{o, devices}, new(bool))
+	return e, e.call(ctx, "Start", q, new(bool))
 }
 
 // Process is the emulator's process, for the observer.
@@ -170,7 +195,7 @@ func (e *Emulator) limitBursts(t Topology) error {
 				rate = least(rate, p.Rate)
 			}
 		}
-		for other := range e.hosts {
+		for _, other := range e.names {
 			if other != name {
 				rate = least(rate, t.Down[other].Rate)
 			}

@@ -6,7 +6,8 @@ type event struct {
 	seq  uint64
 	p    packet
 	dst  int32
-	down bool // it has passed the downlink queue
+	down bool  // it has passed the downlink queue
+	late int64 // how much later than due it came from another machine
 }
 
 // eventHeap is a binary heap ordered by time, then by order of entry. It is not

@@ -28,6 +28,7 @@ type loop struct {
 	wake  int // eventfd: there are commands or packets
 	start time.Time
 
+	carrier   *carrier // to other machines; nil: there is none
 	scheduler string
 
 	mu       sync.Mutex
@@ -42,6 +43,9 @@ type loop struct {
 	inbox    []event
 	spare    []event
 }
+
+// carrierEvent is the event of datagrams from other machines, in the place of a host's number.
+const carrierEvent = -2
 
 // readsPerTurn bounds how long one host may keep the others waiting.
 const readsPerTurn = 16
@@ -130,13 +134,9 @@ func (l *loop) rouse() {
 
 // addHost adds a host behind a TUN descriptor, which its thread owns from now on, before
 // the threads run.
-func addHost(all []*loop, d Device, fd int) (err error) {
-	addrs := make([]netip.Addr, len(d.Addrs))
-	for i, a := range d.Addrs {
-		addrs[i] = a.Addr()
-	}
+func addHost(all []*loop, name string, addrs []netip.Addr, fd int) (err error) {
 	for _, l := range all {
-		host := l.net.add(d.Host, addrs)
+		host := l.net.add(name, addrs)
 		l.fds = append(l.fds, -1)
 		if l.owner(host) == l {
 			l.fds[host] = fd
@@ -144,6 +144,24 @@ func addHost(all []*loop, d Device, fd int) (err error) {
 		}
 	}
 	return err
+}
+
+// addPeers joins the one host, behind a TUN descriptor, to those of a mesh, before the thread
+// runs. Hosts have the same numbers on all machines, so that paths lose the same packets.
+func (l *loop) addPeers(m *Mesh, tun, socket int) (err error) {
+	if l.carrier, err = newCarrier(socket, m, l.net); err != nil {
+		return err
+	}
+	l.net.carry = l.carrier.carry
+	for i, p := range m.Peers {
+		if i == m.Self {
+			err = errors.Join(err, addHost([]*loop{l}, p.Host, p.Addrs, tun))
+			continue
+		}
+		l.net.hosts[l.net.add(p.Host, p.Addrs)].away = true
+		l.fds = append(l.fds, -1)
+	}
+	return errors.Join(err, l.watch(socket, carrierEvent))
 }
 
 // forward keeps a packet for another thread's host until flush; false: it is this thread's.
@@ -235,6 +253,10 @@ func (l *loop) run() {
 			wakesAt = next
 		}
 		for _, ev := range events[:l.sleep(events, wakesAt)] {
+			if ev.Fd == carrierEvent {
+				l.carrier.receive(l.now)
+				continue
+			}
 			if ev.Fd < 0 {
 				l.runCommands()
 				continue
@@ -318,7 +340,7 @@ func allStats(all []*loop) (Stats, error) {
 	for _, l := range all[1:] {
 		s, e := l.stats()
 		err = errors.Join(err, e)
-		sum.merge(s)
+		sum.Merge(s)
 	}
 	sum.At = time.Duration(all[0].now())
 	sum.Held, sum.HeldPeak, sum.HeldLimit = all[0].net.pool.usage()

@@ -142,7 +142,7 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 		return c, fmt.Errorf("link: measure the round trip to %s: %w", to, err)
 	}
 	median := quantile(rtts, 0.5)
-	if median > want.RTT+rttTolerance(want, tol) {
+	if median > want.RTT+RTTTolerance(want, tol) {
 		// Datagrams wait for this process, too, when the machine is busy. A
 		// handshake does not.
 		if kernel, err := i.handshakeRTT(ctx); err == nil {
@@ -156,7 +156,7 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	c.RTTP99 = quantile(rtts, 0.99).Seconds()
 
 	var why []error
-	if off, allowed := math.Abs(c.RTT-c.WantRTT), rttTolerance(want, tol).Seconds(); !want.Any && off > allowed {
+	if off, allowed := math.Abs(c.RTT-c.WantRTT), RTTTolerance(want, tol).Seconds(); !want.Any && off > allowed {
 		why = append(why, fmt.Errorf("round trip %.3f ms, wanted %.3f ± %.3f ms", c.RTT*1e3, c.WantRTT*1e3, allowed*1e3))
 	}
 
@@ -198,9 +198,9 @@ func (w Want) hardForTCP() bool {
 	return w.Rate > 0 && (w.Loss > 0 || w.ReturnLoss > 0.05 || w.ReturnRate > 0 && w.Rate > 20*w.ReturnRate)
 }
 
-// rttTolerance includes what a datagram itself occupies of slow links: each way
+// RTTTolerance includes what a datagram itself occupies of slow links: each way
 // at most three of at least the path's rate.
-func rttTolerance(want Want, tol float64) time.Duration {
+func RTTTolerance(want Want, tol float64) time.Duration {
 	t := max(minRTTTolerance, time.Duration(tol*float64(want.RTT))) + want.Jitter
 	for _, rate := range []float64{want.Rate, want.ReturnRate} {
 		if rate > 0 {

@@ -23,6 +23,7 @@ type network struct {
 	pool    *pool
 	deliver func(host int32, p packet) bool // writes p to its host now
 	forward func(ev event) bool             // takes what another thread delivers; nil: there is one thread
+	carry   func(ev event)                  // takes what is due at a host on another machine
 	clock   func() int64                    // for lateness alone
 
 	in, out  Count
@@ -34,6 +35,8 @@ type netHost struct {
 	name     string
 	up, down shaper
 	paths    []*netPath // to each host
+	away     bool       // on another machine
+	lead     int64      // how long the way there takes
 	sent     Count
 	received Count
 }
@@ -120,7 +123,7 @@ func (n *network) arrive(src int32, buf []byte, now int64) {
 	}
 	at = max(at+path.propagation(), path.last)
 	path.last = at
-	ev := event{at: at, dst: dst}
+	ev := event{at: max(at-n.hosts[dst].lead, now), dst: dst}
 	if path.gap >= int64(p.segs) {
 		path.gap -= int64(p.segs)
 		ev.p = p
@@ -200,6 +203,10 @@ func (n *network) advance(now int64) (next int64, any bool) {
 			return at, true
 		}
 		ev := n.pending.pop()
+		if n.hosts[ev.dst].away {
+			n.carry(ev)
+			continue
+		}
 		if !ev.down {
 			p, ok := n.queue(&n.hosts[ev.dst].down, ev.p, &ev.at, iDown)
 			if !ok {
@@ -210,7 +217,7 @@ func (n *network) advance(now int64) (next int64, any bool) {
 			n.pending.push(ev)
 			continue
 		}
-		n.lateness.add(n.clock() - ev.at)
+		n.lateness.add(n.clock() - ev.at + ev.late)
 		if n.deliver(ev.dst, ev.p) {
 			n.out.add(ev.p.segs, ev.p.wire())
 			n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
@@ -220,6 +227,18 @@ func (n *network) advance(now int64) (next int64, any bool) {
 		}
 	}
 	return 0, false
+}
+
+// carried takes a packet that another machine has sent to a host's downlink, and its buffer.
+func (n *network) carried(buf []byte, now, late int64) {
+	p, addr, err := parse(buf)
+	dst, ok := n.route[addr]
+	if err != nil || !ok || n.hosts[dst].away {
+		n.drops[iMalformed].add(1, int64(len(buf)))
+		n.pool.put(buf)
+		return
+	}
+	n.pending.push(event{at: now, dst: dst, p: p, late: late})
 }
 
 func (n *network) drop(p packet, cause int) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/rpc"
 	"os"
 	"runtime"
@@ -40,10 +41,12 @@ func ServeTUN(ctx context.Context, args []string) error {
 	return nil
 }
 
-// Setup is what an emulator process begins with. Device i is its file 3 + i.
+// Setup is what an emulator process begins with. Device i is its file 3 + i. In a mesh there is
+// one, and the socket is the file after it.
 type Setup struct {
 	Options Options
 	Devices []Device
+	Mesh    *Mesh
 }
 
 // service is what an emulator process answers.
@@ -69,9 +72,19 @@ func (s *service) Start(q Setup, _ *bool) (err error) {
 	if err != nil {
 		return fmt.Errorf("link: start the data path: %w", err)
 	}
+	const first = 3
 	for i, d := range q.Devices {
-		const first = 3
-		if err := errors.Join(unix.SetNonblock(first+i, true), addHost(loops, d, first+i)); err != nil {
+		err := unix.SetNonblock(first+i, true)
+		if q.Mesh != nil {
+			err = errors.Join(err, loops[0].addPeers(q.Mesh, first, first+1))
+		} else {
+			addrs := make([]netip.Addr, len(d.Addrs))
+			for i, a := range d.Addrs {
+				addrs[i] = a.Addr()
+			}
+			err = errors.Join(err, addHost(loops, d.Host, addrs, first+i))
+		}
+		if err != nil {
 			return fmt.Errorf("link: device of %s: %w", d.Host, err)
 		}
 	}

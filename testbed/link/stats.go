@@ -47,7 +47,8 @@ const (
 	DropNoRoute   = "no-route"   // to no host of ours: multicast, mostly
 	DropMemory    = "memory"     // the emulator's own limit: a result under it is void
 	DropMalformed = "malformed"
-	DropWrite     = "write" // the receiving device refused: its host is gone or down
+	DropWrite     = "write"   // the receiving device refused: its host is gone or down
+	DropCarrier   = "carrier" // datagrams that the network between machines lost
 )
 
 // The same as indices, and their names.
@@ -60,10 +61,12 @@ const (
 	iMemory
 	iMalformed
 	iWrite
+	iCarrier
 )
 
 var dropCauses = [...]string{iUp: DropUp, iPair: DropPair, iDown: DropDown, iLoss: DropLoss,
-	iNoRoute: DropNoRoute, iMemory: DropMemory, iMalformed: DropMalformed, iWrite: DropWrite}
+	iNoRoute: DropNoRoute, iMemory: DropMemory, iMalformed: DropMalformed, iWrite: DropWrite,
+	iCarrier: DropCarrier}
 
 // HostStats is one host's link.
 type HostStats struct {
@@ -74,8 +77,8 @@ type HostStats struct {
 	DeviceDrops int64
 }
 
-// merge adds what another thread of the same emulator has done.
-func (s *Stats) merge(o Stats) {
+// Merge adds what another thread, or machine, has done.
+func (s *Stats) Merge(o Stats) {
 	s.CPU += o.CPU
 	s.In, s.Out = s.In.plus(o.In), s.Out.plus(o.Out)
 	for cause, c := range o.Drops {
@@ -83,7 +86,7 @@ func (s *Stats) merge(o Stats) {
 	}
 	for name, h := range o.Hosts {
 		a := s.Hosts[name]
-		s.Hosts[name] = HostStats{Sent: a.Sent.plus(h.Sent), Received: a.Received.plus(h.Received)}
+		s.Hosts[name] = HostStats{a.Sent.plus(h.Sent), a.Received.plus(h.Received), a.DeviceDrops + h.DeviceDrops}
 	}
 	s.Lateness.merge(o.Lateness)
 }
@@ -122,6 +125,10 @@ func (w Want) LatenessLimit() time.Duration {
 // their times are right to 2.5 %.
 const fewPackets = 100
 
+// carrierLoss is the share of segments that the network between machines may lose of emulated
+// links: a hundredth of what changes the rate of TCP over a long one by a tenth.
+const carrierLoss = 1e-5
+
 // Trouble says why what was measured in the interval s (from Since) is void,
 // because the emulator itself could not do what it was asked for; "" if it could.
 func (s Stats) Trouble(limit time.Duration) string {
@@ -137,6 +144,9 @@ func (s Stats) Trouble(limit time.Duration) string {
 	}
 	if d := s.Drops[DropMemory]; d.Segments > 0 {
 		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments, s.HeldLimit)
+	}
+	if d := s.Drops[DropCarrier].Segments; float64(d) > carrierLoss*float64(s.In.Segments) {
+		return fmt.Sprintf("the network between the machines lost %d datagrams of the emulated links", d)
 	}
 	for name, h := range s.Hosts {
 		if h.DeviceDrops > 0 {

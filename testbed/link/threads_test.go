@@ -50,7 +50,7 @@ func TestThreadsDeliverTheSame(t *testing.T) {
 		for _, s := range sims {
 			s.run()
 			got = append(got, s.got...)
-			total.merge(s.n.stats())
+			total.Merge(s.n.stats())
 		}
 		var received Count
 		for _, h := range total.Hosts {

@@ -1,0 +1,302 @@
+package link
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"net/netip"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A datagram between two emulators is the number of the sender, that of the receiver (2 bytes
+// each), and its own (8 bytes), which are the nonce of AES-GCM for the rest: what it is, three
+// bytes of nothing, the length of the whole packet, when that was due in nanoseconds of the
+// sender's clock, and a part of it. Parts follow one another. Who has no key can neither read
+// nor make one; one that comes again, or after a later one, counts as lost.
+const (
+	carryNonce = 12
+	carryInner = 16
+	carryTag   = 16
+)
+
+// What a datagram is.
+const (
+	carryFirst = iota // part of a packet
+	carryMore         // each other part
+	carryPing
+	carryPong
+)
+
+// carrier is an emulator's way to those on other machines. It belongs to one thread.
+type carrier struct {
+	fd    int
+	self  int
+	aead  cipher.AEAD
+	peers []*peer
+	net   *network
+	whole bool // the kernel cuts a run of datagrams (UDP_SEGMENT)
+
+	plain    []byte // of a datagram
+	out, in  []byte
+	control  [64]byte // of what is received: UDP_GRO
+	incoming unix.Msghdr
+	vector   unix.Iovec
+}
+
+// peer is another emulator.
+type peer struct {
+	Peer
+	number  int
+	address unix.RawSockaddrInet6 // or Inet4, in its place
+	message unix.Msghdr
+	vector  unix.Iovec
+	control [unix.SizeofCmsghdr + 8]byte // UDP_SEGMENT
+
+	sent, seen uint64  // number of the last datagram to it, and from it
+	frame      []byte  // a packet that is coming
+	missing    int     // bytes of that
+	due        int64   // the moment when it was, by the peer's clock
+	way        fastest // from due to arrival
+	rtts       []time.Duration
+}
+
+const (
+	sendMost    = 64                     // datagrams in one call (UDP_MAX_SEGMENTS)
+	receiveSize = 1 << 16                // of what is received in one
+	segmentSize = unix.SizeofCmsghdr + 2 // CMSG_LEN of UDP_SEGMENT
+)
+
+func newCarrier(fd int, m *Mesh, n *network) (*carrier, error) {
+	block, err := aes.NewCipher(m.Key)
+	if err != nil {
+		return nil, err
+	}
+	c := &carrier{fd: fd, self: m.Self, net: n, whole: true, plain: make([]byte, 0, carryMost), in: make([]byte, receiveSize),
+		out: make([]byte, 0, receiveSize)}
+	if c.aead, err = cipher.NewGCM(block); err != nil {
+		return nil, err
+	}
+	c.vector.Base = &c.in[0]
+	c.vector.SetLen(len(c.in))
+	c.incoming.Iov, c.incoming.Control = &c.vector, &c.control[0]
+	c.incoming.SetIovlen(1)
+	for i, at := range m.Peers {
+		p := &peer{Peer: at, number: i}
+		p.message.Name, p.message.Namelen = (*byte)(unsafe.Pointer(&p.address)), setAddress(&p.address, at.At)
+		p.message.Iov, p.message.Control = &p.vector, &p.control[0]
+		p.message.SetIovlen(1)
+		c.peers = append(c.peers, p)
+	}
+	return c, nil
+}
+
+// setAddress writes an address as the kernel wants it and returns its length.
+func setAddress(raw *unix.RawSockaddrInet6, a netip.AddrPort) uint32 {
+	var port [2]byte
+	binary.BigEndian.PutUint16(port[:], a.Port())
+	if a.Addr().Is4() {
+		four := (*unix.RawSockaddrInet4)(unsafe.Pointer(raw))
+		*four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: binary.NativeEndian.Uint16(port[:]), Addr: a.Addr().As4()}
+		return unix.SizeofSockaddrInet4
+	}
+	*raw = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: binary.NativeEndian.Uint16(port[:]), Addr: a.Addr().As16()}
+	return unix.SizeofSockaddrInet6
+}
+
+// others are all peers but this emulator.
+func (c *carrier) others() (all []*peer) {
+	for _, p := range c.peers {
+		if p.number != c.self {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// carry sends a packet that is due now to the machine of its host.
+func (c *carrier) carry(ev event) {
+	c.send(c.peers[ev.dst], carryFirst, ev.p.buf, ev.at)
+	c.net.pool.put(ev.p.buf)
+}
+
+// send sends a packet, or a ping with none, in as many datagrams as it needs. What the kernel
+// does not take is lost, which the receiver sees by the numbers.
+func (c *carrier) send(p *peer, kind byte, packet []byte, due int64) {
+	room := p.Size - carryNonce - carryInner - carryTag
+	var inner [carryInner]byte
+	binary.BigEndian.PutUint32(inner[4:], uint32(len(packet)))
+	binary.BigEndian.PutUint64(inner[8:], uint64(due))
+	out, n := c.out[:0], 0
+	for first := true; first || len(packet) > 0; first = false {
+		if inner[0] = kind; !first {
+			inner[0] = carryMore
+		}
+		part := packet[:min(room, len(packet))]
+		packet = packet[len(part):]
+		p.sent++
+		at := len(out)
+		out = binary.BigEndian.AppendUint16(out, uint16(c.self))
+		out = binary.BigEndian.AppendUint16(out, uint16(p.number))
+		out = binary.BigEndian.AppendUint64(out, p.sent)
+		c.plain = append(append(c.plain[:0], inner[:]...), part...)
+		out = c.aead.Seal(out, out[at:at+carryNonce], c.plain, nil)
+		if n++; n == sendMost || len(out)+p.Size > receiveSize-64 {
+			c.write(p, out)
+			out, n = out[:0], 0
+		}
+	}
+	c.write(p, out)
+}
+
+// write sends a run of datagrams, all of the peer's size but the last.
+func (c *carrier) write(p *peer, run []byte) {
+	for len(run) > 0 {
+		part := run
+		if !c.whole {
+			part = run[:min(p.Size, len(run))]
+		}
+		run = run[len(part):]
+		p.vector.Base = &part[0]
+		p.vector.SetLen(len(part))
+		p.message.SetControllen(0)
+		if len(part) > p.Size {
+			h := (*unix.Cmsghdr)(unsafe.Pointer(&p.control[0]))
+			h.Level, h.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
+			h.SetLen(segmentSize)
+			binary.NativeEndian.PutUint16(p.control[unix.SizeofCmsghdr:], uint16(p.Size))
+			p.message.SetControllen(len(p.control))
+		}
+		_, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&p.message)), unix.MSG_DONTWAIT)
+		switch {
+		case e == unix.EINTR:
+			run = part[:len(part)+len(run)]
+		case e == unix.EMSGSIZE: // the path is narrower than it was; the next ones pass
+			p.Size = carrySafe
+			return
+		case (e == unix.EIO || e == unix.EINVAL) && len(part) > p.Size: // the device cannot
+			c.whole = false
+			run = part
+		}
+	}
+	runtime.KeepAlive(p)
+}
+
+// receive takes what has come, at most so many times, and reports whether more may be there.
+func (c *carrier) receive(clock func() int64) {
+	for range readsPerTurn {
+		c.incoming.SetControllen(len(c.control))
+		n, _, e := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&c.incoming)), unix.MSG_DONTWAIT)
+		if e == unix.EINTR {
+			continue
+		}
+		if e != 0 {
+			return
+		}
+		now, each := clock(), int(n)
+		if h := (*unix.Cmsghdr)(unsafe.Pointer(&c.control[0])); c.incoming.Controllen >= unix.SizeofCmsghdr &&
+			h.Level == unix.IPPROTO_UDP && h.Type == unix.UDP_GRO {
+			each = int(binary.NativeEndian.Uint32(c.control[unix.SizeofCmsghdr:]))
+		}
+		for b := c.in[:n]; len(b) > 0 && each > 0; {
+			d := b[:min(each, len(b))]
+			b = b[len(d):]
+			c.open(d, now)
+		}
+	}
+}
+
+// open takes one datagram.
+func (c *carrier) open(d []byte, now int64) {
+	if len(d) < carryNonce+carryInner+carryTag {
+		return
+	}
+	from, number := int(binary.BigEndian.Uint16(d)), binary.BigEndian.Uint64(d[4:])
+	if from >= len(c.peers) || from == c.self || int(binary.BigEndian.Uint16(d[2:])) != c.self {
+		return
+	}
+	p := c.peers[from]
+	sealed := d[carryNonce:]
+	plain, err := c.aead.Open(sealed[:0], d[:carryNonce], sealed, nil)
+	if err != nil || number <= p.seen {
+		return
+	}
+	if lost := number - p.seen - 1; lost > 0 {
+		c.net.drops[iCarrier].Segments += int64(lost)
+		c.abandon(p)
+	}
+	p.seen = number
+	size, due, part := binary.BigEndian.Uint32(plain[4:]), int64(binary.BigEndian.Uint64(plain[8:])), plain[carryInner:]
+	switch plain[0] {
+	case carryPing:
+		p.way.over(now, now-due)
+		c.send(p, carryPong, nil, due)
+	case carryPong:
+		p.rtts = append(p.rtts, time.Duration(now-due))
+	case carryFirst:
+		c.abandon(p)
+		if size > maxPacket {
+			return
+		}
+		if p.frame = c.net.pool.get(int(size)); p.frame == nil {
+			c.net.drops[iMemory].add(1, int64(size))
+			return
+		}
+		p.missing, p.due = int(size), due
+		c.join(p, part, now)
+	case carryMore:
+		c.join(p, part, now)
+	}
+}
+
+// join adds a part to the packet that is coming from a peer.
+func (c *carrier) join(p *peer, part []byte, now int64) {
+	if p.frame == nil || len(part) > p.missing {
+		return
+	}
+	copy(p.frame[len(p.frame)-p.missing:], part)
+	if p.missing -= len(part); p.missing == 0 {
+		c.net.carried(p.frame, now, p.way.over(now, now-p.due))
+		p.frame = nil
+	}
+}
+
+// abandon gives up a packet of which a part was lost.
+func (c *carrier) abandon(p *peer) {
+	if p.frame != nil {
+		c.net.pool.put(p.frame)
+		p.frame = nil
+	}
+}
+
+// fastest is the least time on the way of late. Times between the clocks of two machines have nothing but
+// their differences, and these drift apart: in 10 s by less than a millisecond.
+type fastest struct {
+	since      int64 // when now's began
+	last, this int64
+}
+
+const fastestFor = 5e9 // ns
+
+// over is how much more a value is than the smallest of the last 5 to 10 s.
+func (m *fastest) over(now, v int64) int64 {
+	if past := now - m.since; past >= fastestFor || m.since == 0 {
+		m.last, m.this = m.this, v
+		if past >= 2*fastestFor || m.since == 0 {
+			m.last = v
+		}
+		m.since = now
+	}
+	m.this = min(m.this, v)
+	return v - min(m.last, m.this)
+}
+
+// forget drops the round trips measured before.
+func (c *carrier) forget() {
+	for _, p := range c.peers {
+		p.rtts = nil
+	}
+}

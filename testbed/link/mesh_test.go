@@ -1,0 +1,288 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+)
+
+// carriers are those of two emulators of this process, and what arrives at the second.
+func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]byte) {
+	t.Helper()
+	local := netip.MustParseAddr("127.0.0.1")
+	var files [2]*os.File
+	m := Mesh{}
+	for i := range files {
+		f, at, err := OpenCarrier(t.Context(), local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		files[i] = f
+		m.Peers = append(m.Peers, Peer{Host: hostName(i), Addrs: []netip.Addr{hostAddr(i)}, At: at, Size: 1600})
+	}
+	var all [2]*carrier
+	for i := range all {
+		n := newNetwork(1, &pool{limit: 1 << 20})
+		n.clock = func() int64 { return 0 }
+		for k, p := range m.Peers {
+			n.hosts[n.add(p.Host, p.Addrs)].away = k != i
+		}
+		m.Self, m.Key = i, []byte(keys[i])
+		c, err := newCarrier(int(files[i].Fd()), &m, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = c
+	}
+	return all[0], all[1], func() (got [][]byte) {
+		time.Sleep(20 * time.Millisecond)
+		n := all[1].net
+		n.deliver = func(_ int32, p packet) bool { got = append(got, bytes.Clone(p.buf)); return true }
+		for range 4 {
+			all[1].receive(func() int64 { return 0 })
+		}
+		n.advance(0)
+		return got
+	}
+}
+
+// packetTo is a packet of so many segments to the second.
+func packetTo(segs int) []byte {
+	p := craft{gso: 1448, body: 1448 * segs, flags: 0x10, rng: mathrand.New(mathrand.NewPCG(1, 1))}.bytes()
+	to := hostAddr(1).As4()
+	copy(p[vnetLen+16:], to[:])
+	return p
+}
+
+const carrierKey = "0123456789abcdef0123456789abcdef"
+
+// Packets of all sizes arrive as they were, in one piece; what others send, or send again, never does.
+func TestCarrier(t *testing.T) {
+	a, b, arrived := carriers(t, carrierKey, carrierKey)
+	for _, whole := range []bool{true, false} {
+		a.whole = whole
+		for _, segs := range []int{1, 2, 7, 44} {
+			want := packetTo(segs)
+			a.send(a.peers[1], carryFirst, want, 0)
+			if got := arrived(); len(got) != 1 || !bytes.Equal(got[0], want) {
+				t.Errorf("%d segments, in one call %t: %d packets arrived", segs, whole, len(got))
+			}
+		}
+	}
+	// Strangers: junk, another key, and what was heard on the way.
+	stranger, err := net.Dial("udp", b.peers[1].At.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	junk := make([]byte, 300)
+	rand.Read(junk[12:])
+	stranger.Write(junk)
+	a.send(a.peers[1], carryFirst, packetTo(1), 0)
+	heard := bytes.Clone(a.out[:carryNonce+carryInner+carryTag+len(packetTo(1))])
+	if got := arrived(); len(got) != 1 {
+		t.Errorf("%d packets arrived", len(got))
+	}
+	seen := b.peers[0].seen
+	stranger.Write(heard)
+	if got := arrived(); len(got) != 0 || b.peers[0].seen != seen {
+		t.Errorf("%d packets that were heard on the way arrived", len(got))
+	}
+	c, _, _ := carriers(t, "another key that is just as long", carrierKey)
+	a.aead = c.aead
+	a.send(a.peers[1], carryFirst, packetTo(3), 0)
+	if got := arrived(); len(got) != 0 || b.peers[0].seen != seen {
+		t.Errorf("%d packets with another key arrived", len(got))
+	}
+}
+
+// A datagram that is lost on the way is noticed, and takes its packet with it.
+func TestCarrierLoss(t *testing.T) {
+	a, b, arrived := carriers(t, carrierKey, carrierKey)
+	a.send(a.peers[1], carryFirst, packetTo(4), 0)
+	arrived()
+	a.peers[1].sent += 3
+	a.send(a.peers[1], carryFirst, packetTo(4), 0)
+	if got := arrived(); len(got) != 1 || b.net.drops[iCarrier].Segments != 3 {
+		t.Errorf("%d packets, %+v", len(got), b.net.drops)
+	}
+}
+
+// The least time on the way is that of the last seconds: clocks drift apart.
+func TestFastest(t *testing.T) {
+	var m fastest
+	for s := int64(1); s < 1000; s++ {
+		drift := s * 50e3 // ns: 50 ppm
+		if late := m.over(s*1e9, -7e12+drift+300e3); late > 600e3 {
+			t.Fatalf("after %d s the clocks' drift counts as %d ns", s, late)
+		}
+		if late := m.over(s*1e9+1, -7e12+drift+2300e3); late < 2000e3 || late > 2600e3 {
+			t.Fatalf("after %d s 2 ms are measured as %d ns", s, late)
+		}
+	}
+}
+
+// meshLab is machines joined by a network of known properties, with an emulator on each.
+type meshLab struct {
+	*lab      // the machines, and what is between them
+	hosts     []*labHost
+	emulators []*Emulator
+}
+
+func newMeshLab(t *testing.T, between Params, n int) *meshLab {
+	t.Helper()
+	names := []string{"m0", "m1", "m2"}[:n]
+	m := &meshLab{lab: newLab(t, names...)}
+	m.shape(symmetric(between, names...))
+	mesh := Mesh{Key: []byte(carrierKey)}
+	var sockets []*os.File
+	for i, name := range names {
+		ns := newNamespace(t)
+		h := &labHost{name: string(rune('a' + i)), ns: ns, v4: netip.AddrFrom4([4]byte{10, 78, 0, byte(i + 1)}), congestion: "cubic"}
+		m.hosts = append(m.hosts, h)
+		at := m.lab.hosts[name]
+		err := InNamespace(int(at.ns), func() error {
+			f, addr, err := OpenCarrier(t.Context(), at.Addr())
+			sockets = append(sockets, f)
+			mesh.Peers = append(mesh.Peers, Peer{Host: h.name, Addrs: []netip.Addr{h.v4}, At: addr})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, h := range m.hosts {
+		mesh.Self = i
+		err := InNamespace(int(m.lab.hosts[names[i]].ns), func() error {
+			d := Device{Host: h.name, Netns: int(h.ns), Addrs: []netip.Prefix{netip.PrefixFrom(h.v4, 24)}}
+			e, err := NewMesh(t.Context(), Exec(os.Args[0]), Options{Seed: 7}, mesh, sockets[i], d)
+			m.emulators = append(m.emulators, e)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { m.emulators[i].Close(context.Background()) })
+	}
+	return m
+}
+
+func (m *meshLab) reshape(top Topology) (rtts []time.Duration) {
+	m.t.Helper()
+	for i, e := range m.emulators {
+		r, err := e.Probe(m.t.Context())
+		if err == nil {
+			err = e.Shape(m.t.Context(), top)
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if i == 0 {
+			rtts = r
+		}
+	}
+	return rtts
+}
+
+func (m *meshLab) stats() Stats {
+	m.t.Helper()
+	sum := Stats{Drops: map[string]Count{}, Hosts: map[string]HostStats{}}
+	for _, e := range m.emulators {
+		s, err := e.Stats(m.t.Context())
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		sum.Merge(s)
+	}
+	return sum
+}
+
+// Links between machines do what the same links on one machine do, whatever is between.
+func TestMesh(t *testing.T) {
+	m := newMeshLab(t, Params{Delay: 2 * time.Millisecond}, 3)
+	names := []string{"a", "b", "c"}
+	base := m.reshape(Topology{})
+	for i, rtt := range base[1:] {
+		if rtt < 4*time.Millisecond || rtt > 8*time.Millisecond {
+			t.Errorf("round trip to %s: %v, want 4 ms", names[i+1], rtt)
+		}
+	}
+	for _, p := range []Params{
+		{Rate: 20e6, Delay: 10 * time.Millisecond}, {Rate: 100e6, Delay: 5 * time.Millisecond},
+		{Rate: 10e6, Delay: 8 * time.Millisecond, Loss: 0.02}, {Rate: 30e6, Delay: 20 * time.Millisecond, Jitter: 2 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprint(p), func(t *testing.T) {
+			m.t, m.lab.t = t, t
+			top := symmetric(p, names...)
+			m.reshape(top)
+			try(t, func() error {
+				c := m.hosts[0].measureTo(t, m.hosts[2], top.Want("a", "c"))
+				t.Logf("round trip %.2f ms, rate %.4g (want %.4g), loss %.4f", c.RTT*1e3, c.Rate, c.WantRate, c.Loss)
+				if !c.OK {
+					return fmt.Errorf("%s", c.Why)
+				}
+				return nil
+			})
+		})
+	}
+	m.t, m.lab.t = t, t
+	top := symmetric(Params{Rate: 100e6, Delay: 5 * time.Millisecond}, names...)
+	m.reshape(top)
+	before := m.stats()
+	sender, receiver := tcpPair(t, m.hosts[1], m.hosts[2])
+	content := make([]byte, 8<<20)
+	rand.Read(content)
+	go func() {
+		sender.Write(content)
+		sender.Close()
+	}()
+	began := time.Now()
+	got, err := io.ReadAll(receiver)
+	rate := float64(len(got)) * 8 / time.Since(began).Seconds()
+	if err != nil || sha256.Sum256(got) != sha256.Sum256(content) || rate > 100e6 {
+		t.Errorf("%d bytes at %.3g bit/s, %v", len(got), rate, err)
+	}
+	s := m.stats().Since(before)
+	if up, down := s.Hosts["b"].Sent, s.Hosts["c"].Received; up.Bytes < 8<<20 || up.Bytes != down.Bytes+s.Drops[DropUp].Bytes+s.Drops[DropDown].Bytes {
+		t.Errorf("sent %+v, received %+v, drops %v", up, down, s.Drops)
+	}
+	t.Logf("lateness %v (99th percentile), drops %v, CPU %v for %d MiB", s.Lateness.Quantile(0.99), s.Drops, s.CPU, len(got)>>20)
+
+	// What the network between the machines loses makes results void.
+	m.shape(symmetric(Params{Delay: 2 * time.Millisecond, Loss: 0.05}, "m0", "m1", "m2"))
+	before = m.stats()
+	m.hosts[0].measureTo(t, m.hosts[1], Want{Any: true})
+	if s := m.stats().Since(before); s.Drops[DropCarrier].Segments == 0 || s.Trouble(time.Hour) == "" {
+		t.Errorf("drops %v, %q", s.Drops, s.Trouble(time.Hour))
+	}
+	// And so does what it delays.
+	m.shape(symmetric(Params{Delay: 2 * time.Millisecond, Jitter: 0}, "m0", "m1", "m2"))
+	time.Sleep(100 * time.Millisecond)
+	before = m.stats()
+	m.shape(symmetric(Params{Delay: 20 * time.Millisecond}, "m0", "m1", "m2"))
+	if rtt := m.kernelRTTBetween(0, 1); rtt < 45*time.Millisecond {
+		t.Errorf("round trip %v over a network that is 36 ms slower", rtt)
+	}
+	if s := m.stats().Since(before); s.Lateness.Quantile(0.5) < 10*time.Millisecond {
+		t.Errorf("lateness %v", s.Lateness.Quantile(0.5))
+	}
+}
+
+func (m *meshLab) kernelRTTBetween(a, b int) time.Duration {
+	m.t.Helper()
+	rtt, err := m.hosts[a].initiateTo(m.t, m.hosts[b], Want{}).handshakeRTT(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return rtt
+}

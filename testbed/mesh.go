@@ -1,0 +1,273 @@
+package testbed
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// Links between machines are emulated by a mesh: on each machine a testbed with one host in a
+// namespace and an emulator, which exchange packets over UDP. The engine's testbed (Options.Mesh)
+// has the client's host, and tells all others by MeshCall what to do. In links, hosts are known
+// by their addresses: a machine has one host for the nodes of all systems.
+
+// MeshCall is what one machine does for the links: one of these.
+type MeshCall struct {
+	Open          bool       // the socket of its emulator
+	Join          *link.Mesh // start its emulator
+	Seed          uint64     // of that
+	Probe         bool       // measure the ways to the others
+	Shape, Change *ShapeSpec // as [Testbed.Shape] and [Testbed.Reshape] do
+	Stats         bool       // of its emulator
+}
+
+// MeshAnswer is what is known then.
+type MeshAnswer struct {
+	At    netip.AddrPort  // of the socket
+	RTTs  []time.Duration // to all machines, by their numbers in the mesh
+	Stats link.Stats
+}
+
+// MeshAddr is the address of the host on a machine of a mesh, by the machine's number from 1.
+func MeshAddr(number int) netip.Addr { return hostAddr4(number) }
+
+// MeshHost adds this machine's host of a mesh; at is the machine's own address.
+func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at netip.Addr) (Host, error) {
+	if t.net == nil {
+		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
+	}
+	h, err := t.addLocal(ctx, name, number)
+	if err != nil {
+		return nil, err
+	}
+	t.shape.machine = at
+	return h, nil
+}
+
+// Mesh does this machine's part.
+func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error) {
+	s := &t.shape
+	switch {
+	case q.Shape != nil:
+		return a, t.shapeHere(ctx, *q.Shape)
+	case q.Change != nil:
+		return a, t.reshapeHere(ctx, *q.Change)
+	case q.Stats:
+		var running bool
+		if a.Stats, running, err = t.statsHere(ctx); err == nil && !running {
+			err = errors.New("testbed: the link emulator does not run")
+		}
+		return a, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case q.Open && s.carrier == nil:
+		s.carrier, s.carrierAt, err = link.OpenCarrier(ctx, s.machine)
+	case q.Join != nil:
+		if err = s.end(ctx, t.hub); err == nil {
+			s.mesh, s.active, s.spec = q.Join, "tun", ShapeSpec{Seed: q.Seed}
+			err = s.emulateTUN(ctx, t, t.localHosts())
+		}
+	case q.Probe && s.tun == nil:
+		err = errors.New("testbed: the link emulator does not run")
+	case q.Probe:
+		a.RTTs, err = s.tun.Probe(ctx)
+	}
+	a.At = s.carrierAt
+	return a, err
+}
+
+func (t *Testbed) localHosts() []*host {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.hosts)
+}
+
+// mesh is all machines of one, as the engine's testbed sees them.
+type mesh struct {
+	mu     sync.Mutex
+	joined []member
+}
+
+// member is one of them.
+type member struct {
+	host netip.Addr
+	name string // one of the names of the host
+	call func(context.Context, MeshCall) (MeshAnswer, error)
+}
+
+// members are the machines that have hosts now, ours first, and the addresses of hosts by their names.
+func (t *Testbed) members() (all []member, addrs map[string]netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	addrs = map[string]netip.Addr{}
+	for _, h := range t.hosts {
+		addrs[h.name] = h.addr
+		all = append(all, member{h.addr, h.name, t.Mesh})
+	}
+	for _, h := range slices.Backward(t.remote) { // the latest of a name
+		if _, ok := addrs[h.Name()]; ok || h.Lost() != nil {
+			continue
+		}
+		addrs[h.Name()] = h.Addr()
+		if !slices.ContainsFunc(all, func(m member) bool { return m.host == h.Addr() }) {
+			all = append(all, member{h.Addr(), h.Name(), h.Mesh})
+		}
+	}
+	slices.SortFunc(all, func(a, b member) int { return a.host.Compare(b.host) })
+	return all, addrs
+}
+
+// each asks all machines at once.
+func each(ctx context.Context, all []member, q func(i int) MeshCall) ([]MeshAnswer, error) {
+	answers, errs := make([]MeshAnswer, len(all)), make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, m := range all {
+		wg.Go(func() { answers[i], errs[i] = m.call(ctx, q(i)) })
+	}
+	wg.Wait()
+	return answers, errors.Join(errs...)
+}
+
+// join starts the emulators of all machines, which makes them a mesh.
+func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
+	m.joined = nil
+	opened, err := each(ctx, all, func(int) MeshCall { return MeshCall{Open: true} })
+	if err != nil {
+		return err
+	}
+	key := make([]byte, 32)
+	rand.Read(key)
+	var peers []link.Peer
+	for i, a := range opened {
+		peers = append(peers, link.Peer{Host: all[i].host.String(), Addrs: []netip.Addr{all[i].host}, At: a.At})
+	}
+	_, err = each(ctx, all, func(i int) MeshCall {
+		return MeshCall{Join: &link.Mesh{Self: i, Key: key, Peers: peers}, Seed: seed}
+	})
+	if err == nil {
+		m.joined = all
+	}
+	return err
+}
+
+// shapeMesh is Shape, or Reshape, of all machines.
+func (t *Testbed) shapeMesh(ctx context.Context, spec ShapeSpec, change bool) error {
+	all, addrs := t.members()
+	own, err := spec.renamed(func(name string) (string, error) {
+		if a, ok := addrs[name]; ok {
+			return a.String(), nil
+		}
+		return "", fmt.Errorf("there is no host %q", name)
+	})
+	if err != nil {
+		return err
+	}
+	m := &t.mesh
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if change {
+		_, err := each(ctx, m.joined, func(int) MeshCall { return MeshCall{Change: &own} })
+		return err
+	}
+	same := slices.EqualFunc(all, m.joined, func(a, b member) bool { return a.host == b.host })
+	if same {
+		_, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
+		same = err == nil
+	}
+	if !same {
+		if err := m.join(ctx, all, spec.Seed); err != nil {
+			return err
+		}
+	}
+	probed, err := each(ctx, all, func(int) MeshCall { return MeshCall{Probe: true} })
+	if err == nil {
+		err = own.longer(all, probed)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = each(ctx, all, func(int) MeshCall { return MeshCall{Shape: &own} })
+	return err
+}
+
+// longer refuses round trips that are shorter than those between the machines: between hosts that
+// are shaped, or between the one and the others.
+func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
+	topology, named := s.topology(), 0
+	for _, m := range all {
+		if s.names(m.host.String()) {
+			named++
+		}
+	}
+	for i, a := range all {
+		for k, b := range all[:i] {
+			from, to := a.host.String(), b.host.String()
+			if n := s.names(from); !n && !s.names(to) || named > 1 && (!n || !s.names(to)) {
+				continue
+			}
+			w, way := topology.Want(from, to), probed[i].RTTs[k]
+			if limit := w.RTT + link.RTTTolerance(w, link.DefaultTolerance); way > limit {
+				return fmt.Errorf("the link between %s and %s shall have a round trip of %s, and that between their machines is %s: "+
+					"say more delay, or use machines that are closer", a.name, b.name, record.Span(w.RTT), record.Span(way))
+			}
+		}
+	}
+	return nil
+}
+
+// renamed is the spec with other names of hosts.
+func (s ShapeSpec) renamed(name func(string) (string, error)) (ShapeSpec, error) {
+	var errs []error
+	other := func(n string) string {
+		n, err := name(n)
+		errs = append(errs, err)
+		return n
+	}
+	r := s
+	r.Up, r.Down, r.Pairs = map[string]link.Params{}, map[string]link.Params{}, map[link.Pair]link.Params{}
+	for n, p := range s.Up {
+		r.Up[other(n)] = p
+	}
+	for n, p := range s.Down {
+		r.Down[other(n)] = p
+	}
+	for n, p := range s.Pairs {
+		r.Pairs[link.Pair{other(n[0]), other(n[1])}] = p
+	}
+	return r, errors.Join(errs...)
+}
+
+// meshStats are those of all emulators, by the hosts' names.
+func (t *Testbed) meshStats(ctx context.Context) (sum link.Stats, running bool, err error) {
+	t.mesh.mu.Lock()
+	all := t.mesh.joined
+	t.mesh.mu.Unlock()
+	if all == nil {
+		return sum, false, nil
+	}
+	answers, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
+	if err != nil {
+		return sum, true, err
+	}
+	sum = answers[0].Stats
+	for _, a := range answers[1:] {
+		sum.Merge(a.Stats)
+	}
+	byAddr := sum.Hosts
+	sum.Hosts = map[string]link.HostStats{}
+	_, addrs := t.members()
+	for name, a := range addrs {
+		sum.Hosts[name] = byAddr[a.String()]
+	}
+	return sum, true, nil
+}
