@@ -24,11 +24,12 @@ import (
 )
 
 // sshMachines are machines with real OpenSSH servers: network namespaces that a bridge joins,
-// each with files of its own below /mnt, and another from where plimsoll is started.
+// each with files of its own in one directory, and another from where plimsoll is started.
 type sshMachines struct {
 	t     *testing.T
 	from  testbed.Host
-	dirs  []string // what each has below /mnt, as seen from here
+	dir   string   // what plimsoll writes to on each: no other run of this machine has it
+	dirs  []string // what each has there, as seen from here
 	list  string   // HOSTS.yaml
 	known string
 	n     int // commands so far
@@ -61,14 +62,15 @@ func newSSHMachines(t *testing.T, n int) *sshMachines {
 	check(t, err)
 	t.Cleanup(func() { check(t, bed.Close(context.Background())) })
 	dir := t.TempDir()
-	m := &sshMachines{t: t, list: filepath.Join(dir, "hosts.yaml"), known: filepath.Join(dir, "known_hosts")}
+	m := &sshMachines{t: t, dir: filepath.Join(dir, "files"), list: filepath.Join(dir, "hosts.yaml"), known: filepath.Join(dir, "known_hosts")}
 	m.from, err = bed.AddHost(t.Context(), "launcher")
 	check(t, err)
 	check(t, os.MkdirAll("/run/sshd", 0o755))
+	check(t, os.Mkdir(m.dir, 0o755))
 	user := writeSSHKey(t, filepath.Join(dir, "id"))
 	authorized := filepath.Join(dir, "authorized_keys")
 	check(t, os.WriteFile(authorized, ssh.MarshalAuthorizedKey(user), 0o600))
-	list := fmt.Sprintf("user: root\nkey: %s\nknown_hosts: %s\ndir: /mnt\nhosts:\n", filepath.Join(dir, "id"), m.known)
+	list := fmt.Sprintf("user: root\nkey: %s\nknown_hosts: %s\ndir: %s\nhosts:\n", filepath.Join(dir, "id"), m.known, m.dir)
 	known := ""
 	for i := range n {
 		h, err := bed.AddHost(t.Context(), fmt.Sprintf("machine%d", i))
@@ -81,7 +83,7 @@ func newSSHMachines(t *testing.T, n int) *sshMachines {
 		check(t, os.WriteFile(config, fmt.Appendf(nil, machineConfig, h.Addr(), own+"_key", authorized), 0o600))
 		_, err = h.Start(t.Context(), testbed.Command{
 			Name: h.Name() + "-sshd", Role: "system",
-			Args: []string{"unshare", "--mount", "sh", "-c", "mount --bind " + own + " /mnt && exec " + sshd + " -D -e -f " + config},
+			Args: []string{"unshare", "--mount", "sh", "-c", "mount --bind " + own + " " + m.dir + " && exec " + sshd + " -D -e -f " + config},
 			Ready: func(ctx context.Context) error {
 				c, err := m.from.Dial(ctx, "tcp", h.Addr().String()+":22")
 				if err == nil {
@@ -169,7 +171,7 @@ func (m *sshMachines) clean() {
 		}
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) { // what was killed may still be ending
-		left := processesOf("/mnt/plimsoll-r")
+		left := processesOf(m.dir + "/plimsoll-r")
 		if len(left) == 0 {
 			return
 		}
@@ -196,7 +198,7 @@ func processesOf(program string) map[int]string {
 // kill sends SIGKILL to the process of a run whose command line has this in it.
 func (m *sshMachines) kill(part string) {
 	m.t.Helper()
-	for pid, line := range processesOf("/mnt/plimsoll-r") {
+	for pid, line := range processesOf(m.dir + "/plimsoll-r") {
 		if strings.Contains(line, part) {
 			check(m.t, syscall.Kill(pid, syscall.SIGKILL))
 			return
