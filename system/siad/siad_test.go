@@ -23,11 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(fakeEnv) {
-	case "":
-	case "chain":
-		serveFakeChain(os.Args[1:])
-	default:
+	if os.Getenv(fakeEnv) != "" {
 		serveFake(os.Args[1:])
 	}
 	systemtest.Main(m, System{})
@@ -38,7 +34,7 @@ func TestConformance(t *testing.T) {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_SIAD names no siad", Hint: System{}.Info().Install}})
 	}
 	// in plain loopback siad 1.5.9 would look for a router on this machine's own network
-	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true, Truths: systemtest.Truths{Slow: true, Without: []string{"follow"}}})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true, Truths: systemtest.Truths{Slow: true}})
 }
 
 const secret = "not a real password"

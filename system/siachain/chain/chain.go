@@ -5,14 +5,15 @@ import (
 	"path/filepath"
 
 	"go.sia.tech/core/types"
-
-	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
 // Chain is one on disk.
 type Chain struct {
 	Manifest
-	chaincache.Got // of one that was opened, Dir alone
+	Dir   string
+	Size  int64  // of its database, bytes
+	Built bool   // it was made just now
+	Note  string // why, where a damaged one was there; else empty
 }
 
 // Manifest describes a chain beside its store.
@@ -27,14 +28,14 @@ type Manifest struct {
 // Open opens the chain in dir, which a [Cache] made: for the process of a peer,
 // which makes none.
 func Open(dir string) (*Chain, error) {
-	c := &Chain{Got: chaincache.Got{Dir: dir}}
-	if _, err := chaincache.Open(dir, &c.Manifest); err != nil {
+	k, err := read(dir)
+	if err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
-	if err := c.Spec.Validate(); err != nil {
+	if err := k.About.Spec.Validate(); err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, dir)
 	}
-	return c, nil
+	return &Chain{Manifest: k.About, Dir: dir, Size: k.Bytes}, nil
 }
 
 // store is the path of the chain's database.
