@@ -58,6 +58,10 @@ func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
 // fit into memory is left out, as the trials are that need it; so is that of a
 // system which has none.
 func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replayed, error) {
+	if _, ok := r.cluster.(system.Replayer); !ok {
+		r.tell("note", "replay left out", r.site.Use.Name+" cannot validate a chain without a network", 0)
+		return nil, nil
+	}
 	s := c.Sync
 	chain := r.chains[chainSpec(s, r.site.Seed)]
 	with := "in " + s.Storage
@@ -99,7 +103,7 @@ func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experime
 		return out, err
 	}
 	defer func() { err = errors.Join(err, store.Remove()) }()
-	return r.cluster.Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.replayedWith(s)})
+	return r.cluster.(system.Replayer).Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.replayedWith(s)})
 }
 
 // replaysFile is where a later session of the run finds what was replayed.

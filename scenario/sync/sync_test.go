@@ -671,6 +671,39 @@ func TestSyncPrepare(t *testing.T) {
 	})
 }
 
+// What a system cannot have is refused before anything is started, once for all cells.
+func TestSyncProblemsOfChains(t *testing.T) {
+	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1, Without: []string{system.Stranger}}
+	cell := func(blocks, transactions int, form, trouble string) experiment.Cell {
+		return experiment.Cell{Sync: &experiment.Sync{Peers: 1, Trouble: troubleOf(trouble), Storage: "disk", Blocks: blocks, Transactions: transactions, Form: form}}
+	}
+	for _, c := range []struct {
+		cell experiment.Cell
+		want []string
+	}{
+		{cell(100, 0, "v1", "1 silent; 1 at 1Mbit"), nil},
+		{cell(100, 0, "v2", "none"), []string{"form v2"}},
+		{cell(101, 0, "v1", "none"), []string{"101 blocks"}},
+		{cell(1, 1, "v1", "1 silent; 25% stranger"), []string{"1 transactions", "a stranger one"}},
+	} {
+		info := system.Info{Can: []string{"follow"}, Chains: limits}
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell, c.cell})
+		if len(p) != len(c.want) {
+			t.Errorf("%+v: %v", c.cell.Sync, p)
+			continue
+		}
+		for i, w := range c.want {
+			if !strings.Contains(p[i].What, w) || p[i].Hint == "" {
+				t.Errorf("%+v: %v", c.cell.Sync, p)
+			}
+		}
+		info.Chains = system.ChainLimits{}
+		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
+			t.Errorf("without limits: %v", p)
+		}
+	}
+}
+
 func TestSyncProblems(t *testing.T) {
 	cells := []experiment.Cell{{Sync: &experiment.Sync{Peers: 1, Storage: "disk"}}}
 	for can, want := range map[string]string{"follow": "", "spread": "follow no chain"} {
