@@ -77,8 +77,7 @@ func spans(f *analysis.Frame, t *analysis.Trial, kinds ...string) (all []analysi
 	return all
 }
 
-// unexplained is money that is in no account, and totals that fell. siad pays up to a
-// quarter more than it names purposes of.
+// unexplained is money that is in no account, and totals that fell.
 func unexplained(r *analysis.Result) (cases []analysis.Case) {
 	tests(r.Frame, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
 		for _, s := range spans(r.Frame, t, moneyMissing, counterFell) {
@@ -94,7 +93,7 @@ func unexplained(r *analysis.Result) (cases []analysis.Case) {
 	return cases
 }
 
-// mostUnnamed is the most of the money used that siad enters under no purpose.
+// mostUnnamed is the most of the money used that a system may enter under no purpose.
 const mostUnnamed = 0.25
 
 var (
@@ -225,7 +224,7 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		}
 		text := fmt.Sprintf("%s: %s (%s) stored in %s", x.Name, words.Plural(int64(of("files").Value), "object", "objects"),
 			words.Show(of("stored_bytes").Value, "B"), words.Moment(took))
-		if e, ok := rows[key{"efficiency", ""}]; ok {
+		if e, ok := rows[key{"storage_efficiency", ""}]; ok {
 			text += fmt.Sprintf(" at an efficiency of %s %%", words.Digits(100*e.Value, 3))
 		}
 		if used, ok := rows[key{"money_used", ""}]; ok {

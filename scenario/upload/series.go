@@ -137,8 +137,6 @@ var metrics = []record.Metric{
 		Help: "bound that the moments of the polls leave"},
 	{Key: "absolute_bandwidth_most", Name: "absolute bandwidth, at most", Unit: "B/s", Better: record.Higher,
 		Help: "likewise"},
-	{Key: "efficiency", Name: "storage efficiency", Unit: "ratio", Better: record.Higher,
-		Help: "file bytes on the servers divided by absolute bytes, at the last poll"},
 	{Key: "efficiency_line", Name: "load line of the storage efficiency", Unit: "ratio", Better: record.Neither,
 		Help: "padding times n/k of the code: the most that whole sectors and the wanted redundancy allow"},
 	{Key: "padding", Name: "file bytes per padded byte", Unit: "ratio", Better: record.Higher,
