@@ -101,6 +101,8 @@ type Finding struct {
 	Advice   string   `json:"advice,omitempty"`
 	Evidence []string `json:"evidence,omitempty"` // one line for each place
 	Systems  []string `json:"systems,omitempty"`
+
+	InVerdict bool `json:"-"` // the verdict says the same
 }
 
 // mostEvidence is how many lines of evidence a finding keeps.

@@ -46,6 +46,7 @@ var verdictWords = map[string]string{
 func (r *Result) verdict() Verdict {
 	say := func(key string, data map[string]any) string { return fill(verdictWords[key], data) }
 	if corrupt := r.systemsWith(record.WrongBytes); len(corrupt) > 0 {
+		r.inVerdict("wrong-bytes")
 		return Verdict{say("corrupt", map[string]any{"Systems": words.List(corrupt)}), Bad}
 	}
 	if r.Run.Done == 0 {
@@ -75,6 +76,7 @@ func (r *Result) verdict() Verdict {
 	}
 	if r.Found("link-not-emulated") {
 		add(Bad, say("bare", nil))
+		r.inVerdict("link-not-emulated")
 	}
 	if own := r.View.Verdict; own != nil {
 		if v := own(r); v != nil {
@@ -91,6 +93,7 @@ func (r *Result) verdict() Verdict {
 		}
 		if ok < of {
 			add(Warn, say("failed", map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of, "One": r.View.Operation[0], "Many": r.View.Operation[1]}))
+			r.inVerdict("failures")
 		}
 	}
 	for _, s := range r.Systems {
@@ -113,8 +116,16 @@ func (r *Result) verdict() Verdict {
 	}
 	if m, _ := r.Frame.Metric(r.Headline); r.Found("drift") {
 		add(Warn, say("drift", map[string]any{"Metric": words.Capital(m.Name)}))
+		r.inVerdict("drift")
 	}
 	return Verdict{strings.Join(parts, " "), tone}
+}
+
+// inVerdict marks the finding of a rule that the verdict repeats.
+func (r *Result) inVerdict(rule string) {
+	for i, f := range r.Findings {
+		r.Findings[i].InVerdict = f.InVerdict || f.Rule == rule
+	}
 }
 
 // comparison is the sentence that compares a system with the baseline.
