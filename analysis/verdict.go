@@ -44,7 +44,7 @@ var verdictWords = map[string]string{
 
 // verdict compares each system with the baseline, after what spoils the comparison.
 func (r *Result) verdict() Verdict {
-	say := func(key string, data map[string]any) string { return fill(verdictWords[key], data) }
+	say := func(key string, data map[string]any) string { return Fill(verdictWords[key], data) }
 	if corrupt := r.systemsWith(record.WrongBytes); len(corrupt) > 0 {
 		r.inVerdict("wrong-bytes")
 		return Verdict{say("corrupt", map[string]any{"Systems": words.List(corrupt)}), Bad}
@@ -174,7 +174,7 @@ func (r *Result) comparison(s System) (Tone, string) {
 	case pairs < FewestPairs:
 		key, tone = "fewer", Neutral
 	}
-	return tone, fill(verdictWords[key], data)
+	return tone, Fill(verdictWords[key], data)
 }
 
 // aloneWords is what a run without a baseline says of a system: its best cell.
@@ -199,7 +199,7 @@ func (r *Result) aloneWords(s System) string {
 	if cells > 1 {
 		where = r.Frame.Layout.Where(best)
 	}
-	return fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
+	return Fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
 		"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
 }
 
@@ -265,7 +265,7 @@ func (r *Result) atLeast(s System) string {
 	if best == nil || best.Valid > 0 {
 		return ""
 	}
-	return fill(verdictWords["atleast"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
+	return Fill(verdictWords["atleast"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
 		"Value": words.Show(most, m.Unit)})
 }
 

@@ -275,7 +275,7 @@ func TestIndexOfKilledRun(t *testing.T) {
 	written{title: "Killed", killed: true}.write(t, dir)
 	lock, err := os.Open(dir)
 	must(t, err)
-	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX)) // as its writer has it
+	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))      // as its writer has it
 	for _, want := range []string{"running", "complete"} { // all its trials were done
 		index, err := readIndex(root)
 		must(t, err)

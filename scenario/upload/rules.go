@@ -212,6 +212,10 @@ func pollGaps(r *analysis.Result) (cases []analysis.Case) {
 	return cases
 }
 
+// verdictWords say what came of a load test.
+const verdictWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) stored in {{.Took}}" +
+	"{{with .Efficiency}} at an efficiency of {{.}} %{{end}}{{with .Used}}, {{.}} used{{end}}{{with .Priced}} ({{.}}){{end}}{{with .Ended}}; ended by {{.}}{{end}}."
+
 // verdict says what came of each load test, and what is wrong with it.
 func verdict(r *analysis.Result) *analysis.Verdict {
 	v := analysis.Verdict{Tone: analysis.Good}
@@ -222,25 +226,24 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		if storing, ok := rows[key{"storing", ""}]; ok {
 			took = storing.Value
 		}
-		text := fmt.Sprintf("%s: %s (%s) stored in %s", x.Name, words.Plural(int64(of("files").Value), "object", "objects"),
-			words.Show(of("stored_bytes").Value, "B"), words.Moment(took))
-		if e, ok := rows[key{"storage_efficiency", ""}]; ok {
-			text += fmt.Sprintf(" at an efficiency of %s %%", words.Digits(100*e.Value, 3))
-		}
-		if used, ok := rows[key{"money_used", ""}]; ok {
-			m, _ := r.Frame.Metric("money_used")
-			text += ", " + words.Money(used.Value, m.Unit) + " used"
-			if p, ok := rows[key{"money_used" + priced, ""}]; ok {
-				m, _ := r.Frame.Metric("money_used" + priced)
-				text += " (" + words.Money(p.Value, m.Unit) + ")"
+		money := func(metric string) string {
+			m, _ := r.Frame.Metric(metric)
+			if row, ok := rows[key{metric, ""}]; ok {
+				return words.Money(row.Value, m.Unit)
 			}
+			return ""
+		}
+		said := map[string]any{"Name": x.Name, "Objects": int64(of("files").Value), "Bytes": words.Show(of("stored_bytes").Value, "B"),
+			"Took": words.Moment(took), "Used": money("money_used"), "Priced": money("money_used" + priced), "Running": t.State == record.Running}
+		if e, ok := rows[key{"storage_efficiency", ""}]; ok {
+			said["Efficiency"] = words.Digits(100*e.Value, 3)
 		}
 		if t.State == record.Running {
-			v.Tone, text = analysis.Warn, "So far, "+text
-		} else if why := ended(r.Frame, t); why != "" && !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
-			text += "; ended by " + why
+			v.Tone = analysis.Warn
+		} else if why := ended(r.Frame, t); !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
+			said["Ended"] = why
 		}
-		parts = append(parts, text+".")
+		parts = append(parts, analysis.Fill(verdictWords, said))
 	})
 	for _, f := range r.Findings {
 		own := slices.ContainsFunc(rules(), func(own analysis.Rule) bool { return own.ID == f.Rule })
