@@ -291,7 +291,8 @@ func (l *loadTest) efficient(put func(string, float64)) {
 		return
 	}
 	there := (lo + hi) / 2
-	if l.row("storage_efficiency", "", there/l.absolute); l.up == nil {
+	if l.up == nil {
+		l.row("storage_efficiency", "", there/l.absolute)
 		l.row("absolute_per_file", "", l.absolute/float64(l.files))
 		return
 	}

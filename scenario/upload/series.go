@@ -108,7 +108,7 @@ func (l *loadTest) ofObjects() {
 
 // define says what the rows and series are that no definition of the run covers.
 func (l *loadTest) define() {
-	l.out.Metrics = append(l.out.Metrics, metrics...)
+	l.out.Metrics = slices.Concat(l.out.Metrics, metrics, ofServers)
 	if len(l.readings.last) == 0 || l.decimals < 0 {
 		return // without money, its unit is for another system of the run to say
 	}
@@ -123,6 +123,14 @@ func (l *loadTest) define() {
 			l.out.Metrics = append(l.out.Metrics, m)
 		}
 	}
+}
+
+// ofServers are recorded of load tests, and computed of what is only watched.
+var ofServers = []record.Metric{
+	{Key: "storage_efficiency", Name: "storage efficiency", Unit: "ratio", Better: record.Higher,
+		Help: "file bytes on the servers, without those in buffers, over absolute bytes"},
+	{Key: "absolute_per_file", Name: "absolute bytes per file", Unit: "B", Better: record.Lower,
+		Help: "absolute bytes per object on the servers, without those in buffers"},
 }
 
 var metrics = []record.Metric{
