@@ -101,7 +101,7 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		}
 		p := join(path, f.key)
 		if f.required {
-			d.fail(p, owner, f.doc, "missing key `%s`%s", f.key, within(path))
+			d.fail(p, owner, f.doc(), "missing key `%s`%s", f.key, within(path))
 		}
 		d.setDefault(v.Field(f.index), f)
 	}

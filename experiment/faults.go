@@ -125,14 +125,22 @@ const (
 
 // Fault is one fault, with its end where it has one.
 type Fault struct {
-	Crash       string   `json:"crash,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Kill the processes of these nodes."`
-	Cut         string   `json:"cut,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Cut these nodes off from all others."`
-	Rate        BitRate  `json:"rate,omitempty" doc:"Give links another rate, in both directions."`
-	Whose       string   `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Whose links. Default in a swarm: all nodes."`
-	Count       Part     `json:"count,omitzero" doc:"How many of them. Default: all."`
-	At          When     `json:"at" required:"true" doc:"When it begins: at this share of the content of all leechers (or of the chain), or so long after the release."`
-	For         Duration `json:"for,omitempty" min:"1ns" doc:"After which it is undone: processes start again, a cut heals, a rate returns. Absent: never."`
-	WithoutData bool     `json:"without_data,omitempty" doc:"Killed nodes start again without their data."`
+	// Kill the processes of these nodes.
+	Crash string `json:"crash,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	// Cut these nodes off from all others.
+	Cut string `json:"cut,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	// Give links another rate, in both directions.
+	Rate BitRate `json:"rate,omitempty"`
+	// Whose links. Default in a swarm: all nodes.
+	Whose string `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	// How many of them. Default: all.
+	Count Part `json:"count,omitzero"`
+	// When it begins: at this share of the content of all leechers (or of the chain), or so long after the release.
+	At When `json:"at" required:"true"`
+	// After which it is undone: processes start again, a cut heals, a rate returns. Absent: never.
+	For Duration `json:"for,omitempty" min:"1ns"`
+	// Killed nodes start again without their data.
+	WithoutData bool `json:"without_data,omitempty"`
 }
 
 // Kind is what goes wrong.

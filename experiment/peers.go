@@ -10,9 +10,12 @@ import (
 // Join is when the leechers of a swarm begin: all together (the zero value), in
 // waves, or by a Poisson process.
 type Join struct {
-	Wave    int      `json:"wave,omitempty" min:"1" max:"256" doc:"Leechers at a time; the first wave begins at once."`
-	Every   Duration `json:"every,omitempty" min:"1ms" doc:"Time between waves."`
-	Poisson OpRate   `json:"poisson,omitempty" doc:"One by one at this rate, with exponential gaps."`
+	// Leechers at a time; the first wave begins at once.
+	Wave int `json:"wave,omitempty" min:"1" max:"256"`
+	// Time between waves.
+	Every Duration `json:"every,omitempty" min:"1ms"`
+	// One by one at this rate, with exponential gaps.
+	Poisson OpRate `json:"poisson,omitempty"`
 }
 
 // Together reports whether all leechers are released at one barrier.
@@ -82,9 +85,12 @@ func (s *Stay) UnmarshalText(b []byte) error { return s.parse(string(b)) }
 // Speeds are the rates at which the peers of a fresh node send; the zero value: as
 // their links.
 type Speeds struct {
-	Lognormal BitRate   `json:"lognormal,omitempty" doc:"Median of a log-normal distribution of rates."`
-	Spread    float64   `json:"spread,omitempty" min:"1" max:"100" doc:"Geometric standard deviation: with 3, two thirds of the peers are within a factor of 3 of the median."`
-	List      []BitRate `json:"list,omitempty" doc:"Rates, assigned in turn."`
+	// Median of a log-normal distribution of rates.
+	Lognormal BitRate `json:"lognormal,omitempty"`
+	// Geometric standard deviation: with 3, two thirds of the peers are within a factor of 3 of the median.
+	Spread float64 `json:"spread,omitempty" min:"1" max:"100"`
+	// Rates, assigned in turn.
+	List []BitRate `json:"list,omitempty"`
 }
 
 // Given reports whether peers have other rates than their links.
@@ -138,10 +144,14 @@ const (
 
 // Trouble is a group of peers that are of little use.
 type Trouble struct {
-	Silent   Part    `json:"silent,omitzero" doc:"Peers that take connections and answer nothing."`
-	Stranger Part    `json:"stranger,omitzero" doc:"Peers with another chain."`
-	Slow     Part    `json:"slow,omitzero" doc:"Peers that send at another rate."`
-	Rate     BitRate `json:"rate,omitempty" doc:"Rate of slow peers."`
+	// Peers that take connections and answer nothing.
+	Silent Part `json:"silent,omitzero"`
+	// Peers with another chain.
+	Stranger Part `json:"stranger,omitzero"`
+	// Peers that send at another rate.
+	Slow Part `json:"slow,omitzero"`
+	// Rate of slow peers.
+	Rate BitRate `json:"rate,omitempty"`
 }
 
 // Manner is what is wrong with them; empty: only their rate.
