@@ -43,14 +43,19 @@ func (d *Disseminate) Leechers() int { return d.Nodes - d.Seeders }
 func (d *decoder) disseminate(e *Experiment) {
 	s := e.Disseminate
 	if n := d.at["data.objects"]; n != nil && d.ok("data.objects") && e.Data.Objects != 1 {
-		d.fail("data.objects", n, "take it away: each trial spreads one object, with content of its own", "the scenario disseminate spreads one object, not %d", e.Data.Objects)
+		d.fail("data.objects", n, "take it away: each trial spreads one object, with content of its own",
+			"the scenario disseminate spreads one object, not %d", e.Data.Objects)
 	}
-	if n := d.at["disseminate.seeder_sets"]; n != nil && d.ok("disseminate.seeder_sets", "repetitions") && s.SeederSets > e.Repetitions.Max {
-		d.fail("disseminate.seeder_sets", n, fmt.Sprintf("repeat at least %d times, or write 0: a new choice in each repetition", s.SeederSets),
+	if n := d.at["disseminate.seeder_sets"]; n != nil && d.ok("disseminate.seeder_sets", "repetitions") &&
+		s.SeederSets > e.Repetitions.Max {
+		d.fail("disseminate.seeder_sets", n, fmt.Sprintf("repeat at least %d times, or write 0: a new choice in each "+
+			"repetition", s.SeederSets),
 			"%d seeder sets are more than the %s that take them in turn", s.SeederSets, plural(e.Repetitions.Max, "repetition"))
 	}
-	if n := d.at["disseminate.gate"]; n != nil && d.ok("disseminate.gate", "systems", "baseline") && e.Baseline == "none" && len(d.dropped) == 0 {
-		d.fail("disseminate.gate", n, "name one of the systems as `baseline`, or take the key away", "`disseminate.gate` compares with the baseline, and there is none")
+	if n := d.at["disseminate.gate"]; n != nil && d.ok("disseminate.gate", "systems", "baseline") &&
+		e.Baseline == "none" && len(d.dropped) == 0 {
+		d.fail("disseminate.gate", n, "name one of the systems as `baseline`, or take the key away",
+			"`disseminate.gate` compares with the baseline, and there is none")
 	}
 	d.faultsAbout(e, "disseminate.faults", "seeders", "leechers", "nodes")
 	d.slow(e)
@@ -77,9 +82,11 @@ func (d *decoder) slow(e *Experiment) {
 	some := slices.ContainsFunc(levelsOf[Fraction](e, "disseminate.slow"), func(f Fraction) bool { return f > 0 })
 	switch given := d.first("disseminate.slow_up", "disseminate.slow_down"); {
 	case some && s.SlowUp == 0 && s.SlowDown == 0:
-		d.fail("disseminate.slow", d.at["disseminate.slow"], "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both", "slow leechers are not slower than the others in anything")
+		d.fail("disseminate.slow", d.at["disseminate.slow"], "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both",
+			"slow leechers are not slower than the others in anything")
 	case !some && given != nil && (s.SlowUp != 0 || s.SlowDown != 0):
-		d.fail("disseminate.slow", given, "add `slow: 25%`, the share of leechers that have slower links", "no leecher is slow")
+		d.fail("disseminate.slow", given, "add `slow: 25%`, the share of leechers that have slower links",
+			"no leecher is slow")
 	}
 }
 
@@ -90,14 +97,17 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 	up, down := cell.Link.UpRate(), cell.Link.DownRate()
 	switch {
 	case s.Leechers() < 1:
-		return c.impossible("disseminate.seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < disseminate.nodes\"]`",
+		return c.impossible("disseminate.seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < "+
+			"disseminate.nodes\"]`",
 			"%s of %s leave no leecher", plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
 	case cell.Link.unlimited() && s.Slow > 0:
 		return c.impossible("disseminate.slow", giveRate, "slow leechers differ from a rate that is unlimited")
 	case s.Slow > 0 && s.SlowDown > down:
-		return c.impossible("disseminate.slow_down", "give a lower rate", "slow leechers would receive at %s, the others at %s", s.SlowDown, down)
+		return c.impossible("disseminate.slow_down", "give a lower rate",
+			"slow leechers would receive at %s, the others at %s", s.SlowDown, down)
 	case s.Slow > 0 && s.SlowUp > up:
-		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s", s.SlowUp, up)
+		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s",
+			s.SlowUp, up)
 	}
 	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
 }
@@ -113,12 +123,16 @@ func (c *combination) checkFaults(cell *Cell, groups map[string]int) *cellError 
 		}
 		switch {
 		case f.Of(n) > n:
-			return c.impossible(path, fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out with `where`", n, f.Who()),
-				"the fault `%s` needs %d %s, and there is only %s", f, f.Count.Count, f.Who(), plural(n, strings.TrimSuffix(f.Who(), "s")))
+			return c.impossible(path, fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out "+
+				"with `where`", n, f.Who()),
+				"the fault `%s` needs %d %s, and there is only %s", f, f.Count.Count, f.Who(),
+				plural(n, strings.TrimSuffix(f.Who(), "s")))
 		case cell.Disseminate != nil && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
-			return c.impossible(path, "cut fewer, or leave the cell out with `where`", "the fault `%s` cuts off all %d nodes, so the cut has no other side", f, n)
+			return c.impossible(path, "cut fewer, or leave the cell out with `where`",
+				"the fault `%s` cuts off all %d nodes, so the cut has no other side", f, n)
 		case !random && f.At.Timed && deadline > 0 && f.At.After.Seconds() >= begins+deadline:
-			return c.impossible(path, "begin it earlier, or raise limits.deadline", "the fault `%s` begins when the deadline is over, which is %s (limits.deadline)",
+			return c.impossible(path, "begin it earlier, or raise limits.deadline",
+				"the fault `%s` begins when the deadline is over, which is %s (limits.deadline)",
 				f, c.e.Limits.Deadline)
 		case cell.Disseminate != nil && f.Kind() == FaultRate && cell.Link.unlimited():
 			return c.impossible(path, giveRate, "the fault `%s` changes a rate that is unlimited", f)

@@ -57,7 +57,8 @@ type Experiment struct {
 	// Preconditions not to check, by their names in plimsoll doctor.
 	Skip []string `json:"skip,omitempty"`
 
-	Factors map[string]json.RawMessage `json:"factors,omitempty" yaml:"-"` // the levels of each key that was given as a list
+	// the levels of each key that was given as a list
+	Factors map[string]json.RawMessage `json:"factors,omitempty" yaml:"-"`
 
 	Dropped []string `json:"dropped,omitempty" yaml:"-"` // systems that --set left out, and that conditions still name
 }
@@ -77,7 +78,8 @@ type SystemUse struct {
 	// baseline.
 	Override map[string]string `json:"override,omitempty"`
 	Baseline bool              `json:"baseline,omitempty" yaml:"-"`
-	Alone    bool              `json:"alone,omitempty" yaml:"-"` // the nodes of its swarm pass nothing on that they fetched
+	// the nodes of its swarm pass nothing on that they fetched
+	Alone bool `json:"alone,omitempty" yaml:"-"`
 }
 
 // Link is what the emulated link between generator and system is to be.

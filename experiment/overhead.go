@@ -37,10 +37,12 @@ func Writes(operation string) bool {
 func (c *combination) checkOverhead(cell *Cell, o *Overhead) *cellError {
 	switch {
 	case o.Operation == "range" && cell.Data.Size > o.RangeOf:
-		hint := fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation != range || data.size <= %s\"]`", o.RangeOf)
+		hint := fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation != "+
+			"range || data.size <= %s\"]`", o.RangeOf)
 		return c.impossible(dataSizePath, hint, "a range of %s does not fit into an object of %s", cell.Data.Size, o.RangeOf)
 	case o.Connections == "fresh" && o.Concurrency > 1:
-		return c.impossible("overhead.connections", "leave the cell out with `where: [\"overhead.concurrency == 1 || overhead.connections == keep\"]`",
+		return c.impossible("overhead.connections", "leave the cell out with `where: [\"overhead.concurrency == 1 || "+
+			"overhead.connections == keep\"]`",
 			"with several operations under way, none of them can be given connections of its own")
 	}
 	return nil

@@ -23,7 +23,8 @@ func (j Join) Together() bool { return j == Join{} }
 
 func (j *Join) check() error {
 	if (j.Wave > 0) != (j.Every > 0) || (j.Wave > 0) == (j.Poisson > 0) {
-		return badUnit("write `together`, `{wave: 4, every: 5s}` or `{poisson: 0.5/s}`", "leechers join in waves or by a Poisson process")
+		return badUnit("write `together`, `{wave: 4, every: 5s}` or `{poisson: 0.5/s}`",
+			"leechers join in waves or by a Poisson process")
 	}
 	return nil
 }
@@ -72,8 +73,9 @@ func (s Stay) String() string {
 }
 
 func (Stay) describe() scalarKind {
-	return scalarKind{name: "stay", noun: "forever, leave, or a duration such as 30s", pattern: `^(forever|leave|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
-		doc: "Serve until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
+	return scalarKind{name: "stay", noun: "forever, leave, or a duration such as 30s",
+		pattern: `^(forever|leave|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
+		doc:     "Serve until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
 }
 
 // MarshalText writes what parse reads.
@@ -98,7 +100,8 @@ func (v Speeds) Given() bool { return v.String() != "link" }
 
 func (v *Speeds) check() error {
 	if (v.Lognormal > 0) != (v.Spread > 0) || (v.Lognormal > 0) == (v.List != nil) {
-		return badUnit("write `link`, `{lognormal: 8Mbit, spread: 3}` or `{list: [1Mbit, 5Mbit]}`", "peers have one distribution of rates")
+		return badUnit("write `link`, `{lognormal: 8Mbit, spread: 3}` or `{list: [1Mbit, 5Mbit]}`",
+			"peers have one distribution of rates")
 	}
 	return nil
 }
@@ -185,7 +188,8 @@ func (t *Trouble) check() error {
 		}
 	}
 	if groups != 1 || (t.Slow != Part{}) != (t.Rate > 0) {
-		return badUnit("write `{silent: 1}`, `{stranger: 25%}` or `{slow: 1, rate: 500kbit}`", "a group of peers has one thing that is wrong with it")
+		return badUnit("write `{silent: 1}`, `{stranger: 25%}` or `{slow: 1, rate: 500kbit}`",
+			"a group of peers has one thing that is wrong with it")
 	}
 	return nil
 }

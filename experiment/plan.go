@@ -99,11 +99,13 @@ type Estimate struct {
 
 // CellEstimate is what one trial of a cell is expected to take.
 type CellEstimate struct {
-	Seconds   float64 `json:"seconds"`   // of load; what surrounds a trial is not in it, but for what a swarm publishes and reads back
+	// of load; what surrounds a trial is not in it, but for what a swarm publishes and reads back
+	Seconds   float64 `json:"seconds"`
 	Bytes     float64 `json:"bytes"`     // file bytes
 	Operation float64 `json:"operation"` // seconds of one operation, when all workers are busy; of a swarm without faults
-	Limit     string  `json:"limit"`     // what bounds it: "link", "latency", "arrivals", "schedule", "machine"; empty: not known
-	Bound     Bound   `json:"bound,omitempty"`
+	// what bounds it: "link", "latency", "arrivals", "schedule", "machine"; empty: not known
+	Limit string `json:"limit"`
+	Bound Bound  `json:"bound,omitempty"`
 }
 
 // Bound is what kind of number an estimate is.

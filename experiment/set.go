@@ -30,7 +30,8 @@ func (d *decoder) applySets(root *node, sets []string) {
 			d.errs = append(d.errs, errs...)
 			continue
 		}
-		if list := root.get("systems"); path == "systems" && value != nil && value.kind == scalarNode && list != nil && list.kind == listNode {
+		if list := root.get("systems"); path == "systems" && value != nil && value.kind == scalarNode && list != nil &&
+			list.kind == listNode {
 			d.chooseSystems(list, value)
 			continue
 		}

@@ -45,7 +45,8 @@ func (m SizeShare) Range() (from, to Bytes) {
 
 func (m *SizeShare) check() error {
 	if m.Size > 0 == (m.From > 0 || m.To > 0) || (m.From > 0) != (m.To > 0) {
-		return badUnit("write `{share: 40%, size: 20MiB}` or `{share: 60%, from: 2MiB, to: 6MiB}`", "a part of a mix has a size, or a range of sizes")
+		return badUnit("write `{share: 40%, size: 20MiB}` or `{share: 60%, from: 2MiB, to: 6MiB}`",
+			"a part of a mix has a size, or a range of sizes")
 	}
 	if from, to := m.Range(); to < from {
 		return (&SizeRange{from, to}).check()

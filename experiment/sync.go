@@ -24,8 +24,9 @@ type Sync struct {
 	Faults Faults `json:"faults,omitempty" zero:"none" label:"faults"`
 	// Options of the systems as factors: each with its values (the first is the default), or a name of your own with named
 	// sets of options.
-	Vary    map[string]Varied `json:"vary,omitempty"`
-	Options map[string]string `json:"options,omitempty" yaml:"-"` // of a cell: those of the system that Vary chose, as in SystemUse.With
+	Vary map[string]Varied `json:"vary,omitempty"`
+	// of a cell: those of the system that Vary chose, as in SystemUse.With
+	Options map[string]string `json:"options,omitempty" yaml:"-"`
 	Network []string          `json:"network,omitempty" yaml:"-"` // of Options, those that a replay does not depend on
 	// Validate the chain locally, without a network, for the load line.
 	Replay bool `json:"replay" default:"true"`
@@ -45,7 +46,8 @@ func (d *decoder) sync(e *Experiment) {
 func (d *decoder) started(e *Experiment) {
 	for i, use := range e.Systems {
 		if path := fmt.Sprintf("systems[%d]", i); use.Mode == "attach" && d.ok("systems") {
-			d.fail(path, d.first(path+".mode", path+".use", path), "a node that runs already is watched by `plimsoll collect "+use.Use+"`",
+			d.fail(path, d.first(path+".mode", path+".use", path),
+				"a node that runs already is watched by `plimsoll collect "+use.Use+"`",
 				"system `%s` is attached, and a sync starts its nodes", use.Name)
 		}
 	}
@@ -62,12 +64,14 @@ func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
 			useless += n
 		}
 		if up := cell.Link.UpRate(); t.Rate != 0 && !s.Speeds.Given() && up != 0 && t.Rate >= up {
-			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s", t, up)
+			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s",
+				t, up)
 		}
 	}
 	switch {
 	case all > s.Peers:
-		return c.impossible("sync.trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"), s.Peers)
+		return c.impossible("sync.trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"),
+			s.Peers)
 	case useless >= s.Peers:
 		return c.impossible("sync.trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
 	}
