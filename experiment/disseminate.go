@@ -27,10 +27,10 @@ type Disseminate struct {
 	Stay Stay `json:"stay" default:"forever" label:"stay"`
 	// What goes wrong, and when. A list of faults is one level; a list of lists (or none) is a factor.
 	Faults Faults `json:"faults,omitempty" zero:"none" label:"faults"`
-	// Start all nodes anew, with empty stores, before each trial. Otherwise they stay up and only drop the content.
+	// Start all nodes anew, with empty stores, before each trial.
 	Fresh bool `json:"fresh" default:"false"`
-	// Interval at which leechers are asked for their progress, the same for all systems. auto: 1% of the load line; at
-	// most 80 questions per second in all, at least one.
+	// Interval at which leechers are asked for their progress. auto: 1% of the load line; at most 80 questions per second
+	// in all, at least one.
 	Poll Duration `json:"poll" default:"auto" zero:"auto" min:"10ms" max:"10s"`
 	// Goal: how much longer than the baseline a system may take. none: the verdict compares with the baseline.
 	Gate Fraction `json:"gate" default:"none" zero:"none"`

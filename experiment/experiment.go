@@ -47,12 +47,12 @@ type Experiment struct {
 	// When to stop the whole run early.
 	Exit Exit `json:"exit"`
 	// What may be done to attached systems besides reading: write objects (removed at the end where possible), spend money
-	// (paid systems such as Sia charge for reads too).
+	// (Sia charges for reads, too).
 	Allow []string `json:"allow,omitempty" enum:"write,spend"`
 	// Conditions between factors; combinations that break one are left out.
 	Where []string `json:"where,omitempty" split:"no"`
-	// Rules such as p90(ttfb) < 200ms, success >= 99.9%, throughput within 20% of nginx. Each passes, fails or is
-	// inconclusive. Rules against BASE, such as no worse than BASE by 5%, are for plimsoll compare.
+	// Rules such as p90(ttfb) < 200ms, throughput within 20% of nginx, or for plimsoll compare no worse than BASE by 5%.
+	// Each passes, fails or is inconclusive.
 	Gates []string `json:"gates,omitempty" split:"no"`
 	// Preconditions not to check, by their names in plimsoll doctor.
 	Skip []string `json:"skip,omitempty"`
@@ -104,8 +104,8 @@ type Link struct {
 	Congestion string `json:"congestion" default:"cubic"`
 	// Use IPv6 on the link.
 	IPv6 bool `json:"ipv6" default:"false"`
-	// How far the measured round trip and rate may be off before a trial is invalid. A round trip may always be off by 1
-	// ms, by the jitter, and by the time of a ping on a slow link.
+	// How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms, by the
+	// jitter, and by the time of a ping on a slow link.
 	Tolerance Fraction `json:"tolerance" default:"5%"`
 	// netem: the kernel. tun: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
 	// emulation.
@@ -155,19 +155,18 @@ type Warmup struct {
 
 // Limits are the deadlines of an experiment.
 type Limits struct {
-	// Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. In a burst on a shared
-	// link all operations end together: allow time for all bytes.
+	// Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. Operations of a burst on
+	// a shared link end together: allow time for all bytes.
 	Deadline Duration `json:"deadline" default:"10m" min:"1ms"`
-	// Time without a byte after which an operation has stalled. In disseminate it continues, and is stalled if nothing
-	// more comes (twice as long after a fault). In sync: time without a new block.
+	// Time without a byte after which an operation has stalled; in disseminate, if nothing more comes (twice as long after
+	// a fault); in sync without a new block.
 	Stall Duration `json:"stall" default:"30s" min:"1ms"`
 	// Time for a system to become ready.
 	Start Duration `json:"start" default:"1m" min:"1s"`
 	// Share of the machine's CPU that other processes may use; above it a trial is invalid (box-busy). Can be changed
-	// afterwards: plimsoll report DIR --set limits.others=none.
+	// afterwards.
 	Others Fraction `json:"others" default:"25%" zero:"none"`
-	// Share of a trial's time from which the machine line makes it invalid (machine-limited): CPU seconds used on the
-	// machine divided by its cores, or those of the link emulator's busiest thread. Can be changed afterwards.
+	// Share of a trial's time from which the machine line makes it invalid (machine-limited). Can be changed afterwards.
 	Machine Fraction `json:"machine" default:"85%" zero:"none"`
 	// Time for a whole trial. auto: from the estimate and the deadline; none in upload and collect.
 	Trial Duration `json:"trial" default:"auto" zero:"auto"`
@@ -184,8 +183,8 @@ type Exit struct {
 
 	// What a load test is also ended by.
 
-	// Money that a system may use in a trial, in its currency, such as 3600: what contracts cost less unspent funds, or
-	// spending by purpose; counted from poll to poll, from before need.allowance was set.
+	// Money that a system may use in a trial, in its currency: what contracts cost less unspent funds, or spending by
+	// purpose; counted from poll to poll.
 	MaxSpend string `json:"max_spend,omitempty" scenario:"upload,collect" form:"money"`
 	// End a test that makes less progress than this.
 	Floor *Floor `json:"floor,omitempty" scenario:"upload,collect"`

@@ -19,7 +19,7 @@ type Retrieve struct {
 	// End a trial after so many requests. One of requests, bytes, duration and per_worker is required; the first reached
 	// ends the trial.
 	Requests int64 `json:"requests" default:"none" zero:"none" min:"1"`
-	// Begin no request after so many file bytes were asked for. Every worker makes at least one if sizes are known.
+	// Begin no request after so many file bytes were asked for; every worker makes at least one.
 	Bytes Bytes `json:"bytes" default:"none" zero:"none"`
 	// End a trial after this time; operations under way count as in-flight.
 	Duration Duration `json:"duration" default:"none" zero:"none" min:"1ms"`

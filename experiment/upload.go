@@ -10,21 +10,18 @@ type Upload struct {
 	Slot string `json:"slot" default:"auto" enum:"auto,accepted,durable"`
 	// The test is done when every object is accepted, or also at full redundancy where the system reports it.
 	Until string `json:"until" default:"durable" enum:"accepted,durable"`
-	// Time from accepted to durable before an object gives up its slot. At the end all are looked at again for as long;
-	// the report counts those that never were.
+	// Time from accepted to durable before an object gives up its slot. At the end all are looked at again for as long.
 	Settle Duration `json:"settle" default:"1h" min:"1s"`
 	// How often a failed object is tried again.
 	Retries int `json:"retries" default:"3" min:"0" max:"1000"`
 	// Pause before the first retry; each further one is five times as long, up to ten minutes.
 	Backoff Duration `json:"backoff" default:"1s" min:"1ms"`
-	// Interval of the polls of contracts, files, money and storage. An answer may take ten intervals, at least ten
-	// minutes, at most an hour.
+	// Interval of the polls of contracts, files, money and storage.
 	Poll Duration `json:"poll" default:"1m" min:"100ms"`
 	// Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems charge for
 	// it.
 	Verify Fraction `json:"verify" default:"0%"`
-	// Leave stored objects on an attached system, or remove them when the test is done or met an exit condition (never
-	// when interrupted).
+	// Leave stored objects on an attached system, or remove them when the test is done or met an exit condition.
 	After string `json:"after" default:"keep" enum:"keep,remove"`
 	// What must hold before the first upload.
 	Need Need `json:"need"`
