@@ -138,41 +138,24 @@ func nodeNames(details []record.Detail) map[int]string {
 
 // follow reads from the marks when each leecher came to each share, and how long all that
 // were to finish took together, in seconds since the release; NaN: they did not.
-func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64, progress []analysis.Point) {
-	wants, total, last := 0.0, 0.0, math.Inf(-1)
-	for _, l := range nodes {
-		if !wanted(l.fetch.Outcome) {
-			continue
-		}
-		wants += float64(l.fetch.Length)
-		if done := hadAll(l.fetch); done > 0 {
-			last = max(last, float64(done-release)/1e9)
-		} else {
-			last = math.NaN()
-		}
-	}
+func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64,
+	progress []analysis.Point) {
+	wants, last := goal(nodes, release)
 	for i := range together {
 		together[i] = math.NaN()
 	}
+	total := 0.0
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
 	for _, m := range marks {
 		l := nodes[m.Node]
-		// A leecher is polled once more after its outcome was decided: what that poll saw
-		// came after its end. Wrong content was never there.
-		if l == nil || l.fetch.Outcome != record.OK && m.End.Nanoseconds() > l.fetch.LastByte || l.fetch.Outcome == record.WrongBytes {
+		if l == nil {
 			continue
 		}
-		size := float64(l.fetch.Length)
-		got := min(float64(m.Verified), size)
-		for i := range l.reached {
-			if l.reached[i] == 0 && got >= shares[i]*size && got > 0 {
-				l.reached[i] = m.End.Nanoseconds()
-			}
-		}
-		if !wanted(l.fetch.Outcome) || got == l.have {
+		more := l.progress(m)
+		if !wanted(l.fetch.Outcome) || more == 0 {
 			continue
 		}
-		total, l.have = total+got-l.have, got
+		total += more
 		at := float64(m.End.Nanoseconds()-release) / 1e9
 		progress = append(progress, analysis.Point{At: at, Value: total / wants, Lo: math.NaN(), Hi: math.NaN()})
 		for i, x := range shares {
@@ -185,6 +168,43 @@ func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (togethe
 		*all = last
 	}
 	return together, progress
+}
+
+// goal is the bytes of all leechers that were to finish, and when the last of them did, in
+// seconds since the release; NaN: one did not, -Inf: there is none.
+func goal(nodes map[int]*leecher, release int64) (bytes, last float64) {
+	last = math.Inf(-1)
+	for _, l := range nodes {
+		if !wanted(l.fetch.Outcome) {
+			continue
+		}
+		bytes += float64(l.fetch.Length)
+		if done := hadAll(l.fetch); done > 0 {
+			last = max(last, float64(done-release)/1e9)
+		} else {
+			last = math.NaN()
+		}
+	}
+	return bytes, last
+}
+
+// progress takes a mark, and is by how many bytes more the leecher has. It is polled once
+// more after its outcome was decided: what that poll saw came after its end. Wrong content
+// was never there.
+func (l *leecher) progress(m record.Mark) (more float64) {
+	ended := l.fetch.Outcome != record.OK && m.End.Nanoseconds() > l.fetch.LastByte
+	if ended || l.fetch.Outcome == record.WrongBytes {
+		return 0
+	}
+	size := float64(l.fetch.Length)
+	got := min(float64(m.Verified), size)
+	for i := range l.reached {
+		if l.reached[i] == 0 && got >= shares[i]*size && got > 0 {
+			l.reached[i] = m.End.Nanoseconds()
+		}
+	}
+	more, l.have = got-l.have, got
+	return more
 }
 
 // life is what a leecher did from its release on.

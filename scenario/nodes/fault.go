@@ -24,6 +24,15 @@ type Fault struct {
 	undone time.Duration // all that it had done; 0: it is not, or not before the load was over
 }
 
+// Victims draws whom each fault strikes, by place, from the groups of nodes.
+func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (all [][]int) {
+	for i, f := range faults {
+		from := groups[f.Who()]
+		all = append(all, Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i))))
+	}
+	return all
+}
+
 // AddFault lets a fault strike nodes, by place.
 func (t *Trial) AddFault(f experiment.Fault, places []int) {
 	all := &Fault{Fault: f, part: make(chan struct{})}

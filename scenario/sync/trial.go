@@ -90,8 +90,14 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error)
 			rates[n.Place] = scenario.Rates{Up: float64(p.rate)}
 		}
 	}
-	for i, places := range victimsOf(s.Faults, s.Peers, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
-		t.AddFault(s.Faults[i], places)
+	var places []int
+	for _, p := range t.peers {
+		places = append(places, p.Place)
+	}
+	victims := nodes.Victims(s.Faults, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number)),
+		map[string][]int{experiment.WhoPeers: places, experiment.WhoNode: {t.fresh.Place}})
+	for i, f := range s.Faults {
+		t.AddFault(f, victims[i])
 	}
 	return t, nil
 }
