@@ -37,13 +37,17 @@ func reachedKey(together bool, share float64) string {
 
 func metrics() []record.Metric {
 	all := []record.Metric{
-		{Key: leecherTime, Name: "time until a leecher has it", Unit: "s", Better: record.Lower, Help: "of each leecher, from its release to its last verified byte"},
-		{Key: verified, Name: "verified content", Unit: "ratio", Better: record.Higher, Help: "of all leechers that were to finish, since the first release"}}
+		{Key: leecherTime, Name: "time until a leecher has it", Unit: "s", Better: record.Lower,
+			Help: "of each leecher, from its release to its last verified byte"},
+		{Key: verified, Name: "verified content", Unit: "ratio", Better: record.Higher,
+			Help: "of all leechers that were to finish, since the first release"}}
 	for i, s := range shares {
-		all = append(all, record.Metric{Key: reachedKey(true, s), Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s), Unit: "s", Better: record.Lower,
+		all = append(all, record.Metric{Key: reachedKey(true, s),
+			Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s), Unit: "s", Better: record.Lower,
 			Help: "of all content that leechers are to have, since the first release"})
 		if i < len(shares)-1 {
-			all = append(all, record.Metric{Key: reachedKey(false, s), Name: fmt.Sprintf("time until a leecher has %.0f %%, median", 100*s), Unit: "s", Better: record.Lower,
+			all = append(all, record.Metric{Key: reachedKey(false, s),
+				Name: fmt.Sprintf("time until a leecher has %.0f %%, median", 100*s), Unit: "s", Better: record.Lower,
 				Help: "since its own release"})
 		}
 	}
@@ -212,7 +216,8 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 	op := l.fetch
 	span := func(kind string, from, to int64, note string) {
 		if to > from || kind == "end" {
-			spans = append(spans, analysis.Span{Trial: t, Entity: l.name, Kind: kind, From: float64(from-release) / 1e9, To: float64(to-release) / 1e9,
+			spans = append(spans, analysis.Span{Trial: t, Entity: l.name, Kind: kind, From: float64(from-release) / 1e9,
+				To:   float64(to-release) / 1e9,
 				Note: note, Failed: kind == unfinished})
 		}
 	}
@@ -234,7 +239,8 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 	if op.Class != "" {
 		ended += ": " + op.Class
 	}
-	span(unfinished, first, op.LastByte, fmt.Sprintf("%.0f %% of the content, then %s", 100*float64(op.Bytes)/float64(op.Length), ended))
+	span(unfinished, first, op.LastByte, fmt.Sprintf("%.0f %% of the content, then %s",
+		100*float64(op.Bytes)/float64(op.Length), ended))
 	span("end", op.LastByte, op.LastByte, ended)
 	return spans
 }
@@ -252,7 +258,10 @@ func happened(t *analysis.Trial, events []record.Event, names map[int]string, re
 			x.Note += " (" + e.Detail + ")"
 		}
 		what, begins := strings.CutSuffix(e.What, " begins")
-		end := slices.IndexFunc(events[i:], func(x record.Event) bool { return begins && x.What == what+" ends" && x.Detail == e.Detail })
+		end := slices.IndexFunc(events[i:], func(x record.Event) bool {
+			return begins && x.What == what+" ends" &&
+				x.Detail == e.Detail
+		})
 		if end > 0 {
 			x.To = at(events[i+end]) + events[i+end].Took.Seconds()
 		}
