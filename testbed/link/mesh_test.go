@@ -257,7 +257,9 @@ func TestMesh(t *testing.T) {
 		t.Errorf("%d bytes at %.3g bit/s, %v", len(got), rate, err)
 	}
 	s := m.stats().Since(before)
-	if up, down := s.Hosts["b"].Sent, s.Hosts["c"].Received; up.Bytes < 8<<20 || up.Bytes != down.Bytes+s.Drops[DropUp].Bytes+s.Drops[DropDown].Bytes {
+	up, down := s.Hosts["b"].Sent, s.Hosts["c"].Received
+	gone := up.Segments - down.Segments - s.Drops[DropUp].Segments - s.Drops[DropDown].Segments
+	if up.Bytes < 8<<20 || max(gone, -gone) > 20 { // few are on their way when emulators are asked one after the other
 		t.Errorf("sent %+v, received %+v, drops %v", up, down, s.Drops)
 	}
 	t.Logf("lateness %v (99th percentile), drops %v, CPU %v for %d MiB", s.Lateness.Quantile(0.99), s.Drops, s.CPU, len(got)>>20)
