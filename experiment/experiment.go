@@ -108,7 +108,7 @@ type Exit struct {
 	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations in one trial that the server may fail."`
 
 	// What a load test is also ended by.
-	MaxSpend    string  `json:"max_spend,omitempty" scenario:"upload,collect" form:"money" doc:"Money that a system may use in a trial, in its currency, such as 3600: what contracts cost less unspent funds, or spending by purpose; counted from poll to poll, from before need.allowance was set."`
+	MaxSpend    string  `json:"max_spend,omitempty" scenario:"upload,collect" form:"money" doc:"Money that a system may use in a trial, in its currency, such as 3600: what contracts cost less unspent funds, or spending by purpose; counted from poll to poll."`
 	Floor       *Floor  `json:"floor,omitempty" scenario:"upload,collect" doc:"End a test that makes less progress than this."`
 	Steady      *Steady `json:"steady,omitempty" scenario:"upload" doc:"End a test whose rate no longer changes."`
 	StorageFull bool    `json:"storage_full" scenario:"upload" default:"true" doc:"End a test when the system says that it is full."`

@@ -35,7 +35,7 @@ func Keys() []Key {
 func Values() (all [][2]string) {
 	for _, k := range []scalarKind{
 		Bytes(0).describe(), BitRate(0).describe(), Duration(0).describe(), Fraction(0).describe(), OpRate(0).describe(),
-		formOf("money").kind, formOf("budget").kind, formOf("price").kind, Part{}.describe(), When{}.describe(), Stay{}.describe(),
+		formOf("money").kind, formOf("price").kind, Part{}.describe(), When{}.describe(), Stay{}.describe(),
 	} {
 		all = append(all, [2]string{k.name, k.doc})
 	}

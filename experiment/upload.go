@@ -21,7 +21,6 @@ type Upload struct {
 type Need struct {
 	Balance   string   `json:"balance,omitempty" form:"money" doc:"Money available, at least, in the system's currency: 500."`
 	Contracts int      `json:"contracts" default:"0" min:"0" max:"100000" doc:"Contracts with servers, at least."`
-	Allowance string   `json:"allowance,omitempty" form:"budget" doc:"Set the system's budget to this amount, or to its whole balance: all. Needs allow: [spend]."`
 	Wait      Duration `json:"wait" default:"30m" min:"1s" doc:"Time for the system to be synced, unlocked and have its contracts."`
 }
 

@@ -131,7 +131,6 @@ type uploadBench struct {
 	states  []scenario.State
 	notes   []string
 	state   func(scenario.State)
-	paid    *record.Event
 }
 
 func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experiment.Cell {
@@ -170,9 +169,6 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 	}, []experiment.Cell{b.cell})
 	if err != nil {
 		return yield{}, err
-	}
-	if b.paid != nil { // the engine records it, too
-		b.ledger.events = append(b.ledger.events, *b.paid)
 	}
 	var y yield
 	from := len(b.ops)

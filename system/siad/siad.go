@@ -31,7 +31,6 @@ var (
 	_ system.Stats     = (*node)(nil)
 	_ system.Coster    = (*node)(nil)
 	_ system.Monitored = (*node)(nil)
-	_ system.Allower   = (*node)(nil)
 	_ system.Provider  = provider{}
 )
 
