@@ -108,10 +108,9 @@ type Exit struct {
 	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations in one trial that the server may fail."`
 
 	// What a load test is also ended by.
-	MaxSpend    string  `json:"max_spend,omitempty" scenario:"upload,collect" form:"money" doc:"Money that a system may use in a trial, in its currency, such as 3600: what contracts cost less unspent funds, or spending by purpose; counted from poll to poll."`
-	Floor       *Floor  `json:"floor,omitempty" scenario:"upload,collect" doc:"End a test that makes less progress than this."`
-	Steady      *Steady `json:"steady,omitempty" scenario:"upload" doc:"End a test whose rate no longer changes."`
-	StorageFull bool    `json:"storage_full" scenario:"upload" default:"true" doc:"End a test when the system says that it is full."`
+	MaxSpend    string `json:"max_spend,omitempty" scenario:"upload,collect" form:"money" doc:"Money that a system may use in a trial, in its currency, such as 3600: what contracts cost less unspent funds, or spending by purpose; counted from poll to poll."`
+	Floor       *Floor `json:"floor,omitempty" scenario:"upload,collect" doc:"End a test that makes less progress than this."`
+	StorageFull bool   `json:"storage_full" scenario:"upload" default:"true" doc:"End a test when the system says that it is full."`
 }
 
 // Floor is the least progress of a load test: bytes that are stored (with their
@@ -119,11 +118,4 @@ type Exit struct {
 type Floor struct {
 	Bytes  Bytes    `json:"bytes" default:"1.35GB" min:"1B" doc:"Bytes per window, at least."`
 	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the sliding window. Bytes are those on the servers, where the system reports them."`
-}
-
-// Steady is when a load test no longer changes.
-type Steady struct {
-	Within  Fraction `json:"within" default:"5%" min:"0.1%" doc:"Relative change of the median time to store an object, against the first window, that counts as none."`
-	Windows int      `json:"windows" default:"5" min:"2" max:"1000" doc:"Windows in a row without a change that end the test."`
-	Window  Duration `json:"window" default:"1h" min:"1s" doc:"Length of a window."`
 }

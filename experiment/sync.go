@@ -5,7 +5,7 @@ package experiment
 // default; the others are what is tried.
 type Sync struct {
 	Blocks       int               `json:"blocks,omitempty" default:"3000" min:"2" max:"1000000" label:"blocks" doc:"Blocks of the chain, which is built once and kept."`
-	Transactions int               `json:"transactions,omitempty" default:"10" min:"0" max:"1000" label:"transactions" doc:"Transactions in each block."`
+	Transactions int               `json:"transactions,omitempty" default:"10" min:"0" max:"2000" label:"transactions" doc:"Transactions in each block."`
 	Form         string            `json:"form,omitempty" default:"v2" enum:"v1,v2" label:"form" doc:"Version of blocks and transactions, for systems that have both."`
 	Peers        int               `json:"peers,omitempty" default:"1" min:"1" max:"64" label:"peers" doc:"Peers that have the chain, each a process behind its own link."`
 	Speeds       Speeds            `json:"speeds,omitzero" zero:"link" label:"speeds" doc:"Rates at which the peers send."`

@@ -15,6 +15,10 @@ type Chains interface {
 	// damaged one is made again, and Chain.Note says so. It takes as long as the
 	// chain is long, and says how far it is.
 	Chain(ctx context.Context, spec ChainSpec, say func(text string)) (Chain, error)
+}
+
+// Replayer is a [Chains] that can validate a chain without peers.
+type Replayer interface {
 	// Replay validates the chain once more on the first host, from a local file, as
 	// fast as the machine can: no network, no waits, the same blocks, the same
 	// consensus code and the same store in task.Dir as by Follow. The process is

@@ -59,6 +59,9 @@ type Info struct {
 	// with 32 nodes that all know each other; see the system's page. Whether the nodes
 	// asked for fit into this machine is judged by it. 0: not known.
 	NodeMemory int64
+	// Chains bounds the chains and peers that a system with "follow" can have when
+	// it is started.
+	Chains ChainLimits
 	// Constants are numbers that decide about results and cannot be set.
 	Constants []Constant
 }

@@ -91,7 +91,7 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 var onTheirHosts = []string{
 	"system/bittorrent/peer.go", "system/boxo/peer.go", "system/boxo/store.go",
 	"system/fanout/content.go", "system/fanout/peer.go", "system/static/serve.go",
-	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/install/", "system/systemtest/",
+	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/chaincache/", "system/install/", "system/systemtest/",
 }
 
 // A host may be elsewhere: what the tool writes there, it writes by testbed.Files.

@@ -3,6 +3,7 @@ package sync
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -22,15 +23,26 @@ var _ scenario.Scenario = Scenario{}
 
 func (Scenario) Name() string { return "sync" }
 
-// Problems implements Scenario.
-func (Scenario) Problems(_ experiment.SystemUse, info system.Info, _ []experiment.Cell) []system.Problem {
+// Problems implements Scenario: which of the cells' chains and peers a system cannot have.
+func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
 	if !info.Able("follow") {
 		return []system.Problem{{
 			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(info.Can, ", ")),
 			Hint: "take it out of the experiment",
 		}}
 	}
-	return nil
+	for _, c := range cells {
+		var manners []string
+		for _, g := range c.Sync.Trouble {
+			manners = append(manners, g.Manner())
+		}
+		for _, p := range info.Chains.Problems(chainSpec(c.Sync, 0), manners) {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // Prepares implements Scenario. No objects are stored. The bytes are those of the

@@ -612,30 +612,12 @@ func TestSyncPrepare(t *testing.T) {
 				t.Errorf("no %q in %s", part, said)
 			}
 		}
-		// A later session has them, unless the system is another by then.
-		w.c.replays = nil
-		if err := w.prepare(cells...); err != nil || slices.Contains(ready(), true) || len(w.c.replays) > 0 {
-			t.Errorf("%d replays in a later session, %v", len(w.c.replays), err)
-		}
 		w.cell = cells[2]
 		w.run()
 		if w.m["replay"] != 1 {
 			t.Errorf("a trial that another cell's replay is of: %v", w.m)
 		}
-		w.c.replays, w.c.version = nil, "2"
-		if err := w.prepare(cells...); err != nil || !slices.Contains(ready(), true) || len(w.c.replays) != 3*4 {
-			t.Errorf("%d replays of another version, %v", len(w.c.replays), err)
-		}
-		if err := os.WriteFile(w.runner.replaysFile(), []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		w.c.replays, w.c.replay = nil, 5
-		w.cell = cells[0]
-		if err := w.prepare(); err != nil || !ready()[0] || len(w.c.replays) == 0 || w.c.replays[0].Dir == w.c.replays[1].Dir {
-			t.Errorf("%d replays where those before cannot be read, %v", len(w.c.replays), err)
-		}
-		w.c.replays = nil
-		w.c.version = "3"
+		w.c.replays, w.c.replay, w.cell = nil, 5, cells[0]
 		if err := w.prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -669,6 +651,39 @@ func TestSyncPrepare(t *testing.T) {
 			t.Errorf("no memory: %v", err)
 		}
 	})
+}
+
+// What a system cannot have is refused before anything is started, once for all cells.
+func TestSyncProblemsOfChains(t *testing.T) {
+	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1, Without: []string{system.Stranger}}
+	cell := func(blocks, transactions int, form, trouble string) experiment.Cell {
+		return experiment.Cell{Sync: &experiment.Sync{Peers: 1, Trouble: troubleOf(trouble), Storage: "disk", Blocks: blocks, Transactions: transactions, Form: form}}
+	}
+	for _, c := range []struct {
+		cell experiment.Cell
+		want []string
+	}{
+		{cell(100, 0, "v1", "1 silent; 1 at 1Mbit"), nil},
+		{cell(100, 0, "v2", "none"), []string{"form v2"}},
+		{cell(101, 0, "v1", "none"), []string{"101 blocks"}},
+		{cell(1, 1, "v1", "1 silent; 25% stranger"), []string{"1 transactions", "a stranger one"}},
+	} {
+		info := system.Info{Can: []string{"follow"}, Chains: limits}
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell, c.cell})
+		if len(p) != len(c.want) {
+			t.Errorf("%+v: %v", c.cell.Sync, p)
+			continue
+		}
+		for i, w := range c.want {
+			if !strings.Contains(p[i].What, w) || p[i].Hint == "" {
+				t.Errorf("%+v: %v", c.cell.Sync, p)
+			}
+		}
+		info.Chains = system.ChainLimits{}
+		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
+			t.Errorf("without limits: %v", p)
+		}
+	}
 }
 
 func TestSyncProblems(t *testing.T) {

@@ -19,7 +19,10 @@ type cluster struct {
 	d system.Deployment
 }
 
-var _ system.Chains = (*cluster)(nil)
+var (
+	_ system.Chains   = (*cluster)(nil)
+	_ system.Replayer = (*cluster)(nil)
+)
 
 // Chain implements system.Chains. A process of ours makes it: that takes a core as
 // long as the chain is long, and is ended with ctx.
@@ -44,7 +47,7 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 	return *made.Chain, nil
 }
 
-// Replay implements system.Chains.
+// Replay implements system.Replayer.
 func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Replayed, error) {
 	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Peers: what.Peers, Settings: what.Settings}
 	s, err := c.work(ctx, c.d.Hosts[0], t, func(string) {})

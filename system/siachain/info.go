@@ -4,7 +4,10 @@
 // Plimsoll makes; each is a process of its own.
 package siachain
 
-import "github.com/plimsoll-project/plimsoll/system"
+import (
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
+)
 
 const name = "sia-chain"
 
@@ -29,6 +32,7 @@ func (System) Info() system.Info {
 			{Name: "max_outbound_peers", Type: "int", Default: "16", Network: true, Help: "fresh node: peers that it connects to"},
 			{Name: "port", Type: "int", Default: "0", Network: true, Help: "TCP port of the gateway protocol; 0: a free one"},
 		},
+		Chains:    system.ChainLimits{Forms: []string{chain.V2, chain.V1}, Blocks: chain.MaxBlocks, Transactions: chain.MaxTransactions},
 		Constants: constants(),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -24,8 +25,23 @@ func TestChains(t *testing.T) {
 			t.Parallel()
 			systemtest.RunChains(t, systemtest.Chains{
 				System: System{}, Options: quick("subscriber", c.subscriber), Indexed: c.subscriber != "none",
-				Spec: system.ChainSpec{Blocks: 150, Transactions: 1, Form: c.form, Seed: 1},
+				Spec:  system.ChainSpec{Blocks: 150, Transactions: 1, Form: c.form, Seed: 1},
+				Store: "consensus.db",
 			})
 		})
+	}
+}
+
+// TestChainsThatCannotBe: what is refused before anything is started is what is
+// refused when a chain is made.
+func TestChainsThatCannotBe(t *testing.T) {
+	for _, s := range []chain.Spec{
+		{Blocks: 1, Form: "v1"}, {Blocks: chain.MaxBlocks, Transactions: chain.MaxTransactions, Form: "v2"},
+		{Blocks: 1, Form: "v3"}, {Blocks: chain.MaxBlocks + 1, Form: "v2"}, {Blocks: 1, Transactions: chain.MaxTransactions + 1, Form: "v1"},
+	} {
+		before := System{}.Info().Chains.Problems(system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions, Form: s.Form}, []string{system.Stranger, system.Silent})
+		if then := s.Validate(); (then == nil) != (len(before) == 0) {
+			t.Errorf("%+v: %v, and when it is made %v", s, before, then)
+		}
 	}
 }

@@ -141,3 +141,19 @@ func TestLostAnnouncement(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestJoin: a peer that found us first is as good as one that we found.
+func TestJoin(t *testing.T) {
+	rec := replay.Of(replay.Load(t, "testdata/follow.jsonl"), "host1")
+	d := replayed(t, replay.Chain(
+		replay.Steps(rec, "connect to the renter node (peer address in the path)"), replay.Steps(rec, "connect again"), replay.Steps(rec, "connect to a dead address"),
+	))
+	for range 2 {
+		if err := d.join(t.Context(), "127.0.0.1:21001"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := d.join(t.Context(), "127.0.0.1:9"); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // System implements system.System.
@@ -32,12 +31,14 @@ var (
 	_ system.Coster    = (*node)(nil)
 	_ system.Monitored = (*node)(nil)
 	_ system.Provider  = provider{}
+	_ system.Chains    = (*chains)(nil)
+	_ system.ChainNode = (*follower)(nil)
 )
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		if _, err := program(ctx, opt); err != nil {
+		if _, err := buildOf(ctx, opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
 		return nil
@@ -47,16 +48,6 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		return system.WrongOptions("siad", err)
 	}
 	return web.Unreachable(ctx, name, []string{web.HostPort(base)})
-}
-
-// program finds siad. One of public networks is refused: its own network would need hours of
-// mining and hosts with public addresses.
-func program(ctx context.Context, opt system.Options) (string, error) {
-	bin, err := system.Program(name, opt, "binary", "PLIMSOLL_SIAD", "siad")
-	if err != nil {
-		return "", err
-	}
-	return bin, system.Says(ctx, name, bin, "-dev", "version")
 }
 
 // Start implements system.System: renter and miner on the client's host, the
@@ -73,26 +64,28 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if len(d.Hosts) == 0 {
 		return nil, errors.New("siad: no server host to start storage hosts on")
 	}
-	const outside = "siad would ask the router of this machine's network to forward a port (1.5.9 ignores --upnp=false)"
-	if err := sia.OwnNetwork(name, outside, append([]testbed.Host{d.Client}, d.Hosts...)...); err != nil {
+	if err := ownNetwork(d.Hosts...); err != nil {
 		return nil, err
 	}
-	bin, err := program(ctx, opt)
+	b, err := buildOf(ctx, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
+	}
+	if d.Follow {
+		return startChains(ctx, d, b)
 	}
 	p, err := planOf(opt)
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"binary": bin, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
+	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
 	if p.mine {
 		identity["mining"] = "always"
 	}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
 		defer cancel()
-		n, err := startNetwork(ctx, d, bin, p)
+		n, err := startNetwork(ctx, d, b.path, p)
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 		}
 	}()
 	start := func(h testbed.Host, role, modules string) (*daemon, error) {
-		one, err := startDaemon(ctx, h, bin, role, filepath.Join(d.DirOf(h), role), modules)
+		one, err := startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role), modules: modules, alone: true})
 		if err == nil {
 			network.Add(&one.Daemon)
 		}
@@ -64,33 +64,56 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 	return n, network.Form(ctx, func(ctx context.Context) error { return form(ctx, n, renter, hosts, p) })
 }
 
-// startDaemon starts a siad that knows no peers.
-func startDaemon(ctx context.Context, h testbed.Host, bin, role, root, modules string) (*daemon, error) {
+// launch says what to start.
+type launch struct {
+	bin     string
+	role    string // names the process
+	root    string // its directory, which is made
+	modules string
+	rpc     string // where peers connect; empty: any free address
+	alone   bool   // it neither looks for peers that its code knows nor for blocks until it is connected
+}
+
+// ownNetwork refuses hosts that share this machine's network.
+func ownNetwork(hosts ...testbed.Host) error {
+	return sia.OwnNetwork(name, "siad would ask the router of this machine's network to forward a port (1.5.9 ignores --upnp=false)", hosts...)
+}
+
+func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error) {
+	if err := ownNetwork(h); err != nil {
+		return nil, err
+	}
 	ports, err := member.Ports(ctx, h, nil, 5)
 	if err != nil {
-		return nil, fmt.Errorf("siad: %s: %w", role, err)
+		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
 	}
 	var addresses []string
 	for _, p := range ports {
 		addresses = append(addresses, system.JoinPort(h, p))
 	}
+	if l.rpc != "" {
+		addresses[1] = l.rpc
+	}
 	one := &daemon{
-		Daemon: sia.Daemon{Process: member.Process{System: name, Label: name + "/" + role, Host: h}},
-		rpc:    addresses[1], contact: addresses[2], folder: filepath.Join(root, "store"),
+		Daemon: sia.Daemon{Process: member.Process{System: name, Label: name + "/" + l.role, Host: h}},
+		rpc:    addresses[1], contact: addresses[2], folder: filepath.Join(l.root, "store"),
 	}
 	password := rand.Text()
 	if one.api, err = connect(&url.URL{Scheme: "http", Host: addresses[0]}, password, h); err != nil {
 		return nil, err
 	}
 	args := []string{
-		bin, "--upnp=false", "--no-bootstrap", "-M", modules, "-d", root,
+		l.bin, "--upnp=false", "-M", l.modules, "-d", l.root,
 		"--api-addr", addresses[0], "--rpc-addr", addresses[1], "--host-addr", addresses[2],
 		"--siamux-addr", addresses[3], "--siamux-addr-ws", addresses[4],
 		"--disable-api-security", // else it wants the API on loopback; the password stays required
 	}
+	if l.alone {
+		args = append(args, "--no-bootstrap")
+	}
 	one.API = one.api.API
 	return one, one.Launch(ctx, testbed.Command{
-		Dir: root, Args: args,
+		Dir: l.root, Args: args,
 		Env:          []string{"SIA_API_PASSWORD=" + password},
 		ReadyTimeout: apiTime,
 		Ready:        one.api.loaded,

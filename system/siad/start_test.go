@@ -23,7 +23,7 @@ const fakeEnv = "PLIMSOLL_TEST_FAKE_SIAD"
 // serveFake answers until a wallet is to be made, which ends it.
 func serveFake(args []string) {
 	if args[0] == "version" {
-		fmt.Println("siad v1.5.9-dev")
+		fmt.Println(devVersion)
 		os.Exit(0)
 	}
 	value := func(flag string) string { return args[slices.Index(args, flag)+1] }
@@ -109,11 +109,16 @@ func TestSharedNetwork(t *testing.T) {
 	if err := os.WriteFile(bin, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := System{}.Start(t.Context(), system.Deployment{
-		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"binary": bin},
-	})
-	if err == nil || !strings.Contains(err.Error(), "no network namespace") || !strings.Contains(err.Error(), "plimsoll doctor") {
-		t.Error(err)
+	for _, follow := range []bool{false, true} {
+		_, err := System{}.Start(t.Context(), system.Deployment{
+			Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: follow, Options: system.Options{"binary": bin},
+		})
+		if err == nil || !strings.Contains(err.Error(), "no network namespace") || !strings.Contains(err.Error(), "plimsoll doctor") {
+			t.Errorf("follow %v: %v", follow, err)
+		}
+	}
+	if _, err := startDaemon(t.Context(), hosts[0], launch{bin: bin, role: "host", root: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no network namespace") {
+		t.Errorf("start of a daemon: %v", err)
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("the program was run")

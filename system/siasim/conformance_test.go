@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 		without []string
 		more    system.Options
 	}{
-		{siad.System{}, (*siasim.Sim).Siad, nil, nil},
+		{siad.System{}, (*siasim.Sim).Siad, []string{"follow"}, nil}, // nobody asked for a chain
 		{renterd.System{}, (*siasim.Sim).Renterd, nil, system.Options{"packing": "off"}},
 	} {
 		t.Run(test.system.Info().Name, func(t *testing.T) {

@@ -1,11 +1,13 @@
 package systemtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,50 +20,61 @@ import (
 type Chains struct {
 	System  system.System
 	Options system.Options // settings of all nodes: waits short enough for tests
-	Spec    system.ChainSpec
+	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
+	Daemon string
+	Spec   system.ChainSpec
 	// Indexed: with these options something subscribes to the chain.
 	Indexed bool
+	// Store is the file below FollowTask.Dir that is spoilt to see what a damaged
+	// store does; empty: it is not known.
+	Store string
+	// NoStranger: the system cannot have peers with another chain.
+	NoStranger bool
+	// Namespaces: its nodes are started in network namespaces only.
+	Namespaces bool
+	// Syncing is the limit for following the whole chain; 0: a minute.
+	Syncing time.Duration
 }
-
-const (
-	syncing   = time.Minute    // the limit for following the whole chain
-	chainFile = "consensus.db" // below FollowTask.Dir, spoilt to see what a damaged store does
-)
 
 // chains is a deployment under test: a fresh node and two peers.
 type chains struct {
 	*testing.T
 	Chains
-	c     system.Chains
-	nodes []system.ChainNode
-	chain system.Chain
+	c        system.Chains
+	replayer system.Replayer // nil: it is none
+	nodes    []system.ChainNode
+	chain    system.Chain
 }
 
 // RunChains runs the cases of a [system.Chains].
 func RunChains(t *testing.T, s Chains) {
-	Need(t, s.System.Info().Name, s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
 	w := s.start(t)
 	for _, c := range []struct {
-		name string
-		body func(*chains)
+		name    string
+		without bool // the system has no such thing
+		body    func(*chains)
 	}{
-		{"abilities", func(w *chains) { wantAbilities(w.T, s.System, w.c, nil) }},
-		{"nothing runs", (*chains).nothingRuns},
-		{"the chain is kept", (*chains).chainKept},
-		{"follow", (*chains).follow},
-		{"goes on", (*chains).goesOn},
-		{"two peers", (*chains).twoPeers},
-		{"no peer", func(w *chains) { w.begin(w.TempDir()); w.neverBegins() }},
-		{"silent peers", (*chains).silentPeers},
-		{"stranger", (*chains).stranger},
-		{"served again", (*chains).servedAgain},
-		{"source dies", (*chains).sourceDies},
-		{"damaged store", (*chains).damagedStore},
-		{"replay", (*chains).replay},
-		{"cancelled", (*chains).cancelled},
-		{"stop", (*chains).stop},
+		{"abilities", false, (*chains).abilities},
+		{"nothing runs", false, (*chains).nothingRuns},
+		{"the chain is kept", false, (*chains).chainKept},
+		{"follow", false, (*chains).follow},
+		{"goes on", false, (*chains).goesOn},
+		{"two peers", false, (*chains).twoPeers},
+		{"no peer", false, func(w *chains) { w.begin(w.TempDir()); w.neverBegins() }},
+		{"silent peers", false, (*chains).silentPeers},
+		{"stranger", s.NoStranger, (*chains).stranger},
+		{"served again", false, (*chains).servedAgain},
+		{"source dies", false, (*chains).sourceDies},
+		{"damaged store", s.Store == "", (*chains).damagedStore},
+		{"replay", w.replayer == nil, (*chains).replay},
+		{"cancelled", false, (*chains).cancelled},
+		{"stop", false, (*chains).stop},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.without {
+				t.Skip("the system has no such thing")
+			}
 			v := *w
 			v.T = t
 			v.haltAll()
@@ -73,7 +86,7 @@ func RunChains(t *testing.T, s Chains) {
 func (s Chains) start(t *testing.T) *chains {
 	t.Helper()
 	const nodes = 3
-	hosts := HostsOf(t, testbed.Options{Plain: true}, nodes+1)
+	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, nodes+1)
 	d := fence(t, system.Deployment{
 		Hosts: hosts[:nodes], Client: hosts[nodes], Dir: t.TempDir(), Options: s.Options,
 		Follow: true, Cache: filepath.Join(t.TempDir(), "not", "made", "yet"),
@@ -82,6 +95,7 @@ func (s Chains) start(t *testing.T) *chains {
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	w := &chains{T: t, Chains: s, c: c.(system.Chains)}
+	w.replayer, _ = c.(system.Replayer)
 	for _, n := range c.Nodes() {
 		w.nodes = append(w.nodes, n.(system.ChainNode))
 	}
@@ -177,20 +191,22 @@ func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) 
 	}
 }
 
+func (w *chains) limit() time.Duration { return cmp.Or(w.Syncing, time.Minute) }
+
 func (w *chains) awaitWhole() system.Following {
 	w.Helper()
-	f, ok := w.watch(syncing, func(f system.Following) bool {
+	f, ok := w.watch(w.limit(), func(f system.Following) bool {
 		return f.Tip == w.chain.Tip && (f.Indexed == -1 || f.Indexed == w.chain.Height)
 	})
 	if !ok {
-		w.Fatalf("the node has not the whole chain of %d blocks after %v: %+v", w.chain.Height, syncing, f)
+		w.Fatalf("the node has not the whole chain of %d blocks after %v: %+v", w.chain.Height, w.limit(), f)
 	}
 	return f
 }
 
 func (w *chains) awaitConnected(peers int) system.Following {
 	w.Helper()
-	f, ok := w.watch(syncing, func(f system.Following) bool { return f.Connected == peers })
+	f, ok := w.watch(w.limit(), func(f system.Following) bool { return f.Connected == peers })
 	if !ok {
 		w.Errorf("%d peers, and %d are connected", peers, f.Connected)
 	}
@@ -205,6 +221,17 @@ func (w *chains) neverBegins() system.Following {
 		w.Errorf("blocks came from no peer: %+v", f)
 	}
 	return f
+}
+
+func (w *chains) abilities() {
+	wantAbilities(w.T, w.System, w.c, nil)
+	limits := w.System.Info().Chains
+	if p := limits.Problems(w.Spec, nil); len(p) > 0 {
+		w.Errorf("Info.Chains refuses %+v: %v", w.Spec, p)
+	}
+	if slices.Contains(limits.Without, system.Stranger) != w.NoStranger || slices.Contains(limits.Without, system.Silent) {
+		w.Errorf("Info.Chains says that peers cannot be %v", limits.Without)
+	}
 }
 
 // nothingRuns: a node that was not started has no process, answers nothing and
@@ -359,7 +386,7 @@ func (w *chains) damagedStore() {
 	w.begin(dir, w.serve(1, system.Honest))
 	w.awaitWhole()
 	w.halt(0)
-	path := filepath.Join(dir, chainFile)
+	path := filepath.Join(dir, w.Store)
 	b, err := os.ReadFile(path)
 	must(w.T, "store", err)
 	for i := range min(len(b), 64<<10) {
@@ -382,7 +409,7 @@ func (w *chains) damagedStore() {
 }
 
 func (w *chains) replay() {
-	r, err := w.c.Replay(Context(w.T), w.task(w.TempDir()))
+	r, err := w.replayer.Replay(Context(w.T), w.task(w.TempDir()))
 	must(w.T, "replay", err)
 	if r.Blocks != w.chain.Height || r.Seconds <= 0 || r.CPU < 0 {
 		w.Errorf("replay of %d blocks: %+v", w.chain.Height, r)
@@ -399,7 +426,9 @@ func (w *chains) cancelled() {
 		"serve": func() error {
 			return w.nodes[1].Serve(ended(), system.ServeTask{Chain: w.chain, Settings: maps.Clone(w.Options)})
 		},
-		"replay": func() error { _, err := w.c.Replay(ended(), w.task(w.TempDir())); return err },
+	}
+	if w.replayer != nil {
+		all["replay"] = func() error { _, err := w.replayer.Replay(ended(), w.task(w.TempDir())); return err }
 	}
 	for what, do := range all {
 		failsSoon(w.T, what, do, context.Canceled)

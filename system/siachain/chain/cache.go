@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
@@ -17,9 +18,10 @@ import (
 const format = 2
 
 // Cache is a directory of chains, each in a directory named by what it follows
-// from: its spec, the format and the versions of the libraries. Any number of processes
-// use it at the same time.
+// from: its spec, the format and the versions of the libraries.
 type Cache struct{ Dir string }
+
+func (c Cache) kept() chaincache.Cache { return chaincache.Cache{Dir: c.Dir, System: "sia-chain"} }
 
 // Chain is the chain of the spec: the one that is there, if it is whole, or else
 // one made now, which takes as long as it is long. Where another process is making
@@ -28,7 +30,13 @@ func (c Cache) Chain(ctx context.Context, s Spec, say Progress) (*Chain, error) 
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	return c.get(ctx, key(s), func(dir string) (Manifest, error) { return build(ctx, dir, s, say) })
+	chain := &Chain{}
+	var err error
+	chain.Got, err = c.kept().Get(ctx, key(s), &chain.Manifest, func(dir string) (err error) {
+		chain.Manifest, err = build(ctx, dir, s, say)
+		return err
+	})
+	return chain, err
 }
 
 // build makes the chain in dir, which is empty.

@@ -5,15 +5,14 @@ import (
 	"path/filepath"
 
 	"go.sia.tech/core/types"
+
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
 // Chain is one on disk.
 type Chain struct {
 	Manifest
-	Dir   string
-	Size  int64  // of its database, bytes
-	Built bool   // it was made just now
-	Note  string // why, where a damaged one was there; else empty
+	chaincache.Got // of one that was opened, Dir alone
 }
 
 // Manifest describes a chain beside its store.
@@ -28,14 +27,14 @@ type Manifest struct {
 // Open opens the chain in dir, which a [Cache] made: for the process of a peer,
 // which makes none.
 func Open(dir string) (*Chain, error) {
-	k, err := read(dir)
-	if err != nil {
+	c := &Chain{Got: chaincache.Got{Dir: dir}}
+	if _, err := chaincache.Open(dir, &c.Manifest); err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
-	if err := k.About.Spec.Validate(); err != nil {
+	if err := c.Spec.Validate(); err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, dir)
 	}
-	return &Chain{Manifest: k.About, Dir: dir, Size: k.Bytes}, nil
+	return c, nil
 }
 
 // store is the path of the chain's database.

@@ -13,7 +13,12 @@ import (
 	"go.sia.tech/core/types"
 	"go.sia.tech/coreutils"
 	"go.sia.tech/coreutils/chain"
+
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
+
+// StoreFile is the name of a node's chain database in its directory.
+const StoreFile = chaincache.Database
 
 // lockWait is how long another process has to let go of a database.
 const lockWait = time.Second

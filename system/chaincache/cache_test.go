@@ -1,4 +1,4 @@
-package chain
+package chaincache
 
 import (
 	"context"
@@ -12,25 +12,28 @@ import (
 	"time"
 )
 
-// whole asks for a chain whose database says "whole".
-func whole(t *testing.T, c Cache, making func()) (*Chain, error) {
-	return c.get(t.Context(), "a", func(dir string) (Manifest, error) {
+// get asks for a chain whose database says "whole".
+func get(t *testing.T, c Cache, key string, making func()) (Got, string, error) {
+	var about string
+	got, err := c.Get(t.Context(), key, &about, func(dir string) error {
 		making()
-		return Manifest{Bytes: 7}, os.WriteFile(filepath.Join(dir, StoreFile), []byte("whole"), 0o644)
+		about = "a chain"
+		return os.WriteFile(filepath.Join(dir, Database), []byte("whole"), 0o644)
 	})
+	return got, about, err
 }
 
 func nothing() {}
 
 func TestManyMakeItOnce(t *testing.T) {
-	c := Cache{Dir: filepath.Join(t.TempDir(), "not", "there", "yet")}
+	c := Cache{Dir: filepath.Join(t.TempDir(), "not", "there", "yet"), System: "it"}
 	var made atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			got, err := whole(t, c, func() { made.Add(1) })
-			if err != nil || got.Dir != filepath.Join(c.Dir, "a") || got.Note != "" || got.Size != 5 || got.Bytes != 7 {
-				t.Errorf("%+v, %v", got, err)
+			got, about, err := get(t, c, "a", func() { made.Add(1) })
+			if err != nil || got.Dir != filepath.Join(c.Dir, "a") || got.Note != "" || got.Size != 5 || about != "a chain" {
+				t.Errorf("%+v, %q, %v", got, about, err)
 			}
 		})
 	}
@@ -45,18 +48,18 @@ func TestDamagedChain(t *testing.T) {
 		damage func(dir string) error
 		note   string // part of why it was made again; empty: it was not
 	}{
-		"truncated database": {func(dir string) error { return os.Truncate(filepath.Join(dir, StoreFile), 3) }, "3 bytes instead of 5"},
-		"other bytes":        {func(dir string) error { return os.WriteFile(filepath.Join(dir, StoreFile), []byte("spoil"), 0o644) }, "not what was made"},
-		"no database":        {func(dir string) error { return os.Remove(filepath.Join(dir, StoreFile)) }, "no such file"},
+		"truncated database": {func(dir string) error { return os.Truncate(filepath.Join(dir, Database), 3) }, "3 bytes instead of 5"},
+		"other bytes":        {func(dir string) error { return os.WriteFile(filepath.Join(dir, Database), []byte("spoil"), 0o644) }, "not what was made"},
+		"no database":        {func(dir string) error { return os.Remove(filepath.Join(dir, Database)) }, "no such file"},
 		"no manifest":        {func(dir string) error { return os.Remove(filepath.Join(dir, manifestFile)) }, "no such file"},
 		"broken manifest":    {func(dir string) error { return os.Truncate(filepath.Join(dir, manifestFile), 20) }, "manifest"},
 		"copied, and the same": {func(dir string) error {
-			return os.Chtimes(filepath.Join(dir, StoreFile), time.Now(), time.Now().Add(time.Hour))
+			return os.Chtimes(filepath.Join(dir, Database), time.Now(), time.Now().Add(time.Hour))
 		}, ""},
 	} {
 		t.Run(what, func(t *testing.T) {
-			cache := Cache{Dir: t.TempDir()}
-			got, err := whole(t, cache, nothing)
+			cache := Cache{Dir: t.TempDir(), System: "it"}
+			got, _, err := get(t, cache, "a", nothing)
 			if err != nil || !got.Built {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -64,7 +67,7 @@ func TestDamagedChain(t *testing.T) {
 			if err := c.damage(got.Dir); err != nil {
 				t.Fatal(err)
 			}
-			got, err = whole(t, cache, nothing)
+			got, _, err = get(t, cache, "a", nothing)
 			if err != nil || got.Built != (c.note != "") || !strings.Contains(got.Note, c.note) || (got.Note != "") != got.Built {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -73,7 +76,7 @@ func TestDamagedChain(t *testing.T) {
 }
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
-	c := Cache{Dir: t.TempDir()}
+	c := Cache{Dir: t.TempDir(), System: "it"}
 	unlock, err := lock(t.Context(), filepath.Join(c.Dir, "a")+locked)
 	if err != nil {
 		t.Fatal(err)
@@ -81,17 +84,17 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = c.get(ctx, "a", func(string) (m Manifest, err error) { return m, nil })
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "sia-chain: cache of chains: another process is making this chain") {
+	_, err = c.Get(ctx, "a", new(string), func(string) error { return nil })
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "it: cache of chains: another process is making this chain") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
-	c := Cache{Dir: t.TempDir()}
+	c := Cache{Dir: t.TempDir(), System: "it"}
 	never := errors.New("never")
-	if _, err := c.get(t.Context(), "a", func(dir string) (m Manifest, err error) {
-		return m, errors.Join(never, os.WriteFile(filepath.Join(dir, "half"), nil, 0o644))
+	if _, err := c.Get(t.Context(), "a", new(string), func(dir string) error {
+		return errors.Join(never, os.WriteFile(filepath.Join(dir, "half"), nil, 0o644))
 	}); !errors.Is(err, never) {
 		t.Errorf("got %v", err)
 	}
@@ -102,20 +105,20 @@ func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(c.Dir, "a"+building, "half"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := whole(t, c, nothing); err != nil || !got.Built {
+	if got, _, err := get(t, c, "a", nothing); err != nil || !got.Built {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 // While some look for a chain and others damage it, none finds half of it.
 func TestGettingWhileDamaged(t *testing.T) {
-	c := Cache{Dir: t.TempDir()}
+	c := Cache{Dir: t.TempDir(), System: "it"}
 	var making atomic.Int32
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for range 10 {
-				got, err := whole(t, c, func() {
+				got, _, err := get(t, c, "a", func() {
 					if making.Add(1) != 1 {
 						t.Error("two make it at the same time")
 					}

@@ -1,0 +1,198 @@
+package siad
+
+import (
+	"context"
+	"math/big"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.sia.tech/core/types"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+)
+
+const devVersion = "siad v1.5.9-dev"
+
+// TestFakeChains holds what is ours to a stand-in of siad: processes, the cache,
+// connecting, the ends of nodes.
+func TestFakeChains(t *testing.T) {
+	systemtest.RunChains(t, systemtest.Chains{
+		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeChainBinary(t, devVersion)}, Spec: system.ChainSpec{Blocks: 40, Form: "v1", Seed: 1},
+		Store: "consensus/consensus.db", NoStranger: true, Namespaces: true,
+	})
+}
+
+// fakeChainBinary is a stand-in that says version.
+func fakeChainBinary(t *testing.T, version string) string {
+	t.Helper()
+	path := fakeBinary(t, "chain")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In the program itself: what a host starts has an environment of its own.
+	text := strings.Replace(string(b), "\n", "\nexport PLIMSOLL_TEST_FAKE_VERSION='"+version+"'\n", 1)
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// fakeChains are chains of stand-ins.
+func fakeChains(t *testing.T, version, cache string) (*chains, error) {
+	t.Helper()
+	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
+	c, err := System{}.Start(systemtest.Context(t), system.Deployment{
+		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: true, Cache: cache, Options: system.Options{"binary": fakeChainBinary(t, version)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return c.(*chains), nil
+}
+
+// TestBinaryOfPublicNetwork: it is refused before anything of it runs but
+// its answer to "version".
+func TestBinaryOfPublicNetwork(t *testing.T) {
+	for said, want := range map[string]string{
+		"siad v1.5.9":                     "`dev` constants",
+		"siad v1.5.9-testnet":             "`dev` constants",
+		"Usage: siad":                     "names no version",
+		"":                                "names no version",
+		devVersion:                        "",
+		"debugging enabled " + devVersion: "",
+	} {
+		c, err := fakeChains(t, said, "")
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", said, err)
+		case want == "" && c.Identity()["version"] != "siad 1.5.9-dev":
+			t.Errorf("%q: %v", said, c.Identity())
+		case want == "" && (c.Identity()["checks"] != "") != strings.Contains(said, "debugging"):
+			t.Errorf("%q: %v", said, c.Identity())
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", said, err, want)
+		}
+	}
+}
+
+func TestChainThatCannotBe(t *testing.T) {
+	for _, spec := range []system.ChainSpec{{Blocks: 5, Transactions: 1, Form: "v1"}, {Blocks: 5, Form: "v2"}} {
+		if p := (System{}).Info().Chains.Problems(spec, nil); len(p) == 0 {
+			t.Errorf("%+v is not refused", spec)
+		}
+	}
+}
+
+// TestNodeWithDeadPeer: the node's words about the peer are told, and that it is
+// the only one; nothing comes.
+func TestNodeWithDeadPeer(t *testing.T) {
+	c, err := fakeChains(t, devVersion, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := systemtest.Context(t)
+	if err := c.Nodes()[0].(*follower).Follow(ctx, system.FollowTask{Dir: t.TempDir(), Peers: []string{"127.0.0.1:9"}}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		f, err := c.Nodes()[0].(*follower).Following(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Trouble != "" {
+			if !strings.Contains(f.Trouble, "refused") || len(f.Peers) != 1 || f.Peers[0].Trouble != f.Trouble || f.Connected != 0 || f.Height != 0 {
+				t.Errorf("%+v", f)
+			}
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no trouble: %+v", f)
+		}
+	}
+}
+
+func TestModules(t *testing.T) {
+	for all, ok := range map[string]bool{"gc": true, "gctwrhfa": true, "": false, "g": false} {
+		if _, err := modulesOf(system.Options{"modules": all}); (err == nil) != ok {
+			t.Errorf("%q: %v", all, err)
+		}
+	}
+}
+
+// TestNonces: those that are kept solve the first blocks of dev builds, whose
+// difficulty falls by at most a sixth each ten blocks below 100 and 2 % a block then.
+func TestNonces(t *testing.T) {
+	for build, first := range map[string]string{"1.5.9": genesis159, "66e7fc630": genesisLast} {
+		c := consensusState{consensusAnswer: consensusAnswer{GenesisTimestamp: 1424139000, InitialCoinbase: 300000, MinimumCoinbase: 30000}}
+		if err := c.tip.UnmarshalText([]byte(first)); err != nil {
+			t.Fatal(err)
+		}
+		all := nonces(c.tip)
+		if len(all) != cheap {
+			t.Fatalf("%s: %d nonces, want %d", build, len(all), cheap)
+		}
+		most := float64(1 << 23) // hashes expected for a block
+		for _, n := range all {
+			b := c.template(types.Address{})
+			b.Nonce = n
+			if !solved(&b, targetOf(most)) {
+				t.Fatalf("%s: the nonce of block %d does not do", build, c.height+1)
+			}
+			if solved(&b, types.Hash256{}) {
+				t.Fatal("a nonce for an impossible target")
+			}
+			c.tip = b.ID()
+			switch c.height++; {
+			case c.height > 100:
+				most /= 1.02
+			case c.height%10 == 0:
+				most /= 1.2
+			}
+		}
+	}
+	if all := nonces(types.BlockID{1}); all != nil {
+		t.Errorf("%d nonces for a first block that nobody has met", len(all))
+	}
+}
+
+// TestSolve finds the least nonce, whatever the machine.
+func TestSolve(t *testing.T) {
+	b := types.Block{Timestamp: time.Unix(1424139000, 0)}
+	target := targetOf(50_000)
+	if err := solve(t.Context(), &b, target); err != nil {
+		t.Fatal(err)
+	}
+	want := b
+	for want.Nonce = 0; ; want.Nonce += nonceUnit {
+		if id := want.ID(); slices.Compare(id[:], target[:]) <= 0 {
+			break
+		}
+	}
+	if b.Nonce != want.Nonce {
+		t.Errorf("nonce %d, the least is %d", b.Nonce, want.Nonce)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := solve(ctx, &b, types.Hash256{}); err == nil {
+		t.Error("an impossible block was solved")
+	}
+}
+
+// targetOf is that of blocks which take so many hashes.
+func targetOf(hashes float64) (t types.Hash256) {
+	all := new(big.Float).SetInt(new(big.Int).Lsh(big.NewInt(1), 256))
+	n, _ := new(big.Float).Quo(all, big.NewFloat(hashes)).Int(nil)
+	n.FillBytes(t[:])
+	return t
+}

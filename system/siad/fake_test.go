@@ -1,0 +1,221 @@
+package siad
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.sia.tech/core/types"
+
+	"github.com/plimsoll-project/plimsoll/system/chaincache"
+)
+
+// First blocks of dev builds, as they say themselves.
+const (
+	genesis159  = "6581df2b1dae4ab8755cc2092ee438555ee1c705ecc34743d853c5d625c522c4" // 6de02ee40
+	genesisLast = "2f4ada24f031824d750c594cfb72427211b98671db581b83cb4f2113d71c79bd" // 66e7fc630
+)
+
+// fakeChain stands in for a siad with a chain: it holds blocks to the rules that
+// are ours to keep, its database is a file of blocks, and what peers say to each
+// other is the file. The difficulty is that of dev builds for the first ten blocks,
+// and then none.
+type fakeChain struct {
+	path  string
+	alone bool
+
+	mu    sync.Mutex
+	tip   types.BlockID
+	all   []types.Block
+	peers map[string]net.Conn
+	asked int
+}
+
+func serveFakeChain(args []string) {
+	if args[0] == "version" {
+		fmt.Println(os.Getenv("PLIMSOLL_TEST_FAKE_VERSION"))
+		os.Exit(0)
+	}
+	value := func(flag string) string { return args[slices.Index(args, flag)+1] }
+	die := func(why ...any) {
+		fmt.Println(why...)
+		os.Exit(4)
+	}
+	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") {
+		die("it has no password, or would look for a router")
+	}
+	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: slices.Contains(args, "--no-bootstrap"), peers: map[string]net.Conn{}}
+	if err := c.tip.UnmarshalText([]byte(genesisLast)); err != nil {
+		die(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
+		die(err)
+	}
+	b, err := os.ReadFile(c.path)
+	if err != nil && !os.IsNotExist(err) {
+		die(err)
+	}
+	if err := c.add(b); err != nil {
+		die("panic: the database is invalid:", err)
+	}
+	l, err := net.Listen("tcp", value("--rpc-addr"))
+	if err != nil {
+		die(err)
+	}
+	go c.serve(l)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /consensus", c.consensus)
+	mux.HandleFunc("GET /gateway", c.gateway)
+	mux.HandleFunc("POST /gateway/connect/{peer}", c.connect)
+	if strings.Contains(value("-M"), "m") {
+		mux.HandleFunc("POST /miner/block", func(w http.ResponseWriter, r *http.Request) {
+			b, err := io.ReadAll(r.Body)
+			if err == nil {
+				err = c.add(b)
+			}
+			if err == nil {
+				err = fmt.Errorf("wallet must be unlocked before it can be used") // as siad says, which has taken it
+			}
+			refuse(w, err)
+		})
+	}
+	die(http.ListenAndServe(value("--api-addr"), mux))
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	w.WriteHeader(http.StatusBadRequest)
+	fmt.Fprintf(w, `{"message":%q}`, err)
+}
+
+// target is that of the next block.
+func (c *fakeChain) target() types.Hash256 {
+	if len(c.all) < 10 {
+		return types.Hash256{0, 0, 2}
+	}
+	return types.Hash256(bytes.Repeat([]byte{255}, 32))
+}
+
+// add takes blocks, one after another, and writes them down.
+func (c *fakeChain) add(b []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := types.NewBufDecoder(b)
+	for n := 0; n < len(b); {
+		var one types.Block
+		if (*types.V1Block)(&one).DecodeFrom(d); d.Err() != nil {
+			return d.Err()
+		}
+		var own bytes.Buffer
+		e := types.NewEncoder(&own)
+		types.V1Block(one).EncodeTo(e)
+		_ = e.Flush()
+		n += own.Len()
+		id, target, height := one.ID(), c.target(), uint32(len(c.all)+1)
+		switch {
+		case one.ParentID != c.tip:
+			return fmt.Errorf("block %d does not follow the one before", height)
+		case bytes.Compare(target[:], id[:]) < 0:
+			return fmt.Errorf("block %d is not solved", height)
+		case one.Nonce%nonceUnit != 0:
+			return fmt.Errorf("block %d has nonce %d", height, one.Nonce)
+		case len(one.MinerPayouts) != 1 || !one.MinerPayouts[0].Value.Equals(types.Siacoins(300000-height)):
+			return fmt.Errorf("block %d pays %v", height, one.MinerPayouts)
+		case one.Timestamp.After(time.Now()):
+			return fmt.Errorf("block %d is of %v", height, one.Timestamp)
+		}
+		c.all, c.tip = append(c.all, one), id
+	}
+	// At once, as a transaction: it may be killed meanwhile.
+	if err := os.WriteFile(c.path+".new", c.encoded(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(c.path+".new", c.path)
+}
+
+func (c *fakeChain) encoded() []byte {
+	var buf bytes.Buffer
+	e := types.NewEncoder(&buf)
+	for _, b := range c.all {
+		types.V1Block(b).EncodeTo(e)
+	}
+	_ = e.Flush()
+	return buf.Bytes()
+}
+
+func (c *fakeChain) consensus(w http.ResponseWriter, _ *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked++; c.asked < 3 { // modules are there later than the API
+		w.WriteHeader(490)
+		return
+	}
+	target := c.target()
+	fmt.Fprintf(w, `{"synced":%v,"height":%d,"currentblock":"%s","target":%s,"genesistimestamp":1424139000,"initialcoinbase":300000,"minimumcoinbase":30000}`,
+		c.alone, len(c.all), c.tip, strings.ReplaceAll(fmt.Sprint(target[:]), " ", ","))
+}
+
+func (c *fakeChain) gateway(w http.ResponseWriter, _ *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Fprintf(w, `{"netaddress":"127.0.0.1:1","peers":[%s]}`, strings.TrimSuffix(strings.Repeat("{},", len(c.peers)), ","))
+}
+
+// serve gives all blocks to whoever connects. One in its initial download gives
+// none to anybody.
+func (c *fakeChain) serve(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		c.mu.Lock()
+		b := c.encoded()
+		c.mu.Unlock()
+		if c.alone {
+			_, _ = conn.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...))
+		}
+	}
+}
+
+// connect takes the peer's blocks and keeps the connection.
+func (c *fakeChain) connect(w http.ResponseWriter, r *http.Request) {
+	peer := r.PathValue("peer")
+	conn, err := net.Dial("tcp", peer)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	var size [8]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		refuse(w, err)
+		return
+	}
+	b := make([]byte, binary.LittleEndian.Uint64(size[:]))
+	if _, err = io.ReadFull(conn, b); err != nil {
+		refuse(w, err)
+		return
+	}
+	c.mu.Lock()
+	c.peers[peer] = conn
+	have := len(c.encoded())
+	c.mu.Unlock()
+	if err := c.add(b[min(have, len(b)):]); err != nil {
+		fmt.Println("a peer's blocks:", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	go func() {
+		_, _ = conn.Read(size[:]) // until it dies
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.peers, peer)
+	}()
+}
