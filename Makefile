@@ -1,7 +1,8 @@
 # Everything a newcomer needs: `make quickstart`, then `make test`.
 BIN     := bin/plimsoll
 TOOLS   := $(CURDIR)/.tools
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# A semantic version, also before the first tag and without a repository.
+VERSION := $(shell git describe --tags --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty 2>/dev/null || echo unknown))
 export PATH := $(TOOLS)/bin:$(PATH)
 
 .PHONY: build quickstart test agents cluster-test race lint web bench release clean
