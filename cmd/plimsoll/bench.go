@@ -20,7 +20,7 @@ func (p *program) benchCommand() *cobra.Command {
 	var manner manner
 	c := &cobra.Command{
 		Use:   "bench URL",
-		Short: "measure an HTTP endpoint: how many concurrent retrievals does it take?",
+		Short: "measure how many concurrent requests an HTTP endpoint takes",
 		Long: `Measures retrieval from an HTTP endpoint without an experiment file. It runs the
 file that --print shows: keep that to change more, and give it to plimsoll run.`,
 		Example: `  plimsoll bench https://gateway.example/ipfs/CID
@@ -28,7 +28,9 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
   plimsoll bench http://127.0.0.1:8080/large.bin --print > my-endpoint.yaml`,
 		Args: exactly(1, "one URL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ask.url = args[0]
+			if ask.url = args[0]; !strings.Contains(ask.url, "://") {
+				ask.url = "http://" + ask.url
+			}
 			if print && len(set) > 0 {
 				return usage(errors.New("--print does not write --set into the file"),
 					"leave out --set here, and give it to plimsoll run with the file")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
@@ -25,7 +26,7 @@ func (p *program) dataCommand() *cobra.Command {
 	var set []string
 	generate := &cobra.Command{
 		Use:   "generate PRESET|FILE DIR",
-		Short: "write the objects of the experiment's data set below DIR, which must be empty or missing",
+		Short: "write the objects of an experiment's data set below DIR",
 		Long: `Writes the objects that an experiment's section data describes, with its seed: the
 same file and seed give the same bytes. If data is a factor, its first value
 is used; --set chooses another.`,
@@ -72,7 +73,7 @@ func (p *program) writeData(ctx context.Context, set workload.Set, dir string) e
 			"fingerprint": set.Fingerprint()})
 		return nil
 	}
-	_, err := fmt.Fprintf(p.stdout, "%d objects, %d bytes, below %s\n", set.Len(), bytes, dir)
+	_, err := fmt.Fprintf(p.stdout, "%s, %s, in %s\n", words.Plural(int64(set.Len()), "object", "objects"), words.Plural(bytes, "byte", "bytes"), dir)
 	return err
 }
 

@@ -10,7 +10,8 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
-			Help: "from before the start of the fresh node until a poll reported the chain's last block and all subscribers caught up"},
+			Help: "from before the start of the fresh node until a poll reported the chain's last block and all subscribers " +
+				"caught up"},
 		{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower,
 			Help: "likewise, until it has the chain's last block"},
 		{Key: "first_block", Name: "time to the first block", Unit: "s", Better: record.Lower,
@@ -24,7 +25,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "index_lag", Name: "lag of what subscribes", Unit: "s", Better: record.Lower,
 			Help: "time until it serves less the time until it has the chain"},
 		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
-			Help: "longest time from the start of an answered poll to the end of the next: times may be late by that much"},
+			Help: "longest time from the start of a poll to the end of the next: times may be late by that much"},
 		{Key: "wire_bytes", Name: "bytes on the node's link", Unit: "B", Better: record.Lower,
 			Help: "bytes of IP packets to the fresh node until it served"},
 		{Key: "overhead", Name: "bytes on the link over the chain's", Unit: "×", Better: record.Lower,
@@ -34,7 +35,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "node_rss_peak", Name: "node's memory, peak", Unit: "B", Better: record.Lower,
 			Help: "largest resident set of the fresh node"},
 		{Key: "disk_written", Name: "bytes written to the disk", Unit: "B", Better: record.Lower,
-			Help: "bytes that the fresh node wrote to storage (write_bytes of /proc/PID/io); none on a RAM disk"},
+			Help: "bytes that the fresh node wrote to storage; none on a RAM disk"},
 		{Key: "write_amplification", Name: "bytes written over the chain's", Unit: "×", Better: record.Lower,
 			Help: "the same over the bytes of the chain's blocks"},
 		{Key: "commits", Name: "commits", Unit: "1", Better: record.Lower,
@@ -54,11 +55,13 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "duplicates", Name: "blocks that came twice", Unit: "1", Better: record.Lower,
 			Help: "blocks delivered beyond those of the chain; absent unless it got the chain and reports per peer"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
-			Help: "time to validate and store the same blocks from a local file with the same settings, measured before the trials"},
+			Help: "time to validate and store the same blocks from a local file with the same settings, measured before the " +
+				"trials"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the replay"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
-			Help: "least time for the chain to cross the links: bytes over the smaller of the peers' total rate and the node's own, plus a round trip; no faults"},
+			Help: "bytes of the chain over the smaller of the peers' total rate and the node's own, plus a round trip; no " +
+				"faults"},
 		{Key: "wire_line", Name: "load line of the bytes on the link", Unit: "B/s", Better: record.Neither,
 			Help: "the smaller of these rates, IP and TCP headers included"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
@@ -105,7 +108,8 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	of := func(name string) (float64, bool) { return in.Detail(record.DetailFollower, name) }
 	blocks, ours := of(followerChain)
 	syncTimes(in, chain, serve, put)
-	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected, "commits": followerCommits,
+	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected,
+		"commits":  followerCommits,
 		"timeouts": followerTimedOut, "replay": followerReplay, "replay_cpu": followerReplayCPU} {
 		if v, known := of(name); known {
 			put(key, v)
