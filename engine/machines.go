@@ -20,14 +20,23 @@ func HostsOf(plan *experiment.Plan) (all [][]string) {
 	return all
 }
 
-// MachinesFor is how many machines a plan needs when each has one host: the client's and
-// those of its largest system, for only one system is loaded at a time.
-func MachinesFor(plan *experiment.Plan) int {
+// GeneratorHosts are those of the load generator's processes, but for the first, which is on the
+// client's.
+func GeneratorHosts(clients int) (names []string) {
+	for i := 2; i <= clients; i++ {
+		names = append(names, fmt.Sprintf("client-%d", i))
+	}
+	return names
+}
+
+// MachinesFor is how many machines a plan needs when each has one host: the client's, those of its
+// largest system, for only one system is loaded at a time, and those of the other load generators.
+func MachinesFor(plan *experiment.Plan, clients int) int {
 	most := 0
 	for _, hosts := range HostsOf(plan) {
 		most = max(most, len(hosts))
 	}
-	return 1 + most
+	return max(1, clients) + most
 }
 
 // Placeable refuses a plan that cannot run on many machines, before any is asked for.
@@ -89,10 +98,10 @@ func lost(hosts []testbed.Host) (testbed.Host, error) {
 }
 
 // replaceLost gives a system hosts on other machines for those that are lost, and reports
-// whether there were any: then it is to be started anew. Where no machine is left the run ends.
+// whether a node was on one: then it is to be started anew. Where no machine is left the run ends.
 func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err error) {
 	for {
-		h, why := lost(s.hosts)
+		h, why := lost(s.elsewhere())
 		if h == nil {
 			return replaced, nil
 		}
@@ -103,8 +112,12 @@ func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err erro
 			r.end(err)
 			return false, err
 		}
-		s.hosts[slices.Index(s.hosts, h)] = another
-		r.link, replaced = linkState{}, true
+		if i := slices.Index(s.hosts, h); i >= 0 {
+			s.hosts[i], replaced = another, true
+		} else {
+			s.generators[slices.Index(s.generators, h)] = another
+		}
+		r.link = linkState{}
 		r.say.Note(fmt.Sprintf("host %s is on another machine now: its first is lost (%v)", h.Name(), why))
 	}
 }

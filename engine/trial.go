@@ -60,7 +60,7 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	unready := t.ready(ctx)
-	if gone, _ := lost(t.s.hosts); gone != nil && unready != nil { // just now: there may be another machine
+	if gone, _ := lost(t.s.elsewhere()); gone != nil && unready != nil { // just now: there may be another machine
 		unready = t.ready(ctx)
 	}
 	var unfit *scenario.UnfitError
@@ -233,7 +233,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		}
 	}
 	var gone testbed.Host
-	if gone, out.lost = lost(s.hosts); gone != nil {
+	if gone, out.lost = lost(s.elsewhere()); gone != nil {
 		out.notes = append(out.notes, fmt.Sprintf("the machine of %s was lost: %v", gone.Name(), out.lost))
 	}
 	if busiest != nil && busiest.Name() != "" {

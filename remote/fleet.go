@@ -13,9 +13,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// fleet gives the engine its hosts: the client's is the machine that the engine runs on, and
-// the i-th host of each system is on the machine after the i-th. Only one system is loaded at
-// a time. A machine beyond those that the plan needs takes the place of one that is lost;
+// fleet gives the engine its hosts: the client's is the machine that the engine runs on, the next
+// have the other load generators, and those after them a host of each system. Only one system is
+// loaded at a time. A machine beyond those that the plan needs takes the place of one that is lost;
 // without one, the lost machine is waited for.
 type fleet struct {
 	machines    []Machine
@@ -37,12 +37,15 @@ const (
 
 func newFleet(o order, plan *experiment.Plan) *fleet {
 	f := &fleet{
-		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, spare: engine.MachinesFor(plan),
+		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, spare: engine.MachinesFor(plan, o.Clients),
 		reached: make([]*agent.Host, len(o.Machines)),
+	}
+	for i, name := range engine.GeneratorHosts(o.Clients) {
+		f.place[name] = 1 + i
 	}
 	for _, hosts := range engine.HostsOf(plan) {
 		for i, name := range hosts {
-			f.place[name] = 1 + i
+			f.place[name] = max(1, o.Clients) + i
 		}
 	}
 	return f

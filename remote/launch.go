@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -166,7 +167,11 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err := engine.Placeable(l.cfg.Plan); err != nil {
 		return err
 	}
-	need := engine.MachinesFor(l.cfg.Plan)
+	if r, err := record.Open(l.cfg.Dir); err == nil {
+		l.cfg.Clients = engine.ClientsOf(l.cfg.Clients, r)
+		r.Close()
+	}
+	need := engine.MachinesFor(l.cfg.Plan, l.cfg.Clients)
 	if err := l.check(ctx, need); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -226,20 +227,24 @@ func TestRunOverSSH(t *testing.T) {
 	over := func(list string, args ...string) []string {
 		return append([]string{"run", "--on", "ssh:" + list, "--keep-going"}, args...)
 	}
-	for _, c := range []struct{ name, yaml string }{
-		{"retrieve", `
+	for _, c := range []struct {
+		name    string
+		clients int
+		yaml    string
+	}{
+		{"retrieve", 3, `
 scenario: retrieve
 systems: [static, boxo, {name: static-https, use: static, with: {tls: true}, override: {connections: fresh}}]
 data: {objects: 2, size: 1MiB}
-retrieve: {concurrency: 2, requests: 12}
+retrieve: {concurrency: 3, requests: 12}
 repetitions: 2
 warmup: 0`},
-		{"disseminate", swarmOverSSH + "2"},
+		{"disseminate", 1, swarmOverSSH + "2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m.t = t
 			file, there, here := m.experiment(c.yaml), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "here")
-			m.end(m.start(over(m.list, file, "--out", there)...), 0)
+			m.end(m.start(over(m.list, file, "--out", there, "--clients", fmt.Sprint(c.clients))...), 0)
 			m.clean()
 			m.end(m.start("run", file, "--out", here, "--keep-going"), 0)
 			if diff := factsDiff(resultsOf(t, here), resultsOf(t, there)); diff != "" {
@@ -252,6 +257,11 @@ warmup: 0`},
 			check(t, err)
 			if len(links) == 0 || !(links[0].RTT > 0) || !(links[0].Rate > 0) {
 				t.Errorf("links: %+v", links)
+			}
+			for _, client := range engine.GeneratorHosts(c.clients) {
+				if !slices.ContainsFunc(links, func(l record.LinkCheck) bool { return l.To == client }) {
+					t.Errorf("no link of %s: %+v", client, links)
+				}
 			}
 			if env := r.Meta()["environment"]; !strings.Contains(env, `"machine.zone@box1":"z1"`) || !strings.Contains(env, `"kernel@box1"`) {
 				t.Errorf("environment %s", env)
