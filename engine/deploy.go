@@ -385,14 +385,14 @@ func (s *site) processes() []testbed.Process {
 	return all
 }
 
-// elsewhere are the hosts that the system's trials depend on beside the client's.
-func (s *site) elsewhere() []testbed.Host { return slices.Concat(s.generators[1:], s.hosts) }
+// all are the hosts that the system's trials depend on.
+func (s *site) all() []testbed.Host { return slices.Concat(s.generators, s.hosts) }
 
 // machines are those that the system's trials depend on: first ours, which loads it, then
 // those of other load generators and of its hosts.
 func (s *site) machines() []testbed.Machine {
 	all := []testbed.Machine{testbed.Here()}
-	for _, h := range testbed.OneOnEach(s.elsewhere()) {
+	for _, h := range testbed.OneOnEach(s.all()) {
 		if m := h.Machine(); m.Name() != "" {
 			all = append(all, m)
 		}

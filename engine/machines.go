@@ -101,7 +101,7 @@ func lost(hosts []testbed.Host) (testbed.Host, error) {
 // whether a node was on one: then it is to be started anew. Where no machine is left the run ends.
 func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err error) {
 	for {
-		h, why := lost(s.elsewhere())
+		h, why := lost(s.all())
 		if h == nil {
 			return replaced, nil
 		}
