@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -40,11 +43,39 @@ func MachinesFor(plan *experiment.Plan, clients int) int {
 }
 
 // Placeable refuses a plan that cannot run on many machines, before any is asked for.
-func Placeable(plan *experiment.Plan) error {
-	if problems := checkRealLinks(plan); len(problems) > 0 {
+func Placeable(plan *experiment.Plan, systems []system.System) error {
+	if problems := append(checkRealLinks(plan), checkLocal(plan, systems)...); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
 	return nil
+}
+
+// checkLocal refuses what is on the user's machine alone: files of data, and secrets in its environment.
+func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) {
+	for _, c := range plan.Cells {
+		if path := c.Data.Directory + c.Data.Trace; path != "" && !filepath.IsAbs(path) {
+			all = append(all, Problem{Name: "data-readable", Blocking: true,
+				What: path + " of the data set is on this machine, and does not travel to others",
+				Hint: "put it on the first machine, and name it by its absolute path there; or run without --on"})
+			break
+		}
+	}
+	for _, use := range plan.Experiment.Systems {
+		sys := findSystem(systems, use.Use)
+		if sys == nil || use.Mode != string(system.Attach) {
+			continue
+		}
+		for _, o := range sys.Info().Options {
+			variable := cmp.Or(use.With[o.Name], o.Default)
+			if _, set := os.LookupEnv(variable); o.Secret && set {
+				all = append(all, Problem{Name: "systems", Blocking: true,
+					What: fmt.Sprintf("%s: option %s is in the environment variable %s of this machine, which does not travel to others",
+						use.Name, o.Name, variable),
+					Hint: "unset it, if the endpoint can be reached without or it is set on the first machine; or run without --on"})
+			}
+		}
+	}
+	return all
 }
 
 // checkRealLinks refuses what only links of our own making can do.

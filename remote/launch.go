@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/gob"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -164,7 +166,7 @@ func lock(dir string) (release func(), err error) {
 
 // launch makes the machines, and starts the engine on the first of them.
 func (l *Launcher) launch(ctx context.Context) error {
-	if err := engine.Placeable(l.cfg.Plan); err != nil {
+	if err := engine.Placeable(l.cfg.Plan, l.cfg.Systems); err != nil {
 		return err
 	}
 	if r, err := record.Open(l.cfg.Dir); err == nil {
@@ -365,7 +367,9 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 			if e.Kind != loading && e.Kind != stating {
 				seen++
 			}
-			l.show(e)
+			if l.show(e); e.Kind == lost {
+				go l.renew(following, e.Text)
+			}
 			return e.Kind != over && e.Kind != died
 		})
 		if last.Kind == over || last.Kind == died {
@@ -379,6 +383,26 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 				"it goes on where it is; to follow it again: plimsoll resume "+l.cfg.Dir)
 		}
 		pause(following)
+	}
+}
+
+// renew tells the engine which machine takes the place of one that is lost, if the place makes one.
+func (l *Launcher) renew(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, returnTime)
+	defer cancel()
+	is := func(m Machine) bool { return m.Name == name }
+	was := l.machines[slices.IndexFunc(l.machines, is)]
+	for ; ctx.Err() == nil; pause(ctx) {
+		all, err := l.Place.Find(ctx, l.where.Run, l.machines[0])
+		if err != nil {
+			continue
+		}
+		if now := all[slices.IndexFunc(all, is)]; now.Addr.IsValid() && now.Addr != was.Addr {
+			var b bytes.Buffer
+			if gob.NewEncoder(&b).Encode(all) == nil && l.node(ctx, "machines", &b, io.Discard) == nil {
+				was = now
+			}
+		}
 	}
 }
 

@@ -30,6 +30,18 @@ build() {
 		-ldflags "-s -w -X $x.gitVersion=$version -X $x.gitMajor=1 -X $x.gitMinor=34 -X $x.gitTreeState=clean -X k8s.io/client-go/pkg/version.gitVersion=$version" ./kube
 }
 
+# possible says what this machine does not give to a cluster.
+possible() {
+	local group=/sys/fs/cgroup
+	[ ! -d $group/memory ] || group=$group/memory
+	unshare --mount --pid --net --fork true || die "no namespaces"
+	mkdir "$group/plimsoll-$$" || die "no control groups"
+	rmdir "$group/plimsoll-$$"
+	mkdir -p "$state"/possible/{lower,upper,work,merged}
+	unshare --mount mount -t overlay -o "lowerdir=$state/possible/lower,upperdir=$state/possible/upper,workdir=$state/possible/work" none "$state/possible/merged" ||
+		die "no overlay file system in $state"
+}
+
 up() {
 	local n=${1:-3} t
 	for t in unshare nsenter ip openssl containerd runc ctr busybox; do command -v $t >/dev/null || die "$t is missing; Debian: iproute2 openssl containerd runc containernetworking-plugins busybox-static"; done
@@ -208,6 +220,6 @@ down() {
 }
 
 case ${1:-} in
-build | up | image | run | signal | lose | lost | down | inside) "$@" ;;
+build | possible | up | image | run | signal | lose | lost | down | inside) "$@" ;;
 *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | head -n -1; exit 2 ;;
 esac
