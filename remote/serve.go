@@ -224,6 +224,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 			Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
 		})
 	}
+	say.trial() // one that was interrupted
 	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
 	wait := make(chan struct{})
 	if ctx.Err() == nil { // else the next signal ends us whatever we do
