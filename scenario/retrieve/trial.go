@@ -196,7 +196,9 @@ func loadOf(res httpload.Result) scenario.Load {
 		l.Details = append(l.Details, record.Detail{Kind: record.DetailClockAhead, Name: name, Value: c.Ahead.Seconds()},
 			record.Detail{Kind: record.DetailClockError, Name: name, Value: c.Error.Seconds()})
 		if c.Error > limit {
-			l.Invalid = append(l.Invalid, record.ReasonClock)
+			if !slices.Contains(l.Invalid, record.ReasonClock) {
+				l.Invalid = append(l.Invalid, record.ReasonClock)
+			}
 			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name, record.Span(c.Error)))
 		}
 	}

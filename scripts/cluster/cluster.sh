@@ -163,7 +163,7 @@ engine() {
 	podLogsDir: $d/logs
 	makeIPTablesUtilChains: false
 	imageGCHighThresholdPercent: 100 # 100 is never: images are not pulled again
-	evictionHard: {memory.available: 100Mi, nodefs.available: "1%", imagefs.available: "1%"}
+	evictionHard: {memory.available: 100Mi, nodefs.available: 100Mi, imagefs.available: 100Mi}
 	E
 	start "containerd$i" on "$i" containerd --config "$d/containerd.toml"
 	await "containerd of node$i" 60 ctr -a "$d/cri.sock" version
