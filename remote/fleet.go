@@ -114,7 +114,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 		} else { // a pod whose agent was killed starts another
 			f.reached[i], patience = nil, returnTime
 			r.Close()
-			f.say.event(event{Kind: lost, Text: f.machines[i].Name})
+			f.say.event(event{Kind: lost})
 		}
 	}
 	label := func(process string) string { return t.Label(name, process) }

@@ -368,7 +368,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 				seen++
 			}
 			if l.show(e); e.Kind == lost {
-				go l.renew(following, e.Text)
+				go l.renew(following)
 			}
 			return e.Kind != over && e.Kind != died
 		})
@@ -386,22 +386,18 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 	}
 }
 
-// renew tells the engine which machine takes the place of one that is lost, if the place makes one.
-func (l *Launcher) renew(ctx context.Context, name string) {
+// renew tells the engine which machines take the places of lost ones, where the place makes some.
+func (l *Launcher) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
-	is := func(m Machine) bool { return m.Name == name }
-	was := l.machines[slices.IndexFunc(l.machines, is)]
-	for ; ctx.Err() == nil; pause(ctx) {
+	for known := l.machines; ctx.Err() == nil; pause(ctx) {
 		all, err := l.Place.Find(ctx, l.where.Run, l.machines[0])
-		if err != nil {
+		if err != nil || len(all) < len(known) || slices.Equal(all, known) {
 			continue
 		}
-		if now := all[slices.IndexFunc(all, is)]; now.Addr.IsValid() && now.Addr != was.Addr {
-			var b bytes.Buffer
-			if gob.NewEncoder(&b).Encode(all) == nil && l.node(ctx, "machines", &b, io.Discard) == nil {
-				was = now
-			}
+		var b bytes.Buffer
+		if gob.NewEncoder(&b).Encode(all) == nil && l.node(ctx, "machines", &b, io.Discard) == nil {
+			known = all
 		}
 	}
 }
