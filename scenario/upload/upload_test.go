@@ -125,7 +125,6 @@ type uploadBench struct {
 	limits  experiment.Limits
 	mode    string
 	base    string
-	steady  time.Duration
 	epoch   time.Time
 	ops     []record.Op
 	states  []scenario.State
@@ -165,7 +164,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 	b.t.Helper()
 	runner, err := Scenario{}.Prepare(ctx, scenario.Site{
 		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: scenariotest.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
-		Run: "0123abcd", Base: b.base, Steady: b.steady,
+		Run: "0123abcd", Base: b.base,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
 	if err != nil {
