@@ -167,7 +167,6 @@ type kind struct {
 	ready                string // a call that is answered when it is up
 	file, password, seed string // variables with the configuration file, the API's password, the wallet's seed
 	config               string // the file: no peers but ours, and nothing is asked of servers
-	env                  []string
 }
 
 // kinds are renterd, whose storage hosts may share an address, and hostd.
@@ -182,7 +181,7 @@ bus: {bootstrap: false, gatewayAddr: "PEER", allowPrivateIPs: true}
 autopilot: {allowRedundantHostIPs: true}
 s3: {enabled: false}
 log: {stdout: {enableANSI: false}}
-`, []string{"RENTERD_NETWORK=zen"}}, // its image has another, which is over the file
+`},
 		hostd: {"/consensus/tip", "HOSTD_CONFIG_FILE", "HOSTD_API_PASSWORD", "HOSTD_WALLET_SEED", `directory: DIR
 autoOpenWebUI: false
 http: {address: "API"}
@@ -191,7 +190,7 @@ consensus: {network: zen, indexBatchSize: 100}
 explorer: {disable: true}
 rhp4: {listenAddresses: [{protocol: tcp, address: "RHP"}, {protocol: quic, address: "RHP"}]}
 log: {stdout: {enableANSI: false}}
-`, nil},
+`},
 	}
 }
 
@@ -208,7 +207,8 @@ func (one *daemon) run(ctx context.Context, c *privateChain, k kind, program str
 	c.peers = append(c.peers, one.peer)
 	return one.Launch(ctx, testbed.Command{
 		Dir: one.dir, Args: []string{program, "-env"},
-		Env:          append([]string{k.file + "=" + path, k.password + "=" + one.password, k.seed + "=" + one.phrase}, k.env...),
+		Env: []string{k.file + "=" + path, k.password + "=" + one.password, k.seed + "=" + one.phrase,
+			"RENTERD_NETWORK=zen"}, // renterd's image has another, which is over the file
 		ReadyTimeout: apiTime,
 		Ready:        func(ctx context.Context) error { return one.API.Get(ctx, k.ready, nil, nil) },
 		Stop:         []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: sia.StopTime}},
