@@ -249,9 +249,6 @@ func (t *trial) state() scenario.State {
 	return s
 }
 
-// reportEvery is how often progress is reported, and operations are written.
-const reportEvery = time.Second
-
 // reports calls report periodically. The function that it returns ends that.
 func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
 	stop, over := make(chan struct{}), make(chan struct{})
@@ -259,7 +256,7 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 		defer close(over)
 		for {
 			t.report()
-			pause(ctx, reportEvery, stop)
+			pause(ctx, t.reportEvery, stop)
 			select {
 			case <-stop:
 				return

@@ -131,6 +131,7 @@ type uploadBench struct {
 	notes   []string
 	state   func(scenario.State)
 	paid    *record.Event
+	reports time.Duration // one in so long, if not each second
 }
 
 func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experiment.Cell {
@@ -162,7 +163,7 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 
 func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal) (yield, error) {
 	b.t.Helper()
-	runner, err := Scenario{}.Prepare(ctx, scenario.Site{
+	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
 		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: scenariotest.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
 		Run: "0123abcd", Base: b.base,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
@@ -170,12 +171,15 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 	if err != nil {
 		return yield{}, err
 	}
+	if b.reports > 0 {
+		prepared.(*runner).reportEvery = b.reports
+	}
 	if b.paid != nil { // the engine records it, too
 		b.ledger.events = append(b.ledger.events, *b.paid)
 	}
 	var y yield
 	from := len(b.ops)
-	y.load, err = runner.Trial(ctx, b.cell, 42, scenario.Sink{
+	y.load, err = prepared.Trial(ctx, b.cell, 42, scenario.Sink{
 		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
