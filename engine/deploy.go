@@ -32,7 +32,6 @@ type site struct {
 	keeps   bool                                 // its directory outlives this session, and it can be revived on it
 	used    bool                                 // a trial that goes on has been executed on it
 	changed string                               // how it differs from what it was in the session before
-	paid    *record.Event                        // what was spent before it got its budget, for its first trial
 	started map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
 }
 
@@ -201,7 +200,6 @@ func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
 			r.say.Phase(s.use.Name + ": " + what)
 			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
 		},
-		paid: func(before record.Event) { s.paid = &before },
 	}.ready(ctx, goesOn)
 	return err
 }

@@ -83,8 +83,7 @@ func (d *decoder) tooMuch(e *Experiment, source string) {
 // that sums of two stay within 64 bits.
 const MaxTotal = 1 << 62
 
-// permissions asks for the permission to store objects in attached systems, and to
-// spend where a budget is to be set.
+// permissions asks for the permission to store objects in attached systems.
 func (d *decoder) permissions(e *Experiment) {
 	if e.Scenario != "upload" || !d.ok("allow") {
 		return
@@ -94,10 +93,6 @@ func (d *decoder) permissions(e *Experiment) {
 		at := d.first("allow", fmt.Sprintf("systems[%d].use", attached), fmt.Sprintf("systems[%d]", attached))
 		d.fail("allow", at, "write `allow: [write]`, and spend for systems that are paid",
 			"the scenario upload stores objects, and may not write to the attached system `%s`", e.Systems[attached].Name)
-	}
-	if n := d.at["upload.need.allowance"]; n != nil && d.ok("allow", "upload.need.allowance") && !e.allows("spend") {
-		d.fail("upload.need.allowance", n, "write `allow: [write, spend]`, or take the key away",
-			"`upload.need.allowance` sets a budget, which `allow` does not permit")
 	}
 }
 

@@ -12,7 +12,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "Sia, siad v1.5: a running renter, or a private network started here",
 		Modes:   []system.Mode{system.Start, system.Attach},
-		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor", "allow", "follow"},
+		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor", "follow"},
 		Image:   "ghcr.io/siafoundation/siad:latest",
 		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD",
 		Options: []system.Option{

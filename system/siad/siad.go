@@ -30,7 +30,6 @@ var (
 	_ system.Stats     = (*node)(nil)
 	_ system.Coster    = (*node)(nil)
 	_ system.Monitored = (*node)(nil)
-	_ system.Allower   = (*node)(nil)
 	_ system.Provider  = provider{}
 	_ system.Chains    = (*chains)(nil)
 	_ system.ChainNode = (*follower)(nil)
