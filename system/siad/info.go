@@ -13,8 +13,7 @@ func (System) Info() system.Info {
 		Summary: "Sia, siad v1.5: a running renter, or a private network started here",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor", "follow"},
-		Image:   "ghcr.io/siafoundation/siad:latest",
-		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD",
+		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD, or an image with it in option `image`; published ones are of the main network",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of the API, such as http://127.0.0.1:9980; empty when started"},
 			{Name: "password", Type: "string", Secret: true, Default: "SIA_API_PASSWORD", Help: "attach: environment variable with the API password"},

@@ -29,6 +29,13 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
+		filled, err := s.Info().Fill(opt)
+		if err == nil {
+			_, err = planOf(filled)
+		}
+		if err != nil {
+			return system.WrongOptions(name, err)
+		}
 		if _, err := buildOf(ctx, opt); err != nil {
 			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 		}
