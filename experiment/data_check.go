@@ -49,18 +49,15 @@ func (d *decoder) dataSource(e *Experiment) {
 		d.missingData(e)
 		return
 	}
-	own := map[string][]string{"directory": {"objects", "compressible", "duplicate"},
-		"trace": {"objects", "duplicate"}}[source]
-	for _, key := range own {
-		if n := d.at["data."+key]; n != nil {
-			d.fail("data."+key, n, "take one of them away", "`data.%s` has no meaning with `data.%s`, which says it by itself",
-				key, source)
+	if source == "directory" || source == "trace" {
+		if n := d.at["data.objects"]; n != nil {
+			d.fail("data.objects", n, "take one of them away",
+				"`data.objects` has no meaning with `data.%s`, which says it by itself", source)
 		}
-	}
-	if own != nil {
 		e.Data.Objects = 0
 		if n := d.at["data."+source]; n.text == "" {
-			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", source)
+			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty",
+				source)
 		}
 	}
 	d.tooMuch(e, source)

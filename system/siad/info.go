@@ -13,8 +13,7 @@ func (System) Info() system.Info {
 		Summary: "Sia, siad v1.5: a running renter, or a private network started here",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor", "follow"},
-		Image:   "ghcr.io/siafoundation/siad:latest",
-		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD",
+		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD, or an image with it in option `image`; published ones are of the main network",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of the API, such as http://127.0.0.1:9980; empty when started"},
 			{Name: "password", Type: "string", Secret: true, Default: "SIA_API_PASSWORD", Help: "attach: environment variable with the API password"},
@@ -24,7 +23,6 @@ func (System) Info() system.Info {
 			{Name: "parity_pieces", Type: "int", Default: "0", Help: "further pieces; 0: `hosts` − 1 (attached: the renter's default)"},
 			{Name: "hosts", Type: "int", Default: "3", Help: "start: hosts of the private network"},
 			{Name: "host_size", Type: "size", Default: "1073741824", Help: "start: storage of each host, a multiple of 16 MiB"},
-			{Name: "mine", Type: "bool", Default: "false", Help: "start: continue mining, which takes one core"},
 			{Name: "start_timeout", Type: "duration", Default: "15m0s", Help: "start: time for the network to become ready"},
 			{Name: "modules", Type: "string", Default: "gctwrhfa", Help: "chain sync: modules of the fresh node, as for `siad -M`"},
 			system.ImageOption(),
