@@ -21,7 +21,7 @@ test: ## install what the tests need and may be installed, then run all of them;
 agents: ## the conformance suite on hosts that are reached through agents alone; AGENTS="./system/nginx": of some systems
 	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_HOSTS=agents scripts/test.sh -p=1 -timeout=30m $(or $(AGENTS),./system/...)
 
-cluster-test: build ## runs on a real Kubernetes of three nodes, made on this machine for it (root; the first time 11 CPU minutes)
+cluster-test: build ## runs on a real Kubernetes of three nodes, made on this machine for it (root; without a build cache 8 CPU minutes more)
 	scripts/cluster/test.sh
 
 race: ## the concurrent packages under the race detector

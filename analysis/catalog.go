@@ -171,6 +171,7 @@ var invalidities = []invalidity{
 	{[]string{record.ReasonBoxBusy}, "other processes used the CPU", "Run again on a quiet machine."},
 	{[]string{record.ReasonMachineLimited}, "this machine was the bottleneck",
 		"Use fewer nodes or connections, a slower link, or a machine with more CPUs."},
+	{[]string{record.ReasonThrottled}, "a CPU limit held back a machine", "Raise or remove the CPU limit of the container or service."},
 	{[]string{record.ReasonGeneratorSaturated, record.ReasonGeneratorLate}, "the load generator was the bottleneck",
 		"Shape the link, receive with drop, divide the generator (--clients), or run it on a machine of its own."},
 	{nil, "other reasons", "Read the log of such a trial; plimsoll resume --retry-invalid executes it again."},

@@ -142,35 +142,3 @@ func (u *Used) Sum() (amount *big.Int, decimals int, known bool) {
 func Float(amount *big.Int, decimals int) float64 {
 	return system.Money("", amount, decimals).Value
 }
-
-// What the event of a trial is found again by that says what was used before its
-// system got a budget: forming contracts is paid before the trial's first poll.
-const (
-	EventMoney   = "money"
-	WhatBaseline = "before its budget was set"
-)
-
-// Baseline is that event; false: the readings are of no money spent.
-func Baseline(readings []system.Reading) (e record.Event, ok bool) {
-	var text []string
-	for _, r := range readings {
-		of, _, _ := strings.Cut(r.Name, ":")
-		if r.Bad == "" && r.Amount != nil && (of == system.ReadSpent || of == system.ReadEnded || r.Name == system.ReadUnspent) {
-			text = append(text, r.Name+" "+r.Amount.String())
-		}
-	}
-	return record.Event{Kind: EventMoney, What: WhatBaseline, Detail: strings.Join(text, ", ")}, len(text) > 0
-}
-
-// Before are the readings in such an event; none: it is an event of another kind.
-func Before(e record.Event) (readings []record.Reading) {
-	if e.Kind != EventMoney || e.What != WhatBaseline {
-		return nil
-	}
-	for _, part := range strings.Split(e.Detail, ", ") {
-		if at := strings.LastIndexByte(part, ' '); at > 0 {
-			readings = append(readings, record.Reading{Name: part[:at], Exact: part[at+1:]})
-		}
-	}
-	return readings
-}

@@ -58,24 +58,6 @@ func TestUsed(t *testing.T) {
 	}
 }
 
-// What was known before the budget is set is what is counted from, in a later
-// session, too.
-func TestUsedFromBeforeTheBudget(t *testing.T) {
-	e, ok := Baseline([]system.Reading{{Name: system.ReadFiles, Value: 1}, coins(system.ReadSpent, 0), coins(system.ReadUnspent, 0), coins(system.ReadSpentPrefix+"fund account", 7)})
-	if !ok || e.Detail != "spent 0, unspent 0, spent:fund account 7000000000000000000000000" {
-		t.Fatalf("%v %+v", ok, e)
-	}
-	var u Used
-	u.Add(Before(e))
-	u.Add([]record.Reading{sc(system.ReadSpent, 300), sc(system.ReadUnspent, 250)})
-	if amount, decimals, known := u.Sum(); !known || Float(amount, decimals) != 50 {
-		t.Errorf("%v %v %v", amount, decimals, known)
-	}
-	if _, ok := Baseline([]system.Reading{coins(system.ReadBalance, 7)}); ok || Before(record.Event{Kind: EventMoney, What: "else", Detail: "spent 0"}) != nil {
-		t.Error("it is an event of something else")
-	}
-}
-
 func TestDecimals(t *testing.T) {
 	for _, d := range []int{0, 2, 9, 18, 24} {
 		for _, units := range []int64{1, 7, 999_999_999, 1_000_000_000_000_000} {

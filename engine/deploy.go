@@ -20,20 +20,21 @@ import (
 
 // site is one system of the plan, deployed and prepared.
 type site struct {
-	use     experiment.SystemUse
-	sys     system.System
-	hosts   []testbed.Host // one for each node of its largest cell; none when attached
-	network *network       // its links, when its nodes have links of their own; else nil
-	dir     string
-	cluster system.Cluster
-	runner  scenario.Runner
-	watched map[string]bool                      // sample names of attached servers on this machine
-	chains  bool                                 // its nodes are fresh ones and their peers: nothing runs but what the scenario says
-	keeps   bool                                 // its directory outlives this session, and it can be revived on it
-	used    bool                                 // a trial that goes on has been executed on it
-	changed string                               // how it differs from what it was in the session before
-	paid    *record.Event                        // what was spent before it got its budget, for its first trial
-	started map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
+	use   experiment.SystemUse
+	sys   system.System
+	hosts []testbed.Host // one for each node of its largest cell; none when attached
+	// hosts of the load generator's processes, the first the client's; on one machine they share it
+	generators []testbed.Host
+	network    *network // its links, when its nodes have links of their own; else nil
+	dir        string
+	cluster    system.Cluster
+	runner     scenario.Runner
+	watched    map[string]bool                      // sample names of attached servers on this machine
+	chains     bool                                 // its nodes are fresh ones and their peers: nothing runs but what the scenario says
+	keeps      bool                                 // its directory outlives this session, and it can be revived on it
+	used       bool                                 // a trial that goes on has been executed on it
+	changed    string                               // how it differs from what it was in the session before
+	started    map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
 }
 
 // deployAll brings up every system of the plan, each on a host of its own. They
@@ -59,6 +60,9 @@ func (r *run) deployAll(ctx context.Context) error {
 			if nodes(r.cellsOf(use.Name)) > 0 {
 				s.network = &network{r: r, s: s}
 			}
+		}
+		if s.generators = append([]testbed.Host{r.clientOf(s)}, r.generators...); r.cfg.Machines == 0 {
+			s.generators = slices.Repeat(s.generators, r.clients())
 		}
 	}
 	hosts := map[string][]testbed.Host{}
@@ -176,7 +180,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
 	at := scenario.Site{
-		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Generators: r.generatorsOf(s), Self: r.bed.Self(), Dir: s.dir,
+		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Generators: s.generators, Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base,
 		Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 		Disk: func(ctx context.Context) (scenario.StoreDir, error) { return r.diskStore(ctx, s.hosts[0]) },
@@ -204,7 +208,6 @@ func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
 			r.say.Phase(s.use.Name + ": " + what)
 			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
 		},
-		paid: func(before record.Event) { s.paid = &before },
 	}.ready(ctx, goesOn)
 	return err
 }
@@ -374,11 +377,14 @@ func (s *site) processes() []testbed.Process {
 	return all
 }
 
+// all are the hosts that the system's trials depend on.
+func (s *site) all() []testbed.Host { return slices.Concat(s.generators, s.hosts) }
+
 // machines are those that the system's trials depend on: first ours, which loads it, then
-// those of its hosts.
+// those of other load generators and of its hosts.
 func (s *site) machines() []testbed.Machine {
 	all := []testbed.Machine{testbed.Here()}
-	for _, h := range testbed.OneOnEach(s.hosts) {
+	for _, h := range testbed.OneOnEach(s.all()) {
 		if m := h.Machine(); m.Name() != "" {
 			all = append(all, m)
 		}

@@ -172,11 +172,13 @@ type run struct {
 	rec     *record.Run
 	bed     *testbed.Testbed
 	client  testbed.Host
-	outside testbed.Host     // the client of attached systems, on this machine's own network
-	sites   map[string]*site // by system name
-	link    linkState
-	scratch string
-	cache   string // where chains are kept for all runs; empty: nothing of the plan has any
+	outside testbed.Host // the client of attached systems, on this machine's own network
+	// hosts of the other load generators, on other machines; none where there are no others
+	generators []testbed.Host
+	sites      map[string]*site // by system name
+	link       linkState
+	scratch    string
+	cache      string // where chains are kept for all runs; empty: nothing of the plan has any
 
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
@@ -255,6 +257,16 @@ func (r *run) open(ctx context.Context) error {
 	}
 	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
 		return err
+	}
+	for _, name := range GeneratorHosts(r.clients()) {
+		if r.cfg.Machines == 0 {
+			break
+		}
+		h, err := bed.AddHost(ctx, name)
+		if err != nil {
+			return err
+		}
+		r.generators = append(r.generators, h)
 	}
 	if attaches(r.plan) {
 		if r.outside, err = bed.Outside(ctx, "client-outside"); err != nil {
@@ -488,18 +500,18 @@ func (r *run) clientOf(s *site) testbed.Host {
 	return r.client
 }
 
-// generatorsOf are the hosts of the load generator's processes for a system.
-func (r *run) generatorsOf(s *site) []testbed.Host {
-	return slices.Repeat([]testbed.Host{r.clientOf(s)}, r.clients())
-}
-
 // clients is how many processes the load generator is.
 func (r *run) clients() int {
-	n := r.cfg.Clients
-	if n == 0 {
-		n, _ = strconv.Atoi(r.rec.Reader.Meta()[metaClients])
+	return ClientsOf(r.cfg.Clients, r.rec.Reader)
+}
+
+// ClientsOf is how many processes the load generator of a run is: as many as are wanted or, for 0,
+// as were recorded.
+func ClientsOf(want int, recorded *record.Reader) int {
+	if want == 0 {
+		want, _ = strconv.Atoi(recorded.Meta()[metaClients])
 	}
-	return max(1, n)
+	return max(1, want)
 }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {

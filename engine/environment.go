@@ -49,14 +49,20 @@ func (r *run) recordEnvironment() error {
 	return nil
 }
 
-// identityOf is the identity of a cluster, with the container image that its program is of.
+// identityOf is the identity of a cluster, with the container images that its programs are of.
 func identityOf(c system.Cluster) map[string]string {
 	id := c.Identity()
-	if i, _, ok := image.Of(id["binary"]); ok {
-		id = maps.Clone(id)
-		id[system.ImageName] = i.String()
+	all := maps.Clone(id)
+	for key, program := range id {
+		i, _, ok := image.Of(program)
+		switch {
+		case ok && key == "binary":
+			all[system.ImageName] = i.String()
+		case ok:
+			all[key+"_"+system.ImageName] = i.String()
+		}
 	}
-	return id
+	return all
 }
 
 // earlierIdentities are those that the earlier session recorded, by system.

@@ -159,7 +159,11 @@ func (r *run) measuredPaths(s *site, cell experiment.Cell, block int, apart bool
 	case pathOf(cell, apart).stores:
 		return [][2]testbed.Host{{r.client, s.hosts[0]}}
 	case n == 0:
-		return [][2]testbed.Host{{s.hosts[0], r.client}}
+		paths = [][2]testbed.Host{{s.hosts[0], r.client}}
+		for _, h := range r.generators {
+			paths = append(paths, [2]testbed.Host{s.hosts[0], h})
+		}
+		return paths
 	case apart && cell.Sync != nil:
 		for peer := range cell.Sync.Peers {
 			paths = append(paths, [2]testbed.Host{s.hosts[1+peer], s.hosts[0]})

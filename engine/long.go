@@ -83,14 +83,13 @@ func (t *execution) open(ctx context.Context) error {
 	}
 	if kept {
 		err = t.goOn(earlier)
-	} else if err = t.begin(); err == nil && s.paid != nil {
-		t.event(s.paid.Kind, s.paid.What, s.paid.Detail)
-		err = r.rec.Flush() // the trial reads it
+	} else {
+		err = t.begin()
 	}
 	if err != nil {
 		return err
 	}
-	s.used, s.paid = true, nil
+	s.used = true
 	if s.changed != "" && kept {
 		t.mark("system changed", s.changed)
 	}

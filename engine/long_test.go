@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -32,7 +31,6 @@ type slowLoad struct {
 	alter   func(s *scenario.State)      // of what is reported
 	sees    func(site scenario.Site)     // what Prepare was given
 	earlier func(jobs, events int)       // what a session found
-	paid    func(*record.Event)          // what it was told
 	silent  func(now time.Duration) bool // nothing is stored or said then
 }
 
@@ -70,13 +68,6 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 			events++
 		}
 		s.earlier(int(done), events)
-	}
-	if s.paid != nil {
-		for e := range earlier.Events {
-			if collect.Before(e) != nil {
-				s.paid(&e)
-			}
-		}
 	}
 	load := func() scenario.Load { return scenario.Load{Seconds: sink.Now().Seconds()} }
 	for n := int64(1); done < s.objects; {

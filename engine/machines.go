@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -20,14 +23,23 @@ func HostsOf(plan *experiment.Plan) (all [][]string) {
 	return all
 }
 
-// MachinesFor is how many machines a plan needs when each has one host: the client's and
-// those of its largest system, for only one system is loaded at a time.
-func MachinesFor(plan *experiment.Plan) int {
+// GeneratorHosts are those of the load generator's processes, but for the first, which is on the
+// client's.
+func GeneratorHosts(clients int) (names []string) {
+	for i := 2; i <= clients; i++ {
+		names = append(names, fmt.Sprintf("client-%d", i))
+	}
+	return names
+}
+
+// MachinesFor is how many machines a plan needs when each has one host: the client's, those of its
+// largest system, for only one system is loaded at a time, and those of the other load generators.
+func MachinesFor(plan *experiment.Plan, clients int) int {
 	most := 0
 	for _, hosts := range HostsOf(plan) {
 		most = max(most, len(hosts))
 	}
-	return 1 + most
+	return max(1, clients) + most
 }
 
 // EmulatesBetween reports whether a plan asks for links, which are then emulated between
@@ -39,11 +51,39 @@ func EmulatesBetween(plan *experiment.Plan) bool {
 }
 
 // Placeable refuses a plan that cannot run on many machines, before any is asked for.
-func Placeable(plan *experiment.Plan) error {
-	if problems := checkLinksBetween(plan); len(problems) > 0 {
+func Placeable(plan *experiment.Plan, systems []system.System) error {
+	if problems := append(checkLinksBetween(plan), checkLocal(plan, systems)...); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
 	return nil
+}
+
+// checkLocal refuses what is on the user's machine alone: files of data, and secrets in its environment.
+func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) {
+	for _, c := range plan.Cells {
+		if path := c.Data.Directory + c.Data.Trace; path != "" && !filepath.IsAbs(path) {
+			all = append(all, Problem{Name: "data-readable", Blocking: true,
+				What: path + " of the data set is on this machine, and does not travel to others",
+				Hint: "put it on the first machine, and name it by its absolute path there; or run without --on"})
+			break
+		}
+	}
+	for _, use := range plan.Experiment.Systems {
+		sys := findSystem(systems, use.Use)
+		if sys == nil || use.Mode != string(system.Attach) {
+			continue
+		}
+		for _, o := range sys.Info().Options {
+			variable := cmp.Or(use.With[o.Name], o.Default)
+			if _, set := os.LookupEnv(variable); o.Secret && set {
+				all = append(all, Problem{Name: "systems", Blocking: true,
+					What: fmt.Sprintf("%s: option %s is in the environment variable %s of this machine, which does not travel to others",
+						use.Name, o.Name, variable),
+					Hint: "unset it, if the endpoint can be reached without or it is set on the first machine; or run without --on"})
+			}
+		}
+	}
+	return all
 }
 
 // checkLinksBetween refuses what no links between machines can be.
@@ -84,12 +124,12 @@ func lost(hosts []testbed.Host) (testbed.Host, error) {
 }
 
 // replaceLost gives a system hosts on other machines for those that are lost, and reports
-// whether there were any: then it is to be started anew. Where no machine is left the run ends.
+// whether a node was on one: then it is to be started anew. Where no machine is left the run ends.
 func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err error) {
-	for {
-		h, why := lost(s.hosts)
-		if h == nil && replaced {
-			return true, r.connect(ctx)
+	for moved := false; ; moved = true {
+		h, why := lost(s.all())
+		if h == nil && moved {
+			return replaced, r.connect(ctx)
 		}
 		if h == nil {
 			return false, nil
@@ -101,8 +141,12 @@ func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err erro
 			r.end(err)
 			return false, err
 		}
-		s.hosts[slices.Index(s.hosts, h)] = another
-		r.link, replaced = linkState{}, true
+		if i := slices.Index(s.hosts, h); i >= 0 {
+			s.hosts[i], replaced = another, true
+		} else {
+			s.generators[slices.Index(s.generators, h)] = another
+		}
+		r.link = linkState{}
 		r.say.Note(fmt.Sprintf("host %s is on another machine now: its first is lost (%v)", h.Name(), why))
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -265,23 +266,24 @@ func (m *meter) usage() scenario.Usage {
 		}
 		u.HarnessCPU, u.EmulatorCPU = harness/box, emulator/box
 		if wall >= leastWindow.Seconds() {
-			u.BoxCPU, u.EmulatorThread = m.busiestMachine(wall, harness+emulator), m.busiestThread()/wall
+			u.BoxCPU, _ = m.busiestMachine(wall, harness+emulator)
+			u.EmulatorThread = m.busiestThread() / wall
 		}
 	}
 	return u
 }
 
-// busiestMachine is the largest share of a machine's CPUs that anything on it used. A
+// busiestMachine is the largest share of a machine's CPUs that anything on it used, and whose. A
 // process's account is exact; the machine's is taken at ticks, and misses work that sleeps
 // through them, as an emulator's does.
-func (m *meter) busiestMachine(wall, harness float64) float64 {
+func (m *meter) busiestMachine(wall, harness float64) (most float64, busiest testbed.Machine) {
 	ours := map[string]float64{"": harness}
 	for a, of := range m.accounts {
 		if m.system[a.name] {
 			ours[m.runsOn[a.name]] += of.last.CPU - of.first.CPU
 		}
 	}
-	most := math.NaN()
+	most = math.NaN()
 	for _, machine := range m.machines {
 		box := m.sum(testbed.OfMachine(testbed.BoxSample, machine), cpuOf)
 		share := max(box, ours[machine.Name()]) / wall / float64(machine.CPUs())
@@ -289,10 +291,38 @@ func (m *meter) busiestMachine(wall, harness float64) float64 {
 			continue
 		}
 		if !(share <= most) {
-			most = share
+			most, busiest = share, machine
 		}
 	}
-	return most
+	return most, busiest
+}
+
+// throttledShare is the share of a trial in which a CPU limit may hold back a machine.
+const throttledShare = 0.01
+
+// notes name, of the machines of a trial, the one that was busiest and those that their CPU limits held
+// back, and whether there were any.
+func (m *meter) notes() (notes []string, throttled bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first, self := m.edges(testbed.SelfSample)
+	wall := (self.End - first.End).Seconds()
+	name := func(machine testbed.Machine) string {
+		if machine.Name() == "" {
+			return "the client's machine"
+		}
+		return "machine " + machine.Name()
+	}
+	if share, busiest := m.busiestMachine(wall, 0); busiest != nil && len(m.machines) > 1 && wall >= leastWindow.Seconds() {
+		notes = append(notes, fmt.Sprintf("%s was the busiest: %.0f %% of its CPUs", name(busiest), 100*share))
+	}
+	for _, machine := range m.machines {
+		if share := m.sum(testbed.OfMachine(testbed.ThrottledSample, machine), cpuOf) / wall; share > throttledShare {
+			throttled = true
+			notes = append(notes, fmt.Sprintf("a CPU limit held back %s for %.0f %% of the time", name(machine), 100*share))
+		}
+	}
+	return notes, throttled
 }
 
 // busiest is the most CPU seconds that processes of one name have used.

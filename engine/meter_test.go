@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 			{Start: start, End: end, Process: "static-a", Role: "system", CPU: cpu, RSS: rss},
 			{Start: start, End: end, Process: "static-idle", Role: "system", CPU: 100 * cpu, RSS: 1e12},
 			{Start: start, End: end, Process: testbed.OthersSample, CPU: others},
+			{Start: start, End: end, Process: testbed.ThrottledSample, CPU: 1 + 0.25*when},
+			{Start: start, End: end, Process: testbed.SelfSample},
 		})
 	}
 	poll(0, 10, 50, 3)
@@ -35,6 +38,12 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 	}
 	if math.Abs(u.OthersBusy-0.2) > 1e-9 {
 		t.Errorf("others used %g of the machine, want 0.2", u.OthersBusy)
+	}
+	if notes, throttled := m.notes(); !throttled || !slices.Equal(notes, []string{"a CPU limit held back the client's machine for 25 % of the time"}) {
+		t.Errorf("%t, %q", throttled, notes)
+	}
+	if notes, throttled := newMeter(&site{}, nil).notes(); throttled || notes != nil {
+		t.Errorf("nothing observed gives %t, %q", throttled, notes)
 	}
 	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.SystemCPU) || !math.IsNaN(u.OthersBusy) {
 		t.Errorf("nothing observed gives %+v, want nothing", u)

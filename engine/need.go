@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ type need struct {
 	// missing says what is not as it should be; empty: it holds.
 	missing func(n experiment.Need, s status) string
 	hint    string
-	first   bool // it must hold before a budget is set, and again when a trial goes on
+	first   bool // it must hold before contracts can be there, and again when a trial goes on
 }
 
 // needs in the order in which they can hold.
@@ -68,7 +67,7 @@ func needs() []need {
 				return ""
 			}
 			return fmt.Sprintf("it has %.0f of %d contracts", v, n.Contracts)
-		}, "give it a budget (upload.need.allowance), more hosts or more time (upload.need.wait)", false},
+		}, "give it an allowance, more hosts or more time (upload.need.wait)", false},
 	}
 }
 
@@ -158,8 +157,7 @@ type waiter struct {
 	node system.Node
 	need experiment.Need
 	skip []string
-	say  func(what string)  // what it waits for, each time that changes
-	paid func(record.Event) // takes what was spent before a budget was set
+	say  func(what string) // what it waits for, each time that changes
 }
 
 // until waits, at most for upload.need.wait since begun, until the chosen needs
@@ -192,9 +190,8 @@ func (w waiter) until(ctx context.Context, begun time.Time, these func(need) boo
 	}
 }
 
-// ready waits until a system has all that its load test needs, and sets its
-// budget when that is asked for. A trial that goes on has its contracts and its
-// budget already.
+// ready waits until a system has all that its load test needs. A trial that goes on has its
+// contracts already.
 func (w waiter) ready(ctx context.Context, goesOn bool) error {
 	begun := time.Now()
 	if err := w.until(ctx, begun, func(n need) bool {
@@ -203,52 +200,5 @@ func (w waiter) ready(ctx context.Context, goesOn bool) error {
 	}); err != nil || goesOn {
 		return err
 	}
-	if w.need.Allowance != "" && !slices.Contains(w.skip, "allowance") {
-		if err := w.allow(ctx); err != nil {
-			return err
-		}
-	}
 	return w.until(ctx, begun, func(n need) bool { return !n.first })
-}
-
-// allow gives the system the budget that the experiment asks for.
-func (w waiter) allow(ctx context.Context) error {
-	fail := func(err error) error {
-		return &PreconditionError{[]Problem{{Name: "allowance", What: w.name + ": its budget cannot be set: " + err.Error(),
-			Hint: "set it by its own means and leave upload.need.allowance out", Blocking: true}}}
-	}
-	a, ok := w.node.(system.Allower)
-	if !ok {
-		return fail(errors.New("it has none that can be set"))
-	}
-	var amount *big.Int // the whole balance
-	if w.need.Allowance != wholeBalance {
-		c, ok := w.node.(system.Coster)
-		if !ok {
-			return fail(errors.New("it does not report its currency"))
-		}
-		looking, cancel := context.WithTimeout(ctx, lookTimeout)
-		costs, err := c.Costs(looking)
-		cancel()
-		if err != nil {
-			return fail(err)
-		}
-		if amount, err = smallestUnits(w.need.Allowance, costs.Decimals); err != nil {
-			return fail(err)
-		}
-	}
-	// Contracts are formed, and paid, before the trial polls for the first time.
-	now := lookAt(ctx, w.node).readings
-	before, known := collect.Baseline(slices.SortedFunc(maps.Values(now),
-		func(a, b system.Reading) int { return strings.Compare(a.Name, b.Name) }))
-	setting, cancel := context.WithTimeout(ctx, 4*lookTimeout)
-	defer cancel()
-	if err := a.Allow(setting, system.Allowance{Amount: amount}); err != nil {
-		return fail(err)
-	}
-	if known {
-		w.paid(before)
-	}
-	w.say("its budget is set: " + w.need.Allowance)
-	return nil
 }

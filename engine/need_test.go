@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -20,11 +19,8 @@ type chain struct {
 	begun     time.Time
 	synced    time.Duration // after which it is
 	unlocked  time.Duration
-	contracts time.Duration // each takes that long, once there is an allowance
+	contracts time.Duration // each takes that long; 0: there is none
 	balance   float64
-	allowed   *system.Allowance
-	since     time.Time
-	refuses   error
 	broken    error
 }
 
@@ -44,8 +40,8 @@ func (c *chain) Calls() []system.Call {
 		}},
 		{Name: "/renter/contracts", Read: func(context.Context) ([]system.Reading, error) {
 			n := 0.0
-			if c.allowed != nil && c.contracts > 0 {
-				n = float64(time.Since(c.since) / c.contracts)
+			if c.contracts > 0 {
+				n = float64(time.Since(c.begun) / c.contracts)
 			}
 			// Each contract costs 3, of which 2 can be spent in it.
 			return []system.Reading{{Name: system.ReadContracts, Value: n}, coins(system.ReadSpent, 3*int64(n)), coins(system.ReadUnspent, 2*int64(n))}, nil
@@ -56,18 +52,6 @@ func (c *chain) Calls() []system.Call {
 // coins are so many of 24 decimals.
 func coins(name string, n int64) system.Reading {
 	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)), 24)
-}
-
-func (c *chain) Costs(context.Context) (system.Costs, error) {
-	return system.Costs{Currency: "SC", Decimals: 24}, nil
-}
-
-func (c *chain) Allow(_ context.Context, a system.Allowance) error {
-	if c.refuses != nil {
-		return c.refuses
-	}
-	c.allowed, c.since = &a, time.Now()
-	return nil
 }
 
 // A system is waited for until it has all that the experiment needs, in virtual
@@ -93,18 +77,17 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 		{name: "locked", node: chain{unlocked: time.Hour}, need: experiment.Need{Wait: minutes(1)}, refused: "unlocked", what: "locked"},
 		{name: "too poor", node: chain{balance: 499.5}, need: experiment.Need{Balance: "500", Wait: minutes(1)}, refused: "balance", what: "its balance is 499.5, the experiment needs 500"},
 		{name: "poor and goes on", node: chain{balance: 1}, need: experiment.Need{Balance: "500", Wait: minutes(1)}, goesOn: true},
-		{name: "contracts after an allowance", node: chain{contracts: time.Minute}, need: experiment.Need{Contracts: 20, Allowance: "300", Wait: minutes(30)}, took: 20 * time.Minute, most: 21 * time.Minute, said: "contracts: sys: it has 3 of 20 contracts"},
-		{name: "too few contracts in time", node: chain{contracts: 2 * time.Minute}, need: experiment.Need{Contracts: 20, Allowance: "all", Wait: minutes(30)}, refused: "contracts", what: "it has 15 of 20 contracts"},
-		{name: "no allowance is asked for, so none is set", node: chain{contracts: time.Minute}, need: experiment.Need{Contracts: 1, Wait: minutes(5)}, refused: "contracts", what: "0 of 1"},
-		{name: "the allowance is refused", node: chain{refuses: errors.New("siad: no")}, need: experiment.Need{Allowance: "1", Wait: minutes(5)}, refused: "allowance", what: "siad: no"},
+		{name: "contracts are formed", node: chain{contracts: time.Minute}, need: experiment.Need{Contracts: 20, Wait: minutes(30)}, took: 20 * time.Minute, most: 21 * time.Minute, said: "contracts: sys: it has 3 of 20 contracts"},
+		{name: "too few contracts in time", node: chain{contracts: 2 * time.Minute}, need: experiment.Need{Contracts: 20, Wait: minutes(30)}, refused: "contracts", what: "it has 15 of 20 contracts"},
+		{name: "no contract", node: chain{}, need: experiment.Need{Contracts: 1, Wait: minutes(5)}, refused: "contracts", what: "0 of 1"},
 		{name: "an API that answers HTML", node: chain{broken: errors.New("HTML instead of JSON"), synced: time.Hour}, need: experiment.Need{Wait: minutes(5)}, refused: "synced", what: "/consensus: HTML instead of JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				node := c.node
 				node.begun = time.Now()
-				var said, paid []string
-				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip, say: func(s string) { said = append(said, s) }, paid: func(e record.Event) { paid = append(paid, e.Detail) }}
+				var said []string
+				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip, say: func(s string) { said = append(said, s) }}
 				err := w.ready(t.Context(), c.goesOn)
 				var refused *PreconditionError
 				switch {
@@ -118,17 +101,6 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 				}
 				if c.said != "" && !strings.Contains(strings.Join(said, "\n"), c.said) {
 					t.Errorf("said:\n%s\nwant %s", strings.Join(said, "\n"), c.said)
-				}
-				if (node.allowed != nil) != (c.need.Allowance != "" && node.refuses == nil) {
-					t.Errorf("the allowance: %+v", node.allowed)
-				}
-				if want := node.allowed != nil; want != (len(paid) == 1) || want && paid[0] != "spent 0, unspent 0" {
-					t.Errorf("spent before it was set: %q", paid)
-				}
-				if c.need.Allowance == "300" {
-					if want, _ := new(big.Int).SetString("300"+strings.Repeat("0", 24), 10); node.allowed.Amount.Cmp(want) != 0 {
-						t.Errorf("300 SC are %v hastings", node.allowed.Amount)
-					}
 				}
 			})
 		})

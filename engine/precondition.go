@@ -59,7 +59,6 @@ func preconditions() []precondition {
 		{name: "open-files", check: checkFiles, here: true},
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
-		{name: "allowance", check: checkAllowance},
 		{name: "balance", check: checkBalance},
 		{name: "contracts", check: checkContracts},
 		{name: "memory", on: checkMemory, here: true},

@@ -47,23 +47,6 @@ func checkContracts(_ context.Context, cfg Config) []Problem {
 	return cfg.unable("contracts", e.Upload != nil && e.Upload.Need.Contracts > 0, "monitor")
 }
 
-// checkAllowance refuses to set a budget that is not allowed or cannot be set.
-func checkAllowance(_ context.Context, cfg Config) []Problem {
-	e := cfg.Plan.Experiment
-	if e.Upload == nil || e.Upload.Need.Allowance == "" {
-		return nil
-	}
-	all := cfg.unable("allowance", true, "allow")
-	if _, err := smallestUnits(e.Upload.Need.Allowance, 0); err != nil && e.Upload.Need.Allowance != wholeBalance {
-		all = append(all, refuse("upload.need.allowance: "+err.Error(), "allowance: 500, or allowance: all"))
-	}
-	if !slices.Contains(e.Allow, "spend") {
-		all = append(all, refuse("upload.need.allowance sets a budget, and the experiment does not allow to spend money",
-			"say allow: [write, spend]"))
-	}
-	return all
-}
-
 // unable are the systems with none of the abilities that a need, if it is asked for,
 // takes one of.
 func (c Config) unable(need string, asked bool, abilities ...string) (all []Problem) {
@@ -82,6 +65,3 @@ func (c Config) can(name, ability string) bool {
 	sys := findSystem(c.Systems, name)
 	return sys != nil && slices.Contains(sys.Info().Can, ability)
 }
-
-// wholeBalance is the allowance that leaves nothing.
-const wholeBalance = "all"

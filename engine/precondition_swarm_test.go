@@ -147,6 +147,9 @@ func TestHostsOfAPlan(t *testing.T) {
 	if got := hostNames("a", []experiment.Cell{{}}); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("no swarm: %q", got)
 	}
+	if got := MachinesFor(swarmConfig(t, 3, "").Plan, 2); got != 5 {
+		t.Errorf("a swarm of three and two load generators: %d machines", got)
+	}
 }
 
 // A trial's limit leaves room for what comes late in a swarm.

@@ -36,7 +36,7 @@ allow: [write, spend]
 skip: [machine%s]
 %s`
 
-func TestBudgetAndAllowance(t *testing.T) {
+func TestBudget(t *testing.T) {
 	for _, c := range []struct {
 		name, upload, skip, more string
 		can                      []string
@@ -51,12 +51,10 @@ func TestBudgetAndAllowance(t *testing.T) {
 		{"contracts that it does", "need: {contracts: 30}", "", "", []string{"put", "monitor"}, nil, 0},
 		{"a balance that it does not tell", "need: {balance: 30}", "", "", []string{"put"}, []string{"balance: mem: upload.need.balance"}, 1},
 		{"a balance that it does", "need: {balance: 30}", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
-		{"a budget that cannot be set", "need: {allowance: 5}", "", "exit: {max_spend: 5}", []string{"put", "cost"}, []string{"allowance: mem: upload.need.allowance"}, 1},
-		{"a budget that can", "need: {allowance: 5}", "", "exit: {max_spend: 5}", []string{"put", "cost", "allow"}, nil, 0},
 	} {
 		cfg := Config{Plan: memPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.skip, c.more)), Systems: []system.System{paid{can: c.can}}}
 		all := problems(t.Context(), cfg, func(p precondition) bool {
-			return slices.Contains([]string{"budget", "allowance", "balance", "contracts"}, p.name)
+			return slices.Contains([]string{"budget", "balance", "contracts"}, p.name)
 		})
 		var texts []string
 		for _, p := range all {
@@ -85,7 +83,7 @@ func TestSkipIsChecked(t *testing.T) {
 		"[machine, disk-space, busy, contracts, budget]": "",
 		"[machnie]":   "did you mean `machine`?",
 		"[diskspace]": "did you mean `disk-space`?",
-		"[warp]":      "known: allowance, balance, budget, busy,",
+		"[warp]":      "known: balance, budget, busy,",
 		"[skip]":      "known:",
 	} {
 		cfg := Config{Plan: memPlan(t, strings.Replace(skippedExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: overhead.Scenario{}, Systems: []system.System{mem.System{}}}

@@ -60,7 +60,7 @@ func (t *execution) once(ctx context.Context) (record.Trial, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	unready := t.ready(ctx)
-	if gone, _ := lost(t.s.hosts); gone != nil && unready != nil { // just now: there may be another machine
+	if gone, _ := lost(t.s.all()); gone != nil && unready != nil { // just now: there may be another machine
 		unready = t.ready(ctx)
 	}
 	var unfit *scenario.UnfitError
@@ -171,6 +171,8 @@ type loaded struct {
 	notes []string
 	tls   bool
 
+	throttled bool // a CPU limit held back a machine
+
 	footprint []record.Detail // memory of the system's processes
 
 	emulatorTrouble string // why the link was not itself during the load; empty: it was
@@ -233,9 +235,11 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		}
 	}
 	var gone testbed.Host
-	if gone, out.lost = lost(s.hosts); gone != nil {
+	if gone, out.lost = lost(s.all()); gone != nil {
 		out.notes = append(out.notes, fmt.Sprintf("the machine of %s was lost: %v", gone.Name(), out.lost))
 	}
+	machines, throttled := meter.notes()
+	out.notes, out.throttled = append(out.notes, machines...), throttled
 	if busiest != nil && busiest.Name() != "" {
 		out.notes = append(out.notes, "of the machines, others used most of "+busiest.Name())
 	}
@@ -316,6 +320,9 @@ func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]fl
 	}
 	if out.lost != nil {
 		why = append(why, record.ReasonMachineLost)
+	}
+	if out.throttled {
+		why = append(why, record.ReasonThrottled)
 	}
 	if out.emulatorDied {
 		why = append(why, record.ReasonEmulatorDied)

@@ -49,18 +49,15 @@ func (d *decoder) dataSource(e *Experiment) {
 		d.missingData(e)
 		return
 	}
-	own := map[string][]string{"directory": {"objects", "compressible", "duplicate"},
-		"trace": {"objects", "duplicate"}}[source]
-	for _, key := range own {
-		if n := d.at["data."+key]; n != nil {
-			d.fail("data."+key, n, "take one of them away", "`data.%s` has no meaning with `data.%s`, which says it by itself",
-				key, source)
+	if source == "directory" || source == "trace" {
+		if n := d.at["data.objects"]; n != nil {
+			d.fail("data.objects", n, "take one of them away",
+				"`data.objects` has no meaning with `data.%s`, which says it by itself", source)
 		}
-	}
-	if own != nil {
 		e.Data.Objects = 0
 		if n := d.at["data."+source]; n.text == "" {
-			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty", source)
+			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty",
+				source)
 		}
 	}
 	d.tooMuch(e, source)
@@ -86,8 +83,7 @@ func (d *decoder) tooMuch(e *Experiment, source string) {
 // that sums of two stay within 64 bits.
 const MaxTotal = 1 << 62
 
-// permissions asks for the permission to store objects in attached systems, and to
-// spend where a budget is to be set.
+// permissions asks for the permission to store objects in attached systems.
 func (d *decoder) permissions(e *Experiment) {
 	if e.Scenario != "upload" || !d.ok("allow") {
 		return
@@ -97,10 +93,6 @@ func (d *decoder) permissions(e *Experiment) {
 		at := d.first("allow", fmt.Sprintf("systems[%d].use", attached), fmt.Sprintf("systems[%d]", attached))
 		d.fail("allow", at, "write `allow: [write]`, and spend for systems that are paid",
 			"the scenario upload stores objects, and may not write to the attached system `%s`", e.Systems[attached].Name)
-	}
-	if n := d.at["upload.need.allowance"]; n != nil && d.ok("allow", "upload.need.allowance") && !e.allows("spend") {
-		d.fail("upload.need.allowance", n, "write `allow: [write, spend]`, or take the key away",
-			"`upload.need.allowance` sets a budget, which `allow` does not permit")
 	}
 }
 

@@ -139,6 +139,8 @@ func unknownKeyHint(key, path string, tab table) string {
 	for gone, instead := range map[string]string{
 		"repetitions":       "it is one number now: `repetitions: 6`",
 		"exit.steady":       "it was removed: end the test with exit.floor or exit.max_runtime",
+		"data.compressible": "it was removed: seeded contents do not compress; give a directory of files that do",
+		"data.duplicate":    "it was removed: seeded contents are unique; give a directory of files that repeat",
 		"disseminate.cache": "it was removed: the content is in the page cache when the leechers start",
 	} {
 		if join(path, key) == gone || path == gone {

@@ -133,10 +133,6 @@ type Data struct {
 
 	// Store the whole set so often, under names such as photo-00000001.jpg.
 	Copies int `json:"copies" scenario:"upload" default:"1" min:"1" max:"100000000"`
-	// Share of each object that compresses to almost nothing. Not for a directory.
-	Compressible Fraction `json:"compressible" scenario:"upload" default:"0%"`
-	// Share of the objects that repeat an earlier one. Not for a directory or a trace.
-	Duplicate Fraction `json:"duplicate" scenario:"upload" default:"0%"`
 }
 
 // Repetitions is how many measured blocks there are.

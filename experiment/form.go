@@ -26,10 +26,6 @@ func formOf(name string) form {
 		return form{scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: `^` + moneyPattern +
 			`$`,
 			doc: "An exact amount in the system's currency, without its unit: `3600`, `0.5`."}, parseMoney}
-	case "budget":
-		return form{scalarKind{name: "budget", noun: "an amount of money such as 3600, or all", pattern: `^(all|` +
-			moneyPattern + `)$`,
-			doc: "An amount of money, or `all`."}, parseBudget}
 	case "price":
 		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern +
 			`\s+[A-Za-z]+(\s+.*)?$`,
@@ -54,17 +50,6 @@ func parseMoney(s string) (string, error) {
 		whole += "." + part
 	}
 	return whole, nil
-}
-
-func parseBudget(s string) (string, error) {
-	if s == "all" {
-		return s, nil
-	}
-	m, err := parseMoney(s)
-	if m == "0" {
-		return "", badUnit("take the key away to leave the budget as it is", "a budget of 0 cannot pay for anything")
-	}
-	return m, err
 }
 
 // Price is what one unit of a system's currency costs.

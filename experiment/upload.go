@@ -36,8 +36,6 @@ type Need struct {
 	Balance string `json:"balance,omitempty" form:"money"`
 	// Contracts with servers, at least.
 	Contracts int `json:"contracts" default:"0" min:"0" max:"100000"`
-	// Set the system's budget to this amount, or to its whole balance: all. Needs allow: [spend].
-	Allowance string `json:"allowance,omitempty" form:"budget"`
 	// Time for the system to be synced, unlocked and have its contracts.
 	Wait Duration `json:"wait" default:"30m" min:"1s"`
 }

@@ -246,7 +246,7 @@ func TestSia(t *testing.T) {
 		if c.Data.Objects != want.objects || c.Estimate.Bytes < want.low || c.Estimate.Bytes > want.high || c.Estimate.Bound != experiment.AtLeast {
 			t.Errorf("%s: %+v, %+v", name, c.Data, c.Estimate)
 		}
-		if u := c.Upload; u.Concurrency != 5 || u.Retries != 3 || u.Poll.Seconds() != 60 || u.Backoff.Seconds() != 1 || u.Need.Contracts != 50 || u.Need.Allowance != "" || u.Until != "durable" {
+		if u := c.Upload; u.Concurrency != 5 || u.Retries != 3 || u.Poll.Seconds() != 60 || u.Backoff.Seconds() != 1 || u.Need.Contracts != 50 || u.Until != "durable" {
 			t.Errorf("%s: %+v", name, u)
 		}
 		if x.MaxSpend != "5000" || x.Floor == nil || x.Floor.Bytes != 1_350_000_000 || x.Floor.Window.Seconds() != 3600 || x.MaxRuntime.Seconds() != want.runtime {
@@ -276,7 +276,7 @@ func TestSiaScales(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, e)
 		}
 	}
-	p := plan(t, "sia-real-data", "data={directory: /srv/films, copies: 3}", "upload.need.allowance=all")
+	p := plan(t, "sia-real-data", "data={directory: /srv/films, copies: 3}")
 	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != nil || p.Estimate.Bound != experiment.Unknown {
 		t.Errorf("%+v", d)
 	}

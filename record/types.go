@@ -40,6 +40,7 @@ const (
 	ReasonDaemonRestarted    = "daemon-restarted"
 	ReasonDaemonDied         = "daemon-died"
 	ReasonMachineLost        = "machine-lost"
+	ReasonThrottled          = "throttled"
 	ReasonNoOperations       = "no-operations"
 	ReasonClocks             = "clocks-disagree" // of an imported trial
 	ReasonClock              = "clock"
@@ -59,6 +60,7 @@ func meanings() map[string]string {
 		ReasonDaemonRestarted:    "a process of the system had just restarted",
 		ReasonDaemonDied:         "a process of the system ended during the trial",
 		ReasonMachineLost:        "a machine of the system was out of reach for good",
+		ReasonThrottled:          "a CPU limit (of a container, a service) held back a machine; a note of the trial names it",
 		ReasonNoOperations:       "too few operations",
 		ReasonClocks:             "answers have earlier times than their requests",
 		ReasonClock:              "the clock of a load generator on another machine was not known to 1 % of the window",

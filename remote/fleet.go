@@ -2,9 +2,12 @@ package remote
 
 import (
 	"context"
+	"encoding/gob"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,14 +17,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// fleet gives the engine its hosts: the client's is the machine that the engine runs on, and
-// the i-th host of each system is on the machine after the i-th. Only one system is loaded at
-// a time. A machine beyond those that the plan needs takes the place of one that is lost;
+// fleet gives the engine its hosts: the client's is the machine that the engine runs on, the next
+// have the other load generators, and those after them a host of each system. Only one system is
+// loaded at a time. A machine beyond those that the plan needs takes the place of one that is lost;
 // without one, the lost machine is waited for.
 type fleet struct {
-	machines    []Machine
+	machines    []Machine // by index, with those that took the places of others
 	credentials agent.Credentials
 	place       map[string]int // of a host: index of its machine
+	say         *recorder
 
 	mu      sync.Mutex
 	spare   int           // the first machine that nothing is on
@@ -32,18 +36,22 @@ type fleet struct {
 const (
 	// aliveEvery is how often agents are asked whether they live.
 	aliveEvery = 10 * time.Second
-	// returnTime is how long a machine that was lost may take to come back where none is spare.
-	returnTime = time.Minute
+	// returnTime is how long a machine that was lost may take to come back, or to be replaced by
+	// its place, where none is spare.
+	returnTime = 2 * time.Minute
 )
 
-func newFleet(o order, plan *experiment.Plan) *fleet {
+func newFleet(o order, plan *experiment.Plan, say *recorder) *fleet {
 	f := &fleet{
-		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, spare: engine.MachinesFor(plan),
-		reached: make([]*agent.Host, len(o.Machines)),
+		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, spare: engine.MachinesFor(plan, o.Clients),
+		reached: make([]*agent.Host, len(o.Machines)), say: say,
+	}
+	for i, name := range engine.GeneratorHosts(o.Clients) {
+		f.place[name] = 1 + i
 	}
 	for _, hosts := range engine.HostsOf(plan) {
 		for i, name := range hosts {
-			f.place[name] = 1 + i
+			f.place[name] = max(1, o.Clients) + i
 		}
 	}
 	return f
@@ -118,15 +126,16 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 		} else { // a pod whose agent was killed starts another
 			f.reached[i], patience = nil, returnTime
 			r.Close()
+			f.say.event(event{Kind: lost})
 		}
 	}
 	label := func(process string) string { return t.Label(name, process) }
 	if r := f.reached[i]; r != nil {
 		return r.Beside(name, label), nil
 	}
-	opt := f.options(i, name)
-	opt.Logs, opt.Label = t.Logs(), label
 	for deadline := time.Now().Add(patience); ; {
+		opt := f.options(i, name)
+		opt.Logs, opt.Label = t.Logs(), label
 		h, err := agent.Reach(ctx, opt)
 		if err == nil {
 			f.reached[i] = h
@@ -138,6 +147,25 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
+		}
+		f.renew()
+	}
+}
+
+// renew learns from the launcher which machines took the places of others.
+func (f *fleet) renew() {
+	file, err := os.Open(filepath.Join(f.say.dir, machinesFile))
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	var all []Machine
+	if gob.NewDecoder(file).Decode(&all) != nil || len(all) != len(f.machines) {
+		return
+	}
+	for i, m := range all {
+		if i > 0 && m.Addr.IsValid() {
+			f.machines[i] = m
 		}
 	}
 }

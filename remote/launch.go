@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/gob"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -163,7 +166,7 @@ func lock(dir string) (release func(), err error) {
 
 // launch makes the machines, and starts the engine on the first of them.
 func (l *Launcher) launch(ctx context.Context) error {
-	if err := engine.Placeable(l.cfg.Plan); err != nil {
+	if err := engine.Placeable(l.cfg.Plan, l.cfg.Systems); err != nil {
 		return err
 	}
 	emulate := engine.EmulatesBetween(l.cfg.Plan)
@@ -172,7 +175,11 @@ func (l *Launcher) launch(ctx context.Context) error {
 			return ui.Exit(ui.CodePreconditions, err)
 		}
 	}
-	need := engine.MachinesFor(l.cfg.Plan)
+	if r, err := record.Open(l.cfg.Dir); err == nil {
+		l.cfg.Clients = engine.ClientsOf(l.cfg.Clients, r)
+		r.Close()
+	}
+	need := engine.MachinesFor(l.cfg.Plan, l.cfg.Clients)
 	if err := l.check(ctx, need); err != nil {
 		return err
 	}
@@ -367,7 +374,9 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 			if e.Kind != loading && e.Kind != stating {
 				seen++
 			}
-			l.show(e)
+			if l.show(e); e.Kind == lost {
+				go l.renew(following)
+			}
 			return e.Kind != over && e.Kind != died
 		})
 		if last.Kind == over || last.Kind == died {
@@ -381,6 +390,22 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 				"it goes on where it is; to follow it again: plimsoll resume "+l.cfg.Dir)
 		}
 		pause(following)
+	}
+}
+
+// renew tells the engine which machines take the places of lost ones, where the place makes some.
+func (l *Launcher) renew(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, returnTime)
+	defer cancel()
+	for known := l.machines; ctx.Err() == nil; pause(ctx) {
+		all, err := l.Place.Find(ctx, l.where.Run, l.machines[0])
+		if err != nil || len(all) < len(known) || slices.Equal(all, known) {
+			continue
+		}
+		var b bytes.Buffer
+		if gob.NewEncoder(&b).Encode(all) == nil && l.node(ctx, "machines", &b, io.Discard) == nil {
+			known = all
+		}
 	}
 }
 

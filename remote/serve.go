@@ -36,6 +36,9 @@ const (
 	progressFile = "progress"    // events, in gob
 	nowFile      = "now"         // the latest of those of which only that is of interest
 	interrupted  = "interrupted" // made when the engine was: a second signal would kill it
+	machinesFile = "machines"    // where all are now, in gob: some took the places of others
+	turnLock     = "turn.lock"   // taken before trialLock, so that neither side starves
+	trialLock    = "trial.lock"  // of a trial, or of who copies the run directory: never both at once
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
 )
@@ -79,7 +82,16 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	case "follow":
 		return follow(ctx, *dir, out)
 	case "fetch":
+		waiting, cancel := context.WithTimeout(ctx, copyPatience)
+		between, _ := betweenTrials(waiting, *dir) // a long trial is not waited for
+		cancel()
+		defer between()
 		return writeRun(out, filepath.Join(*dir, RunDir))
+	case "machines":
+		return atomicfile.Write(filepath.Join(*dir, machinesFile), func(w io.Writer) error {
+			_, err := io.Copy(w, in)
+			return err
+		})
 	case "interrupt":
 		return interrupt(*dir)
 	case "state":
@@ -94,6 +106,36 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 		return end(*dir)
 	default:
 		return fmt.Errorf("node run %s: there is no such part", args[0])
+	}
+}
+
+// copyPatience is how long a copy of the run directory waits for a trial, and a trial for a copy.
+const copyPatience = 5 * time.Minute
+
+// betweenTrials waits until no trial runs, or no copy of the run directory is made, and keeps it so
+// until release is called, which is possible whatever the error.
+func betweenTrials(ctx context.Context, dir string) (release func(), err error) {
+	turn, err := awaitLock(ctx, filepath.Join(dir, turnLock))
+	if err != nil {
+		return func() {}, err
+	}
+	defer turn()
+	if release, err = awaitLock(ctx, filepath.Join(dir, trialLock)); err != nil {
+		release = func() {}
+	}
+	return release, err
+}
+
+func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
+	for {
+		if unlock, err = testbed.LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 
@@ -181,7 +223,9 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 		}
 	}
 	fmt.Fprintln(out, "started")
-	hosts, say := newFleet(o, plan), &recorder{dir: dir, enc: gob.NewEncoder(file)}
+	os.Remove(filepath.Join(dir, machinesFile))
+	say := &recorder{dir: dir, enc: gob.NewEncoder(file), trial: func() {}}
+	hosts := newFleet(o, plan, say)
 	defer hosts.close()
 	var res engine.Result
 	if err = hosts.stay(ctx); err == nil {
@@ -191,6 +235,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 			Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
 		})
 	}
+	say.trial() // one that was interrupted
 	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
 	wait := make(chan struct{})
 	if ctx.Err() == nil { // else the next signal ends us whatever we do
@@ -207,6 +252,8 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 // recorder writes what happens to a file that followers read.
 type recorder struct {
 	dir string
+
+	trial func() // ends what keeps copies away while one runs
 
 	mu  sync.Mutex
 	enc *gob.Encoder
@@ -238,6 +285,10 @@ func (r *recorder) Start()            { r.event(event{Kind: started}) }
 func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
 func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
 func (r *recorder) Begin(n, total int, cell experiment.Cell, block int, _ bool) {
+	r.trial() // of one that could not be executed to its end
+	waiting, cancel := context.WithTimeout(context.Background(), copyPatience)
+	defer cancel()
+	r.trial, _ = betweenTrials(waiting, r.dir)
 	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
 }
 func (r *recorder) Load(ops, bytes int64, elapsed time.Duration) {
@@ -247,6 +298,7 @@ func (r *recorder) State(s scenario.State, cell experiment.Cell) {
 	r.now(event{Kind: stating, State: s, Cell: cell.ID})
 }
 func (r *recorder) End(t record.Trial, cell experiment.Cell) {
+	r.trial()
 	r.event(event{Kind: ended, Trial: t, Cell: cell.ID})
 }
 

@@ -40,6 +40,7 @@ const (
 	loading = "load"
 	stating = "state"
 	ended   = "end"
+	lost    = "lost" // a machine, and no other is spare
 	over    = "over" // the run
 	died    = "died" // the engine, without a word
 )

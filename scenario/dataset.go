@@ -39,8 +39,7 @@ func ReadDataSet(ctx context.Context, d experiment.Data, seed uint64, base strin
 
 func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	copies := max(1, d.Copies)
-	opt := workload.Options{Seed: seed, Copies: copies, Compressible: float64(d.Compressible), Duplicate: float64(d.Duplicate)}
-	originals := workload.Originals(d.Objects, float64(d.Duplicate))
+	opt := workload.Options{Seed: seed, Copies: copies}
 	var sizes workload.Sizes
 	switch d.Source() {
 	case "directory":
@@ -50,7 +49,7 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 		if err != nil {
 			return nil, err
 		}
-		return workload.NewSynthetic(trace.Len(), trace, trace, opt)
+		return workload.NewSynthetic(trace, trace, opt)
 	case "mix":
 		buckets := make([]workload.Bucket, len(d.Mix))
 		for i, m := range d.Mix {
@@ -58,20 +57,20 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 			buckets[i] = workload.Bucket{Weight: float64(m.Share), From: int64(from), To: int64(to)}
 		}
 		var err error
-		if sizes, err = workload.NewSpread(originals, seed, buckets...); err != nil {
+		if sizes, err = workload.NewSpread(d.Objects, seed, buckets...); err != nil {
 			return nil, err
 		}
 	case "spread":
 		var err error
-		if sizes, err = workload.NewSpread(originals, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From), To: int64(d.Spread.To)}); err != nil {
+		if sizes, err = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From), To: int64(d.Spread.To)}); err != nil {
 			return nil, err
 		}
 	case "size":
-		sizes = workload.Fixed{Objects: originals, Bytes: int64(d.Size)}
+		sizes = workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)}
 	default:
 		return nil, fmt.Errorf("the experiment has no data set: give data.size, mix, spread, directory or trace, and allow: [write] for attached systems")
 	}
-	return workload.NewSynthetic(d.Objects, sizes, nil, opt)
+	return workload.NewSynthetic(sizes, nil, opt)
 }
 
 func inBase(base, path string) string {

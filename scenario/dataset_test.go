@@ -41,7 +41,6 @@ func TestDataSet(t *testing.T) {
 		{"directory", experiment.Data{Directory: "tree"}, 2, 5, "a/c.txt"},
 		{"copies of a directory", experiment.Data{Directory: "tree", Copies: 2}, 4, 10, "a/c-00000000.txt"},
 		{"trace", experiment.Data{Trace: "trace.csv"}, 2, 1012, "first"},
-		{"duplicates", experiment.Data{Objects: 10, Size: 10, Duplicate: 0.5, Compressible: 0.5}, 10, 100, "00000000.bin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, err := DataSet(c.data, 7, base)

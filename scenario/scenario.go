@@ -61,7 +61,7 @@ type Site struct {
 	Cluster system.Cluster
 	Client  testbed.Host // where the load comes from
 	// Generators are the hosts of the load generator's processes, one for each, of the
-	// scenario that can divide its load; the first is Client.
+	// scenario that can divide its load; the first is Client. One whose machine is lost is replaced.
 	Generators []testbed.Host
 	Network    Network // the links between the nodes; nil: they have none of their own
 	// Disk and RAM make an empty directory for the store of one trial, on the disk or

@@ -31,7 +31,6 @@ var abilities = []struct {
 	{"cost", is[Coster]},
 	{"connect", is[Connector]},
 	{"monitor", is[Monitored]},
-	{"allow", is[Allower]},
 	{"spread", is[Member]},
 	{"restart", is[Restarter]},
 	{"follow", is[Follower]},

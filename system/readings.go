@@ -81,19 +81,6 @@ const (
 	ReadPricePrefix    = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
 )
 
-// Allower is a node whose system spends only what it was allowed to. Allow is
-// called when the experiment asks for it, never by itself.
-type Allower interface {
-	Allow(ctx context.Context, a Allowance) error
-}
-
-// Allowance is a budget that a system gets.
-type Allowance struct {
-	Amount *big.Int // smallest unit; nil: the whole balance
-	Period int64    // blocks; 0: the system's usual one
-	Hosts  int      // 0: the system's usual number
-}
-
 // Reviver is a system whose started deployment keeps everything in
 // Deployment.Dir, and can be brought up again on it: with the same data, under
 // the same refs, after any kind of end. Dir is where Start had it; the

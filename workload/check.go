@@ -73,3 +73,13 @@ func (c *checker) Close() error {
 type nopCloser struct{ io.ReadSeeker }
 
 func (nopCloser) Close() error { return nil }
+
+// differs is the index of the first byte of a that is not the one of b; the two
+// are known to differ within len(a).
+func differs(a, b []byte) int {
+	i := 0
+	for a[i] == b[i] {
+		i++
+	}
+	return i
+}

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/iotest"
 )
 
-func synthetic(t testing.TB, n int, sizes Sizes, opt Options) *Synthetic {
+func synthetic(t testing.TB, sizes Sizes, opt Options) *Synthetic {
 	t.Helper()
-	s, err := NewSynthetic(n, sizes, nil, opt)
+	s, err := NewSynthetic(sizes, nil, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func contentOf(t testing.TB, s Set, i int) []byte {
 
 // Copies of seeded content: other names, the same sizes, fresh bytes.
 func TestSyntheticCopies(t *testing.T) {
-	s := synthetic(t, 4, spread(t, 4, 1, Bucket{1, 100, 1000}), Options{Seed: 1, Copies: 3})
+	s := synthetic(t, spread(t, 4, 1, Bucket{1, 100, 1000}), Options{Seed: 1, Copies: 3})
 	names, contents := map[string]bool{}, map[string]bool{}
 	for i := range s.Len() {
 		o := s.Object(i)
@@ -60,47 +60,6 @@ func TestSyntheticCopies(t *testing.T) {
 	}
 }
 
-// The share of duplicates is exact, each is of an earlier original, and every
-// original is as likely as any other that was there.
-func TestDuplicates(t *testing.T) {
-	for _, c := range []struct {
-		n     int
-		share float64
-		want  int
-	}{{100, 0, 0}, {100, 0.25, 25}, {1000, 0.333, 333}, {7, 0.5, 3}, {100, 1, 99}, {1, 1, 0}, {1, 0.5, 0}, {100, 0.001, 0}} {
-		originals := Originals(c.n, c.share)
-		if c.n-originals != c.want {
-			t.Errorf("%v of %d: %d duplicates, want %d", c.share, c.n, c.n-originals, c.want)
-		}
-		s := synthetic(t, c.n, spread(t, originals, 1, Bucket{1, 8, 64}), Options{Seed: 5, Duplicate: c.share})
-		seen, doubles := map[string]bool{}, 0
-		for i := range s.Len() {
-			b := string(contentOf(t, s, i))
-			if seen[b] {
-				doubles++
-			}
-			seen[b] = true
-		}
-		if doubles != c.want {
-			t.Errorf("%v of %d: %d contents were there before, want %d", c.share, c.n, doubles, c.want)
-		}
-	}
-	d := newDuplicates(100_000, 0.5, 9)
-	var halves [2]int
-	for i := 50_000; i < d.n; i++ {
-		before := d.originals(i)
-		if r := d.rank(i); d.originals(i+1) == before {
-			if r >= before {
-				t.Fatalf("object %d is a copy of a later one", i)
-			}
-			halves[r*2/before]++
-		}
-	}
-	if n := float64(halves[0] + halves[1]); math.Abs(float64(halves[0])-n/2) > 2*math.Sqrt(n) {
-		t.Errorf("%v copies of the earlier and the later half of the originals", halves)
-	}
-}
-
 func TestCopyName(t *testing.T) {
 	for name, want := range map[string]string{
 		"a/b.txt": "a/b-00000007.txt", "a.d/b": "a.d/b-00000007", ".profile": ".profile-00000007", "a/.x": "a/.x-00000007",
@@ -114,34 +73,30 @@ func TestCopyName(t *testing.T) {
 
 // Check finds every single wrong bit, wherever it is and however the bytes come.
 func TestCheckFindsOneBit(t *testing.T) {
-	for _, compressible := range []float64{0, 0.3, 1} {
-		s := synthetic(t, 2, Fixed{2, 3*checkChunk + 100}, Options{Seed: 1, Compressible: compressible})
-		good := contentOf(t, s, 1)
-		for _, piece := range []int{1 << 20, 4096, 1000, 7} {
-			if err := check(t, s, 1, good, piece); err != nil {
-				t.Errorf("%v compressible in pieces of %d: %v", compressible, piece, err)
-			}
-			for at := 0; at < len(good); at += 1 + at%97 + len(good)/300 {
-				bad := bytes.Clone(good)
-				bad[at] ^= 1 << (at % 8)
-				var m *Mismatch
-				if err := check(t, s, 1, bad, piece); !errors.As(err, &m) || m.At != int64(at) || m.Why != "differs" {
-					t.Fatalf("%v compressible, bit in byte %d, pieces of %d: %v", compressible, at, piece, err)
-				}
+	s := synthetic(t, Fixed{2, 3*checkChunk + 100}, Options{Seed: 1})
+	good := contentOf(t, s, 1)
+	for _, piece := range []int{1 << 20, 4096, 1000, 7} {
+		if err := check(t, s, 1, good, piece); err != nil {
+			t.Errorf("in pieces of %d: %v", piece, err)
+		}
+		for at := 0; at < len(good); at += 1 + at%97 + len(good)/300 {
+			bad := bytes.Clone(good)
+			bad[at] ^= 1 << (at % 8)
+			var m *Mismatch
+			if err := check(t, s, 1, bad, piece); !errors.As(err, &m) || m.At != int64(at) || m.Why != "differs" {
+				t.Fatalf("bit in byte %d, pieces of %d: %v", at, piece, err)
 			}
 		}
-		var m *Mismatch
-		if err := check(t, s, 1, append(bytes.Clone(good), 0), 1000); !errors.As(err, &m) || m.At != int64(len(good)) || m.Why != "is beyond the end" {
-			t.Errorf("one byte more: %v", err)
-		}
-		if err := check(t, s, 1, good[:len(good)-1], 1000); !errors.As(err, &m) || m.At != int64(len(good)-1) || m.Why != "is missing" {
-			t.Errorf("one byte less: %v", err)
-		}
-		if err := check(t, s, 0, good, 1000); !errors.As(err, &m) {
-			if compressible < 1 {
-				t.Errorf("another object passes: %v", err)
-			}
-		}
+	}
+	var m *Mismatch
+	if err := check(t, s, 1, append(bytes.Clone(good), 0), 1000); !errors.As(err, &m) || m.At != int64(len(good)) || m.Why != "is beyond the end" {
+		t.Errorf("one byte more: %v", err)
+	}
+	if err := check(t, s, 1, good[:len(good)-1], 1000); !errors.As(err, &m) || m.At != int64(len(good)-1) || m.Why != "is missing" {
+		t.Errorf("one byte less: %v", err)
+	}
+	if err := check(t, s, 0, good, 1000); !errors.As(err, &m) {
+		t.Errorf("another object passes: %v", err)
 	}
 }
 
@@ -170,7 +125,7 @@ func check(t *testing.T, s Set, i int, p []byte, piece int) error {
 }
 
 func TestCheckOfNothing(t *testing.T) {
-	s := synthetic(t, 1, Fixed{1, 0}, Options{})
+	s := synthetic(t, Fixed{1, 0}, Options{})
 	if err := check(t, s, 0, nil, 1); err != nil {
 		t.Error(err)
 	}
@@ -184,7 +139,7 @@ func TestMillionObjects(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	s := synthetic(t, 1_000_000, spread(t, Originals(1_000_000, 0.1), 1, Bucket{1, 1, GB}), Options{Seed: 1, Duplicate: 0.1, Copies: 2})
+	s := synthetic(t, spread(t, 1_000_000, 1, Bucket{1, 1, GB}), Options{Seed: 1, Copies: 2})
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 100_000 {
@@ -194,7 +149,6 @@ func TestMillionObjects(t *testing.T) {
 	for i := range s.Len() {
 		sum += s.Object(i).Size
 	}
-	// The duplicates are a sample: their mean varies.
 	want := 2e6 * (GB - 1) / math.Log(GB)
 	if math.Abs(float64(sum)-want)/want > 0.02 {
 		t.Errorf("%d bytes in all, want about %.0f", sum, want)
@@ -202,15 +156,12 @@ func TestMillionObjects(t *testing.T) {
 }
 
 func TestBadSets(t *testing.T) {
-	for _, opt := range []Options{{Compressible: -0.1}, {Compressible: 1.1}, {Duplicate: math.NaN()}, {Copies: -1}, {Copies: 1 << 40}} {
-		if _, err := NewSynthetic(10, Fixed{10, 1}, nil, opt); err == nil {
+	for _, opt := range []Options{{Copies: -1}, {Copies: 1 << 40}} {
+		if _, err := NewSynthetic(Fixed{10, 1}, nil, opt); err == nil {
 			t.Errorf("%+v is accepted", opt)
 		}
 	}
-	if _, err := NewSynthetic(10, Fixed{10, 1}, nil, Options{Duplicate: 0.5}); err == nil {
-		t.Error("10 sizes for 5 different objects are accepted")
-	}
-	if _, err := NewSynthetic(0, Fixed{}, nil, Options{}); err == nil {
+	if _, err := NewSynthetic(Fixed{}, nil, Options{}); err == nil {
 		t.Error("a set without an object is accepted")
 	}
 }
@@ -220,14 +171,12 @@ func TestFingerprint(t *testing.T) {
 	base := Options{Seed: 1}
 	seen := map[string]string{}
 	for what, s := range map[string]*Synthetic{
-		"base":         synthetic(t, 10, Fixed{10, 5}, base),
-		"count":        synthetic(t, 11, Fixed{11, 5}, base),
-		"size":         synthetic(t, 10, Fixed{10, 6}, base),
-		"spread":       synthetic(t, 10, spread(t, 10, 1, Bucket{1, 5, 6}), base),
-		"seed":         synthetic(t, 10, Fixed{10, 5}, Options{Seed: 2}),
-		"copies":       synthetic(t, 10, Fixed{10, 5}, Options{Seed: 1, Copies: 2}),
-		"compressible": synthetic(t, 10, Fixed{10, 5}, Options{Seed: 1, Compressible: 0.1}),
-		"duplicate":    synthetic(t, 10, Fixed{9, 5}, Options{Seed: 1, Duplicate: 0.1}),
+		"base":   synthetic(t, Fixed{10, 5}, base),
+		"count":  synthetic(t, Fixed{11, 5}, base),
+		"size":   synthetic(t, Fixed{10, 6}, base),
+		"spread": synthetic(t, spread(t, 10, 1, Bucket{1, 5, 6}), base),
+		"seed":   synthetic(t, Fixed{10, 5}, Options{Seed: 2}),
+		"copies": synthetic(t, Fixed{10, 5}, Options{Seed: 1, Copies: 2}),
 	} {
 		f := s.Fingerprint()
 		if other, ok := seen[f]; ok {
@@ -244,13 +193,13 @@ func TestFingerprint(t *testing.T) {
 func TestReproducibleAcrossProcesses(t *testing.T) {
 	const ask = "PLIMSOLL_TEST_DIGEST"
 	digest := func() string {
-		s := synthetic(t, 50, spread(t, Originals(50, 0.2), 9, Bucket{60, 10, 10_000}, Bucket{40, 1, 1}), Options{Seed: 9, Copies: 2, Compressible: 0.4, Duplicate: 0.2})
+		s := synthetic(t, spread(t, 50, 9, Bucket{60, 10, 10_000}, Bucket{40, 1, 1}), Options{Seed: 9, Copies: 2})
 		var all bytes.Buffer
 		for i := range s.Len() {
 			fmt.Fprintln(&all, s.Object(i))
 			all.Write(contentOf(t, s, i))
 		}
-		return s.Fingerprint() + fmt.Sprintf(" %x", sha(all.Bytes()))
+		return s.Fingerprint() + fmt.Sprintf(" %x", sha256.Sum256(all.Bytes()))
 	}
 	if os.Getenv(ask) != "" {
 		fmt.Println("digest:", digest())
@@ -266,20 +215,5 @@ func TestReproducibleAcrossProcesses(t *testing.T) {
 	theirs, _, _ = strings.Cut(theirs, "\n")
 	if ours := digest(); theirs != ours {
 		t.Errorf("another process has %q, this one %q", theirs, ours)
-	}
-}
-
-func TestCompressibleReader(t *testing.T) {
-	for _, size := range []int64{0, 1, 100, page - 1, page, page + 1, 5*page + 77} {
-		for _, share := range []float64{0.001, 0.25, 0.5, 0.999, 1} {
-			s := synthetic(t, 1, Fixed{1, size}, Options{Seed: 2, Compressible: share})
-			r, err := s.Open(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := iotest.TestReader(r, contentOf(t, s, 0)); err != nil {
-				t.Errorf("%d bytes, %v: %v", size, share, err)
-			}
-		}
 	}
 }

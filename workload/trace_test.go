@@ -16,7 +16,7 @@ func TestTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSynthetic(trace.Len(), trace, trace, Options{Seed: 1})
+	s, err := NewSynthetic(trace, trace, Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := NewSynthetic(trace.Len(), trace, trace, Options{})
+		s, err := NewSynthetic(trace, trace, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,10 +78,10 @@ func (p *program) doctorOn(ctx context.Context, arg string, set []string, on str
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	need := engine.MachinesFor(plan)
+	need := engine.MachinesFor(plan, 1)
 	var refused *engine.PreconditionError
 	var problems []engine.Problem
-	if errors.As(engine.Placeable(plan), &refused) {
+	if errors.As(engine.Placeable(plan, all.All()), &refused) {
 		problems = refused.Problems
 	}
 	if engine.EmulatesBetween(plan) {

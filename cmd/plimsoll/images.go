@@ -57,7 +57,7 @@ func sizeOf(ctx context.Context, store image.Store, ref string) string {
 	if err != nil {
 		return "size not known: " + strings.TrimPrefix(err.Error(), "image "+ref+": ")
 	}
-	return experiment.Bytes(size).String() + " to pull"
+	return experiment.RoughBytes(float64(size)) + " to pull"
 }
 
 // sayMissingImages says what a run would pull.
@@ -105,7 +105,8 @@ func (p *program) pull(ctx context.Context, store image.Store, ref, from string,
 		i, err = store.Load(ctx, ref, from)
 	} else {
 		i, err = store.Pull(ctx, ref, fresh, func(done, total int64) {
-			p.ui.Progress(fmt.Sprintf("image %s: %s of %s", ref, experiment.Bytes(done), experiment.Bytes(total)))
+			p.ui.Progress(fmt.Sprintf("image %s: %s of %s", ref,
+				experiment.RoughBytes(float64(done)), experiment.RoughBytes(float64(total))))
 		})
 	}
 	p.ui.Progress("")

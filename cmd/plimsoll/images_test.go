@@ -73,6 +73,7 @@ func TestImages(t *testing.T) {
 	// For a system, from the registry and from a file.
 	plimsoll("--image and --image-dir are for one system", 2, "systems", "install", "nginx", "kubo", "--image", ref)
 	plimsoll("cannot be installed", 2, "systems", "install", "static", "--image", ref)
+	plimsoll("name one: --image", 2, "systems", "install", "siad")
 	plimsoll("is here", 0, "systems", "install", "nginx", "--image", ref)
 	plimsoll(ref+"@"+digest.String(), 0, "systems", "nginx")
 	plimsoll("image, ", 0, "systems")
@@ -104,8 +105,8 @@ func TestDefaultImages(t *testing.T) {
 			t.Errorf("%s: %v", i.Name, err)
 		}
 		p := &program{}
-		if p.installer(t.Context(), i.Name, "", "") == nil {
-			t.Errorf("%s has an image and cannot be installed", i.Name)
+		if _, err := p.installer(t.Context(), i.Name, "", ""); err != nil {
+			t.Errorf("%s has an image and cannot be installed: %v", i.Name, err)
 		}
 		if opt, err := i.Fill(nil); err != nil || opt["image"] != "" {
 			t.Errorf("%s: %v, %v", i.Name, opt, err)

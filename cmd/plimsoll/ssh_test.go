@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -238,22 +239,26 @@ func TestRunOverSSH(t *testing.T) {
 	over := func(list string, args ...string) []string {
 		return append([]string{"run", "--on", "ssh:" + list, "--keep-going"}, args...)
 	}
-	for _, c := range []struct{ name, yaml string }{
-		{"retrieve", `
+	for _, c := range []struct {
+		name    string
+		clients int
+		yaml    string
+	}{
+		{"retrieve", 3, `
 scenario: retrieve
 systems: [static, boxo, {name: static-https, use: static, with: {tls: true}, override: {connections: fresh}}]
 data: {objects: 2, size: 1MiB}
-retrieve: {concurrency: 2, requests: 12}
+retrieve: {concurrency: 3, requests: 12}
 repetitions: 2
 warmup: 0`},
-		{"disseminate", swarmOverSSH + "2"},
+		{"disseminate", 1, swarmOverSSH + "2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m.t = t
 			file, there, here := m.experiment(c.yaml), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "here")
-			m.end(m.start(over(m.list, file, "--out", there)...), 0)
+			m.end(m.start(over(m.list, file, "--out", there, "--clients", fmt.Sprint(c.clients))...), 0, ui.CodeInvalid) // on a busy machine
 			m.clean()
-			m.end(m.start("run", file, "--out", here, "--keep-going"), 0)
+			m.end(m.start("run", file, "--out", here, "--keep-going"), 0, ui.CodeInvalid)
 			if diff := factsDiff(resultsOf(t, here), resultsOf(t, there)); diff != "" {
 				t.Errorf("on other machines (+) the record differs:\n%s", diff)
 			}
@@ -267,6 +272,11 @@ warmup: 0`},
 			for _, l := range links {
 				if rtt := machinesRTT.Seconds(); !(l.RTT > rtt && l.RTT < 3*rtt) || !(l.Rate > 0) || !l.OK || l.Emulator != record.RealLink {
 					t.Errorf("link %+v", l)
+				}
+			}
+			for _, client := range engine.GeneratorHosts(c.clients) {
+				if !slices.ContainsFunc(links, func(l record.LinkCheck) bool { return l.To == client }) {
+					t.Errorf("no link of %s: %+v", client, links)
 				}
 			}
 			if env := r.Meta()["environment"]; !strings.Contains(env, `"machine.zone@box1":"z1"`) || !strings.Contains(env, `"kernel@box1"`) {

@@ -168,7 +168,7 @@ func here(st status) string {
 	case len(st.Missing) > 0:
 		return "missing"
 	case st.Image != "":
-		return "image, " + experiment.Bytes(st.Bytes).String()
+		return "image, " + experiment.RoughBytes(float64(st.Bytes))
 	}
 	return "installed"
 }

@@ -58,10 +58,9 @@ with --image or --image-dir every system that has the option image.`,
 			}
 			var todo []func() error
 			for _, name := range args { // all names first: nothing is half done for a typing error
-				do := p.installer(c.Context(), name, ref, from)
-				if do == nil {
-					return usage(fmt.Errorf("%q cannot be installed", name),
-						"can be installed: "+strings.Join(names, ", ")+"; plimsoll systems says how to get the others")
+				do, err := p.installer(c.Context(), name, ref, from)
+				if err != nil {
+					return usage(err, "can be installed: "+strings.Join(names, ", ")+"; plimsoll systems NAME says how to get NAME")
 				}
 				todo = append(todo, do)
 			}
@@ -82,19 +81,19 @@ with --image or --image-dir every system that has the option image.`,
 	return c
 }
 
-// installer installs what goes by a name; nil: nothing does.
-func (p *program) installer(ctx context.Context, name, ref, from string) func() error {
+// installer installs what goes by a name.
+func (p *program) installer(ctx context.Context, name, ref, from string) (func() error, error) {
 	if i, ok := install.ByName(name); ok && ref+from == "" {
-		return func() error { return p.install(ctx, i) }
+		return func() error { return p.install(ctx, i) }, nil
 	}
 	for _, s := range all.All() {
 		if image := s.Info().Images[name]; image != "" { // of a program that a system needs beside its own
-			return func() error { return p.installImage(ctx, name, cmp.Or(ref, image), from) }
+			return func() error { return p.installImage(ctx, name, cmp.Or(ref, image), from) }, nil
 		}
 	}
 	s, ok := all.ByName(name)
 	if !ok || !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == system.ImageName }) {
-		return nil
+		return nil, fmt.Errorf("%q cannot be installed", name)
 	}
 	if ref == "" {
 		ref = s.Info().Image
@@ -107,7 +106,7 @@ func (p *program) installer(ctx context.Context, name, ref, from string) func() 
 		ref = "local/" + name
 	}
 	if ref == "" {
-		return nil
+		return nil, fmt.Errorf("%s has no image of its own to install; name one: --image or --image-dir", name)
 	}
 	return func() error {
 		err := p.installImage(ctx, name, ref, from)
@@ -117,7 +116,7 @@ func (p *program) installer(ctx context.Context, name, ref, from string) func() 
 			}
 		}
 		return err
-	}
+	}, nil
 }
 
 func (p *program) install(ctx context.Context, i install.Program) error {

@@ -20,7 +20,7 @@ const (
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
 	CodeIncomplete    Code = 9   // some trials could not be executed
-	CodeUndecided     Code = 10  // no gate failed, and one cannot be decided; or no model may answer
+	CodeUndecided     Code = 10  // no gate failed, and one is inconclusive; or no model may answer
 	CodeUnwritable    Code = 11  // the disk is full, or the run directory was removed or cannot be written
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
@@ -35,16 +35,16 @@ func Meanings() []struct {
 		Words string
 	}{
 		{CodeOK, "all went as planned"},
-		{CodeInternal, "something failed that is not one of the below"},
+		{CodeInternal, "another error"},
 		{CodeUsage, "the command line or the experiment file is wrong; nothing was started"},
-		{CodePreconditions, "a precondition does not hold (plimsoll doctor says more), or no system could be started"},
+		{CodePreconditions, "a precondition does not hold (see plimsoll doctor), or no system started"},
 		{CodeGate, "a gate failed"},
-		{CodeInvalid, "no valid trial, a system of which no operation succeeded, or nothing that can be compared"},
+		{CodeInvalid, "no valid trial, no operation of a system succeeded, or nothing to compare"},
 		{CodeCorruption, "bytes came back that are not the object's"},
 		{CodeExit, "an exit condition ended the run early"},
 		{CodeLost, "a load test ended without all of its objects"},
 		{CodeIncomplete, "some trials could not be executed; resume tries again"},
-		{CodeUndecided, "no gate failed, and one cannot be decided"},
+		{CodeUndecided, "no gate failed, and one is inconclusive"},
 		{CodeUnwritable, "the disk is full, or the run directory was removed or cannot be written"},
 		{CodeInterrupted, "interrupted by Ctrl-C or SIGTERM; resume goes on"},
 	}

@@ -138,7 +138,7 @@ func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Sp
 	spec.Objects = slices.Clone(spec.Objects)
 	for i := range spec.Objects {
 		for _, path := range []*string{&spec.Objects[i].Reference, &spec.Objects[i].CAFile} {
-			to := copyOf{host.Name(), *path}
+			to := copyOf{host, *path}
 			if *path == "" || r.brought[to] {
 				continue
 			}
@@ -152,7 +152,10 @@ func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Sp
 }
 
 // copyOf is a file that is on a host too, under the same path.
-type copyOf struct{ host, path string }
+type copyOf struct {
+	host testbed.Host
+	path string
+}
 
 func bringFile(ctx context.Context, host testbed.Host, path string) error {
 	f, err := os.Open(path)
@@ -193,7 +196,9 @@ func loadOf(res httpload.Result) scenario.Load {
 		l.Details = append(l.Details, record.Detail{Kind: record.DetailClockAhead, Name: name, Value: c.Ahead.Seconds()},
 			record.Detail{Kind: record.DetailClockError, Name: name, Value: c.Error.Seconds()})
 		if c.Error > limit {
-			l.Invalid = append(l.Invalid, record.ReasonClock)
+			if !slices.Contains(l.Invalid, record.ReasonClock) {
+				l.Invalid = append(l.Invalid, record.ReasonClock)
+			}
 			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name, record.Span(c.Error)))
 		}
 	}

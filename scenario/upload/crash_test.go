@@ -379,7 +379,9 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 		"it was 4 objects":      func(c *experiment.Cell) { c.Data.Objects = 6 },
 		"is not in it any more": func(c *experiment.Cell) { c.Data.Objects = 1 },
 		"object 0 was 00000000": func(c *experiment.Cell) { c.Data.Size = 101 },
-		"fingerprint":           func(c *experiment.Cell) { c.Data.Compressible = 0.5 },
+		"fingerprint": func(c *experiment.Cell) {
+			c.Data.Size, c.Data.Spread = 0, experiment.SizeRange{From: 100, To: 100}
+		},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(4, 100))

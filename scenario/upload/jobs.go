@@ -258,7 +258,7 @@ func (s *objects) carried(in *scenario.Measured) float64 {
 		}
 		bytes, at = s.full, s.fullAt
 	}
-	if d := in.Cell.Data; d.Copies > 1 || d.Duplicate > 0 || d.Directory != "" {
+	if d := in.Cell.Data; d.Copies > 1 || d.Directory != "" {
 		return math.NaN() // what the system has already need not be sent
 	}
 	return bytes / (at - s.began())

@@ -58,18 +58,9 @@ func (p *polls) add(poll record.Poll) {
 	p.used.Add(poll.Readings)
 }
 
-// restore adds the polls of earlier sessions, and what was known before the first.
+// restore adds the polls of earlier sessions.
 func (p *polls) restore() error {
-	var paid []record.Reading
 	in := p.journal.Recorded()
-	for e := range scenario.Stream(in.Events) {
-		if before := collect.Before(e); before != nil {
-			paid = before
-		}
-	}
-	if paid != nil {
-		p.used.Add(paid)
-	}
 	for earlier := range scenario.Stream(in.Polls) {
 		p.add(earlier)
 	}

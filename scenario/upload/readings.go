@@ -74,26 +74,11 @@ func (w *readings) met(what, subject, class, detail string, at float64) {
 func readPolls(in *scenario.Measured) *readings {
 	w := &readings{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
 		last: map[string]*big.Int{}}
-	var paid []record.Reading // forming contracts is paid before the first poll, and belongs to the test
-	for e := range scenario.Stream(in.Events) {
-		if before := collect.Before(e); before != nil {
-			paid = before
-		}
-	}
-	if paid != nil {
-		w.used.Add(paid)
-	}
 	for p := range scenario.Stream(in.Polls) {
 		w.add(&p)
 	}
 	for name := range w.values {
 		w.values[name] = gaps(w.values[name], len(w.start))
-	}
-	paid, _ = collect.WithEnded(paid)
-	for _, r := range paid {
-		if v, ok := new(big.Int).SetString(r.Exact, 10); ok && w.first[r.Name] != nil && r.Bad == "" {
-			w.first[r.Name] = v
-		}
 	}
 	return w
 }

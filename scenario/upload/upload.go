@@ -68,7 +68,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "bandwidth_line", Name: "load line of the bandwidth", Unit: "B/s", Better: record.Neither,
 			Help: "payload rate of the link, measured before the trial; emulated links with a rate"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
-			Help: "durable file bytes (else accepted ones) per second over the load line; not with copies, duplicates or a directory"},
+			Help: "durable file bytes (else accepted ones) per second over the load line; not with copies or a directory"},
 		{Key: "wait_line", Name: "round trip of the link", Unit: "s", Better: record.Neither,
 			Help: "measured before the trial; emulated links with a delay"},
 		{Key: "file_rate", Name: "objects per second", Unit: "1/s", Better: record.Higher,

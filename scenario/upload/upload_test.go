@@ -130,7 +130,6 @@ type uploadBench struct {
 	states  []scenario.State
 	notes   []string
 	state   func(scenario.State)
-	paid    *record.Event
 	reports time.Duration // one in so long, if not each second
 }
 
@@ -173,9 +172,6 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 	}
 	if b.reports > 0 {
 		prepared.(*runner).reportEvery = b.reports
-	}
-	if b.paid != nil { // the engine records it, too
-		b.ledger.events = append(b.ledger.events, *b.paid)
 	}
 	var y yield
 	from := len(b.ops)

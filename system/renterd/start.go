@@ -207,7 +207,8 @@ func (one *daemon) run(ctx context.Context, c *privateChain, k kind, program str
 	c.peers = append(c.peers, one.peer)
 	return one.Launch(ctx, testbed.Command{
 		Dir: one.dir, Args: []string{program, "-env"},
-		Env:          []string{k.file + "=" + path, k.password + "=" + one.password, k.seed + "=" + one.phrase},
+		Env: []string{k.file + "=" + path, k.password + "=" + one.password, k.seed + "=" + one.phrase,
+			"RENTERD_NETWORK=zen"}, // renterd's image has another, which is over the file
 		ReadyTimeout: apiTime,
 		Ready:        func(ctx context.Context) error { return one.API.Get(ctx, k.ready, nil, nil) },
 		Stop:         []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: sia.StopTime}},

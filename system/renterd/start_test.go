@@ -104,7 +104,7 @@ func TestPlans(t *testing.T) {
 func programs(t *testing.T) system.Options {
 	t.Helper()
 	opt := system.Options{}
-	for option, variables := range map[string]string{"binary": "RENTERD_API_PASSWORD RENTERD_SEED RENTERD_CONFIG_FILE", hostd: ""} {
+	for option, variables := range map[string]string{"binary": "RENTERD_API_PASSWORD RENTERD_SEED RENTERD_CONFIG_FILE RENTERD_NETWORK", hostd: ""} {
 		path := filepath.Join(t.TempDir(), option)
 		script := "#!/bin/sh\nfor v in " + variables + "; do eval test -n \\\"\\$$v\\\" || echo without $v; done\n" +
 			"ls consensus.db && cat $RENTERD_CONFIG_FILE\necho cannot open the wallet\nexit 5\n"

@@ -62,7 +62,10 @@ type readyAnswer struct {
 // renterAnswer leaves out `currentperiod`, which underflows on young chains.
 type renterAnswer struct {
 	Settings struct {
-		Allowance allowed `json:"allowance"`
+		Allowance struct {
+			Funds  sia.Hastings `json:"funds"`
+			Period int64        `json:"period"` // blocks
+		} `json:"allowance"`
 	} `json:"settings"`
 	Metrics struct {
 		Contracts sia.Hastings `json:"contractspending"`
@@ -70,14 +73,6 @@ type renterAnswer struct {
 		Withheld  sia.Hastings `json:"withheldfunds"`
 		Previous  sia.Hastings `json:"previousspending"`
 	} `json:"financialmetrics"`
-}
-
-// allowed is an allowance as it is in force.
-type allowed struct {
-	Funds  sia.Hastings `json:"funds"`
-	Hosts  int64        `json:"hosts"`
-	Period int64        `json:"period"`      // blocks
-	Renew  int64        `json:"renewwindow"` // blocks before the end of a period
 }
 
 // maintenance is what the renter's own calls to hosts cost.

@@ -512,7 +512,7 @@ func TestListAndStats(t *testing.T) {
 	// Files elsewhere are not listed, nor counted as ours; nor are those of
 	// another run in the same folder.
 	n = attached(t, replay.Chain(files, files, files, files))
-	for _, c := range []struct{ prefix, mark string }{{"elsewhere/", ""}, {"", sia.Mark("")}} {
+	for _, c := range []struct{ prefix, mark string }{{"elsewhere/", ""}, {"", system.Deployment{Write: true}.Mark()}} {
 		n.Prefix, n.Mark = c.prefix, c.mark
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 {
 			t.Errorf("%+v: %+v, %v", c, h, err)
@@ -552,12 +552,8 @@ func TestOptions(t *testing.T) {
 		"not between 2 and 64": {"hosts": "1"},
 		"not positive":         {"start_timeout": "0s"},
 	} {
-		full, err := System{}.Info().Fill(opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := planOf(full); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", opt, err, want)
+		if p := (System{}).Check(t.Context(), opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
+			t.Errorf("%v: %v, want %q", opt, p, want)
 		}
 	}
 	if p := (System{}).Check(t.Context(), nil); len(p) != 1 || !strings.Contains(p[0].Hint, "PLIMSOLL_SIAD") {

@@ -2,10 +2,14 @@ package daemon
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -31,4 +35,42 @@ func TestEmptyKeepsTheKey(t *testing.T) {
 	if err != nil || len(left) != 1 || left[0].Name() != "key" {
 		t.Errorf("left are %v, %v", left, err)
 	}
+}
+
+// parted is a daemon that has dropped its peer.
+type parted struct {
+	API
+	joined chan struct{}
+}
+
+func (p parted) Has(context.Context, system.Ref) (bool, error) { return true, nil }
+
+func (p parted) Connect(context.Context, string) error {
+	close(p.joined)
+	return nil
+}
+
+// TestDroppedPeerIsConnectedAgain: a read that does not begin, of an object that a node
+// has, connects the nodes.
+func TestDroppedPeerIsConnectedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := parted{joined: make(chan struct{})}
+		p := &Pair[parted]{
+			kind: &Kind[parted]{Name: "x", Ref: func(system.Ref) error { return nil }}, apis: []parted{a, a},
+			Closed: true, NotFoundAfter: 15 * time.Second,
+		}
+		from := time.Now()
+		resp, err := p.Search(t.Context(), "get", "ref", func(ctx context.Context) (*http.Response, error) {
+			select {
+			case <-a.joined:
+				return &http.Response{Body: http.NoBody}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		if err != nil {
+			t.Fatalf("after %v: %v", time.Since(from), err)
+		}
+		resp.Body.Close()
+	})
 }

@@ -141,7 +141,9 @@ func (p *Pair[A]) Ours(ref system.Ref) (Object, error) {
 }
 
 // Search makes a request about ref for which a daemon may search the network for ever. The
-// daemons are connected again after Redial.
+// daemons are connected again after Redial, and when the answer does not begin though one
+// of them has the object: a daemon may have dropped the other, as Codex does with a peer that
+// sent nothing for a minute.
 func (p *Pair[A]) Search(
 	ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error),
 ) (*http.Response, error) {
@@ -155,7 +157,13 @@ func (p *Pair[A]) Search(
 	if p.Closed {
 		w.Known = func(ctx context.Context) (bool, error) {
 			for _, a := range p.apis {
-				if has, err := a.Has(ctx, ref); has || err != nil {
+				has, err := a.Has(ctx, ref)
+				if has && p.Two() {
+					ctx, cancel := context.WithTimeout(ctx, answer)
+					defer cancel()
+					_ = p.Connect(ctx, p.address) // else the answer does not begin, which is said
+				}
+				if has || err != nil {
 					return has, err
 				}
 			}
