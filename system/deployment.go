@@ -2,6 +2,9 @@ package system
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"net/netip"
 	"os"
@@ -9,6 +12,23 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
+
+// Mark begins the names of what a run stores in an attached system that it may write to, and
+// is empty in any other. It is of 50 bits, random or of a run's id, which is random: no one
+// else's objects begin with it, so that a put replaces nothing, and what a failed put
+// leaves behind is ours to remove, without asking the system before each put, in
+// the time that is measured. All sessions of a run have the same: a later one
+// finds by name what an earlier one has stored. Without a run each mark is new.
+func (d Deployment) Mark() string {
+	switch {
+	case !d.Write:
+		return ""
+	case d.Run == "":
+		return rand.Text()[:10] + "-"
+	}
+	sum := sha256.Sum256([]byte("plimsoll mark of run " + d.Run))
+	return base32.StdEncoding.EncodeToString(sum[:])[:10] + "-"
+}
 
 // Begin starts the system, or attaches to it.
 func (d Deployment) Begin(ctx context.Context, s System, mode Mode) (Cluster, error) {

@@ -22,13 +22,8 @@ import (
 )
 
 var (
-	_ system.HTTPServer = (*gatewayNode)(nil)
-	_ system.Healther   = (*gatewayNode)(nil)
-	_ system.Seeder     = (*gatewayNode)(nil)
-	_ system.Ranger     = (*gatewayNode)(nil)
-	_ system.Stats      = (*gatewayNode)(nil)
-	_ system.Stater     = (*gatewayNode)(nil)
-	_ system.Redialer   = (*gatewayNode)(nil)
+	_ system.Healther = (*gatewayNode)(nil)
+	_ system.Seeder   = (*gatewayNode)(nil)
 )
 
 // gatewayNode is a node that is reached over HTTP. Get, GetRange and Redial are those

@@ -17,20 +17,10 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
-	_ system.HTTPServer = (*node)(nil)
-	_ system.Healther   = (*node)(nil)
-	_ system.Ranger     = (*node)(nil)
-	_ system.Deleter    = (*node)(nil)
-	_ system.Lister     = (*node)(nil)
-	_ system.Walker     = (*node)(nil)
-	_ system.Stater     = (*node)(nil)
-	_ system.Settler    = (*node)(nil)
-	_ system.Cooler     = (*node)(nil)
-	_ system.Stats      = (*node)(nil)
-	_ system.Coster     = (*node)(nil)
-	_ system.Monitored  = (*node)(nil)
-	_ system.Provider   = provider{}
+	_ system.System   = System{}
+	_ system.Healther = (*node)(nil)
+	_ system.Walker   = (*node)(nil)
+	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
@@ -83,10 +73,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	n := newNode(a, opt["bucket"])
-	n.asked, n.Write, n.Prefix = asked, d.Write, strings.TrimPrefix(opt["prefix"], "/")
-	if n.Write {
-		n.Mark = sia.Mark(d.Run)
-	}
+	n.asked, n.Write, n.Prefix, n.Mark = asked, d.Write, strings.TrimPrefix(opt["prefix"], "/"), d.Mark()
 	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": n.bucket, "prefix": n.Prefix}
 	if err := n.attach(ctx, opt["packing"], identity); err != nil {
 		a.Close()

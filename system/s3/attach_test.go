@@ -2,15 +2,10 @@ package s3
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/minio/minio-go/v7"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -76,53 +71,24 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	if _, ok := n.(system.Stats); ok {
 		t.Error("an attached node tells what a disk that it cannot see holds")
 	}
-	node := n.(*node)
-	if !node.refuses {
-		t.Error("versitygw refuses to overwrite when told so, and is not told")
-	}
-	// A session that was killed while it tried the server left its key.
-	left := node.at.prefix + "plimsoll-try-again"
-	if _, err := node.s3.PutObject(t.Context(), node.at.bucket, left, strings.NewReader("x"), 1, putOptions(1)); err != nil {
-		t.Fatal(err)
-	}
-	if tells, err := node.refusesToOverwrite(t.Context(), "again"); err != nil || !tells {
-		t.Errorf("with the key of a killed session: %v, %v", tells, err)
-	}
-	if _, err := node.s3.StatObject(t.Context(), node.at.bucket, left, minio.StatObjectOptions{}); minio.ToErrorResponse(err).StatusCode != http.StatusNotFound {
-		t.Errorf("the key of a killed session is still there: %v", err)
-	}
-	for _, tells := range []bool{true, false} { // a server that does not refuse is asked
-		node.refuses = tells
-		for what, put := range map[string]func(context.Context, string, int64, io.Reader) (system.Ref, error){
-			"put": n.Put, "put mutable": node.PutMutable, "seed": node.Seed,
-		} {
-			if _, err := put(t.Context(), "a", 3, strings.NewReader("new")); !errors.Is(err, system.ErrReadOnly) {
-				t.Errorf("%s over someone's object (the server tells: %v): %v", what, tells, err)
-			}
-		}
-		if ref, err := n.Put(t.Context(), fmt.Sprint("new ", tells), 3, strings.NewReader("new")); err != nil {
-			t.Error(err)
-		} else if err := node.Update(t.Context(), ref, 3, strings.NewReader("NEW")); err != nil {
-			t.Error(err)
-		} else if err := node.Delete(t.Context(), ref); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := node.Delete(t.Context(), "data/a"); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("delete of someone's object after a put of that name: %v", err)
-	}
-	if all, err := node.List(t.Context()); err != nil || len(all) != 2 {
-		t.Errorf("there are %+v, %v; want the two of the server", all, err)
-	}
-	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
-	if err != nil || ref != "data/mine" {
-		t.Fatalf("put: %q, %v", ref, err)
-	}
-	if err := n.(system.Deleter).Delete(t.Context(), ref); err != nil {
+	if _, err := n.Put(t.Context(), "a", 3, strings.NewReader("new")); err != nil { // beside someone's object
 		t.Error(err)
 	}
-	if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("get after delete: %v", err)
+	ref, err := n.Put(t.Context(), "mine/of all", 4, strings.NewReader("mine"))
+	if err != nil || ref != n.(system.Namer).Named("mine/of all") || !strings.HasSuffix(string(ref), "-mine/of=20all") {
+		t.Fatalf("put: %q, %v", ref, err)
+	}
+	if o, err := n.(system.Stater).Stat(t.Context(), ref); err != nil || o.Name != "mine/of all" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if err := n.(system.Updater).Update(t.Context(), ref, 3, strings.NewReader("NEW")); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		err = errors.Join(err, n.(system.Deleter).Delete(t.Context(), ref))
+	}
+	if !errors.Is(err, system.ErrNotFound) {
+		t.Errorf("delete, twice: %v", err)
 	}
 	var kept bytes.Buffer
 	if err := n.Get(t.Context(), "data/a", &kept); err != nil || !bytes.Equal(kept.Bytes(), systemtest.Bytes("a", 300_000)) {

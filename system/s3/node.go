@@ -34,9 +34,9 @@ type node struct {
 	proc       testbed.Process
 	attached   bool
 	write      bool
-	refuses    bool // attached: the server refuses to overwrite when asked to
+	mark       string // begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
 
-	ours sync.Map // refs put here: the only ones an attached node deletes
+	ours sync.Map // refs put here, which are there
 }
 
 // provider is a bucket that is attached to for reading: its objects were there.
@@ -155,8 +155,7 @@ func (n *node) valid(key string) bool {
 	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.ValidPath(key) == nil)
 }
 
-// Put implements system.Node. On an attached server it overwrites nothing that
-// is not ours.
+// Put implements system.Node.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.put(ctx, n.s3, name, size, r)
 }
@@ -181,11 +180,8 @@ func (n *node) put(ctx context.Context, c *minio.Client, name string, size int64
 }
 
 // Named implements system.Namer.
-func (n *node) Named(name string) system.Ref { return system.Ref(n.at.prefix + disk.PathName(name)) }
-
-// Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) {
-	n.ours.Store(o.Ref, true)
+func (n *node) Named(name string) system.Ref {
+	return system.Ref(n.at.prefix + n.mark + disk.PathName(name))
 }
 
 func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int64, r io.Reader) error {
@@ -196,43 +192,19 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 	if err != nil {
 		return fmt.Errorf("s3: put %s: %w", key, err)
 	}
-	opts := putOptions(size)
-	if n.attached && !n.owned(system.Ref(key)) { // what others have stored by that name is to stay
-		if !n.refuses || size > maxSinglePut {
-			if err := n.absent(ctx, c, key); err != nil {
-				return fmt.Errorf("s3: put %s: %w", key, err)
-			}
-		}
-		if n.refuses {
-			opts.SetMatchETagExcept("*")
-		}
-	}
-	_, err = c.PutObject(ctx, n.at.bucket, key, body, size, opts)
-	if taken(minio.ToErrorResponse(err).StatusCode) {
-		n.leave(c)
-		return fmt.Errorf("s3: put %s: %w: %w", key, err, errTaken)
-	}
-	if err != nil {
-		return fmt.Errorf("s3: put %s: %w", key, classified(err))
-	}
-	n.ours.Store(system.Ref(key), true)
-	return nil
-}
-
-func putOptions(size int64) minio.PutObjectOptions {
-	return minio.PutObjectOptions{
+	_, err = c.PutObject(ctx, n.at.bucket, key, body, size, minio.PutObjectOptions{
 		ContentType:      "application/octet-stream",
 		DisableMultipart: size <= maxSinglePut, // or parts are held in memory
 		PartSize:         partSize,
 		// Without: versitygw leaves the end of an empty chunked body unread and takes it
 		// for the next request of the connection.
 		DisableContentSha256: size == 0,
+	})
+	if err != nil {
+		return fmt.Errorf("s3: put %s: %w", key, classified(err))
 	}
-}
-
-func (n *node) owned(ref system.Ref) bool {
-	_, ours := n.ours.Load(ref)
-	return ours
+	n.ours.Store(system.Ref(key), true)
+	return nil
 }
 
 // classified adds to what the server said the error that callers tell apart.
@@ -264,14 +236,13 @@ var page = regexp.MustCompile(`(?i)<(!doctype html|html)\b`)
 // is not there without a request: S3 deletes it without complaint, and makes it
 // when it is to be overwritten.
 func (n *node) mayChange(ctx context.Context, what string, ref system.Ref) error {
-	switch {
-	case n.owned(ref):
+	if _, there := n.ours.Load(ref); there {
 		return nil
-	case n.attached:
+	}
+	if n.attached && (n.mark == "" || !strings.HasPrefix(string(ref), n.at.prefix+n.mark)) {
 		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
 	}
-	// All of a server that we started is ours; what an earlier session put there
-	// is known to the server alone.
+	// What an earlier session put there is known to the server alone.
 	if _, err := n.Stat(ctx, ref); err != nil {
 		return fmt.Errorf("s3: %s: %w", what, err)
 	}
@@ -337,7 +308,8 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 }
 
 func (n *node) object(key string, size int64) system.Object {
-	return system.Object{Name: disk.NameOfPath(strings.TrimPrefix(key, n.at.prefix)), Ref: system.Ref(key), Size: size}
+	name := strings.TrimPrefix(strings.TrimPrefix(key, n.at.prefix), n.mark)
+	return system.Object{Name: disk.NameOfPath(name), Ref: system.Ref(key), Size: size}
 }
 
 // Health implements system.Healther, over a new connection: an object of ours

@@ -20,7 +20,6 @@ var (
 	_ system.Healther = (*node)(nil)
 	_ system.Seeder   = (*node)(nil)
 	_ system.Namer    = (*node)(nil)
-	_ system.Adopter  = (*node)(nil)
 	_ system.Walker   = (*node)(nil)
 	_ system.Provider = provider{}
 )
@@ -98,7 +97,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n.write, n.attached = d.Write, true
+	n.write, n.attached, n.mark = d.Write, true, d.Mark()
 	head, err := n.reachable(ctx)
 	if err != nil {
 		n.close()
@@ -114,16 +113,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	if e.anonymous() {
 		identity["retrieval"] = "anonymous GET"
-	}
-	if n.write {
-		if n.refuses, err = n.refusesToOverwrite(ctx, d.Run); err != nil {
-			n.close()
-			return nil, err
-		}
-		identity["overwrite"] = "refused by the server (If-None-Match)"
-		if !n.refuses {
-			identity["overwrite"] = "HEAD before each put: the server ignores If-None-Match"
-		}
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
 		if n.write {

@@ -96,15 +96,8 @@ func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete of someone's file: %v", err)
 	}
-	for what, put := range map[string]func(context.Context, string, int64, io.Reader) (system.Ref, error){
-		"put": n.Put, "put mutable": n.(system.Updater).PutMutable,
-	} {
-		if _, err := put(t.Context(), "a", 3, strings.NewReader("new")); !errors.Is(err, system.ErrReadOnly) {
-			t.Errorf("%s over someone's file: %v", what, err)
-		}
-	}
-	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("delete of someone's file after a put of that name: %v", err)
+	if _, err := n.Put(t.Context(), "a", 3, strings.NewReader("new")); err != nil { // beside someone's file
+		t.Error(err)
 	}
 	var kept bytes.Buffer
 	if err := n.Get(t.Context(), "a", &kept); err != nil || !bytes.Equal(kept.Bytes(), systemtest.Bytes("a", 300_000)) {

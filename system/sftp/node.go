@@ -9,7 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"sync"
+
+	"strings"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -39,8 +40,7 @@ type node struct {
 	pool   *pool
 	server *sshd.Server // nil: attached
 	write  bool         // attached: the experiment allows it
-
-	ours sync.Map // refs put here: the only ones changed on an attached server
+	mark   string       // begins the names of what an attached node stores: the only ones that it changes
 }
 
 func newNode(login sftpsession.Login, client testbed.Host, dir string) *node {
@@ -96,33 +96,22 @@ func (n *node) path(ref system.Ref) (string, error) {
 }
 
 // Put implements system.Node. The file is written under its own name, as SFTP
-// clients do; what is there of it when that fails is removed. On an attached
-// server a file that is not ours is never opened for writing.
+// clients do; what is there of it when that fails is removed.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := n.Named(name)
 	if n.server == nil && !n.write {
 		return "", fmt.Errorf("sftp: put %s: %w; `allow: [write]` in the experiment file permits it", ref, system.ErrReadOnly)
 	}
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if n.server == nil && !n.owned(ref) {
-		flags |= os.O_EXCL // what others have stored by that name is to stay
-	}
-	if err := n.store(ctx, "put", ref, flags, size, r); err != nil {
+	if err := n.store(ctx, "put", ref, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, size, r); err != nil {
 		return "", err
 	}
 	return ref, nil
 }
 
-func (n *node) owned(ref system.Ref) bool {
-	_, ours := n.ours.Load(ref)
-	return ours
-}
-
 // Named implements system.Namer.
-func (n *node) Named(name string) system.Ref { return system.Ref(disk.FileName(name)) }
+func (n *node) Named(name string) system.Ref { return system.Ref(n.mark + disk.FileName(name)) }
 
-// Adopt implements system.Adopter.
-func (n *node) Adopt(o system.Object) { n.ours.Store(o.Ref, true) }
+func (n *node) nameOf(file string) string { return disk.Name(strings.TrimPrefix(file, n.mark)) }
 
 // PutMutable implements system.Updater: every file can be overwritten.
 func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
@@ -156,9 +145,8 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 	return n.on(ctx, what, func(s *sftpsession.Session) error {
 		f, err := s.OpenFile(p, flags)
 		if err != nil {
-			return taken(s, p, flags, err)
+			return err
 		}
-		n.ours.Store(ref, true) // also what stays of a put that fails
 		// ReadFrom would do one request after the other, for want of a size.
 		_, err = f.ReadFromWithConcurrency(io.MultiReader(bytes.NewReader(first), body), inFlight)
 		if closed := f.Close(); err == nil {
@@ -171,24 +159,10 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 			err = fmt.Errorf("%w: %w", err, system.ErrQuota)
 		}
 		if flags&os.O_CREATE != 0 && s.Alive() {
-			if s.Remove(p) == nil { // its error does not count: there is one already
-				n.ours.Delete(ref)
-			}
+			_ = s.Remove(p) // its error does not count: there is one already
 		}
 		return err
 	})
-}
-
-// taken says why a file could not be made that must be new. SFTP has no word
-// for one that is there: OpenSSH says "Failure".
-func taken(s *sftpsession.Session, p string, flags int, err error) error {
-	if flags&os.O_EXCL == 0 || !s.Alive() {
-		return err
-	}
-	if _, there := s.Lstat(p); there != nil {
-		return err
-	}
-	return fmt.Errorf("%w: a file of that name is there, and not ours to overwrite: %w", err, system.ErrReadOnly)
 }
 
 // full asks a server that has refused to write whether it has space. SFTP has
@@ -253,7 +227,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 
 // Stat implements system.Stater.
 func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	o := system.Object{Name: disk.Name(string(ref)), Ref: ref, Size: -1}
+	o := system.Object{Name: n.nameOf(string(ref)), Ref: ref, Size: -1}
 	p, err := n.path(ref)
 	if err != nil {
 		return o, err
@@ -278,16 +252,12 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if err := n.mayChange("delete", ref); err != nil {
 		return err
 	}
-	if err := n.on(ctx, "delete "+string(ref), func(s *sftpsession.Session) error { return s.Remove(p) }); err != nil {
-		return err
-	}
-	n.ours.Delete(ref)
-	return nil
+	return n.on(ctx, "delete "+string(ref), func(s *sftpsession.Session) error { return s.Remove(p) })
 }
 
 // mayChange keeps what others have stored on an attached server.
 func (n *node) mayChange(what string, ref system.Ref) error {
-	if n.server == nil && !n.owned(ref) {
+	if n.server == nil && (n.mark == "" || !strings.HasPrefix(string(ref), n.mark)) {
 		return fmt.Errorf("sftp: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
 	}
 	return nil
@@ -305,7 +275,7 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 			if disk.Valid(e.Name()) != nil || n.server != nil && e.Name() == disk.Probe || !e.Mode().IsRegular() {
 				continue
 			}
-			out = append(out, system.Object{Name: disk.Name(e.Name()), Ref: system.Ref(e.Name()), Size: e.Size()})
+			out = append(out, system.Object{Name: n.nameOf(e.Name()), Ref: system.Ref(e.Name()), Size: e.Size()})
 		}
 		return nil
 	})

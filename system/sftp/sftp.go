@@ -95,7 +95,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	n := newNode(login, d.Client, dir)
-	n.write = d.Write
+	n.write, n.mark = d.Write, d.Mark()
 	identity := identify()
 	identity["endpoint"], identity["directory"] = login.Address, dir
 	err = n.on(ctx, "directory "+dir, func(s *sftpsession.Session) error {

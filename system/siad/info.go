@@ -23,7 +23,6 @@ func (System) Info() system.Info {
 			{Name: "parity_pieces", Type: "int", Default: "0", Help: "further pieces; 0: `hosts` − 1 (attached: the renter's default)"},
 			{Name: "hosts", Type: "int", Default: "3", Help: "start: hosts of the private network"},
 			{Name: "host_size", Type: "size", Default: "1073741824", Help: "start: storage of each host, a multiple of 16 MiB"},
-			{Name: "mine", Type: "bool", Default: "false", Help: "start: continue mining, which takes one core"},
 			{Name: "start_timeout", Type: "duration", Default: "15m0s", Help: "start: time for the network to become ready"},
 			{Name: "modules", Type: "string", Default: "gctwrhfa", Help: "chain sync: modules of the fresh node, as for `siad -M`"},
 			system.ImageOption(),

@@ -45,9 +45,6 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 	if err := n.contracts(ctx, hosts, p); err != nil {
 		return err
 	}
-	if p.mine {
-		return nil
-	}
 	return renter.api.Get(ctx, "/miner/stop", nil, nil)
 }
 

@@ -20,16 +20,7 @@ type System struct{}
 var (
 	_ system.System    = System{}
 	_ system.Healther  = (*node)(nil)
-	_ system.Ranger    = (*node)(nil)
-	_ system.Deleter   = (*node)(nil)
-	_ system.Lister    = (*node)(nil)
 	_ system.Walker    = (*node)(nil)
-	_ system.Stater    = (*node)(nil)
-	_ system.Settler   = (*node)(nil)
-	_ system.Cooler    = (*node)(nil)
-	_ system.Stats     = (*node)(nil)
-	_ system.Coster    = (*node)(nil)
-	_ system.Monitored = (*node)(nil)
 	_ system.Provider  = provider{}
 	_ system.Chains    = (*chains)(nil)
 	_ system.ChainNode = (*follower)(nil)
@@ -86,9 +77,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
-	if p.mine {
-		identity["mining"] = "always"
-	}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
 		defer cancel()
@@ -118,10 +106,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	n := newNode(a, opt)
-	n.Write = d.Write
-	if n.Write {
-		n.Mark = sia.Mark(d.Run)
-	}
+	n.Write, n.Mark = d.Write, d.Mark()
 	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
 	if err := n.attach(ctx, opt, identity); err != nil {
 		a.Close()
@@ -140,7 +125,6 @@ type plan struct {
 	hosts        int
 	data, parity int64
 	hostSize     int64
-	mine         bool
 	wallet       string // password of all wallets; needed once
 	timeout      time.Duration
 }
@@ -171,5 +155,5 @@ func planOf(opt system.Options) (plan, error) {
 	case timeout <= 0:
 		return plan{}, fmt.Errorf("siad: option \"start_timeout\": %v is not positive", timeout)
 	}
-	return plan{hosts: int(hosts), data: data, parity: parity, hostSize: size, mine: opt.Bool("mine"), wallet: rand.Text(), timeout: timeout}, nil
+	return plan{hosts: int(hosts), data: data, parity: parity, hostSize: size, wallet: rand.Text(), timeout: timeout}, nil
 }

@@ -512,7 +512,7 @@ func TestListAndStats(t *testing.T) {
 	// Files elsewhere are not listed, nor counted as ours; nor are those of
 	// another run in the same folder.
 	n = attached(t, replay.Chain(files, files, files, files))
-	for _, c := range []struct{ prefix, mark string }{{"elsewhere/", ""}, {"", sia.Mark("")}} {
+	for _, c := range []struct{ prefix, mark string }{{"elsewhere/", ""}, {"", system.Deployment{Write: true}.Mark()}} {
 		n.Prefix, n.Mark = c.prefix, c.mark
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 {
 			t.Errorf("%+v: %+v, %v", c, h, err)

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -45,28 +46,15 @@ func NewDir(ctx context.Context, files testbed.Files, path string) (Dir, error) 
 // Write stores size bytes of r as a file of the directory. It appears whole or not at
 // all.
 func (d Dir) Write(ctx context.Context, file string, size int64, r io.Reader) error {
-	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, &exactly{r: r, size: size})
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return err
+	}
+	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, body)
 }
 
 // Sub is a directory within d.
 func (d Dir) Sub(name string) Dir { return Dir{d.Files, filepath.Join(d.Path, name)} }
-
-// exactly is a reader that fails unless r has size bytes.
-type exactly struct {
-	r          io.Reader
-	size, done int64
-}
-
-func (e *exactly) Read(p []byte) (int, error) {
-	n, err := e.r.Read(p)
-	switch e.done += int64(n); {
-	case e.done > e.size:
-		return 0, fmt.Errorf("the reader has more than %d bytes", e.size)
-	case err == io.EOF && e.done < e.size:
-		return n, fmt.Errorf("the reader ended after %d of %d bytes: %w", e.done, e.size, io.ErrUnexpectedEOF)
-	}
-	return n, err
-}
 
 // Seed implements system.Seeder: it writes the file where the server reads it.
 func (d Dir) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {

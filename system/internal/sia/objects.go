@@ -2,9 +2,6 @@ package sia
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
 	"fmt"
 	"io"
 	"strings"
@@ -18,7 +15,7 @@ import (
 type Objects struct {
 	System string // its name begins every error
 	Prefix string // all refs begin so; empty: all that the renter has
-	// Mark begins, after Prefix, the names of what this run stores ([Mark]); empty: the
+	// Mark begins, after Prefix, the names of what this run stores (see system.Deployment.Mark); empty: the
 	// renter has nothing that is someone else's, or nothing is stored.
 	Mark  string
 	Write bool // objects may be stored
@@ -27,19 +24,6 @@ type Objects struct {
 
 	mu    sync.Mutex
 	sizes map[system.Ref]int64 // of what was put and not deleted; -1: not known
-}
-
-// Mark is of 50 bits, random or of a run's id, which is random: no one else's
-// objects begin with it, so that a put replaces nothing, and what a failed put
-// leaves behind is ours to remove, without asking the renter before each put, in
-// the time that is measured. All sessions of a run have the same: a later one
-// finds by name what an earlier one has stored. Without a run each mark is new.
-func Mark(run string) string {
-	if run == "" {
-		return rand.Text()[:10] + "-"
-	}
-	sum := sha256.Sum256([]byte("plimsoll mark of run " + run))
-	return base32.StdEncoding.EncodeToString(sum[:])[:10] + "-"
 }
 
 // Named implements system.Namer: the ref of an object which this run stores under a name.

@@ -49,7 +49,8 @@ func TestPollEnds(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	marked := func(run string) *Objects { return &Objects{System: "sia", Prefix: "plimsoll/", Mark: Mark(run)} }
+	mark := func(run string) string { return system.Deployment{Write: true, Run: run}.Mark() }
+	marked := func(run string) *Objects { return &Objects{System: "sia", Prefix: "plimsoll/", Mark: mark(run)} }
 	one, other := marked(""), marked("")
 	ref := one.Named("a/b")
 	if one.Name(ref) != "a/b" || ref == other.Named("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) || !other.Has(string(ref)) {
@@ -62,7 +63,7 @@ func TestPaths(t *testing.T) {
 	if ref := marked("0123abcd").Named("a/b"); again.Named("a/b") != ref || again.Name(ref) != "a/b" || !again.Ours(string(ref)) {
 		t.Errorf("another session of the run has other names than that of %q", ref)
 	}
-	if Mark("0123abcd") == Mark("0123abce") {
+	if mark("0123abcd") == mark("0123abce") {
 		t.Error("two runs have one mark")
 	}
 	for ref, want := range map[system.Ref]error{
