@@ -1,27 +1,87 @@
 package experiment
 
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
 // Retrieve is the section of the scenario retrieve.
 type Retrieve struct {
-	Concurrency int       `json:"concurrency,omitempty" default:"1" min:"1" max:"100000" label:"concurrency" doc:"Workers that each fetch one thing after another (closed loop). Not with arrivals."`
-	Range       Bytes     `json:"range" default:"whole" zero:"whole" min:"1B" label:"range" doc:"Fetch ranges of this size, or whole objects."`
-	Order       string    `json:"order" default:"random" enum:"random,aligned,sequential" label:"order" doc:"Where ranges begin: anywhere, at multiples of their size, or one after another."`
-	Connections string    `json:"connections" default:"keep" enum:"keep,fresh" label:"connections" doc:"Keep connections, or dial for each request."`
-	Receive     string    `json:"receive" default:"verify" enum:"verify,drop" label:"receive" doc:"Compare every byte, or let the kernel drop them: cheaper, plain HTTP/1.1 only."`
-	HTTP        string    `json:"http" default:"auto" enum:"auto,1.1,2" doc:"HTTP version. auto: 2 if the server offers it over TLS, else 1.1."`
-	Arrivals    *Arrivals `json:"arrivals,omitempty" doc:"Open loop: requests arrive regardless of the answers; latency counts from the intended start."`
-	Requests    int64     `json:"requests" default:"none" zero:"none" min:"1" doc:"End a trial after so many requests. One of requests, bytes, duration and per_worker is required; the first reached ends the trial."`
-	Bytes       Bytes     `json:"bytes" default:"none" zero:"none" doc:"Begin no request after so many file bytes were asked for. Every worker makes at least one if sizes are known."`
-	Duration    Duration  `json:"duration" default:"none" zero:"none" min:"1ms" doc:"End a trial after this time; operations under way count as in-flight."`
-	PerWorker   int       `json:"per_worker" default:"none" zero:"none" min:"1" doc:"Requests of each worker; 1 is a single burst."`
+	Concurrency int           `json:"concurrency,omitempty" default:"1" min:"1" max:"100000" label:"concurrency" doc:"Workers that each fetch one thing after another (closed loop). Not with arrivals."`
+	Range       Bytes         `json:"range" default:"whole" zero:"whole" min:"1B" label:"range" doc:"Fetch ranges of this size, or whole objects."`
+	Order       string        `json:"order" default:"random" enum:"random,aligned,sequential" label:"order" doc:"Where ranges begin: anywhere, at multiples of their size, or one after another."`
+	Zipf        float64       `json:"zipf,omitempty" default:"uniform" zero:"uniform" max:"10" label:"zipf" doc:"Popularity of the objects: the k-th is asked for in proportion to 1/k to this power, usually 0.7 to 1.2. uniform: all are alike. Not with order: sequential."`
+	Connections string        `json:"connections" default:"keep" enum:"keep,fresh" label:"connections" doc:"Keep connections, or dial for each request."`
+	Receive     string        `json:"receive" default:"verify" enum:"verify,drop" label:"receive" doc:"Compare every byte, or let the kernel drop them: cheaper, plain HTTP/1.1 only."`
+	HTTP        string        `json:"http" default:"auto" enum:"auto,1.1,2" doc:"HTTP version. auto: 2 if the server offers it over TLS, else 1.1."`
+	Arrivals    *Arrivals     `json:"arrivals,omitempty" doc:"Open loop: requests arrive regardless of the answers; latency counts from the intended start."`
+	Mix         *OperationMix `json:"mix,omitempty" doc:"Reads, writes and removals by ratio, such as {get: 80, put: 15, delete: 5}, through the system's own client. Closed loop; whole objects."`
+	Requests    int64         `json:"requests" default:"none" zero:"none" min:"1" doc:"End a trial after so many requests. One of requests, bytes, duration and per_worker is required, except with steps and log; the first reached ends the trial."`
+	Bytes       Bytes         `json:"bytes" default:"none" zero:"none" doc:"Begin no request after so many file bytes were asked for. Every worker makes at least one if sizes are known."`
+	Duration    Duration      `json:"duration" default:"none" zero:"none" min:"1ms" doc:"End a trial after this time; operations under way count as in-flight."`
+	PerWorker   int           `json:"per_worker" default:"none" zero:"none" min:"1" doc:"Requests of each worker; 1 is a single burst."`
 }
 
 // Arrivals is an open-loop arrival process.
 type Arrivals struct {
-	Process     string `json:"process" default:"constant" enum:"constant,poisson,ramp,steps" doc:"Evenly spaced; exponential gaps; from rate to the rate of to over the trial; or steps."`
-	Rate        OpRate `json:"rate,omitempty" label:"arrivals" doc:"Arrival rate; of a ramp, the first. Not with steps."`
-	To          OpRate `json:"to,omitempty" doc:"Last rate of a ramp."`
-	Steps       []Step `json:"steps,omitempty" doc:"Rates and how long each is held."`
-	MaxInFlight int    `json:"max_in_flight" default:"10000" min:"1" max:"100000" doc:"Requests at once; if more are needed, the trial is marked as late."`
+	Process     string  `json:"process" default:"constant" enum:"constant,poisson,steps,log" doc:"Evenly spaced; exponential gaps; steps; or the requests of a log, at their times."`
+	Rate        OpRate  `json:"rate,omitempty" label:"arrivals" doc:"Arrival rate. Not with steps and log."`
+	Steps       []Step  `json:"steps,omitempty" doc:"Rates and how long each is held."`
+	Log         string  `json:"log,omitempty" doc:"Request log to replay, relative to the experiment file: common or combined format, or a JSON object per line."`
+	Speed       float64 `json:"speed,omitempty" min:"0.001" max:"1000" label:"speed" doc:"How much faster than it was logged; 1 where it is not given. Only with log."`
+	MaxInFlight int     `json:"max_in_flight" default:"10000" min:"1" max:"100000" doc:"Requests at once; if more are needed, the trial is marked as late."`
+
+	Found *RequestLog `json:"found,omitempty" yaml:"-"` // of log
+}
+
+// RequestLog is what was found in a log that is to be replayed.
+type RequestLog struct {
+	SHA256   string           `json:"sha256"`
+	Requests int64            `json:"requests"`
+	Bytes    int64            `json:"bytes"`              // sent in answer to them
+	Seconds  float64          `json:"seconds"`            // from the first to the last
+	Paths    int              `json:"paths,omitempty"`    // different ones; 0: more than MaxPaths
+	Stored   int64            `json:"stored,omitempty"`   // bytes of an object for each path, as large as the most that was sent of it
+	Unplaced int64            `json:"unplaced,omitempty"` // ranges whose beginning is not logged
+	Skipped  map[string]int64 `json:"skipped,omitempty"`  // lines, by why
+}
+
+// MaxPaths is how many objects can be stored for a replay.
+const MaxPaths = 250_000
+
+// Text is what the plan says of the log.
+func (l *RequestLog) Text() string {
+	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", grouped(float64(l.Requests)),
+		cmp.Or(strings.TrimPrefix(grouped(float64(l.Paths)), "0"), "more than 250,000"), RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
+	if l.Unplaced > 0 {
+		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", grouped(float64(l.Unplaced)))
+	}
+	var skipped []string
+	all := int64(0)
+	for _, why := range sortedKeys(l.Skipped) {
+		all += l.Skipped[why]
+		skipped = append(skipped, fmt.Sprintf("%s %s", grouped(float64(l.Skipped[why])), why))
+	}
+	if skipped != nil {
+		text += fmt.Sprintf("; %s lines left out: %s", grouped(float64(all)), strings.Join(skipped, ", "))
+	}
+	return text
+}
+
+// Replays are the arrivals of a log that is replayed; nil: none is.
+func (r *Retrieve) Replays() *Arrivals {
+	if r == nil || r.Arrivals == nil || r.Arrivals.Process != "log" {
+		return nil
+	}
+	return r.Arrivals
+}
+
+// OperationMix are shares of operations.
+type OperationMix struct {
+	Get    int `json:"get" min:"0" max:"1000000" doc:"Read an object of data, whole."`
+	Put    int `json:"put" min:"0" max:"1000000" doc:"Store a new object of the same size."`
+	Delete int `json:"delete" min:"0" max:"1000000" doc:"Remove the oldest object that puts of the trial have stored. Where none is left, one is stored first, outside of what is timed."`
 }
 
 // Step is a rate held for a time.

@@ -1,0 +1,284 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// mixed is a trial of reads, writes and removals by ratio. Reads are of the objects of the
+// data set, removals of what the trial has written, so that every trial begins alike.
+type mixed struct {
+	*runner
+	spec    *experiment.Retrieve
+	store   system.Store
+	set     []object
+	size    int64 // of each object
+	popular workload.Zipf
+	seed    uint64
+	named   int64 // in the names of what it writes
+	sink    scenario.Sink
+	log     *scenario.OpLog
+
+	mu     sync.Mutex
+	begun  int64 // operations
+	ended  int64
+	moved  int64        // bytes
+	last   int64        // end of the latest, ns since the epoch
+	puts   []system.Ref // stored by the trial and still there, the oldest first
+	spared int64        // objects stored to be removed, outside of what is timed
+}
+
+// mixed executes such a trial.
+func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+	t := &mixed{
+		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed, named: sink.Epoch.UnixNano(),
+		sink: sink, log: scenario.NewOpLog(sink.Block),
+	}
+	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
+	t.store = r.node.(system.Store) // Problems has looked
+	defer t.clear(ctx)
+	cpu, first := scenario.SelfCPU(), t.now()
+	window, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if d := t.spec.Duration.Std(); d > 0 {
+		defer time.AfterFunc(d, cancel).Stop()
+	}
+	var workers sync.WaitGroup
+	failed := make([]error, t.spec.Concurrency)
+	for i := range failed {
+		workers.Go(func() {
+			if failed[i] = t.work(ctx, window, uint32(i)); failed[i] != nil {
+				cancel()
+			}
+		})
+	}
+	workers.Wait()
+	load := scenario.Load{
+		Seconds: float64(t.last-int64(first)) / 1e9, CPU: scenario.SelfCPU() - cpu,
+		Notes: []string{"operations: through the system's own client, in this process; every byte read is compared"},
+	}
+	if load.Seconds > 0 {
+		load.AchievedRate = float64(t.ended) / load.Seconds
+	}
+	if t.spared > 0 {
+		load.Notes = append(load.Notes, fmt.Sprintf("%d objects were stored outside of what was timed, because none was left to remove", t.spared))
+	}
+	return load, errors.Join(append(failed, t.log.Flush(), ctx.Err())...)
+}
+
+func (t *mixed) now() time.Duration { return time.Since(t.sink.Epoch) }
+
+// next is the number of the next operation.
+func (t *mixed) next() (int64, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.spec.Requests > 0 && t.begun >= t.spec.Requests {
+		return 0, false
+	}
+	t.begun++
+	return t.begun - 1, true
+}
+
+// kind of operation k: it depends on the seed and k alone.
+func (t *mixed) kind(k int64) record.OpKind {
+	m := t.spec.Mix
+	switch at := int(workload.Mix(t.seed^11, uint64(k)) % uint64(m.Get+m.Put+m.Delete)); {
+	case at < m.Get:
+		return record.OpGet
+	case at < m.Get+m.Put:
+		return record.OpPut
+	}
+	return record.OpDelete
+}
+
+// work does operations until window ends or all are done.
+func (t *mixed) work(ctx, window context.Context, worker uint32) error {
+	for window.Err() == nil {
+		k, more := t.next()
+		if !more {
+			return nil
+		}
+		op := record.Op{Kind: t.kind(k), Worker: worker, Object: uint32(k)}
+		do, after, err := t.operation(window, &op, k)
+		switch {
+		case err != nil && window.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: store an object to remove: %w", t.site.Use.Name, err)
+		}
+		_, err = scenario.Timed(window, t.site.Limits, t.now, &op, do)
+		if op.Outcome == record.Cancelled && ctx.Err() == nil {
+			op.Outcome = record.InFlight
+		}
+		after(err == nil)
+		if err := t.record(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operation is what is timed of operation k, and what follows when it ended well or not.
+func (t *mixed) operation(ctx context.Context, op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool), err error) {
+	switch op.Kind {
+	case record.OpDelete:
+		return t.remove(ctx, k)
+	case record.OpPut:
+		do, after = t.put(op, k)
+		return do, after, nil
+	}
+	i := t.popular.Pick(workload.Uniform(t.seed^12, uint64(k)))
+	content := t.content(i, t.size)
+	op.Object, op.Length = uint32(i), t.size
+	return func(w *scenario.Operation) error {
+		to, err := w.Receiving(*content, 0)
+		if err != nil {
+			return err
+		}
+		return t.store.Get(w.Ctx, t.set[i].ref, to)
+	}, func(bool) {}, nil
+}
+
+func (t *mixed) put(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool)) {
+	c := workload.Content{Seed: t.seed ^ 13, Index: uint64(k), Size: t.size}
+	op.Length = c.Size
+	var ref system.Ref
+	return func(w *scenario.Operation) (err error) {
+			ref, err = t.store.Put(w.Ctx, fmt.Sprintf("plimsoll-%x-%08d.bin", t.named, k), c.Size, w.Sending(c))
+			return err
+		}, func(ok bool) {
+			t.ours.Add(ref)
+			if ok {
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				t.puts = append(t.puts, ref)
+			}
+		}
+}
+
+func (t *mixed) remove(ctx context.Context, k int64) (do func(*scenario.Operation) error, after func(bool), err error) {
+	t.mu.Lock()
+	if len(t.puts) == 0 {
+		t.spared++
+		t.mu.Unlock()
+		store, stored := t.put(&record.Op{}, k)
+		w := scenario.Watch(ctx, t.site.Limits)
+		err := store(w)
+		w.Stop()
+		if stored(err == nil); err != nil {
+			return nil, nil, err
+		}
+		t.mu.Lock()
+	}
+	defer t.mu.Unlock()
+	ref := t.puts[0]
+	t.puts = t.puts[1:]
+	return func(w *scenario.Operation) error { return t.node.(system.Deleter).Delete(w.Ctx, ref) }, func(ok bool) {
+		if ok {
+			t.ours.Removed(ref)
+			return
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.puts = append(t.puts, ref) // it may still be there
+	}, nil
+}
+
+func (t *mixed) record(op record.Op) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended++
+	t.moved += op.Bytes
+	t.last = max(t.last, op.LastByte)
+	t.sink.Progress(t.ended, t.moved)
+	return t.log.Add(op)
+}
+
+// clear removes what is left of the trial's objects.
+func (t *mixed) clear(ctx context.Context) {
+	d, ok := t.node.(system.Deleter)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
+	defer cancel()
+	var left scenario.Removal
+	for _, ref := range t.puts {
+		if left.Try(ctx, func(ctx context.Context) error { return d.Delete(ctx, ref) }) {
+			t.ours.Removed(ref)
+		}
+	}
+	if err := left.Err(); err != nil {
+		t.site.Event("note", "objects stay", t.site.Use.Name+": "+err.Error(), 0)
+	}
+}
+
+// readKinds are the metrics of each kind of operation of a mix.
+func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, err error) {
+	kinds := map[record.OpKind]*record.Summary{}
+	for op, err := range facts.Ops(t.ID) {
+		if err != nil {
+			return nil, err
+		}
+		if kinds[op.Kind] == nil {
+			kinds[op.Kind] = record.NewSummary()
+		}
+		_ = kinds[op.Kind].Ops([]record.Op{op}) // never fails
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		m := map[string]float64{}
+		ofOperations(kinds[kind], t.Seconds, scenario.Numbers(m))
+		for _, metric := range slices.Sorted(maps.Keys(m)) {
+			rows = append(rows, analysis.Row{Trial: t, Entity: kind.String(), Metric: metric, Value: m[metric]})
+		}
+	}
+	return rows, nil
+}
+
+// kindColumns are the columns of the table of operations.
+var kindColumns = []analysis.TableColumn{
+	{Key: "system", Name: "system", Narrow: true}, {Key: "where", Name: "cells"}, {Key: "operation", Name: "operation", Narrow: true},
+	{Key: "ops_rate", Name: "per second", Unit: "1/s", Narrow: true}, {Key: "throughput", Name: "throughput", Unit: "B/s"},
+	{Key: "duration_p50", Name: "p50", Unit: "s", Narrow: true}, {Key: "duration_p99", Name: "p99", Unit: "s", Narrow: true},
+	{Key: "success_rate", Name: "success", Unit: "ratio", Narrow: true},
+}
+
+// kindTable shows each kind of operation of a mix: medians over the valid trials.
+func kindTable(f *analysis.Frame) ([]analysis.Table, error) {
+	t := analysis.Table{ID: "operations", Title: "Operations by kind", Caption: "Medians over the valid trials of a cell.", Head: kindColumns}
+	for _, c := range f.Cells {
+		values := map[string]map[string][]float64{}
+		for _, r := range f.Rows {
+			if r.Trial.Info == c && r.Entity != "" && r.Trial.Valid() {
+				if values[r.Entity] == nil {
+					values[r.Entity] = map[string][]float64{}
+				}
+				values[r.Entity][r.Metric] = append(values[r.Entity][r.Metric], r.Value)
+			}
+		}
+		for _, kind := range slices.Sorted(maps.Keys(values)) {
+			row := []any{c.System, f.Layout.Where(c), kind}
+			for _, column := range kindColumns[len(row):] {
+				row = append(row, stats.Median(values[kind][column.Key]))
+			}
+			t.Add(row...)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil, nil
+	}
+	return []analysis.Table{t}, nil
+}
