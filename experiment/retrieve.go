@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 )
@@ -48,12 +47,12 @@ type RequestLog struct {
 }
 
 // MaxPaths is how many objects can be stored for a replay.
-const MaxPaths = 250_000
+const MaxPaths = 100_000
 
 // Text is what the plan says of the log.
 func (l *RequestLog) Text() string {
 	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", grouped(float64(l.Requests)),
-		cmp.Or(strings.TrimPrefix(grouped(float64(l.Paths)), "0"), "more than 250,000"), RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
+		map[bool]string{true: "more than " + grouped(MaxPaths), false: grouped(float64(l.Paths))}[l.Paths == 0], RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
 	if l.Unplaced > 0 {
 		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", grouped(float64(l.Unplaced)))
 	}
@@ -81,7 +80,7 @@ func (r *Retrieve) Replays() *Arrivals {
 type OperationMix struct {
 	Get    int `json:"get" min:"0" max:"1000000" doc:"Read an object of data, whole."`
 	Put    int `json:"put" min:"0" max:"1000000" doc:"Store a new object of the same size."`
-	Delete int `json:"delete" min:"0" max:"1000000" doc:"Remove the oldest object that puts of the trial have stored. Where none is left, one is stored first, outside of what is timed."`
+	Delete int `json:"delete" min:"0" max:"1000000" doc:"Remove the oldest object that puts of the trial have stored; where none is left, store one."`
 }
 
 // Step is a rate held for a time.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -32,13 +33,12 @@ type mixed struct {
 	sink    scenario.Sink
 	log     *scenario.OpLog
 
-	mu     sync.Mutex
-	begun  int64 // operations
-	ended  int64
-	moved  int64        // bytes
-	last   int64        // end of the latest, ns since the epoch
-	puts   []system.Ref // stored by the trial and still there, the oldest first
-	spared int64        // objects stored to be removed, outside of what is timed
+	mu    sync.Mutex
+	begun int64 // operations
+	ended int64
+	moved int64        // bytes
+	last  int64        // end of the latest, ns since the epoch
+	puts  []system.Ref // stored by the trial and still there, the oldest first
 }
 
 // mixed executes such a trial.
@@ -73,8 +73,8 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if load.Seconds > 0 {
 		load.AchievedRate = float64(t.ended) / load.Seconds
 	}
-	if t.spared > 0 {
-		load.Notes = append(load.Notes, fmt.Sprintf("%d objects were stored outside of what was timed, because none was left to remove", t.spared))
+	if scenario.Saturated(load.CPU, load.Seconds*float64(t.spec.Concurrency), t.spec.Concurrency, runtime.GOMAXPROCS(0)) {
+		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
 	}
 	return load, errors.Join(append(failed, t.log.Flush(), ctx.Err())...)
 }
@@ -92,18 +92,6 @@ func (t *mixed) next() (int64, bool) {
 	return t.begun - 1, true
 }
 
-// kind of operation k: it depends on the seed and k alone.
-func (t *mixed) kind(k int64) record.OpKind {
-	m := t.spec.Mix
-	switch at := int(workload.Mix(t.seed^11, uint64(k)) % uint64(m.Get+m.Put+m.Delete)); {
-	case at < m.Get:
-		return record.OpGet
-	case at < m.Get+m.Put:
-		return record.OpPut
-	}
-	return record.OpDelete
-}
-
 // work does operations until window ends or all are done.
 func (t *mixed) work(ctx, window context.Context, worker uint32) error {
 	for window.Err() == nil {
@@ -111,15 +99,9 @@ func (t *mixed) work(ctx, window context.Context, worker uint32) error {
 		if !more {
 			return nil
 		}
-		op := record.Op{Kind: t.kind(k), Worker: worker, Object: uint32(k)}
-		do, after, err := t.operation(window, &op, k)
-		switch {
-		case err != nil && window.Err() != nil:
-			return nil
-		case err != nil:
-			return fmt.Errorf("%s: store an object to remove: %w", t.site.Use.Name, err)
-		}
-		_, err = scenario.Timed(window, t.site.Limits, t.now, &op, do)
+		op := record.Op{Worker: worker, Object: uint32(k)}
+		do, after := t.operation(&op, k)
+		_, err := scenario.Timed(window, t.site.Limits, t.now, &op, do)
 		if op.Outcome == record.Cancelled && ctx.Err() == nil {
 			op.Outcome = record.InFlight
 		}
@@ -131,25 +113,49 @@ func (t *mixed) work(ctx, window context.Context, worker uint32) error {
 	return nil
 }
 
-// operation is what is timed of operation k, and what follows when it ended well or not.
-func (t *mixed) operation(ctx context.Context, op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool), err error) {
-	switch op.Kind {
-	case record.OpDelete:
-		return t.remove(ctx, k)
-	case record.OpPut:
-		do, after = t.put(op, k)
-		return do, after, nil
+// operation makes op operation k, which depends on the seed and k, and is what is timed of it
+// and what follows. A removal that finds nothing of the trial's stores an object instead.
+func (t *mixed) operation(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(ok bool)) {
+	m := t.spec.Mix
+	at := int(workload.Mix(t.seed^11, uint64(k)) % uint64(m.Get+m.Put+m.Delete))
+	if at >= m.Get {
+		ref := system.Ref("")
+		if at >= m.Get+m.Put {
+			ref = t.oldest()
+		}
+		if ref != "" {
+			op.Kind = record.OpDelete
+			return t.remove(ref)
+		}
+		op.Kind = record.OpPut
+		return t.put(op, k)
 	}
 	i := t.popular.Pick(workload.Uniform(t.seed^12, uint64(k)))
 	content := t.content(i, t.size)
-	op.Object, op.Length = uint32(i), t.size
+	op.Kind, op.Object, op.Length = record.OpGet, uint32(i), t.size
 	return func(w *scenario.Operation) error {
 		to, err := w.Receiving(*content, 0)
 		if err != nil {
 			return err
 		}
 		return t.store.Get(w.Ctx, t.set[i].ref, to)
-	}, func(bool) {}, nil
+	}, func(bool) {}
+}
+
+// oldest takes the object that was stored first from those to be removed; empty: there is none.
+func (t *mixed) oldest() (ref system.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.puts) > 0 {
+		ref, t.puts = t.puts[0], t.puts[1:]
+	}
+	return ref
+}
+
+func (t *mixed) keep(ref system.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.puts = append(t.puts, ref)
 }
 
 func (t *mixed) put(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool)) {
@@ -162,39 +168,19 @@ func (t *mixed) put(op *record.Op, k int64) (do func(*scenario.Operation) error,
 		}, func(ok bool) {
 			t.ours.Add(ref)
 			if ok {
-				t.mu.Lock()
-				defer t.mu.Unlock()
-				t.puts = append(t.puts, ref)
+				t.keep(ref)
 			}
 		}
 }
 
-func (t *mixed) remove(ctx context.Context, k int64) (do func(*scenario.Operation) error, after func(bool), err error) {
-	t.mu.Lock()
-	if len(t.puts) == 0 {
-		t.spared++
-		t.mu.Unlock()
-		store, stored := t.put(&record.Op{}, k)
-		w := scenario.Watch(ctx, t.site.Limits)
-		err := store(w)
-		w.Stop()
-		if stored(err == nil); err != nil {
-			return nil, nil, err
-		}
-		t.mu.Lock()
-	}
-	defer t.mu.Unlock()
-	ref := t.puts[0]
-	t.puts = t.puts[1:]
+func (t *mixed) remove(ref system.Ref) (do func(*scenario.Operation) error, after func(bool)) {
 	return func(w *scenario.Operation) error { return t.node.(system.Deleter).Delete(w.Ctx, ref) }, func(ok bool) {
 		if ok {
 			t.ours.Removed(ref)
-			return
+		} else {
+			t.keep(ref) // it may still be there
 		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.puts = append(t.puts, ref) // it may still be there
-	}, nil
+	}
 }
 
 func (t *mixed) record(op record.Op) error {
