@@ -1,7 +1,8 @@
 # Everything a newcomer needs: `make quickstart`, then `make test`.
 BIN     := bin/plimsoll
 TOOLS   := $(CURDIR)/.tools
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# A semantic version, also before the first tag and without a repository.
+VERSION := $(shell git describe --tags --dirty 2>/dev/null || echo v0.0.0-g$$(git describe --always --dirty 2>/dev/null || echo unknown))
 export PATH := $(TOOLS)/bin:$(PATH)
 
 .PHONY: build quickstart test agents cluster-test race lint web bench release clean
@@ -15,16 +16,16 @@ quickstart: build ## the main job on embedded systems: a run directory and its p
 test: ## install what the tests need, then run all of them
 	XDG_DATA_HOME="$(TOOLS)/share" scripts/test-deps.sh
 	go vet ./...
-	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium,sshd,tahoe,deluge,duckdb}" go test -timeout 20m ./...
+	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_REQUIRE="$${PLIMSOLL_REQUIRE-nginx,versitygw,chromium,sshd,tahoe,deluge,duckdb}" scripts/test.sh ./...
 
 agents: ## the conformance suite on hosts that are reached through agents alone; AGENTS="./system/nginx": of some systems
-	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_HOSTS=agents go test -p 1 -timeout 30m $(or $(AGENTS),./system/...)
+	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_HOSTS=agents scripts/test.sh -p=1 -timeout=30m $(or $(AGENTS),./system/...)
 
 cluster-test: build ## runs on a real Kubernetes of three nodes, made on this machine for it (root; the first time 11 CPU minutes)
 	scripts/cluster/test.sh
 
 race: ## the concurrent packages under the race detector
-	CGO_ENABLED=1 go test -race -p 1 -timeout 20m ./collect ./engine ./record ./testbed/link ./testbed/agent ./httpload
+	CGO_ENABLED=1 scripts/test.sh -race -p=1 ./collect ./engine ./record ./testbed/link ./testbed/agent ./httpload
 
 lint: ## gofmt, go vet, staticcheck, tsc, and the committed bundle against a fresh build
 	scripts/lint.sh

@@ -174,10 +174,9 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	defer cancel()
 	at := scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Generators: r.generatorsOf(s), Self: r.bed.Self(), Dir: s.dir,
-		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Kept: filepath.Join(r.cfg.Dir, "data"), Base: r.cfg.Base,
-		Steady: r.steadyWindow(), Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
-		DropCaches: s.dropCaches,
-		Disk:       func(ctx context.Context) (scenario.StoreDir, error) { return r.diskStore(ctx, s.hosts[0]) },
+		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base,
+		Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
+		Disk: func(ctx context.Context) (scenario.StoreDir, error) { return r.diskStore(ctx, s.hosts[0]) },
 		RAM: func(ctx context.Context, size int64) (scenario.StoreDir, error) {
 			return ramStore(ctx, s.hosts[0], size)
 		},
@@ -205,14 +204,6 @@ func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
 		paid: func(before record.Event) { s.paid = &before },
 	}.ready(ctx, goesOn)
 	return err
-}
-
-// steadyWindow is the window whose median exit.steady judges.
-func (r *run) steadyWindow() time.Duration {
-	if s := r.plan.Experiment.Exit.Steady; s != nil {
-		return s.Window.Std()
-	}
-	return 0
 }
 
 // watch observes the servers of an attached system that are on this machine.

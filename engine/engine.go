@@ -391,10 +391,7 @@ func (r *run) close(ctx context.Context) error {
 // vacate leaves nothing of a run that could not begin but the logs of the processes
 // that were started, if there are any.
 func (r *run) vacate() error {
-	var errs []error
-	for _, dir := range []string{"nodes", "data"} {
-		errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, dir)))
-	}
+	errs := []error{os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes"))}
 	logs, _ := filepath.Glob(filepath.Join(r.cfg.Dir, record.LogsDir, "*"))
 	for _, log := range logs {
 		if info, err := os.Stat(log); err == nil && info.Size() == 0 {

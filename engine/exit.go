@@ -77,9 +77,6 @@ func trialConditions(e experiment.Exit) []exitCondition {
 	if e.Floor != nil {
 		all = append(all, exitCondition{"floor", newFloor(*e.Floor).met})
 	}
-	if e.Steady != nil {
-		all = append(all, exitCondition{"steady", newSteady(*e.Steady).met})
-	}
 	return all
 }
 
@@ -150,7 +147,7 @@ func smallestUnits(text string, decimals int) (*big.Int, error) {
 
 // Conditions that end a trial, and not the run: they are the trial's own, and
 // the next cell has not met them.
-var ofTheTrial = []string{"floor", "steady", "storage_full", "max_spend"}
+var ofTheTrial = []string{"floor", "storage_full", "max_spend"}
 
 // endsTrialOnly reports whether the other trials of a plan are executed after a
 // condition has ended one.

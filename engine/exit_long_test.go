@@ -115,31 +115,6 @@ func TestFloor(t *testing.T) {
 	})
 }
 
-func TestSteady(t *testing.T) {
-	each := func(medians ...float64) (all []scenario.State) {
-		for i, m := range medians {
-			all = append(all, scenario.State{At: time.Duration(i) * time.Hour, PutP50: m})
-		}
-		return all
-	}
-	for _, c := range []struct {
-		name   string
-		states []scenario.State
-		want   int
-	}{
-		{"never the same", each(0, 1, 1.2, 1.4, 1.7, 2, 2.4), -1},
-		{"the same for three windows", each(0, 5, 1, 1.01, 1.02, 1.01), 5},
-		{"a jump begins anew", each(0, 1, 1.01, 1.02, 2, 2.02, 2.01, 2.03), 7},
-		{"slow growth is a change", each(0, 1, 1.049, 1.1, 1.154, 1.21, 1.27, 1.333, 1.4, 1.47), -1},
-		{"no object in a window", each(0, 1, 1, 0, 1, 1, 1, 1), 7},
-	} {
-		s := newSteady(experiment.Steady{Within: 0.05, Windows: 3, Window: experiment.Duration(time.Hour)})
-		if at, why := met(s.met, c.states); at != c.want {
-			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
-		}
-	}
-}
-
 func TestStorageFull(t *testing.T) {
 	at, why := met(trialConditions(experiment.Exit{StorageFull: true})[0].met, []scenario.State{{}, {Full: "507 Insufficient Storage"}})
 	if at != 1 || !strings.Contains(why, "507 Insufficient Storage") {
@@ -163,13 +138,13 @@ func TestErrorBudgetWhileATrialRuns(t *testing.T) {
 func TestConditionsOfATrial(t *testing.T) {
 	e := experiment.Exit{
 		MaxRuntime: experiment.Duration(time.Hour), MaxBytes: 1000, MaxErrors: 0.5, MaxSpend: "5", StorageFull: true,
-		Floor: &experiment.Floor{Bytes: 1, Window: experiment.Duration(time.Minute)}, Steady: &experiment.Steady{Windows: 2, Window: experiment.Duration(time.Minute)},
+		Floor: &experiment.Floor{Bytes: 1, Window: experiment.Duration(time.Minute)},
 	}
 	var names []string
 	for _, c := range trialConditions(e) {
 		names = append(names, c.name)
 	}
-	if got := strings.Join(names, " "); got != "max_runtime max_bytes max_errors max_spend storage_full floor steady" {
+	if got := strings.Join(names, " "); got != "max_runtime max_bytes max_errors max_spend storage_full floor" {
 		t.Errorf("conditions: %s", got)
 	}
 }

@@ -63,7 +63,6 @@ func preconditions() []precondition {
 		{name: "balance", check: checkBalance},
 		{name: "contracts", check: checkContracts},
 		{name: "memory", on: checkMemory, here: true},
-		{name: "cache", on: checkCache, here: true},
 		{name: "storage", on: checkStorage, here: true},
 		{name: "disk-space", check: checkDisk, here: true},
 		{name: "run-directory", check: checkDirectory, here: true},

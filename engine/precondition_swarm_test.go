@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,19 +174,7 @@ func TestSwarmsHaveTime(t *testing.T) {
 	}
 }
 
-// Cold caches are refused where the kernel does not let us drop them.
-func TestColdCaches(t *testing.T) {
-	if got := checkCache(swarmConfig(t, 2, ""), ourPlace(Config{})); got != nil {
-		t.Errorf("warm caches: %+v", got)
-	}
-	got := checkCache(swarmConfig(t, 2, ", cache: cold"), ourPlace(Config{}))
-	err := testbed.Here().DropCaches(t.Context())
-	if (err != nil) != (len(got) == 1 && got[0].Blocking && strings.Contains(got[0].Hint, "cache: warm")) {
-		t.Errorf("dropping says %v, the check %+v", err, got)
-	}
-}
-
-// smallMachine is one elsewhere, with 1 GB of memory and caches that cannot be dropped.
+// smallMachine is one elsewhere, with 1 GB of memory.
 type smallMachine struct {
 	testbed.Machine
 	name string
@@ -195,7 +182,6 @@ type smallMachine struct {
 
 func (m smallMachine) Name() string                             { return m.name }
 func (smallMachine) AvailableMemory() (float64, error)          { return 1e9, nil }
-func (smallMachine) MayDropCaches() error                       { return errors.New("a container") }
 func (smallMachine) Problems(testbed.Options) []testbed.Problem { return nil }
 
 type hostOn struct {
@@ -207,7 +193,7 @@ func (h hostOn) Machine() testbed.Machine { return h.machine }
 
 // Hosts elsewhere must have what their own nodes need; what is wrong there is said of them.
 func TestEachMachineIsAsked(t *testing.T) {
-	cfg := swarmConfig(t, 32, ", cache: cold")
+	cfg := swarmConfig(t, 32, "")
 	each := float64((bittorrent.System{}).Info().NodeMemory)
 	fit := int(1e9 / each)
 	hosts := func(n int, m testbed.Machine) (all []testbed.Host) {
@@ -219,17 +205,14 @@ func TestEachMachineIsAsked(t *testing.T) {
 	far, crowded := smallMachine{name: "far"}, smallMachine{name: "crowded"}
 	name := cfg.Plan.Experiment.Systems[0].Name
 	for want, hosts := range map[string][]testbed.Host{
-		"":                                hosts(32, testbed.Here()),
-		"cache: far: disseminate.cache":   hosts(fit, far),
-		"memory: crowded: ":               slices.Concat(hosts(2, far), hosts(fit+1, crowded)),
-		"cache: crowded: disseminate.cac": slices.Concat(hosts(2, far), hosts(fit+1, crowded)),
+		"":                  hosts(32, testbed.Here()),
+		"memory: crowded: ": slices.Concat(hosts(2, far), hosts(fit+1, crowded)),
 	} {
 		err := checkHosts(t.Context(), cfg, map[string][]testbed.Host{name: hosts})
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}
-	cfg.Plan.Experiment.Skip = []string{"cache"}
 	if err := checkHosts(t.Context(), cfg, map[string][]testbed.Host{name: hosts(fit, far)}); err != nil {
 		t.Errorf("its nodes fit: %v", err)
 	}

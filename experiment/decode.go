@@ -135,8 +135,14 @@ func expandShort(n *node, tab table) *node {
 }
 
 func unknownKeyHint(key, path string, tab table) string {
-	if path == "repetitions" {
-		return "it is one number now: `repetitions: 6`"
+	for gone, instead := range map[string]string{
+		"repetitions":       "it is one number now: `repetitions: 6`",
+		"exit.steady":       "it was removed: end the test with exit.floor or exit.max_runtime",
+		"disseminate.cache": "it was removed: the content is in the page cache when the leechers start",
+	} {
+		if join(path, key) == gone || path == gone {
+			return instead
+		}
 	}
 	if c := suggest.Nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"

@@ -12,9 +12,8 @@ type Disseminate struct {
 	Join       Join     `json:"join,omitzero" zero:"together" label:"join" doc:"When leechers start: together, in waves, or one by one."`
 	Stay       Stay     `json:"stay" default:"forever" label:"stay" doc:"How long a leecher that has everything stays and serves."`
 	Faults     Faults   `json:"faults,omitempty" zero:"none" label:"faults" doc:"What goes wrong, and when. A list of faults is one level; a list of lists (or none) is a factor."`
-	Fresh      bool     `json:"fresh" default:"false" doc:"Start all nodes anew, with empty stores, before each trial. Otherwise they stay up and only drop the content."`
-	Cache      string   `json:"cache" default:"warm" enum:"warm,cold" doc:"Whether the content is in the page cache when leechers start. cold needs root."`
-	Poll       Duration `json:"poll" default:"auto" zero:"auto" min:"10ms" max:"10s" doc:"Interval at which leechers are asked for their progress, the same for all systems. auto: 1% of the load line; at most 80 questions per second in all, at least one."`
+	Fresh      bool     `json:"fresh" default:"false" doc:"Start all nodes anew, with empty stores, before each trial."`
+	Poll       Duration `json:"poll" default:"auto" zero:"auto" min:"10ms" max:"10s" doc:"Interval at which leechers are asked for their progress. auto: 1% of the load line; at most 80 questions per second in all, at least one."`
 	Gate       Fraction `json:"gate" default:"none" zero:"none" doc:"Goal: how much longer than the baseline a system may take. none: the verdict compares with the baseline."`
 }
 

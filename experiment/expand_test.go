@@ -162,8 +162,8 @@ func TestLoadPlanRefuses(t *testing.T) {
 	}
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
-		{`"format": 4`, `"format": 5`}: "format 5",
-		{`"format": 4`, `"format": 3`}: "format 3, this program reads format 4",
+		{`"format": 5`, `"format": 6`}: "format 6",
+		{`"format": 5`, `"format": 3`}: "format 3, this program reads format 5",
 		{`{`, `[`}:                     "plan: read",
 	} {
 		changed := strings.Replace(string(b), change[0], change[1], 1)
@@ -175,7 +175,7 @@ func TestLoadPlanRefuses(t *testing.T) {
 		}
 	}
 	for format, reads := range map[string]bool{"1": false, "2": true} {
-		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 4`, `"format": `+format, 1)))
+		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 5`, `"format": `+format, 1)))
 		if (err == nil) != reads || reads && len(old.Cells) != len(p.Cells) {
 			t.Errorf("a plan of format %s for reports: %v", format, err)
 		}

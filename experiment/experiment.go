@@ -24,9 +24,9 @@ type Experiment struct {
 	Warmup      Warmup       `json:"warmup" doc:"Blocks before the measured ones: recorded, never counted (upload and collect: none)."`
 	Limits      Limits       `json:"limits" doc:"Deadlines and validity limits."`
 	Exit        Exit         `json:"exit" doc:"When to stop the whole run early."`
-	Allow       []string     `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems besides reading: write objects (removed at the end where possible), spend money (paid systems such as Sia charge for reads too)."`
+	Allow       []string     `json:"allow,omitempty" enum:"write,spend" doc:"What may be done to attached systems besides reading: write objects (removed at the end where possible), spend money (Sia charges for reads, too)."`
 	Where       []string     `json:"where,omitempty" split:"no" doc:"Conditions between factors; combinations that break one are left out."`
-	Gates       []string     `json:"gates,omitempty" split:"no" doc:"Rules such as p90(ttfb) < 200ms, success >= 99.9%, throughput within 20% of nginx. Each passes, fails or is inconclusive. Rules against BASE, such as no worse than BASE by 5%, are for plimsoll compare."`
+	Gates       []string     `json:"gates,omitempty" split:"no" doc:"Rules such as p90(ttfb) < 200ms, throughput within 20% of nginx, or for plimsoll compare no worse than BASE by 5%. Each passes, fails or is inconclusive."`
 	Skip        []string     `json:"skip,omitempty" doc:"Preconditions not to check, by their names in plimsoll doctor."`
 
 	Factors map[string]json.RawMessage `json:"factors,omitempty" yaml:"-"` // the levels of each key that was given as a list
@@ -58,7 +58,7 @@ type Link struct {
 	Queue      Bytes    `json:"queue" default:"auto" zero:"auto" label:"queue" doc:"Queue before the link. auto: the bandwidth-delay product, at least 64 full segments."`
 	Congestion string   `json:"congestion" default:"cubic" doc:"TCP congestion control at both ends; the kernel must have it."`
 	IPv6       bool     `json:"ipv6" default:"false" doc:"Use IPv6 on the link."`
-	Tolerance  Fraction `json:"tolerance" default:"5%" doc:"How far the measured round trip and rate may be off before a trial is invalid. A round trip may always be off by 1 ms, by the jitter, and by the time of a ping on a slow link."`
+	Tolerance  Fraction `json:"tolerance" default:"5%" doc:"How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms, by the jitter, and by the time of a ping on a slow link."`
 	Emulator   string   `json:"emulator" default:"auto" enum:"auto,netem,tun,none" doc:"netem: the kernel. tun: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no emulation."`
 }
 
@@ -93,11 +93,11 @@ type Warmup struct {
 
 // Limits are the deadlines of an experiment.
 type Limits struct {
-	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. In a burst on a shared link all operations end together: allow time for all bytes."`
-	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"Time without a byte after which an operation has stalled. In disseminate it continues, and is stalled if nothing more comes (twice as long after a fault). In sync: time without a new block."`
+	Deadline Duration `json:"deadline" default:"10m" min:"1ms" doc:"Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. Operations of a burst on a shared link end together: allow time for all bytes."`
+	Stall    Duration `json:"stall" default:"30s" min:"1ms" doc:"Time without a byte after which an operation has stalled; in disseminate, if nothing more comes (twice as long after a fault); in sync without a new block."`
 	Start    Duration `json:"start" default:"1m" min:"1s" doc:"Time for a system to become ready."`
-	Others   Fraction `json:"others" default:"25%" zero:"none" doc:"Share of the machine's CPU that other processes may use; above it a trial is invalid (box-busy). Can be changed afterwards: plimsoll report DIR --set limits.others=none."`
-	Machine  Fraction `json:"machine" default:"85%" zero:"none" doc:"Share of a trial's time from which the machine line makes it invalid (machine-limited): CPU seconds used on the machine divided by its cores, or those of the link emulator's busiest thread. Can be changed afterwards."`
+	Others   Fraction `json:"others" default:"25%" zero:"none" doc:"Share of the machine's CPU that other processes may use; above it a trial is invalid (box-busy). Can be changed afterwards."`
+	Machine  Fraction `json:"machine" default:"85%" zero:"none" doc:"Share of a trial's time from which the machine line makes it invalid (machine-limited). Can be changed afterwards."`
 	Trial    Duration `json:"trial" default:"auto" zero:"auto" doc:"Time for a whole trial. auto: from the estimate and the deadline; none in upload and collect."`
 }
 
@@ -108,10 +108,9 @@ type Exit struct {
 	MaxErrors  Fraction `json:"max_errors" default:"none" zero:"none" doc:"Share of a cell's finished operations in one trial that the server may fail."`
 
 	// What a load test is also ended by.
-	MaxSpend    string  `json:"max_spend,omitempty" scenario:"upload,collect" form:"money" doc:"Money that a system may use in a trial, in its currency, such as 3600: what contracts cost less unspent funds, or spending by purpose; counted from poll to poll, from before need.allowance was set."`
-	Floor       *Floor  `json:"floor,omitempty" scenario:"upload,collect" doc:"End a test that makes less progress than this."`
-	Steady      *Steady `json:"steady,omitempty" scenario:"upload" doc:"End a test whose rate no longer changes."`
-	StorageFull bool    `json:"storage_full" scenario:"upload" default:"true" doc:"End a test when the system says that it is full."`
+	MaxSpend    string `json:"max_spend,omitempty" scenario:"upload,collect" form:"money" doc:"Money that a system may use in a trial, in its currency: what contracts cost less unspent funds, or spending by purpose; counted from poll to poll."`
+	Floor       *Floor `json:"floor,omitempty" scenario:"upload,collect" doc:"End a test that makes less progress than this."`
+	StorageFull bool   `json:"storage_full" scenario:"upload" default:"true" doc:"End a test when the system says that it is full."`
 }
 
 // Floor is the least progress of a load test: bytes that are stored (with their
@@ -119,11 +118,4 @@ type Exit struct {
 type Floor struct {
 	Bytes  Bytes    `json:"bytes" default:"1.35GB" min:"1B" doc:"Bytes per window, at least."`
 	Window Duration `json:"window" default:"1h" min:"1s" doc:"Length of the sliding window. Bytes are those on the servers, where the system reports them."`
-}
-
-// Steady is when a load test no longer changes.
-type Steady struct {
-	Within  Fraction `json:"within" default:"5%" min:"0.1%" doc:"Relative change of the median time to store an object, against the first window, that counts as none."`
-	Windows int      `json:"windows" default:"5" min:"2" max:"1000" doc:"Windows in a row without a change that end the test."`
-	Window  Duration `json:"window" default:"1h" min:"1s" doc:"Length of a window."`
 }

@@ -5,7 +5,7 @@ import "strings"
 // PlanFormat is the version of the plan's format; oldestPlan is the oldest that reports
 // can be made of.
 const (
-	PlanFormat = 4
+	PlanFormat = 5
 	oldestPlan = 2
 )
 

@@ -17,7 +17,7 @@ type Retrieve struct {
 	Arrivals    *Arrivals     `json:"arrivals,omitempty" doc:"Open loop: requests arrive regardless of the answers; latency counts from the intended start."`
 	Mix         *OperationMix `json:"mix,omitempty" doc:"Reads, writes and removals by ratio, such as {get: 80, put: 15, delete: 5}, through the system's own client. Closed loop; whole objects."`
 	Requests    int64         `json:"requests" default:"none" zero:"none" min:"1" doc:"End a trial after so many requests. One of requests, bytes, duration and per_worker is required, except with steps and log; the first reached ends the trial."`
-	Bytes       Bytes         `json:"bytes" default:"none" zero:"none" doc:"Begin no request after so many file bytes were asked for. Every worker makes at least one if sizes are known."`
+	Bytes       Bytes         `json:"bytes" default:"none" zero:"none" doc:"Begin no request after so many file bytes were asked for; every worker makes at least one."`
 	Duration    Duration      `json:"duration" default:"none" zero:"none" min:"1ms" doc:"End a trial after this time; operations under way count as in-flight."`
 	PerWorker   int           `json:"per_worker" default:"none" zero:"none" min:"1" doc:"Requests of each worker; 1 is a single burst."`
 }

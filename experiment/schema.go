@@ -176,11 +176,11 @@ func (f *field) describe() string {
 func (f *field) limits() string {
 	switch low := f.min != "" && f.min != "0"; {
 	case low && f.max != "":
-		return " " + f.min + " to " + f.max + "."
+		return " " + f.min + "–" + f.max + "."
 	case low:
-		return " At least " + f.min + "."
+		return " ≥ " + f.min + "."
 	case f.max != "":
-		return " At most " + f.max + "."
+		return " ≤ " + f.max + "."
 	}
 	return ""
 }

@@ -7,12 +7,12 @@ type Upload struct {
 	Concurrency int      `json:"concurrency,omitempty" default:"5" min:"1" max:"1000" label:"uploads at a time" doc:"Objects under way at once."`
 	Slot        string   `json:"slot" default:"auto" enum:"auto,accepted,durable" doc:"Until when an object counts as under way. auto: durable where the system reports it, else accepted."`
 	Until       string   `json:"until" default:"durable" enum:"accepted,durable" doc:"The test is done when every object is accepted, or also at full redundancy where the system reports it."`
-	Settle      Duration `json:"settle" default:"1h" min:"1s" doc:"Time from accepted to durable before an object gives up its slot. At the end all are looked at again for as long; the report counts those that never were."`
+	Settle      Duration `json:"settle" default:"1h" min:"1s" doc:"Time from accepted to durable before an object gives up its slot. At the end all are looked at again for as long."`
 	Retries     int      `json:"retries" default:"3" min:"0" max:"1000" doc:"How often a failed object is tried again."`
 	Backoff     Duration `json:"backoff" default:"1s" min:"1ms" doc:"Pause before the first retry; each further one is five times as long, up to ten minutes."`
-	Poll        Duration `json:"poll" default:"1m" min:"100ms" doc:"Interval of the polls of contracts, files, money and storage. An answer may take ten intervals, at least ten minutes, at most an hour."`
+	Poll        Duration `json:"poll" default:"1m" min:"100ms" doc:"Interval of the polls of contracts, files, money and storage."`
 	Verify      Fraction `json:"verify" default:"0%" doc:"Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems charge for it."`
-	After       string   `json:"after" default:"keep" enum:"keep,remove" doc:"Leave stored objects on an attached system, or remove them when the test is done or met an exit condition (never when interrupted)."`
+	After       string   `json:"after" default:"keep" enum:"keep,remove" doc:"Leave stored objects on an attached system, or remove them when the test is done or met an exit condition."`
 	Need        Need     `json:"need" doc:"What must hold before the first upload."`
 	Price       string   `json:"price,omitempty" form:"price" doc:"Price of one unit of the system's currency, with date or source, such as \"0.014 USD (2018-06-01)\"; the report then converts costs."`
 }

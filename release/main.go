@@ -118,8 +118,12 @@ func run(ctx context.Context, out string, arches []string) error {
 // commit is the version and the time of what is checked out. Files get that time,
 // so that an archive does not depend on when it was made.
 func commit(ctx context.Context) (version string, when time.Time, err error) {
-	if version, err = output(ctx, nil, "git", "describe", "--tags", "--always", "--dirty"); err != nil {
-		return "", when, err
+	if version, err = output(ctx, nil, "git", "describe", "--tags", "--dirty"); err != nil {
+		// Before the first tag it is a semantic version, too.
+		if version, err = output(ctx, nil, "git", "describe", "--always", "--dirty"); err != nil {
+			return "", when, err
+		}
+		version = "v0.0.0-g" + version
 	}
 	seconds, err := output(ctx, nil, "git", "log", "-1", "--format=%ct")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 func BoxCPU() record.Metric {
 	return record.Metric{Key: "box_cpu", Name: "CPU of the whole machine", Unit: "ratio", Better: record.Neither,
-		Help: "share of the machine's CPU used by everything; near 1 the machine is the limit (may exceed 1 slightly)"}
+		Help: "share of the machine's CPU used by everything; near 1 the machine is the limit"}
 }
 
 func OthersBusy() record.Metric {
@@ -23,17 +23,17 @@ func OthersBusy() record.Metric {
 
 func BusiestCPU() record.Metric {
 	return record.Metric{Key: "busiest_cpu", Name: "CPU of the busiest process", Unit: "1", Better: record.Neither,
-		Help: "CPUs used by the system's busiest process and its children; a single thread can use 1"}
+		Help: "CPUs used by the system's busiest process and its children"}
 }
 
 func EmulatorThread() record.Metric {
 	return record.Metric{Key: "emulator_thread", Name: "CPU of the link emulator's busiest thread", Unit: "ratio", Better: record.Neither,
-		Help: "share of the time that the emulator's busiest thread used a CPU; the larger of this and box_cpu is the machine line"}
+		Help: "share of the time that this thread used a CPU; the larger of this and box_cpu is the machine line"}
 }
 
 func IOPressure() record.Metric {
 	return record.Metric{Key: "io_pressure", Name: "waiting for storage", Unit: "ratio", Better: record.Lower,
-		Help: "share of the time in which some task on the machine waited for storage (/proc/pressure/io, some)"}
+		Help: "share of the time in which some task on the machine waited for storage"}
 }
 
 // PutUsage adds what the engine saw of the processes.

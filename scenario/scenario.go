@@ -64,8 +64,6 @@ type Site struct {
 	// scenario that can divide its load; the first is Client.
 	Generators []testbed.Host
 	Network    Network // the links between the nodes; nil: they have none of their own
-	// DropCaches empties the hosts' page caches, for reads that are to come from the disk.
-	DropCaches func(ctx context.Context) error
 	// Disk and RAM make an empty directory for the store of one trial, on the disk or
 	// in memory; remove it when done. RAM fails, without taking memory, when there is
 	// not enough for size bytes. They say what the directory is on ("ext4 on /dev/vda",
@@ -77,9 +75,7 @@ type Site struct {
 	Seed   uint64   // of the data: names and contents; of an attached system another one in each session
 	Run    string   // names the run directory, the same in all its sessions
 	Limits experiment.Limits
-	Kept   string        // directory of the run directory for what later sessions need; made by who writes there; empty: none
-	Base   string        // directory that relative paths of the experiment file start from
-	Steady time.Duration // window of exit.steady; 0: not in use
+	Base   string // directory that relative paths of the experiment file start from
 	// Event records something that happened; Say informs the user.
 	Event func(kind, what, detail string, took time.Duration)
 	Say   func(text string)
@@ -154,7 +150,6 @@ type State struct {
 	Decimals   int           // of Spent
 	Finished   int64         // attempts that came to an end of their own, in this trial
 	Failures   int64         // of them that failed through the server
-	PutP50     float64       // seconds to store an object, median over the last window of exit.steady, of the latest 4,096 at most; 0: none
 	Full       string        // the system's words that it can take no more; empty: it can
 	Idle       bool          // it pauses on purpose: its progress is not judged
 }

@@ -89,8 +89,7 @@ const ImageName = "image"
 
 // ImageOption is that of every system whose program can be that of a container image.
 func ImageOption() Option {
-	return Option{Name: ImageName, Type: "string", Help: "start: container image with the program, NAME[:TAG][@sha256:DIGEST]; " +
-		"`binary` is then a path in it"}
+	return Option{Name: ImageName, Type: "string", Help: "start: container image, NAME[:TAG][@sha256:DIGEST]; `binary` is a path in it"}
 }
 
 // versionTime bounds asking a program for its version: a cold start of Python takes

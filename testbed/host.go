@@ -188,10 +188,6 @@ type Machine interface {
 	// with a [*MemoryError] when there is not enough. It is removed with the testbed,
 	// also when plimsoll is killed.
 	RAMDisk(name string, size int64) (RAMDisk, error)
-	// DropCaches writes what waits to be written to the disks and empties the page
-	// cache. MayDropCaches says why that is not possible, and changes nothing.
-	DropCaches(ctx context.Context) error
-	MayDropCaches() error
 	// IOPressure is for how many seconds since boot at least one task of the machine
 	// waited for storage (the "some" of /proc/pressure/io: Documentation/accounting/psi.rst
 	// of Linux).

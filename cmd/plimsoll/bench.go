@@ -20,7 +20,7 @@ func (p *program) benchCommand() *cobra.Command {
 	var manner manner
 	c := &cobra.Command{
 		Use:   "bench URL",
-		Short: "measure an HTTP endpoint: how many concurrent retrievals does it take?",
+		Short: "measure how many concurrent requests an HTTP endpoint takes",
 		Long: `Measures retrieval from an HTTP endpoint without an experiment file. It runs the
 file that --print shows: keep that to change more, and give it to plimsoll run.`,
 		Example: `  plimsoll bench https://gateway.example/ipfs/CID

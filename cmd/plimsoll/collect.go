@@ -33,7 +33,7 @@ func (p *program) collectCommand() *cobra.Command {
 	var open bool
 	c := &cobra.Command{
 		Use:   "collect SYSTEM",
-		Short: "poll a running storage system, and serve its metrics for Prometheus",
+		Short: "poll a running storage system and serve Prometheus metrics",
 		Long: `Polls a running system: contracts, files, money, storage, peers, whatever it
 reports. It changes nothing there. Each answer is recorded in a run directory
 with the time it took; a call without an answer is a gap with its reason.

@@ -32,7 +32,7 @@ func (p *program) compareCommand() *cobra.Command {
 	var o comparison
 	c := &cobra.Command{
 		Use:   "compare BASE NEW...",
-		Short: "compare runs with a base run: ratios with intervals, better or worse, gates",
+		Short: "compare runs with a base run: ratios with intervals, gates",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usageError(c, "a base run directory and at least one other")

@@ -25,7 +25,7 @@ func (p *program) dataCommand() *cobra.Command {
 	var set []string
 	generate := &cobra.Command{
 		Use:   "generate PRESET|FILE DIR",
-		Short: "write the objects of the experiment's data set below DIR, which must be empty or missing",
+		Short: "write the objects of an experiment's data set below DIR",
 		Long: `Writes the objects that an experiment's section data describes, with its seed: the
 same file and seed give the same bytes. If data is a factor, its first value
 is used; --set chooses another.`,

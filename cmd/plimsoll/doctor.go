@@ -19,7 +19,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	var on elsewhere
 	c := &cobra.Command{
 		Use:   "doctor [PRESET|FILE]",
-		Short: "check this machine, and what an experiment needs, before anything runs",
+		Short: "check this machine, and what an experiment needs",
 		Long: `Checks the machine and, for the given experiment (default: quickstart), every
 precondition that plimsoll run checks first. It changes nothing, except that it
 removes what a dead run left behind.`,
@@ -105,9 +105,9 @@ func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 		if pr.Blocking {
 			mark = "WRONG"
 		}
-		fmt.Fprintf(p.stdout, "%s  %s: %s\n", mark, pr.Name, pr.What)
+		fmt.Fprintf(p.stdout, "%s  %s\n", mark, p.wrap(pr.Name+": "+pr.What, 7))
 		if pr.Hint != "" {
-			fmt.Fprintf(p.stdout, "       %s\n", pr.Hint)
+			fmt.Fprintf(p.stdout, "       %s\n", p.wrap(pr.Hint, 7))
 		}
 	}
 	if blocking > 0 {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // certificates of authorities where the machine has none, as in our image
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -123,17 +124,18 @@ func (p *program) root() *cobra.Command {
 	}
 	root.AddCommand(p.nodeCommand(), exitStatusTopic())
 	complete(root)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	return root
 }
 
 // tryThese is what the program says when it is called without arguments.
 const tryThese = `Plimsoll measures decentralized storage. Three things to try:
 
-  plimsoll run quickstart    three servers over an emulated link, in 90 seconds
-  plimsoll bench URL         how many concurrent retrievals an HTTP endpoint takes
-  plimsoll presets           the built-in experiments, each after a published study
+  plimsoll run quickstart   three servers over an emulated link, in 90 seconds
+  plimsoll bench URL        how many concurrent requests an HTTP endpoint takes
+  plimsoll presets          experiments after published studies
 
-plimsoll doctor says what this machine lacks; plimsoll --help lists all commands.
+plimsoll doctor says what this machine lacks, plimsoll --help has all commands.
 `
 
 // exitStatusTopic is `plimsoll help exit-status`.

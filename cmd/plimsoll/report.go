@@ -26,7 +26,7 @@ func (p *program) reportCommand() *cobra.Command {
 	var o reportOptions
 	c := &cobra.Command{
 		Use:   "report DIR",
-		Short: "write the report of a run again and print its table; or an index of runs",
+		Short: "write and print a run's report again, or index a directory of runs",
 		Args:  exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.alone && !o.again {

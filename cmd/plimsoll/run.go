@@ -335,8 +335,6 @@ func exitHint(condition string) string {
 	case "floor":
 		return "the report shows what became slow; to go further, begin a new run with a lower exit.floor.bytes, or " +
 			"without a floor"
-	case "steady":
-		return "to go further, begin a new run without exit.steady"
 	case "storage_full":
 		return "give the system more room and begin a new run, with exit: {storage_full: false} if it is to go on trying"
 	}

@@ -25,7 +25,7 @@ func (p *program) serveCommand() *cobra.Command {
 	var open bool
 	c := &cobra.Command{
 		Use:   "serve DIR",
-		Short: "serve the live page and Prometheus metrics of a run; or an index of runs",
+		Short: "serve a run's live page and metrics, or an index of runs",
 		Long: `Serves the page of a run, live during the run, and its metrics for Prometheus
 under /metrics; for a directory of runs, an index. Readers need the token in the
 printed address. It is new each time, or taken from the environment variable ` + tokenVariable + `.`,

@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // sshMachines are machines with real OpenSSH servers: network namespaces that a bridge joins,
@@ -29,10 +30,14 @@ type sshMachines struct {
 	t     *testing.T
 	from  testbed.Host
 	dirs  []string // what each has below /mnt, as seen from here
+	below string   // where runs are on each: no other test's
 	list  string   // HOSTS.yaml
 	known string
 	n     int // commands so far
 }
+
+// machinesRTT is between any two machines, as over a longer cable.
+const machinesRTT = 6 * time.Millisecond
 
 const machineConfig = `ListenAddress %s:22
 HostKey %s
@@ -57,25 +62,32 @@ func newSSHMachines(t *testing.T, n int) *sshMachines {
 	if err := exec.Command("unshare", "--mount", "--net", "mount", "--bind", t.TempDir(), "/mnt").Run(); err != nil {
 		t.Skip("no namespaces for mounts and networks here: ", err)
 	}
-	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "none"})
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
 	check(t, err)
 	t.Cleanup(func() { check(t, bed.Close(context.Background())) })
 	dir := t.TempDir()
-	m := &sshMachines{t: t, list: filepath.Join(dir, "hosts.yaml"), known: filepath.Join(dir, "known_hosts")}
+	m := &sshMachines{t: t, list: filepath.Join(dir, "hosts.yaml"), known: filepath.Join(dir, "known_hosts"),
+		below: "/mnt/" + filepath.Base(filepath.Dir(dir))}
 	m.from, err = bed.AddHost(t.Context(), "launcher")
 	check(t, err)
 	check(t, os.MkdirAll("/run/sshd", 0o755))
 	user := writeSSHKey(t, filepath.Join(dir, "id"))
 	authorized := filepath.Join(dir, "authorized_keys")
 	check(t, os.WriteFile(authorized, ssh.MarshalAuthorizedKey(user), 0o600))
-	list := fmt.Sprintf("user: root\nkey: %s\nknown_hosts: %s\ndir: /mnt\nhosts:\n", filepath.Join(dir, "id"), m.known)
+	list := fmt.Sprintf("user: root\nkey: %s\nknown_hosts: %s\ndir: %s\nhosts:\n", filepath.Join(dir, "id"), m.known,
+		m.below)
 	known := ""
+	machines, way := make([]testbed.Host, n), map[string]link.Params{}
 	for i := range n {
-		h, err := bed.AddHost(t.Context(), fmt.Sprintf("machine%d", i))
+		machines[i], err = bed.AddHost(t.Context(), fmt.Sprintf("machine%d", i))
 		check(t, err)
+		way[machines[i].Name()] = link.Params{Delay: machinesRTT / 2}
+	}
+	check(t, bed.Shape(t.Context(), testbed.ShapeSpec{Up: way}))
+	for i, h := range machines {
 		own := filepath.Join(dir, h.Name())
-		check(t, os.Mkdir(own, 0o755))
-		m.dirs = append(m.dirs, own)
+		m.dirs = append(m.dirs, filepath.Join(own, filepath.Base(m.below)))
+		check(t, os.MkdirAll(m.dirs[i], 0o755))
 		key := writeSSHKey(t, own+"_key")
 		config := own + "_config"
 		check(t, os.WriteFile(config, fmt.Appendf(nil, machineConfig, h.Addr(), own+"_key", authorized), 0o600))
@@ -169,7 +181,7 @@ func (m *sshMachines) clean() {
 		}
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) { // what was killed may still be ending
-		left := processesOf("/mnt/plimsoll-r")
+		left := processesOf(m.below + "/plimsoll-r")
 		if len(left) == 0 {
 			return
 		}
@@ -196,7 +208,7 @@ func processesOf(program string) map[int]string {
 // kill sends SIGKILL to the process of a run whose command line has this in it.
 func (m *sshMachines) kill(part string) {
 	m.t.Helper()
-	for pid, line := range processesOf("/mnt/plimsoll-r") {
+	for pid, line := range processesOf(m.below + "/plimsoll-r") {
 		if strings.Contains(line, part) {
 			check(m.t, syscall.Kill(pid, syscall.SIGKILL))
 			return
@@ -250,8 +262,13 @@ warmup: 0`},
 			defer r.Close()
 			links, err := r.Links()
 			check(t, err)
-			if len(links) == 0 || !(links[0].RTT > 0) || !(links[0].Rate > 0) {
-				t.Errorf("links: %+v", links)
+			if len(links) == 0 {
+				t.Error("no link was measured")
+			}
+			for _, l := range links {
+				if rtt := machinesRTT.Seconds(); !(l.RTT > rtt && l.RTT < 3*rtt) || !(l.Rate > 0) || !l.OK || l.Emulator != record.RealLink {
+					t.Errorf("link %+v", l)
+				}
 			}
 			if env := r.Meta()["environment"]; !strings.Contains(env, `"machine.zone@box1":"z1"`) || !strings.Contains(env, `"kernel@box1"`) {
 				t.Errorf("environment %s", env)

@@ -131,7 +131,7 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 				}
 				return trial
 			}
-			calm := at("none").Metrics["time_last"]
+			calm := at("none")
 			kept, lost, cut := at("crash 1 leecher at 20% for 100ms"), at("crash 1 leecher at 20% for 100ms without data"), at("cut")
 			for _, trial := range []swarmTrial{kept, lost, cut} {
 				m := trial.Metrics
@@ -148,38 +148,50 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 					t.Errorf("%s: events %v", trial.name(), trial.events)
 				}
 			}
-			// Who has lost its data fetches that again. Deluge takes seconds to start, now
-			// more, now less than that.
-			if a, b := kept.victimTook(t), lost.victimTook(t); a >= b && sys != "deluge" {
-				t.Errorf("%s: a leecher that was killed took %v s with its data and %v s without", sys, a, b)
+			// A leecher that has lost its data fetches it again.
+			size := float64(calm.cell.Data.Size)
+			a, b := kept.victim(t), lost.victim(t)
+			t.Logf("%s: bytes received per byte of content: %.3f with its data, %.3f without", sys, a.received/size, b.received/size)
+			if again := (b.received - a.received) / size; again < 0.05 || b.received < 1.1*size {
+				t.Errorf("%s: a leecher that was killed received %v bytes with its data and %v without", sys, a.received, b.received)
 			}
-			// Three tenths of the way before the cut; the rest after it, of which some
-			// was on its way.
-			if took := cut.Metrics["time_last"]; took < 1+0.5*calm {
-				t.Errorf("%s: %v s with a partition of 1 s, %v s without", sys, took, calm)
+			// What the links allow at best: a busy machine only adds to these times. Up to a
+			// tenth may be on its way when the fault begins.
+			const full, quarter = 20e6 / 8, 5e6 / 8
+			if least := 0.9 * (size/full + 1); cut.victim(t).took < least {
+				t.Errorf("%s: %v s with a partition of 1 s, at least %v s are needed", sys, cut.victim(t).took, least)
 			}
-			// Longer than at 20 Mbit/s, shorter than at a quarter of that: 3.1 times as
-			// long where bytes are verified as they come. Some are on their way.
-			if ratio := at("rate").Metrics["time_last"] / calm; !(ratio > 1.2 && ratio < 4) {
-				t.Errorf("%s: a quarter of the rate from three tenths on takes %.2f times as long", sys, ratio)
+			if took, least := at("rate").Metrics["time_last"], 0.9*(0.3*size/full+0.6*size/quarter); took < least {
+				t.Errorf("%s: %v s at a quarter of the rate from three tenths on, at least %v s are needed", sys, took, least)
+			}
+			if took := calm.Metrics["time_last"]; took < 0.94*size/full {
+				t.Errorf("%s: %v s without faults, at least %v s are needed", sys, took, size/full)
 			}
 		}
 	})
 }
 
-// victimTook is the time of the leecher that the trial's fault struck.
-func (s *swarmTrial) victimTook(t *testing.T) float64 {
+// victim is the leecher that the trial's fault struck: the seconds that it took, and the
+// bytes that it received over its link.
+func (s *swarmTrial) victim(t *testing.T) (v struct{ took, received float64 }) {
 	t.Helper()
+	var received []float64
+	for _, d := range s.Details {
+		if d.Kind == record.DetailLinkReceived {
+			received = append(received, d.Value)
+		}
+	}
 	for _, e := range s.events {
 		if e.Kind != "fault" {
 			continue
 		}
 		for _, f := range s.fetches {
-			if strings.HasSuffix(e.Detail, fmt.Sprintf("-%02d", f.Worker+1)) {
-				return float64(f.LastByte-f.Intended) / 1e9
+			if strings.HasSuffix(e.Detail, fmt.Sprintf("-%02d", f.Worker+1)) && int(f.Worker) < len(received) {
+				v.took, v.received = float64(f.LastByte-f.Intended)/1e9, received[f.Worker]
+				return v
 			}
 		}
 	}
-	t.Fatalf("%s: no leecher is named in %v", s.name(), s.events)
-	return 0
+	t.Fatalf("%s: no leecher is named in %v, or its traffic is missing", s.name(), s.events)
+	return v
 }

@@ -22,7 +22,7 @@ func (p *program) systemsCommand() *cobra.Command {
 	var sizes bool
 	c := &cobra.Command{
 		Use:   "systems [NAME]",
-		Short: "list the storage systems, what each can do and what is missing here",
+		Short: "list storage systems, what each can do and what is missing here",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -71,7 +71,7 @@ func (p *program) listSystems(ctx context.Context, sizes bool) error {
 		}
 		return nil
 	}
-	writeSystems(p.stdout, list)
+	p.writeSystems(list)
 	return nil
 }
 
@@ -109,9 +109,9 @@ func statusOf(ctx context.Context, s system.System, sizes bool) status {
 const systemsWidth = 80
 
 // writeSystems is a table: what a system can do is broken into lines.
-func writeSystems(w io.Writer, list []status) {
+func (p *program) writeSystems(list []status) {
 	const canWidth = 38
-	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	tw := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "SYSTEM\tHOW\tHERE\tCAN")
 	for _, st := range list {
 		can := fold(st.Can, canWidth)
@@ -123,14 +123,13 @@ func writeSystems(w io.Writer, list []status) {
 	tw.Flush()
 	for _, st := range list {
 		for _, m := range st.Missing {
-			fmt.Fprintf(w, "\n%s: %s", st.Name, strings.TrimPrefix(m.What, st.Name+": "))
+			fmt.Fprintf(p.stdout, "\n%s\n", p.wrap(st.Name+": "+strings.TrimPrefix(m.What, st.Name+": "), 2))
 			if m.Hint != "" {
-				fmt.Fprintf(w, "\n  to get it: %s", m.Hint)
+				fmt.Fprintf(p.stdout, "  %s\n", p.wrap("to get it: "+m.Hint, 4))
 			}
-			fmt.Fprintln(w)
 		}
 	}
-	fmt.Fprintln(w, "\nplimsoll systems NAME: what one is, how to get it and its options."+
+	fmt.Fprintln(p.stdout, "\nplimsoll systems NAME: what one is, how to get it and its options."+
 		"\nplimsoll systems --sizes: also how large the container images are.")
 }
 
@@ -149,6 +148,15 @@ func fold(words []string, width int) []string {
 		}
 	}
 	return lines
+}
+
+// wrap breaks a text into lines of the terminal that results go to; those after the
+// first are indented. Elsewhere it stays one line.
+func (p *program) wrap(text string, indent int) string {
+	if p.ui.Width() == 0 {
+		return text
+	}
+	return strings.Join(fold(strings.Fields(text), p.ui.Width()-1-indent), "\n"+strings.Repeat(" ", indent))
 }
 
 func here(st status) string {
@@ -237,12 +245,9 @@ func writePresets(p *program) error {
 		}
 		return nil
 	}
-	tw := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
+	const indent = 21
 	for _, pr := range presets.List() {
-		fmt.Fprintf(tw, "%s\t%s\n", pr.Name, pr.Summary)
-	}
-	if err := tw.Flush(); err != nil {
-		return err
+		fmt.Fprintf(p.stdout, "%-*s%s\n", indent, pr.Name, p.wrap(pr.Summary, indent))
 	}
 	_, err := fmt.Fprintln(p.stdout, "\nplimsoll presets NAME prints one; plimsoll run NAME runs it.")
 	return err

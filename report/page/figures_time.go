@@ -82,7 +82,9 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 		}
 		trials = append(trials, t)
 		for _, s := range series[t] {
-			longest = max(longest, s.Points[len(s.Points)-1].At)
+			if last := len(s.Points) - 1; last > 0 { // one point shows no course
+				longest = max(longest, s.Points[last].At)
+			}
 		}
 	}
 	unit, seconds := timeUnit(longest)
@@ -90,7 +92,7 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	if v.Along != "" {
 		title, seconds, at = v.Along, 1, func(x float64) string { return words.Digits(x, 4) }
 	}
-	n := 0
+	n, lines := 0, 0
 	for _, t := range trials {
 		n += len(series[t])
 	}
@@ -116,6 +118,7 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 			}
 		}
 		if y := t.Metrics[v.Line]; y > 0 {
+			lines++
 			p.add(row{Kind: "limit", Series: name, Y: short(y), Tip: t.Info.System + ": load line " + show(y, m.Unit)})
 		}
 		for _, s := range d.Frame.Spans {
@@ -132,7 +135,7 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	if perCell {
 		colour, key = bySeries(names, "line")
 	}
-	if v.Line != "" {
+	if lines > 0 {
 		key = append(key, legend{"load line", "var(--ink)", "dash"})
 	}
 	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []short{0, short(longest / seconds)}, "nice": false}, "axis": spec{"title": title, "grid": false, "tickCount": 6}}

@@ -89,7 +89,7 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Dissemi
 		t.Fatal(err)
 	}
 	d := &experiment.Disseminate{
-		Nodes: nodes, Seeders: seeders, Stay: experiment.Stay{Forever: true}, Cache: "warm", Poll: experiment.Duration(swarmPoll),
+		Nodes: nodes, Seeders: seeders, Stay: experiment.Stay{Forever: true}, Poll: experiment.Duration(swarmPoll),
 	}
 	if set != nil {
 		set(d)

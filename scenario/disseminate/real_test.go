@@ -36,7 +36,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		}
 	})
 	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.Data{Objects: 1, Size: size}, Disseminate: &experiment.Disseminate{
-		Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true}, Cache: "warm", Poll: experiment.Duration(50 * time.Millisecond),
+		Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true}, Poll: experiment.Duration(50 * time.Millisecond),
 	}}
 	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: experiment.SystemUse{Name: "bittorrent", Mode: "start"}, Cluster: c, Seed: 1,

@@ -131,12 +131,6 @@ func (t *trial) ready(ctx context.Context) error {
 		return err
 	}
 	t.Event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.Goal), nodes.Names(t.seeders)), begun.Sub(t.Sink.Epoch), time.Since(begun))
-	if t.d.Cache != "cold" {
-		return nil
-	}
-	if err := nodes.Within(ctx, t.Starting, t.site.DropCaches); err != nil {
-		return t.Failed("cache: cold", err)
-	}
 	return nil
 }
 

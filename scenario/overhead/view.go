@@ -45,7 +45,7 @@ func View() *analysis.View {
 				Title:   "Time against the number of objects stored",
 				Caption: "Each mark is the median of one trial, while the servers held that many objects."},
 			{ID: "first-byte", Kind: analysis.Against, Metric: "first_byte_p50", Line: "first_byte_line", Log: true, Folded: true,
-				Title: "Time to first byte", Caption: "Median over a trial's operations. The dashed line is the round trips that no operation can avoid."},
+				Title: "Time to first byte", Caption: "Median over a trial's operations."},
 			{ID: "resources", Kind: analysis.Against, Metric: "system_cpu_per_op", More: []string{"system_rss_peak"}, Log: true, Folded: true,
 				Title:   "Resources of the system",
 				Caption: "CPU seconds for each operation, with what surrounds it, and peak memory of the system's processes."},

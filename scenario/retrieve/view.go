@@ -38,11 +38,11 @@ func View() *analysis.View {
 		LoadLine: "The load line is what the link, as measured before each trial, can carry with the round trips that the requests need.",
 		Figures: []analysis.Figure{
 			{ID: "throughput", Kind: analysis.Against, Metric: "throughput", Line: "load_line", Title: "Throughput",
-				Caption: "File bytes delivered per second, median over trials with its 95 % interval. The dashed line is the load line, the limit of the link."},
+				Caption: "File bytes delivered per second, median over trials with its 95 % interval."},
 			{ID: "latency", Kind: analysis.Distribution, Metric: "duration_p50", More: []string{"duration_p90", "duration_p99"}, Title: "Latency",
 				Caption: "Time from the start of a request to its last byte: p50, p90 and p99 within a trial, medians over trials."},
 			{ID: "ttfb", Kind: analysis.Against, Metric: "ttfb_p50", Line: "ttfb_line", Title: "Time to first byte",
-				Caption: "Median over the requests of a trial. The dashed line is the round trips that no request can avoid."},
+				Caption: "Median over the requests of a trial."},
 			{ID: "success", Kind: analysis.Against, Metric: "success_rate", Title: "Success",
 				Caption: "Requests that ended ok, of those that the server ended."},
 			{ID: "ratio", Kind: analysis.Bars, Metric: analysis.RatioColumn, Title: "Ratio to the baseline",

@@ -47,8 +47,6 @@ type fakeChains struct {
 	pace   func(system.Options) (validate, index float64)
 	replay float64 // seconds; 0: a thousandth for each block
 
-	version string
-
 	refuse  error // of Chain
 	chains  []system.ChainSpec
 	replays []system.FollowTask
@@ -93,7 +91,7 @@ func (c *fakeChains) Nodes() (all []system.Node) {
 	}
 	return all
 }
-func (c *fakeChains) Identity() map[string]string { return map[string]string{"version": c.version} }
+func (c *fakeChains) Identity() map[string]string { return nil }
 func (c *fakeChains) Stop(context.Context) error  { return nil }
 
 func (c *fakeChains) Chain(_ context.Context, spec system.ChainSpec, say func(string)) (system.Chain, error) {
@@ -353,7 +351,7 @@ func newSyncTest(t *testing.T, peers int, set func(*fakeChains, *experiment.Cell
 		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: on, Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
 	}
 	w.site = scenario.Site{
-		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(), Kept: filepath.Join(t.TempDir(), "data"),
+		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(),
 		Limits: experiment.Limits{
 			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second), Start: experiment.Duration(time.Minute),
 		},

@@ -31,6 +31,7 @@ type runner struct {
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	r := &runner{
 		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
+		replays: map[string]*system.Replayed{},
 	}
 	if err := r.findNodes(cells); err != nil {
 		return nil, err
@@ -40,7 +41,6 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 			return nil, err
 		}
 	}
-	r.replays = r.earlierReplays()
 	return r, nil
 }
 

@@ -2,12 +2,9 @@ package sync
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -30,10 +27,9 @@ func (r *runner) replayedWith(s *experiment.Sync) system.Options {
 	return opt
 }
 
-// replayKey is the same for cells that have the same replay, also in later sessions
-// if the system is what it was.
+// replayKey is the same for cells that have the same replay.
 func (r *runner) replayKey(s *experiment.Sync) string {
-	return fmt.Sprintf("%s: %s in %s with %s", settingsText(r.site.Cluster.Identity()), r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.replayedWith(s)))
+	return fmt.Sprintf("%s in %s with %s", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.replayedWith(s)))
 }
 
 // Ready implements Readier: it validates the chain of a cell locally, unless that
@@ -51,7 +47,7 @@ func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
 		return err
 	}
 	r.replays[key] = one
-	return r.keepReplays()
+	return nil
 }
 
 // replay is the median of a few replays, where they are short. One that does not
@@ -104,34 +100,4 @@ func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experime
 	}
 	defer func() { err = errors.Join(err, store.Remove()) }()
 	return r.cluster.(system.Replayer).Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.replayedWith(s)})
-}
-
-// replaysFile is where a later session of the run finds what was replayed.
-func (r *runner) replaysFile() string {
-	return filepath.Join(r.site.Kept, r.site.Use.Name+".replays.json")
-}
-
-// earlierReplays are those of the sessions before, so that all trials of a cell are
-// held to the same. What cannot be read is made again.
-func (r *runner) earlierReplays() map[string]*system.Replayed {
-	all := map[string]*system.Replayed{}
-	if b, err := os.ReadFile(r.replaysFile()); err == nil && json.Unmarshal(b, &all) != nil {
-		all = map[string]*system.Replayed{}
-	}
-	maps.DeleteFunc(all, func(_ string, one *system.Replayed) bool { return one == nil }) // there may be memory for it now
-	return all
-}
-
-func (r *runner) keepReplays() error {
-	b, err := json.Marshal(r.replays)
-	if err == nil {
-		err = os.MkdirAll(r.site.Kept, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(r.replaysFile(), b, 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: keep what was replayed for later sessions: %w", r.site.Use.Name, err)
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -14,6 +15,8 @@ import (
 type runner struct {
 	site scenario.Site
 	node system.Store
+	// How often progress is reported, and operations are written.
+	reportEvery time.Duration
 }
 
 // Prepares implements Scenario. Nothing is stored before the trials, but what
@@ -36,7 +39,7 @@ func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experimen
 	if problems := unfit(system.Abilities(nodes[0]), cells); len(problems) > 0 {
 		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
 	}
-	return &runner{site: site, node: nodes[0].(system.Store)}, nil
+	return &runner{site, nodes[0].(system.Store), time.Second}, nil
 }
 
 // Close implements Runner. What an upload has stored is removed at the end of

@@ -40,7 +40,6 @@ type trial struct {
 	suspect int                   // objects that this session could not verify
 	pending chan int              // accepted, to be looked at; has room for all objects
 	tally   tally
-	recent  recentTimes
 	began   time.Duration // of this session, since the epoch
 	full    string
 	quotas  int // attempts in a row that it had no room for
@@ -84,7 +83,7 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(), pre: r.trialNames(cell, seed),
 		log:  scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{},
-		tally: tally{putCounts: noPuts}, pending: make(chan int, set.Len()), recent: recentTimes{window: r.site.Steady},
+		tally: tally{putCounts: noPuts}, pending: make(chan int, set.Len()),
 	}
 	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
@@ -222,9 +221,6 @@ func (t *trial) setIdle() {
 func (t *trial) done(op record.Op) error {
 	t.mu.Lock()
 	t.tally.ended(op)
-	if op.Kind == record.OpPut && op.Outcome == record.OK {
-		t.recent.add(time.Duration(op.LastByte), time.Duration(op.LastByte-op.Start))
-	}
 	t.mu.Unlock()
 	return t.log.Add(op)
 }
@@ -246,12 +242,8 @@ func (t *trial) state() scenario.State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Finished, s.Failures, s.Full, s.Idle = t.tally.finished, t.tally.failures, t.full, t.idle
-	s.PutP50 = t.recent.median(at)
 	return s
 }
-
-// reportEvery is how often progress is reported, and operations are written.
-const reportEvery = time.Second
 
 // reports calls report periodically. The function that it returns ends that.
 func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
@@ -260,7 +252,7 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 		defer close(over)
 		for {
 			t.report()
-			pause(ctx, reportEvery, stop)
+			pause(ctx, t.reportEvery, stop)
 			select {
 			case <-stop:
 				return

@@ -58,7 +58,7 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "accept_p95", Name: "time to store an object, 95th percentile", Unit: "s", Better: record.Lower,
 			Help: "likewise"},
 		{Key: "durable_p50", Name: "time to full redundancy, median", Unit: "s", Better: record.Lower,
-			Help: "from the call of the last put until seen at full redundancy; with upload.slot accepted it may be seen late"},
+			Help: "from the call of the last put until seen at full redundancy"},
 		{Key: "durable_p95", Name: "time to full redundancy, 95th percentile", Unit: "s", Better: record.Lower,
 			Help: "likewise"},
 		{Key: "accepted_bytes", Name: "file bytes accepted", Unit: "B", Better: record.Higher,

@@ -125,13 +125,13 @@ type uploadBench struct {
 	limits  experiment.Limits
 	mode    string
 	base    string
-	steady  time.Duration
 	epoch   time.Time
 	ops     []record.Op
 	states  []scenario.State
 	notes   []string
 	state   func(scenario.State)
 	paid    *record.Event
+	reports time.Duration // one in so long, if not each second
 }
 
 func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experiment.Cell {
@@ -163,20 +163,23 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 
 func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal) (yield, error) {
 	b.t.Helper()
-	runner, err := Scenario{}.Prepare(ctx, scenario.Site{
+	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
 		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: scenariotest.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
-		Run: "0123abcd", Base: b.base, Steady: b.steady,
+		Run: "0123abcd", Base: b.base,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
 	if err != nil {
 		return yield{}, err
+	}
+	if b.reports > 0 {
+		prepared.(*runner).reportEvery = b.reports
 	}
 	if b.paid != nil { // the engine records it, too
 		b.ledger.events = append(b.ledger.events, *b.paid)
 	}
 	var y yield
 	from := len(b.ops)
-	y.load, err = runner.Trial(ctx, b.cell, 42, scenario.Sink{
+	y.load, err = prepared.Trial(ctx, b.cell, 42, scenario.Sink{
 		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error

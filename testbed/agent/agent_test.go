@@ -361,8 +361,8 @@ func TestMachine(t *testing.T) {
 	if err != nil || free <= 0 || m.Name() != "a" || m.CPUs() != here.CPUs() || m.Environment()["kernel"] != here.Environment()["kernel"] {
 		t.Errorf("%s: %d CPUs, %v free, %v", m.Name(), m.CPUs(), free, err)
 	}
-	if fmt.Sprint(m.MayDropCaches()) != fmt.Sprint(here.MayDropCaches()) || len(m.Poll()) < 3 {
-		t.Errorf("caches: %v, poll: %v", m.MayDropCaches(), m.Poll())
+	if len(m.Poll()) < 3 {
+		t.Errorf("poll: %v", m.Poll())
 	}
 	if on, err := m.Filesystem(t.TempDir()); err != nil || on.Type == "" {
 		t.Errorf("%+v, %v", on, err)

@@ -15,7 +15,6 @@ type facts struct {
 	CPUs        int
 	Memory      float64
 	MemoryErr   *remoteError
-	CachesErr   *remoteError // why they may not be dropped
 	IOPressure  float64
 	Environment map[string]string
 }
@@ -33,14 +32,13 @@ func (s *server) machineCalls(mux map[string]handler) {
 	m := s.host.Machine()
 	mux["/facts"] = call(func(context.Context, none) (f facts, err error) {
 		f.Memory, err = m.AvailableMemory()
-		f.MemoryErr, f.CachesErr = toRemote(err), toRemote(m.MayDropCaches())
+		f.MemoryErr = toRemote(err)
 		f.CPUs, f.IOPressure, f.Environment = m.CPUs(), m.IOPressure(), m.Environment()
 		return f, nil
 	})
 	mux["/filesystem"] = call(func(_ context.Context, q machineCall) (testbed.Filesystem, error) {
 		return m.Filesystem(q.Name)
 	})
-	mux["/dropcaches"] = call(func(ctx context.Context, _ none) (none, error) { return none{}, m.DropCaches(ctx) })
 	mux["/problems"] = call(func(_ context.Context, q machineCall) ([]testbed.Problem, error) {
 		return m.Problems(q.Options), nil
 	})
@@ -109,21 +107,6 @@ func (m machine) RAMDisk(name string, size int64) (testbed.RAMDisk, error) {
 		_ = release.Close()
 		return o.answer(&none{})
 	}}, nil
-}
-
-// DropCaches implements testbed.Machine.
-func (m machine) DropCaches(ctx context.Context) error {
-	_, err := ask[none](ctx, &m.h.client, "/dropcaches", none{})
-	return err
-}
-
-// MayDropCaches implements testbed.Machine.
-func (m machine) MayDropCaches() error {
-	f, err := m.facts()
-	if err == nil && f.CachesErr != nil {
-		err = f.CachesErr
-	}
-	return err
 }
 
 // IOPressure implements testbed.Machine.
