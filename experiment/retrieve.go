@@ -15,7 +15,7 @@ type Retrieve struct {
 	Receive     string        `json:"receive" default:"verify" enum:"verify,drop" label:"receive" doc:"Compare every byte, or let the kernel drop them: cheaper, plain HTTP/1.1 only."`
 	HTTP        string        `json:"http" default:"auto" enum:"auto,1.1,2" doc:"HTTP version. auto: 2 if the server offers it over TLS, else 1.1."`
 	Arrivals    *Arrivals     `json:"arrivals,omitempty" doc:"Open loop: requests arrive regardless of the answers; latency counts from the intended start."`
-	Mix         *OperationMix `json:"mix,omitempty" doc:"Reads, writes and removals by ratio, such as {get: 80, put: 15, delete: 5}, through the system's own client. Closed loop; whole objects."`
+	Mix         *OperationMix `json:"mix,omitempty" doc:"Reads, writes and removals by ratio, such as {get: 80, put: 15, delete: 5}, through the system's own client. Closed loop; whole objects; at the end of duration none begins, and those under way are waited for."`
 	Requests    int64         `json:"requests" default:"none" zero:"none" min:"1" doc:"End a trial after so many requests. One of requests, bytes, duration and per_worker is required, except with steps and log; the first reached ends the trial."`
 	Bytes       Bytes         `json:"bytes" default:"none" zero:"none" doc:"Begin no request after so many file bytes were asked for; every worker makes at least one."`
 	Duration    Duration      `json:"duration" default:"none" zero:"none" min:"1ms" doc:"End a trial after this time; operations under way count as in-flight."`

@@ -50,20 +50,12 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
 	t.store = r.node.(system.Store) // Problems has looked
 	defer t.clear(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	cpu, first := scenario.SelfCPU(), t.now()
-	window, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if d := t.spec.Duration.Std(); d > 0 {
-		defer time.AfterFunc(d, cancel).Stop()
-	}
 	var workers sync.WaitGroup
-	failed := make([]error, t.spec.Concurrency)
-	for i := range failed {
-		workers.Go(func() {
-			if failed[i] = t.work(ctx, window, uint32(i)); failed[i] != nil {
-				cancel()
-			}
-		})
+	for i := range t.spec.Concurrency {
+		workers.Go(func() { t.work(ctx, cancel, uint32(i), first) })
 	}
 	workers.Wait()
 	load := scenario.Load{
@@ -76,7 +68,7 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if scenario.Saturated(load.CPU, load.Seconds*float64(t.spec.Concurrency), t.spec.Concurrency, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
 	}
-	return load, errors.Join(append(failed, t.log.Flush(), ctx.Err())...)
+	return load, errors.Join(t.log.Flush(), context.Cause(ctx))
 }
 
 func (t *mixed) now() time.Duration { return time.Since(t.sink.Epoch) }
@@ -92,26 +84,32 @@ func (t *mixed) next() (int64, bool) {
 	return t.begun - 1, true
 }
 
-// work does operations until window ends or all are done.
-func (t *mixed) work(ctx, window context.Context, worker uint32) error {
-	for window.Err() == nil {
+// work does operations until all are done, or none may begin any more. Those under way come
+// to their end: of a put that is cut off it is not known what it leaves.
+func (t *mixed) work(ctx context.Context, cancel context.CancelCauseFunc, worker uint32, first time.Duration) {
+	most := t.spec.Duration.Std()
+	for ctx.Err() == nil && (most == 0 || t.now()-first < most) {
 		k, more := t.next()
 		if !more {
-			return nil
+			return
 		}
 		op := record.Op{Worker: worker, Object: uint32(k)}
 		do, after := t.operation(&op, k)
-		_, err := scenario.Timed(window, t.site.Limits, t.now, &op, do)
-		if op.Outcome == record.Cancelled && ctx.Err() == nil {
-			op.Outcome = record.InFlight
-		}
+		_, err := scenario.Timed(ctx, t.site.Limits, t.now, &op, do)
 		after(err == nil)
 		if err := t.record(op); err != nil {
-			return err
+			cancel(err)
+		}
+		if err != nil { // asking again at once would be a busy loop
+			select {
+			case <-time.After(failurePause):
+			case <-ctx.Done():
+			}
 		}
 	}
-	return nil
 }
+
+const failurePause = 10 * time.Millisecond
 
 // operation makes op operation k, which depends on the seed and k, and is what is timed of it
 // and what follows. A removal that finds nothing of the trial's stores an object instead.
