@@ -47,7 +47,8 @@ func (r *replay) request(l workload.LoggedRequest) (request, error) {
 	req := request{off: l.Offset, length: l.Length, whole: l.Head || l.Length < 0, head: l.Head}
 	if r.paths == nil {
 		req.uri = l.Path
-	} else if req.object = r.paths.Index(l.Path); req.object >= len(r.objects) || l.Offset+l.Length > r.objects[req.object].Size {
+	} else if req.object = r.paths.Index(l.Path); req.object >= len(r.objects) ||
+		l.Offset+l.Length > r.objects[req.object].Size {
 		return req, fmt.Errorf("httpload: the log has changed: no object of this size was stored for %s", l.Path)
 	}
 	switch {

@@ -321,7 +321,8 @@ func (l *RequestLog) time(stamp string) (time.Duration, error) {
 		}
 	}
 	l.stamp = ""
-	return 0, fmt.Errorf("the time is %q, not such as 10/Oct/2025:13:55:36 +0000, 2025-10-10T13:55:36Z or 1760104536.25", stamp)
+	return 0, fmt.Errorf("the time is %q, not such as 10/Oct/2025:13:55:36 +0000, 2025-10-10T13:55:36Z or 1760104536.25",
+		stamp)
 }
 
 // Paths numbers different paths in the order in which they come, by their hashes.

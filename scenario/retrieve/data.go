@@ -141,7 +141,8 @@ func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment
 		set, err := r.stored(ctx, node, sizes)
 		for _, o := range set {
 			if o.whole != "" {
-				return nil, fmt.Errorf("%s: a log cannot be replayed: %s, and the log says nothing of that size", r.site.Use.Name, o.whole)
+				return nil, fmt.Errorf("%s: a log cannot be replayed: %s, and the log says nothing of that size",
+					r.site.Use.Name, o.whole)
 			}
 		}
 		return set, err

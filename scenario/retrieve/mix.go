@@ -42,10 +42,11 @@ type mixed struct {
 }
 
 // mixed executes such a trial.
-func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink,
+) (scenario.Load, error) {
 	t := &mixed{
-		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed, named: sink.Epoch.UnixNano(),
-		sink: sink, log: scenario.NewOpLog(sink.Block),
+		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
+		named: sink.Epoch.UnixNano(), sink: sink, log: scenario.NewOpLog(sink.Block),
 	}
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
 	t.store = r.node.(system.Store) // Problems has looked
@@ -234,15 +235,19 @@ func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, er
 
 // kindColumns are the columns of the table of operations.
 var kindColumns = []analysis.TableColumn{
-	{Key: "system", Name: "system", Narrow: true}, {Key: "where", Name: "cells"}, {Key: "operation", Name: "operation", Narrow: true},
-	{Key: "ops_rate", Name: "per second", Unit: "1/s", Narrow: true}, {Key: "throughput", Name: "throughput", Unit: "B/s"},
-	{Key: "duration_p50", Name: "p50", Unit: "s", Narrow: true}, {Key: "duration_p99", Name: "p99", Unit: "s", Narrow: true},
+	{Key: "system", Name: "system", Narrow: true}, {Key: "where", Name: "cells"},
+	{Key: "operation", Name: "operation", Narrow: true},
+	{Key: "ops_rate", Name: "per second", Unit: "1/s", Narrow: true},
+	{Key: "throughput", Name: "throughput", Unit: "B/s"},
+	{Key: "duration_p50", Name: "p50", Unit: "s", Narrow: true},
+	{Key: "duration_p99", Name: "p99", Unit: "s", Narrow: true},
 	{Key: "success_rate", Name: "success", Unit: "ratio", Narrow: true},
 }
 
 // kindTable shows each kind of operation of a mix: medians over the valid trials.
 func kindTable(f *analysis.Frame) ([]analysis.Table, error) {
-	t := analysis.Table{ID: "operations", Title: "Operations by kind", Caption: "Medians over the valid trials of a cell.", Head: kindColumns}
+	t := analysis.Table{ID: "operations", Title: "Operations by kind", Caption: "Medians over the valid trials of a cell.",
+		Head: kindColumns}
 	for _, c := range f.Cells {
 		values := map[string]map[string][]float64{}
 		for _, r := range f.Rows {
