@@ -25,7 +25,6 @@ type Row struct {
 // Series is a number that changes within a trial.
 type Series struct {
 	Trial  *Trial
-	Entity string
 	Metric string
 	Over   string // what the points are over, if not time: "objects stored"
 	Points []Point

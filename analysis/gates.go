@@ -495,7 +495,7 @@ func SayGates(all []Ruling) string {
 	if len(rules) == 0 {
 		return ""
 	}
-	return fill(gateTemplate, data)
+	return Fill(gateTemplate, data)
 }
 
 const gateTemplate = `{{with .Fail}}{{len .}} of {{$.All}} gates failed: {{join .}}.{{end -}}

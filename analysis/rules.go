@@ -101,6 +101,8 @@ type Finding struct {
 	Advice   string   `json:"advice,omitempty"`
 	Evidence []string `json:"evidence,omitempty"` // one line for each place
 	Systems  []string `json:"systems,omitempty"`
+
+	InVerdict bool `json:"-"` // the verdict says the same
 }
 
 // mostEvidence is how many lines of evidence a finding keeps.
@@ -128,18 +130,18 @@ func (r *Result) find(rules []Rule) []Finding {
 				f.Systems = append(f.Systems, c.System)
 			}
 			if rule.Each != "" && i < mostEvidence {
-				f.Evidence = append(f.Evidence, fill(rule.Each, c))
+				f.Evidence = append(f.Evidence, Fill(rule.Each, c))
 			}
 		}
-		f.Title, f.Advice = fill(rule.Title, h), fill(rule.Advice, h)
+		f.Title, f.Advice = Fill(rule.Title, h), Fill(rule.Advice, h)
 		all = append(all, f)
 	}
 	return all
 }
 
-// fill executes a template. Rules are data of ours, and a test executes all of them:
-// one that does not parse is a bug.
-func fill(text string, data any) string {
+// Fill executes a template of a rule or a verdict. They are data of ours, and tests execute
+// all of them: one that does not parse is a bug.
+func Fill(text string, data any) string {
 	if text == "" {
 		return ""
 	}
@@ -170,6 +172,6 @@ func signedPercent(share float64) string {
 
 // fallText compares two levels of concurrency.
 func fallText(best, top stats.Level, m record.Metric) string {
-	return fill("{{.Best}} at {{.BestN}}, {{.Top}} at {{.TopN}}", map[string]any{"Best": words.Show(best.X, m.Unit), "BestN": best.N,
+	return Fill("{{.Best}} at {{.BestN}}, {{.Top}} at {{.TopN}}", map[string]any{"Best": words.Show(best.X, m.Unit), "BestN": best.N,
 		"Top": words.Show(top.X, m.Unit), "TopN": top.N})
 }

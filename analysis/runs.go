@@ -553,6 +553,18 @@ func (c *Comparison) remark() {
 	c.Notes = append(c.Notes, "The runs were not interleaved, so the difference includes what changed between them. To be sure, make both systems of one experiment.")
 }
 
+// comparedWords say what the headline shows of a new run, by what that is.
+var comparedWords = map[string]string{
+	"mixed":  "better in {{.Better}} of {{.Cells}} cells, worse in {{.Worse}}",
+	"worse":  "worse in {{.Worse}} of {{.Cells}} cells",
+	"better": "better in {{.Better}} of {{.Cells}} cells",
+	"slower": "worse over all cells ({{.Ratio}})",
+	"faster": "better over all cells ({{.Ratio}})",
+	"small":  "only differences of less than 5 %",
+	"few":    "inconclusive, too few trials{{with .Needed}} (each cell needs {{.}} valid ones in each run){{end}}",
+	"same":   "no significant difference{{with .Open}}, with too few trials in {{.}} of {{$.Cells}} cells{{end}}",
+}
+
 // verdict says what the headline shows over all cells, run by run.
 func (c *Comparison) verdict() Verdict {
 	m, _ := c.base.Frame.Metric(c.Headline)
@@ -567,27 +579,26 @@ func (c *Comparison) verdict() Verdict {
 			who = o.New
 		}
 		cells := o.BetterCells + o.WorseCells + o.SmallCells + o.SameCells + o.OpenCells
-		text := who + ": no significant difference"
-		if o.OpenCells > 0 {
-			text += fmt.Sprintf(", with too few trials in %d of %d cells", o.OpenCells, cells)
-		}
+		key, grave := "same", Good
 		switch {
 		case o.BetterCells > 0 && o.WorseCells > 0:
-			text, tone = fmt.Sprintf("%s: better in %d of %d cells, worse in %d", who, o.BetterCells, cells, o.WorseCells), graver(tone, Warn)
+			key, grave = "mixed", Warn
 		case o.WorseCells > 0:
-			text, tone = fmt.Sprintf("%s: worse in %d of %d cells", who, o.WorseCells, cells), graver(tone, Bad)
+			key, grave = "worse", Bad
 		case o.BetterCells > 0:
-			text = fmt.Sprintf("%s: better in %d of %d cells", who, o.BetterCells, cells)
+			key = "better"
 		case o.Better < 0:
-			text, tone = fmt.Sprintf("%s: worse over all cells (%s)", who, words.Show(float64(o.Value), "×")), graver(tone, Bad)
+			key, grave = "slower", Bad
 		case o.SmallCells > 0:
-			text = fmt.Sprintf("%s: only differences of less than %s", who, words.Percent(EffectFloor))
+			key = "small"
 		case o.Better == 0 && o.OpenCells == cells:
-			text, tone = who+": inconclusive, too few trials"+c.needed(o.New), graver(tone, Neutral)
+			key, grave = "few", Neutral
 		case o.Better > 0:
-			text = fmt.Sprintf("%s: better over all cells (%s)", who, words.Show(float64(o.Value), "×"))
+			key = "faster"
 		}
-		parts = append(parts, text)
+		tone = graver(tone, grave)
+		parts = append(parts, who+": "+Fill(comparedWords[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells, "Open": o.OpenCells,
+			"Cells": cells, "Ratio": words.Show(float64(o.Value), "×"), "Needed": c.needed(o.New)}))
 	}
 	if parts == nil {
 		return Verdict{words.Capital(m.Name) + ": nothing can be compared.", Neutral}
@@ -595,18 +606,16 @@ func (c *Comparison) verdict() Verdict {
 	return Verdict{words.Capital(m.Name) + ", " + strings.Join(parts, "; ") + ".", tone}
 }
 
-// needed says how many trials the comparisons of a new run's headline need.
-func (c *Comparison) needed(dir string) string {
-	k, most := slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == dir }), 0
+// needed is how many trials in each run the comparisons of a new run's headline need; 0:
+// they have them.
+func (c *Comparison) needed(dir string) (most int) {
+	k := slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == dir })
 	for _, cell := range c.Cells {
 		if v := cell.Metrics[c.Headline].New; k < len(v) && v[k] != nil {
 			most = max(most, v[k].Ratio.Needed)
 		}
 	}
-	if most == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (each cell needs %d valid ones in each run)", most)
+	return most
 }
 
 // Hold decides gates over each of the new runs, after those of the run's own plan

@@ -123,8 +123,9 @@ warmup: 0
 )
 
 // simulateCosts makes the result of a run of overhead in which the model holds, no memory
-// grows with the file and nothing slows down, with five times the noise.
-func simulateCosts(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+// grows with the file and nothing slows down, with five times the noise. boxo takes ratio
+// times as long as nginx, and each system has a good or bad block now and then.
+func simulateCosts(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, ratio, systemByBlock float64) *analysis.Result {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	streams := map[string]func() float64{}
@@ -138,10 +139,11 @@ func simulateCosts(t testing.TB, plan *experiment.Plan, seed uint64, noise func(
 	var links []record.LinkCheck
 	stored := map[string]float64{}
 	for block := range plan.Blocks {
+		slow := map[string]float64{"nginx": math.Exp(systemByBlock * rng.NormFloat64()), "boxo": ratio * math.Exp(systemByBlock*rng.NormFloat64())}
 		for _, i := range rng.Perm(len(plan.Cells)) {
 			c := plan.Cells[i]
 			rtt := 0.0003 + 2*c.Link.Delay.Seconds()
-			m := map[string]float64{"success_rate": 1, "duration_p50": noisy(0.02+3*rtt+float64(c.Data.Size)/10e6, "duration")}
+			m := map[string]float64{"success_rate": 1, "duration_p50": noisy(slow[c.System]*(0.02+3*rtt+float64(c.Data.Size)/10e6), "duration")}
 			trial := record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10, Outcomes: map[string]int64{"ok": 3}, Metrics: m}
 			for _, process := range []string{"client-1", "storage-1"} {
 				for _, kind := range []string{record.DetailRSSRest, record.DetailRSSPeak} {
@@ -152,7 +154,7 @@ func simulateCosts(t testing.TB, plan *experiment.Plan, seed uint64, noise func(
 				stored[c.System] += 1000
 				m["stored_objects"] = stored[c.System]
 				for _, key := range []string{"put_p50", "get_p50", "stat_p50"} {
-					m[key] = noisy(0.02, key)
+					m[key] = noisy(0.02*slow[c.System], key)
 				}
 				m["duration_p50"] = m["put_p50"]
 			}
@@ -199,10 +201,10 @@ func TestNullRuns(t *testing.T) {
 			return simulate(t, plan, seed, noise, 1, 0.05)
 		}},
 		"overhead": {simulatedCosts, 100, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
-			return simulateCosts(t, plan, seed, noise)
+			return simulateCosts(t, plan, seed, noise, 1, 0.05)
 		}},
 		"fill": {simulatedFills, 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
-			return simulateCosts(t, plan, seed, noise)
+			return simulateCosts(t, plan, seed, noise, 1, 0.05)
 		}},
 	} {
 		plan, runs := simulatedPlan(t, c.file), simulations(t, c.few)
@@ -253,6 +255,40 @@ func TestOverallCovers(t *testing.T) {
 			t.Logf("covers in %d, slower found in %d of %d", covers, found, runs)
 			if covers < 272 { // 93 %, less what chance takes from 95 % in a thousand
 				t.Errorf("covers in %d of %d", covers, runs)
+			}
+		})
+	}
+}
+
+// The intervals of what an operation costs cover the truth, with effects of system and
+// block together: those of A, R and B, and of the ratio to the baseline.
+func TestCostTableCovers(t *testing.T) {
+	const ratio = 1.2
+	plan, runs := simulatedPlan(t, simulatedCosts), simulations(t, 60)
+	truths := map[string]float64{"a": 0.02 * ratio, "rounds": 3 * ratio, "b": ratio / 10e6, "against": ratio}
+	for name, noise := range noises {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			covers, of := map[string]int{}, 0
+			for seed := range uint64(runs) {
+				cost := simulateCosts(t, plan, seed, noise, ratio, 0.05).Table("cost")
+				for i := range cost.Rows {
+					if cost.Get(i, "system").Text != "boxo" {
+						continue
+					}
+					of++
+					for key, truth := range truths {
+						if v := cost.Get(i, key); float64(v.Lo) <= truth && truth <= float64(v.Hi) {
+							covers[key]++
+						}
+					}
+				}
+			}
+			t.Logf("of %d: %v", of, covers)
+			for key := range truths {
+				if n := of - covers[key]; n > atMost(of, 0.07) {
+					t.Errorf("%s is not covered in %d of %d", key, n, of)
+				}
 			}
 		})
 	}

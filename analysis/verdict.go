@@ -44,8 +44,9 @@ var verdictWords = map[string]string{
 
 // verdict compares each system with the baseline, after what spoils the comparison.
 func (r *Result) verdict() Verdict {
-	say := func(key string, data map[string]any) string { return fill(verdictWords[key], data) }
+	say := func(key string, data map[string]any) string { return Fill(verdictWords[key], data) }
 	if corrupt := r.systemsWith(record.WrongBytes); len(corrupt) > 0 {
+		r.inVerdict("wrong-bytes")
 		return Verdict{say("corrupt", map[string]any{"Systems": words.List(corrupt)}), Bad}
 	}
 	if r.Run.Done == 0 {
@@ -75,6 +76,7 @@ func (r *Result) verdict() Verdict {
 	}
 	if r.Found("link-not-emulated") {
 		add(Bad, say("bare", nil))
+		r.inVerdict("link-not-emulated")
 	}
 	if own := r.View.Verdict; own != nil {
 		if v := own(r); v != nil {
@@ -91,6 +93,7 @@ func (r *Result) verdict() Verdict {
 		}
 		if ok < of {
 			add(Warn, say("failed", map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of, "One": r.View.Operation[0], "Many": r.View.Operation[1]}))
+			r.inVerdict("failures")
 		}
 	}
 	for _, s := range r.Systems {
@@ -113,8 +116,16 @@ func (r *Result) verdict() Verdict {
 	}
 	if m, _ := r.Frame.Metric(r.Headline); r.Found("drift") {
 		add(Warn, say("drift", map[string]any{"Metric": words.Capital(m.Name)}))
+		r.inVerdict("drift")
 	}
 	return Verdict{strings.Join(parts, " "), tone}
+}
+
+// inVerdict marks the finding of a rule that the verdict repeats.
+func (r *Result) inVerdict(rule string) {
+	for i, f := range r.Findings {
+		r.Findings[i].InVerdict = f.InVerdict || f.Rule == rule
+	}
 }
 
 // comparison is the sentence that compares a system with the baseline.
@@ -163,7 +174,7 @@ func (r *Result) comparison(s System) (Tone, string) {
 	case pairs < FewestPairs:
 		key, tone = "fewer", Neutral
 	}
-	return tone, fill(verdictWords[key], data)
+	return tone, Fill(verdictWords[key], data)
 }
 
 // aloneWords is what a run without a baseline says of a system: its best cell.
@@ -188,7 +199,7 @@ func (r *Result) aloneWords(s System) string {
 	if cells > 1 {
 		where = r.Frame.Layout.Where(best)
 	}
-	return fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
+	return Fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
 		"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
 }
 
@@ -254,7 +265,7 @@ func (r *Result) atLeast(s System) string {
 	if best == nil || best.Valid > 0 {
 		return ""
 	}
-	return fill(verdictWords["atleast"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
+	return Fill(verdictWords["atleast"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
 		"Value": words.Show(most, m.Unit)})
 }
 

@@ -2,9 +2,13 @@
 package docs
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,8 +41,15 @@ func catalog() experiment.Catalog {
 // TestExperimentFormat makes the tables of keys from the structs of the format, and the list of systems.
 func TestExperimentFormat(t *testing.T) {
 	var values, systems []byte
-	for _, v := range experiment.Values() {
-		values = fmt.Appendf(values, "- **%s**: %s\n", v[0], v[1])
+	src, err := experiment.Schema(catalog())
+	var schema struct {
+		Defs map[string]struct{ Description string } `json:"$defs"`
+	}
+	if err = errors.Join(err, json.Unmarshal(src, &schema)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Defs)) {
+		values = fmt.Appendf(values, "- **%s**: %s\n", strings.ReplaceAll(name, "-", " "), schema.Defs[name].Description)
 	}
 	for _, s := range catalog() {
 		systems = fmt.Appendf(systems, ", [`%s`](systems/%s.md)", s.Name, s.Name)

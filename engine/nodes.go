@@ -49,7 +49,7 @@ func hostNames(system string, cells []experiment.Cell) []string {
 }
 
 // changesLinks reports whether a cell needs links that can be emulated, and pairs whether
-// it needs an emulator that tells one pair of hosts from another.
+// it needs an emulator with a link for each pair of hosts.
 func changesLinks(cell experiment.Cell) (changes, pairs bool) {
 	pairs = cell.Link.Regions != nil
 	var faults experiment.Faults

@@ -117,11 +117,3 @@ func (o *OptionSpec) read(text string) (file, system string, err error) {
 	}
 	return file, file, nil
 }
-
-// DefaultText is the default as one would write it in a file.
-func (o *OptionSpec) DefaultText() string {
-	if file, _, err := o.read(o.Default); err == nil {
-		return file
-	}
-	return o.Default
-}

@@ -15,7 +15,8 @@ func (d *decoder) data(e *Experiment) {
 		d.dataSource(e)
 	case e.Retrieve.Replays() != nil:
 		if n := d.at["data"]; n != nil {
-			d.fail("data", n, "take one of them away", "`data` has no meaning with `retrieve.arrivals.log`: paths and sizes are those of the log")
+			d.fail("data", n, "take one of them away",
+				"`data` has no meaning with `retrieve.arrivals.log`: paths and sizes are those of the log")
 		}
 	case e.Scenario != "collect" && e.Scenario != "sync" && e.Data.Size == 0:
 		d.missingData(e)
@@ -32,7 +33,8 @@ func (d *decoder) missingData(e *Experiment) {
 	if e.Scenario == "upload" {
 		hint = "write `data: {objects: 1000, size: 40MiB}`; mix, spread, directory and trace are other sources of sizes"
 	}
-	d.fail("data.size", d.first("data", e.Scenario, "scenario"), hint, "missing key `data.size`: how large are the objects?")
+	d.fail("data.size", d.first("data", e.Scenario, "scenario"), hint,
+		"missing key `data.size`: how large are the objects?")
 }
 
 // dataSource wants exactly one source of sizes, and what goes with it.
@@ -52,10 +54,12 @@ func (d *decoder) dataSource(e *Experiment) {
 		d.missingData(e)
 		return
 	}
-	own := map[string][]string{"directory": {"objects", "compressible", "duplicate"}, "trace": {"objects", "duplicate"}}[source]
+	own := map[string][]string{"directory": {"objects", "compressible", "duplicate"},
+		"trace": {"objects", "duplicate"}}[source]
 	for _, key := range own {
 		if n := d.at["data."+key]; n != nil {
-			d.fail("data."+key, n, "take one of them away", "`data.%s` has no meaning with `data.%s`, which says it by itself", key, source)
+			d.fail("data."+key, n, "take one of them away", "`data.%s` has no meaning with `data.%s`, which says it by itself",
+				key, source)
 		}
 	}
 	if own != nil {
@@ -76,7 +80,8 @@ func (d *decoder) tooMuch(e *Experiment, source string) {
 		r := e.Data
 		r.Size = size
 		if _, bytes := r.Total(); bytes > MaxTotal {
-			d.fail("data."+source, d.first("data."+source, "data"), "at most 4 EiB (4,611 PB) in all", "%s is more than a data set can have", RoughBytes(bytes))
+			d.fail("data."+source, d.first("data."+source, "data"), "at most 4 EiB (4,611 PB) in all",
+				"%s is more than a data set can have", RoughBytes(bytes))
 			return
 		}
 	}
@@ -99,7 +104,8 @@ func (d *decoder) permissions(e *Experiment) {
 			"the scenario %s stores objects, and may not write to the attached system `%s`", e.Scenario, e.Systems[attached].Name)
 	}
 	if n := d.at["upload.need.allowance"]; n != nil && d.ok("allow", "upload.need.allowance") && !e.allows("spend") {
-		d.fail("upload.need.allowance", n, "write `allow: [write, spend]`, or take the key away", "`upload.need.allowance` sets a budget, which `allow` does not permit")
+		d.fail("upload.need.allowance", n, "write `allow: [write, spend]`, or take the key away",
+			"`upload.need.allowance` sets a budget, which `allow` does not permit")
 	}
 }
 

@@ -73,7 +73,8 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		f := tab.field(e.key.text)
 		if f == nil {
 			e.key.src.unknown(e.key)
-			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text, within(path)))
+			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text,
+				within(path)))
 			if path != "" { // what seems to be missing may be what is misspelt
 				d.bad[join(path, e.key.text)] = true
 			}
@@ -101,7 +102,7 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		}
 		p := join(path, f.key)
 		if f.required {
-			d.fail(p, owner, f.doc, "missing key `%s`%s", f.key, within(path))
+			d.fail(p, owner, f.doc(), "missing key `%s`%s", f.key, within(path))
 		}
 		d.setDefault(v.Field(f.index), f)
 	}
@@ -225,7 +226,8 @@ func elements(n *node, f field) []*node {
 // Values that are themselves lists of mappings are written as a list of such lists; one
 // alone needs no list around it.
 func levelNodes(n *node, f field) []*node {
-	if f.list() && n.kind == listNode && !slices.ContainsFunc(n.items, func(item *node) bool { return item.kind != mappingNode }) {
+	if f.list() && n.kind == listNode && !slices.ContainsFunc(n.items,
+		func(item *node) bool { return item.kind != mappingNode }) {
 		return []*node{n}
 	}
 	return elements(n, f)
@@ -247,7 +249,8 @@ func (d *decoder) levels(n, key *node, f field, path string) reflect.Value {
 	values := reflect.MakeSlice(reflect.SliceOf(f.typ), 0, 1)
 	switch {
 	case n.kind == mappingNode && f.section() == nil:
-		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path), f.noun())
+		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path),
+			f.noun())
 		return values
 	case n.kind == listNode && len(n.items) == 0:
 		d.fail(path, n, "give at least one value, or take the key away", "%s is an empty list", called(path))

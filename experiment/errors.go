@@ -44,7 +44,8 @@ func (e *Error) Error() string {
 				pad[i] = ' '
 			}
 		}
-		fmt.Fprintf(&b, "\n%s | %s\n      | %s%s", gutter, e.Source, string(pad), strings.Repeat("^", max(1, min(e.Width, len(line)-e.Column+1))))
+		fmt.Fprintf(&b, "\n%s | %s\n      | %s%s", gutter, e.Source, string(pad), strings.Repeat("^",
+			max(1, min(e.Width, len(line)-e.Column+1))))
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(&b, "\n      hint: %s", e.Hint)

@@ -41,7 +41,8 @@ func (e *Experiment) axes() []axisRef {
 				refs = append(refs, v.Addr().Interface().(*Sync).varied()...)
 			case f.typ.Kind() == reflect.Struct:
 				walk(fv, prefix+f.key+".")
-			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenarios == nil || e.Scenario == "" || slices.Contains(f.scenarios, e.Scenario)):
+			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenarios == nil || e.Scenario == "" ||
+				slices.Contains(f.scenarios, e.Scenario)):
 				walk(fv.Elem(), prefix+f.key+".")
 			}
 		}
@@ -150,7 +151,8 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*cellError) 
 		return nil, []*cellError{{unitError{fmt.Sprintf(format, args...), hint}, path, 0}}
 	}
 	if all := total * float64(max(1, len(e.Systems))); all > maxCombinations {
-		return refuse(longest.path, "shorten the lists, or make several experiments", "the factors have %.0f combinations; at most %d are possible", all, maxCombinations)
+		return refuse(longest.path, "shorten the lists, or make several experiments",
+			"the factors have %.0f combinations; at most %d are possible", all, maxCombinations)
 	}
 	var combos []combination
 	seen := map[string]bool{}
@@ -187,7 +189,8 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*cellError) 
 			"%d cells: all combinations of the knobs and conditions are executed; at most %d are possible", count, maxSyncCells)
 	case count*blocks > maxTrials:
 		return refuse(longest.path, "shorten the lists, narrow them with `where`, or repeat less",
-			"%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"), blocks, maxTrials)
+			"%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"),
+			blocks, maxTrials)
 	}
 	return e.cells(combos)
 }
@@ -202,7 +205,8 @@ const ownLevel = "own"
 func (c *combination) applied() []int {
 	levels := slices.Clone(c.levels)
 	for i, a := range c.axes {
-		if c.system.Mode == "attach" && (strings.HasPrefix(a.path, "link.") || strings.HasPrefix(a.path, "data.") && !slices.Contains(c.e.Allow, "write")) {
+		if c.system.Mode == "attach" && (strings.HasPrefix(a.path, "link.") || strings.HasPrefix(a.path, "data.") &&
+			!slices.Contains(c.e.Allow, "write")) {
 			levels[i] = -1
 		}
 	}
@@ -297,11 +301,13 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		}
 	}
 	if l := cell.Link; l.Regions != nil && l.Delay > 0 {
-		return c.impossible("link.delay", "take one of them away, or leave the cell out with `where: [\"link.regions == none || link.delay == 0s\"]`",
+		return c.impossible("link.delay", "take one of them away, or leave the cell out with `where: [\"link.regions == "+
+			"none || link.delay == 0s\"]`",
 			"the round trips of `link.regions` replace `link.delay`, which is %s", l.Delay)
 	}
 	if l := cell.Link; l.Jitter > l.Delay && l.Regions == nil {
-		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`, or leave the cell out with `where: [\"link.jitter <= link.delay\"]`",
+		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`, or leave the cell out with "+
+			"`where: [\"link.jitter <= link.delay\"]`",
 			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}
 	c.override(cell)
@@ -341,7 +347,8 @@ func cellField(v reflect.Value, path string) reflect.Value {
 func (c *combination) override(cell *Cell) {
 	section, key := c.e.scenarioSection()
 	for name, text := range c.system.Override {
-		if f := tableOf(section.Type()).field(name); f.parse(text, cellField(reflect.ValueOf(cell).Elem(), key+"."+name)) != nil {
+		if f := tableOf(section.Type()).field(name); f.parse(text, cellField(reflect.ValueOf(cell).Elem(),
+			key+"."+name)) != nil {
 			panic("experiment: override " + name + " was read before")
 		}
 	}
@@ -352,18 +359,21 @@ func (c *combination) override(cell *Cell) {
 func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 	size := int64(cell.Data.Size)
 	if size > 0 && int64(r.Range) > size {
-		return c.impossible(rangePath, "make the objects larger, or leave the cell out with `where: [\"retrieve.range <= data.size\"]`",
+		return c.impossible(rangePath, "make the objects larger, or leave the cell out with `where: [\"retrieve.range <= "+
+			"data.size\"]`",
 			"a range of %s does not fit into an object of %s", r.Range, cell.Data.Size)
 	}
 	if r.Receive == "drop" && r.HTTP == "2" {
-		return c.impossible("retrieve.receive", "use receive: verify, or http: auto", "receive: drop works on plain HTTP/1.1 only, not with http: \"2\"")
+		return c.impossible("retrieve.receive", "use receive: verify, or http: auto",
+			"receive: drop works on plain HTTP/1.1 only, not with http: \"2\"")
 	}
 	if a := r.Replays(); a != nil && a.Found != nil && a.Found.Paths == 0 && cell.Data.Objects > 0 {
 		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server that has the objects",
 			"the log has more than %d different paths, for each of which an object would be stored", MaxPaths)
 	}
 	if r.Zipf > 0 && r.Order == "sequential" {
-		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform", "in sequential order no object is more popular than another")
+		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform",
+			"in sequential order no object is more popular than another")
 	}
 	if r.Arrivals != nil {
 		r.Concurrency = 0
@@ -424,7 +434,8 @@ func (e *Experiment) Plan() (*Plan, error) {
 	})
 	p.estimate()
 	if len(p.Cells) == 0 {
-		return nil, fmt.Errorf("no cell is left: in all of them one operation is expected to take longer than overhead.longest (%s)", e.Overhead.Longest)
+		return nil, fmt.Errorf("no cell is left: in all of them one operation is expected to take longer than "+
+			"overhead.longest (%s)", e.Overhead.Longest)
 	}
 	return p.seal()
 }

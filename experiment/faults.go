@@ -42,8 +42,9 @@ func (p Part) String() string {
 }
 
 func (Part) describe() scalarKind {
-	return scalarKind{name: "part", noun: "a number such as 2, or a share such as 25%", pattern: `^([0-9]{1,3}|[0-9]+(\.[0-9]+)?%)$`,
-		doc: "A number of nodes, `2`, or a share, `25%`, rounded up. The seed chooses which."}
+	return scalarKind{name: "part", noun: "a number such as 2, or a share such as 25%",
+		pattern: `^([0-9]{1,3}|[0-9]+(\.[0-9]+)?%)$`,
+		doc:     "A number of nodes, `2`, or a share, `25%`, rounded up. The seed chooses which."}
 }
 
 // MarshalText writes what parse reads.
@@ -125,14 +126,22 @@ const (
 
 // Fault is one fault, with its end where it has one.
 type Fault struct {
-	Crash       string   `json:"crash,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Kill the processes of these nodes."`
-	Cut         string   `json:"cut,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Cut these nodes off from all others."`
-	Rate        BitRate  `json:"rate,omitempty" doc:"Give links another rate, in both directions."`
-	Whose       string   `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node" doc:"Whose links. Default in a swarm: all nodes."`
-	Count       Part     `json:"count,omitzero" doc:"How many of them. Default: all."`
-	At          When     `json:"at" required:"true" doc:"When it begins: at this share of the content of all leechers (or of the chain), or so long after the release."`
-	For         Duration `json:"for,omitempty" min:"1ns" doc:"After which it is undone: processes start again, a cut heals, a rate returns. Absent: never."`
-	WithoutData bool     `json:"without_data,omitempty" doc:"Killed nodes start again without their data."`
+	// Kill the processes of these nodes.
+	Crash string `json:"crash,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	// Cut these nodes off from all others.
+	Cut string `json:"cut,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	// Give links another rate, in both directions.
+	Rate BitRate `json:"rate,omitempty"`
+	// Whose links. Default in a swarm: all nodes.
+	Whose string `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	// How many of them. Default: all.
+	Count Part `json:"count,omitzero"`
+	// When it begins: at this share of the content of all leechers (or of the chain), or so long after the release.
+	At When `json:"at" required:"true"`
+	// After which it is undone: processes start again, a cut heals, a rate returns. Absent: never.
+	For Duration `json:"for,omitempty" min:"1ns"`
+	// Killed nodes start again without their data.
+	WithoutData bool `json:"without_data,omitempty"`
 }
 
 // Kind is what goes wrong.
@@ -184,9 +193,12 @@ func (f *Fault) check() error {
 		{f.Whose != "" && f.Rate == 0, "`of` belongs to `rate` only", "name the nodes behind `" + string(f.Kind()) + "`"},
 		{who == WhoNode && f.Count != Part{}, "there is one node", "take `count` away"},
 		{f.WithoutData && f.Crash == "", "`without_data` has no meaning in this fault", "only `crash` has it"},
-		{f.WithoutData && f.For == 0, "nothing is started again, with or without data", "add `for: 10s`, or take `without_data` away"},
-		{f.WithoutData && who != "leechers" && who != WhoNode, who + " would come back without anything to give", "crash leechers or the fresh node without data"},
-		{f.Cut == "nodes" && f.Count == Part{}, "the cut has no other side: all nodes are cut off", "cut a part of them: `count: 50%`"},
+		{f.WithoutData && f.For == 0, "nothing is started again, with or without data",
+			"add `for: 10s`, or take `without_data` away"},
+		{f.WithoutData && who != "leechers" && who != WhoNode, who + " would come back without anything to give",
+			"crash leechers or the fresh node without data"},
+		{f.Cut == "nodes" && f.Count == Part{}, "the cut has no other side: all nodes are cut off",
+			"cut a part of them: `count: 50%`"},
 		{who == WhoNode && f.Kind() != FaultRate && f.For == 0, "the fresh node never goes on", "add `for: 2s`"},
 	} {
 		if c.wrong {
@@ -250,7 +262,8 @@ func (fs *Faults) check() error {
 			continue
 		}
 		if lasting >= 0 && (f.For == 0 || (*fs)[lasting].For == 0) && f.Who() != WhoNode && f.Who() != WhoPeers {
-			return badUnit("let each heal before the next begins: add `for: 20s`", "the swarm is cut more than once, and one of the cuts never heals")
+			return badUnit("let each heal before the next begins: add `for: 20s`",
+				"the swarm is cut more than once, and one of the cuts never heals")
 		}
 		lasting = i
 	}

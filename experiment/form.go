@@ -23,13 +23,16 @@ const (
 func formOf(name string) form {
 	switch name {
 	case "money":
-		return form{scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: `^` + moneyPattern + `$`,
+		return form{scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: `^` + moneyPattern +
+			`$`,
 			doc: "An exact amount in the system's currency, without its unit: `3600`, `0.5`."}, parseMoney}
 	case "budget":
-		return form{scalarKind{name: "budget", noun: "an amount of money such as 3600, or all", pattern: `^(all|` + moneyPattern + `)$`,
+		return form{scalarKind{name: "budget", noun: "an amount of money such as 3600, or all", pattern: `^(all|` +
+			moneyPattern + `)$`,
 			doc: "An amount of money, or `all`."}, parseBudget}
 	case "price":
-		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern + `\s+[A-Za-z]+(\s+.*)?$`,
+		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern +
+			`\s+[A-Za-z]+(\s+.*)?$`,
 			doc: "Amount, currency and source for one unit of the system's currency: `0.014 USD (2018-06-01)`."}, parsePriceText}
 	}
 	panic(fmt.Sprintf("experiment: no form is named %q", name))
@@ -40,7 +43,8 @@ var moneyRE = regexp.MustCompile(`^` + moneyPattern + `$`)
 func parseMoney(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if !moneyRE.MatchString(s) || len(s) > 60 {
-		return "", badUnit("all its digits, without separators, exponent and currency", "%q is not %s", s, formOf("money").kind.noun)
+		return "", badUnit("all its digits, without separators, exponent and currency", "%q is not %s", s,
+			formOf("money").kind.noun)
 	}
 	whole, part, _ := strings.Cut(s, ".")
 	if whole = strings.TrimLeft(whole, "0"); whole == "" {
@@ -76,7 +80,8 @@ var priceRE = regexp.MustCompile(`^(` + moneyPattern + `)\s+([A-Za-z]+)(?:\s+(.*
 func ParsePrice(s string) (Price, error) {
 	m := priceRE.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil || len(m[1]) > 60 {
-		return Price{}, badUnit("write the amount, the currency and where it is from", "%q is not %s", s, formOf("price").kind.noun)
+		return Price{}, badUnit("write the amount, the currency and where it is from", "%q is not %s", s,
+			formOf("price").kind.noun)
 	}
 	each, _ := new(big.Rat).SetString(m[1])
 	source := strings.TrimSpace(m[4])

@@ -76,7 +76,8 @@ func (p *Plan) gateWarnings() []string {
 	if len(undecided) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("with %s nothing can be decided of %s: the interval of a median, by which a gate is decided, "+
+	return []string{fmt.Sprintf("with %s nothing can be decided of %s: the interval of a median, by which a gate is "+
+		"decided, "+
 		"needs %d valid trials of each cell; set repetitions to %[3]d or more",
 		plural(p.Blocks, "repetition"), strings.Join(undecided, ", "), gate.FewestTrials)}
 }

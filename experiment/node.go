@@ -69,8 +69,9 @@ func (n *node) get(key string) *node {
 
 // errorf is an error at n.
 func (n *node) errorf(hint, format string, args ...any) *Error {
-	return &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width, Message: fmt.Sprintf(format, args...), Hint: hint,
-		set: n.src.set, src: n.src}
+	return &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width, Message: fmt.Sprintf(format, args...),
+		Hint: hint,
+		set:  n.src.set, src: n.src}
 }
 
 // verbatim reports whether the line that n begins on has its whole text as it
@@ -98,7 +99,8 @@ func (n *node) place() string {
 func parseYAML(src *source, text []byte) (root *node, errs Errors) {
 	at := &node{src: src, line: 1, column: 1, width: 1}
 	if len(text) > maxSource {
-		return nil, Errors{{File: src.name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s", len(text), Bytes(maxSource))}}
+		return nil, Errors{{File: src.name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s",
+			len(text), Bytes(maxSource))}}
 	}
 	file, wrong, message := parseLibrary(text)
 	if message != "" {
@@ -238,7 +240,8 @@ func (c *converter) entry(m *node, v *ast.MappingValueNode, depth int) {
 	}
 	for _, e := range m.entries {
 		if e.key.text == key.text {
-			c.errs = append(c.errs, key.errorf("keep one of them", "duplicate key `%s`, first given %s", key.text, e.key.place()))
+			c.errs = append(c.errs, key.errorf("keep one of them", "duplicate key `%s`, first given %s", key.text,
+				e.key.place()))
 			return
 		}
 	}

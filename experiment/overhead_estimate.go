@@ -69,7 +69,8 @@ func (p *Plan) skipLong() {
 			return false
 		}
 		p.Skipped = append(p.Skipped, SkippedCell{ID: c.ID, System: c.System, Factors: c.Factors,
-			Why: fmt.Sprintf("one operation is expected to take %s, longer than overhead.longest (%s)", RoughDuration(c.Estimate.Operation), c.Overhead.Longest)})
+			Why: fmt.Sprintf("one operation is expected to take %s, longer than overhead.longest (%s)",
+				RoughDuration(c.Estimate.Operation), c.Overhead.Longest)})
 		return true
 	})
 }

@@ -28,7 +28,8 @@ type Known struct {
 // ParseKnowing is Parse, and refuses names that are none of those known.
 func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Known) (*Experiment, error) {
 	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // a byte order mark
-	d := &decoder{cat: cat, known: known, at: map[string]*node{}, bad: map[string]bool{}, factors: map[string]json.RawMessage{}}
+	d := &decoder{cat: cat, known: known, at: map[string]*node{}, bad: map[string]bool{},
+		factors: map[string]json.RawMessage{}}
 	file := &source{name: name, lines: sourceLines(src)}
 	root, errs := parseYAML(file, src)
 	d.errs = append(d.errs, errs...)
@@ -36,7 +37,8 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 		if errs != nil {
 			return nil, d.errs.sorted()
 		}
-		return nil, Errors{{File: name, Message: "the file is empty", Hint: "begin with `scenario: retrieve`; `plimsoll presets` shows complete files"}}
+		return nil, Errors{{File: name, Message: "the file is empty",
+			Hint: "begin with `scenario: retrieve`; `plimsoll presets` shows complete files"}}
 	}
 	if root.kind != mappingNode {
 		d.section(root, root, reflect.ValueOf(&Experiment{}).Elem(), "")
@@ -124,7 +126,8 @@ func (d *decoder) baseline(e *Experiment) {
 	case e.Baseline == "none" || slices.Contains(names, e.Baseline):
 	default:
 		if d.ok("systems", "baseline") {
-			d.fail("baseline", n, suggest.DidYouMean(e.Baseline, append(names, "none")), "the baseline `%s` is not one of the systems", e.Baseline)
+			d.fail("baseline", n, suggest.DidYouMean(e.Baseline, append(names, "none")),
+				"the baseline `%s` is not one of the systems", e.Baseline)
 		}
 	}
 	for i := range e.Systems {
@@ -144,7 +147,8 @@ func (d *decoder) limits(e *Experiment) {
 	} {
 		inner := d.at[c.key]
 		if inner != nil && d.at[c.within] != nil && d.ok(c.key, c.within) && c.outer > 0 && c.inner > c.outer {
-			d.fail(c.key, inner, "make it shorter, or `"+c.within+"` longer", "`%s` (%s) is longer than `%s` (%s), which comes first", c.key, c.inner, c.within, c.outer)
+			d.fail(c.key, inner, "make it shorter, or `"+c.within+"` longer",
+				"`%s` (%s) is longer than `%s` (%s), which comes first", c.key, c.inner, c.within, c.outer)
 		}
 	}
 }
@@ -162,7 +166,8 @@ func (d *decoder) repetitions(e *Experiment) {
 func (d *decoder) scenario(e *Experiment) {
 	if section, _ := e.scenarioSection(); !section.IsValid() {
 		if d.ok("scenario", e.Scenario) && d.at[e.Scenario] == nil && e.Scenario != "" {
-			d.fail(e.Scenario, d.first("scenario"), "write `"+e.Scenario+":` and its settings below it", "missing section `%s` for the scenario %[1]s", e.Scenario)
+			d.fail(e.Scenario, d.first("scenario"), "write `"+e.Scenario+":` and its settings below it",
+				"missing section `%s` for the scenario %[1]s", e.Scenario)
 		}
 		return
 	}
@@ -184,7 +189,8 @@ func (d *decoder) misplaced(e *Experiment) {
 	refused := "-"
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
 		n := d.at[path]
-		if n != nil && f.scenarios != nil && !slices.Contains(f.scenarios, e.Scenario) && !strings.HasPrefix(path, refused+".") {
+		if n != nil && f.scenarios != nil && !slices.Contains(f.scenarios, e.Scenario) &&
+			!strings.HasPrefix(path, refused+".") {
 			refused = path
 			d.fail(path, n, "take it away, or change `scenario`", "`%s` is for the scenario %s, not for %s", path,
 				strings.Join(f.scenarios, " or "), e.Scenario)
@@ -199,7 +205,8 @@ func (d *decoder) emulated(e *Experiment) {
 	}
 	for _, a := range e.axes() {
 		if n := d.at[a.path]; n != nil && slices.ContainsFunc(a.all(), a.shapes) {
-			d.fail(a.path, n, "take the key away, or let the emulator be auto", "`%s` needs an emulated link, but `link.emulator` is none", a.path)
+			d.fail(a.path, n, "take the key away, or let the emulator be auto",
+				"`%s` needs an emulated link, but `link.emulator` is none", a.path)
 		}
 	}
 }
@@ -222,12 +229,15 @@ func (d *decoder) retrieve(r *Retrieve) {
 	const section = "retrieve."
 	bySteps, byLog := r.Arrivals != nil && r.Arrivals.Process == "steps", r.Replays() != nil
 	noEnd := r.Requests == 0 && r.Bytes == 0 && r.Duration == 0 && r.PerWorker == 0 && !bySteps && !byLog
-	if noEnd && d.ok(section+"requests", section+"bytes", section+"duration", section+"per_worker", section+"arrivals.process") {
-		d.fail(section+"requests", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker", "nothing ends a trial")
+	if noEnd && d.ok(section+"requests", section+"bytes", section+"duration", section+"per_worker",
+		section+"arrivals.process") {
+		d.fail(section+"requests", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker",
+			"nothing ends a trial")
 	}
 	if r.Mix != nil {
 		if *r.Mix == (OperationMix{}) && d.ok(section+"mix") {
-			d.fail(section+"mix", d.at[section+"mix"], "such as {get: 80, put: 15, delete: 5}", "`retrieve.mix` has no operation")
+			d.fail(section+"mix", d.at[section+"mix"], "such as {get: 80, put: 15, delete: 5}",
+				"`retrieve.mix` has no operation")
 		}
 		d.meaningless(section, "mix", "range", "order", "connections", "receive", "http", "arrivals", "bytes", "per_worker")
 	}
@@ -243,7 +253,8 @@ func (d *decoder) retrieve(r *Retrieve) {
 	}
 	for _, key := range []string{"concurrency", "per_worker"} {
 		if n := d.at[section+key]; n != nil {
-			d.fail(section+key, n, "take one of them away; `max_in_flight` bounds what is under way", "`retrieve.%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
+			d.fail(section+key, n, "take one of them away; `max_in_flight` bounds what is under way",
+				"`retrieve.%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
 		}
 	}
 	r.Concurrency = 0
@@ -283,8 +294,10 @@ func (d *decoder) meaningless(section, with string, keys ...string) {
 // cellsPossible are the cells; it reports each level that makes one impossible, once.
 func (d *decoder) cellsPossible(e *Experiment, conditions []gate.Condition) []Cell {
 	cells, bad := e.expand(conditions)
-	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
-		d.fail("overhead.longest", d.first("overhead.longest", "overhead"), "raise `overhead.longest`, or make the objects smaller",
+	if bad == nil && e.Scenario == "overhead" && !slices.ContainsFunc(cells,
+		func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
+		d.fail("overhead.longest", d.first("overhead.longest", "overhead"),
+			"raise `overhead.longest`, or make the objects smaller",
 			"no cell is left: in all of them one operation is expected to take longer than %s", e.Overhead.Longest)
 	}
 	seen := map[string]bool{}

@@ -10,9 +10,12 @@ import (
 // Join is when the leechers of a swarm begin: all together (the zero value), in
 // waves, or by a Poisson process.
 type Join struct {
-	Wave    int      `json:"wave,omitempty" min:"1" max:"256" doc:"Leechers at a time; the first wave begins at once."`
-	Every   Duration `json:"every,omitempty" min:"1ms" doc:"Time between waves."`
-	Poisson OpRate   `json:"poisson,omitempty" doc:"One by one at this rate, with exponential gaps."`
+	// Leechers at a time; the first wave begins at once.
+	Wave int `json:"wave,omitempty" min:"1" max:"256"`
+	// Time between waves.
+	Every Duration `json:"every,omitempty" min:"1ms"`
+	// One by one at this rate, with exponential gaps.
+	Poisson OpRate `json:"poisson,omitempty"`
 }
 
 // Together reports whether all leechers are released at one barrier.
@@ -20,7 +23,8 @@ func (j Join) Together() bool { return j == Join{} }
 
 func (j *Join) check() error {
 	if (j.Wave > 0) != (j.Every > 0) || (j.Wave > 0) == (j.Poisson > 0) {
-		return badUnit("write `together`, `{wave: 4, every: 5s}` or `{poisson: 0.5/s}`", "leechers join in waves or by a Poisson process")
+		return badUnit("write `together`, `{wave: 4, every: 5s}` or `{poisson: 0.5/s}`",
+			"leechers join in waves or by a Poisson process")
 	}
 	return nil
 }
@@ -69,8 +73,9 @@ func (s Stay) String() string {
 }
 
 func (Stay) describe() scalarKind {
-	return scalarKind{name: "stay", noun: "forever, leave, or a duration such as 30s", pattern: `^(forever|leave|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
-		doc: "Serve until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
+	return scalarKind{name: "stay", noun: "forever, leave, or a duration such as 30s",
+		pattern: `^(forever|leave|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
+		doc:     "Serve until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
 }
 
 // MarshalText writes what parse reads.
@@ -82,9 +87,12 @@ func (s *Stay) UnmarshalText(b []byte) error { return s.parse(string(b)) }
 // Speeds are the rates at which the peers of a fresh node send; the zero value: as
 // their links.
 type Speeds struct {
-	Lognormal BitRate   `json:"lognormal,omitempty" doc:"Median of a log-normal distribution of rates."`
-	Spread    float64   `json:"spread,omitempty" min:"1" max:"100" doc:"Geometric standard deviation: with 3, two thirds of the peers are within a factor of 3 of the median."`
-	List      []BitRate `json:"list,omitempty" doc:"Rates, assigned in turn."`
+	// Median of a log-normal distribution of rates.
+	Lognormal BitRate `json:"lognormal,omitempty"`
+	// Geometric standard deviation: with 3, two thirds of the peers are within a factor of 3 of the median.
+	Spread float64 `json:"spread,omitempty" min:"1" max:"100"`
+	// Rates, assigned in turn.
+	List []BitRate `json:"list,omitempty"`
 }
 
 // Given reports whether peers have other rates than their links.
@@ -92,7 +100,8 @@ func (v Speeds) Given() bool { return v.String() != "link" }
 
 func (v *Speeds) check() error {
 	if (v.Lognormal > 0) != (v.Spread > 0) || (v.Lognormal > 0) == (v.List != nil) {
-		return badUnit("write `link`, `{lognormal: 8Mbit, spread: 3}` or `{list: [1Mbit, 5Mbit]}`", "peers have one distribution of rates")
+		return badUnit("write `link`, `{lognormal: 8Mbit, spread: 3}` or `{list: [1Mbit, 5Mbit]}`",
+			"peers have one distribution of rates")
 	}
 	return nil
 }
@@ -138,10 +147,14 @@ const (
 
 // Trouble is a group of peers that are of little use.
 type Trouble struct {
-	Silent   Part    `json:"silent,omitzero" doc:"Peers that take connections and answer nothing."`
-	Stranger Part    `json:"stranger,omitzero" doc:"Peers with another chain."`
-	Slow     Part    `json:"slow,omitzero" doc:"Peers that send at another rate."`
-	Rate     BitRate `json:"rate,omitempty" doc:"Rate of slow peers."`
+	// Peers that take connections and answer nothing.
+	Silent Part `json:"silent,omitzero"`
+	// Peers with another chain.
+	Stranger Part `json:"stranger,omitzero"`
+	// Peers that send at another rate.
+	Slow Part `json:"slow,omitzero"`
+	// Rate of slow peers.
+	Rate BitRate `json:"rate,omitempty"`
 }
 
 // Manner is what is wrong with them; empty: only their rate.
@@ -175,7 +188,8 @@ func (t *Trouble) check() error {
 		}
 	}
 	if groups != 1 || (t.Slow != Part{}) != (t.Rate > 0) {
-		return badUnit("write `{silent: 1}`, `{stranger: 25%}` or `{slow: 1, rate: 500kbit}`", "a group of peers has one thing that is wrong with it")
+		return badUnit("write `{silent: 1}`, `{stranger: 25%}` or `{slow: 1, rate: 500kbit}`",
+			"a group of peers has one thing that is wrong with it")
 	}
 	return nil
 }

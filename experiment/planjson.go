@@ -39,10 +39,12 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
 	if head.Format != PlanFormat && (strict || head.Format < oldestPlan) {
-		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that wrote it", head.Format, PlanFormat)
+		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that wrote it",
+			head.Format, PlanFormat)
 	}
 	if now := sum(data, head.Hash); strict && now != head.Hash {
-		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", head.Hash, now)
+		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", head.Hash,
+			now)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if strict {

@@ -21,25 +21,14 @@ type Key struct {
 func Keys() []Key {
 	var keys []Key
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
-		k := Key{Path: path, Value: f.valueText(), Default: f.def, Meaning: f.meaning(), Factor: f.axis || path == varyPath, Required: f.required}
+		k := Key{Path: path, Value: f.valueText(), Default: f.def, Meaning: f.meaning(), Factor: f.axis || path == varyPath,
+			Required: f.required}
 		if s := f.section(); s != nil {
 			k.Section, k.Short = true, tableOf(s).short
 		}
 		keys = append(keys, k)
 	})
 	return keys
-}
-
-// Values are the kinds of values that have units or a form of their own, each with what
-// is to be known of it.
-func Values() (all [][2]string) {
-	for _, k := range []scalarKind{
-		Bytes(0).describe(), BitRate(0).describe(), Duration(0).describe(), Fraction(0).describe(), OpRate(0).describe(),
-		formOf("money").kind, formOf("budget").kind, formOf("price").kind, Part{}.describe(), When{}.describe(), Stay{}.describe(),
-	} {
-		all = append(all, [2]string{k.name, k.doc})
-	}
-	return all
 }
 
 // valueText is the type of f in the table of keys.
@@ -68,4 +57,4 @@ func (f *field) valueText() string {
 }
 
 // meaning is the doc of f with what else is to be known of it.
-func (f *field) meaning() string { return f.doc + f.only() + f.limits() }
+func (f *field) meaning() string { return f.doc() + f.only() + f.limits() }

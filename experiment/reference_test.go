@@ -19,8 +19,8 @@ func TestTable(t *testing.T) {
 	walk = func(typ reflect.Type, path string) {
 		for _, f := range tableOf(typ).fields {
 			p := join(path, f.key)
-			if f.doc == "" || !strings.HasSuffix(f.doc, ".") {
-				t.Errorf("%s: its doc is no sentence: %q", p, f.doc)
+			if f.doc() == "" || !strings.HasSuffix(f.doc(), ".") {
+				t.Errorf("%s: its doc is no sentence: %q", p, f.doc())
 			}
 			if f.axis && f.label == "" {
 				t.Errorf("%s: a factor without a label", p)

@@ -13,10 +13,13 @@ import (
 
 // RoundTrip is one between two regions, or the name of a published table of them.
 type RoundTrip struct {
-	_       struct{} `short:"table"`
-	Table   string   `json:"table,omitempty" enum:"ibm-cloud" doc:"A published table, see Regions."`
-	Between []string `json:"between,omitempty" doc:"Two regions; or one, for its inside."`
-	RTT     Duration `json:"rtt,omitempty" max:"20s" doc:"Round trip between them."`
+	_ struct{} `short:"table"`
+	// A published table, see Regions.
+	Table string `json:"table,omitempty" enum:"ibm-cloud"`
+	// Two regions; or one, for its inside.
+	Between []string `json:"between,omitempty"`
+	// Round trip between them.
+	RTT Duration `json:"rtt,omitempty" max:"20s"`
 }
 
 func (t *RoundTrip) check() error {

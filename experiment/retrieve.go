@@ -7,29 +7,51 @@ import (
 
 // Retrieve is the section of the scenario retrieve.
 type Retrieve struct {
-	Concurrency int           `json:"concurrency,omitempty" default:"1" min:"1" max:"100000" label:"concurrency" doc:"Workers that each fetch one thing after another (closed loop). Not with arrivals."`
-	Range       Bytes         `json:"range" default:"whole" zero:"whole" min:"1B" label:"range" doc:"Fetch ranges of this size, or whole objects."`
-	Order       string        `json:"order" default:"random" enum:"random,aligned,sequential" label:"order" doc:"Where ranges begin: anywhere, at multiples of their size, or one after another."`
-	Zipf        float64       `json:"zipf,omitempty" default:"uniform" zero:"uniform" max:"10" label:"zipf" doc:"Popularity of the objects: the k-th is asked for in proportion to 1/k to this power, usually 0.7 to 1.2. uniform: all are alike. Not with order: sequential."`
-	Connections string        `json:"connections" default:"keep" enum:"keep,fresh" label:"connections" doc:"Keep connections, or dial for each request."`
-	Receive     string        `json:"receive" default:"verify" enum:"verify,drop" label:"receive" doc:"Compare every byte, or let the kernel drop them: cheaper, plain HTTP/1.1 only."`
-	HTTP        string        `json:"http" default:"auto" enum:"auto,1.1,2" doc:"HTTP version. auto: 2 if the server offers it over TLS, else 1.1."`
-	Arrivals    *Arrivals     `json:"arrivals,omitempty" doc:"Open loop: requests arrive regardless of the answers; latency counts from the intended start."`
-	Mix         *OperationMix `json:"mix,omitempty" doc:"Reads, writes and removals by ratio, such as {get: 80, put: 15, delete: 5}, through the system's own client. Closed loop; whole objects; at the end of duration none begins, and those under way are waited for."`
-	Requests    int64         `json:"requests" default:"none" zero:"none" min:"1" doc:"End a trial after so many requests. One of requests, bytes, duration and per_worker is required, except with steps and log; the first reached ends the trial."`
-	Bytes       Bytes         `json:"bytes" default:"none" zero:"none" doc:"Begin no request after so many file bytes were asked for; every worker makes at least one."`
-	Duration    Duration      `json:"duration" default:"none" zero:"none" min:"1ms" doc:"End a trial after this time; operations under way count as in-flight."`
-	PerWorker   int           `json:"per_worker" default:"none" zero:"none" min:"1" doc:"Requests of each worker; 1 is a single burst."`
+	// Workers that each fetch one thing after another (closed loop). Not with arrivals.
+	Concurrency int `json:"concurrency,omitempty" default:"1" min:"1" max:"100000" label:"concurrency"`
+	// Fetch ranges of this size, or whole objects.
+	Range Bytes `json:"range" default:"whole" zero:"whole" min:"1B" label:"range"`
+	// Where ranges begin: anywhere, at multiples of their size, or one after another.
+	Order string `json:"order" default:"random" enum:"random,aligned,sequential" label:"order"`
+	// Popularity of the objects: the k-th is asked for in proportion to 1/k to this power, usually 0.7 to 1.2.
+	// uniform: all are alike. Not with order: sequential.
+	Zipf float64 `json:"zipf,omitempty" default:"uniform" zero:"uniform" max:"10" label:"zipf"`
+	// Keep connections, or dial for each request.
+	Connections string `json:"connections" default:"keep" enum:"keep,fresh" label:"connections"`
+	// Compare every byte, or let the kernel drop them: cheaper, plain HTTP/1.1 only.
+	Receive string `json:"receive" default:"verify" enum:"verify,drop" label:"receive"`
+	// HTTP version. auto: 2 if the server offers it over TLS, else 1.1.
+	HTTP string `json:"http" default:"auto" enum:"auto,1.1,2"`
+	// Open loop: requests arrive regardless of the answers; latency counts from the intended start.
+	Arrivals *Arrivals `json:"arrivals,omitempty"`
+	// Reads, writes and removals by ratio, such as {get: 80, put: 15, delete: 5}, through the system's own client.
+	// Closed loop; whole objects; at the end of duration none begins, and those under way are waited for.
+	Mix *OperationMix `json:"mix,omitempty"`
+	// End a trial after so many requests. One of requests, bytes, duration and per_worker is required, except with
+	// steps and log; the first reached ends the trial.
+	Requests int64 `json:"requests" default:"none" zero:"none" min:"1"`
+	// Begin no request after so many file bytes were asked for; every worker makes at least one.
+	Bytes Bytes `json:"bytes" default:"none" zero:"none"`
+	// End a trial after this time; operations under way count as in-flight.
+	Duration Duration `json:"duration" default:"none" zero:"none" min:"1ms"`
+	// Requests of each worker; 1 is a single burst.
+	PerWorker int `json:"per_worker" default:"none" zero:"none" min:"1"`
 }
 
 // Arrivals is an open-loop arrival process.
 type Arrivals struct {
-	Process     string  `json:"process" default:"constant" enum:"constant,poisson,steps,log" doc:"Evenly spaced; exponential gaps; steps; or the requests of a log, at their times."`
-	Rate        OpRate  `json:"rate,omitempty" label:"arrivals" doc:"Arrival rate. Not with steps and log."`
-	Steps       []Step  `json:"steps,omitempty" doc:"Rates and how long each is held."`
-	Log         string  `json:"log,omitempty" doc:"Request log to replay, relative to the experiment file: common or combined format, or a JSON object per line."`
-	Speed       float64 `json:"speed,omitempty" min:"0.001" max:"1000" label:"speed" doc:"How much faster than it was logged; 1 where it is not given. Only with log."`
-	MaxInFlight int     `json:"max_in_flight" default:"10000" min:"1" max:"100000" doc:"Requests at once; if more are needed, the trial is marked as late."`
+	// Evenly spaced; exponential gaps; steps; or the requests of a log, at their times.
+	Process string `json:"process" default:"constant" enum:"constant,poisson,steps,log"`
+	// Arrival rate. Not with steps and log.
+	Rate OpRate `json:"rate,omitempty" label:"arrivals"`
+	// Rates and how long each is held.
+	Steps []Step `json:"steps,omitempty"`
+	// Request log to replay, relative to the experiment file: common or combined format, or a JSON object per line.
+	Log string `json:"log,omitempty"`
+	// How much faster than it was logged; 1 where it is not given. Only with log.
+	Speed float64 `json:"speed,omitempty" min:"0.001" max:"1000" label:"speed"`
+	// Requests at once; if more are needed, the trial is marked as late.
+	MaxInFlight int `json:"max_in_flight" default:"10000" min:"1" max:"100000"`
 
 	Found *RequestLog `json:"found,omitempty" yaml:"-"` // of log
 }
@@ -41,7 +63,7 @@ type RequestLog struct {
 	Bytes    int64            `json:"bytes"`              // sent in answer to them
 	Seconds  float64          `json:"seconds"`            // from the first to the last
 	Paths    int              `json:"paths,omitempty"`    // different ones; 0: more than MaxPaths
-	Stored   int64            `json:"stored,omitempty"`   // bytes of an object for each path, as large as the most that was sent of it
+	Stored   int64            `json:"stored,omitempty"`   // bytes of an object for each path
 	Unplaced int64            `json:"unplaced,omitempty"` // ranges whose beginning is not logged
 	Skipped  map[string]int64 `json:"skipped,omitempty"`  // lines, by why
 }
@@ -51,8 +73,12 @@ const MaxPaths = 100_000
 
 // Text is what the plan says of the log.
 func (l *RequestLog) Text() string {
-	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", grouped(float64(l.Requests)),
-		map[bool]string{true: "more than " + grouped(MaxPaths), false: grouped(float64(l.Paths))}[l.Paths == 0], RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
+	paths := grouped(float64(l.Paths))
+	if l.Paths == 0 {
+		paths = "more than " + grouped(MaxPaths)
+	}
+	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", grouped(float64(l.Requests)), paths,
+		RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
 	if l.Unplaced > 0 {
 		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", grouped(float64(l.Unplaced)))
 	}
@@ -78,13 +104,18 @@ func (r *Retrieve) Replays() *Arrivals {
 
 // OperationMix are shares of operations.
 type OperationMix struct {
-	Get    int `json:"get" min:"0" max:"1000000" doc:"Read an object of data, whole."`
-	Put    int `json:"put" min:"0" max:"1000000" doc:"Store a new object of the same size."`
-	Delete int `json:"delete" min:"0" max:"1000000" doc:"Remove the oldest object that puts of the trial have stored; where none is left, store one."`
+	// Read an object of data, whole.
+	Get int `json:"get" min:"0" max:"1000000"`
+	// Store a new object of the same size.
+	Put int `json:"put" min:"0" max:"1000000"`
+	// Remove the oldest object that puts of the trial have stored; where none is left, store one.
+	Delete int `json:"delete" min:"0" max:"1000000"`
 }
 
 // Step is a rate held for a time.
 type Step struct {
-	Rate OpRate   `json:"rate" required:"true" doc:"Arrival rate."`
-	For  Duration `json:"for" required:"true" min:"1ms" doc:"How long it is held."`
+	// Arrival rate.
+	Rate OpRate `json:"rate" required:"true"`
+	// How long it is held.
+	For Duration `json:"for" required:"true" min:"1ms"`
 }

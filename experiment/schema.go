@@ -162,7 +162,7 @@ func scalarSchema(k scalarKind) object {
 
 // describe is the doc of f with what the schema's other words cannot say.
 func (f *field) describe() string {
-	text := f.doc + f.only()
+	text := f.doc() + f.only()
 	if f.axis {
 		text += " A list makes it a factor."
 	}

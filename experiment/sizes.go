@@ -8,8 +8,10 @@ import (
 
 // SizeRange are two sizes; between them sizes are log-uniform, both included.
 type SizeRange struct {
-	From Bytes `json:"from" required:"true" min:"1B" max:"1PiB" doc:"Smallest of a log-uniform range."`
-	To   Bytes `json:"to" required:"true" min:"1B" max:"1PiB" doc:"Largest."`
+	// Smallest of a log-uniform range.
+	From Bytes `json:"from" required:"true" min:"1B" max:"1PiB"`
+	// Largest.
+	To Bytes `json:"to" required:"true" min:"1B" max:"1PiB"`
 }
 
 func (r *SizeRange) check() error {
@@ -23,10 +25,14 @@ func (r SizeRange) String() string { return r.From.String() + ".." + r.To.String
 
 // SizeShare is a part of a mix of sizes.
 type SizeShare struct {
-	Share Fraction `json:"share" required:"true" min:"0.0000001%" doc:"Share of the objects."`
-	Size  Bytes    `json:"size,omitempty" min:"1B" max:"1PiB" doc:"Size, if all are equal."`
-	From  Bytes    `json:"from,omitempty" min:"1B" max:"1PiB" doc:"Smallest of a log-uniform range."`
-	To    Bytes    `json:"to,omitempty" min:"1B" max:"1PiB" doc:"Largest."`
+	// Share of the objects.
+	Share Fraction `json:"share" required:"true" min:"0.0000001%"`
+	// Size, if all are equal.
+	Size Bytes `json:"size,omitempty" min:"1B" max:"1PiB"`
+	// Smallest of a log-uniform range.
+	From Bytes `json:"from,omitempty" min:"1B" max:"1PiB"`
+	// Largest.
+	To Bytes `json:"to,omitempty" min:"1B" max:"1PiB"`
 }
 
 // Range are its sizes, equal where it has one.
@@ -39,7 +45,8 @@ func (m SizeShare) Range() (from, to Bytes) {
 
 func (m *SizeShare) check() error {
 	if m.Size > 0 == (m.From > 0 || m.To > 0) || (m.From > 0) != (m.To > 0) {
-		return badUnit("write `{share: 40%, size: 20MiB}` or `{share: 60%, from: 2MiB, to: 6MiB}`", "a part of a mix has a size, or a range of sizes")
+		return badUnit("write `{share: 40%, size: 20MiB}` or `{share: 60%, from: 2MiB, to: 6MiB}`",
+			"a part of a mix has a size, or a range of sizes")
 	}
 	if from, to := m.Range(); to < from {
 		return (&SizeRange{from, to}).check()

@@ -1,20 +1,79 @@
 package experiment
 
+import "fmt"
+
 // Sync is the section of the scenario sync: a fresh node gets a chain of blocks
 // from its peers. The first value of a list is what the node is compared with: the
 // default; the others are what is tried.
 type Sync struct {
-	Blocks       int               `json:"blocks,omitempty" default:"3000" min:"2" max:"1000000" label:"blocks" doc:"Blocks of the chain, which is built once and kept."`
-	Transactions int               `json:"transactions,omitempty" default:"10" min:"0" max:"2000" label:"transactions" doc:"Transactions in each block."`
-	Form         string            `json:"form,omitempty" default:"v2" enum:"v1,v2" label:"form" doc:"Version of blocks and transactions, for systems that have both."`
-	Peers        int               `json:"peers,omitempty" default:"1" min:"1" max:"64" label:"peers" doc:"Peers that have the chain, each a process behind its own link."`
-	Speeds       Speeds            `json:"speeds,omitzero" zero:"link" label:"speeds" doc:"Rates at which the peers send."`
-	Trouble      Troubles          `json:"trouble,omitempty" zero:"none" label:"trouble" doc:"Peers of little use. A list of groups is one level; a list of lists (or none) is a factor."`
-	Storage      string            `json:"storage,omitempty" default:"disk" enum:"disk,ram" label:"storage" doc:"Store of the fresh node: the disk, or a RAM disk made for the trial."`
-	Faults       Faults            `json:"faults,omitempty" zero:"none" label:"faults" doc:"What goes wrong, and when."`
-	Vary         map[string]Varied `json:"vary,omitempty" doc:"Options of the systems as factors: each with its values (the first is the default), or a name of your own with named sets of options."`
-	Options      map[string]string `json:"options,omitempty" yaml:"-"` // of a cell: those of the system that Vary chose, as in SystemUse.With
-	Network      []string          `json:"network,omitempty" yaml:"-"` // of Options, those that a replay does not depend on
-	Replay       bool              `json:"replay" default:"true" doc:"Validate the chain locally, without a network, for the load line."`
-	Poll         Duration          `json:"poll" default:"auto" zero:"auto" min:"5ms" max:"10s" doc:"Interval at which the fresh node is asked for its progress."`
+	// Blocks of the chain, which is built once and kept.
+	Blocks int `json:"blocks,omitempty" default:"3000" min:"2" max:"1000000" label:"blocks"`
+	// Transactions in each block.
+	Transactions int `json:"transactions,omitempty" default:"10" min:"0" max:"2000" label:"transactions"`
+	// Version of blocks and transactions, for systems that have both.
+	Form string `json:"form,omitempty" default:"v2" enum:"v1,v2" label:"form"`
+	// Peers that have the chain, each a process behind its own link.
+	Peers int `json:"peers,omitempty" default:"1" min:"1" max:"64" label:"peers"`
+	// Rates at which the peers send.
+	Speeds Speeds `json:"speeds,omitzero" zero:"link" label:"speeds"`
+	// Peers of little use. A list of groups is one level; a list of lists (or none) is a factor.
+	Trouble Troubles `json:"trouble,omitempty" zero:"none" label:"trouble"`
+	// Store of the fresh node: the disk, or a RAM disk made for the trial.
+	Storage string `json:"storage,omitempty" default:"disk" enum:"disk,ram" label:"storage"`
+	// What goes wrong, and when.
+	Faults Faults `json:"faults,omitempty" zero:"none" label:"faults"`
+	// Options of the systems as factors: each with its values (the first is the default), or a name of your own with named
+	// sets of options.
+	Vary map[string]Varied `json:"vary,omitempty"`
+	// of a cell: those of the system that Vary chose, as in SystemUse.With
+	Options map[string]string `json:"options,omitempty" yaml:"-"`
+	Network []string          `json:"network,omitempty" yaml:"-"` // of Options, those that a replay does not depend on
+	// Validate the chain locally, without a network, for the load line.
+	Replay bool `json:"replay" default:"true"`
+	// Interval at which the fresh node is asked for its progress.
+	Poll Duration `json:"poll" default:"auto" zero:"auto" min:"5ms" max:"10s"`
+}
+
+// sync reads what is not typed by the format itself, and checks what a sync needs
+// beside its section.
+func (d *decoder) sync(e *Experiment) {
+	d.vary(e)
+	d.faultsAbout(e, "sync.faults", WhoPeers, WhoNode)
+	d.started(e)
+}
+
+// started refuses attached nodes: a sync is timed from the start of a node without a chain.
+func (d *decoder) started(e *Experiment) {
+	for i, use := range e.Systems {
+		if path := fmt.Sprintf("systems[%d]", i); use.Mode == "attach" && d.ok("systems") {
+			d.fail(path, d.first(path+".mode", path+".use", path),
+				"a node that runs already is watched by `plimsoll collect "+use.Use+"`",
+				"system `%s` is attached, and a sync starts its nodes", use.Name)
+		}
+	}
+}
+
+// checkSync refuses cells that cannot be had.
+func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
+	const leave = "add peers, or leave the cell out with `where`"
+	useless, all := 0, 0
+	for _, t := range s.Trouble {
+		n := t.Of(s.Peers)
+		all += n
+		if t.Manner() != "" {
+			useless += n
+		}
+		if up := cell.Link.UpRate(); t.Rate != 0 && !s.Speeds.Given() && up != 0 && t.Rate >= up {
+			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s",
+				t, up)
+		}
+	}
+	switch {
+	case all > s.Peers:
+		return c.impossible("sync.trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"),
+			s.Peers)
+	case useless >= s.Peers:
+		return c.impossible("sync.trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
+	}
+	return c.checkFaults(cell, map[string]int{WhoPeers: s.Peers, WhoNode: 1})
 }

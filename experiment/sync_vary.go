@@ -112,7 +112,8 @@ func (v *variedReader) read(n *node) (read Varied) {
 		v.fail(v.path, n, "give at least one value, or take the key away", "`%s` has no values", v.path)
 		return read
 	case !nameRE.MatchString(v.key.text):
-		v.fail(v.path, v.key, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a factor", v.key.text)
+		v.fail(v.path, v.key, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a factor",
+			v.key.text)
 	}
 	for i, item := range items {
 		p := fmt.Sprintf("%s[%d]", v.path, i)
@@ -121,18 +122,24 @@ func (v *variedReader) read(n *node) (read Varied) {
 		switch values := read.values(); {
 		case !v.ok(p):
 		case (item.kind == mappingNode) != (items[0].kind == mappingNode):
-			v.fail(p, item, "make it a list of values, or a list of named sets", "`%s` has both values of the option and sets of options", v.path)
+			v.fail(p, item, "make it a list of values, or a list of named sets",
+				"`%s` has both values of the option and sets of options", v.path)
 		case len(level.Options) == 0 || item.kind == mappingNode && len(item.entries) != 1 || level.Value == "":
-			v.fail(p, item, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`", "`%s`: this is no value", v.path)
+			v.fail(p, item, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`",
+				"`%s`: this is no value", v.path)
 		case item.kind == mappingNode && !nameRE.MatchString(level.Value):
-			v.fail(p, name, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a set of options", level.Value)
+			v.fail(p, name, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a set of options",
+				level.Value)
 		case slices.Contains(values, level.Value):
 			v.fail(p, name, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
 		case len(values) > 0 && !slices.Equal(sortedKeys(level.Options), sortedKeys(read.Levels[0].Options)):
-			v.fail(p, name, "name the same options in each, so that the file says what changes", "the set `%s` has the options %s, the first one of `%s` has %s",
-				level.Value, strings.Join(sortedKeys(level.Options), ", "), v.path, strings.Join(sortedKeys(read.Levels[0].Options), ", "))
+			v.fail(p, name, "name the same options in each, so that the file says what changes",
+				"the set `%s` has the options %s, the first one of `%s` has %s",
+				level.Value, strings.Join(sortedKeys(level.Options), ", "), v.path, strings.Join(sortedKeys(read.Levels[0].Options),
+					", "))
 		case slices.ContainsFunc(read.Levels, func(l VariedLevel) bool { return maps.Equal(l.Options, level.Options) }):
-			v.fail(p, name, "a factor has each of its levels once", "the set `%s` of `%s` is the same as one before it", level.Value, v.path)
+			v.fail(p, name, "a factor has each of its levels once", "the set `%s` of `%s` is the same as one before it",
+				level.Value, v.path)
 		default:
 			read.Levels = append(read.Levels, level)
 		}
@@ -194,9 +201,11 @@ func (v *variedReader) option(key *node, path string) (spec *SystemSpec, opt *Op
 		case o == nil:
 			v.fail(path, key, spec.unknownOption(key.text), "system `%s` has no option `%s`", spec.Name, key.text)
 		case opt != nil && opt.Type != o.Type:
-			v.fail(path, key, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name, opt.Noun(), o.Noun())
+			v.fail(path, key, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name,
+				opt.Noun(), o.Noun())
 		case o.Secret:
-			v.fail(path, key, "it belongs into `with`, as the name of an environment variable", "the option `%s` is a secret and cannot be a factor", o.Name)
+			v.fail(path, key, "it belongs into `with`, as the name of an environment variable",
+				"the option `%s` is a secret and cannot be a factor", o.Name)
 		case with != nil && with.get(o.Name) != nil:
 			v.fail(path, key, "take it away from `with`: the first value of a factor is the default",
 				"the option `%s` is a factor, and system `%s` has it in `with`, too", o.Name, use.Name)

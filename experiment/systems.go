@@ -33,14 +33,17 @@ func (d *decoder) systems(e *Experiment) {
 		}
 		at := d.first(path+".name", path+".use", path)
 		if !nameRE.MatchString(use.Name) || use.Name == "none" {
-			d.fail(path+".name", at, "letters, digits, dots, dashes and underscores; not `none`", "%q cannot be the name of a system", use.Name)
+			d.fail(path+".name", at, "letters, digits, dots, dashes and underscores; not `none`",
+				"%q cannot be the name of a system", use.Name)
 		} else if first := names[use.Name]; first != nil {
-			d.fail(path+".name", at, "give one of them another `name:`", "two systems are named `%s`, the first %s", use.Name, first.place())
+			d.fail(path+".name", at, "give one of them another `name:`", "two systems are named `%s`, the first %s", use.Name,
+				first.place())
 		}
 		names[use.Name] = at
 		spec := d.cat.find(use.Use)
 		if spec == nil {
-			d.fail(path+".use", d.first(path+".use", path), suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
+			d.fail(path+".use", d.first(path+".use", path), suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`",
+				use.Use)
 			continue
 		}
 		d.system(e, use, spec, path)
@@ -64,7 +67,8 @@ func (d *decoder) system(e *Experiment, use *SystemUse, spec *SystemSpec, path s
 	case use.Mode == "" && len(spec.Modes) > 0:
 		use.Mode = spec.Modes[0]
 	case use.Mode != "" && !slices.Contains(spec.Modes, use.Mode):
-		d.fail(path+".mode", d.first(path+".mode", path), "its modes: "+strings.Join(spec.Modes, ", "), "system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
+		d.fail(path+".mode", d.first(path+".mode", path), "its modes: "+strings.Join(spec.Modes, ", "),
+			"system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
 	}
 	d.with(use, spec, path)
 	d.overrides(e, use, path)
@@ -122,7 +126,8 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 	for _, e := range n.entries {
 		opt := spec.option(e.key.text)
 		if opt == nil {
-			d.errs = append(d.errs, e.key.errorf(spec.unknownOption(e.key.text), "system `%s` has no option `%s`", spec.Name, e.key.text))
+			d.errs = append(d.errs, e.key.errorf(spec.unknownOption(e.key.text), "system `%s` has no option `%s`", spec.Name,
+				e.key.text))
 		} else if text, ok := d.option(spec, opt, e.value, path+".with."+opt.Name); ok {
 			given[opt.Name] = text
 		}
@@ -133,7 +138,8 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		case given[opt.Name] != "" || n.get(opt.Name) != nil, opt.Required && d.varies(opt.Name):
 		case opt.Required:
 			p := path + ".with." + opt.Name
-			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
+			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`", spec.Name,
+				opt.Name)
 		case opt.Default != "":
 			_, text, err := opt.read(opt.Default)
 			if err != nil {
@@ -206,11 +212,13 @@ var (
 // repeat the value: it may be the secret itself.
 func (d *decoder) secret(opt *OptionSpec, n *node, path string) (string, bool) {
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(n.text, "$"), "{"), "}")
-	if n.kind == scalarNode && envRE.MatchString(name) && (!keyRE.MatchString(name) || !strings.ContainsAny(name, "0123456789")) {
+	if n.kind == scalarNode && envRE.MatchString(name) && (!keyRE.MatchString(name) ||
+		!strings.ContainsAny(name, "0123456789")) {
 		return name, true
 	}
 	d.fail(path, n, "keep secrets out of files: put it into a variable and write `"+opt.Name+": MY_VARIABLE`",
-		"option `%s` is a secret: give the name of an environment variable, in capitals (the value is not shown here)", opt.Name)
+		"option `%s` is a secret: give the name of an environment variable, in capitals (the value is not shown here)",
+		opt.Name)
 	return "", false
 }
 
@@ -237,11 +245,13 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		p := path + ".override." + en.key.text
 		f := tab.field(en.key.text)
 		if f == nil {
-			d.fail(p, en.key, suggest.DidYouMean(en.key.text, tab.keys()), "`%s` cannot be overridden for one system", en.key.text)
+			d.fail(p, en.key, suggest.DidYouMean(en.key.text, tab.keys()), "`%s` cannot be overridden for one system",
+				en.key.text)
 			continue
 		}
 		if e.Factors[name+"."+f.key] != nil {
-			d.fail(p, en.key, "give `"+name+"."+f.key+"` one value, or leave the override away", "`%s` is a factor of this experiment, so no system can have its own", f.key)
+			d.fail(p, en.key, "give `"+name+"."+f.key+"` one value, or leave the override away",
+				"`%s` is a factor of this experiment, so no system can have its own", f.key)
 			continue
 		}
 		v := reflect.New(f.typ).Elem()

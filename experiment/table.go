@@ -1,17 +1,22 @@
 package experiment
 
 import (
+	"embed"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // field is one key of the format, read from the struct tags.
 type field struct {
 	key       string
-	doc       string
+	name      string // of the Go field, behind its type: "Link.Rate"
 	def       string
 	min, max  string
 	zero      string
@@ -47,7 +52,7 @@ func tableOf(t reflect.Type) table {
 			continue
 		}
 		f := field{
-			key: key, doc: tag.Get("doc"), def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
+			key: key, name: t.Name() + "." + sf.Name, def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
 			zero: tag.Get("zero"), form: tag.Get("form"), label: tag.Get("label"), required: tag.Get("required") == "true",
 			noSplit: tag.Get("split") == "no", typ: sf.Type, index: i,
 		}
@@ -62,6 +67,42 @@ func tableOf(t reflect.Type) table {
 	}
 	return tab
 }
+
+// sections are the files with the structs of the format, whose comments say what each key means.
+//
+//go:embed experiment.go retrieve.go overhead.go upload.go disseminate.go sync.go faults.go peers.go regions.go sizes.go
+var sections embed.FS
+
+// fieldDocs are these comments by the names of the fields.
+var fieldDocs = sync.OnceValue(func() map[string]string {
+	docs := map[string]string{}
+	files, _ := sections.ReadDir(".")
+	for _, f := range files {
+		text, _ := sections.ReadFile(f.Name())
+		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), text, parser.ParseComments)
+		if err != nil {
+			panic("experiment: " + err.Error())
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, _ := n.(*ast.TypeSpec)
+			if spec == nil {
+				return true
+			}
+			if s, is := spec.Type.(*ast.StructType); is {
+				for _, field := range s.Fields.List {
+					for _, name := range field.Names {
+						docs[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
+					}
+				}
+			}
+			return false
+		})
+	}
+	return docs
+})
+
+// doc says what the key means; empty: an option of a system.
+func (f *field) doc() string { return fieldDocs()[f.name] }
 
 func (t table) keys() []string {
 	keys := make([]string, len(t.fields))

@@ -68,39 +68,52 @@ type quantity struct {
 var (
 	bytesQuantity = &quantity{
 		scalarKind: scalarKind{name: "size", noun: "a size such as 10MiB", unit: "B", pattern: `^` + sizePattern + `$`,
-			doc: "Bytes, with a binary unit (`KiB` to `PiB`, powers of 1024) or a decimal one (`kB` to `PB`, powers of 1000): `10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
-		units: append(append([]unitSize{{"", 1}, {"B", 1}}, binaryUnits...), decimalUnits...), also: map[string]string{"KB": "kB"},
+			doc: "Bytes, with a binary unit (`KiB` to `PiB`, powers of 1024) or a decimal one (`kB` to `PB`, powers of 1000): " +
+				"`10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
+		units: append(append([]unitSize{{"", 1}, {"B", 1}}, binaryUnits...), decimalUnits...),
+		also:  map[string]string{"KB": "kB"},
 		meant: map[string]string{
-			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`", "g": "binary or decimal? write `%GiB` or `%GB`",
+			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`",
+			"g": "binary or decimal? write `%GiB` or `%GB`",
 			"t": "binary or decimal? write `%TiB` or `%TB`", "p": "binary or decimal? write `%PiB` or `%PB`",
 		},
 	}
 	rateQuantity = &quantity{
-		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s", pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
-			doc: "Bits per second, decimal: `1Gbit` (also `1Gbit/s`, `1Gbps`), `512kbit`. `100MB` is refused, because that is bytes."},
-		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}, also: map[string]string{"Kbit": "kbit"},
+		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s",
+			pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
+			doc: "Bits per second, decimal: `1Gbit` (also `1Gbit/s`, `1Gbps`), `512kbit`. `100MB` is refused, because that is " +
+				"bytes."},
+		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}},
+		also:  map[string]string{"Kbit": "kbit"},
 		meant: map[string]string{"": "add a unit: `%Mbit` or `%bit`"},
 		least: "1bit", most: "1000Tbit",
 	}
 	durationQuantity = &quantity{
-		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s", pattern: `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
-			doc: "Time in `ns`, `us`, `ms`, `s`, `m`, `h`: `40ms`, `1m30s`."},
-		units: []unitSize{{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}, per: 1e9, also: map[string]string{"µs": "us"},
+		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s",
+			pattern: `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
+			doc:     "Time in `ns`, `us`, `ms`, `s`, `m`, `h`: `40ms`, `1m30s`."},
+		units: []unitSize{{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}, per: 1e9,
+		also: map[string]string{"µs": "us"},
 		meant: map[string]string{
-			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`", "days": "days are written in hours: `24h`", "day": "days are written in hours: `24h`",
-			"sec": "did you mean `%s`?", "secs": "did you mean `%s`?", "seconds": "did you mean `%s`?", "min": "did you mean `%m`?", "mins": "did you mean `%m`?",
-			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?", "millis": "did you mean `%ms`?",
+			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`", "days": "days are written in hours: `24h`",
+			"day": "days are written in hours: `24h`",
+			"sec": "did you mean `%s`?", "secs": "did you mean `%s`?", "seconds": "did you mean `%s`?",
+			"min": "did you mean `%m`?", "mins": "did you mean `%m`?",
+			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?",
+			"millis": "did you mean `%ms`?",
 		},
 		sums: true, most: "2562047h",
 	}
 	shareQuantity = &quantity{
-		scalarKind: scalarKind{name: "share", noun: "a share such as 1% or 0.01", unit: "ratio", pattern: `^[0-9]+(\.[0-9]+)?%?$`,
-			doc: "A share of the whole: `1%` or `0.01`."},
+		scalarKind: scalarKind{name: "share", noun: "a share such as 1% or 0.01", unit: "ratio",
+			pattern: `^[0-9]+(\.[0-9]+)?%?$`,
+			doc:     "A share of the whole: `1%` or `0.01`."},
 		units: []unitSize{{"", 100}, {"%", 1}}, per: 100, least: "0.0000001%", most: "100%",
 	}
 	opsQuantity = &quantity{
-		scalarKind: scalarKind{name: "arrival rate", noun: "a rate of operations such as 100/s", unit: "1/s", pattern: `^[0-9]+(\.[0-9]+)?/[smh]$`,
-			doc: "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
+		scalarKind: scalarKind{name: "arrival rate", noun: "a rate of operations such as 100/s", unit: "1/s",
+			pattern: `^[0-9]+(\.[0-9]+)?/[smh]$`,
+			doc:     "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
 		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, per: 3600,
 		meant: map[string]string{"": "write `%/s`, `%/m` or `%/h`", "rps": "write `%/s`", "qps": "write `%/s`"},
 		least: "0.000001/s", most: "1000000000/s",
@@ -135,7 +148,8 @@ func (q *quantity) read(s string) (*big.Rat, error) {
 		}
 		if bound, _ := q.sum(limit.text); v.Cmp(bound) == limit.sign {
 			hint := limit.word + limit.text
-			if _, text, unit, _ := splitNumber(s); q == shareQuantity && unit == "" && v.Cmp(big.NewRat(100, 1)) <= 0 && limit.sign > 0 {
+			if _, text, unit, _ := splitNumber(s); q == shareQuantity && unit == "" && v.Cmp(big.NewRat(100, 1)) <= 0 &&
+				limit.sign > 0 {
 				hint = "did you mean `" + text + "%`?"
 			}
 			return nil, badUnit(hint, "%q is too %s", s, limit.wrong)

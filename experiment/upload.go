@@ -4,33 +4,53 @@ package experiment
 // system, for as long as it takes. One trial is one load test; it survives any
 // end of ours and goes on with `plimsoll resume`.
 type Upload struct {
-	Concurrency int      `json:"concurrency,omitempty" default:"5" min:"1" max:"1000" label:"uploads at a time" doc:"Objects under way at once."`
-	Slot        string   `json:"slot" default:"auto" enum:"auto,accepted,durable" doc:"Until when an object counts as under way. auto: durable where the system reports it, else accepted."`
-	Until       string   `json:"until" default:"durable" enum:"accepted,durable" doc:"The test is done when every object is accepted, or also at full redundancy where the system reports it."`
-	Settle      Duration `json:"settle" default:"1h" min:"1s" doc:"Time from accepted to durable before an object gives up its slot. At the end all are looked at again for as long."`
-	Retries     int      `json:"retries" default:"3" min:"0" max:"1000" doc:"How often a failed object is tried again."`
-	Backoff     Duration `json:"backoff" default:"1s" min:"1ms" doc:"Pause before the first retry; each further one is five times as long, up to ten minutes."`
-	Poll        Duration `json:"poll" default:"1m" min:"100ms" doc:"Interval of the polls of contracts, files, money and storage."`
-	Verify      Fraction `json:"verify" default:"0%" doc:"Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems charge for it."`
-	After       string   `json:"after" default:"keep" enum:"keep,remove" doc:"Leave stored objects on an attached system, or remove them when the test is done or met an exit condition."`
-	Need        Need     `json:"need" doc:"What must hold before the first upload."`
-	Price       string   `json:"price,omitempty" form:"price" doc:"Price of one unit of the system's currency, with date or source, such as \"0.014 USD (2018-06-01)\"; the report then converts costs."`
+	// Objects under way at once.
+	Concurrency int `json:"concurrency,omitempty" default:"5" min:"1" max:"1000" label:"uploads at a time"`
+	// Until when an object counts as under way. auto: durable where the system reports it, else accepted.
+	Slot string `json:"slot" default:"auto" enum:"auto,accepted,durable"`
+	// The test is done when every object is accepted, or also at full redundancy where the system reports it.
+	Until string `json:"until" default:"durable" enum:"accepted,durable"`
+	// Time from accepted to durable before an object gives up its slot. At the end all are looked at again for as long.
+	Settle Duration `json:"settle" default:"1h" min:"1s"`
+	// How often a failed object is tried again.
+	Retries int `json:"retries" default:"3" min:"0" max:"1000"`
+	// Pause before the first retry; each further one is five times as long, up to ten minutes.
+	Backoff Duration `json:"backoff" default:"1s" min:"1ms"`
+	// Interval of the polls of contracts, files, money and storage.
+	Poll Duration `json:"poll" default:"1m" min:"100ms"`
+	// Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems charge for
+	// it.
+	Verify Fraction `json:"verify" default:"0%"`
+	// Leave stored objects on an attached system, or remove them when the test is done or met an exit condition.
+	After string `json:"after" default:"keep" enum:"keep,remove"`
+	// What must hold before the first upload.
+	Need Need `json:"need"`
+	// Price of one unit of the system's currency, with date or source, such as "0.014 USD (2018-06-01)"; the report then
+	// converts costs.
+	Price string `json:"price,omitempty" form:"price"`
 }
 
 // Need is what must hold before a load test begins: waited for, then refused.
 type Need struct {
-	Balance   string   `json:"balance,omitempty" form:"money" doc:"Money available, at least, in the system's currency: 500."`
-	Contracts int      `json:"contracts" default:"0" min:"0" max:"100000" doc:"Contracts with servers, at least."`
-	Allowance string   `json:"allowance,omitempty" form:"budget" doc:"Set the system's budget to this amount, or to its whole balance: all. Needs allow: [spend]."`
-	Wait      Duration `json:"wait" default:"30m" min:"1s" doc:"Time for the system to be synced, unlocked and have its contracts."`
+	// Money available, at least, in the system's currency: 500.
+	Balance string `json:"balance,omitempty" form:"money"`
+	// Contracts with servers, at least.
+	Contracts int `json:"contracts" default:"0" min:"0" max:"100000"`
+	// Set the system's budget to this amount, or to its whole balance: all. Needs allow: [spend].
+	Allowance string `json:"allowance,omitempty" form:"budget"`
+	// Time for the system to be synced, unlocked and have its contracts.
+	Wait Duration `json:"wait" default:"30m" min:"1s"`
 }
 
 // Collect is the section of the scenario collect: nothing but polls, for as long
 // as it is let. It is what `plimsoll collect` runs.
 type Collect struct {
-	Every Duration `json:"every" default:"1m" min:"100ms" doc:"Interval of the polls."`
-	For   Duration `json:"for" default:"none" zero:"none" doc:"How long. none: until interrupted, or until an exit condition is met."`
-	Price string   `json:"price,omitempty" form:"price" doc:"Price of one unit of the system's currency, with date or source."`
+	// Interval of the polls.
+	Every Duration `json:"every" default:"1m" min:"100ms"`
+	// How long. none: until interrupted, or until an exit condition is met.
+	For Duration `json:"for" default:"none" zero:"none"`
+	// Price of one unit of the system's currency, with date or source.
+	Price string `json:"price,omitempty" form:"price"`
 }
 
 // LoadTest reports whether the experiment is one whose single trial goes on for

@@ -18,7 +18,8 @@ func (e *Experiment) factors() []gate.Factor {
 	for _, s := range e.Systems {
 		names = append(names, s.Name)
 	}
-	system := axisRef{path: systemPath, field: field{key: systemPath, typ: reflect.TypeFor[string](), enum: append(names, e.Dropped...)}}
+	system := axisRef{path: systemPath, field: field{key: systemPath, typ: reflect.TypeFor[string](),
+		enum: append(names, e.Dropped...)}}
 	var all []gate.Factor
 	for _, a := range append([]axisRef{system}, e.axes()...) {
 		f, k := a.compared(), a.field.kind()

@@ -52,7 +52,8 @@ var opColumns = [...]struct {
 	below int64 // a value outside of [0, below) is corrupt; 0: any is well
 	delta bool  // stored is the difference to the operation before
 }{
-	{get: func(o *Op) int64 { return int64(o.Kind) }, set: func(o *Op, v int64) { o.Kind = OpKind(v) }, below: int64(numOpKinds)},
+	{get: func(o *Op) int64 { return int64(o.Kind) }, set: func(o *Op, v int64) { o.Kind = OpKind(v) },
+		below: int64(numOpKinds)},
 	{
 		get: func(o *Op) int64 { return int64(o.Outcome) }, set: func(o *Op, v int64) { o.Outcome = Outcome(v) },
 		below: int64(numOutcomes),

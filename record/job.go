@@ -40,7 +40,8 @@ const (
 	JobMissing    JobState = "missing"    // it was accepted, and a later session did not find it
 )
 
-var jobStates = [...]JobState{JobPutting, JobWaiting, JobAccepted, JobDurable, JobFailed, JobRefused, JobUnreadable, JobMissing}
+var jobStates = [...]JobState{JobPutting, JobWaiting, JobAccepted, JobDurable, JobFailed, JobRefused, JobUnreadable,
+	JobMissing}
 
 // Jobs stores what became of objects, each in place of what was known of it
 // before. They are the kernel's when it returns: kill -9 does not lose them, and a

@@ -18,8 +18,10 @@ import (
 // Not every poll leaves a mark: those do in which a further percent of the
 // content was verified, anything came to an end, or trouble began.
 type Mark struct {
-	Node     int           // index into the trial's nodes, see DetailRole
-	Before   time.Duration // start of the poll of this node whose mark this follows, since the trial's epoch; the node's start when there was none
+	Node int // index into the trial's nodes, see DetailRole
+	// start of the poll of this node whose mark this follows, since the trial's epoch; the node's start when there was
+	// none
+	Before   time.Duration
 	Start    time.Duration // of the poll that reported it
 	End      time.Duration
 	Verified int64  // bytes of the content that the node has and has checked

@@ -37,7 +37,8 @@ const (
 	numOpKinds
 )
 
-var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch", "sync", "serve", "warm-up"}
+var opKindNames = [...]string{"get", "range", "put", "stat", "delete", "put-durable", "put-dir", "update", "fetch",
+	"sync", "serve", "warm-up"}
 
 func (k OpKind) String() string {
 	if int(k) < len(opKindNames) {

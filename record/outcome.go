@@ -11,20 +11,22 @@ import "fmt"
 type Outcome uint8
 
 const (
-	OK         Outcome = iota // all bytes came and, unless the result says drop mode, were compared
-	Refused                   // the connection or the request was refused before any work was done (ECONNREFUSED, 429, 503)
-	Error                     // an error of the server or of the protocol: status, malformed head, reset; see Op.Class
-	Truncated                 // the body ended before the length asked for or promised
-	WrongBytes                // all bytes came, and they are not the object's
-	Stalled                   // no byte came for the stall limit
-	Deadline                  // the operation's deadline passed before its last byte came
-	InFlight                  // not finished when the window closed
-	Cancelled                 // the user or an exit condition stopped it
-	Starved                   // no byte came for the stall limit, while other operations filled the link
+	OK Outcome = iota // all bytes came and, unless the result says drop mode, were compared
+	// the connection or the request was refused before any work was done (ECONNREFUSED, 429, 503)
+	Refused
+	Error      // an error of the server or of the protocol: status, malformed head, reset; see Op.Class
+	Truncated  // the body ended before the length asked for or promised
+	WrongBytes // all bytes came, and they are not the object's
+	Stalled    // no byte came for the stall limit
+	Deadline   // the operation's deadline passed before its last byte came
+	InFlight   // not finished when the window closed
+	Cancelled  // the user or an exit condition stopped it
+	Starved    // no byte came for the stall limit, while other operations filled the link
 	numOutcomes
 )
 
-var outcomeNames = [...]string{"ok", "refused", "error", "truncated", "wrong-bytes", "stalled", "deadline", "in-flight", "cancelled", "starved"}
+var outcomeNames = [...]string{"ok", "refused", "error", "truncated", "wrong-bytes", "stalled", "deadline", "in-flight",
+	"cancelled", "starved"}
 
 // String is the outcome's name in files, figures and on the command line.
 func (o Outcome) String() string {

@@ -17,7 +17,9 @@ type Poll struct {
 	Intended time.Duration // on the absolute schedule
 	Start    time.Duration
 	End      time.Duration
-	Missed   int // polls of the schedule before this one that were left out, because an earlier one took too long or no collector was running
+	// polls of the schedule before this one that were left out, because an earlier one took too long or no collector was
+	// running
+	Missed   int
 	Calls    []PollCall
 	Readings []Reading
 }
@@ -74,7 +76,8 @@ func (p *Poll) check(next int64) error {
 
 var pollTable = newTable("polls", "seq", "trial, ", "seq, intended_ns, start_ns, end_ns, missed, calls, readings", "",
 	func(p *Poll) []any {
-		return []any{&p.Seq, &p.Intended, &p.Start, &p.End, &p.Missed, jsonList[PollCall]{&p.Calls}, jsonList[Reading]{&p.Readings}}
+		return []any{&p.Seq, &p.Intended, &p.Start, &p.End, &p.Missed, jsonList[PollCall]{&p.Calls},
+			jsonList[Reading]{&p.Readings}}
 	})
 
 // Polls reads a trial's polls in their order, in constant memory. After

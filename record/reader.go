@@ -89,12 +89,14 @@ func openWith(dir string, query url.Values) (*sql.DB, error) {
 	return db, nil
 }
 
-var errMustWrite = errors.New("the run was not closed and the directory is read-only; copy it to a writable place first")
+var errMustWrite = errors.New("the run was not closed and the directory is read-only; copy it to a writable place " +
+	"first")
 
 // checkSchema gives the version of a database that this program can read.
 func checkSchema(dir string, db queryer) (int, error) {
 	var text string
-	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`, keySchema).Scan(&text); err != nil {
+	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
+		keySchema).Scan(&text); err != nil {
 		var se *sqlite.Error
 		if errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CANTOPEN || se.Code()&0xff == sqlite3.SQLITE_READONLY) {
 			return 0, fmt.Errorf("record: open %s: %w: %w", dir, errMustWrite, err)
@@ -106,7 +108,8 @@ func checkSchema(dir string, db queryer) (int, error) {
 		return 0, fmt.Errorf("record: open %s: %s: %w: schema %q", dir, dbFile, ErrCorrupt, text)
 	}
 	if version < oldestSchema || version > schemaVersion {
-		return 0, fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll that wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
+		return 0, fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll that "+
+			"wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
 	}
 	return version, nil
 }
@@ -221,7 +224,8 @@ func (r *Reader) Blocks(trial int64) iter.Seq2[[]byte, error] {
 		next := int64(0)
 		for b, err := range stream(r, blockTable, trial, -1) {
 			if err == nil && b.Seq != next {
-				err = r.errorf(fmt.Sprintf("operations of trial %d", trial), fmt.Errorf("%w: block %d is missing", ErrCorrupt, next))
+				err = r.errorf(fmt.Sprintf("operations of trial %d", trial), fmt.Errorf("%w: block %d is missing", ErrCorrupt,
+					next))
 			}
 			if next++; !yield(b.Data, err) || err != nil {
 				return
@@ -292,15 +296,16 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 		if err != nil {
 			return err
 		}
-		return eachRow(tx, `SELECT measure, censored, overflow, hdr FROM histograms WHERE trial = ?`, []any{trial}, func(rows *sql.Rows) error {
-			var name, hdr string
-			var censored bool
-			var over int64
-			if err := rows.Scan(&name, &censored, &over, &hdr); err != nil {
-				return err
-			}
-			return s.restore(name, censored, hdr, over)
-		})
+		return eachRow(tx, `SELECT measure, censored, overflow, hdr FROM histograms WHERE trial = ?`, []any{trial},
+			func(rows *sql.Rows) error {
+				var name, hdr string
+				var censored bool
+				var over int64
+				if err := rows.Scan(&name, &censored, &over, &hdr); err != nil {
+					return err
+				}
+				return s.restore(name, censored, hdr, over)
+			})
 	})
 	if err == nil && !stored {
 		var ops []Op

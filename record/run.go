@@ -57,7 +57,8 @@ type Run struct {
 func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (_ *Run, err error) {
 	for key := range meta {
 		if strings.HasPrefix(key, keyPrefix) {
-			return nil, fmt.Errorf("record: create %s: meta key %q: names beginning with %q are the package's own", dir, key, keyPrefix)
+			return nil, fmt.Errorf("record: create %s: meta key %q: names beginning with %q are the package's own", dir, key,
+				keyPrefix)
 		}
 	}
 	made, err := makeDir(dir)
@@ -187,7 +188,8 @@ func readPlan(dir string) ([]byte, error) {
 			return nil, fmt.Errorf("record: open %s: no such run directory", dir)
 		}
 		if _, derr := os.Stat(filepath.Join(dir, dbFile)); derr == nil {
-			return nil, fmt.Errorf("record: open %s: it has no %s: it was cut off while being created and holds no data; remove it and run again", dir, planFile)
+			return nil, fmt.Errorf("record: open %s: it has no %s: it was cut off while being created and holds no data; "+
+				"remove it and run again", dir, planFile)
 		}
 		return nil, fmt.Errorf("record: open %s: not a run directory: it has no %s", dir, planFile)
 	}
@@ -271,17 +273,21 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 		return err
 	}
 	var made string
-	if err := r.conn.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`, keyPlan).Scan(&made); err != nil {
+	if err := r.conn.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
+		keyPlan).Scan(&made); err != nil {
 		return explain(r.dir, err)
 	}
 	if now := planHash(stored); now != made {
-		return fmt.Errorf("record: resume %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it, or start a new run", r.dir, planFile, now, made)
+		return fmt.Errorf("record: resume %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it, "+
+			"or start a new run", r.dir, planFile, now, made)
 	}
 	if plan != nil && planHash(plan) != made {
-		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
+		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); "+
+			"a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
 	}
 	if version != schemaVersion {
-		return fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of plimsoll that began it",
+		return fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of plimsoll that "+
+			"began it",
 			r.dir, version, schemaVersion)
 	}
 	again, err := r.interrupted(keep)
@@ -425,7 +431,8 @@ func (r *Run) Close() error {
 	// The log is folded into run.db, which is then complete by itself. Where readers are
 	// connected the log's file stays, empty, for them.
 	if r.err == nil {
-		_, _ = r.conn.ExecContext(context.Background(), `PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
+		_, _ = r.conn.ExecContext(context.Background(),
+			`PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
 	}
 	return errors.Join(err, r.shut(), r.lock.Close())
 }
@@ -555,5 +562,6 @@ func (r *Run) prepare(query string) (*sql.Stmt, error) {
 }
 
 func (r *Run) setMeta(key, value string) error {
-	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+		key, value)
 }

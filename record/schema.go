@@ -235,4 +235,5 @@ CREATE TABLE events (
 `
 
 // ofTrial are the tables that hold what one trial recorded, beside trials.
-var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples", "links", "events", "jobs", "polls", "marks"}
+var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples",
+	"links", "events", "jobs", "polls", "marks"}

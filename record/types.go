@@ -3,6 +3,7 @@ package record
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -110,6 +111,15 @@ type Trial struct {
 	Notes    []string           `json:"notes,omitempty"`   // "receive: drop (content not compared)", …
 	Details  []Detail           `json:"details,omitempty"` // numbers with names of their own
 	Error    string             `json:"error,omitempty"`
+}
+
+// BlockName is how a block is called where people read: "block 1" is the first
+// that counts, which is 0 in files; those before it are warm-ups.
+func BlockName(block int) string {
+	if block < 0 {
+		return "warm-up"
+	}
+	return "block " + strconv.Itoa(block+1)
 }
 
 // Detail is a number that a trial has for something the system names: a phase

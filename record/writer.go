@@ -280,7 +280,8 @@ func (w *TrialWriter) end(t Trial) error {
 				}
 			}
 			for i, d := range t.Details {
-				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`, id, d.Kind, d.Name, i, d.Value); err != nil {
+				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`, id, d.Kind,
+					d.Name, i, d.Value); err != nil {
 					return fmt.Errorf("detail %s of %q: %w", d.Kind, d.Name, err)
 				}
 			}

@@ -65,8 +65,8 @@ func (f *fleet) where() map[string]string {
 	return all
 }
 
-// stay keeps the agent beside us alive, although nothing is asked of it: what it stands for, a
-// pod or a directory, lives as long as it does.
+// stay keeps the agent beside us alive, although nothing is asked of it: its pod or
+// directory lives as long as it does.
 func (f *fleet) stay(ctx context.Context) (err error) {
 	f.keep, err = agent.Reach(ctx, f.options(0, f.machines[0].Name))
 	return err

@@ -139,7 +139,7 @@ func start(dir string, in io.Reader, out io.Writer) error {
 	return detach(dir, "engine.log", &again, out, "engine", "--dir", dir)
 }
 
-// lingering is how long the run directory waits on the machine for somebody to fetch it when
+// lingering is how long the run directory waits on the machine to be fetched when
 // the run is over.
 const lingering = 24 * time.Hour
 

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -83,88 +81,38 @@ func FindRuns(root string) (ids []string, more bool, err error) {
 	return ids, more, nil
 }
 
-// indexer keeps the rows of the runs below a directory for as long as these do not
-// change. Errors are not kept: what cannot be read now may be read the next time.
-type indexer struct {
-	root string
-
-	mu    sync.Mutex
-	known map[string]knownRun
-}
-
-type knownRun struct {
-	stamp stamp
-	row   page.IndexRow
-}
-
-// stamp changes when a run's database does, or when its writer ends.
-type stamp struct {
-	at      time.Time
-	size    int64
-	written bool // a process has it open for writing
-}
-
-func stampOf(dir string) (stamp, error) {
-	s := stamp{written: record.Written(dir)}
+// changed is when a run's database did so last.
+func changed(dir string) (at time.Time, err error) {
 	for _, name := range []string{"run.db", "run.db-wal"} {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) && name != "run.db" {
-			continue
-		}
-		if err != nil {
-			return stamp{}, err
-		}
-		if name != "run.db" && info.Size() == 0 {
-			continue // a reader made it
-		}
-		s.size += info.Size()
-		if info.ModTime().After(s.at) {
-			s.at = info.ModTime()
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name != "run.db":
+		case err != nil:
+			return at, err
+		case name != "run.db" && info.Size() == 0: // a reader made it
+		case info.ModTime().After(at):
+			at = info.ModTime()
 		}
 	}
-	return s, nil
+	return at, nil
 }
 
-func newIndexer(root string) *indexer {
-	return &indexer{root: root, known: map[string]knownRun{}}
-}
-
-func (x *indexer) dir(id string) string { return filepath.Join(x.root, filepath.FromSlash(id)) }
-
-// read gives the index as it is now. What has not changed since the last time is
-// not read again; what is left when ctx ends is read by the next look.
-func (x *indexer) read(ctx context.Context) (*Index, error) {
-	ids, more, err := FindRuns(x.root)
+// readIndex gives the index of the runs below a directory as it is now.
+func readIndex(root string) (*Index, error) {
+	ids, more, err := FindRuns(root)
 	if err != nil {
 		return nil, err
 	}
-	x.mu.Lock()
-	before := x.known
-	x.mu.Unlock()
-	index, known := &Index{}, map[string]knownRun{}
+	index := &Index{}
 	for _, id := range ids {
-		dir := x.dir(id)
-		s, err := stampOf(dir)
-		k, ok := before[id]
-		if err == nil && (!ok || k.stamp != s) {
-			k.stamp = s
-			if err = ctx.Err(); err != nil {
-				err = errors.New("not read yet: load this page again")
-			} else {
-				k.row, err = rowOf(dir, s)
-			}
+		dir := filepath.Join(root, filepath.FromSlash(id))
+		row, err := rowOf(dir)
+		if err != nil { // the directory of runs itself is not named: others may see the page
+			row = page.IndexRow{Error: strings.ReplaceAll(err.Error(), dir, id)}
 		}
-		if k.row.ID = id; err != nil {
-			// The directory of runs itself is not named: others may see the page.
-			k.row = page.IndexRow{ID: id, Error: strings.ReplaceAll(err.Error(), dir, id)}
-		} else {
-			known[id] = k
-		}
-		index.Runs = append(index.Runs, k.row)
+		row.ID = id
+		index.Runs = append(index.Runs, row)
 	}
-	x.mu.Lock()
-	x.known = known
-	x.mu.Unlock()
 	slices.SortStableFunc(index.Runs, func(a, b page.IndexRow) int { return b.Run.Started.Compare(a.Run.Started) })
 	if more {
 		index.Notes = append(index.Notes, fmt.Sprintf("There are more directories than are looked at: these are the first %s.",
@@ -176,8 +124,12 @@ func (x *indexer) read(ctx context.Context) (*Index, error) {
 // rowOf reads a run's row: from summary.json if that is newer than the database,
 // else it computes the report. Of a run that goes on, which changes from look to
 // look, it only counts the trials.
-func rowOf(dir string, s stamp) (page.IndexRow, error) {
-	if row, ok := rowOfSummary(filepath.Join(dir, "summary.json"), s); ok {
+func rowOf(dir string) (page.IndexRow, error) {
+	at, err := changed(dir)
+	if err != nil {
+		return page.IndexRow{}, err
+	}
+	if row, ok := rowOfSummary(dir, at); ok {
 		return row, nil
 	}
 	run, err := record.Open(dir)
@@ -213,9 +165,10 @@ func rowOfResult(r *analysis.Result) page.IndexRow {
 // few MB.
 const maxSummary = 64 << 20
 
-func rowOfSummary(file string, s stamp) (page.IndexRow, bool) {
+func rowOfSummary(dir string, changed time.Time) (page.IndexRow, bool) {
+	file := filepath.Join(dir, "summary.json")
 	info, err := os.Stat(file)
-	if err != nil || info.ModTime().Before(s.at) || info.Size() > maxSummary {
+	if err != nil || info.ModTime().Before(changed) || info.Size() > maxSummary {
 		return page.IndexRow{}, false
 	}
 	raw, err := os.ReadFile(file)
@@ -223,7 +176,7 @@ func rowOfSummary(file string, s stamp) (page.IndexRow, bool) {
 		return page.IndexRow{}, false
 	}
 	var r analysis.Result
-	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" && !s.written {
+	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" && !record.Written(dir) {
 		return page.IndexRow{}, false
 	}
 	return rowOfResult(&r), true

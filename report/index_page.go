@@ -2,15 +2,12 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
@@ -19,41 +16,23 @@ import (
 // run's page, live while it goes on. Like [Live] it answers only requests for a
 // loopback name. Only paths of runs that it found itself lead anywhere.
 func Runs(root string) http.Handler {
-	s := &runsServer{index: newIndexer(root)}
+	s := &runsServer{root}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /run/{rest...}", s.run)
 	return loopbackNames(mux)
 }
 
-// openPages is how many runs' pages are kept, for their viewers' next look.
-const openPages = 8
-
-type runsServer struct {
-	index *indexer
-
-	mu    sync.Mutex
-	pages []openPage // latest last
-}
-
-type openPage struct {
-	id      string
-	handler http.Handler
-}
-
-// indexPatience is how long a viewer waits for runs to be read.
-const indexPatience = 10 * time.Second
+type runsServer struct{ root string }
 
 func (s *runsServer) page(w http.ResponseWriter, req *http.Request) {
-	ctx, cancel := context.WithTimeout(req.Context(), indexPatience)
-	defer cancel()
-	index, err := s.index.read(ctx)
+	index, err := readIndex(s.root)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	var b bytes.Buffer
-	if err := index.writePage(&b, s.index.root, req.URL.Query().Get("scenario"), true); err != nil {
+	if err := index.writePage(&b, s.root, req.URL.Query().Get("scenario"), true); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -72,37 +51,20 @@ func (s *runsServer) run(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	// What is asked for must be one of what is found: no path is made of it.
-	ids, _, err := FindRuns(s.index.root)
+	ids, _, err := FindRuns(s.root)
 	if err != nil || !slices.Contains(ids, id) {
 		http.NotFound(w, req)
 		return
 	}
 	on := req.Clone(req.Context())
 	on.URL.Path, on.URL.RawPath = "/"+file, ""
-	s.handler(id).ServeHTTP(w, on)
-}
-
-func (s *runsServer) handler(id string) http.Handler {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, p := range s.pages {
-		if p.id == id {
-			s.pages = append(slices.Delete(s.pages, i, i+1), p)
-			return p.handler
-		}
-	}
-	if len(s.pages) == openPages {
-		s.pages = slices.Delete(s.pages, 0, 1)
-	}
-	p := openPage{id, Live(s.index.dir(id))}
-	s.pages = append(s.pages, p)
-	return p.handler
+	Live(filepath.Join(s.root, filepath.FromSlash(id))).ServeHTTP(w, on)
 }
 
 // WriteIndex writes an index of the runs below a directory as one page, complete
 // like that of a run; its links lead to the runs' report.html.
 func WriteIndex(w io.Writer, root string) error {
-	index, err := newIndexer(root).read(context.Background())
+	index, err := readIndex(root)
 	if err != nil {
 		return err
 	}

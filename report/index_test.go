@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,8 +117,7 @@ func someRuns(t testing.TB) string {
 
 func TestIndexOfRuns(t *testing.T) {
 	root := someRuns(t)
-	x := newIndexer(root)
-	index, err := x.read(t.Context())
+	index, err := readIndex(root)
 	must(t, err)
 	if len(index.Runs) != 10 {
 		t.Fatalf("%d runs, want 10: %+v", len(index.Runs), index.Runs)
@@ -137,23 +134,6 @@ func TestIndexOfRuns(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// What did not change is not read again, what did is.
-	row := func(id string) *page.IndexRow {
-		return &index.Runs[slices.IndexFunc(index.Runs, func(r page.IndexRow) bool { return r.ID == id })]
-	}
-	for id, k := range x.known { // which shows where a row is from
-		k.row.Title = "kept"
-		x.known[id] = k
-	}
-	db := filepath.Join(root, "nightly", "run-3", "run.db")
-	must(t, os.Chtimes(db, time.Now().Add(time.Hour), time.Now().Add(time.Hour)))
-	index, err = x.read(t.Context())
-	must(t, err)
-	for _, id := range []string{"nightly/run-3", "nightly/run-4"} {
-		if again := row(id).Title != "kept"; again != (id == "nightly/run-3") {
-			t.Errorf("%s is read again: %v", id, again)
-		}
-	}
 }
 
 // What gates say is in the row of the run, whether it is read from summary.json
@@ -166,7 +146,7 @@ func TestIndexTellsGates(t *testing.T) {
 			written{title: state, version: "v1", gate: rule, summary: summary}.write(t, filepath.Join(root, state, fmt.Sprint("summary-", summary)))
 		}
 	}
-	index, err := newIndexer(root).read(t.Context())
+	index, err := readIndex(root)
 	must(t, err)
 	if len(index.Runs) != 2*len(rules) {
 		t.Fatalf("%d runs", len(index.Runs))
@@ -195,7 +175,7 @@ func TestIndexTellsGates(t *testing.T) {
 func TestIndexOfARunningRun(t *testing.T) {
 	root := t.TempDir()
 	written{title: "Now", going: true}.write(t, filepath.Join(root, "now"))
-	index, err := newIndexer(root).read(t.Context())
+	index, err := readIndex(root)
 	must(t, err)
 	now := index.Runs[0]
 	if now.Error != "" || now.Run.State != "running" || now.Run.Valid != 36 || now.Verdict.Text != "36 of 36 trials done so far." {
@@ -215,7 +195,7 @@ func TestIndexMistrustsAnOldSummary(t *testing.T) {
 		at := time.Now().Add(-time.Hour)
 		must(t, os.Chtimes(file, at, at))
 		must(t, os.Chtimes(filepath.Join(dir, "run.db"), at.Add(age), at.Add(age)))
-		index, err := newIndexer(filepath.Dir(dir)).read(t.Context())
+		index, err := readIndex(filepath.Dir(dir))
 		must(t, err)
 		if got := index.Runs[0].Title; got != title {
 			t.Errorf("with a database that is %v newer the title is %q, want %q", age, got, title)
@@ -295,30 +275,13 @@ func TestIndexOfKilledRun(t *testing.T) {
 	written{title: "Killed", killed: true}.write(t, dir)
 	lock, err := os.Open(dir)
 	must(t, err)
-	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX)) // as its writer has it
-	x := newIndexer(root)
+	must(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))      // as its writer has it
 	for _, want := range []string{"running", "complete"} { // all its trials were done
-		index, err := x.read(t.Context())
+		index, err := readIndex(root)
 		must(t, err)
 		if got := index.Runs[0].Run; got.State != want || got.Done != 36 {
 			t.Errorf("%s with %d trials, want %s with 36", got.State, got.Done, want)
 		}
 		lock.Close()
-	}
-}
-
-// A viewer does not wait for all runs: those that are left are read by the next look.
-func TestIndexHasPatience(t *testing.T) {
-	root := t.TempDir()
-	written{title: "Nightly"}.write(t, filepath.Join(root, "run"))
-	x := newIndexer(root)
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	first, err := x.read(over)
-	if err != nil || len(first.Runs) == 0 || !strings.Contains(first.Runs[0].Error, "not read yet") {
-		t.Fatalf("after its time: %+v, %v", first, err)
-	}
-	if next, err := x.read(t.Context()); err != nil || next.Runs[0].Error != "" {
-		t.Errorf("the next look: %+v, %v", next, err)
 	}
 }

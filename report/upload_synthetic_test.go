@@ -268,7 +268,7 @@ func (s loadTruth) trial(plan *experiment.Plan) record.Trial {
 }
 
 var siadMeta = map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run sia-worst-case",
-	"systems": `{"siad":{"version":"siad 1.5.9","redundancy":"10 data + 20 parity pieces","sector":"4194304"}}`}
+	"systems": `{"siad":{"version":"siad 1.5.9","redundancy":"10 data + 20 parity pieces","currency":"SC","sector":"4194304"}}`}
 
 // write makes a run directory of it.
 func (s loadTruth) write(t testing.TB) string {

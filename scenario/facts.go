@@ -76,7 +76,8 @@ func (in *Measured) Err() error {
 // Recompute computes a trial's metrics from what a run directory holds of it. The engine
 // does so when a trial ends, with the details that it is about to store and the summary
 // that it has; a nil summary is read.
-func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell, summary *record.Summary) (map[string]float64, error) {
+func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell,
+	summary *record.Summary) (map[string]float64, error) {
 	if _, _, known := factsOf(trial.Details); !known {
 		return nil, ErrNoFacts
 	}
@@ -129,8 +130,9 @@ func fields(l *Load, u *Usage) map[[2]string]*float64 {
 		all[[2]string{record.DetailLoad, name}] = at
 	}
 	for name, at := range map[string]*float64{
-		"system_cpu": &u.SystemCPU, "system_rss_peak": &u.SystemRSSPeak, "others_busy": &u.OthersBusy, "harness_cpu": &u.HarnessCPU,
-		"box_cpu": &u.BoxCPU, "emulator_cpu": &u.EmulatorCPU, "emulator_thread": &u.EmulatorThread,
+		"system_cpu": &u.SystemCPU, "system_rss_peak": &u.SystemRSSPeak, "others_busy": &u.OthersBusy,
+		"harness_cpu": &u.HarnessCPU,
+		"box_cpu":     &u.BoxCPU, "emulator_cpu": &u.EmulatorCPU, "emulator_thread": &u.EmulatorThread,
 		"busiest_cpu": &u.BusiestCPU, "io_pressure": &u.IOPressure,
 	} {
 		all[[2]string{record.DetailUsage, name}] = at
@@ -140,7 +142,8 @@ func fields(l *Load, u *Usage) map[[2]string]*float64 {
 
 func nodeFields(n *NodeUsage) map[string]*float64 {
 	return map[string]*float64{
-		record.DetailNodeCPU: &n.CPU, record.DetailNodeRSS: &n.RSSPeak, record.DetailNodeRead: &n.Read, record.DetailNodeWritten: &n.Written,
+		record.DetailNodeCPU: &n.CPU, record.DetailNodeRSS: &n.RSSPeak, record.DetailNodeRead: &n.Read,
+		record.DetailNodeWritten: &n.Written,
 	}
 }
 
@@ -166,7 +169,8 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 	all := append([]record.Detail{}, load.Details...)
 	for i := range usage.Nodes {
 		fields := nodeFields(&usage.Nodes[i])
-		for _, kind := range [...]string{record.DetailNodeCPU, record.DetailNodeRSS, record.DetailNodeRead, record.DetailNodeWritten} {
+		for _, kind := range [...]string{record.DetailNodeCPU, record.DetailNodeRSS, record.DetailNodeRead,
+			record.DetailNodeWritten} {
 			v := *fields[kind]
 			if math.IsNaN(v) {
 				v = -1
@@ -181,7 +185,10 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 		all = append(all, Fact(loadLinks, float64(n)))
 	}
 	stored := fields(&load, &usage)
-	for _, k := range slices.SortedFunc(maps.Keys(stored), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(stored), func(a,
+		b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
 		// A number of the load that is 0 does not apply.
 		if v := *stored[k]; !math.IsNaN(v) && (v != 0 || k[0] == record.DetailUsage || k[1] == loadSeconds) {
 			all = append(all, record.Detail{Kind: k[0], Name: k[1], Value: v})

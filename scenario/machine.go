@@ -27,8 +27,9 @@ func BusiestCPU() record.Metric {
 }
 
 func EmulatorThread() record.Metric {
-	return record.Metric{Key: "emulator_thread", Name: "CPU of the link emulator's busiest thread", Unit: "ratio", Better: record.Neither,
-		Help: "share of the time that this thread used a CPU; the larger of this and box_cpu is the machine line"}
+	return record.Metric{Key: "emulator_thread", Name: "CPU of the link emulator's busiest thread", Unit: "ratio",
+		Better: record.Neither,
+		Help:   "share of the time that this thread used a CPU; the larger of this and box_cpu is the machine line"}
 }
 
 func IOPressure() record.Metric {

@@ -229,7 +229,7 @@ func Timed(ctx context.Context, limits experiment.Limits, now func() time.Durati
 func Nanos(d time.Duration) int64 { return max(1, d.Nanoseconds()) }
 
 // SettleBriefly bounds a wait that was in vain last time. Some systems never
-// settle (renterd, until its buffer is full): the deadline of an operation in
+// settle (until a buffer of the system is full): the deadline of an operation in
 // every trial would be hours; no wait at all would never find that it changed.
 const SettleBriefly = 5 * time.Second
 

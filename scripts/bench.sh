@@ -19,7 +19,7 @@ if [ "${1:-all}" = all ] || [ "$1" = link ]; then
 fi
 if [ "${1:-all}" = all ]; then
   echo "# page: of a run of 500 cells, its bytes and the time until its first screen is drawn and answers"
-  go test -v -count=1 -run '^TestPageOfManyCells$' ./report
+  go test -v -count=1 -run '^TestPageOfManyCells$' ./report/page
   echo "# null runs: how often each rule is false, of 1,000 simulated runs in which nothing is wrong"
   PLIMSOLL_SIMULATIONS=1000 go test -v -count=1 -run '^TestNullRuns$' ./analysis
   echo "# kills: load tests on S3 and Tahoe-LAFS that are killed 50 times and resumed"

@@ -8,6 +8,9 @@ type CostPoint struct {
 	Size float64 // file bytes of one operation
 	Time float64 // seconds of one operation: the trial's median
 	Cell int     // equal for trials of the same cell: replicates
+	// Block is equal for trials of one time. What disturbs a system then disturbs all of
+	// its cells alike, so blocks are what the intervals are over.
+	Block int
 }
 
 // CostModel is t = A + R·RTT + B·size.

@@ -17,8 +17,8 @@ import (
 // are judged relative to what replicates of such a time differ by (see
 // docs/methodology.md): no size dominates. Trials are summarised by cell with
 // an M-estimate, the model is fitted to the cells with an MM-estimate, and the
-// intervals come from the misfit between cells (see intervals), so they are as
-// wide as the model is wrong. A, R and B may come out below 0: nothing is cut off
+// intervals come from the misfit between cells (see intervals) and from what blocks
+// differ by (see blockSpread), so they are as wide as the model is wrong. A, R and B may come out below 0: nothing is cut off
 // that the interval has to include.
 //
 // A parameter that is not identifiable has no interval and says why: R when
@@ -66,7 +66,7 @@ func rttsVary(cells []costCell) bool {
 // model turns a fit into what callers see.
 func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 	m := CostModel{Points: len(points), Cells: len(f.cells)}
-	intervals := f.intervals(conf, len(points))
+	intervals := f.intervals(conf, points)
 	m.A = intervals[0]
 	var within []string
 	if f.form.hasB {

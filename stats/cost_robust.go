@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -285,20 +286,59 @@ func tukeyLoss(u float64) float64 {
 // differ so much that replicates show it: then it is all own.
 const ownShare = 0.5
 
-// intervals gives each parameter its interval at conf, see costSandwich.
-func (f *costFit) intervals(conf float64, points int) []Interval {
+// blockSpread is the standard error of the mean of blocks: of the logarithm of a factor by
+// which a block's trials all take longer than the fit: their median, whose own noise is
+// taken off. freedom is 0 for a single block.
+func (f *costFit) blockSpread(points []CostPoint) (standardError, freedom float64) {
+	blocks := map[int][]float64{}
+	for _, p := range points {
+		want := f.beta[0]
+		if f.form.hasR {
+			want += f.beta[1] * p.RTT
+		}
+		if f.form.hasB {
+			want += f.beta[len(f.beta)-1] * p.Size
+		}
+		if want > 0 {
+			blocks[p.Block] = append(blocks[p.Block], math.Log(p.Time/want))
+		}
+	}
+	var each []float64
+	n, noise := float64(len(blocks)), 0.0
+	for _, of := range blocks {
+		mid := Median(of)
+		each = append(each, mid)
+		for i := range of {
+			of[i] -= mid
+		}
+		noise += math.Pi / 2 * sq(robustSpread(of)) / float64(len(of)) / n
+	}
+	if n < 2 {
+		return 0, 0
+	}
+	return math.Sqrt(max(0, stat.Variance(each, nil)-noise) / n), n - 1
+}
+
+// intervals gives each parameter its interval at conf: what cells are off by (costSandwich),
+// and what disturbs all cells of a block alike (blockSpread).
+func (f *costFit) intervals(conf float64, points []CostPoint) []Interval {
+	spread, blocks := f.blockSpread(points)
 	result := make([]Interval, len(f.beta))
 	s, ok := f.sandwich()
 	x := make([]float64, len(f.beta))
 	for j := range result {
 		if !ok {
-			result[j] = unknown(points, "not identifiable from these cells")
+			result[j] = unknown(len(points), "not identifiable from these cells")
 			continue
 		}
 		clear(x)
 		x[j] = 1
 		standardError, freedom := s.of(x)
-		result[j] = studentInterval(f.beta[j], standardError, freedom, conf, points)
+		if blocks > 0 { // Satterthwaite 1946
+			own, more := standardError*standardError, sq(f.beta[j]*spread)
+			standardError, freedom = math.Sqrt(own+more), sq(own+more)/(own*own/freedom+more*more/blocks)
+		}
+		result[j] = studentInterval(f.beta[j], standardError, freedom, conf, len(points))
 	}
 	return result
 }

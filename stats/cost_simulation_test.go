@@ -17,6 +17,7 @@ type costTruth struct {
 	floor    float64                         // seconds, additive
 	outliers float64                         // share of trials that take 2 to 10 times as long
 	misfit   float64                         // relative, of a cell: shared by its replicates
+	block    float64                         // relative, of a block: shared by all of its cells
 }
 
 func (c costTruth) expectation(rtt, size float64) float64 {
@@ -25,7 +26,10 @@ func (c costTruth) expectation(rtt, size float64) float64 {
 
 func (c costTruth) measure(rng *rand.Rand) []CostPoint {
 	var points []CostPoint
-	cell := 0
+	cell, blocks := 0, make([]float64, c.trials)
+	for b := range blocks {
+		blocks[b] = math.Exp(c.block * rng.NormFloat64())
+	}
 	for _, size := range c.sizes {
 		for _, rtt := range c.rtts {
 			noise := c.noise
@@ -33,15 +37,15 @@ func (c costTruth) measure(rng *rand.Rand) []CostPoint {
 				noise = c.noiseOf(rtt, size)
 			}
 			mid := c.expectation(rtt, size) * math.Exp(c.misfit*rng.NormFloat64())
-			for range c.trials {
+			for b, effect := range blocks {
 				t := 0.0
 				for !(t > 0) {
-					t = mid*math.Exp(noise*rng.NormFloat64()) + c.floor*rng.NormFloat64()
+					t = effect*mid*math.Exp(noise*rng.NormFloat64()) + c.floor*rng.NormFloat64()
 				}
 				if rng.Float64() < c.outliers {
 					t *= 2 + 8*rng.Float64()
 				}
-				points = append(points, CostPoint{RTT: rtt, Size: size, Time: t, Cell: cell})
+				points = append(points, CostPoint{RTT: rtt, Size: size, Time: t, Cell: cell, Block: b})
 			}
 			cell++
 		}
@@ -134,6 +138,8 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		"noise that is mostly additive":              {sizes: ladder(7), rtts: study(), trials: 6, noise: 0.001, floor: 1e-3},
 		"noise of the machine, not of the link":      {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: longer},
 		"noise of large transfers":                   {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: larger},
+		"blocks that differ by 5 %":                  {sizes: ladder(6), rtts: study(), trials: 6, noise: 0.05, block: 0.05},
+		"blocks that differ by 10 %":                 {sizes: ladder(6), rtts: study(), trials: 6, noise: 0.05, block: 0.1},
 	} {
 		truth.a, truth.r, truth.b, truth.outliers = 0.05, 3, 1e-7, 0.03
 		rng := rand.New(rand.NewPCG(2, 2))

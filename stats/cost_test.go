@@ -121,9 +121,9 @@ func TestCostRefuses(t *testing.T) {
 		{with(func(p *CostPoint) { p.RTT = math.NaN() }), 0.95, "round trip of NaN s"},
 		{with(func(p *CostPoint) { p.Size = math.Inf(1) }), 0.95, "size of +Inf bytes"},
 		{with(func(p *CostPoint) { p.Size = 77 }), 0.95, "replicates must have one size"},
-		{[]CostPoint{{0, 1, 1, 0}, {0.08, 1e6, 2, 1}}, 0.95, "2 points for the 3 parameters"},
-		{[]CostPoint{{0, 1, 1, 0}, {0, 1, 1.1, 0}, {0.08, 1e6, 2, 1}, {0.08, 1e6, 2.1, 1}}, 0.95, "2 cells for 3 parameters"},
-		{[]CostPoint{{0, 0, 1, 0}, {0.02, 1e6, 2, 1}, {0.04, 2e6, 3, 2}, {0.08, 4e6, 5, 3}}, 0.95, "change together"},
+		{[]CostPoint{{RTT: 0, Size: 1, Time: 1, Cell: 0}, {RTT: 0.08, Size: 1e6, Time: 2, Cell: 1}}, 0.95, "2 points for the 3 parameters"},
+		{[]CostPoint{{RTT: 0, Size: 1, Time: 1, Cell: 0}, {RTT: 0, Size: 1, Time: 1.1, Cell: 0}, {RTT: 0.08, Size: 1e6, Time: 2, Cell: 1}, {RTT: 0.08, Size: 1e6, Time: 2.1, Cell: 1}}, 0.95, "2 cells for 3 parameters"},
+		{[]CostPoint{{RTT: 0, Size: 0, Time: 1, Cell: 0}, {RTT: 0.02, Size: 1e6, Time: 2, Cell: 1}, {RTT: 0.04, Size: 2e6, Time: 3, Cell: 2}, {RTT: 0.08, Size: 4e6, Time: 5, Cell: 3}}, 0.95, "change together"},
 	} {
 		m, err := FitCost(c.points, c.conf)
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "cost: ") {
@@ -172,7 +172,7 @@ func TestCostOfAnything(t *testing.T) {
 		for cell := range cells {
 			rtt, size := float64(rng.IntN(4))*0.02, math.Round(math.Pow(10, float64(rng.IntN(8))))*float64(rng.IntN(2))
 			for range 1 + rng.IntN(4) {
-				points = append(points, CostPoint{rtt, size, math.Pow(10, 18*rng.Float64()-9), cell})
+				points = append(points, CostPoint{rtt, size, math.Pow(10, 18*rng.Float64()-9), cell, 0})
 				if rng.IntN(3) == 0 { // a coarse clock
 					points[len(points)-1].Time = points[0].Time
 				}

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -22,5 +23,26 @@ func TestBestGain(t *testing.T) {
 	}
 	if _, err := BestGain(factors, obs[1:2], 0.99); err == nil {
 		t.Error("a default without trials has a gain")
+	}
+}
+
+// The gain of whichever combination was seen lowest covers that combination's own, as often
+// as promised.
+func TestBestGainCovers(t *testing.T) {
+	for _, noise := range trialNoises {
+		t.Run(noise.name, func(t *testing.T) {
+			t.Parallel()
+			w := world{factors: factorsOf(2, 3), main: [][]float64{{1, 0.98}, {1, 0.95, 0.97}}, blocks: 5, block: 0.2, noise: noise.draw}
+			covered := share(15, func(r *rand.Rand, _ int) bool {
+				g, err := BestGain(w.factors, w.run(t, r), 0.99)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return slices.Equal(g.To, []int{0, 0}) || g.Ratio.Contains(w.truth(g.To)/w.truth([]int{0, 0}))
+			})
+			if covered < 0.99-simulationError(0.99) {
+				t.Errorf("covered in %.4f", covered)
+			}
+		})
 	}
 }

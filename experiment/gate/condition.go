@@ -186,7 +186,8 @@ func (p conditions) comparison() Condition {
 	case op.is("="):
 		op.text = "=="
 	case !op.operator || !slices.Contains([]string{"==", "!=", "<", "<=", ">", ">="}, op.text):
-		p.fail(op, "compare with ==, !=, <, <=, >, >= or in [a, b]", "expected a comparison after %s", quoted(left.token.text))
+		p.fail(op, "compare with ==, !=, <, <=, >, >= or in [a, b]", "expected a comparison after %s",
+			quoted(left.token.text))
 	}
 	return p.compare(left, op, p.operand(false))
 }
@@ -221,7 +222,8 @@ func (p conditions) compare(a operand, op token, b operand) Condition {
 	case a.factor == nil:
 		typed = b.factor
 	case b.factor != nil && a.factor.Unit != b.factor.Unit:
-		p.fail(b.token, "", "%s is %s, %s is %s: they do not compare", quoted(a.factor.Path), a.factor.Noun, quoted(b.factor.Path), b.factor.Noun)
+		p.fail(b.token, "", "%s is %s, %s is %s: they do not compare", quoted(a.factor.Path), a.factor.Noun,
+			quoted(b.factor.Path), b.factor.Noun)
 	}
 	if ordered && typed.Unit == "" {
 		p.fail(op, "words only compare with == and !=", "%s has no order", quoted(typed.Path))

@@ -20,7 +20,8 @@ type Error struct {
 
 // Error shows the expression with a mark under the place.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s, column %d: %s\n  %s\n  %s^", cmp.Or(e.What, "gate"), e.At, e.Msg, e.Rule, strings.Repeat(" ", max(0, e.At-1)))
+	return fmt.Sprintf("%s, column %d: %s\n  %s\n  %s^", cmp.Or(e.What, "gate"), e.At, e.Msg, e.Rule,
+		strings.Repeat(" ", max(0, e.At-1)))
 }
 
 // Hint is what to do.

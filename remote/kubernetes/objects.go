@@ -27,7 +27,7 @@ const (
 )
 
 // longest is how long a run may last. Agents end long before, when their engine has: this is for
-// an engine that hangs while nobody looks.
+// an engine that hangs unseen.
 const longest = 30 * 24 * 3600
 
 // kept is for how many seconds a Job that has ended can be looked at.

@@ -167,7 +167,7 @@ func explain(err error, file string, h *host) error {
 		return fmt.Errorf("%s has no key of %s; if you trust it, log in once with ssh, or add what ssh-keyscan prints: %w", file,
 			h.SSH, err)
 	}
-	return fmt.Errorf("the key of %s is not the one in %s line %d: it is another machine, or somebody is between: %w", h.SSH,
+	return fmt.Errorf("the key of %s is not the one in %s line %d: it is another machine, or one in between: %w", h.SSH,
 		file, unknown.Want[0].Line, err)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // leastMachineShare is the share of a machine line that a rate must reach for the line
@@ -198,25 +197,20 @@ func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) int {
 // mostBars is how many bars one panel has before the layout's panels part them.
 const mostBars = 24
 
-// bars draws one bar with its interval for each cell or, of a metric of entities, for
-// each entity of a cell. Several metrics of one unit lie beside one another, those of
-// several units have a panel each. Ratios are marks about 1.
+// bars draws one bar with its interval for each cell, a panel for each metric. Ratios are
+// marks about 1.
 func (d *drawer) bars(f *figure, v analysis.Figure) {
-	var metrics []record.Metric
+	layout, drawn, lines := d.Frame.Layout, 0, 0
+	isRatio, marks := v.Metric == analysis.RatioColumn, v.Metric == analysis.RatioColumn || v.Log
+	var systems []string
 	for _, name := range append([]string{v.Metric}, v.More...) {
-		if m, ok := d.metric(name); ok {
-			metrics = append(metrics, m)
+		m, ok := d.metric(name)
+		if !ok {
+			continue
 		}
-	}
-	groups := slices.Collect(slices.Chunk(metrics, 1))
-	if !slices.ContainsFunc(metrics, func(m record.Metric) bool { return m.Unit != metrics[0].Unit }) && len(metrics) > 1 {
-		groups = [][]record.Metric{metrics}
-	}
-	layout, series, drawn, lines := d.Frame.Layout, []string{}, 0, 0
-	for _, group := range groups {
 		title := ""
-		if len(groups) > 1 {
-			title = words.Capital(group[0].Name)
+		if len(v.More) > 0 {
+			title = words.Capital(m.Name)
 		}
 		one := &panel{Title: title, Spec: spec{}}
 		parted, all := d.panels(title), []*panel{one}
@@ -227,31 +221,23 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 			}
 		}
 		for _, c := range d.Cells {
+			s, ok := d.of(c, name)
+			if !ok {
+				continue
+			}
 			p, label := one, layout.Where(c)
 			if len(d.Cells) > mostBars {
 				p, label = parted[layout.PanelOf(c)], strings.TrimPrefix(d.at(c), "all")
 			}
-			for _, m := range group {
-				name := c.System
-				if len(group) > 1 {
-					name, label = m.Name, layout.Name(c)
-				}
-				for _, e := range d.barsOf(c, m.Key) {
-					r := row{Kind: "median", Series: name, X: short(e.Median), value: short(e.Median), Y: strings.Trim(e.name+", "+label, ", ")}
-					r.at = cmp.Or(fmt.Sprint(r.Y), "all")
-					r.Tip = fmt.Sprintf("%s, %s: %s", name, r.at, words.Range(float64(e.Median), float64(e.Lo), float64(e.Hi), m.Unit))
-					if e.Lo.Known() && e.Hi.Known() && e.N > 1 {
-						r.Lo, r.Hi = short(e.Lo), short(e.Hi)
-					}
-					p.add(r)
-					if drawn = max(drawn, e.N); !slices.Contains(series, name) {
-						series = append(series, name)
-					}
-					if l, ok := c.Metrics[v.Line]; ok && m.Key == v.Metric {
-						p.add(row{Kind: "line", Series: name, X: short(l.Median), Y: r.Y, Tip: r.at + ": load line " + show(float64(l.Median), m.Unit)})
-						lines++
-					}
-				}
+			r := d.median(c, s, m)
+			r.X, r.Y, r.at = r.Y, label, cmp.Or(label, "all")
+			p.add(r)
+			if drawn = max(drawn, s.N); !slices.Contains(systems, c.System) {
+				systems = append(systems, c.System)
+			}
+			if l, ok := c.Metrics[v.Line]; ok && name == v.Metric {
+				p.add(row{Kind: "line", Series: c.System, X: short(l.Median), Y: label, Tip: r.at + ": load line " + show(float64(l.Median), m.Unit)})
+				lines++
 			}
 		}
 		for _, p := range all {
@@ -260,37 +246,33 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 				labels[r.Y] = true
 			}
 			least, most := acrossExtent(p)
-			log := v.Log
-			if v.Metric == analysis.RatioColumn {
-				least, most, log = min(least, 0.9), max(most, 1.1), true
+			if isRatio {
+				least, most = min(least, 0.9), max(most, 1.1)
 			}
-			p.Spec["height"] = len(labels)*max(len(series)*11, 18) + 10
-			p.finish(v.Title, spec{"x": valueChannel("x", group[0].Unit, "", log, least, most), "yOffset": spec{"field": "s", "type": "nominal", "sort": series},
+			p.Spec["height"] = len(labels)*max(len(systems)*11, 18) + 10
+			p.finish(v.Title, spec{"x": valueChannel("x", m.Unit, "", marks, least, most), "yOffset": spec{"field": "s", "type": "nominal", "sort": systems},
 				"y": spec{"field": "y", "type": "nominal", "sort": nil, "axis": spec{"title": nil, "ticks": false, "labelLimit": 230}}})
 		}
 		f.Panels = append(f.Panels, all...)
 	}
 	colour, shape, key := d.bySystem()
-	if len(metrics) > 1 && len(groups) == 1 {
-		colour, key = bySeries(series, "bar")
-		shape = spec{"value": "circle"}
-	}
-	f.Legend = slices.DeleteFunc(key, func(l legend) bool { return !slices.Contains(series, strings.TrimSuffix(l.Label, " (baseline)")) })
+	f.Legend = slices.DeleteFunc(key, func(l legend) bool { return !slices.Contains(systems, strings.TrimSuffix(l.Label, " (baseline)")) })
 	f.N = fmt.Sprintf("n = up to %s each", words.Plural(int64(drawn), "trial", "trials"))
 	if lines > 0 {
 		f.Legend = append(f.Legend, legend{"load line", "var(--ink)", "stroke"})
 	}
-	line := layer("line", spec{"type": "tick", "orient": "vertical", "thickness": 2, "color": "var(--ink)"}, spec{"tooltip": tip})
-	if v.Metric == analysis.RatioColumn || v.Log {
-		f.Shared["layer"] = []spec{layer("median", spec{"type": "rule", "strokeWidth": 2}, spec{"color": colour, "x": quantitative("lo"), "x2": spec{"field": "hi"}}),
-			layer("median", spec{"type": "point", "filled": true, "size": 60, "opacity": 1}, spec{"color": colour, "shape": shape, "tooltip": tip}), line}
-	} else {
-		f.Shared["layer"] = []spec{layer("median", spec{"type": "bar", "opacity": 0.75}, spec{"color": colour, "tooltip": tip}),
-			layer("median", spec{"type": "rule", "strokeWidth": 1.5, "color": "var(--ink)"}, spec{"x": quantitative("lo"), "x2": spec{"field": "hi"}}), line}
+	interval := spec{"x": quantitative("lo"), "x2": spec{"field": "hi"}}
+	f.Shared["layer"] = []spec{layer("median", spec{"type": "bar", "opacity": 0.75}, spec{"color": colour, "tooltip": tip}),
+		layer("median", spec{"type": "rule", "strokeWidth": 1.5, "color": "var(--ink)"}, interval),
+		layer("line", spec{"type": "tick", "orient": "vertical", "thickness": 2, "color": "var(--ink)"}, spec{"tooltip": tip})}
+	if marks {
+		f.Shared["layer"] = []spec{layer("median", spec{"type": "rule", "strokeWidth": 2}, with(interval, "color", colour)),
+			layer("median", spec{"type": "point", "filled": true, "size": 60, "opacity": 1}, spec{"color": colour, "shape": shape, "tooltip": tip})}
 	}
-	if v.Metric == analysis.RatioColumn {
-		f.Shared["layer"] = append([]spec{{"data": spec{"values": []spec{{"x": 1}}}, "mark": spec{"type": "rule", "strokeDash": []int{2, 3}, "color": "var(--soft)"},
-			"encoding": spec{"x": quantitative("x"), "y": spec{"value": 0}, "y2": spec{"value": "height"}, "yOffset": nil}}}, f.Shared["layer"].([]spec)...)
+	if isRatio {
+		one := spec{"data": spec{"values": []spec{{"x": 1}}}, "mark": spec{"type": "rule", "strokeDash": []int{2, 3}, "color": "var(--soft)"},
+			"encoding": spec{"x": quantitative("x"), "y": spec{"value": 0}, "y2": spec{"value": "height"}, "yOffset": nil}}
+		f.Shared["layer"] = append([]spec{one}, f.Shared["layer"].([]spec)...)
 	}
 }
 
@@ -301,37 +283,6 @@ func acrossExtent(p *panel) (least, most float64) {
 		turned.rows = append(turned.rows, row{Y: r.X, Lo: r.Lo, Hi: r.Hi}, row{Y: r.X2})
 	}
 	return extent(turned)
-}
-
-// entity is a metric of an entity over the trials of a cell.
-type entity struct {
-	name string
-	analysis.Summary
-}
-
-// barsOf are the entities of a cell that have a metric, in the order of their
-// appearance; of a metric of whole trials the cell itself, which has no name.
-func (d *drawer) barsOf(c *analysis.Cell, metric string) []entity {
-	values, names := map[string][]float64{}, []string{}
-	for _, t := range d.Frame.ValidTrials(c) {
-		for _, r := range d.Frame.Entities(t, metric) {
-			if values[r.Entity] == nil {
-				names = append(names, r.Entity)
-			}
-			values[r.Entity] = append(values[r.Entity], r.Value)
-		}
-	}
-	var all []entity
-	for _, n := range names {
-		i := stats.MedianCI(values[n], analysis.Confidence)
-		if e := (entity{n, analysis.Summary{N: len(values[n]), Median: analysis.Num(i.Mid), Lo: analysis.Num(i.Lo), Hi: analysis.Num(i.Hi)}}); e.Median.Known() {
-			all = append(all, e)
-		}
-	}
-	if s, ok := d.of(c, metric); ok && all == nil {
-		all = []entity{{"", s}}
-	}
-	return all
 }
 
 // distribution draws quantiles against the axis, or, of a metric of entities, the share

@@ -44,24 +44,21 @@ func timeUnit(longest float64) (name string, seconds float64) {
 	return "seconds", 1
 }
 
-// mostSeries is up to how many entities of a trial have a colour and a legend each.
-const mostSeries = 7
-
 // overTime draws series of one trial of each cell: the systems of a group in one panel
-// or, of several metrics or entities, a panel for each cell.
+// or, of several metrics, a panel for each cell.
 func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	m, ok := d.metric(v.Metric)
 	if !ok {
 		return
 	}
 	wanted := append([]string{v.Metric}, v.More...)
-	series, entities := map[*analysis.Trial][]analysis.Series{}, map[string]bool{}
+	series := map[*analysis.Trial][]analysis.Series{}
 	for _, s := range d.Frame.Series {
 		if slices.Contains(wanted, s.Metric) && len(s.Points) > 0 {
-			series[s.Trial], entities[s.Entity] = append(series[s.Trial], s), true
+			series[s.Trial] = append(series[s.Trial], s)
 		}
 	}
-	perCell := len(v.More) > 0 || len(entities) > 1 && len(entities) <= mostSeries
+	perCell := len(v.More) > 0
 	panels, names, trials, longest, left := map[string]*panel{}, []string{}, []*analysis.Trial{}, 0.0, 0
 	for _, c := range d.Cells {
 		t := d.typical(c, func(t *analysis.Trial) bool { return series[t] != nil })
@@ -104,8 +101,7 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 		for i, s := range series[t] {
 			if perCell {
 				x, _ := d.Frame.Metric(s.Metric)
-				name = cmp.Or(s.Entity, x.Name)
-				if !slices.Contains(names, name) {
+				if name = x.Name; !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}

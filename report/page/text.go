@@ -126,13 +126,14 @@ func (t *text) most(from, n int) {
 	}
 }
 
-// warnings are what spoils the numbers and what failed; with verbose all findings.
+// warnings are what spoils the numbers and what failed, unless the verdict says it; with
+// verbose all findings.
 func (t *text) warnings() {
 	n, left := 0, 0
 	for _, f := range t.r.Findings {
 		serious := f.Tone == analysis.Warn || f.Tone == analysis.Bad
 		switch {
-		case !t.verbose && !serious:
+		case !t.verbose && (!serious || f.InVerdict):
 			continue
 		case !t.verbose && n == mostWarnings:
 			left++

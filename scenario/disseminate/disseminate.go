@@ -32,13 +32,15 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
 	if use.Mode == string(system.Attach) {
 		return []system.Problem{{
-			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and kills some: it cannot attach to nodes that run",
+			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and kills some: " +
+				"it cannot attach to nodes that run",
 			Hint: "leave `attach` out, so that it is started",
 		}}
 	}
 	if !slices.Contains(can, "spread") {
 		return []system.Problem{{
-			What: fmt.Sprintf("its nodes do not get content from each other, which the scenario disseminate needs (it has no ability \"spread\"; it can: %s)", strings.Join(can, ", ")),
+			What: fmt.Sprintf("its nodes do not get content from each other, which the scenario disseminate needs (it has no "+
+				"ability \"spread\"; it can: %s)", strings.Join(can, ", ")),
 			Hint: "take it out of the experiment, or choose the option of it that makes a swarm",
 		}}
 	}
@@ -46,7 +48,8 @@ func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []sy
 		return nil
 	}
 	crash := slices.ContainsFunc(cells, func(c experiment.Cell) bool {
-		return slices.ContainsFunc(c.Disseminate.Faults, func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
+		return slices.ContainsFunc(c.Disseminate.Faults,
+			func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
 	})
 	var problems []system.Problem
 	if crash {
@@ -86,7 +89,8 @@ func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experimen
 	}
 	all := site.Cluster.Nodes()
 	if len(all) < need || need == 0 {
-		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name, len(all), need)
+		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name, len(all),
+			need)
 	}
 	for i, n := range all {
 		if problems := unfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {

@@ -15,9 +15,11 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
-			Help: "longest time from a leecher's release until a poll reported its last byte verified; only if all are ok, except those removed by faults"},
+			Help: "longest time from a leecher's release until a poll reported its last byte verified; only if all are ok, " +
+				"except those removed by faults"},
 		{Key: "time_median", Name: "time until a leecher has it, median", Unit: "s", Better: record.Lower,
-			Help: "from the release until a poll reported the last byte verified; failed leechers count as slowest, cut-off ones as censored (Kaplan-Meier)"},
+			Help: "from the release until a poll reported the last byte verified; failed leechers count as slowest, cut-off " +
+				"ones as censored (Kaplan-Meier)"},
 		{Key: "time_p25", Name: "time until a leecher has it, 25th percentile", Unit: "s", Better: record.Lower,
 			Help: "as the median"},
 		{Key: "time_p75", Name: "time until a leecher has it, 75th percentile", Unit: "s", Better: record.Lower,
@@ -154,7 +156,8 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 	put("time_median", stats.ProductLimit(fetch, 0.5))
 	put("time_p25", stats.ProductLimit(fetch, 0.25))
 	put("time_p75", stats.ProductLimit(fetch, 0.75))
-	for speed, of := range map[string]string{"speed_median": "time_median", "speed_p25": "time_p75", "speed_p75": "time_p25"} {
+	for speed, of := range map[string]string{"speed_median": "time_median", "speed_p25": "time_p75",
+		"speed_p75": "time_p25"} {
 		if at := m[of]; at > 0 {
 			put(speed, float64(ops[0].fetch.Length)/at)
 		}
@@ -201,7 +204,8 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 	for _, l := range []struct {
 		key, share, of string
 		leechers       int
-	}{{"line", "line_share", "time_last", d.Leechers()}, {"line_median", "line_median_share", "time_median", MedianLeecher(d.Leechers())}} {
+	}{{"line", "line_share", "time_last", d.Leechers()}, {"line_median", "line_median_share", "time_median",
+		MedianLeecher(d.Leechers())}} {
 		line := in.Cell.LoadLineOf(l.leechers, payload) / factor
 		if line <= 0 {
 			continue
@@ -222,7 +226,8 @@ func MedianLeecher(n int) int { return (n + 1) / 2 }
 
 // swarmTraffic are the metrics of what crossed the nodes' links.
 func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float64)) {
-	towards, from, payload := in.EachDetail(record.DetailLinkReceived), in.EachDetail(record.DetailLinkSent), in.EachDetail(record.DetailPayload)
+	towards, from, payload := in.EachDetail(record.DetailLinkReceived), in.EachDetail(record.DetailLinkSent),
+		in.EachDetail(record.DetailPayload)
 	at := func(all []float64, place int) float64 {
 		if place < len(all) {
 			return all[place]

@@ -37,13 +37,17 @@ func reachedKey(together bool, share float64) string {
 
 func metrics() []record.Metric {
 	all := []record.Metric{
-		{Key: leecherTime, Name: "time until a leecher has it", Unit: "s", Better: record.Lower, Help: "of each leecher, from its release to its last verified byte"},
-		{Key: verified, Name: "verified content", Unit: "ratio", Better: record.Higher, Help: "of all leechers that were to finish, since the first release"}}
+		{Key: leecherTime, Name: "time until a leecher has it", Unit: "s", Better: record.Lower,
+			Help: "of each leecher, from its release to its last verified byte"},
+		{Key: verified, Name: "verified content", Unit: "ratio", Better: record.Higher,
+			Help: "of all leechers that were to finish, since the first release"}}
 	for i, s := range shares {
-		all = append(all, record.Metric{Key: reachedKey(true, s), Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s), Unit: "s", Better: record.Lower,
+		all = append(all, record.Metric{Key: reachedKey(true, s),
+			Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s), Unit: "s", Better: record.Lower,
 			Help: "of all content that leechers are to have, since the first release"})
 		if i < len(shares)-1 {
-			all = append(all, record.Metric{Key: reachedKey(false, s), Name: fmt.Sprintf("time until a leecher has %.0f %%, median", 100*s), Unit: "s", Better: record.Lower,
+			all = append(all, record.Metric{Key: reachedKey(false, s),
+				Name: fmt.Sprintf("time until a leecher has %.0f %%, median", 100*s), Unit: "s", Better: record.Lower,
 				Help: "since its own release"})
 		}
 	}
@@ -138,41 +142,24 @@ func nodeNames(details []record.Detail) map[int]string {
 
 // follow reads from the marks when each leecher came to each share, and how long all that
 // were to finish took together, in seconds since the release; NaN: they did not.
-func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64, progress []analysis.Point) {
-	wants, total, last := 0.0, 0.0, math.Inf(-1)
-	for _, l := range nodes {
-		if !wanted(l.fetch.Outcome) {
-			continue
-		}
-		wants += float64(l.fetch.Length)
-		if done := hadAll(l.fetch); done > 0 {
-			last = max(last, float64(done-release)/1e9)
-		} else {
-			last = math.NaN()
-		}
-	}
+func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64,
+	progress []analysis.Point) {
+	wants, last := goal(nodes, release)
 	for i := range together {
 		together[i] = math.NaN()
 	}
+	total := 0.0
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
 	for _, m := range marks {
 		l := nodes[m.Node]
-		// A leecher is polled once more after its outcome was decided: what that poll saw
-		// came after its end. Wrong content was never there.
-		if l == nil || l.fetch.Outcome != record.OK && m.End.Nanoseconds() > l.fetch.LastByte || l.fetch.Outcome == record.WrongBytes {
+		if l == nil {
 			continue
 		}
-		size := float64(l.fetch.Length)
-		got := min(float64(m.Verified), size)
-		for i := range l.reached {
-			if l.reached[i] == 0 && got >= shares[i]*size && got > 0 {
-				l.reached[i] = m.End.Nanoseconds()
-			}
-		}
-		if !wanted(l.fetch.Outcome) || got == l.have {
+		more := l.progress(m)
+		if !wanted(l.fetch.Outcome) || more == 0 {
 			continue
 		}
-		total, l.have = total+got-l.have, got
+		total += more
 		at := float64(m.End.Nanoseconds()-release) / 1e9
 		progress = append(progress, analysis.Point{At: at, Value: total / wants, Lo: math.NaN(), Hi: math.NaN()})
 		for i, x := range shares {
@@ -187,12 +174,50 @@ func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (togethe
 	return together, progress
 }
 
+// goal is the bytes of all leechers that were to finish, and when the last of them did, in
+// seconds since the release; NaN: one did not, -Inf: there is none.
+func goal(nodes map[int]*leecher, release int64) (bytes, last float64) {
+	last = math.Inf(-1)
+	for _, l := range nodes {
+		if !wanted(l.fetch.Outcome) {
+			continue
+		}
+		bytes += float64(l.fetch.Length)
+		if done := hadAll(l.fetch); done > 0 {
+			last = max(last, float64(done-release)/1e9)
+		} else {
+			last = math.NaN()
+		}
+	}
+	return bytes, last
+}
+
+// progress takes a mark, and is by how many bytes more the leecher has. It is polled once
+// more after its outcome was decided: what that poll saw came after its end. Wrong content
+// was never there.
+func (l *leecher) progress(m record.Mark) (more float64) {
+	ended := l.fetch.Outcome != record.OK && m.End.Nanoseconds() > l.fetch.LastByte
+	if ended || l.fetch.Outcome == record.WrongBytes {
+		return 0
+	}
+	size := float64(l.fetch.Length)
+	got := min(float64(m.Verified), size)
+	for i := range l.reached {
+		if l.reached[i] == 0 && got >= shares[i]*size && got > 0 {
+			l.reached[i] = m.End.Nanoseconds()
+		}
+	}
+	more, l.have = got-l.have, got
+	return more
+}
+
 // life is what a leecher did from its release on.
 func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span) {
 	op := l.fetch
 	span := func(kind string, from, to int64, note string) {
 		if to > from || kind == "end" {
-			spans = append(spans, analysis.Span{Trial: t, Entity: l.name, Kind: kind, From: float64(from-release) / 1e9, To: float64(to-release) / 1e9,
+			spans = append(spans, analysis.Span{Trial: t, Entity: l.name, Kind: kind, From: float64(from-release) / 1e9,
+				To:   float64(to-release) / 1e9,
 				Note: note, Failed: kind == unfinished})
 		}
 	}
@@ -214,7 +239,8 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 	if op.Class != "" {
 		ended += ": " + op.Class
 	}
-	span(unfinished, first, op.LastByte, fmt.Sprintf("%.0f %% of the content, then %s", 100*float64(op.Bytes)/float64(op.Length), ended))
+	span(unfinished, first, op.LastByte, fmt.Sprintf("%.0f %% of the content, then %s",
+		100*float64(op.Bytes)/float64(op.Length), ended))
 	span("end", op.LastByte, op.LastByte, ended)
 	return spans
 }
@@ -232,7 +258,10 @@ func happened(t *analysis.Trial, events []record.Event, names map[int]string, re
 			x.Note += " (" + e.Detail + ")"
 		}
 		what, begins := strings.CutSuffix(e.What, " begins")
-		end := slices.IndexFunc(events[i:], func(x record.Event) bool { return begins && x.What == what+" ends" && x.Detail == e.Detail })
+		end := slices.IndexFunc(events[i:], func(x record.Event) bool {
+			return begins && x.What == what+" ends" &&
+				x.Detail == e.Detail
+		})
 		if end > 0 {
 			x.To = at(events[i+end]) + events[i+end].Took.Seconds()
 		}

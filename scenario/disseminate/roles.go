@@ -32,18 +32,7 @@ func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, tri
 	rest := all[d.Seeders:]
 	r.slow = nodes.Draw(rest, experiment.SlowLeechers(len(rest), d.Slow), scenario.MixSeed(seed, "slow", int64(set)))
 	r.leechers = nodes.Draw(rest, len(rest), scenario.MixSeed(trial, "order", 0))
-	for i, f := range faults {
-		var from []int
-		switch f.Who() {
-		case "seeders":
-			from = r.seeders
-		case "leechers":
-			from = rest
-		default:
-			from = all
-		}
-		r.victims = append(r.victims, nodes.Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i))))
-	}
+	r.victims = nodes.Victims(faults, trial, map[string][]int{"seeders": r.seeders, "leechers": rest, "nodes": all})
 	return r
 }
 

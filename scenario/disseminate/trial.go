@@ -39,7 +39,8 @@ type trial struct {
 }
 
 // Trial implements Runner.
-func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
+	sink scenario.Sink) (scenario.Load, error) {
 	t, err := r.trial(cell, seed, sink)
 	if err != nil {
 		return scenario.Load{}, err
@@ -60,7 +61,8 @@ func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*
 	d := cell.Disseminate
 	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
 	if d.Nodes > len(r.nodes) || d.Leechers() < 1 || d.Seeders < 1 {
-		return fail(fmt.Errorf("a swarm of %d nodes with %d seeders, of which %d are there", d.Nodes, d.Seeders, len(r.nodes)))
+		return fail(fmt.Errorf("a swarm of %d nodes with %d seeders, of which %d are there", d.Nodes, d.Seeders,
+			len(r.nodes)))
 	}
 	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
 	rates := map[int]scenario.Rates{}
@@ -130,33 +132,36 @@ func (t *trial) ready(ctx context.Context) error {
 	if err := t.publish(ctx, t.seeders...); err != nil {
 		return err
 	}
-	t.Event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.Goal), nodes.Names(t.seeders)), begun.Sub(t.Sink.Epoch), time.Since(begun))
+	t.Event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.Goal), nodes.Names(t.seeders)),
+		begun.Sub(t.Sink.Epoch), time.Since(begun))
 	return nil
 }
 
 // publish gives the content to seeders. They must agree on what it is called.
 func (t *trial) publish(ctx context.Context, seeders ...*nodes.Node) error {
 	var mu sync.Mutex
-	return t.Each(ctx, seeders, "publish the content", t.site.Limits.Deadline.Std(), func(ctx context.Context, n *nodes.Node) error {
-		content, err := t.set.Open(0)
-		if err != nil {
-			return err
-		}
-		defer content.Close()
-		ref, err := member(n).Publish(ctx, t.title, t.Goal, content)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if t.ref == "" {
-			t.ref = ref
-		}
-		if ref != t.ref {
-			return fmt.Errorf("it calls the content %s, and another seeder calls the same bytes %s: %w", ref, t.ref, system.ErrAnswer)
-		}
-		return nil
-	})
+	return t.Each(ctx, seeders, "publish the content", t.site.Limits.Deadline.Std(),
+		func(ctx context.Context, n *nodes.Node) error {
+			content, err := t.set.Open(0)
+			if err != nil {
+				return err
+			}
+			defer content.Close()
+			ref, err := member(n).Publish(ctx, t.title, t.Goal, content)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if t.ref == "" {
+				t.ref = ref
+			}
+			if ref != t.ref {
+				return fmt.Errorf("it calls the content %s, and another seeder calls the same bytes %s: %w", ref, t.ref,
+					system.ErrAnswer)
+			}
+			return nil
+		})
 }
 
 func member(n *nodes.Node) system.Member { return n.System.(system.Member) }
@@ -295,7 +300,8 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 		return float64(t.op(n).Outcome)
 	})
 	if !t.d.Stay.Forever {
-		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load", t.d.Stay)
+		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load",
+			t.d.Stay)
 	}
 	load.Notes = t.Notes
 	return load

@@ -26,7 +26,8 @@ func (t *trial) verify(ctx context.Context) error {
 	}
 	begun := t.Now()
 	// What went wrong with one is its outcome.
-	_ = t.Each(ctx, whole, "verify", t.site.Limits.Deadline.Std()+t.Starting, func(ctx context.Context, n *nodes.Node) error {
+	limit := t.site.Limits.Deadline.Std() + t.Starting
+	_ = t.Each(ctx, whole, "verify", limit, func(ctx context.Context, n *nodes.Node) error {
 		if !n.Serving() || nodes.Ended(n.System.Processes()) != nil {
 			err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
 			if err != nil {
@@ -84,7 +85,8 @@ func (t *trial) readBack(ctx context.Context, n *nodes.Node) error {
 		return err
 	}
 	to := &comparing{to: check}
-	err = nodes.Within(ctx, t.site.Limits.Deadline.Std(), func(ctx context.Context) error { return member(n).ReadBack(ctx, t.ref, to) })
+	err = nodes.Within(ctx, t.site.Limits.Deadline.Std(),
+		func(ctx context.Context) error { return member(n).ReadBack(ctx, t.ref, to) })
 	short := check.Close()
 	if to.wrong || err == nil && short != nil { // less than the content, and no error
 		return scenario.ErrWrongBytes

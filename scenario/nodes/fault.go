@@ -24,6 +24,15 @@ type Fault struct {
 	undone time.Duration // all that it had done; 0: it is not, or not before the load was over
 }
 
+// Victims draws whom each fault strikes, by place, from the groups of nodes.
+func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (all [][]int) {
+	for i, f := range faults {
+		from := groups[f.Who()]
+		all = append(all, Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i))))
+	}
+	return all
+}
+
 // AddFault lets a fault strike nodes, by place.
 func (t *Trial) AddFault(f experiment.Fault, places []int) {
 	all := &Fault{Fault: f, part: make(chan struct{})}
@@ -139,9 +148,11 @@ func (t *Trial) noteLate(f *Fault, at time.Duration) {
 	share, by := t.share(), at-t.Released-f.At.After.Std()
 	switch {
 	case f.byShare() && share > float64(f.At.Share)+coarse:
-		t.Note("the fault %q was due at %.3g %% and came at %.3g %%: no answer in between", f.Fault, 100*float64(f.At.Share), 100*share)
+		t.Note("the fault %q was due at %.3g %% and came at %.3g %%: no answer in between", f.Fault, 100*float64(f.At.Share),
+			100*share)
 	case !f.byShare() && by > t.every && by.Seconds() > coarse*f.At.After.Seconds():
-		t.Note("the fault %q came %.3g s after the start, %.3g s late", f.Fault, (f.At.After.Std() + by).Seconds(), by.Seconds())
+		t.Note("the fault %q came %.3g s after the start, %.3g s late", f.Fault, (f.At.After.Std() + by).Seconds(),
+			by.Seconds())
 	}
 }
 

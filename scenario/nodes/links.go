@@ -41,7 +41,10 @@ func (l *Links) begin(ctx context.Context, f *Fault) error {
 }
 
 func (l *Links) end(ctx context.Context, f *Fault) error {
-	return l.change(ctx, func(all []*Fault) []*Fault { return slices.DeleteFunc(all, func(g *Fault) bool { return g == f }) })
+	return l.change(ctx, func(all []*Fault) []*Fault {
+		return slices.DeleteFunc(all,
+			func(g *Fault) bool { return g == f })
+	})
 }
 
 // Apply makes the links what they are when no fault is under way.

@@ -103,8 +103,10 @@ func (p *Progress) why() string {
 
 // leavesMark reports whether an answer is recorded as a mark.
 func (p *Progress) leavesMark(a *Answer) bool {
-	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 || a.Done && p.DoneAt == 0 ||
-		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 || a.Trouble != "" && a.Trouble != p.Last.Trouble
+	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 || a.Done &&
+		p.DoneAt == 0 ||
+		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 || a.Trouble != "" &&
+		a.Trouble != p.Last.Trouble
 }
 
 func (a *Answer) percent() int64 {
@@ -416,10 +418,12 @@ func (t *Trial) conclude(whole bool) {
 		switch {
 		case !whole:
 		case !f.begun:
-			t.Note("the fault %q never came: the nodes had %.3g %% of all at most when the load was over, %.3g s after the start",
+			t.Note("the fault %q never came: the nodes had %.3g %% of all at most when the load was over, %.3g s after the "+
+				"start",
 				f.Fault, 100*t.most, (t.Ended - t.Released).Seconds())
 		case f.For > 0 && f.undone == 0:
-			t.Note("the fault %q was not undone before the load was over, %.3g s after the start", f.Fault, (t.Ended - t.Released).Seconds())
+			t.Note("the fault %q was not undone before the load was over, %.3g s after the start", f.Fault,
+				(t.Ended - t.Released).Seconds())
 		}
 	}
 }

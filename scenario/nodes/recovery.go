@@ -51,7 +51,10 @@ func (t *Trial) awaitUndoing(f *Fault) {
 	}
 	for _, n := range t.struck(f) {
 		loses := f.WithoutData && slices.Contains(f.killed, n) && n.Outcome == record.OK
-		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.node == n && (r.fault == f || r.after == 0) })
+		known := slices.ContainsFunc(t.affected, func(r *recovery) bool {
+			return r.node == n &&
+				(r.fault == f || r.after == 0)
+		})
 		if n.Started == 0 || n.Ended > 0 && !loses || known {
 			continue
 		}
@@ -115,7 +118,8 @@ func (t *Trial) faultDetails() (all []record.Detail) {
 			if r.after > 0 {
 				took = r.after
 			}
-			all = append(all, record.Detail{Kind: record.DetailRecovery, Name: fault + ", " + r.node.Name, Value: took.Seconds()})
+			all = append(all, record.Detail{Kind: record.DetailRecovery, Name: fault + ", " + r.node.Name,
+				Value: took.Seconds()})
 		}
 	}
 	return all

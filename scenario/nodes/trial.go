@@ -111,7 +111,8 @@ const startMargin = 15 * time.Second
 
 // New lays out a trial whose nodes are polled at an interval. rates are those
 // of nodes whose links differ from what the cell says, by place.
-func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[int]scenario.Rates, actions Actions) *Trial {
+func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[int]scenario.Rates,
+	actions Actions) *Trial {
 	limits := site.Limits
 	t := &Trial{
 		Site: site, Sink: sink, Links: &Links{network: site.Network, Rates: rates}, actions: actions,
@@ -364,7 +365,8 @@ const atOnce = 4
 
 // Each does something with nodes, a few at a time, each within a limit. Its error is the
 // first failure, after all have ended.
-func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.Duration, do func(context.Context, *Node) error) error {
+func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.Duration,
+	do func(context.Context, *Node) error) error {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for _, n := range all {
@@ -415,8 +417,9 @@ func Ended(all []testbed.Process) error {
 // Op is what became of a node that is timed, of a kind of operation. With the lock.
 func (t *Trial) Op(n *Node, kind record.OpKind) record.Op {
 	op := record.Op{
-		Kind: kind, Worker: uint32(n.Place), Intended: scenario.Nanos(n.Released), Start: scenario.Nanos(n.Started), FirstByte: n.First.Nanoseconds(),
-		LastByte: scenario.Nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
+		Kind: kind, Worker: uint32(n.Place), Intended: scenario.Nanos(n.Released), Start: scenario.Nanos(n.Started),
+		FirstByte: n.First.Nanoseconds(),
+		LastByte:  scenario.Nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
 	}
 	op.FirstByte = min(op.FirstByte, op.LastByte)
 	return op

@@ -40,13 +40,14 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 		return t.put(record.OpPut, c, t.node.Put), nil
 	case "put-durable":
 		s := t.node.(system.Settler)
-		a := t.put(record.OpPutDurable, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+		settled := func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 			ref, err := t.node.Put(ctx, name, size, r)
 			if err == nil {
 				err = s.Settle(ctx, ref)
 			}
 			return ref, err
-		})
+		}
+		a := t.put(record.OpPutDurable, c, settled)
 		a.accepted = nil
 		return a, nil
 	case "put-dir":

@@ -80,7 +80,7 @@ func (r *reading) fit(k task) *fit {
 		if _, ok := cells[t.Info]; !ok {
 			cells[t.Info] = len(cells)
 		}
-		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info), Time: t.Metrics["duration_p50"], Cell: cells[t.Info]})
+		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info), Time: t.Metrics["duration_p50"], Cell: cells[t.Info], Block: t.Block})
 	}
 	var err error
 	if f.model, err = stats.FitCost(points, analysis.Confidence); err != nil {
@@ -193,8 +193,23 @@ func (r *reading) base(f *fit, fits []*fit) *fit {
 	return nil
 }
 
+// byBlock is by how much a block's trials took longer than the fit, in the mean of their
+// logarithms, beside that of all blocks; NaN for a block without trials.
+func (f *fit) byBlock() func(block int) float64 {
+	sums, counts := map[int]float64{}, map[int]float64{}
+	for i, t := range f.trials {
+		sums[t.Block], counts[t.Block] = sums[t.Block]+math.Log1p(f.model.Residual[i]), counts[t.Block]+1
+	}
+	mean := 0.0
+	for b := range sums {
+		mean += sums[b] / counts[b] / float64(len(sums))
+	}
+	return func(b int) float64 { return sums[b]/counts[b] - mean }
+}
+
 // against is an operation's time divided by what the baseline's fit gives for the same
 // absolute bytes and round trip: the geometric mean over cells of each cell's median.
+// Its interval is over blocks, in which the baseline may have been slow or fast, too.
 func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	base := r.base(f, fits)
 	if base == nil {
@@ -234,6 +249,12 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 			known[i] = math.Exp(x)
 		}
 		logs, centres = append(logs, rows[c]), append(centres, math.Log(stats.Median(known)))
+	}
+	off := base.byBlock()
+	for _, row := range logs {
+		for b := range row {
+			row[b] -= off(b)
+		}
 	}
 	v, _, _ := analysis.Pooled(logs, centres)
 	return v
@@ -311,7 +332,10 @@ func (r *reading) phaseTable() analysis.Table {
 		size  float64
 		phase string
 	}
-	type point struct{ rtt, took float64 }
+	type point struct {
+		rtt, took float64
+		block     int
+	}
 	points := map[key][]point{}
 	var order []key
 	for _, t := range r.Trials {
@@ -326,7 +350,7 @@ func (r *reading) phaseTable() analysis.Table {
 			if points[k] == nil {
 				order = append(order, k)
 			}
-			p := point{math.NaN(), d.Value}
+			p := point{math.NaN(), d.Value, t.Block}
 			if l, ok := r.checks[t.ID]; ok {
 				p.rtt = l.RTT
 			}
@@ -338,16 +362,18 @@ func (r *reading) phaseTable() analysis.Table {
 		return cmp.Or(slices.Index(tasks, a.task)-slices.Index(tasks, b.task), cmp.Compare(a.size, b.size))
 	})
 	t := analysis.Table{ID: "phases", Title: "Phases of an operation", Folded: true,
-		Caption: "Time of each phase by the system's own account at the shortest round trip, and its round trips: the slope over the measured round trip. Phases may overlap.",
+		Caption: "Time of each phase by the system's own account at the shortest round trip, and its round trips: the slope over the measured round trip, the median of the blocks'. Phases may overlap.",
 		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "operation", Name: "operation"}, {Key: "connections", Name: "connections"},
 			{Key: "size", Name: "size", Unit: "B"}, {Key: "phase", Name: "phase"}, {Key: "rtt", Name: "RTT", Unit: "s"}, {Key: "took", Name: "time", Unit: "s"},
 			{Key: "rounds", Name: "round trips", Unit: "1"}, {Key: "n", Name: "trials", Unit: "1"}}}
 	for _, k := range order {
-		var rtts, took, at, first []float64
-		shortest := math.Inf(1)
+		var at, first, slopes []float64
+		shortest, longest := math.Inf(1), 0.0
+		rtts, took := map[int][]float64{}, map[int][]float64{} // by block
 		for _, p := range points[k] {
 			if !math.IsNaN(p.rtt) {
-				rtts, took, shortest = append(rtts, p.rtt), append(took, p.took), min(shortest, p.rtt)
+				rtts[p.block], took[p.block] = append(rtts[p.block], p.rtt), append(took[p.block], p.took)
+				shortest, longest = min(shortest, p.rtt), max(longest, p.rtt)
 			}
 		}
 		for _, p := range points[k] {
@@ -355,9 +381,14 @@ func (r *reading) phaseTable() analysis.Table {
 				at, first = append(at, p.rtt), append(first, p.took)
 			}
 		}
+		for b := range rtts { // a disturbance of a block changes all of it
+			if s := stats.Slope(rtts[b], took[b], analysis.Confidence).Mid; !math.IsNaN(s) {
+				slopes = append(slopes, s)
+			}
+		}
 		rounds := analysis.Text("")
-		if len(rtts) > 0 && slices.Max(rtts) > shortest+leastRTT {
-			rounds = analysis.Estimate(stats.Slope(rtts, took, analysis.Confidence))
+		if longest > shortest+leastRTT && len(slopes) > 0 {
+			rounds = analysis.Estimate(stats.MedianCI(slopes, analysis.Confidence))
 		}
 		t.Add(k.system, k.operation, k.connections, k.size, k.phase, stats.Median(at), stats.Median(first), rounds, float64(len(points[k])))
 	}

@@ -75,12 +75,14 @@ func memoryMetrics(in *scenario.Measured, put func(string, float64)) {
 		put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
 	}
 	if !fills { // operations of several kinds have no common number of bytes
-		if wire, counted := in.Detail(record.DetailLoad, scenario.LoadWire); counted && c.Ops > 0 && in.LoadDetail(scenario.LoadGaveUp) == 0 {
+		if wire, counted := in.Detail(record.DetailLoad, scenario.LoadWire); counted && c.Ops > 0 &&
+			in.LoadDetail(scenario.LoadGaveUp) == 0 {
 			put("wire_bytes", wire/float64(c.Ops))
 		}
 		return
 	}
-	for key, kind := range map[string]record.OpKind{"put_p50": record.OpPut, "get_p50": record.OpGet, "stat_p50": record.OpStat} {
+	for key, kind := range map[string]record.OpKind{"put_p50": record.OpPut, "get_p50": record.OpGet,
+		"stat_p50": record.OpStat} {
 		if s := kinds[kind]; s != nil && s.Count(record.Duration) > 0 { // cut-off ones are longer than they were watched
 			put(key, s.KaplanMeier(record.Duration, 0.5))
 		}

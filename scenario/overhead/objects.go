@@ -92,7 +92,8 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 
 // Prepare stores what the cells read and change, in the quickest way that the
 // system has: nothing of it is measured.
-func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner, err error) {
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
+	err error) {
 	nodes := site.Cluster.Nodes()
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
@@ -146,7 +147,8 @@ func (r *runner) seeded(ctx context.Context, name string, size int64, from io.Re
 }
 
 // store stores an object untimed.
-func (r *runner) store(ctx context.Context, name string, c workload.Content, store storeFunc) (ref system.Ref, err error) {
+func (r *runner) store(ctx context.Context, name string, c workload.Content, store storeFunc) (ref system.Ref,
+	err error) {
 	ref, err = store(ctx, name, c.Size, c.Reader())
 	r.Add(ref)
 	if err != nil {
@@ -179,7 +181,8 @@ func (r *runner) objectName(s set, i int) string {
 
 // contentOf mixes purpose and size into the seed, so that two sets have no byte in common.
 func (r *runner) contentOf(s set, i int) workload.Content {
-	return workload.Content{Seed: scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)), Index: uint64(i), Size: int64(s.size)}
+	return workload.Content{Seed: scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)), Index: uint64(i),
+		Size: int64(s.size)}
 }
 
 // Close implements Runner.
@@ -232,7 +235,8 @@ func (r *runner) within(ctx context.Context, what string, do func(context.Contex
 	return r.withinTime(ctx, r.site.Limits.Deadline.Std(), what, do)
 }
 
-func (r *runner) withinTime(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
+func (r *runner) withinTime(ctx context.Context, limit time.Duration, what string,
+	do func(context.Context) error) error {
 	cause := fmt.Errorf("it took longer than %s: %w", limit, context.DeadlineExceeded)
 	step, cancel := context.WithTimeoutCause(ctx, limit, cause)
 	defer cancel()

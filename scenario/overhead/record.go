@@ -82,7 +82,8 @@ func (t *trial) load(cpu float64) scenario.Load {
 	}
 	busy := y.took.Seconds()
 	for _, name := range y.order {
-		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name, Value: stats.Median(y.phases[name])})
+		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name,
+			Value: stats.Median(y.phases[name])})
 	}
 	if t.unsettled.Load() {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
@@ -90,13 +91,16 @@ func (t *trial) load(cpu float64) scenario.Load {
 	}
 	if scenario.Saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
-		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", y.cpu, busy/float64(t.o.Concurrency)))
+		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", y.cpu,
+			busy/float64(t.o.Concurrency)))
 	}
 	if mean := busy / float64(y.count); mean > t.o.Longest.Seconds() { // only the plan's estimate skips a cell
-		load.Notes = append(load.Notes, fmt.Sprintf("an operation took %.3g s on average, longer than overhead.longest (%s)", mean, t.o.Longest))
+		load.Notes = append(load.Notes, fmt.Sprintf("an operation took %.3g s on average, longer than overhead.longest (%s)",
+			mean, t.o.Longest))
 	}
 	if share := y.content.Seconds() / busy; busy > 0 && share > contentShare {
-		load.Notes = append(load.Notes, fmt.Sprintf("generator: to make and compare content took %.0f %% of the operations' time", 100*share))
+		load.Notes = append(load.Notes, fmt.Sprintf("generator: to make and compare content took %.0f %% of the "+
+			"operations' time", 100*share))
 	}
 	return load
 }

@@ -31,7 +31,8 @@ func (r *runner) settle(ctx context.Context, ref system.Ref) (bool, error) {
 		limit = min(limit, scenario.SettleBriefly)
 	}
 	begun := time.Now()
-	err := r.withinTime(ctx, limit, "wait until an object is durable", func(ctx context.Context) error { return s.Settle(ctx, ref) })
+	err := r.withinTime(ctx, limit, "wait until an object is durable",
+		func(ctx context.Context) error { return s.Settle(ctx, ref) })
 	if err != nil && ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
@@ -83,4 +84,5 @@ func (t *trial) settleFilled(ctx context.Context) error {
 }
 
 // noteUnsettled is what a trial says that has given up waiting.
-const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later operations, and neither bytes on the wire nor what the servers hold are reported"
+const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later " +
+	"operations, and neither bytes on the wire nor what the servers hold are reported"

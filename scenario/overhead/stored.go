@@ -49,7 +49,10 @@ func storedDetails(before, after *inventory) (all []record.Detail) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b record.Detail) int { return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(all, func(a, b record.Detail) int {
+		return cmp.Or(-cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Name, b.Name))
+	})
 	return all
 }
 

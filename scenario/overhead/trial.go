@@ -31,7 +31,8 @@ type trial struct {
 }
 
 // Trial implements Runner.
-func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
+	sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
 		runner: r, cell: cell, o: cell.Overhead, sink: sink, log: scenario.NewOpLog(sink.Block),
 		seed:  scenario.MixSeed(seed, "content", 0),

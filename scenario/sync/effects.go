@@ -2,7 +2,6 @@ package sync
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -275,6 +274,10 @@ func (e *effect) result() analysis.Value {
 	return v
 }
 
+// verdictWords say of one system and set of conditions which configuration is best.
+const verdictWords = "{{with .Where}}{{.}}: {{end}}{{if .Time}}{{.Best}} is fastest: {{.Time}} of the default's time" +
+	"{{else if .Why}}{{.Best}} is fastest; {{.Why}}{{else}}no configuration is significantly faster than the default{{end}}"
+
 // verdict names the best configuration of each system and set of conditions.
 func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 	tone := analysis.Neutral
@@ -283,18 +286,13 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 		if t.best == nil {
 			continue
 		}
-		part := "no configuration is significantly faster than the default"
-		switch why := t.noGain(); {
-		case t.gain.N > 0 && t.gain.Hi < 1:
-			tone = analysis.Good
-			part = fmt.Sprintf("%s is fastest: %s of the default's time", levelNames(t.best, true), words.Range(t.gain.Mid, t.gain.Lo, t.gain.Hi, "×"))
-		case why != "" && t.best != t.base:
-			part = levelNames(t.best, true) + " is fastest; " + why
+		said := map[string]string{"Where": t.name, "Best": levelNames(t.best, true)}
+		if t.gain.N > 0 && t.gain.Hi < 1 {
+			tone, said["Time"] = analysis.Good, words.Range(t.gain.Mid, t.gain.Lo, t.gain.Hi, "×")
+		} else if t.best != t.base {
+			said["Why"] = t.noGain()
 		}
-		if t.name != "" {
-			part = t.name + ": " + part
-		}
-		parts = append(parts, part)
+		parts = append(parts, analysis.Fill(verdictWords, said))
 	}
 	if len(parts) == 0 {
 		return nil

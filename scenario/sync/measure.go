@@ -10,7 +10,8 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
-			Help: "from before the start of the fresh node until a poll reported the chain's last block and all subscribers caught up"},
+			Help: "from before the start of the fresh node until a poll reported the chain's last block and all subscribers " +
+				"caught up"},
 		{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower,
 			Help: "likewise, until it has the chain's last block"},
 		{Key: "first_block", Name: "time to the first block", Unit: "s", Better: record.Lower,
@@ -54,11 +55,13 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "duplicates", Name: "blocks that came twice", Unit: "1", Better: record.Lower,
 			Help: "blocks delivered beyond those of the chain; absent unless it got the chain and reports per peer"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
-			Help: "time to validate and store the same blocks from a local file with the same settings, measured before the trials"},
+			Help: "time to validate and store the same blocks from a local file with the same settings, measured before the " +
+				"trials"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the replay"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
-			Help: "bytes of the chain over the smaller of the peers' total rate and the node's own, plus a round trip; no faults"},
+			Help: "bytes of the chain over the smaller of the peers' total rate and the node's own, plus a round trip; no " +
+				"faults"},
 		{Key: "wire_line", Name: "load line of the bytes on the link", Unit: "B/s", Better: record.Neither,
 			Help: "the smaller of these rates, IP and TCP headers included"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
@@ -105,7 +108,8 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	of := func(name string) (float64, bool) { return in.Detail(record.DetailFollower, name) }
 	blocks, ours := of(followerChain)
 	syncTimes(in, chain, serve, put)
-	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected, "commits": followerCommits,
+	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected,
+		"commits":  followerCommits,
 		"timeouts": followerTimedOut, "replay": followerReplay, "replay_cpu": followerReplayCPU} {
 		if v, known := of(name); known {
 			put(key, v)

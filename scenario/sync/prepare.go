@@ -102,14 +102,16 @@ func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 		return r.unfit(fmt.Sprintf("make a chain of %d blocks", s.Blocks), err)
 	}
 	if chain.Height < 1 || chain.Bytes < 1 || chain.Tip == "" {
-		return fmt.Errorf("%s: it has made a chain of height %d with %d bytes and the tip %q: %w", r.site.Use.Name, chain.Height, chain.Bytes, chain.Tip, system.ErrAnswer)
+		return fmt.Errorf("%s: it has made a chain of height %d with %d bytes and the tip %q: %w", r.site.Use.Name,
+			chain.Height, chain.Bytes, chain.Tip, system.ErrAnswer)
 	}
 	r.chains[spec] = chain
 	what := "chain found"
 	if chain.Built {
 		what = "chain made"
 	}
-	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions, experiment.RoughBytes(float64(chain.Bytes)))
+	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
+		experiment.RoughBytes(float64(chain.Bytes)))
 	r.tell("phase", what, detail, time.Since(begun))
 	if chain.Note != "" {
 		r.tell("note", what, chain.Note, 0)
@@ -131,7 +133,8 @@ func (r *runner) tell(kind, what, detail string, took time.Duration) {
 func (r *runner) unfit(what string, err error) error {
 	if strings.Contains(err.Error(), `option "`) {
 		return &scenario.UnfitError{System: r.site.Use.Name, Problems: []system.Problem{{
-			What: fmt.Sprintf("%s: %v", what, err), Hint: "change the option, or its values in sync.vary; `plimsoll systems " + r.site.Use.Name + "` lists what there is",
+			What: fmt.Sprintf("%s: %v", what, err), Hint: "change the option, or its values in sync.vary; `plimsoll systems " +
+				r.site.Use.Name + "` lists what there is",
 		}}}
 	}
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
@@ -152,7 +155,8 @@ func (r *runner) store(ctx context.Context, chain system.Chain, storage string) 
 	}
 	size := experiment.RAMDiskBytes(disk)
 	if dir, err = r.site.RAM(ctx, int64(size)); err != nil && ctx.Err() == nil {
-		err = &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v", experiment.RoughBytes(float64(size)), err)}
+		err = &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v",
+			experiment.RoughBytes(float64(size)), err)}
 	}
 	return dir, err
 }

@@ -29,7 +29,8 @@ func (r *runner) replayedWith(s *experiment.Sync) system.Options {
 
 // replayKey is the same for cells that have the same replay.
 func (r *runner) replayKey(s *experiment.Sync) string {
-	return fmt.Sprintf("%s in %s with %s", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, settingsText(r.replayedWith(s)))
+	return fmt.Sprintf("%s in %s with %s", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage,
+		settingsText(r.replayedWith(s)))
 }
 
 // Ready implements Readier: it validates the chain of a cell locally, unless that
@@ -78,7 +79,8 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 		case err != nil:
 			return nil, r.unfit("replay the chain", err)
 		case one.Blocks < chain.Height:
-			return nil, fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height, one.Blocks, system.ErrAnswer)
+			return nil, fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height, one.Blocks,
+				system.ErrAnswer)
 		}
 		seconds, cpu = append(seconds, one.Seconds), append(cpu, one.CPU)
 		if one.Seconds >= soon.Seconds() {
@@ -93,11 +95,13 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 }
 
 // replayOnce does it into a store that is removed at once.
-func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.Sync) (out system.Replayed, err error) {
+func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.Sync) (out system.Replayed,
+	err error) {
 	store, err := r.store(ctx, chain, s.Storage)
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, store.Remove()) }()
-	return r.cluster.(system.Replayer).Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path, Settings: r.replayedWith(s)})
+	return r.cluster.(system.Replayer).Replay(ctx, system.FollowTask{Chain: chain, Dir: store.Path,
+		Settings: r.replayedWith(s)})
 }

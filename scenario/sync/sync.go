@@ -27,7 +27,8 @@ func (Scenario) Name() string { return "sync" }
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
 	if !info.Able("follow") {
 		return []system.Problem{{
-			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability \"follow\"; it can: %s)", strings.Join(info.Can, ", ")),
+			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability "+
+				"\"follow\"; it can: %s)", strings.Join(info.Can, ", ")),
 			Hint: "take it out of the experiment",
 		}}
 	}

@@ -90,8 +90,14 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error)
 			rates[n.Place] = scenario.Rates{Up: float64(p.rate)}
 		}
 	}
-	for i, places := range victimsOf(s.Faults, s.Peers, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number))) {
-		t.AddFault(s.Faults[i], places)
+	var places []int
+	for _, p := range t.peers {
+		places = append(places, p.Place)
+	}
+	victims := nodes.Victims(s.Faults, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number)),
+		map[string][]int{experiment.WhoPeers: places, experiment.WhoNode: {t.fresh.Place}})
+	for i, f := range s.Faults {
+		t.AddFault(f, victims[i])
 	}
 	return t, nil
 }
@@ -136,7 +142,8 @@ func (t *trial) serve(ctx context.Context) error {
 			delete(t.serving, n.Place)
 		}
 	}
-	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, func(ctx context.Context, n *nodes.Node) error { return chainNode(n).Halt(ctx) })
+	halt := func(ctx context.Context, n *nodes.Node) error { return chainNode(n).Halt(ctx) }
+	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, halt)
 	if err != nil {
 		return err
 	}
@@ -146,7 +153,8 @@ func (t *trial) serve(ctx context.Context) error {
 	for _, p := range t.peers {
 		t.serving[p.Place], p.Stale = t.chain.ID, false
 	}
-	t.Event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun, t.Now()-begun)
+	t.Event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun,
+		t.Now()-begun)
 	return nil
 }
 
@@ -162,7 +170,8 @@ func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 		return fmt.Errorf("its address: %w", err)
 	}
 	if p.address != "" && address != p.address {
-		return fmt.Errorf("it serves at %s now, and did at %s before: the fresh node cannot find it: %w", address, p.address, system.ErrAnswer)
+		return fmt.Errorf("it serves at %s now, and did at %s before: the fresh node cannot find it: %w", address, p.address,
+			system.ErrAnswer)
 	}
 	p.address = address
 	return nil
@@ -192,9 +201,11 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 		return nodes.Answer{}, err
 	}
 	height := max(0, f.Height)
-	a := nodes.Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip, Own: f}
+	a := nodes.Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip,
+		Own: f}
 	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= a.Goal)
-	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1, Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
+	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1,
+		Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
 	if t.strays++; a.All || height < a.Goal {
 		t.strays = 0
 	} else if t.strays >= strays {

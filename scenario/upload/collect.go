@@ -54,7 +54,8 @@ func (*collectRunner) Close(context.Context) error { return nil }
 
 // Trial implements Runner: it polls for as long as was asked for, counted from
 // the trial's epoch, or until ctx ends.
-func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink,
+) (scenario.Load, error) {
 	p := newPolls(r.node, sink, cell.Collect.Every.Std())
 	if err := p.restore(); err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)

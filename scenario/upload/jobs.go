@@ -98,7 +98,8 @@ type fetch struct {
 // redundancy; moments are those at which sums are wanted; rounded is what an object of a
 // size takes on the servers.
 func readObjects(in *scenario.Measured, settle float64, moments []float64, rounded func(int64) int64) *objects {
-	s := &objects{states: map[record.JobState]int64{}, step: 1, putCounts: noPuts, accept: record.NewSummary(), settle: record.NewSummary()}
+	s := &objects{states: map[record.JobState]int64{}, step: 1, putCounts: noPuts, accept: record.NewSummary(),
+		settle: record.NewSummary()}
 	for _, at := range moments {
 		s.up = append(s.up, stored{at: at})
 		s.latest = max(s.latest, at)
@@ -193,7 +194,8 @@ func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) 
 
 // add adds a time to a summary.
 func add(s *record.Summary, from, to time.Duration) {
-	_ = s.Ops([]record.Op{{Start: scenario.Nanos(from), Intended: scenario.Nanos(from), LastByte: scenario.Nanos(to)}}) // never fails
+	// never fails
+	_ = s.Ops([]record.Op{{Start: scenario.Nanos(from), Intended: scenario.Nanos(from), LastByte: scenario.Nanos(to)}})
 }
 
 // accepted counts an object from the first moment on that has it.

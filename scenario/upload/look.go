@@ -196,7 +196,8 @@ func (t *trial) adopt(object int, o system.Object) error {
 func (t *trial) removeBroken(ctx context.Context, o system.Object) bool {
 	err := t.remove(ctx, o)
 	if err != nil {
-		t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v", t.site.Use.Name, o.Ref, err), 0)
+		t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v",
+			t.site.Use.Name, o.Ref, err), 0)
 	}
 	return err == nil
 }
@@ -243,7 +244,8 @@ func (t *trial) resolve(ctx context.Context) error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, %d nothing", len(doubted), n[whole], n[broken], n[absent])
+	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, "+
+		"%d nothing", len(doubted), n[whole], n[broken], n[absent])
 	if open := n[unknown]; open > 0 {
 		what += fmt.Sprintf("; for %d this is not known", open)
 		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them", open))

@@ -126,7 +126,7 @@ func (l *loadTest) money() {
 	named := by.sum(func(string) bool { return true })
 	store := by.sum(func(p string) bool { return slices.Contains(purposes[:2], p) })
 	if by.amounts[purposes[1]] == nil {
-		store = nil // charged within another purpose, as renterd does with uploads
+		store = nil // charged within another purpose, such as uploads
 	}
 	used, accounted := cmp.Or(named, spent), spent != nil && unspent != nil
 	if accounted {

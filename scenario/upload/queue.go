@@ -116,7 +116,10 @@ func (q *queue) later(object int, due time.Duration) {
 	defer q.mu.Unlock()
 	q.move(object, record.JobWaiting)
 	r := retryAt{due, object}
-	at, _ := slices.BinarySearchFunc(q.retry, r, func(a, b retryAt) int { return cmp.Or(cmp.Compare(a.due, b.due), a.object-b.object) })
+	at, _ := slices.BinarySearchFunc(q.retry, r, func(a, b retryAt) int {
+		return cmp.Or(cmp.Compare(a.due, b.due),
+			a.object-b.object)
+	})
 	q.retry = slices.Insert(q.retry, at, r)
 	q.changed()
 }

@@ -127,22 +127,12 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 	return nil
 }
 
-// identityOf is what is known of a system: what it said, else its options, else its kind.
+// identityOf is what is known of a system: what it said, else its options.
 func identityOf(use experiment.SystemUse, said map[string]string) map[string]string {
 	known := map[string]string{"currency": "units"}
-	for _, of := range []map[string]string{oldIdentities[use.Use], oldIdentities[use.Use+" "+use.Mode], use.With, said} {
-		maps.Copy(known, of)
-	}
+	maps.Copy(known, use.With)
+	maps.Copy(known, said)
 	return known
-}
-
-// oldIdentities are what systems did not say of themselves before November 2026, by kind,
-// or by kind and mode: a siad that is started has its dev constants.
-var oldIdentities = map[string]map[string]string{
-	"mem":         {"currency": "MEM"},
-	"renterd":     {"currency": "SC", "sector": "4194304"},
-	"siad":        {"currency": "SC", "sector": "262144"},
-	"siad attach": {"sector": "4194304"},
 }
 
 // codingOf is the coding of a system by its identity and options.
@@ -301,7 +291,8 @@ func (l *loadTest) efficient(put func(string, float64)) {
 		return
 	}
 	there := (lo + hi) / 2
-	if l.row("efficiency", "", there/l.absolute); l.up == nil {
+	if l.up == nil {
+		l.row("storage_efficiency", "", there/l.absolute)
 		l.row("absolute_per_file", "", l.absolute/float64(l.files))
 		return
 	}

@@ -56,17 +56,20 @@ func (t *trial) restore(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	what := fmt.Sprintf("%d accepted, taken as recorded because the system does not list what it has; %d in doubt, to be put again where they are not found by name", r.accepted, r.doubt)
+	what := fmt.Sprintf("%d accepted, taken as recorded because the system does not list what it has; %d in doubt, to "+
+		"be put again where they are not found by name", r.accepted, r.doubt)
 	if t.lists() {
 		missing, err := t.reconcile(ctx, &r)
 		if err != nil {
 			return err
 		}
-		what = fmt.Sprintf("%d accepted, %d in doubt; %d more are listed, and are looked at; %d missing", r.accepted, r.doubt, len(t.listed), missing)
+		what = fmt.Sprintf("%d accepted, %d in doubt; %d more are listed, and are looked at; %d missing", r.accepted, r.doubt,
+			len(t.listed), missing)
 	}
 	t.enqueue()
 	t.site.Say(fmt.Sprintf("%s: resumed: %s", t.site.Use.Name, what))
-	return t.event(eventResume, whatReconciled, fmt.Sprintf("resumed: %s (it took %.3g s)", what, time.Since(begun).Seconds()))
+	return t.event(eventResume, whatReconciled, fmt.Sprintf("resumed: %s (it took %.3g s)", what,
+		time.Since(begun).Seconds()))
 }
 
 // sameData holds the data set against the one that the trial began with.
@@ -124,7 +127,8 @@ func (t *trial) replay(r *restored) error {
 			return t.dataChanged(fmt.Sprintf("object %d (%s) is not in it any more", job.Object, job.Name))
 		}
 		if o := t.set.Object(i); job.Name != t.pre+o.Name || job.Size != o.Size {
-			return t.dataChanged(fmt.Sprintf("object %d was %s (%d B), and is %s (%d B)", job.Object, strings.TrimPrefix(job.Name, t.pre), job.Size, o.Name, o.Size))
+			return t.dataChanged(fmt.Sprintf("object %d was %s (%d B), and is %s (%d B)", job.Object,
+				strings.TrimPrefix(job.Name, t.pre), job.Size, o.Name, o.Size))
 		}
 		t.replayJob(r, i, job)
 		return nil
@@ -200,7 +204,8 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	defer cancel()
 	there, err := t.list(step, r.known)
 	if err != nil {
-		return 0, fmt.Errorf("%s: list what is stored, to compare it with what was recorded (nothing is lost: resume again): %w", t.site.Use.Name, err)
+		return 0, fmt.Errorf("%s: list what is stored, to compare it with what was recorded (nothing is lost: resume "+
+			"again): %w", t.site.Use.Name, err)
 	}
 	t.clearUnlisted()
 	var missing []record.Job
@@ -226,7 +231,8 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	for _, o := range there.damaged {
 		t.removeBroken(ctx, o)
 	}
-	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: object %d, %s", len(missing), r.accepted, missing[0].Object, missing[0].Name)
+	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: object "+
+		"%d, %s", len(missing), r.accepted, missing[0].Object, missing[0].Name)
 	if err := t.event(eventResume, whatMissing, detail); err != nil {
 		return 0, err
 	}
@@ -257,16 +263,19 @@ func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int
 	}
 	what := fmt.Sprintf("%s: %d of %d accepted objects are not in its list", t.site.Use.Name, len(unlisted), accepted)
 	if len(unlisted) >= leastUnlisted {
-		return fmt.Errorf("%s, and nothing was put again: a system that is not itself yet may list too little; see that it is well, and resume again; if it has lost them, begin a new run", what)
+		return fmt.Errorf("%s, and nothing was put again: a system that is not itself yet may list too little; see that it "+
+			"is well, and resume again; if it has lost them, begin a new run", what)
 	}
 	for _, ref := range unlisted {
 		switch err := t.reach(ctx, ref); {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err == nil:
-			return fmt.Errorf("%s, but %s is there, and nothing was put again: see that the system is well, and resume again", what, ref)
+			return fmt.Errorf("%s, but %s is there, and nothing was put again: see that the system is well, and resume again",
+				what, ref)
 		case !errors.Is(err, system.ErrNotFound):
-			return fmt.Errorf("%s, and nothing was put again, because it is not known whether %s is there: see that the system is well, and resume again: %w", what, ref, err)
+			return fmt.Errorf("%s, and nothing was put again, because it is not known whether %s is there: see that the "+
+				"system is well, and resume again: %w", what, ref, err)
 		}
 	}
 	return nil

@@ -77,8 +77,7 @@ func spans(f *analysis.Frame, t *analysis.Trial, kinds ...string) (all []analysi
 	return all
 }
 
-// unexplained is money that is in no account, and totals that fell. siad pays up to a
-// quarter more than it names purposes of.
+// unexplained is money that is in no account, and totals that fell.
 func unexplained(r *analysis.Result) (cases []analysis.Case) {
 	tests(r.Frame, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
 		for _, s := range spans(r.Frame, t, moneyMissing, counterFell) {
@@ -94,7 +93,7 @@ func unexplained(r *analysis.Result) (cases []analysis.Case) {
 	return cases
 }
 
-// mostUnnamed is the most of the money used that siad enters under no purpose.
+// mostUnnamed is the most of the money used that a system may enter under no purpose.
 const mostUnnamed = 0.25
 
 var (
@@ -213,6 +212,10 @@ func pollGaps(r *analysis.Result) (cases []analysis.Case) {
 	return cases
 }
 
+// verdictWords say what came of a load test.
+const verdictWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) stored in {{.Took}}" +
+	"{{with .Efficiency}} at an efficiency of {{.}} %{{end}}{{with .Used}}, {{.}} used{{end}}{{with .Priced}} ({{.}}){{end}}{{with .Ended}}; ended by {{.}}{{end}}."
+
 // verdict says what came of each load test, and what is wrong with it.
 func verdict(r *analysis.Result) *analysis.Verdict {
 	v := analysis.Verdict{Tone: analysis.Good}
@@ -223,25 +226,24 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		if storing, ok := rows[key{"storing", ""}]; ok {
 			took = storing.Value
 		}
-		text := fmt.Sprintf("%s: %s (%s) stored in %s", x.Name, words.Plural(int64(of("files").Value), "object", "objects"),
-			words.Show(of("stored_bytes").Value, "B"), words.Moment(took))
-		if e, ok := rows[key{"efficiency", ""}]; ok {
-			text += fmt.Sprintf(" at an efficiency of %s %%", words.Digits(100*e.Value, 3))
-		}
-		if used, ok := rows[key{"money_used", ""}]; ok {
-			m, _ := r.Frame.Metric("money_used")
-			text += ", " + words.Money(used.Value, m.Unit) + " used"
-			if p, ok := rows[key{"money_used" + priced, ""}]; ok {
-				m, _ := r.Frame.Metric("money_used" + priced)
-				text += " (" + words.Money(p.Value, m.Unit) + ")"
+		money := func(metric string) string {
+			m, _ := r.Frame.Metric(metric)
+			if row, ok := rows[key{metric, ""}]; ok {
+				return words.Money(row.Value, m.Unit)
 			}
+			return ""
+		}
+		said := map[string]any{"Name": x.Name, "Objects": int64(of("files").Value), "Bytes": words.Show(of("stored_bytes").Value, "B"),
+			"Took": words.Moment(took), "Used": money("money_used"), "Priced": money("money_used" + priced), "Running": t.State == record.Running}
+		if e, ok := rows[key{"storage_efficiency", ""}]; ok {
+			said["Efficiency"] = words.Digits(100*e.Value, 3)
 		}
 		if t.State == record.Running {
-			v.Tone, text = analysis.Warn, "So far, "+text
-		} else if why := ended(r.Frame, t); why != "" && !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
-			text += "; ended by " + why
+			v.Tone = analysis.Warn
+		} else if why := ended(r.Frame, t); !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
+			said["Ended"] = why
 		}
-		parts = append(parts, text+".")
+		parts = append(parts, analysis.Fill(verdictWords, said))
 	})
 	for _, f := range r.Findings {
 		own := slices.ContainsFunc(rules(), func(own analysis.Rule) bool { return own.ID == f.Rule })

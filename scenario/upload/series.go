@@ -108,7 +108,7 @@ func (l *loadTest) ofObjects() {
 
 // define says what the rows and series are that no definition of the run covers.
 func (l *loadTest) define() {
-	l.out.Metrics = append(l.out.Metrics, metrics...)
+	l.out.Metrics = slices.Concat(l.out.Metrics, metrics, ofServers)
 	if len(l.readings.last) == 0 || l.decimals < 0 {
 		return // without money, its unit is for another system of the run to say
 	}
@@ -125,6 +125,14 @@ func (l *loadTest) define() {
 	}
 }
 
+// ofServers are recorded of load tests, and computed of what is only watched.
+var ofServers = []record.Metric{
+	{Key: "storage_efficiency", Name: "storage efficiency", Unit: "ratio", Better: record.Higher,
+		Help: "file bytes on the servers, without those in buffers, over absolute bytes"},
+	{Key: "absolute_per_file", Name: "absolute bytes per file", Unit: "B", Better: record.Lower,
+		Help: "absolute bytes per object on the servers, without those in buffers"},
+}
+
 var metrics = []record.Metric{
 	{Key: "files", Name: "objects stored", Unit: "1", Better: record.Higher,
 		Help: "objects that the system has accepted; of collect, those that it lists"},
@@ -137,8 +145,6 @@ var metrics = []record.Metric{
 		Help: "bound that the moments of the polls leave"},
 	{Key: "absolute_bandwidth_most", Name: "absolute bandwidth, at most", Unit: "B/s", Better: record.Higher,
 		Help: "likewise"},
-	{Key: "efficiency", Name: "storage efficiency", Unit: "ratio", Better: record.Higher,
-		Help: "file bytes on the servers divided by absolute bytes, at the last poll"},
 	{Key: "efficiency_line", Name: "load line of the storage efficiency", Unit: "ratio", Better: record.Neither,
 		Help: "padding times n/k of the code: the most that whole sectors and the wanted redundancy allow"},
 	{Key: "padding", Name: "file bytes per padded byte", Unit: "ratio", Better: record.Higher,

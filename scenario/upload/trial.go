@@ -61,7 +61,8 @@ type tally struct {
 }
 
 // Trial implements Runner.
-func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
+	sink scenario.Sink) (scenario.Load, error) {
 	cpu := scenario.SelfCPU()
 	set, err := scenario.DataSet(cell.Data, r.dataSeed(seed), r.site.Base)
 	if err != nil {
@@ -80,7 +81,8 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
 	t := &trial{
-		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(), pre: r.trialNames(cell, seed),
+		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(),
+		pre:  r.trialNames(cell, seed),
 		log:  scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{},
 		tally: tally{putCounts: noPuts}, pending: make(chan int, set.Len()),
@@ -235,8 +237,10 @@ func (t *trial) report() {
 func (t *trial) state() scenario.State {
 	at, n := t.sink.Now(), t.queue.counts()
 	s := scenario.State{
-		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[record.JobDurable], Settles: t.settler() != nil,
-		Failed: n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable], Bytes: n.bytes,
+		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[record.JobDurable],
+		Settles: t.settler() != nil,
+		Failed:  n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable],
+		Bytes: n.bytes,
 	}
 	t.polls.sofar(&s)
 	t.mu.Lock()
@@ -274,9 +278,11 @@ func (t *trial) load(cpu float64) scenario.Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
-		Seconds: (t.tally.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu, RSSPeak: selfRSSPeak(), Notes: slices.Clone(t.notes),
+		Seconds: (t.tally.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu, RSSPeak: selfRSSPeak(),
+		Notes: slices.Clone(t.notes),
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
-			scenario.Fact(scenario.LoadAttempts, float64(t.tally.session)), scenario.Fact(scenario.LoadNotCompared, float64(t.unread))},
+			scenario.Fact(scenario.LoadAttempts, float64(t.tally.session)), scenario.Fact(scenario.LoadNotCompared,
+				float64(t.unread))},
 	}
 	accepted := n.accepted()
 	if accepted > 0 && load.Seconds > 0 {
@@ -286,10 +292,13 @@ func (t *trial) load(cpu float64) scenario.Load {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadSettles, 1))
 	}
 	if gained == 0 && accepted > 0 {
-		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in the capability)", accepted))
+		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by "+
+			"a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in "+
+			"the capability)", accepted))
 	}
 	if open := n.in[record.JobAccepted]; settles && open > 0 && t.u.Until == "durable" {
-		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s (upload.settle) each gave its slot to the next, and was asked about again at the end", open, t.u.Settle))
+		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s (upload.settle) "+
+			"each gave its slot to the next, and was asked about again at the end", open, t.u.Settle))
 	}
 	return load
 }

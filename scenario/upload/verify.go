@@ -45,7 +45,8 @@ func (t *trial) verify(ctx context.Context) error {
 		})
 	}
 	err := t.eachStored(func(object int, job *record.Job) error {
-		if at, fetched := t.fetched[object]; !t.toVerify(object) || fetched && at >= job.Accepted { // not before it was missing
+		// not before it was missing
+		if at, fetched := t.fetched[object]; !t.toVerify(object) || fetched && at >= job.Accepted {
 			return nil
 		}
 		select {
@@ -131,7 +132,8 @@ func (t *trial) clear(ctx context.Context) error {
 		return nil
 	})
 	if why := left.Err(); why != nil {
-		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %v; their names begin with %s", t.site.Use.Name, why, t.pre), 0)
+		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %v; their names begin with %s", t.site.Use.Name, why,
+			t.pre), 0)
 	}
 	return err
 }

@@ -16,12 +16,12 @@ func View() *analysis.View {
 		OneTrial:  true,
 		Headline:  func(*experiment.Plan) string { return "file_bandwidth" },
 		Axis:      []string{"upload.concurrency", "data.size", "link.delay", "link.rate"},
-		Compared:  []string{"file_bandwidth", "accept_p50", "durable_p50", "efficiency", "money_per_tb_month"},
+		Compared:  []string{"file_bandwidth", "accept_p50", "durable_p50", "storage_efficiency", "money_per_tb_month"},
 		Numbers:   []string{"files", "file_bandwidth", "money_per_tb_month"},
 		Columns: []analysis.Column{
 			{Metric: "files", Head: "objects", Narrow: true}, {Metric: "file_bandwidth", Head: "file bandwidth", Narrow: true},
 			{Metric: analysis.RatioColumn, Head: "ratio"}, {Metric: "absolute_bandwidth", Head: "absolute"},
-			{Metric: "efficiency", Head: "efficiency", Narrow: true}, {Metric: "accept_p50", Head: "store p50", Narrow: true},
+			{Metric: "storage_efficiency", Head: "efficiency", Narrow: true}, {Metric: "accept_p50", Head: "store p50", Narrow: true},
 			{Metric: "accept_p95", Head: "p95"}, {Metric: "durable_p50", Head: "full redundancy p50"},
 			{Metric: "durable_p95", Head: "p95"},
 			{Metric: "attempts_per_object", Head: "attempts"}, {Metric: "money_used", Head: "used", Narrow: true},
@@ -47,11 +47,11 @@ func CollectView() *analysis.View {
 	v := View()
 	v.Scenario, v.Question, v.OneTrial = "collect", "How is the system, and how does that change?", false
 	v.LoadLine = "Nothing is moved here, so no time and no rate has a load line."
-	v.Compared, v.Resources, v.Figures = []string{"file_bandwidth", "efficiency"}, v.Resources[:2:2], figures()
+	v.Compared, v.Resources, v.Figures = []string{"file_bandwidth", "storage_efficiency"}, v.Resources[:2:2], figures()
 	v.Resources = append(v.Resources, watched...)
 	v.Columns = []analysis.Column{
 		{Metric: "files", Head: "objects", Narrow: true}, {Metric: "stored_bytes", Head: "file bytes", Narrow: true},
-		{Metric: "absolute", Head: "absolute bytes", Narrow: true}, {Metric: "efficiency", Head: "efficiency", Narrow: true},
+		{Metric: "absolute", Head: "absolute bytes", Narrow: true}, {Metric: "storage_efficiency", Head: "efficiency", Narrow: true},
 		{Metric: "poll_p50", Head: "API latency"}, {Metric: "money_used", Head: "used", Narrow: true},
 		{Metric: "money_per_tb_month", Head: "per TB·month"}}
 	return v

@@ -109,26 +109,20 @@ func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 		}
 		// What is in buffers counts in neither.
 		size := value("stored_bytes") / value("files")
-		if got := value("absolute_per_file") * value("efficiency"); !(math.Abs(got-size) < 0.02*size) {
-			t.Errorf("%s: absolute_per_file is %v, efficiency %v, an object %v", name, value("absolute_per_file"), value("efficiency"), size)
+		if got := value("absolute_per_file") * value("storage_efficiency"); !(math.Abs(got-size) < 0.02*size) {
+			t.Errorf("%s: absolute_per_file is %v, efficiency %v, an object %v", name, value("absolute_per_file"), value("storage_efficiency"), size)
 		}
 	}
 }
 
-// A run that is older than what systems say of themselves is read by their kind.
-func TestCodingOfOldRuns(t *testing.T) {
+// What a system says of itself goes before its options.
+func TestCodingOfIdentities(t *testing.T) {
+	use := experiment.SystemUse{Use: "garage", With: map[string]string{"redundancy": "10 of 30 shards", "sector": "7"}}
 	for _, c := range []struct {
-		use, mode string
-		said      map[string]string
-		sector    int64
-		currency  string
-	}{
-		{"renterd", "start", nil, 4 << 20, "SC"}, {"renterd", "attach", nil, 4 << 20, "SC"},
-		{"siad", "attach", nil, 4 << 20, "SC"}, {"siad", "start", nil, 256 << 10, "SC"},
-		{"siad", "attach", map[string]string{"sector": "1000"}, 1000, "SC"},
-		{"mem", "start", nil, 0, "MEM"}, {"garage", "start", nil, 0, "units"},
-	} {
-		use := experiment.SystemUse{Use: c.use, Mode: c.mode, With: map[string]string{"redundancy": "10 of 30 shards"}}
+		said     map[string]string
+		sector   int64
+		currency string
+	}{{nil, 7, "units"}, {map[string]string{"sector": "1000", "currency": "SC"}, 1000, "SC"}} {
 		known := identityOf(use, c.said)
 		if got := codingOf(known); got != (coding{c.sector, 10, 30}) || known["currency"] != c.currency {
 			t.Errorf("%+v: %+v, %s", c, got, known["currency"])

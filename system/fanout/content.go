@@ -238,7 +238,7 @@ func (c *content) open(ctx context.Context, transport *http.Transport, from stri
 	return resp.Body, nil
 }
 
-// counted tells how much comes.
+// counted counts the bytes that come.
 type counted struct {
 	r     io.Reader
 	heard func(n int)

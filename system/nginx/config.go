@@ -82,8 +82,8 @@ func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b 
 		H2                 bool
 	}{Place: p, Workers: opt["workers"], Files: open, Connections: open / 2, H2: opt.Bool("h2")}
 	if os.Geteuid() == 0 {
-		// Else workers change to "nobody", whom a directory of ours may keep out
-		// and whom a user namespace may not know.
+		// Else workers change to an unprivileged user, whom a directory of ours may keep
+		// out and whom a user namespace may not know.
 		data.User = "root " + rootGroup()
 	}
 	path := filepath.Join(p.Root, "nginx.conf")

@@ -314,7 +314,7 @@ func (n *node) known(ctx context.Context) (int, error) {
 }
 
 // formed is how many contracts are in use and in blocks. As long as there are fewer than
-// wanted, the node is told to look for hosts: its own round is half an hour.
+// wanted, the node is asked to look for hosts: its own round is half an hour.
 func (n *node) formed(ctx context.Context, wanted int) (have int, err error) {
 	all, err := n.contracts(ctx)
 	for _, c := range all {

@@ -23,7 +23,7 @@ type remoteError struct {
 	Memory  *testbed.MemoryError
 }
 
-// classes are the errors that are told apart by errors.Is. Both ends are of one
+// classes are the errors that errors.Is tests for. Both ends are of one
 // version, so their order may change.
 var classes = []error{
 	context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded, os.ErrProcessDone,

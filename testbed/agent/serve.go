@@ -1,6 +1,6 @@
-// Package agent is hosts that are elsewhere: an agent, `plimsoll node agent`, stands in
-// front of the network and the machine it was started on, and a [Host] reaches it by HTTP/2
-// over mutual TLS. Each call has a deadline; what a call opened ends with its request; an
+// Package agent is hosts that are elsewhere: an agent, `plimsoll node agent`, acts for the
+// network and the machine it was started on, and a [Host] reaches it by HTTP/2 over mutual
+// TLS. Each call has a deadline; what a call opened ends with its request; an
 // agent that hears nothing of its engine for a while ends what it started, and itself.
 package agent
 

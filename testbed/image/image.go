@@ -31,7 +31,7 @@ type Store struct {
 	Stall time.Duration // how long a registry may send nothing
 }
 
-// Default is the store of this user: images are in the cache, and what a name stands for
+// Default is the store of this user: images are in the cache, and the digest of a name
 // is kept when that is emptied.
 func Default() (Store, error) {
 	dir, err := testbed.CacheDir("images")
@@ -118,7 +118,7 @@ func (s Store) file(reference string) string {
 	return filepath.Join(s.Names, url.QueryEscape(reference))
 }
 
-// digest is that which a name stands for.
+// digest is that of a name.
 func (s Store) digest(reference string) (string, error) {
 	b, err := os.ReadFile(s.file(reference))
 	if err != nil {

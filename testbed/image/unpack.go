@@ -145,7 +145,7 @@ func (u unpacker) one(h *tar.Header, to string, in io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo, tar.TypeXGlobalHeader:
-		return nil // nobody needs them here: a process gets a small /dev
+		return nil // no program needs them here: a process gets a small /dev
 	}
 	if err := u.MkdirAll(dir, 0o755); err != nil {
 		return err
