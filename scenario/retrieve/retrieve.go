@@ -81,7 +81,7 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	}
 	for _, c := range cells {
 		if m := c.Retrieve.Mix; m != nil && (m.Put > 0 && !info.Able("put") || m.Delete > 0 && !info.Able("delete")) {
-			return []system.Problem{{What: "it cannot do all operations of retrieve.mix", Hint: "plimsoll systems lists what each can do: put, delete"}}
+			return []system.Problem{{What: "it cannot do all operations of retrieve.mix", Hint: "choose other operations, or systems that can put and delete: plimsoll systems"}}
 		}
 	}
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
