@@ -76,7 +76,7 @@ func readsObjects(cfg Config, use experiment.SystemUse) bool {
 	return use.Mode == string(system.Attach) && len(cells) > 0 && cells[0].Retrieve != nil
 }
 
-const attachHint = "is the server running, and is its address right? see `with:` of the system in the experiment file"
+const attachHint = "is the server running, and is its address right?"
 
 // checkScenario asks the scenario whether it can run on the systems.
 func checkScenario(_ context.Context, cfg Config) []Problem {

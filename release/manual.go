@@ -37,9 +37,9 @@ func manual(ctx context.Context, binary, version string, when time.Time) (entry,
 // verbatim is text that troff prints as it is.
 func verbatim(text string) string {
 	var b strings.Builder
-	b.WriteString(".nf\n")
+	b.WriteString(".in 0\n.nf\n")
 	for line := range strings.Lines(text) {
 		b.WriteString(`\&` + strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(strings.TrimRight(line, "\n")) + "\n")
 	}
-	return b.String() + ".fi\n"
+	return b.String() + ".fi\n.in\n"
 }

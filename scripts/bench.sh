@@ -24,6 +24,4 @@ if [ "${1:-all}" = all ]; then
   PLIMSOLL_SIMULATIONS=1000 go test -v -count=1 -run '^TestNullRuns$' ./analysis
   echo "# kills: load tests on S3 and Tahoe-LAFS that are killed 50 times and resumed"
   PLIMSOLL_TEST_KILLS=50 go test -v -count=1 -timeout 30m -run '^TestUploadKilled(S3|Tahoe)$' ./cmd/plimsoll
-  echo "# index: of 200 runs of one experiment, its bytes and the time to read the runs and write it"
-  go test -v -count=1 -run '^TestIndexOfManyRuns$' ./report
 fi

@@ -102,7 +102,7 @@ func WrongOptions(name string, err error) []Problem {
 	if err == nil {
 		return nil
 	}
-	return []Problem{{What: err.Error(), Hint: "mend the `with:` of system " + name + " in the experiment file", Options: true}}
+	return []Problem{{What: err.Error(), Hint: "correct the options of system " + name + ": `with:` in the experiment file, --with of collect", Options: true}}
 }
 
 // Deployment is what a system gets to start on or attach with.

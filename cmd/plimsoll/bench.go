@@ -28,7 +28,9 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
   plimsoll bench http://127.0.0.1:8080/large.bin --print > my-endpoint.yaml`,
 		Args: exactly(1, "one URL"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ask.url = args[0]
+			if ask.url = args[0]; !strings.Contains(ask.url, "://") {
+				ask.url = "http://" + ask.url
+			}
 			if print && len(set) > 0 {
 				return usage(errors.New("--print does not write --set into the file"),
 					"leave out --set here, and give it to plimsoll run with the file")

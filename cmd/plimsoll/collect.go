@@ -40,7 +40,7 @@ with the time it took; a call without an answer is a gap with its reason.
 Meanwhile /metrics is served for Prometheus, beside a page of the run. Ctrl-C
 ends it; plimsoll resume continues.`,
 		Example: `  plimsoll collect siad --with url=http://127.0.0.1:9980
-  plimsoll collect renterd --with url=http://127.0.0.1:9980 --with bucket=default --every 5m --for 25d`,
+  plimsoll collect renterd --with url=http://127.0.0.1:9980 --every 5m --for 25d`,
 		Args: exactly(1, "one system, such as siad"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ask.system = args[0]

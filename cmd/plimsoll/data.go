@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
@@ -72,7 +73,7 @@ func (p *program) writeData(ctx context.Context, set workload.Set, dir string) e
 			"fingerprint": set.Fingerprint()})
 		return nil
 	}
-	_, err := fmt.Fprintf(p.stdout, "%d objects, %d bytes, below %s\n", set.Len(), bytes, dir)
+	_, err := fmt.Fprintf(p.stdout, "%s, %s, in %s\n", words.Plural(int64(set.Len()), "object", "objects"), words.Plural(bytes, "byte", "bytes"), dir)
 	return err
 }
 

@@ -26,7 +26,7 @@ plain, compressed or archived. It writes a run directory for report, compare and
 export, which says what such a log does not contain. docs/study-logs.md
 describes the format.`,
 		Example: `  plimsoll import benchmarks-2025-02-20.jsonl.gz --out runs/study
-  plimsoll import data/devnet/g1740079931 data/devnet/g1740320977 --out runs/study`,
+  plimsoll import g1740079931.tar.gz g1740320977.tar.gz --out runs/study`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(c, "at least one file or directory")

@@ -38,7 +38,7 @@ func (p *program) planCommand() *cobra.Command {
 				case !pr.Here:
 					wrong = append(wrong, pr)
 				case !p.ui.JSON: // the plan may be meant for another machine, or for later
-					p.ui.Say("note: not here and now: %s: %s", pr.Name, pr.What)
+					p.ui.Say("note: not possible here yet: %s: %s", pr.Name, pr.What)
 				}
 			}
 			if len(wrong) > 0 {

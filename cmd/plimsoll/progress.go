@@ -225,6 +225,9 @@ func (p *progress) busyHint() string {
 	}
 	what := "run them again when nothing else uses the CPUs (plimsoll doctor checks): " +
 		suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
+	if p.p.Experiment.LoadTest() { // resume runs none of them again
+		what = "start a new run when nothing else uses the CPUs (plimsoll doctor checks)"
+	}
 	if slices.Equal(p.busyReasons, []string{record.ReasonBoxBusy}) {
 		what += "; or count them anyway: " +
 			suggest.Command("plimsoll", "report", "--set", "limits.others=none", p.dir)

@@ -42,10 +42,10 @@ over the links that are there. HOSTS.yaml lists them, the client's first:
 
   user: bench                   # also: port, key, known_hosts, dir (/var/tmp)
   hosts:
-  - {ssh: box1.example}         # also: name, address (for the others), user, port, key, zone
+  - {ssh: box1.example}   # also: name, address, user, port, key, zone
   - {ssh: box2.example}`,
 		Example: `  plimsoll run quickstart
-  plimsoll run boost-retrieval --set retrieve.concurrency=10,100 --out runs/boost
+  plimsoll run boost-retrieval --set retrieve.concurrency=10,100 --out runs/a
   plimsoll run my-experiment.yaml
   plimsoll run my-experiment.yaml --on ssh:HOSTS.yaml`,
 		Args: exactly(1, "one preset or experiment file"),

@@ -28,7 +28,8 @@ func (p *program) serveCommand() *cobra.Command {
 		Short: "serve a run's live page and metrics, or an index of runs",
 		Long: `Serves the page of a run, live during the run, and its metrics for Prometheus
 under /metrics; for a directory of runs, an index. Readers need the token in the
-printed address. It is new each time, or taken from the environment variable ` + tokenVariable + `.`,
+printed address. It is new each time, or that of the environment:
+` + tokenVariable + `.`,
 		Args: exactly(1, "one run directory, or a directory of them"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.serve(c.Context(), args[0], address, open)

@@ -37,7 +37,7 @@ func (p *program) installCommand() *cobra.Command {
 	var ref, from string
 	c := &cobra.Command{
 		Use:   "install NAME…",
-		Short: "install systems: Python programs, and container images of the others",
+		Short: "install systems: Python programs, else container images",
 		Long: `Brings the programs of systems here, so that they can be started.
 
 Python programs go into an environment of their own in your data directory

@@ -143,8 +143,9 @@ func (d *drawer) figures() ([]*figure, error) {
 		f.tabulate()
 		if len(all) == 0 {
 			f.Hero, f.folded = true, false
-			if len(f.Panels) > 1 {
-				f.Choose, f.First = "cells", d.mostDifferent(f.Panels)
+			if best, _ := telling(d.Result); len(f.Panels) > 1 { // where the numbers beside it are of
+				f.Choose = "cells"
+				f.First = max(0, slices.IndexFunc(f.Panels, func(p *panel) bool { return best != nil && p.key == d.Frame.Layout.PanelOf(best) }))
 			}
 		}
 		if f.ownScales && f.Choose == "" {
@@ -156,21 +157,6 @@ func (d *drawer) figures() ([]*figure, error) {
 }
 
 var betterWords = map[record.Better]string{record.Higher: "higher is better", record.Lower: "lower is better"}
-
-// mostDifferent is the panel in which the systems differ most in the headline.
-func (d *drawer) mostDifferent(panels []*panel) int {
-	best, widest := 0, 0.0
-	for i, p := range panels {
-		for _, c := range d.Cells {
-			if q := c.Ratios[d.Headline]; d.Frame.Layout.PanelOf(c) == p.key && q.Value > 0 {
-				if x := math.Abs(math.Log(float64(q.Value))); x > widest {
-					best, widest = i, x
-				}
-			}
-		}
-	}
-	return best
-}
 
 // metric finds a metric; that of the pseudo-metric of ratios is a ratio of the headline's.
 func (d *drawer) metric(key string) (record.Metric, bool) {

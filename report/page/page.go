@@ -205,12 +205,11 @@ type systemValue struct {
 	Interval string
 }
 
-// keyNumbers are the view's numbers in one group of cells: where a system differs most
-// from the baseline or, where none differs, the first has its best headline.
-func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
+// telling is the cell in which a system differs most from the baseline or, where none
+// differs, the first has its best headline; nil: none has a headline.
+func telling(r *analysis.Result) (best *analysis.Cell, why string) {
 	m, _ := r.Frame.Metric(r.Headline)
-	var best *analysis.Cell
-	far, why := 0.0, ""
+	far := 0.0
 	for _, c := range r.Cells {
 		s, ok := c.Metrics[r.Headline]
 		q := c.Ratios[r.Headline]
@@ -223,6 +222,12 @@ func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 			best = c
 		}
 	}
+	return best, why
+}
+
+// keyNumbers are the view's numbers in one group of cells.
+func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
+	best, why := telling(r)
 	if best == nil {
 		return "", nil
 	}

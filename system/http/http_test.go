@@ -173,18 +173,18 @@ func TestBadOptions(t *testing.T) {
 	}
 	t.Setenv("PLIMSOLL_TEST_BAD", "hunter2")
 	for want, opt := range map[string]system.Options{
-		"give URLs":                       {},
-		"not an absolute":                 {"urls": "/a"},
-		"not an absolute http":            {"urls": "ftp://h/a"},
-		"no variable PLIMSOLL_TEST_UNSET": {"urls": s.URL, "headers": "PLIMSOLL_TEST_UNSET"},
-		"has a line that is not":          {"urls": s.URL, "headers": "PLIMSOLL_TEST_BAD"},
-		"no such file":                    {"list": filepath.Join(dir, "none")},
-		"option \"ca\"":                   {"urls": s.URL, "ca": filepath.Join(dir, "none")},
-		"unknown option \"url\"":          {"url": s.URL},
-		"has 10 bytes, the list says 11":  {"list": list},
-		"option \"headers\"":              {"list": secret},
-		"cannot be read":                  {"urls": "http://user:hunter2%zz@h/"},
-		"connection refused":              {"urls": "http://127.0.0.1:1/a"},
+		"give URLs":            {},
+		"not an absolute":      {"urls": "/a"},
+		"not an absolute http": {"urls": "ftp://h/a"},
+		"variable PLIMSOLL_TEST_UNSET is not set": {"urls": s.URL, "headers": "PLIMSOLL_TEST_UNSET"},
+		"has a line that is not":                  {"urls": s.URL, "headers": "PLIMSOLL_TEST_BAD"},
+		"no such file":                            {"list": filepath.Join(dir, "none")},
+		"option \"ca\"":                           {"urls": s.URL, "ca": filepath.Join(dir, "none")},
+		"unknown option \"url\"":                  {"url": s.URL},
+		"has 10 bytes, the list says 11":          {"list": list},
+		"option \"headers\"":                      {"list": secret},
+		"cannot be read":                          {"urls": "http://user:hunter2%zz@h/"},
+		"connection refused":                      {"urls": "http://127.0.0.1:1/a"},
 	} {
 		_, err := System{}.Attach(t.Context(), deployment(t, opt))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {

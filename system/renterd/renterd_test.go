@@ -406,9 +406,9 @@ func TestStats(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Setenv("PLIMSOLL_TEST_RENTERD", secret)
 	for want, opt := range map[string]system.Options{
-		"not the URL":            {"url": "127.0.0.1:9980"},
-		"is not the URL":         {"url": "http://127.0.0.1:9980/api"},
-		"has no variable":        {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_UNSET"},
+		"not the URL":    {"url": "127.0.0.1:9980"},
+		"is not the URL": {"url": "http://127.0.0.1:9980/api"},
+		"variable PLIMSOLL_TEST_UNSET is not set": {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_UNSET"},
 		"min ≤ total":            {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_RENTERD", "min_shards": "3", "total_shards": "2"},
 		"no server answers at":   {"url": "http://127.0.0.1:1", "password": "PLIMSOLL_TEST_RENTERD"},
 		"is one of keep, on, of": {"url": "http://127.0.0.1:9980", "packing": "maybe"},

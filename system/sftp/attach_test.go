@@ -163,7 +163,7 @@ func TestAttachErrors(t *testing.T) {
 		{"no such file", nil, with("known_hosts", filepath.Join(dir, "none"))},
 		{"option \"key\"", nil, with("key", file("no key", "no key"))},
 		{"give a private key", nil, with("key", "")},
-		{"no variable PLIMSOLL_TEST_UNSET", nil, with("password", "PLIMSOLL_TEST_UNSET")},
+		{"variable PLIMSOLL_TEST_UNSET is not set", nil, with("password", "PLIMSOLL_TEST_UNSET")},
 		{"not sftp://", nil, with("url", "sftp://host")},
 		{"would be recorded", nil, with("url", "sftp://user:hunter2@host/x")},
 		{"no such object", system.ErrNotFound, with("url", opt["url"]+"/none")},

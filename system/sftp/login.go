@@ -63,7 +63,7 @@ func auth(opt system.Options) ([]ssh.AuthMethod, error) {
 	if env := opt["password"]; env != "" {
 		password, set := os.LookupEnv(env)
 		if !set {
-			return nil, fmt.Errorf("sftp: option \"password\": the environment has no variable %s", env)
+			return nil, fmt.Errorf("sftp: option \"password\": the environment variable %s is not set", env)
 		}
 		methods = append(methods, ssh.Password(password))
 	}

@@ -62,7 +62,7 @@ func (n *node) unlock(ctx context.Context, opt system.Options) error {
 	}
 	password, set := os.LookupEnv(opt["wallet_password"])
 	if !set {
-		return fmt.Errorf("%w: the environment has no variable %s", locked, opt["wallet_password"])
+		return fmt.Errorf("%w: the environment variable %s is not set", locked, opt["wallet_password"])
 	}
 	return n.api.post(ctx, "/wallet/unlock", url.Values{"encryptionpassword": {password}})
 }

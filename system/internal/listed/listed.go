@@ -36,7 +36,7 @@ func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 	if env := opt["headers"]; env != "" {
 		lines, set := os.LookupEnv(env)
 		if !set {
-			return t, fmt.Errorf("%s: option \"headers\": the environment has no variable %s", name, env)
+			return t, fmt.Errorf("%s: option \"headers\": the environment variable %s is not set", name, env)
 		}
 		for line := range strings.Lines(lines) {
 			key, value, ok := strings.Cut(strings.TrimSpace(line), ":")

@@ -22,7 +22,7 @@ func Endpoint(info system.Info, opt system.Options) (base *url.URL, password str
 	}
 	password, set := os.LookupEnv(opt["password"])
 	if !set {
-		return nil, "", fmt.Errorf("%s: option \"password\": the environment has no variable %s", info.Name, opt["password"])
+		return nil, "", fmt.Errorf("%s: option \"password\": the environment variable %s is not set", info.Name, opt["password"])
 	}
 	return base, password, nil
 }

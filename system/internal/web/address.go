@@ -33,7 +33,7 @@ func Unreachable(ctx context.Context, name string, addresses []string) []system.
 		}
 		all = append(all, system.Problem{
 			What: fmt.Sprintf("%s: no server answers at %s: %s", name, address, why),
-			Hint: "is the server running, and is its address right? see `with:` of the system in the experiment file",
+			Hint: "is the server running, and is its address right?",
 		})
 	}
 	return all
