@@ -13,6 +13,11 @@ func (d *decoder) data(e *Experiment) {
 	switch {
 	case e.Scenario == "upload":
 		d.dataSource(e)
+	case e.Retrieve.Replays() != nil:
+		if n := d.at["data"]; n != nil {
+			d.fail("data", n, "take one of them away",
+				"`data` has no meaning with `retrieve.arrivals.log`: paths and sizes are those of the log")
+		}
 	case e.Scenario != "collect" && e.Scenario != "sync" && e.Data.Size == 0:
 		d.missingData(e)
 	}
@@ -85,14 +90,14 @@ const MaxTotal = 1 << 62
 
 // permissions asks for the permission to store objects in attached systems.
 func (d *decoder) permissions(e *Experiment) {
-	if e.Scenario != "upload" || !d.ok("allow") {
+	if e.Scenario != "upload" && (e.Retrieve == nil || e.Retrieve.Mix == nil) || !d.ok("allow") {
 		return
 	}
 	attached := slices.IndexFunc(e.Systems, func(s SystemUse) bool { return s.Mode == "attach" })
 	if attached >= 0 && d.ok("systems") && !e.allows("write") {
 		at := d.first("allow", fmt.Sprintf("systems[%d].use", attached), fmt.Sprintf("systems[%d]", attached))
 		d.fail("allow", at, "write `allow: [write]`, and spend for systems that are paid",
-			"the scenario upload stores objects, and may not write to the attached system `%s`", e.Systems[attached].Name)
+			"the scenario %s stores objects, and may not write to the attached system `%s`", e.Scenario, e.Systems[attached].Name)
 	}
 }
 

@@ -161,8 +161,6 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	a := r.Arrivals
 	rate, seconds := float64(a.Rate), r.Duration.Seconds()
 	switch a.Process {
-	case "ramp":
-		rate = (rate + float64(a.To)) / 2
 	case "steps":
 		var arrivals, held float64
 		for _, s := range a.Steps {
@@ -170,6 +168,15 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 			held += s.For.Seconds()
 		}
 		rate = arrivals / held
+		if seconds == 0 || held < seconds {
+			seconds = held
+		}
+	}
+	if found := a.Found; found == nil && a.Process == "log" {
+		return CellEstimate{}
+	} else if found != nil {
+		held := found.Seconds / a.Speed
+		rate, n = float64(found.Requests)/max(held, 1e-3), float64(found.Bytes)/float64(found.Requests)
 		if seconds == 0 || held < seconds {
 			seconds = held
 		}

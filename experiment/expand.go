@@ -367,6 +367,14 @@ func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 		return c.impossible("retrieve.receive", "use receive: verify, or http: auto",
 			"receive: drop works on plain HTTP/1.1 only, not with http: \"2\"")
 	}
+	if a := r.Replays(); a != nil && a.Found != nil && a.Found.Paths == 0 && cell.Data.Objects > 0 {
+		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server that has the objects",
+			"the log has more than %d different paths, for each of which an object would be stored", MaxPaths)
+	}
+	if r.Zipf > 0 && r.Order == "sequential" {
+		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform",
+			"in sequential order no object is more popular than another")
+	}
 	if r.Arrivals != nil {
 		r.Concurrency = 0
 	}

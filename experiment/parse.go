@@ -227,16 +227,29 @@ func (a axisRef) shapes(v reflect.Value) bool {
 // beside errors in the values.
 func (d *decoder) retrieve(r *Retrieve) {
 	const section = "retrieve."
-	bySteps := r.Arrivals != nil && r.Arrivals.Process == "steps"
-	noEnd := r.Requests == 0 && r.Bytes == 0 && r.Duration == 0 && r.PerWorker == 0 && !bySteps
+	bySteps, byLog := r.Arrivals != nil && r.Arrivals.Process == "steps", r.Replays() != nil
+	noEnd := r.Requests == 0 && r.Bytes == 0 && r.Duration == 0 && r.PerWorker == 0 && !bySteps && !byLog
 	if noEnd && d.ok(section+"requests", section+"bytes", section+"duration", section+"per_worker",
 		section+"arrivals.process") {
 		d.fail(section+"requests", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker",
 			"nothing ends a trial")
 	}
+	if r.Mix != nil {
+		if *r.Mix == (OperationMix{}) && d.ok(section+"mix") {
+			d.fail(section+"mix", d.at[section+"mix"], "such as {get: 80, put: 15, delete: 5}",
+				"`retrieve.mix` has no operation")
+		}
+		d.meaningless(section, "mix", "range", "order", "connections", "receive", "http", "arrivals", "bytes", "per_worker")
+	}
 	a := r.Arrivals
 	if a == nil {
 		return
+	}
+	if byLog {
+		if d.at[section+"arrivals.speed"] == nil {
+			a.Speed = 1
+		}
+		d.meaningless(section, "arrivals.log", "range", "order", "zipf")
 	}
 	for _, key := range []string{"concurrency", "per_worker"} {
 		if n := d.at[section+key]; n != nil {
@@ -248,13 +261,16 @@ func (d *decoder) retrieve(r *Retrieve) {
 	if !d.ok(section + "arrivals.process") {
 		return
 	}
+	if n := d.at[section+"arrivals.speed"]; n != nil && !byLog {
+		d.fail(section+"arrivals.speed", n, "", "`retrieve.arrivals.speed` has no meaning for the process %s", a.Process)
+	}
 	at := d.at["retrieve.arrivals"]
 	for _, c := range []struct {
 		key  string
 		used bool
 	}{
-		{"arrivals.rate", !bySteps},
-		{"arrivals.to", a.Process == "ramp"},
+		{"arrivals.rate", !bySteps && !byLog},
+		{"arrivals.log", byLog},
 		{"arrivals.steps", bySteps},
 	} {
 		p := section + c.key
@@ -264,8 +280,14 @@ func (d *decoder) retrieve(r *Retrieve) {
 			d.fail(p, at, "", "missing key `%s` for the process %s", p, a.Process)
 		}
 	}
-	if p := section + "duration"; a.Process == "ramp" && d.at[p] == nil {
-		d.fail(p, at, "the ramp goes from `rate` to `to` in this time", "missing key `%s` for the process ramp", p)
+}
+
+// meaningless refuses keys of a section that do not go with another.
+func (d *decoder) meaningless(section, with string, keys ...string) {
+	for _, key := range keys {
+		if n := d.at[section+key]; n != nil {
+			d.fail(section+key, n, "take one of them away", "`%s%s` has no meaning with `%[1]s%[3]s`", section, key, with)
+		}
 	}
 }
 

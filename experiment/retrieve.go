@@ -1,5 +1,10 @@
 package experiment
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Retrieve is the section of the scenario retrieve.
 type Retrieve struct {
 	// Workers that each fetch one thing after another (closed loop). Not with arrivals.
@@ -8,6 +13,9 @@ type Retrieve struct {
 	Range Bytes `json:"range" default:"whole" zero:"whole" min:"1B" label:"range"`
 	// Where ranges begin: anywhere, at multiples of their size, or one after another.
 	Order string `json:"order" default:"random" enum:"random,aligned,sequential" label:"order"`
+	// Popularity of the objects: the k-th is asked for in proportion to 1/k to this power, usually 0.7 to 1.2.
+	// uniform: all are alike. Not with order: sequential.
+	Zipf float64 `json:"zipf,omitempty" default:"uniform" zero:"uniform" max:"10" label:"zipf"`
 	// Keep connections, or dial for each request.
 	Connections string `json:"connections" default:"keep" enum:"keep,fresh" label:"connections"`
 	// Compare every byte, or let the kernel drop them: cheaper, plain HTTP/1.1 only.
@@ -16,8 +24,11 @@ type Retrieve struct {
 	HTTP string `json:"http" default:"auto" enum:"auto,1.1,2"`
 	// Open loop: requests arrive regardless of the answers; latency counts from the intended start.
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
-	// End a trial after so many requests. One of requests, bytes, duration and per_worker is required; the first reached
-	// ends the trial.
+	// Reads, writes and removals by ratio, such as {get: 80, put: 15, delete: 5}, through the system's own client.
+	// Closed loop; whole objects; at the end of duration none begins, and those under way are waited for.
+	Mix *OperationMix `json:"mix,omitempty"`
+	// End a trial after so many requests. One of requests, bytes, duration and per_worker is required, except with
+	// steps and log; the first reached ends the trial.
 	Requests int64 `json:"requests" default:"none" zero:"none" min:"1"`
 	// Begin no request after so many file bytes were asked for; every worker makes at least one.
 	Bytes Bytes `json:"bytes" default:"none" zero:"none"`
@@ -29,16 +40,76 @@ type Retrieve struct {
 
 // Arrivals is an open-loop arrival process.
 type Arrivals struct {
-	// Evenly spaced; exponential gaps; from rate to the rate of to over the trial; or steps.
-	Process string `json:"process" default:"constant" enum:"constant,poisson,ramp,steps"`
-	// Arrival rate; of a ramp, the first. Not with steps.
+	// Evenly spaced; exponential gaps; steps; or the requests of a log, at their times.
+	Process string `json:"process" default:"constant" enum:"constant,poisson,steps,log"`
+	// Arrival rate. Not with steps and log.
 	Rate OpRate `json:"rate,omitempty" label:"arrivals"`
-	// Last rate of a ramp.
-	To OpRate `json:"to,omitempty"`
 	// Rates and how long each is held.
 	Steps []Step `json:"steps,omitempty"`
+	// Request log to replay, relative to the experiment file: common or combined format, or a JSON object per line.
+	Log string `json:"log,omitempty"`
+	// How much faster than it was logged; 1 where it is not given. Only with log.
+	Speed float64 `json:"speed,omitempty" min:"0.001" max:"1000" label:"speed"`
 	// Requests at once; if more are needed, the trial is marked as late.
 	MaxInFlight int `json:"max_in_flight" default:"10000" min:"1" max:"100000"`
+
+	Found *RequestLog `json:"found,omitempty" yaml:"-"` // of log
+}
+
+// RequestLog is what was found in a log that is to be replayed.
+type RequestLog struct {
+	SHA256   string           `json:"sha256"`
+	Requests int64            `json:"requests"`
+	Bytes    int64            `json:"bytes"`              // sent in answer to them
+	Seconds  float64          `json:"seconds"`            // from the first to the last
+	Paths    int              `json:"paths,omitempty"`    // different ones; 0: more than MaxPaths
+	Stored   int64            `json:"stored,omitempty"`   // bytes of an object for each path
+	Unplaced int64            `json:"unplaced,omitempty"` // ranges whose beginning is not logged
+	Skipped  map[string]int64 `json:"skipped,omitempty"`  // lines, by why
+}
+
+// MaxPaths is how many objects can be stored for a replay.
+const MaxPaths = 100_000
+
+// Text is what the plan says of the log.
+func (l *RequestLog) Text() string {
+	paths := grouped(float64(l.Paths))
+	if l.Paths == 0 {
+		paths = "more than " + grouped(MaxPaths)
+	}
+	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", grouped(float64(l.Requests)), paths,
+		RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
+	if l.Unplaced > 0 {
+		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", grouped(float64(l.Unplaced)))
+	}
+	var skipped []string
+	all := int64(0)
+	for _, why := range sortedKeys(l.Skipped) {
+		all += l.Skipped[why]
+		skipped = append(skipped, fmt.Sprintf("%s %s", grouped(float64(l.Skipped[why])), why))
+	}
+	if skipped != nil {
+		text += fmt.Sprintf("; %s lines left out: %s", grouped(float64(all)), strings.Join(skipped, ", "))
+	}
+	return text
+}
+
+// Replays are the arrivals of a log that is replayed; nil: none is.
+func (r *Retrieve) Replays() *Arrivals {
+	if r == nil || r.Arrivals == nil || r.Arrivals.Process != "log" {
+		return nil
+	}
+	return r.Arrivals
+}
+
+// OperationMix are shares of operations.
+type OperationMix struct {
+	// Read an object of data, whole.
+	Get int `json:"get" min:"0" max:"1000000"`
+	// Store a new object of the same size.
+	Put int `json:"put" min:"0" max:"1000000"`
+	// Remove the oldest object that puts of the trial have stored; where none is left, store one.
+	Delete int `json:"delete" min:"0" max:"1000000"`
 }
 
 // Step is a rate held for a time.

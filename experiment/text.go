@@ -35,6 +35,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, key := range []string{"link", "data", e.Scenario, "limits", "exit"} {
 		t.wrap(key, e.settings(key))
 	}
+	if a := e.Retrieve.Replays(); a != nil && a.Found != nil {
+		t.wrap("log", a.Found.Text())
+	}
 	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
 		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
 	t.wrap("estimate", p.EstimateText())

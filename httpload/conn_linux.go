@@ -300,6 +300,9 @@ func (l *loop) takeHead(c *conn, b []byte) {
 
 // begin judges a complete head and starts on the body, of which b came already.
 func (l *loop) begin(c *conn, h *head, b []byte) {
+	if c.req.head {
+		h.chunked, h.length = false, 0
+	}
 	var length int64
 	c.verdict, c.class, length = judge(h, &c.req, c.at.size)
 	c.reuse = !h.close && !l.fresh

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -330,7 +331,13 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 			}
 		},
 	})
-	hr, err := http.NewRequestWithContext(ctx, http.MethodGet, object.URL, nil)
+	hr, err := http.NewRequestWithContext(ctx, f.req.method(), object.URL, nil)
+	if err == nil && f.req.uri != "" {
+		var own *url.URL
+		if own, err = url.ParseRequestURI(f.req.uri); err == nil {
+			hr.URL.Path, hr.URL.RawPath, hr.URL.RawQuery = own.Path, own.RawPath, own.RawQuery
+		}
+	}
 	if err != nil {
 		return record.Cancelled, classLocalFailure + "invalid request"
 	}
@@ -365,6 +372,9 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 		return record.Error, "http/2 not offered"
 	}
 	h := head{status: resp.StatusCode, length: resp.ContentLength, total: -1}
+	if f.req.head {
+		h.length = 0
+	}
 	f.chunks = slices.Contains(resp.TransferEncoding, "chunked")
 	h.encoding = encodingName(resp.Header.Get("Content-Encoding"))
 	if v := resp.Header.Values("Content-Range"); len(v) > 0 {

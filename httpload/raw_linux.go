@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -46,11 +47,15 @@ type raw struct {
 type rawObject struct {
 	target   netip.AddrPort
 	size     int64
+	uri      string
 	lines    []byte
 	expected *expected
 }
 
 func (o *rawObject) appendRequest(b []byte, r *request) []byte {
+	b = append(b, r.method()...)
+	b = append(b, ' ')
+	b = append(b, cmp.Or(r.uri, o.uri)...)
 	b = append(b, o.lines...)
 	if !r.whole {
 		b = append(b, "Range: "...)
@@ -160,7 +165,7 @@ func (r *raw) resolve(ctx context.Context, expected []expected) error {
 			}
 		}
 		r.objects = append(r.objects, rawObject{target: known[u.Host], size: o.Size,
-			lines: requestLines(u, o.Header, r.fresh), expected: &expected[i]})
+			uri: u.RequestURI(), lines: requestLines(u, o.Header, r.fresh), expected: &expected[i]})
 	}
 	return nil
 }

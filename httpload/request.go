@@ -10,7 +10,7 @@ import (
 // userAgent is what servers see in their logs.
 const userAgent = "plimsoll"
 
-// requestLines builds everything of a request but its Range and the empty line.
+// requestLines builds what follows the path of a request, but for its Range and the empty line.
 func requestLines(u *url.URL, header map[string][]string, fresh bool) []byte {
 	host := u.Host
 	for name, v := range header {
@@ -18,7 +18,7 @@ func requestLines(u *url.URL, header map[string][]string, fresh bool) []byte {
 			host = v[0]
 		}
 	}
-	b := []byte("GET " + u.RequestURI() + " HTTP/1.1\r\nHost: " + host + "\r\n")
+	b := []byte(" HTTP/1.1\r\nHost: " + host + "\r\n")
 	line := func(name, value string) { b = append(b, name+": "+value+"\r\n"...) }
 	names := make([]string, 0, len(header))
 	agent := true

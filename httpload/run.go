@@ -105,6 +105,9 @@ func run(
 	}
 	err = execute(ctx, t, &res)
 	stop()
+	if ferr := t.schedule.failed(); err == nil {
+		err = ferr
+	}
 	if rerr := t.rec.close(); err == nil {
 		err = rerr
 	}

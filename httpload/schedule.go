@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"net/http"
 	"sort"
 	"sync"
 	"time"
@@ -17,7 +18,8 @@ type schedule struct {
 	order     string
 	rangeSize int64
 	objects   []Object
-	pieces    []int64 // running sum of the full ranges of each object
+	pieces    []int64       // running sum of the full ranges of each object
+	popular   workload.Zipf // nil: all objects alike
 	maxOps    int64
 	maxBytes  int64
 	shard     int64 // of so many shards; see owner
@@ -27,9 +29,10 @@ type schedule struct {
 	next     int64 // k of the next operation
 	claimed  int64 // bytes asked for
 	arrivals workload.Arrivals
-	due      int64 // ns since release: intended start of the next operation
-	length   int64 // ns that a ramp or steps take
-	ended    bool  // they came to their end
+	replay   *replay // the same, of a log that is replayed
+	due      int64   // ns since release: intended start of the next operation
+	length   int64   // ns that steps take
+	ended    bool    // they came to their end
 	done     bool
 }
 
@@ -39,8 +42,10 @@ type request struct {
 	off      int64
 	length   int64 // bytes; -1: unknown (whole object)
 	whole    bool
-	intended int64 // ns since release; open loop only
-	warm     bool  // before the clock starts
+	intended int64  // ns since release; open loop only
+	warm     bool   // before the clock starts
+	head     bool   // HEAD: no body comes
+	uri      string // path and query; empty: those of the object
 }
 
 func newSchedule(s *Spec) *schedule {
@@ -53,14 +58,17 @@ func newSchedule(s *Spec) *schedule {
 			sc.pieces = append(sc.pieces, sum)
 		}
 	}
-	if s.Arrivals != nil {
-		sc.arrivals, _ = s.Arrivals.Arrivals(s.Duration, s.Seed) // checked by prepare
-		sc.length = int64(s.Duration)
-		if len(s.Arrivals.Steps) > 0 {
-			sc.length = 0
-			for _, st := range s.Arrivals.Steps {
-				sc.length += int64(st.For)
-			}
+	if s.Zipf > 0 {
+		sc.popular = workload.NewZipf(len(s.Objects), s.Zipf)
+	}
+	if s.Arrivals != nil && s.Arrivals.Process == "log" {
+		sc.replay = newReplay(s)
+		sc.arrivals = sc.replay
+		sc.advance(0)
+	} else if s.Arrivals != nil {
+		sc.arrivals, _ = s.Arrivals.Arrivals(s.Seed) // checked by prepare
+		for _, st := range s.Arrivals.Steps {
+			sc.length += int64(st.For)
 		}
 		sc.advance(0)
 	}
@@ -74,7 +82,7 @@ func (sc *schedule) at(k int64) request {
 	if sc.rangeSize == 0 {
 		i := k % n
 		if sc.order != orderSequential {
-			i = pick(1, n)
+			i = sc.object(k)
 		}
 		return request{object: int(i), length: sc.objects[i].Size, whole: true}
 	}
@@ -89,7 +97,7 @@ func (sc *schedule) at(k int64) request {
 		r.off = p * sc.rangeSize
 		return r
 	}
-	r.object = int(pick(1, n))
+	r.object = int(sc.object(k))
 	size := sc.objects[r.object].span()
 	if sc.order == orderAligned {
 		r.off = pick(2, size/sc.rangeSize) * sc.rangeSize
@@ -97,6 +105,14 @@ func (sc *schedule) at(k int64) request {
 		r.off = pick(2, size-sc.rangeSize+1)
 	}
 	return r
+}
+
+// object is the one that operation k asks for where they come in no order.
+func (sc *schedule) object(k int64) int64 {
+	if sc.popular != nil {
+		return int64(sc.popular.Pick(workload.Uniform(sc.seed^1, uint64(k))))
+	}
+	return int64(workload.Mix(sc.seed^1, uint64(k)) % uint64(len(sc.objects)))
 }
 
 // warmup is what a connection asks for before the clock starts: bytes of the start of a
@@ -120,10 +136,20 @@ func (r *request) settle(op *record.Op) {
 }
 
 func (r *request) kind() record.OpKind {
-	if r.whole {
+	switch {
+	case r.head:
+		return record.OpStat
+	case r.whole:
 		return record.OpGet
 	}
 	return record.OpRange
+}
+
+func (r *request) method() string {
+	if r.head {
+		return http.MethodHead
+	}
+	return http.MethodGet
 }
 
 // claim takes the next operation of ours in a closed loop, if the bounds allow one.
@@ -166,10 +192,18 @@ func (sc *schedule) take() (r request, ours, ok bool) {
 		sc.done = true
 		return request{}, false, false
 	}
-	r, ours = sc.at(sc.next), sc.owner(sc.next) == sc.shard
+	r, ours = sc.request(), sc.owner(sc.next) == sc.shard
 	sc.next++
 	sc.claimed += max(r.length, 1) // a size that is not known, or 0, must end too
 	return r, ours, true
+}
+
+// request is what the next operation asks for.
+func (sc *schedule) request() request {
+	if sc.replay != nil {
+		return sc.replay.ahead
+	}
+	return sc.at(sc.next)
 }
 
 // owner is the shard of operation k. Of every group of shards operations each shard gets
@@ -203,7 +237,7 @@ func (sc *schedule) offered(ran int64) float64 {
 }
 
 // arrivalsEnd is when the arrivals came to their end (ns since release): that of
-// a ramp or steps or, when a bound was reached, when the next operation would
+// steps or of a log or, when a bound was reached, when the next operation would
 // have come. 0: they were cut off, or there are none.
 func (sc *schedule) arrivalsEnd() int64 {
 	sc.mu.Lock()
@@ -212,7 +246,7 @@ func (sc *schedule) arrivalsEnd() int64 {
 	case sc.arrivals == nil || !sc.done:
 		return 0
 	case sc.ended:
-		return sc.length
+		return max(sc.length, sc.due)
 	}
 	return sc.due
 }

@@ -29,11 +29,14 @@ type Spec struct {
 	Arrivals    *workload.ArrivalSpec `json:"arrivals,omitempty"`
 	MaxInFlight int                   `json:"max_in_flight,omitempty"`
 
-	Range       int64  `json:"range,omitempty"`       // bytes per request; 0: whole objects
-	Order       string `json:"order,omitempty"`       // random (default), aligned, sequential
-	Connections string `json:"connections,omitempty"` // keep (default), fresh: a new connection for every request
-	HTTP        string `json:"http,omitempty"`        // auto (default), 1.1, 2
-	Receive     string `json:"receive,omitempty"`     // verify (default), drop
+	Range int64  `json:"range,omitempty"` // bytes per request; 0: whole objects
+	Order string `json:"order,omitempty"` // random (default), aligned, sequential
+	// Zipf is the exponent of the popularity of the objects, the first the most popular;
+	// 0: all are alike. Not in sequential order.
+	Zipf        float64 `json:"zipf,omitempty"`
+	Connections string  `json:"connections,omitempty"` // keep (default), fresh: a new connection for every request
+	HTTP        string  `json:"http,omitempty"`        // auto (default), 1.1, 2
+	Receive     string  `json:"receive,omitempty"`     // verify (default), drop
 
 	// Barrier opens all connections first and then releases them at once, so
 	// that a burst is one. Needs a closed loop and kept connections.
@@ -168,7 +171,11 @@ func (s *Spec) prepare() error {
 		if s.PerWorker != 0 {
 			bad("per_worker needs a closed loop")
 		}
-		if _, err := s.Arrivals.Arrivals(s.Duration, s.Seed); err != nil {
+		if a := s.Arrivals; a.Process == "log" {
+			if !(a.Speed > 0) || a.Log == "" || a.AsIs && len(s.Objects) != 1 {
+				bad("a replay needs a log, a speed above 0 and, where its paths are asked for as they are, one object")
+			}
+		} else if _, err := a.Arrivals(s.Seed); err != nil {
 			bad("%w", err)
 		}
 	}
@@ -187,8 +194,8 @@ func (s *Spec) prepare() error {
 	if s.Requests < 0 || s.Warmup < 0 || s.Bytes < 0 || s.Duration < 0 || s.PerWorker < 0 || s.Deadline < 0 || s.Stall < 0 || s.Rate < 0 || s.Range < 0 || s.Window < 0 || s.Threads < 0 {
 		bad("requests, warmup, bytes, duration, per_worker, deadline, stall, rate, range, window and threads must not be negative")
 	}
-	bySteps := s.Arrivals != nil && s.Arrivals.Process == "steps" // which end by themselves
-	if s.Requests == 0 && s.Bytes == 0 && s.Duration == 0 && s.PerWorker == 0 && !bySteps {
+	endless := s.Arrivals == nil || s.Arrivals.Process != "steps" && s.Arrivals.Process != "log"
+	if s.Requests == 0 && s.Bytes == 0 && s.Duration == 0 && s.PerWorker == 0 && endless {
 		bad("nothing ends the trial; set requests, bytes, duration or per_worker")
 	}
 	if s.Stall == 0 {

@@ -43,9 +43,9 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 	var sizes workload.Sizes
 	switch d.Source() {
 	case "directory":
-		return workload.ReadDirectory(ctx, inBase(base, d.Directory), copies)
+		return workload.ReadDirectory(ctx, InBase(base, d.Directory), copies)
 	case "trace":
-		trace, err := readTrace(inBase(base, d.Trace))
+		trace, err := readTrace(InBase(base, d.Trace))
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,8 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 	return workload.NewSynthetic(sizes, nil, opt)
 }
 
-func inBase(base, path string) string {
+// InBase is a path of the experiment file, of which relative ones start at base.
+func InBase(base, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

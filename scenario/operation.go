@@ -232,3 +232,21 @@ func Nanos(d time.Duration) int64 { return max(1, d.Nanoseconds()) }
 // settle (until a buffer of the system is full): the deadline of an operation in
 // every trial would be hours; no wait at all would never find that it changed.
 const SettleBriefly = 5 * time.Second
+
+// Saturated reports whether this process was the limit of its operations: it
+// kept saturatedShare of a core busy for each one under way (or of all cores,
+// where they are fewer). A client that waits for nothing but its own work uses
+// all of one; what waits for a server or a link leaves it idle. busy is the sum of the
+// operations' times in seconds.
+//
+// Less than saturatedFrom is not judged: the kernel counts CPU in ticks, and
+// observing processes takes some now and then.
+func Saturated(cpu, busy float64, workers, cores int) bool {
+	wall := busy / float64(workers)
+	return wall >= saturatedFrom && cpu >= saturatedShare*wall*float64(min(workers, cores))
+}
+
+const (
+	saturatedShare = 0.8
+	saturatedFrom  = 0.1 // seconds
+)

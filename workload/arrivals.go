@@ -15,15 +15,11 @@ type Arrivals interface {
 	// time of the latest of them (0 before the first), not the time it did
 	// start. stop says that no operation follows.
 	Pace(elapsed time.Duration, hits uint64) (wait time.Duration, stop bool)
-	// Rate is the intended rate at elapsed, in operations per second.
-	Rate(elapsed time.Duration) float64
 }
 
 // Constant starts operations at a fixed rate (operations per second), the first
 // at once.
 type Constant float64
-
-func (c Constant) Rate(time.Duration) float64 { return float64(c) }
 
 func (c Constant) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
 	if !(c > 0) {
@@ -41,50 +37,11 @@ type Poisson struct {
 	Seed      uint64
 }
 
-func (p Poisson) Rate(time.Duration) float64 { return p.PerSecond }
-
 func (p Poisson) Pace(_ time.Duration, hits uint64) (time.Duration, bool) {
 	if !(p.PerSecond > 0) {
 		return 0, true
 	}
-	// 53 random bits and a half: never 0, never 1.
-	u := (float64(Mix(p.Seed, hits)>>11) + 0.5) / (1 << 53)
-	return seconds(-math.Log(u) / p.PerSecond), false
-}
-
-// Ramp goes from one rate to another, linearly over a time, and then stops.
-// The number of arrivals until t is the integral of the rate,
-// From·t + (To−From)·t²/(2·Over).
-type Ramp struct {
-	From, To float64 // operations per second
-	Over     time.Duration
-}
-
-func (r Ramp) Rate(elapsed time.Duration) float64 {
-	if elapsed < 0 || elapsed > r.Over {
-		return 0
-	}
-	return r.From + (r.To-r.From)*elapsed.Seconds()/r.Over.Seconds()
-}
-
-func (r Ramp) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
-	at, ok := inverseLinear(r.From, r.To, r.Over.Seconds(), float64(hits))
-	if !ok {
-		return 0, true
-	}
-	return seconds(at) - elapsed, false
-}
-
-// inverseLinear solves a·t + (b−a)·t²/(2·over) = n for t in [0, over).
-func inverseLinear(a, b, over, n float64) (t float64, ok bool) {
-	if n >= (a+b)/2*over || over <= 0 {
-		return 0, false
-	}
-	if n == 0 {
-		return 0, true
-	}
-	// The form with the root in the denominator does not cancel when a ≈ b.
-	return 2 * n / (a + math.Sqrt(max(a*a+2*n*(b-a)/over, 0))), true
+	return seconds(-math.Log(Uniform(p.Seed, hits)) / p.PerSecond), false
 }
 
 // Step is a part of [Steps]: a rate held for a time.
@@ -95,16 +52,6 @@ type Step struct {
 
 // Steps holds one rate after another and then stops. A rate of 0 is a pause.
 type Steps []Step
-
-func (s Steps) Rate(elapsed time.Duration) float64 {
-	for _, st := range s {
-		if elapsed < st.For {
-			return st.PerSecond
-		}
-		elapsed -= st.For
-	}
-	return 0
-}
 
 func (s Steps) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
 	n, from := float64(hits), time.Duration(0)
@@ -121,10 +68,16 @@ func (s Steps) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
 
 // ArrivalSpec describes an arrival process in data.
 type ArrivalSpec struct {
-	Process string     `json:"process"` // "constant", "poisson", "ramp", "steps"
-	Rate    float64    `json:"rate"`    // operations per second; of a ramp, at its start
-	To      float64    `json:"to,omitempty"`
+	Process string     `json:"process"`        // "constant", "poisson", "steps", "log"
+	Rate    float64    `json:"rate,omitempty"` // operations per second
 	Steps   []StepSpec `json:"steps,omitempty"`
+
+	// Of the process log: the file to replay, and how much faster.
+	Log   string  `json:"log,omitempty"`
+	Speed float64 `json:"speed,omitempty"`
+	// AsIs: its paths are asked for as they are, of the server of the first object. Else
+	// the first object is what the first path names, and so on.
+	AsIs bool `json:"as_is,omitempty"`
 }
 
 // StepSpec is one step of an [ArrivalSpec].
@@ -133,9 +86,8 @@ type StepSpec struct {
 	For  time.Duration `json:"for"`
 }
 
-// Arrivals builds the process. over is how long a ramp takes; seed is that of a
-// Poisson process.
-func (a ArrivalSpec) Arrivals(over time.Duration, seed uint64) (Arrivals, error) {
+// Arrivals builds the process; seed is that of a Poisson process.
+func (a ArrivalSpec) Arrivals(seed uint64) (Arrivals, error) {
 	positive := func(name string, v float64) error {
 		if !(v > 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("arrivals: %s: %s must be above 0 per second, not %v", a.Process, name, v)
@@ -147,14 +99,6 @@ func (a ArrivalSpec) Arrivals(over time.Duration, seed uint64) (Arrivals, error)
 		return Constant(a.Rate), positive("rate", a.Rate)
 	case "poisson":
 		return Poisson{a.Rate, seed}, positive("rate", a.Rate)
-	case "ramp":
-		if !(a.Rate >= 0) || !(a.To >= 0) || !(a.Rate+a.To > 0) || math.IsInf(a.Rate+a.To, 0) {
-			return nil, fmt.Errorf("arrivals: ramp: rates must not be negative, and one above 0 (rate %v, to %v)", a.Rate, a.To)
-		}
-		if over <= 0 {
-			return nil, fmt.Errorf("arrivals: ramp: needs a duration; set the trial's duration")
-		}
-		return Ramp{a.Rate, a.To, over}, nil
 	case "steps":
 		var s Steps
 		sum := 0.0
@@ -170,7 +114,7 @@ func (a ArrivalSpec) Arrivals(over time.Duration, seed uint64) (Arrivals, error)
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("arrivals: unknown process %q; one of constant, poisson, ramp, steps", a.Process)
+	return nil, fmt.Errorf("arrivals: unknown process %q; one of constant, poisson, steps", a.Process)
 }
 
 // Mix is a hash of a seed and a counter: the k-th number of a random sequence
@@ -178,6 +122,11 @@ func (a ArrivalSpec) Arrivals(over time.Duration, seed uint64) (Arrivals, error)
 // OOPSLA 2014, applied twice so that nearby seeds give unrelated sequences.)
 func Mix(seed, k uint64) uint64 {
 	return mix64(mix64(seed+0x9e3779b97f4a7c15) + k*0x9e3779b97f4a7c15)
+}
+
+// Uniform is the k-th of a sequence of random numbers between 0 and 1, and never either.
+func Uniform(seed, k uint64) float64 {
+	return (float64(Mix(seed, k)>>11) + 0.5) / (1 << 53) // 53 bits and a half
 }
 
 func mix64(z uint64) uint64 {

@@ -35,7 +35,7 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
 				return usage(errors.New("--print does not write --set into the file"),
 					"leave out --set here, and give it to plimsoll run with the file")
 			}
-			plan, err := planOf("plimsoll bench", ask.experiment(), set)
+			plan, err := planOf("plimsoll bench", ask.experiment(), set, ".")
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ func TestDocsAreExecuted(t *testing.T) {
 
 var (
 	commandLine = regexp.MustCompile(`^    (bin/plimsoll [^#]*)`)
-	fileName    = regexp.MustCompile(`^# ([a-z-]+\.yaml):`)
+	fileName    = regexp.MustCompile(`^# ([a-z-]+\.(?:yaml|log)):`)
 	runDir      = regexp.MustCompile(`runs/[a-z]+-\d{8}-\d{6}`)
 )
 
@@ -114,6 +114,8 @@ func executeDoc(t *testing.T, doc string) {
 			command += short + " --set systems=fanout --set disseminate.nodes=2,3 --set data.size=128KiB --set disseminate.faults=none"
 		case strings.Contains(command, "fresh"):
 			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk"
+		case strings.Contains(command, "replay"):
+			command += short
 		default:
 			command += short + " --set retrieve.duration=50ms --set retrieve.concurrency=2"
 		}
@@ -141,13 +143,16 @@ func executeDoc(t *testing.T, doc string) {
 // first line.
 func writeYAML(t *testing.T, dir, text, address string) {
 	t.Helper()
-	for block := range strings.SplitSeq(text, "```yaml\n") {
+	for block := range strings.SplitSeq(strings.ReplaceAll(text, "```text\n", "```yaml\n"), "```yaml\n") {
 		yaml, _, found := strings.Cut(block, "```")
 		m := fileName.FindStringSubmatch(yaml)
 		if !found || m == nil {
 			continue
 		}
 		yaml = strings.ReplaceAll(yaml, "127.0.0.1:8080", address)
+		if strings.HasSuffix(m[1], ".log") { // which knows no comments
+			_, yaml, _ = strings.Cut(yaml, "\n")
+		}
 		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 func setFlag(c *cobra.Command, set *[]string) {
@@ -28,14 +29,17 @@ func (p *program) loadPlan(arg string, set []string) (plan *experiment.Plan, nam
 	if err != nil {
 		return nil, "", err
 	}
-	plan, err = planOf(file, src, set)
+	plan, err = planOf(file, src, set, baseOf(arg))
 	return plan, name, err
 }
 
-// planOf is the plan of an experiment file's text.
-func planOf(file string, src []byte, set []string) (*experiment.Plan, error) {
+// planOf is the plan of an experiment file's text, whose relative paths start at base.
+func planOf(file string, src []byte, set []string, base string) (*experiment.Plan, error) {
 	e, err := experiment.ParseKnowing(file, src, set, catalog(), known())
 	if err != nil {
+		return nil, ui.Exit(ui.CodeUsage, err)
+	}
+	if err := scenario.FindRequestLog(e, base); err != nil {
 		return nil, ui.Exit(ui.CodeUsage, err)
 	}
 	plan, err := e.Plan()

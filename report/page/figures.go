@@ -292,7 +292,7 @@ func (d *drawer) distribution(f *figure, v analysis.Figure) {
 	if !ok {
 		return
 	}
-	if slices.ContainsFunc(d.Frame.Rows, func(r analysis.Row) bool { return r.Metric == v.Metric && r.Entity != "" }) {
+	if v.More == nil && slices.ContainsFunc(d.Frame.Rows, func(r analysis.Row) bool { return r.Metric == v.Metric && r.Entity != "" }) {
 		d.ecdf(f, v, m)
 		return
 	}

@@ -381,7 +381,7 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 		{0.9, 1, 1, 2, true}, {0.7, 1, 1, 2, false}, {0.09, 0.09, 1, 2, false}, // too short to tell
 		{1.5, 4, 4, 2, false}, {1.7, 4, 4, 2, true}, {1.7, 2, 2, 8, true}, {0, 0, 1, 2, false},
 	} {
-		if got := saturated(c.cpu, c.busy, c.workers, c.cores); got != c.want {
+		if got := scenario.Saturated(c.cpu, c.busy, c.workers, c.cores); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -89,7 +89,7 @@ func (t *trial) load(cpu float64) scenario.Load {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
 		load.Notes = append(load.Notes, noteUnsettled)
 	}
-	if saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {
+	if scenario.Saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
 		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", y.cpu,
 			busy/float64(t.o.Concurrency)))
@@ -108,21 +108,3 @@ func (t *trial) load(cpu float64) scenario.Load {
 // contentShare is the share of the operations' time from which on making and
 // comparing their content is no small part of what was measured.
 const contentShare = 0.05
-
-// saturated reports whether this process was the limit of its operations: it
-// kept saturatedShare of a core busy for each one under way (or of all cores,
-// where they are fewer). A client that waits for nothing but its own work uses
-// all of one; what waits for a server or a link leaves it idle. busy is the sum of the
-// operations' times in seconds.
-//
-// Less than saturatedFrom is not judged: the kernel counts CPU in ticks, and
-// observing processes takes some now and then.
-func saturated(cpu, busy float64, workers, cores int) bool {
-	wall := busy / float64(workers)
-	return wall >= saturatedFrom && cpu >= saturatedShare*wall*float64(min(workers, cores))
-}
-
-const (
-	saturatedShare = 0.8
-	saturatedFrom  = 0.1 // seconds
-)

@@ -1,7 +1,9 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -54,6 +56,9 @@ func (o object) fits(size experiment.Bytes) error {
 // dataSet stores the objects of a data set in the system or, when the system
 // has objects of its own, finds them.
 func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data, cells []experiment.Cell) ([]object, error) {
+	if log := cells[0].Retrieve.Replays(); log != nil {
+		return r.replayed(ctx, node, log, data.Objects > 0)
+	}
 	if data.Size == 0 {
 		verify, whole, largest := false, false, experiment.Bytes(0)
 		for _, c := range cells {
@@ -68,16 +73,30 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 		}
 		return r.ownObjects(ctx, node, verify, int64(largest))
 	}
+	sizes := make([]int64, data.Objects)
+	for i := range sizes {
+		sizes[i] = int64(data.Size)
+	}
+	return r.stored(ctx, node, sizes)
+}
+
+// content of the i-th object of a size. The seed is mixed with the size, so that two data
+// sets have no byte in common.
+func (r *runner) content(i int, size int64) *workload.Content {
+	return &workload.Content{Seed: r.site.Seed ^ uint64(size), Index: uint64(i), Size: size}
+}
+
+// stored stores objects of these sizes.
+func (r *runner) stored(ctx context.Context, node system.Node, sizes []int64) ([]object, error) {
 	store, ok := node.(system.Store)
 	if !ok {
-		return nil, fmt.Errorf("%s: objects cannot be stored in it, and data.objects asks for %d", r.site.Use.Name, data.Objects)
+		return nil, fmt.Errorf("%s: objects cannot be stored in it, and the experiment asks for %d", r.site.Use.Name, len(sizes))
 	}
-	set := make([]object, 0, data.Objects)
-	for i := range data.Objects {
-		// The seed is mixed with the size, so that two data sets have no byte in common.
-		content := &workload.Content{Seed: r.site.Seed ^ uint64(data.Size), Index: uint64(i), Size: int64(data.Size)}
+	set := make([]object, 0, len(sizes))
+	for i, size := range sizes {
+		content := r.content(i, size)
 		o := object{
-			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, int64(data.Size), i),
+			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, size, i),
 			size: content.Size, content: content,
 		}
 		begun := time.Now()
@@ -85,7 +104,7 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
 		r.ours.Add(o.ref)
 		if err != nil {
-			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, data.Size, err)
+			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, experiment.Bytes(size), err)
 		}
 		if took := time.Since(begun); took > time.Second {
 			r.site.Event("phase", "object stored", fmt.Sprintf("%s: %s", r.site.Use.Name, o.name), took)
@@ -106,6 +125,37 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 		set = append(set, o)
 	}
 	return set, nil
+}
+
+// replayed are the objects of a log that is replayed: one for each of its paths, of the
+// size that the log says, or the server of others, whose paths are asked for as they are.
+func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment.Arrivals, store bool) ([]object, error) {
+	if store {
+		found, sizes, err := scenario.ReadRequestLog(scenario.InBase(r.site.Base, log.Log))
+		if err != nil {
+			return nil, err
+		}
+		if found.SHA256 != log.Found.SHA256 {
+			return nil, fmt.Errorf("the log %s has changed since the plan was made", log.Log)
+		}
+		set, err := r.stored(ctx, node, sizes)
+		for _, o := range set {
+			if o.whole != "" {
+				return nil, fmt.Errorf("%s: a log cannot be replayed: %s, and the log says nothing of that size",
+					r.site.Use.Name, o.whole)
+			}
+		}
+		return set, err
+	}
+	provider, ok := node.(system.Provider)
+	if !ok {
+		return nil, fmt.Errorf("%s: a log cannot be replayed on it: its URL is not known", r.site.Use.Name)
+	}
+	objects, err := provider.Objects(ctx)
+	if err != nil || len(objects) == 0 {
+		return nil, fmt.Errorf("%s: list its objects: %w", r.site.Use.Name, cmp.Or(err, errors.New("none is there")))
+	}
+	return []object{{name: "replay", ref: objects[0].Ref, size: -1}}, nil
 }
 
 // ownObjects lists the objects that were there before us. To compare what comes

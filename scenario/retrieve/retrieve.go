@@ -79,6 +79,11 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	if !info.Able("http") {
 		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
 	}
+	for _, c := range cells {
+		if m := c.Retrieve.Mix; m != nil && (m.Put > 0 && !info.Able("put") || m.Delete > 0 && !info.Able("delete")) {
+			return []system.Problem{{What: "it cannot do all operations of retrieve.mix", Hint: "choose other operations, or systems that can put and delete: plimsoll systems"}}
+		}
+	}
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
 	if dropped && scenario.OverTLS(use) {
 		return []system.Problem{{
@@ -93,6 +98,9 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	sets := map[string]bool{}
 	for _, c := range cells {
+		if a := c.Retrieve.Replays(); a != nil && a.Found != nil && c.Data.Objects > 0 {
+			return int64(a.Found.Paths), a.Found.Stored
+		}
 		if data := c.Data; data.Size > 0 && !sets[data.Key()] { // else it has its own objects
 			sets[data.Key()] = true
 			objects += int64(data.Objects)
@@ -145,25 +153,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	put := scenario.Numbers(m)
 	s := in.Summary
 	c := s.Counts()
-	if finished := c.Finished(); finished > 0 {
-		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
-	}
-	for _, q := range []struct {
-		key string
-		q   float64
-	}{{"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}} {
-		if enough(s.Count(record.TTFB), q.q) {
-			put("ttfb_"+q.key, s.KaplanMeier(record.TTFB, q.q))
-		}
-		if enough(s.Count(record.Duration), q.q) {
-			put("duration_"+q.key, s.KaplanMeier(record.Duration, q.q))
-		}
-	}
-	bytes := float64(c.OKBytes + c.InFlightBytes)
-	if in.Load.Seconds > 0 {
-		put("throughput", bytes/in.Load.Seconds)
-		put("ops_rate", float64(c.Outcomes[record.OK])/in.Load.Seconds)
-	}
+	ofOperations(s, in.Load.Seconds, put)
 	if in.Load.OfferedRate > 0 {
 		put("offered_rate", in.Load.OfferedRate)
 		put("achieved_share", in.Load.AchievedRate/in.Load.OfferedRate)
@@ -178,6 +168,29 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	put("generator_rss_peak", in.Load.RSSPeak)
 	scenario.PutUsage(in.Usage, put)
 	return m
+}
+
+// ofOperations are the metrics of the operations of a trial, all or those of a kind.
+func ofOperations(s *record.Summary, seconds float64, put func(string, float64)) {
+	c := s.Counts()
+	if finished := c.Finished(); finished > 0 {
+		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
+	}
+	for _, q := range []struct {
+		key string
+		q   float64
+	}{{"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}} {
+		if enough(s.Count(record.TTFB), q.q) {
+			put("ttfb_"+q.key, s.KaplanMeier(record.TTFB, q.q))
+		}
+		if enough(s.Count(record.Duration), q.q) {
+			put("duration_"+q.key, s.KaplanMeier(record.Duration, q.q))
+		}
+	}
+	if seconds > 0 {
+		put("throughput", float64(c.OKBytes+c.InFlightBytes)/seconds)
+		put("ops_rate", float64(c.Outcomes[record.OK])/seconds)
+	}
 }
 
 // enough reports whether n operations support quantile q; the median always is
@@ -212,6 +225,9 @@ func loadLines(in scenario.Measured, m map[string]float64, put func(string, floa
 		}
 	}
 	add("ttfb_line", "ttfb_line_share", p.Wait(q), "ttfb_p50")
+	if spec.Replays() != nil || spec.Mix != nil { // of many sizes, or in both directions
+		return
+	}
 	add("duration_line", "duration_line_share", p.Time(q), "duration_p50")
 	// In an open loop it is the offered load that bounds the throughput.
 	if line := p.LoadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {

@@ -8,9 +8,16 @@ import (
 // mostPoints is how many points a trial's throughput has: longer ones have wider steps.
 const mostPoints = 120
 
-// readThroughput reads the bytes that came in each second of a trial. Seconds in which
-// nothing came are points, too; the last, which is cut off, is none.
-func readThroughput(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
+// read reads the operations of a mix by kind, and the bytes that came in each second of a
+// trial. Seconds in which nothing came are points, too; the last, which is cut off, is none.
+func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
+	var out analysis.Facts
+	if t.Info.Plan.Retrieve.Mix != nil {
+		var err error
+		if out.Rows, err = readKinds(t, facts); err != nil {
+			return out, err
+		}
+	}
 	whole := int64(t.Seconds) / record.WindowSeconds
 	step := max((whole+mostPoints-1)/mostPoints, 1)
 	bytes := make([]int64, (whole+step-1)/step)
@@ -23,7 +30,7 @@ func readThroughput(t *analysis.Trial, facts *record.Reader) (analysis.Facts, er
 		}
 	}
 	if len(bytes) == 0 {
-		return analysis.Facts{}, nil
+		return out, nil
 	}
 	s := analysis.Series{Trial: t, Metric: "throughput"}
 	for i, n := range bytes {
@@ -33,5 +40,6 @@ func readThroughput(t *analysis.Trial, facts *record.Reader) (analysis.Facts, er
 		rate := float64(n) / seconds
 		s.Points = append(s.Points, analysis.Point{At: float64(from+to) / 2 * record.WindowSeconds, Value: rate, Lo: rate, Hi: rate})
 	}
-	return analysis.Facts{Series: []analysis.Series{s}}, nil
+	out.Series = []analysis.Series{s}
+	return out, nil
 }

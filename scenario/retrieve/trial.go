@@ -35,6 +35,9 @@ type runner struct {
 // Trial runs the load generator as a process of its own on the client's host, or as
 // several, so that what it costs is measured apart and its sockets are behind the link.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+	if cell.Retrieve.Mix != nil {
+		return r.mixed(ctx, cell, seed, sink)
+	}
 	spec, err := r.spec(cell, seed)
 	if err != nil {
 		return scenario.Load{}, err
@@ -135,18 +138,22 @@ func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Sp
 	if host.Machine().Name() == "" {
 		return nil
 	}
-	spec.Objects = slices.Clone(spec.Objects)
-	for i := range spec.Objects {
-		for _, path := range []*string{&spec.Objects[i].Reference, &spec.Objects[i].CAFile} {
-			to := copyOf{host, *path}
-			if *path == "" || r.brought[to] {
-				continue
-			}
-			if err := bringFile(ctx, host, *path); err != nil {
-				return fmt.Errorf("load generator: copy %s to host %s: %w", *path, host.Name(), err)
-			}
-			r.brought[to] = true
+	var paths []string
+	if spec.Arrivals != nil {
+		paths = append(paths, spec.Arrivals.Log)
+	}
+	for _, o := range spec.Objects {
+		paths = append(paths, o.Reference, o.CAFile)
+	}
+	for _, path := range paths {
+		to := copyOf{host, path}
+		if path == "" || r.brought[to] {
+			continue
 		}
+		if err := bringFile(ctx, host, path); err != nil {
+			return fmt.Errorf("load generator: copy %s to host %s: %w", path, host.Name(), err)
+		}
+		r.brought[to] = true
 	}
 	return nil
 }
@@ -216,13 +223,16 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 	c := cell.Retrieve
 	limits := r.site.Limits
 	spec := httpload.Spec{
-		Concurrency: c.Concurrency, Range: int64(c.Range), Order: c.Order,
+		Concurrency: c.Concurrency, Range: int64(c.Range), Order: c.Order, Zipf: c.Zipf,
 		Connections: c.Connections, HTTP: c.HTTP, Receive: c.Receive,
 		Requests: c.Requests, Bytes: int64(c.Bytes), PerWorker: c.PerWorker, Duration: c.Duration.Std(),
 		Deadline: limits.Deadline.Std(), Stall: limits.Stall.Std(), Seed: seed,
 	}
 	if a := c.Arrivals; a != nil {
 		spec.Arrivals = arrivalSpec(*a)
+		if a.Log != "" {
+			spec.Arrivals.Log, spec.Arrivals.Speed, spec.Arrivals.AsIs = scenario.InBase(r.site.Base, a.Log), a.Speed, cell.Data.Objects == 0
+		}
 		spec.MaxInFlight = a.MaxInFlight
 		if spec.Duration == 0 && a.Process == "steps" { // they end by themselves
 			for _, step := range a.Steps {
@@ -271,7 +281,7 @@ func burst(set []object, spec httpload.Spec) int64 {
 }
 
 func arrivalSpec(a experiment.Arrivals) *workload.ArrivalSpec {
-	spec := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate), To: float64(a.To)}
+	spec := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate)}
 	for _, s := range a.Steps {
 		spec.Steps = append(spec.Steps, workload.StepSpec{Rate: float64(s.Rate), For: s.For.Std()})
 	}

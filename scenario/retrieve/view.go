@@ -20,8 +20,8 @@ func View() *analysis.View {
 			}
 			return "throughput"
 		},
-		Axis: []string{"retrieve.concurrency", "retrieve.arrivals.rate", "data.size", "retrieve.range", "link.delay", "link.rate"},
-		Read: readThroughput,
+		Axis: []string{"retrieve.concurrency", "retrieve.arrivals.rate", "retrieve.arrivals.speed", "data.size", "retrieve.range", "retrieve.zipf", "link.delay", "link.rate"},
+		Read: read, Tables: kindTable,
 		Compared: []string{"throughput", "ttfb_p50", "ttfb_p99", "duration_p50", "duration_p99", "ops_rate", "system_cpu_per_gb",
 			"system_rss_peak"},
 		Rate:    "throughput",

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// A replay to two servers that is killed goes on, unless its log was changed; each trial of
+// each server asks for the same at the same times.
+func TestReplayKilledAndResumed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	var came atomic.Int64
+	serve := func() string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/gone") {
+				came.Add(1)
+				http.NotFound(w, r)
+				return
+			}
+			http.ServeContent(w, r, "x.bin", time.Time{}, bytes.NewReader(make([]byte, 1000)))
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	work := t.TempDir()
+	var log strings.Builder
+	for i := range 30 {
+		path := []string{"/a", "/b?c=d", "/gone"}[i%3]
+		fmt.Fprintf(&log, "{\"ts\":%d.%02d,\"method\":\"GET\",\"uri\":%q,\"status\":206,\"bytes\":10,\"range\":\"bytes=%d-\"}\n", 100+i/20, i%20*5, path, i)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(work, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("access.log", log.String())
+	file := write("replay.yaml", fmt.Sprintf(`
+scenario: retrieve
+systems:
+- {name: one, use: http, with: {urls: "%s/probe"}}
+- {name: two, use: http, with: {urls: "%s/probe"}}
+retrieve: {arrivals: {process: log, log: access.log}}
+repetitions: 2
+warmup: 0
+limits: {others: none, machine: none}
+skip: [machine]
+`, serve(), serve()))
+	dir := filepath.Join(work, "run")
+	plimsoll := func(args ...string) (*exec.Cmd, *bytes.Buffer) {
+		var out bytes.Buffer
+		c := exec.CommandContext(t.Context(), os.Args[0], args...)
+		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
+		c.Stdout, c.Stderr = &out, &out
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c, &out
+	}
+	c, out := plimsoll("run", file, "--out", dir, "--keep-going")
+	for deadline := time.Now().Add(time.Minute); came.Load() < 13; time.Sleep(time.Millisecond) { // the second trial
+		if time.Now().After(deadline) {
+			t.Fatalf("the servers got %d requests:\n%s", came.Load(), out)
+		}
+	}
+	c.Process.Kill()
+	c.Wait()
+	write("access.log", log.String()+"\n")
+	c, out = plimsoll("resume", dir, "--keep-going")
+	if c.Wait(); c.ProcessState.ExitCode() != 3 || !strings.Contains(out.String(), "is not the one of the plan") {
+		t.Errorf("with another log: status %d\n%s", c.ProcessState.ExitCode(), out)
+	}
+	write("access.log", log.String())
+	c, out = plimsoll("resume", dir, "--keep-going")
+	if c.Wait(); c.ProcessState.ExitCode() != 0 && c.ProcessState.ExitCode() != 5 { // 5: on a busy machine all trials may be invalid
+		t.Fatalf("resume: %v\n%s", c.ProcessState, out)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	trials, err := r.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, first := map[string]int{}, []string(nil)
+	for _, trial := range trials {
+		if trial.State != record.Done {
+			continue
+		}
+		done[trial.Cell]++
+		if trial.Outcomes["ok"] != 20 || trial.Classes["status 404"] != 10 {
+			t.Errorf("trial %d: outcomes %v, classes %v", trial.ID, trial.Outcomes, trial.Classes)
+		}
+		var ops []record.Op
+		for op, err := range r.Ops(trial.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ops = append(ops, op)
+		}
+		slices.SortFunc(ops, func(a, b record.Op) int { return int(a.Offset - b.Offset) })
+		var sequence []string
+		for _, op := range ops {
+			sequence = append(sequence, fmt.Sprintf("%v %d+%d", time.Duration(op.Intended-ops[0].Intended), op.Offset, op.Length))
+		}
+		if first == nil {
+			first = sequence
+		}
+		if !slices.Equal(sequence, first) || len(sequence) != 30 || sequence[29] != "1.45s 29+10" {
+			t.Errorf("trial %d asks for %q, the first for %q", trial.ID, sequence, first)
+		}
+	}
+	if len(done) != 2 || done["c001"] != 2 || done["c002"] != 2 {
+		t.Errorf("trials done: %v", done)
+	}
+}

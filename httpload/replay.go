@@ -1,0 +1,73 @@
+package httpload
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// replay are the requests of a log: an arrival process that also says what is asked for.
+type replay struct {
+	file    *os.File
+	log     *workload.RequestLog
+	paths   *workload.Paths // nil: they are asked for as they are
+	objects []Object
+	speed   float64
+	ahead   request // that comes next
+	err     error   // why it ended before the log did
+}
+
+func newReplay(s *Spec) *replay {
+	r := &replay{objects: s.Objects, speed: s.Arrivals.Speed}
+	if !s.Arrivals.AsIs {
+		r.paths = workload.NewPaths()
+	}
+	if r.file, r.err = os.Open(s.Arrivals.Log); r.err == nil {
+		r.log = workload.NewRequestLog(r.file, s.Arrivals.Log)
+	}
+	return r
+}
+
+// Pace implements [workload.Arrivals].
+func (r *replay) Pace(elapsed time.Duration, _ uint64) (wait time.Duration, stop bool) {
+	var l workload.LoggedRequest
+	if r.err == nil {
+		l, r.err = r.log.Next()
+	}
+	if r.err == nil {
+		r.ahead, r.err = r.request(l)
+	}
+	return time.Duration(float64(l.At)/r.speed) - elapsed, r.err != nil
+}
+
+func (r *replay) request(l workload.LoggedRequest) (request, error) {
+	req := request{off: l.Offset, length: l.Length, whole: l.Head || l.Length < 0, head: l.Head}
+	if r.paths == nil {
+		req.uri = l.Path
+	} else if req.object = r.paths.Index(l.Path); req.object >= len(r.objects) ||
+		l.Offset+l.Length > r.objects[req.object].Size {
+		return req, fmt.Errorf("httpload: the log has changed: no object of this size was stored for %s", l.Path)
+	}
+	switch {
+	case l.Head:
+		req.off, req.length = 0, 0
+	case l.Length < 0:
+		req.length = r.objects[req.object].Size
+	}
+	return req, nil
+}
+
+// failed is why the log could not be read to its end; it closes it.
+func (sc *schedule) failed() error {
+	if sc.replay == nil {
+		return nil
+	}
+	sc.replay.file.Close()
+	if sc.replay.err == io.EOF {
+		return nil
+	}
+	return sc.replay.err
+}

@@ -1,0 +1,67 @@
+package scenario
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// FindRequestLog reads the log that an experiment replays, if it does, into its plan.
+func FindRequestLog(e *experiment.Experiment, base string) (err error) {
+	if a := e.Retrieve.Replays(); a != nil {
+		a.Found, _, err = ReadRequestLog(InBase(base, a.Log))
+	}
+	return err
+}
+
+// ReadRequestLog reads a request log and says what it has. sizes are those of its paths, in
+// the order in which they come: as much as was sent of each at most.
+func ReadRequestLog(path string) (found *experiment.RequestLog, sizes []int64, err error) {
+	// Opening a named pipe would block until a process writes to it.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("retrieve.arrivals.log: %s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("retrieve.arrivals.log: %w", err)
+	}
+	defer f.Close()
+	found = &experiment.RequestLog{}
+	sum, paths := sha256.New(), workload.NewPaths()
+	log := workload.NewRequestLog(io.TeeReader(f, sum), path)
+	for {
+		r, err := log.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("retrieve.arrivals.log: %w", err)
+		}
+		found.Requests++
+		found.Bytes += r.Bytes
+		found.Seconds = r.At.Seconds()
+		if paths == nil {
+			continue
+		}
+		i := paths.Index(r.Path)
+		if i == len(sizes) {
+			sizes = append(sizes, 0)
+		}
+		if sizes[i] = max(sizes[i], r.Offset+r.Bytes); len(sizes) > experiment.MaxPaths {
+			paths, sizes = nil, nil
+		}
+	}
+	for _, size := range sizes {
+		found.Stored += size
+	}
+	found.Paths, found.Unplaced, found.Skipped = len(sizes), log.Unplaced, maps.Clone(log.Skipped)
+	found.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return found, sizes, nil
+}

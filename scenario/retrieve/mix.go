@@ -1,0 +1,273 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
+)
+
+// mixed is a trial of reads, writes and removals by ratio. Reads are of the objects of the
+// data set, removals of what the trial has written, so that every trial begins alike.
+type mixed struct {
+	*runner
+	spec    *experiment.Retrieve
+	store   system.Store
+	set     []object
+	size    int64 // of each object
+	popular workload.Zipf
+	seed    uint64
+	named   int64 // in the names of what it writes
+	sink    scenario.Sink
+	log     *scenario.OpLog
+
+	mu    sync.Mutex
+	begun int64 // operations
+	ended int64
+	moved int64        // bytes
+	last  int64        // end of the latest, ns since the epoch
+	puts  []system.Ref // stored by the trial and still there, the oldest first
+}
+
+// mixed executes such a trial.
+func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink,
+) (scenario.Load, error) {
+	t := &mixed{
+		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
+		named: sink.Epoch.UnixNano(), sink: sink, log: scenario.NewOpLog(sink.Block),
+	}
+	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
+	t.store = r.node.(system.Store) // Problems has looked
+	defer t.clear(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cpu, first := scenario.SelfCPU(), t.now()
+	var workers sync.WaitGroup
+	for i := range t.spec.Concurrency {
+		workers.Go(func() { t.work(ctx, cancel, uint32(i), first) })
+	}
+	workers.Wait()
+	load := scenario.Load{
+		Seconds: float64(t.last-int64(first)) / 1e9, CPU: scenario.SelfCPU() - cpu,
+		Notes: []string{"operations: through the system's own client, in this process; every byte read is compared"},
+	}
+	if load.Seconds > 0 {
+		load.AchievedRate = float64(t.ended) / load.Seconds
+	}
+	if scenario.Saturated(load.CPU, load.Seconds*float64(t.spec.Concurrency), t.spec.Concurrency, runtime.GOMAXPROCS(0)) {
+		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
+	}
+	return load, errors.Join(t.log.Flush(), context.Cause(ctx))
+}
+
+func (t *mixed) now() time.Duration { return time.Since(t.sink.Epoch) }
+
+// next is the number of the next operation.
+func (t *mixed) next() (int64, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.spec.Requests > 0 && t.begun >= t.spec.Requests {
+		return 0, false
+	}
+	t.begun++
+	return t.begun - 1, true
+}
+
+// work does operations until all are done, or none may begin any more. Those under way come
+// to their end: of a put that is cut off it is not known what it leaves.
+func (t *mixed) work(ctx context.Context, cancel context.CancelCauseFunc, worker uint32, first time.Duration) {
+	most := t.spec.Duration.Std()
+	for ctx.Err() == nil && (most == 0 || t.now()-first < most) {
+		k, more := t.next()
+		if !more {
+			return
+		}
+		op := record.Op{Worker: worker, Object: uint32(k)}
+		do, after := t.operation(&op, k)
+		_, err := scenario.Timed(ctx, t.site.Limits, t.now, &op, do)
+		after(err == nil)
+		if err := t.record(op); err != nil {
+			cancel(err)
+		}
+		if err != nil { // asking again at once would be a busy loop
+			select {
+			case <-time.After(failurePause):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+const failurePause = 10 * time.Millisecond
+
+// operation makes op operation k, which depends on the seed and k, and is what is timed of it
+// and what follows. A removal that finds nothing of the trial's stores an object instead.
+func (t *mixed) operation(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(ok bool)) {
+	m := t.spec.Mix
+	at := int(workload.Mix(t.seed^11, uint64(k)) % uint64(m.Get+m.Put+m.Delete))
+	if at >= m.Get {
+		ref := system.Ref("")
+		if at >= m.Get+m.Put {
+			ref = t.oldest()
+		}
+		if ref != "" {
+			op.Kind = record.OpDelete
+			return t.remove(ref)
+		}
+		op.Kind = record.OpPut
+		return t.put(op, k)
+	}
+	i := t.popular.Pick(workload.Uniform(t.seed^12, uint64(k)))
+	content := t.content(i, t.size)
+	op.Kind, op.Object, op.Length = record.OpGet, uint32(i), t.size
+	return func(w *scenario.Operation) error {
+		to, err := w.Receiving(*content, 0)
+		if err != nil {
+			return err
+		}
+		return t.store.Get(w.Ctx, t.set[i].ref, to)
+	}, func(bool) {}
+}
+
+// oldest takes the object that was stored first from those to be removed; empty: there is none.
+func (t *mixed) oldest() (ref system.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.puts) > 0 {
+		ref, t.puts = t.puts[0], t.puts[1:]
+	}
+	return ref
+}
+
+func (t *mixed) keep(ref system.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.puts = append(t.puts, ref)
+}
+
+func (t *mixed) put(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool)) {
+	c := workload.Content{Seed: t.seed ^ 13, Index: uint64(k), Size: t.size}
+	op.Length = c.Size
+	var ref system.Ref
+	return func(w *scenario.Operation) (err error) {
+			ref, err = t.store.Put(w.Ctx, fmt.Sprintf("plimsoll-%x-%08d.bin", t.named, k), c.Size, w.Sending(c))
+			return err
+		}, func(ok bool) {
+			t.ours.Add(ref)
+			if ok {
+				t.keep(ref)
+			}
+		}
+}
+
+func (t *mixed) remove(ref system.Ref) (do func(*scenario.Operation) error, after func(bool)) {
+	return func(w *scenario.Operation) error { return t.node.(system.Deleter).Delete(w.Ctx, ref) }, func(ok bool) {
+		if ok {
+			t.ours.Removed(ref)
+		} else {
+			t.keep(ref) // it may still be there
+		}
+	}
+}
+
+func (t *mixed) record(op record.Op) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended++
+	t.moved += op.Bytes
+	t.last = max(t.last, op.LastByte)
+	t.sink.Progress(t.ended, t.moved)
+	return t.log.Add(op)
+}
+
+// clear removes what is left of the trial's objects.
+func (t *mixed) clear(ctx context.Context) {
+	d, ok := t.node.(system.Deleter)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
+	defer cancel()
+	var left scenario.Removal
+	for _, ref := range t.puts {
+		if left.Try(ctx, func(ctx context.Context) error { return d.Delete(ctx, ref) }) {
+			t.ours.Removed(ref)
+		}
+	}
+	if err := left.Err(); err != nil {
+		t.site.Event("note", "objects stay", t.site.Use.Name+": "+err.Error(), 0)
+	}
+}
+
+// readKinds are the metrics of each kind of operation of a mix.
+func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, err error) {
+	kinds := map[record.OpKind]*record.Summary{}
+	for op, err := range facts.Ops(t.ID) {
+		if err != nil {
+			return nil, err
+		}
+		if kinds[op.Kind] == nil {
+			kinds[op.Kind] = record.NewSummary()
+		}
+		_ = kinds[op.Kind].Ops([]record.Op{op}) // never fails
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		m := map[string]float64{}
+		ofOperations(kinds[kind], t.Seconds, scenario.Numbers(m))
+		for _, metric := range slices.Sorted(maps.Keys(m)) {
+			rows = append(rows, analysis.Row{Trial: t, Entity: kind.String(), Metric: metric, Value: m[metric]})
+		}
+	}
+	return rows, nil
+}
+
+// kindColumns are the columns of the table of operations.
+var kindColumns = []analysis.TableColumn{
+	{Key: "system", Name: "system", Narrow: true}, {Key: "where", Name: "cells"},
+	{Key: "operation", Name: "operation", Narrow: true},
+	{Key: "ops_rate", Name: "per second", Unit: "1/s", Narrow: true},
+	{Key: "throughput", Name: "throughput", Unit: "B/s"},
+	{Key: "duration_p50", Name: "p50", Unit: "s", Narrow: true},
+	{Key: "duration_p99", Name: "p99", Unit: "s", Narrow: true},
+	{Key: "success_rate", Name: "success", Unit: "ratio", Narrow: true},
+}
+
+// kindTable shows each kind of operation of a mix: medians over the valid trials.
+func kindTable(f *analysis.Frame) ([]analysis.Table, error) {
+	t := analysis.Table{ID: "operations", Title: "Operations by kind", Caption: "Medians over the valid trials of a cell.",
+		Head: kindColumns}
+	for _, c := range f.Cells {
+		values := map[string]map[string][]float64{}
+		for _, r := range f.Rows {
+			if r.Trial.Info == c && r.Entity != "" && r.Trial.Valid() {
+				if values[r.Entity] == nil {
+					values[r.Entity] = map[string][]float64{}
+				}
+				values[r.Entity][r.Metric] = append(values[r.Entity][r.Metric], r.Value)
+			}
+		}
+		for _, kind := range slices.Sorted(maps.Keys(values)) {
+			row := []any{c.System, f.Layout.Where(c), kind}
+			for _, column := range kindColumns[len(row):] {
+				row = append(row, stats.Median(values[kind][column.Key]))
+			}
+			t.Add(row...)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil, nil
+	}
+	return []analysis.Table{t}, nil
+}

@@ -1,0 +1,87 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// kept is a node that refuses to remove objects of the data set.
+type kept struct {
+	served
+	data map[system.Ref]bool
+}
+
+func (n *kept) Delete(ctx context.Context, ref system.Ref) error {
+	if n.data[ref] {
+		return errors.New("an object of the data set")
+	}
+	return n.served.Delete(ctx, ref)
+}
+
+// Operations come in their ratio, the same with the same seed; what is removed was stored by
+// the trial, and at its end the data set is all there is.
+func TestMixedOperations(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		n := &kept{served{scenariotest.MemNode(t, nil), 10}, map[system.Ref]bool{}}
+		cell := cellOf(10)
+		cell.Retrieve = &experiment.Retrieve{Concurrency: 4, Requests: 2000, Zipf: 1, Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
+		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cell})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, _ := n.List(t.Context())
+		for _, o := range all {
+			n.data[o.Ref] = true
+		}
+		trial := func() (kinds map[record.OpKind]int, objects [10]int) {
+			kinds = map[record.OpKind]int{}
+			block := func(b []byte) error {
+				ops, err := record.DecodeBlock(b, nil)
+				for _, op := range ops {
+					kinds[op.Kind]++
+					if op.Outcome != record.OK || op.Kind != record.OpDelete && op.Bytes != 1000 {
+						t.Errorf("%+v", op)
+					}
+					if op.Kind == record.OpGet {
+						objects[op.Object]++
+					}
+				}
+				return err
+			}
+			load, err := runner.Trial(t.Context(), cell, 3, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: block}))
+			if err != nil || load.Seconds <= 0 {
+				t.Fatalf("%v, %+v", err, load)
+			}
+			if left := scenariotest.Objects(t, n.Node); left != 10 {
+				t.Errorf("%d objects are left, want the 10 of the data set", left)
+			}
+			return kinds, objects
+		}
+		kinds, objects := trial()
+		if kinds[record.OpGet] < 1520 || kinds[record.OpGet] > 1680 || kinds[record.OpPut] < 180 || kinds[record.OpPut] > 300 || len(kinds) != 3 {
+			t.Errorf("%v of 2,000 operations by 80:12:8", kinds)
+		}
+		if share := float64(objects[0]) / float64(kinds[record.OpGet]); share < 0.29 || share > 0.40 { // 0.341 expected
+			t.Errorf("the most popular of 10 objects has %.3f of the reads", share)
+		}
+		if again, same := trial(); same != objects || again[record.OpGet] != kinds[record.OpGet] {
+			t.Errorf("with the same seed %v, %v; before %v, %v", again, same, kinds, objects)
+		}
+		// Each finds nothing, or what the one before it has stored.
+		cell.Retrieve.Mix, cell.Retrieve.Requests, cell.Retrieve.Concurrency = &experiment.OperationMix{Delete: 1}, 20, 1
+		if kinds, _ := trial(); kinds[record.OpDelete] != kinds[record.OpPut] || len(kinds) != 2 {
+			t.Errorf("removals alone: %v", kinds)
+		}
+		if err := runner.Close(t.Context()); err == nil || scenariotest.Objects(t, n.Node) != 10 {
+			t.Error("the node refused to remove its data set, and nothing was said")
+		}
+	})
+}

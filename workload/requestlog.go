@@ -1,0 +1,346 @@
+package workload
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// LoggedRequest is a request that a server has logged.
+type LoggedRequest struct {
+	At     time.Duration // since the first request of the log
+	Path   string        // with its query, as it was asked for
+	Head   bool          // no body came: HEAD, or a 304
+	Offset int64
+	Length int64 // of a range; -1: the whole
+	Bytes  int64 // of the body that was sent
+}
+
+// RequestLog reads a request log in constant memory, one request after the other: lines in
+// the common or combined format, of nginx and Apache among others, or one JSON object a line.
+//
+// Most logs tell seconds: the requests of one are spread evenly over it. Lines that are
+// earlier than the one before them, as of servers that log the beginning of a request at its
+// end, count as of the same time.
+type RequestLog struct {
+	Skipped  map[string]int64 // lines that cannot be replayed, by why
+	Unplaced int64            // ranges whose beginning is not logged: they begin at 0
+
+	file  string
+	in    *bufio.Scanner
+	line  int
+	begun bool
+	over  bool
+	first time.Duration // since 1970, as those of all requests until they are given out
+	next  LoggedRequest
+	batch []LoggedRequest // of one moment
+	given int
+	stamp string // that was read last, and its time
+	at    time.Duration
+}
+
+const (
+	maxLogLine = 1 << 20
+	maxAtOnce  = 1 << 16 // requests of one moment
+	maxSkipped = 20      // reasons
+)
+
+// NewRequestLog reads from r; file is for messages.
+func NewRequestLog(r io.Reader, file string) *RequestLog {
+	l := &RequestLog{Skipped: map[string]int64{}, file: file, in: bufio.NewScanner(r)}
+	l.in.Buffer(make([]byte, 64<<10), maxLogLine)
+	return l
+}
+
+// Next is the next request that can be replayed; io.EOF: there are no more.
+func (l *RequestLog) Next() (LoggedRequest, error) {
+	if l.given == len(l.batch) {
+		if err := l.fill(); err != nil {
+			return LoggedRequest{}, err
+		}
+	}
+	l.given++
+	return l.batch[l.given-1], nil
+}
+
+// fill reads the requests of one moment.
+func (l *RequestLog) fill() error {
+	l.batch, l.given = l.batch[:0], 0
+	if !l.begun {
+		if err := l.read(); err != nil {
+			return err
+		}
+		l.begun, l.first = true, l.next.At
+	}
+	if l.over {
+		return io.EOF
+	}
+	at := l.next.At
+	for !l.over && l.next.At == at {
+		if len(l.batch) == maxAtOnce {
+			return l.errorf("more than %d requests have the same time", maxAtOnce)
+		}
+		l.batch = append(l.batch, l.next)
+		if err := l.read(); err != nil {
+			return err
+		}
+	}
+	var spread time.Duration
+	if at%time.Second == 0 {
+		spread = time.Second
+		if !l.over {
+			spread = min(spread, l.next.At-at)
+		}
+	}
+	for i := range l.batch {
+		l.batch[i].At = at - l.first + spread*time.Duration(i)/time.Duration(len(l.batch))
+	}
+	return nil
+}
+
+func (l *RequestLog) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", l.file, l.line, fmt.Errorf(format, args...))
+}
+
+// read sets next, or over.
+func (l *RequestLog) read() error {
+	before := l.next.At
+	for l.in.Scan() {
+		l.line++
+		text := strings.TrimSpace(l.in.Text())
+		if text == "" {
+			continue
+		}
+		parse := l.common
+		if text[0] == '{' {
+			parse = l.object
+		}
+		e, err := parse(text)
+		if err != nil {
+			return l.errorf("%w", err)
+		}
+		var skip string
+		if l.next, skip = l.request(&e); skip == "" {
+			l.next.At = max(l.next.At, before)
+			return nil
+		}
+		if l.Skipped[skip] == 0 && len(l.Skipped) >= maxSkipped {
+			skip = "other"
+		}
+		l.Skipped[skip]++
+	}
+	l.over = true
+	if err := l.in.Err(); err != nil {
+		l.line++
+		return l.errorf("%w", err)
+	}
+	if !l.begun {
+		return fmt.Errorf("%s: no line can be replayed", l.file)
+	}
+	return nil
+}
+
+// logEntry is a line of the log.
+type logEntry struct {
+	at           time.Duration // since 1970
+	method, path string
+	status       int
+	bytes        int64
+	ranged       string // its Range header; empty: none, or not logged
+}
+
+// request is what an entry asks for, or why it cannot be replayed.
+func (l *RequestLog) request(e *logEntry) (r LoggedRequest, skip string) {
+	r = LoggedRequest{At: e.at, Path: e.path, Length: -1, Bytes: e.bytes}
+	if e.method != "GET" && e.method != "HEAD" {
+		return r, e.method
+	}
+	if e.status/100 != 2 && e.status != 304 {
+		return r, "status " + strconv.Itoa(e.status)
+	}
+	if _, err := url.ParseRequestURI(r.Path); err != nil || r.Path[0] != '/' {
+		return r, "no path"
+	}
+	if r.Head = e.method == "HEAD" || e.status == 304; r.Head || e.status != 206 {
+		return r, ""
+	}
+	// A range is as long as what was sent of it.
+	if r.Length = e.bytes; r.Length == 0 {
+		return r, "empty range"
+	}
+	if e.ranged == "" {
+		l.Unplaced++
+		return r, ""
+	}
+	from, to, _ := strings.Cut(strings.TrimPrefix(e.ranged, "bytes="), "-")
+	var err error
+	if r.Offset, err = strconv.ParseInt(from, 10, 64); err != nil || r.Offset < 0 || strings.Contains(to, ",") {
+		return r, "several ranges, or one from the end"
+	}
+	return r, ""
+}
+
+// common reads a line in the common or combined format. A quoted text after these may be
+// the Range header.
+func (l *RequestLog) common(line string) (e logEntry, err error) {
+	_, rest, _ := strings.Cut(line, "[")
+	stamp, rest, is := strings.Cut(rest, `] "`)
+	if !is {
+		return e, errors.New(`not a line of a request log: no [time] "request"`)
+	}
+	if e.at, err = l.time(stamp); err != nil {
+		return e, err
+	}
+	request, rest := quoted(rest)
+	e.method, e.path, is = requested(request)
+	if !is {
+		e.method = "no HTTP request"
+	}
+	fields := strings.SplitN(strings.TrimPrefix(rest, " "), " ", 3)
+	if len(fields) < 2 {
+		return e, errors.New("no status and bytes after the request")
+	}
+	if err := e.numbers(fields[0], fields[1]); err != nil {
+		return e, err
+	}
+	for more := strings.Join(fields[2:], ""); more != ""; {
+		var text string
+		if _, more, is = strings.Cut(more, `"`); !is {
+			break
+		}
+		if text, more = quoted(more); strings.HasPrefix(text, "bytes=") {
+			e.ranged = text
+		}
+	}
+	return e, nil
+}
+
+// quoted is the text up to the next quote, and what follows. Servers write a quote within
+// as \x22 or \".
+func quoted(s string) (text, rest string) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, ""
+}
+
+// requested splits "GET /path HTTP/1.1".
+func requested(line string) (method, path string, ok bool) {
+	method, rest, _ := strings.Cut(line, " ")
+	path, proto, ok := strings.Cut(rest, " ")
+	return method, strings.ReplaceAll(path, `\x`, "%"), ok && strings.HasPrefix(proto, "HTTP/")
+}
+
+func (e *logEntry) numbers(status, bytes string) (err error) {
+	if e.status, err = strconv.Atoi(status); err != nil {
+		return fmt.Errorf("the status is %q", status)
+	}
+	if bytes == "-" || bytes == "" {
+		return nil
+	}
+	if e.bytes, err = strconv.ParseInt(bytes, 10, 64); err != nil || e.bytes < 0 {
+		return fmt.Errorf("the number of bytes is %q", bytes)
+	}
+	return nil
+}
+
+// text is a JSON value as it stands, without quotes.
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	if b[0] == '"' {
+		return json.Unmarshal(b, (*string)(t))
+	}
+	*t = text(b)
+	return nil
+}
+
+// object reads a JSON object, by the names that nginx has for its variables or by those of
+// the logs of IPFS gateways.
+func (l *RequestLog) object(line string) (e logEntry, err error) {
+	var v struct {
+		Time, TS, Timestamp, Msec, Method, URI, Path, Request, Status, Bytes, Range text
+		TimeISO                                                                     text `json:"time_iso8601"`
+		TimeLocal                                                                   text `json:"time_local"`
+		RequestMethod                                                               text `json:"request_method"`
+		RequestURI                                                                  text `json:"request_uri"`
+		BodyBytesSent                                                               text `json:"body_bytes_sent"`
+		BodySize                                                                    text `json:"resp_body_size"`
+		HTTPRange                                                                   text `json:"http_range"`
+		Headers                                                                     map[string]text
+	}
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		return e, fmt.Errorf("not a JSON object of a request: %w", err)
+	}
+	if e.at, err = l.time(string(cmp.Or(v.Msec, v.Time, v.TS, v.Timestamp, v.TimeISO, v.TimeLocal))); err != nil {
+		return e, err
+	}
+	e.method, e.path = string(cmp.Or(v.Method, v.RequestMethod)), string(cmp.Or(v.RequestURI, v.URI, v.Path))
+	if v.Request != "" && e.path == "" {
+		e.method, e.path, _ = requested(string(v.Request))
+	}
+	if e.method == "" || e.path == "" {
+		return e, errors.New("the object has no method, or no uri")
+	}
+	e.ranged = string(cmp.Or(v.HTTPRange, v.Range))
+	for name, value := range v.Headers {
+		if strings.EqualFold(name, "Range") {
+			e.ranged = string(value)
+		}
+	}
+	return e, e.numbers(string(v.Status), string(cmp.Or(v.BodyBytesSent, v.BodySize, v.Bytes)))
+}
+
+// time reads a time, as time since 1970.
+func (l *RequestLog) time(stamp string) (time.Duration, error) {
+	if stamp == l.stamp && stamp != "" {
+		return l.at, nil
+	}
+	l.stamp = stamp
+	if s, err := strconv.ParseFloat(stamp, 64); err == nil && s >= 0 && s < 1e10 {
+		l.at = time.Duration(s*1e6+0.5) * time.Microsecond
+		return l.at, nil
+	}
+	for _, layout := range []string{"02/Jan/2006:15:04:05 -0700", time.RFC3339} {
+		if t, err := time.Parse(layout, stamp); err == nil {
+			l.at = time.Duration(t.UnixNano())
+			return l.at, nil
+		}
+	}
+	l.stamp = ""
+	return 0, fmt.Errorf("the time is %q, not such as 10/Oct/2025:13:55:36 +0000, 2025-10-10T13:55:36Z or 1760104536.25",
+		stamp)
+}
+
+// Paths numbers different paths in the order in which they come, by their hashes.
+type Paths struct {
+	seed  maphash.Seed
+	index map[uint64]int32
+}
+
+// NewPaths has none.
+func NewPaths() *Paths { return &Paths{maphash.MakeSeed(), map[uint64]int32{}} }
+
+// Index is the number of a path: that of the last one and one more, if it is new.
+func (p *Paths) Index(path string) int {
+	h := maphash.String(p.seed, path)
+	i, known := p.index[h]
+	if !known {
+		i = int32(len(p.index))
+		p.index[h] = i
+	}
+	return int(i)
+}
