@@ -175,6 +175,9 @@ func (t *Testbed) shapeMesh(ctx context.Context, spec ShapeSpec, change bool) er
 	m := &t.mesh
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if change && m.joined == nil {
+		return errors.New("the machines are not joined")
+	}
 	if change {
 		_, err := each(ctx, m.joined, func(int) MeshCall { return MeshCall{Change: &own} })
 		return err
