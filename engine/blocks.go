@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -41,9 +42,11 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		end := r.alone(ctx, cell, block)
 		r.say.Begin(job.n, job.total, cell, block, block < 0)
 		r.stoppedBy = nil
 		trial, err := r.trial(ctx, cell, block)
+		end()
 		if err != nil {
 			return nil, err
 		}
@@ -80,6 +83,23 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 	}
 	return met, nil
+}
+
+// alone waits until a trial has the client's machine for itself, until end is called. What
+// disturbs it is recorded: others' CPU, and with it the trial's validity, may come from that.
+func (r *run) alone(ctx context.Context, cell experiment.Cell, block int) (end func()) {
+	if r.cfg.Alone == nil {
+		return func() {}
+	}
+	disturbed := func(err error) {
+		if err != nil && ctx.Err() == nil {
+			r.event("note", "trial disturbed", fmt.Sprintf("%s, %s: %v", cell.ID, record.BlockName(block), err), 0)
+			r.say.Note(fmt.Sprintf("%s was disturbed: %v", cell.ID, err))
+		}
+	}
+	release, err := r.cfg.Alone(ctx)
+	disturbed(err)
+	return func() { disturbed(release()) }
 }
 
 // InvalidBlock is the first block of a session when no trial of it is valid: the

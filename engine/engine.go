@@ -49,6 +49,9 @@ type Config struct {
 	Hosts    testbed.Hosts     // makes hosts; nil: namespaces of this machine
 	Machines int               // that Hosts has, this one among them; 0: this machine alone, however many hosts it has
 	Where    map[string]string // of the environment: what Machines are on
+	// Alone waits until nothing of ours disturbs a trial, and keeps it so until end is called, which
+	// may say what disturbed it all the same. An error means that something does. Nil: nothing ever does.
+	Alone func(ctx context.Context) (end func() error, err error)
 }
 
 // Result says how a run ended.

@@ -39,6 +39,7 @@ const (
 	machinesFile = "machines"    // where all are now, in gob: some took the places of others
 	turnLock     = "turn.lock"   // taken before trialLock, so that neither side starves
 	trialLock    = "trial.lock"  // of a trial, or of who copies the run directory: never both at once
+	copyMark     = "copied"      // made by a copy that did not wait for the end of a trial
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
 )
@@ -82,11 +83,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	case "follow":
 		return follow(ctx, *dir, out)
 	case "fetch":
-		waiting, cancel := context.WithTimeout(ctx, copyPatience)
-		between, _ := betweenTrials(waiting, *dir) // a long trial is not waited for
-		cancel()
-		defer between()
-		return writeRun(out, filepath.Join(*dir, RunDir))
+		return copyRun(ctx, *dir, out)
 	case "machines":
 		return atomicfile.Write(filepath.Join(*dir, machinesFile), func(w io.Writer) error {
 			_, err := io.Copy(w, in)
@@ -115,15 +112,47 @@ const copyPatience = 5 * time.Minute
 // betweenTrials waits until no trial runs, or no copy of the run directory is made, and keeps it so
 // until release is called, which is possible whatever the error.
 func betweenTrials(ctx context.Context, dir string) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
 	turn, err := awaitLock(ctx, filepath.Join(dir, turnLock))
 	if err != nil {
 		return func() {}, err
 	}
-	defer turn()
 	if release, err = awaitLock(ctx, filepath.Join(dir, trialLock)); err != nil {
-		release = func() {}
+		return turn, err // the next trial or copy waits for this one
 	}
-	return release, err
+	turn()
+	return release, nil
+}
+
+// copyRun writes the run directory between two trials. A long trial is not waited for, but learns of it.
+func copyRun(ctx context.Context, dir string, out io.Writer) error {
+	release, err := betweenTrials(ctx, dir)
+	defer release()
+	if err != nil {
+		err = os.WriteFile(filepath.Join(dir, copyMark), nil, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return writeRun(out, filepath.Join(dir, RunDir))
+}
+
+// alone implements engine.Config.Alone: copies of the run directory are made between trials.
+func alone(ctx context.Context, dir string) (end func() error, err error) {
+	release, err := betweenTrials(ctx, dir)
+	if err != nil {
+		err = fmt.Errorf("a copy of the run directory is being made: %w", err)
+	}
+	mark := filepath.Join(dir, copyMark)
+	_ = os.Remove(mark) // of the trial before
+	return func() error {
+		release()
+		if os.Remove(mark) == nil {
+			return errors.New("a copy of the run directory was made meanwhile")
+		}
+		return nil
+	}, err
 }
 
 func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
@@ -224,7 +253,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	}
 	fmt.Fprintln(out, "started")
 	os.Remove(filepath.Join(dir, machinesFile))
-	say := &recorder{dir: dir, enc: gob.NewEncoder(file), trial: func() {}}
+	say := &recorder{dir: dir, enc: gob.NewEncoder(file)}
 	hosts := newFleet(o, plan, say)
 	defer hosts.close()
 	var res engine.Result
@@ -233,9 +262,9 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 			Plan: plan, Dir: filepath.Join(dir, RunDir), Base: o.Base, Resume: o.Resume, Command: o.Command, Progress: say,
 			WaitQuiet: o.WaitQuiet, Clients: o.Clients, StopInvalid: o.StopInvalid, RetryInvalid: o.RetryInvalid,
 			Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
+			Alone: func(ctx context.Context) (func() error, error) { return alone(ctx, dir) },
 		})
 	}
-	say.trial() // one that was interrupted
 	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
 	wait := make(chan struct{})
 	if ctx.Err() == nil { // else the next signal ends us whatever we do
@@ -252,8 +281,6 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 // recorder writes what happens to a file that followers read.
 type recorder struct {
 	dir string
-
-	trial func() // ends what keeps copies away while one runs
 
 	mu  sync.Mutex
 	enc *gob.Encoder
@@ -285,10 +312,6 @@ func (r *recorder) Start()            { r.event(event{Kind: started}) }
 func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
 func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
 func (r *recorder) Begin(n, total int, cell experiment.Cell, block int, _ bool) {
-	r.trial() // of one that could not be executed to its end
-	waiting, cancel := context.WithTimeout(context.Background(), copyPatience)
-	defer cancel()
-	r.trial, _ = betweenTrials(waiting, r.dir)
 	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
 }
 func (r *recorder) Load(ops, bytes int64, elapsed time.Duration) {
@@ -298,7 +321,6 @@ func (r *recorder) State(s scenario.State, cell experiment.Cell) {
 	r.now(event{Kind: stating, State: s, Cell: cell.ID})
 }
 func (r *recorder) End(t record.Trial, cell experiment.Cell) {
-	r.trial()
 	r.event(event{Kind: ended, Trial: t, Cell: cell.ID})
 }
 

@@ -3,12 +3,15 @@ package remote
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/gob"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func write(t *testing.T, path, text string) {
@@ -89,6 +92,51 @@ func TestReadWhere(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, w, err)
 		}
 	}
+}
+
+// A trial and a copy of the run directory wait for each other; who gives up waiting leaves a trace.
+func TestCopiesBesideTrials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, RunDir, planFile), "{}")
+		end, err := alone(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := make(chan error, 1)
+		go func() { copied <- copyRun(t.Context(), dir, io.Discard) }()
+		time.Sleep(time.Minute)
+		if err := end(); err != nil {
+			t.Errorf("a copy that waited disturbed the trial: %v", err)
+		}
+		if err := <-copied; err != nil {
+			t.Fatal(err)
+		}
+		if end, err = alone(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := copyRun(t.Context(), dir, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(); err == nil {
+			t.Error("a copy during the trial left no trace")
+		}
+		copying, err := betweenTrials(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer copying()
+		if end, err = alone(t.Context(), dir); err == nil {
+			t.Error("a trial during a copy left no trace")
+		}
+		_ = end()
+		interrupted, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		begun := time.Now()
+		if _, err := alone(interrupted, dir); err == nil || time.Since(begun) > 2*time.Second {
+			t.Errorf("interrupted after %s: %v", time.Since(begun), err)
+		}
+	})
 }
 
 func TestStateOf(t *testing.T) {
