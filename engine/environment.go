@@ -20,7 +20,10 @@ const metaClients = "clients"
 func (r *run) recordEnvironment() error {
 	systems, constants := map[string]map[string]string{}, map[string][]system.Constant{}
 	for name, s := range r.sites {
-		systems[name] = identityOf(s.cluster)
+		systems[name] = r.identities[name]
+		if s.cluster != nil { // else it could not be brought up again
+			systems[name] = identityOf(s.cluster)
+		}
 		if fixed := s.sys.Info().Constants; len(fixed) > 0 {
 			constants[name] = fixed
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -61,33 +62,16 @@ func pathOf(cell experiment.Cell, apart bool) checkedPath {
 // two of them. A link is measured again in every block and after every change of
 // shape. Attached systems have no link of ours.
 func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, block int) ([]record.LinkCheck, error) {
-	mode := r.bed.Mode()
-	if s.attached() || !mode.Namespaces && !mode.Real {
+	if !r.hasLink(s, cell) {
 		return nil, nil
 	}
-	if r.notEmulated(cell) {
-		// Measuring a bare link against what was asked for would call every trial
-		// invalid; the run says once, and first, that links were not emulated.
-		return nil, nil
-	}
-	if !r.link.shaped || r.link.current != shapeOf(cell) {
-		spec := r.shapeSpec(s, cell)
-		if !mode.Real {
-			if err := r.bed.Shape(ctx, spec); err != nil {
-				return nil, err
-			}
-		}
-		first := !r.link.shaped
-		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath][]record.LinkCheck{}}
-		if first { // what shaping set on the hosts belongs to the environment
-			if err := r.recordEnvironment(); err != nil {
-				return nil, err
-			}
-		}
+	if err := r.shapeLink(ctx, s, cell); err != nil {
+		return nil, err
 	}
 	if r.link.block != block {
 		r.link.block, r.link.checks = block, map[checkedPath][]record.LinkCheck{}
 	}
+	mode := r.bed.Mode()
 	apart := mode.Real || mode.Mesh
 	path := pathOf(cell, apart)
 	if checks, ok := r.link.checks[path]; ok {
@@ -105,8 +89,38 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	return checks, nil
 }
 
+// hasLink reports whether a cell has a link that is shaped, or there, and measured.
+func (r *run) hasLink(s *site, cell experiment.Cell) bool {
+	mode := r.bed.Mode()
+	// Measuring a bare link against what was asked for would call every trial
+	// invalid; the run says once, and first, that links were not emulated.
+	return !s.attached() && (mode.Namespaces || mode.Real) && !r.notEmulated(cell)
+}
+
+// shapeLink shapes the link of a cell, if it is not so already. When that fails some
+// hosts may have the new shape: the next trial shapes anew, whatever its link is.
+func (r *run) shapeLink(ctx context.Context, s *site, cell experiment.Cell) error {
+	was := r.link
+	if was.shaped && was.current == shapeOf(cell) {
+		return nil
+	}
+	r.link = linkState{}
+	spec := r.shapeSpec(s, cell)
+	if !r.bed.Mode().Real {
+		if err := r.bed.Shape(ctx, spec); err != nil {
+			return err
+		}
+	}
+	r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath][]record.LinkCheck{}}
+	if was.shaped {
+		return nil
+	}
+	return r.recordEnvironment() // what shaping set on the hosts belongs to it
+}
+
 // connect joins the machines of a mesh, whose hosts reach each other by emulated links alone.
 func (r *run) connect(ctx context.Context) error {
+	r.link = linkState{}
 	if !r.bed.Mode().Mesh {
 		return nil
 	}
@@ -134,17 +148,22 @@ func (r *run) checkLink(ctx context.Context, from, to testbed.Host, tol float64)
 
 // mendLink starts an emulator that has died since the last trial again, by
 // shaping as before. It comes before the health probe, which crosses the link.
+// A mesh is joined again by the machines that are not lost; shapeLink shapes it.
 func (r *run) mendLink(ctx context.Context) error {
-	_, _, err := r.bed.EmulatorStats(ctx)
+	mesh := r.bed.Mode().Mesh
+	_, running, err := r.bed.EmulatorStats(ctx)
+	if err == nil && mesh && !running {
+		err = errors.New("the machines are not joined")
+	}
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	r.event("fault", "link emulator died", err.Error(), 0)
 	was := r.link
-	r.link = linkState{}
-	if !was.shaped {
-		return nil
+	if mesh || !was.shaped {
+		return r.connect(ctx)
 	}
+	r.link = linkState{}
 	return r.bed.Shape(ctx, was.spec)
 }
 
@@ -211,9 +230,12 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	}
 	if nodesOf(cell) == 0 {
 		for _, s := range r.sites {
-			if !s.attached() {
-				access(s.hosts[0], way)
-				pairsSpec(&spec, l, r.client, s.hosts[0])
+			if gone, _ := lost(s.hosts); s.attached() || gone != nil { // replaced when its turn comes
+				continue
+			}
+			access(s.hosts[0], way)
+			for _, client := range append([]testbed.Host{r.client}, r.generators...) {
+				pairsSpec(&spec, l, client, s.hosts[0])
 			}
 		}
 		return spec

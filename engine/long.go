@@ -286,7 +286,7 @@ func (t *execution) mend(ctx context.Context, out loaded, times int, link bool) 
 	}
 	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
 	if link {
-		what, again = errLink.Error(), r.mendLink
+		what, again = errLink.Error(), t.mendLink
 	}
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	if times > revivals {
@@ -319,6 +319,14 @@ func (t *execution) mend(ctx context.Context, out loaded, times int, link bool) 
 	t.w, _, err = r.rec.Continue(kept) // the clock goes on: it is this session's
 	r.event("phase", "goes on", what+", and was brought up again", time.Since(begun))
 	return err
+}
+
+// mendLink brings the link back as the trial had it.
+func (t *execution) mendLink(ctx context.Context) error {
+	if err := t.r.mendLink(ctx); err != nil || !t.r.hasLink(t.s, t.cell) {
+		return err
+	}
+	return t.r.shapeLink(ctx, t.s, t.cell)
 }
 
 // firstLine is an error without the lines of a log that it may quote.

@@ -51,8 +51,8 @@ func EmulatesBetween(plan *experiment.Plan) bool {
 }
 
 // Placeable refuses a plan that cannot run on many machines, before any is asked for.
-func Placeable(plan *experiment.Plan, systems []system.System) error {
-	if problems := append(checkLinksBetween(plan), checkLocal(plan, systems)...); len(problems) > 0 {
+func Placeable(plan *experiment.Plan, systems []system.System, clients int) error {
+	if problems := append(checkLinksBetween(plan, clients), checkLocal(plan, systems)...); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
 	return nil
@@ -87,12 +87,15 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 }
 
 // checkLinksBetween refuses what no links between machines can be.
-func checkLinksBetween(plan *experiment.Plan) []Problem {
+func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
 	switch l := plan.Experiment.Link; {
 	case l.Emulator == "netem" || l.IPv6:
 		return []Problem{refuse("link.emulator: netem and link.ipv6 are for links on one machine", "leave them out")}
 	case l.Emulator == "none" && EmulatesBetween(plan):
 		return []Problem{refuse("the experiment asks for links and says link.emulator: none", "leave out one of them")}
+	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // the others are in namespaces
+		return []Problem{refuse("with emulated links, the load generators on other machines do not reach an attached system",
+			"run without --clients, or attached systems in an experiment of their own")}
 	}
 	return nil
 }
@@ -145,8 +148,12 @@ func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err erro
 			s.hosts[i], replaced = another, true
 		} else {
 			s.generators[slices.Index(s.generators, h)] = another
+			for i, g := range r.generators { // it may have been replaced before, for another system
+				if g.Name() == another.Name() {
+					r.generators[i] = another
+				}
+			}
 		}
-		r.link = linkState{}
 		r.say.Note(fmt.Sprintf("host %s is on another machine now: its first is lost (%v)", h.Name(), why))
 	}
 }

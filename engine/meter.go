@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,7 +112,10 @@ func (m *meter) add(samples []record.Sample) {
 	m.at = samples[0].End
 	first := m.accounts == nil
 	m.io[1] = m.pressure()
-	if i := slices.IndexFunc(samples, func(s record.Sample) bool { return s.Role == emulatorRole }); i >= 0 {
+	if i := slices.IndexFunc(samples, func(s record.Sample) bool {
+		machine, emulator := emulatorOn(s)
+		return emulator && machine == ""
+	}); i >= 0 {
 		m.threads[1] = m.threadCPU(samples[i].PID)
 	}
 	if first {
@@ -243,10 +247,10 @@ func (m *meter) usage() scenario.Usage {
 	}
 	emulator := 0.0
 	for a, of := range m.accounts {
-		switch cpu := of.last.CPU - of.first.CPU; {
-		case m.system[a.name]:
+		cpu := of.last.CPU - of.first.CPU
+		if m.system[a.name] {
 			u.SystemCPU += cpu
-		case of.last.Role == emulatorRole:
+		} else if machine, ok := emulatorOn(of.last); ok && machine == "" { // of the client's, as the shares below
 			emulator += cpu
 		}
 	}
@@ -279,8 +283,11 @@ func (m *meter) usage() scenario.Usage {
 func (m *meter) busiestMachine(wall, harness float64) (most float64, busiest testbed.Machine) {
 	ours := map[string]float64{"": harness}
 	for a, of := range m.accounts {
+		cpu := of.last.CPU - of.first.CPU
 		if m.system[a.name] {
-			ours[m.runsOn[a.name]] += of.last.CPU - of.first.CPU
+			ours[m.runsOn[a.name]] += cpu
+		} else if machine, ok := emulatorOn(of.last); ok && machine != "" {
+			ours[machine] += cpu
 		}
 	}
 	most = math.NaN()
@@ -369,8 +376,11 @@ func (m *meter) nodeUsage(node int) scenario.NodeUsage {
 	return n
 }
 
-// emulatorRole is that of the link emulator's process.
-const emulatorRole = "emulator"
+// emulatorOn is the machine of a link emulator, whose name ends with it unless it is ours.
+func emulatorOn(s record.Sample) (machine string, ok bool) {
+	_, machine, _ = strings.Cut(s.Process, "@")
+	return machine, s.Role == testbed.RoleEmulator
+}
 
 // window is how a scenario gives the meter the begin and the end of the time that it
 // measures: each takes a look of its own, so that the edges are exact.

@@ -91,6 +91,39 @@ func TestMeterOfASwarm(t *testing.T) {
 	}
 }
 
+// Between machines each has an emulator: what another's uses is that machine's, not the client's.
+func TestMeterOfEmulatorsElsewhere(t *testing.T) {
+	m := newMeter(&site{}, nil)
+	m.machines = append(m.machines, cpus{name: "b", n: 2})
+	m.threadCPU = func(pid int) map[int]float64 { return map[int]float64{pid: float64(m.at/time.Second) * float64(pid)} }
+	for at := range 3 {
+		now := time.Duration(at) * time.Second
+		of := func(name, role string, pid int, cpu float64) record.Sample {
+			return record.Sample{Start: now, End: now, Process: name, Role: role, PID: pid, CPU: cpu * float64(at)}
+		}
+		m.add([]record.Sample{
+			of("link@b", testbed.RoleEmulator, 7, 1.5), of("link", testbed.RoleEmulator, 1, 0.01),
+			of(testbed.BoxSample+"@b", testbed.RoleBox, 0, 0.1), of(testbed.BoxSample, testbed.RoleBox, 0, 0.01),
+			of(testbed.SelfSample, testbed.RoleEngine, 2, 0),
+		})
+	}
+	u := m.usage()
+	if want := 0.01 / float64(runtime.NumCPU()); math.Abs(u.EmulatorCPU-want) > 1e-9 || math.Abs(u.BoxCPU-0.75) > 1e-9 || u.EmulatorThread != 1 {
+		t.Errorf("emulator %g of the client's machine, want %g; the busiest machine %g, want 0.75; thread %g, want 1",
+			u.EmulatorCPU, want, u.BoxCPU, u.EmulatorThread)
+	}
+}
+
+// cpus is a machine of which nothing but its name and size is asked.
+type cpus struct {
+	testbed.Machine
+	name string
+	n    int
+}
+
+func (c cpus) Name() string { return c.name }
+func (c cpus) CPUs() int    { return c.n }
+
 func nodesAre(all ...traced) func() []traced {
 	for i := range all {
 		if all[i].peak == nil {

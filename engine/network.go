@@ -49,6 +49,20 @@ func (n *network) Traffic(ctx context.Context) []scenario.Traffic {
 	return all
 }
 
+// sharesTraffic reports whether the counts of a system's nodes hold those of others: a machine
+// of a mesh has one host for the nodes of all systems.
+func (r *run) sharesTraffic(s *site) bool {
+	if s.network == nil || !r.bed.Mode().Mesh {
+		return false
+	}
+	for _, other := range r.sites {
+		if other != s && other.network != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // packets are the bytes of IP packets, without the framing that rates count.
 func packets(c link.Count) float64 { return float64(c.Bytes - link.Framing*c.Segments) }
 

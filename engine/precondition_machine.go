@@ -44,7 +44,7 @@ func testbedOptions(cfg Config) testbed.Options {
 // is reached over the network there is, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config) []Problem {
 	if cfg.Machines > 0 {
-		return checkLinksBetween(cfg.Plan)
+		return checkLinksBetween(cfg.Plan, cfg.Clients)
 	}
 	changes, pairs := plansChanges(cfg.Plan)
 	switch emulator := cfg.Plan.Experiment.Link.Emulator; {

@@ -291,6 +291,9 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 	t.mu.Lock()
 	trial.Notes = slices.Concat(out.load.Notes, out.notes, t.marks)
 	t.mu.Unlock()
+	if r.sharesTraffic(t.s) {
+		trial.Notes = append(trial.Notes, "traffic: what other systems' nodes on the same machines exchange is counted, too")
+	}
 	if r.notEmulated(t.cell) {
 		trial.Notes = append(trial.Notes, record.NoteNotEmulated)
 	}

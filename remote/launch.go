@@ -166,7 +166,11 @@ func lock(dir string) (release func(), err error) {
 
 // launch makes the machines, and starts the engine on the first of them.
 func (l *Launcher) launch(ctx context.Context) error {
-	if err := engine.Placeable(l.cfg.Plan, l.cfg.Systems); err != nil {
+	if r, err := record.Open(l.cfg.Dir); err == nil {
+		l.cfg.Clients = engine.ClientsOf(l.cfg.Clients, r)
+		r.Close()
+	}
+	if err := engine.Placeable(l.cfg.Plan, l.cfg.Systems, l.cfg.Clients); err != nil {
 		return err
 	}
 	emulate := engine.EmulatesBetween(l.cfg.Plan)
@@ -174,10 +178,6 @@ func (l *Launcher) launch(ctx context.Context) error {
 		if err := l.Place.Emulates(); err != nil {
 			return ui.Exit(ui.CodePreconditions, err)
 		}
-	}
-	if r, err := record.Open(l.cfg.Dir); err == nil {
-		l.cfg.Clients = engine.ClientsOf(l.cfg.Clients, r)
-		r.Close()
 	}
 	need := engine.MachinesFor(l.cfg.Plan, l.cfg.Clients)
 	if err := l.check(ctx, need); err != nil {

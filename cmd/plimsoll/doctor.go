@@ -81,7 +81,7 @@ func (p *program) doctorOn(ctx context.Context, arg string, set []string, on str
 	need := engine.MachinesFor(plan, 1)
 	var refused *engine.PreconditionError
 	var problems []engine.Problem
-	if errors.As(engine.Placeable(plan, all.All()), &refused) {
+	if errors.As(engine.Placeable(plan, all.All(), 1), &refused) {
 		problems = refused.Problems
 	}
 	if engine.EmulatesBetween(plan) {

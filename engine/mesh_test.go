@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// machineAway is a host on a machine of a mesh that does what a test says.
+type machineAway struct {
+	testbed.Remote
+	name   string
+	addr   netip.Addr
+	lost   error
+	refuse func(testbed.MeshCall) error // nil: nothing
+	joined int
+	shaped *testbed.ShapeSpec // what its emulator was told last
+}
+
+func (m *machineAway) Name() string     { return m.name }
+func (m *machineAway) Addr() netip.Addr { return m.addr }
+func (m *machineAway) Lost() error      { return m.lost }
+
+func (m *machineAway) Mesh(_ context.Context, q testbed.MeshCall) (a testbed.MeshAnswer, err error) {
+	if m.refuse != nil {
+		err = m.refuse(q)
+	}
+	if m.lost != nil {
+		err = m.lost
+	}
+	switch {
+	case err != nil:
+	case q.Join != nil:
+		m.joined++
+	case q.Shape != nil:
+		m.shaped = q.Shape
+	case q.Probe:
+		a.RTTs = make([]time.Duration, 16)
+	}
+	return a, err
+}
+
+// meshOf is a run on such machines, of which the first are the client's and other generators'; next has
+// those that take the place of lost ones.
+func meshOf(t *testing.T, names ...string) (r *run, at map[string]*machineAway) {
+	t.Helper()
+	at = map[string]*machineAway{}
+	made := 0
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true, Mesh: true,
+		Hosts: func(_ context.Context, _ *testbed.Testbed, name string) (testbed.Host, error) {
+			made++
+			at[name] = &machineAway{name: name, addr: testbed.MeshAddr(made)}
+			return at[name], nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bed.Close(context.Background()) })
+	r = &run{plan: &experiment.Plan{}, say: silent{}, bed: bed, sites: map[string]*site{}}
+	for _, name := range names {
+		if _, err := bed.AddHost(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r, at
+}
+
+// A shape that some machines have and others have not is not taken for the one before.
+func TestShapeThatFailed(t *testing.T) {
+	r, at := meshOf(t, "client", "s")
+	s := &site{hosts: []testbed.Host{at["s"]}}
+	r.client, r.sites["s"] = at["client"], s
+	near, far := experiment.Cell{System: "s"}, experiment.Cell{System: "s"}
+	far.Link.Delay = experiment.Duration(50 * time.Millisecond)
+	r.link = linkState{shaped: true, current: shapeOf(near)}
+	at["s"].refuse = func(q testbed.MeshCall) error {
+		if q.Shape != nil {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	if err := r.shapeLink(t.Context(), s, far); err == nil || at["client"].shaped == nil {
+		t.Fatalf("%v, the client's machine has %+v", err, at["client"].shaped)
+	}
+	if r.link.shaped {
+		t.Errorf("the next trial would run on %+v", r.link)
+	}
+}
+
+// A mesh whose emulators died, or that was never joined, is joined again, also after another
+// system's machine is lost.
+func TestMeshIsJoinedAgain(t *testing.T) {
+	r, at := meshOf(t, "client", "a", "b")
+	r.client = at["client"]
+	for _, name := range []string{"a", "b"} {
+		r.sites[name] = &site{hosts: []testbed.Host{at[name]}}
+	}
+	mended := func(why string, want int) {
+		t.Helper()
+		if err := r.mendLink(t.Context()); err != nil || at["a"].joined != want || r.link.shaped {
+			t.Errorf("%s: %v, joined %d times, want %d", why, err, at["a"].joined, want)
+		}
+	}
+	down := errors.New("no answer")
+	at["b"].refuse = func(q testbed.MeshCall) error { return down }
+	if err := r.connect(t.Context()); err == nil {
+		t.Fatal("it was joined without b")
+	}
+	at["b"].refuse = nil
+	mended("never joined", 1)
+	mended("nothing is wrong", 1)
+	r.link.shaped = true
+	at["b"].refuse = func(q testbed.MeshCall) error {
+		if q.Join != nil {
+			at["b"].refuse = nil
+		} else if q.Stats {
+			return down
+		}
+		return nil
+	}
+	mended("an emulator died", 2)
+	r.link.shaped = true
+	at["b"].lost = down
+	mended("b is lost", 3)
+	spec := r.shapeSpec(r.sites["a"], experiment.Cell{System: "a"})
+	if _, there := spec.Up["b"]; there || len(spec.Up) != 1 {
+		t.Errorf("shapes %+v", spec.Up)
+	}
+	if err := r.bed.Shape(t.Context(), spec); err != nil {
+		t.Error(err)
+	}
+}
+
+// The machine that takes the place of a generator's is measured from then on, and each generator is
+// as far away as its region says.
+func TestGeneratorsOfAMesh(t *testing.T) {
+	r, at := meshOf(t, "client", "client-2", "s")
+	s := &site{hosts: []testbed.Host{at["s"]}, generators: []testbed.Host{at["client"], at["client-2"]}}
+	r.client, r.generators, r.sites["s"] = at["client"], []testbed.Host{at["client-2"]}, s
+	first := at["client-2"]
+	first.lost = errors.New("gone")
+	if moved, err := r.replaceLost(t.Context(), s); moved || err != nil {
+		t.Fatal(moved, err)
+	}
+	now := at["client-2"]
+	if now == first || s.generators[1] != testbed.Host(now) || !slices.Equal(r.generators, []testbed.Host{now}) {
+		t.Errorf("generators %v and %v, want %v", s.generators, r.generators, now)
+	}
+	cell := experiment.Cell{System: "s", Overhead: &experiment.Overhead{Operation: "get"}}
+	cell.Link = swarmPlan(t, `
+scenario: disseminate
+systems: [bittorrent]
+data: {size: 512KiB}
+link: {regions: [{between: [near, far], rtt: 60ms}]}
+disseminate: {nodes: 2}
+`).Cells[0].Link
+	spec := r.shapeSpec(s, cell)
+	for _, p := range []link.Pair{{"client", "s"}, {"s", "client"}, {"client-2", "s"}, {"s", "client-2"}} {
+		if got := spec.Pairs[p].Delay; got != 30*time.Millisecond {
+			t.Errorf("%v: %s", p, got)
+		}
+	}
+	if err := r.bed.Shape(t.Context(), spec); err != nil || now.shaped == nil {
+		t.Error(err)
+	}
+}
+
+// Load generators in namespaces do not reach what runs elsewhere.
+func TestAttachedSystemBetweenMachines(t *testing.T) {
+	plan := &experiment.Plan{Experiment: experiment.Experiment{Systems: []experiment.SystemUse{
+		{Name: "there", Use: "mem", Mode: string(system.Attach)}, {Name: "here", Use: "mem"}}}}
+	cell := experiment.Cell{System: "here"}
+	cell.Link.Delay = experiment.Duration(time.Millisecond)
+	for clients, refused := range map[int]bool{0: false, 1: false, 2: true} {
+		plan.Cells = []experiment.Cell{cell}
+		if err := Placeable(plan, nil, clients); (err != nil) != refused {
+			t.Errorf("%d clients: %v", clients, err)
+		}
+		plan.Cells = nil // no emulated links
+		if err := Placeable(plan, nil, clients); err != nil {
+			t.Errorf("%d clients: %v", clients, err)
+		}
+	}
+}
