@@ -19,12 +19,15 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 		{Outcome: Truncated, Class: "body ended early", Bytes: 3, Start: 20 * ms, Intended: 20 * ms, FirstByte: 21 * ms, LastByte: 21 * ms},
 		{Outcome: Deadline, Bytes: 50, Start: 20 * ms, Intended: 20 * ms, FirstByte: 50 * ms, LastByte: 500 * ms},
 		{Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms},
+		{Kind: OpPut, Outcome: Deadline, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms},
+		{Kind: OpDelete, Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms},
+		{Kind: OpStat, Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms},
 	})
 	c := s.Counts()
-	if c.Ops != 6 || c.Bytes != 260 || c.OKBytes != 200 || c.First != 5*ms || c.Last != 500*ms || c.Finished() != 4 {
+	if c.Ops != 9 || c.Bytes != 260 || c.OKBytes != 200 || c.First != 5*ms || c.Last != 500*ms || c.Finished() != 4 {
 		t.Errorf("%+v", c)
 	}
-	if c.Outcomes[OK] != 2 || c.OutcomeMap()["in-flight"] != 1 || c.Classes["status 500"] != 1 || len(c.Classes) != 2 {
+	if c.Outcomes[OK] != 2 || c.OutcomeMap()["in-flight"] != 3 || c.Classes["status 500"] != 1 || len(c.Classes) != 2 {
 		t.Errorf("%+v", c)
 	}
 	near := func(what string, got, want float64) {
@@ -40,7 +43,7 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	near("duration", s.Quantile(Duration, 0.5), 0.025)
 	near("duration", s.Quantile(Duration, 1), 0.100)
 	near("lag", s.Quantile(Lag, 1), 0.002)
-	if s.Count(TTFB) != 3 || s.Censored(TTFB) != 1 || s.Count(Duration) != 2 || s.Censored(Duration) != 2 || s.Count(Lag) != 6 || s.Censored(Lag) != 0 {
+	if s.Count(TTFB) != 3 || s.Censored(TTFB) != 1 || s.Count(Duration) != 2 || s.Censored(Duration) != 5 || s.Count(Lag) != 9 || s.Censored(Lag) != 0 {
 		t.Error("counts of measures")
 	}
 	near("half", s.KaplanMeier(Duration, 0.5), 0.100)
