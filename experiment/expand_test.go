@@ -237,6 +237,33 @@ retrieve: {bytes: 100MiB, range: [whole, 10MiB]}
 	}
 }
 
+// A mix needs objects of its own, of a known size.
+func TestMixOfTheirObjects(t *testing.T) {
+	const src = "scenario: retrieve\nsystems: [{use: boost, with: {url: \"http://x\"}}]\ndata: {size: 1MiB}\nretrieve: {mix: {get: 1}, requests: 1}\n"
+	if _, err := Parse("m.yaml", []byte(src), nil, testCatalog()); err == nil || !strings.Contains(err.Error(), "of a known size") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// However short a log is, its plan can be written.
+func TestEstimateOfShortLog(t *testing.T) {
+	src := read(t, "testdata/good/replay.yaml")
+	for _, duration := range []string{"none", "10s"} {
+		e, err := Parse("r.yaml", src, []string{"retrieve.duration=" + duration}, testCatalog())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Retrieve.Arrivals.Found = &RequestLog{Requests: 1, Bytes: 1000, Paths: 1}
+		p, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Marshal(); err != nil || p.Cells[0].Estimate.Seconds > 1 || p.Cells[0].Estimate.Bytes != 1000 {
+			t.Errorf("duration %s: %+v, %v", duration, p.Cells[0].Estimate, err)
+		}
+	}
+}
+
 // Nothing of a secret but the variable's name is in the plan.
 func TestPlanHasNoSecret(t *testing.T) {
 	t.Setenv("S3_SECRET", "hunter2")
