@@ -376,7 +376,7 @@ func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 			"in sequential order no object is more popular than another")
 	}
 	if r.Mix != nil && size == 0 {
-		return c.impossible("data.size", "give `data.size`, and `allow: [write]` to store objects in an attached system",
+		return c.impossible("data.size", "write `data: {size: 64MiB}`",
 			"`retrieve.mix` reads and stores objects of a known size")
 	}
 	if r.Arrivals != nil {

@@ -239,7 +239,7 @@ retrieve: {bytes: 100MiB, range: [whole, 10MiB]}
 
 // A mix needs objects of its own, of a known size.
 func TestMixOfTheirObjects(t *testing.T) {
-	const src = "scenario: retrieve\nsystems: [{use: boost, with: {url: \"http://x\"}}]\nretrieve: {mix: {get: 1}, requests: 1}\n"
+	const src = "scenario: retrieve\nsystems: [{use: boost, with: {url: \"http://x\"}}]\nretrieve: {mix: {get: 1}, requests: 1}\nallow: [write]\n"
 	if _, err := Parse("m.yaml", []byte(src), nil, testCatalog()); err == nil || !strings.Contains(err.Error(), "of a known size") {
 		t.Errorf("got %v", err)
 	}
