@@ -84,6 +84,8 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 				return nil, err
 			}
 		}
+	} else if err := r.bed.ProbeMesh(ctx); err != nil {
+		return nil, err
 	}
 	if r.link.block != block {
 		r.link.block, r.link.checks = block, map[checkedPath][]record.LinkCheck{}

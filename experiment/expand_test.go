@@ -180,6 +180,23 @@ func TestLoadPlanRefuses(t *testing.T) {
 			t.Errorf("a plan of format %s for reports: %v", format, err)
 		}
 	}
+	// What changed a measurement and is gone may only have the value that changes nothing.
+	for change, gone := range map[[2]string]string{
+		{`"data": {`, `"data": {"compressible": 0, "duplicate": 0,`}: "",
+		{`"data": {`, `"data": {"compressible": 0.5,`}:               "data.compressible",
+		{`"data": {`, `"data": {"duplicate": 0.1,`}:                  "data.duplicate",
+		{`"data": {`, `"disseminate": {"cache": "warm"}, "data": {`}: "",
+		{`"data": {`, `"disseminate": {"cache": "cold"}, "data": {`}: "disseminate.cache",
+		{`"exit": {`, `"exit": {"steady": {"windows": 2},`}:          "exit.steady",
+		{`"retrieve": {`, `"retrieve": {"arrivals": {"to": 9000},`}:  "retrieve.arrivals.to",
+	} {
+		old := strings.Replace(string(b), `"format": 5`, `"format": 2`, 1)
+		i := strings.LastIndex(old, change[0])
+		_, err := ReadPlan([]byte(old[:i] + change[1] + old[i+len(change[0]):]))
+		if (err == nil) != (gone == "") || err != nil && !strings.Contains(err.Error(), "this run used "+gone+", ") {
+			t.Errorf("%s: %v", change[1], err)
+		}
+	}
 }
 
 // An experiment that did not come from a file is checked too.
