@@ -68,6 +68,11 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 			break
 		}
 	}
+	if a := plan.Experiment.Retrieve.Replays(); a != nil && !filepath.IsAbs(a.Log) {
+		all = append(all, Problem{Name: "data-readable", Blocking: true,
+			What: "the log " + a.Log + " is on this machine, and does not travel to others",
+			Hint: "put it on the first machine too, and name it by its absolute path, the same on both; or run without --on"})
+	}
 	for _, use := range plan.Experiment.Systems {
 		sys := findSystem(systems, use.Use)
 		if sys == nil || use.Mode != string(system.Attach) {

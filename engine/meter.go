@@ -304,7 +304,7 @@ func (m *meter) busiestMachine(wall, harness float64) (most float64, busiest tes
 	return most, busiest
 }
 
-// throttledShare is the share of a trial in which a CPU limit may hold back a machine.
+// throttledShare is the share of a trial that periods may make in which a CPU limit held back a machine.
 const throttledShare = 0.01
 
 // notes name, of the machines of a trial, the one that was busiest and those that their CPU limits held
@@ -324,9 +324,10 @@ func (m *meter) notes() (notes []string, throttled bool) {
 		notes = append(notes, fmt.Sprintf("%s was the busiest: %.0f %% of its CPUs", name(busiest), 100*share))
 	}
 	for _, machine := range m.machines {
-		if share := m.sum(testbed.OfMachine(testbed.ThrottledSample, machine), cpuOf) / wall; share > throttledShare {
+		share := min(1, m.sum(testbed.OfMachine(testbed.ThrottledSample, machine), cpuOf)/wall)
+		if share > throttledShare {
 			throttled = true
-			notes = append(notes, fmt.Sprintf("a CPU limit held back %s for %.0f %% of the time", name(machine), 100*share))
+			notes = append(notes, fmt.Sprintf("a CPU limit held back %s in periods that make %.0f %% of the time", name(machine), 100*share))
 		}
 	}
 	return notes, throttled

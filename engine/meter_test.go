@@ -39,7 +39,7 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 	if math.Abs(u.OthersBusy-0.2) > 1e-9 {
 		t.Errorf("others used %g of the machine, want 0.2", u.OthersBusy)
 	}
-	if notes, throttled := m.notes(); !throttled || !slices.Equal(notes, []string{"a CPU limit held back the client's machine for 25 % of the time"}) {
+	if notes, throttled := m.notes(); !throttled || !slices.Equal(notes, []string{"a CPU limit held back the client's machine in periods that make 25 % of the time"}) {
 		t.Errorf("%t, %q", throttled, notes)
 	}
 	if notes, throttled := newMeter(&site{}, nil).notes(); throttled || notes != nil {

@@ -374,7 +374,10 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 	if s.network != nil { // of all its links, which are as long as one another
 		to = s.hosts[len(s.hosts)-1]
 	}
-	return after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()), false
+	if trouble = after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()); trouble == "" {
+		trouble = r.bed.MeshMoved(ctx)
+	}
+	return trouble, false
 }
 
 // observeEvery is the interval at which the processes of a trial are observed. One that

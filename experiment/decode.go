@@ -137,11 +137,13 @@ func expandShort(n *node, tab table) *node {
 
 func unknownKeyHint(key, path string, tab table) string {
 	for gone, instead := range map[string]string{
-		"repetitions":       "it is one number now: `repetitions: 6`",
-		"exit.steady":       "it was removed: end the test with exit.floor or exit.max_runtime",
-		"data.compressible": "it was removed: seeded contents do not compress; give a directory of files that do",
-		"data.duplicate":    "it was removed: seeded contents are unique; give a directory of files that repeat",
-		"disseminate.cache": "it was removed: the content is in the page cache when the leechers start",
+		"repetitions":           "it is one number now: `repetitions: 6`",
+		"exit.steady":           "it was removed: end the test with exit.floor or exit.max_runtime",
+		"data.compressible":     "it was removed: seeded contents do not compress; give a directory of files that do",
+		"data.duplicate":        "it was removed: seeded contents are unique; give a directory of files that repeat",
+		"disseminate.cache":     "it was removed: the content is in the page cache when the leechers start",
+		"upload.need.allowance": "it was removed: set the allowance by the renter's own means (siac renter setallowance)",
+		"retrieve.arrivals.to":  "it was removed: write the ramp as steps",
 	} {
 		if join(path, key) == gone || path == gone {
 			return instead

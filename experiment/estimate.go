@@ -175,8 +175,8 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	if found := a.Found; found == nil && a.Process == "log" {
 		return CellEstimate{}
 	} else if found != nil {
-		held := found.Seconds / a.Speed
-		rate, n = float64(found.Requests)/max(held, 1e-3), float64(found.Bytes)/float64(found.Requests)
+		held := max(found.Seconds/a.Speed, 1e-3) // of one request: none
+		rate, n = float64(found.Requests)/held, float64(found.Bytes)/float64(found.Requests)
 		if seconds == 0 || held < seconds {
 			seconds = held
 		}

@@ -375,6 +375,10 @@ func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform",
 			"in sequential order no object is more popular than another")
 	}
+	if r.Mix != nil && size == 0 {
+		return c.impossible("data.size", "write `data: {size: 64MiB}`",
+			"`retrieve.mix` reads and stores objects of a known size")
+	}
 	if r.Arrivals != nil {
 		r.Concurrency = 0
 	}

@@ -180,6 +180,23 @@ func TestLoadPlanRefuses(t *testing.T) {
 			t.Errorf("a plan of format %s for reports: %v", format, err)
 		}
 	}
+	// What changed a measurement and is gone may only have the value that changes nothing.
+	for change, gone := range map[[2]string]string{
+		{`"data": {`, `"data": {"compressible": 0, "duplicate": 0,`}: "",
+		{`"data": {`, `"data": {"compressible": 0.5,`}:               "data.compressible",
+		{`"data": {`, `"data": {"duplicate": 0.1,`}:                  "data.duplicate",
+		{`"data": {`, `"disseminate": {"cache": "warm"}, "data": {`}: "",
+		{`"data": {`, `"disseminate": {"cache": "cold"}, "data": {`}: "disseminate.cache",
+		{`"exit": {`, `"exit": {"steady": {"windows": 2},`}:          "exit.steady",
+		{`"retrieve": {`, `"retrieve": {"arrivals": {"to": 9000},`}:  "retrieve.arrivals.to",
+	} {
+		old := strings.Replace(string(b), `"format": 5`, `"format": 2`, 1)
+		i := strings.LastIndex(old, change[0])
+		_, err := ReadPlan([]byte(old[:i] + change[1] + old[i+len(change[0]):]))
+		if (err == nil) != (gone == "") || err != nil && !strings.Contains(err.Error(), "this run used "+gone+", ") {
+			t.Errorf("%s: %v", change[1], err)
+		}
+	}
 }
 
 // An experiment that did not come from a file is checked too.
@@ -234,6 +251,33 @@ retrieve: {bytes: 100MiB, range: [whole, 10MiB]}
 	}
 	if _, err := Parse("w.yaml", []byte(src+"allow: [write]\n"), nil, testCatalog()); err == nil || !strings.Contains(err.Error(), "impossible cell") {
 		t.Errorf("written objects have the size of the file, yet: %v", err)
+	}
+}
+
+// A mix needs objects of its own, of a known size.
+func TestMixOfTheirObjects(t *testing.T) {
+	const src = "scenario: retrieve\nsystems: [{use: boost, with: {url: \"http://x\"}}]\nretrieve: {mix: {get: 1}, requests: 1}\nallow: [write]\n"
+	if _, err := Parse("m.yaml", []byte(src), nil, testCatalog()); err == nil || !strings.Contains(err.Error(), "of a known size") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// However short a log is, its plan can be written.
+func TestEstimateOfShortLog(t *testing.T) {
+	src := read(t, "testdata/good/replay.yaml")
+	for _, duration := range []string{"none", "10s"} {
+		e, err := Parse("r.yaml", src, []string{"retrieve.duration=" + duration}, testCatalog())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Retrieve.Arrivals.Found = &RequestLog{Requests: 1, Bytes: 1000, Paths: 1}
+		p, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Marshal(); err != nil || p.Cells[0].Estimate.Seconds > 1 || p.Cells[0].Estimate.Bytes != 1000 {
+			t.Errorf("duration %s: %+v, %v", duration, p.Cells[0].Estimate, err)
+		}
 	}
 }
 

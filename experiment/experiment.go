@@ -46,8 +46,8 @@ type Experiment struct {
 	Limits Limits `json:"limits"`
 	// When to stop the whole run early.
 	Exit Exit `json:"exit"`
-	// What may be done to attached systems besides reading: write objects (removed at the end where possible), spend money
-	// (Sia charges for reads, too).
+	// What may be done to attached systems besides reading: write objects (removed at the end where possible; those of load tests
+	// stay unless upload.after: remove), spend money (Sia charges for reads, too).
 	Allow []string `json:"allow,omitempty" enum:"write,spend"`
 	// Conditions between factors; combinations that break one are left out.
 	Where []string `json:"where,omitempty" split:"no"`

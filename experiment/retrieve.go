@@ -58,14 +58,17 @@ type Arrivals struct {
 
 // RequestLog is what was found in a log that is to be replayed.
 type RequestLog struct {
-	SHA256   string           `json:"sha256"`
-	Requests int64            `json:"requests"`
-	Bytes    int64            `json:"bytes"`              // sent in answer to them
-	Seconds  float64          `json:"seconds"`            // from the first to the last
-	Paths    int              `json:"paths,omitempty"`    // different ones; 0: more than MaxPaths
-	Stored   int64            `json:"stored,omitempty"`   // bytes of an object for each path
-	Unplaced int64            `json:"unplaced,omitempty"` // ranges whose beginning is not logged
-	Skipped  map[string]int64 `json:"skipped,omitempty"`  // lines, by why
+	SHA256    string           `json:"sha256"`
+	Size      int64            `json:"size"` // of the file, in bytes
+	Requests  int64            `json:"requests"`
+	Bytes     int64            `json:"bytes"`               // sent in answer to them
+	Seconds   float64          `json:"seconds"`             // from the first to the last
+	Paths     int              `json:"paths,omitempty"`     // different ones; 0: more than MaxPaths
+	Stored    int64            `json:"stored,omitempty"`    // bytes of an object for each path
+	Unplaced  int64            `json:"unplaced,omitempty"`  // ranges whose beginning is not logged
+	Unordered int64            `json:"unordered,omitempty"` // requests earlier than the one before
+	Back      float64          `json:"back,omitempty"`      // seconds by which one is at most
+	Skipped   map[string]int64 `json:"skipped,omitempty"`   // lines, by why
 }
 
 // MaxPaths is how many objects can be stored for a replay.
@@ -81,6 +84,10 @@ func (l *RequestLog) Text() string {
 		RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
 	if l.Unplaced > 0 {
 		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", grouped(float64(l.Unplaced)))
+	}
+	if l.Unordered > 0 {
+		text += fmt.Sprintf("; %s requests up to %s earlier than the one before, taken as of the same time",
+			grouped(float64(l.Unordered)), RoughDuration(l.Back))
 	}
 	var skipped []string
 	all := int64(0)

@@ -12,6 +12,7 @@ import (
 // replay are the requests of a log: an arrival process that also says what is asked for.
 type replay struct {
 	file    *os.File
+	rest    io.LimitedReader // of the file; it may grow
 	log     *workload.RequestLog
 	paths   *workload.Paths // nil: they are asked for as they are
 	objects []Object
@@ -26,7 +27,8 @@ func newReplay(s *Spec) *replay {
 		r.paths = workload.NewPaths()
 	}
 	if r.file, r.err = os.Open(s.Arrivals.Log); r.err == nil {
-		r.log = workload.NewRequestLog(r.file, s.Arrivals.Log)
+		r.rest = io.LimitedReader{R: r.file, N: s.Arrivals.LogSize}
+		r.log = workload.NewRequestLog(&r.rest, s.Arrivals.Log)
 	}
 	return r
 }
@@ -37,6 +39,9 @@ func (r *replay) Pace(elapsed time.Duration, _ uint64) (wait time.Duration, stop
 	if r.err == nil {
 		l, r.err = r.log.Next()
 	}
+	if r.err == io.EOF && r.rest.N > 0 {
+		r.err = fmt.Errorf("httpload: the log %s has changed: it lacks %d bytes at its end", r.file.Name(), r.rest.N)
+	}
 	if r.err == nil {
 		r.ahead, r.err = r.request(l)
 	}
@@ -44,7 +49,7 @@ func (r *replay) Pace(elapsed time.Duration, _ uint64) (wait time.Duration, stop
 }
 
 func (r *replay) request(l workload.LoggedRequest) (request, error) {
-	req := request{off: l.Offset, length: l.Length, whole: l.Head || l.Length < 0, head: l.Head}
+	req := request{off: l.Offset, length: l.Length, whole: l.Head || l.Length < 0, head: l.Head, logged: l.Bytes}
 	if r.paths == nil {
 		req.uri = l.Path
 	} else if req.object = r.paths.Index(l.Path); req.object >= len(r.objects) ||
@@ -53,7 +58,7 @@ func (r *replay) request(l workload.LoggedRequest) (request, error) {
 	}
 	switch {
 	case l.Head:
-		req.off, req.length = 0, 0
+		req.off, req.length, req.logged = 0, 0, 0
 	case l.Length < 0:
 		req.length = r.objects[req.object].Size
 	}

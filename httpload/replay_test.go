@@ -2,6 +2,7 @@ package httpload
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -79,7 +80,7 @@ func TestReplayAsIs(t *testing.T) {
 		s, seen := recording(t, secure, bytes.Repeat([]byte("x"), 1000))
 		res, got := runSpec(t, Spec{
 			Objects:  []Object{{URL: s.URL + "/other", Size: -1, Insecure: true}},
-			Arrivals: &workload.ArrivalSpec{Process: "log", Log: path, Speed: 2, AsIs: true}, MaxInFlight: 10, HTTP: "1.1",
+			Arrivals: &workload.ArrivalSpec{Process: "log", Log: path, LogSize: int64(len(loggedAsIs)), Speed: 2, AsIs: true}, MaxInFlight: 10, HTTP: "1.1",
 		})
 		if res.Outcomes["ok"] != 4 || res.Classes["status 404"] != 1 || res.Ops != 5 || res.Bytes != 1010 {
 			t.Errorf("outcomes %v, classes %v, %d bytes", res.Outcomes, res.Classes, res.Bytes)
@@ -121,7 +122,7 @@ func TestReplayOfObjects(t *testing.T) {
 		s := serveContent(t, &c)
 		objects = append(objects, Object{URL: s.URL, Size: c.Size, Content: &c})
 	}
-	spec := Spec{Objects: objects, Arrivals: &workload.ArrivalSpec{Process: "log", Log: writeLog(t, log.String()), Speed: 10}, MaxInFlight: 20, Epoch: time.Now()}
+	spec := Spec{Objects: objects, Arrivals: &workload.ArrivalSpec{Process: "log", Log: writeLog(t, log.String()), LogSize: int64(log.Len()), Speed: 10}, MaxInFlight: 20, Epoch: time.Now()}
 	var all ops
 	for _, part := range spec.Split(2) {
 		part.Epoch = time.Now()
@@ -145,5 +146,41 @@ func TestReplayOfObjects(t *testing.T) {
 	spec.Arrivals = &workload.ArrivalSpec{Process: "log", Log: filepath.Join(t.TempDir(), "none"), Speed: 1}
 	if _, err := Run(t.Context(), spec, &sink); !os.IsNotExist(err) {
 		t.Errorf("a log that is not there: %v", err)
+	}
+}
+
+// A trial ends with the request that reaches a bound, however late the next one of the log
+// comes. What was added to the log since it was planned is not replayed, and one that has
+// become shorter is refused.
+func TestReplayBounds(t *testing.T) {
+	t.Parallel()
+	const line = "{\"ts\":%d,\"method\":\"GET\",\"uri\":\"/a\",\"status\":200,\"bytes\":1000}\n"
+	text := fmt.Sprintf(line+line+line, 100, 101, 3600)
+	for name, test := range map[string]struct {
+		spec     Spec
+		size     int
+		requests int64
+		wrong    string
+	}{
+		"requests": {spec: Spec{Requests: 2}, size: len(text), requests: 2},
+		"bytes":    {spec: Spec{Bytes: 1001}, size: len(text), requests: 2},
+		"all":      {size: len(text), requests: 3},
+		"grown":    {size: len(text) * 2 / 3, requests: 2},
+		"shorter":  {size: len(text) + 1, requests: 3, wrong: "has changed"},
+	} {
+		s := test.spec
+		s.Objects = []Object{{Size: -1}}
+		s.Arrivals = &workload.ArrivalSpec{Process: "log", Log: writeLog(t, text), LogSize: int64(test.size), Speed: 1, AsIs: true}
+		sc := newSchedule(&s)
+		for more := true; more; {
+			_, _, _, more = sc.claimDue(int64(2 * time.Hour))
+		}
+		err := fmt.Sprint(sc.failed())
+		if sc.next != test.requests || !strings.Contains(err, cmp.Or(test.wrong, "<nil>")) {
+			t.Errorf("%s: %d requests, %v", name, sc.next, err)
+		}
+		if late := sc.arrivalsEnd() > int64(time.Minute); late != (test.requests == 3) {
+			t.Errorf("%s: the arrivals end at %v", name, time.Duration(sc.arrivalsEnd()))
+		}
 	}
 }

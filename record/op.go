@@ -47,6 +47,15 @@ func (k OpKind) String() string {
 	return "unknown"
 }
 
+// receives reports whether an operation of the kind has a first byte, if it ends well.
+func (k OpKind) receives() bool {
+	switch k {
+	case OpPut, OpPutDurable, OpPutDir, OpDelete, OpStat:
+		return false
+	}
+	return true
+}
+
 // OpSink takes operations in batches. Implementations may keep nothing of the
 // slice after they return. It is called from one goroutine at a time.
 type OpSink interface {

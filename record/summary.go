@@ -146,7 +146,7 @@ func (s *Summary) add(op *Op) {
 		}
 		if op.FirstByte != 0 {
 			s.hist[TTFB].record(op.FirstByte - op.Intended)
-		} else {
+		} else if op.Kind.receives() {
 			s.censored[TTFB].record(op.LastByte - op.Intended)
 		}
 		s.censored[Duration].record(op.LastByte - op.Intended)

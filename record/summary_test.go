@@ -48,6 +48,13 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	if !math.IsNaN(NewSummary().Quantile(TTFB, 0.5)) || !math.IsNaN(s.Quantile(TTFB, 1.5)) {
 		t.Error("a quantile of nothing")
 	}
+	// What has no first byte is not known to have come late.
+	for _, kind := range []OpKind{OpPut, OpDelete, OpStat} {
+		s.Ops([]Op{{Kind: kind, Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms}})
+	}
+	if s.Censored(TTFB) != 1 || s.Censored(Duration) != 5 {
+		t.Errorf("%d first bytes censored, %d durations", s.Censored(TTFB), s.Censored(Duration))
+	}
 }
 
 func TestHistogramPrecisionAndRange(t *testing.T) {

@@ -197,7 +197,7 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n", "\n.SS run\n.nf\n\\&run: \\-\\-out DIR\n"} {
+	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n", "\n.SS run\n.in 0\n.nf\n\\&run: \\-\\-out DIR\n"} {
 		if !strings.Contains(string(page.data), want) {
 			t.Errorf("no %q in\n%s", want, page.data)
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
@@ -16,14 +17,19 @@ import (
 // run's page, live while it goes on. Like [Live] it answers only requests for a
 // loopback name. Only paths of runs that it found itself lead anywhere.
 func Runs(root string) http.Handler {
-	s := &runsServer{root}
+	s := &runsServer{root: root, pages: map[string]http.Handler{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /run/{rest...}", s.run)
 	return loopbackNames(mux)
 }
 
-type runsServer struct{ root string }
+type runsServer struct {
+	root string
+
+	mu    sync.Mutex
+	pages map[string]http.Handler // by run: all viewers of one share what is computed of it
+}
 
 func (s *runsServer) page(w http.ResponseWriter, req *http.Request) {
 	index, err := readIndex(s.root)
@@ -58,7 +64,16 @@ func (s *runsServer) run(w http.ResponseWriter, req *http.Request) {
 	}
 	on := req.Clone(req.Context())
 	on.URL.Path, on.URL.RawPath = "/"+file, ""
-	Live(filepath.Join(s.root, filepath.FromSlash(id))).ServeHTTP(w, on)
+	s.live(id).ServeHTTP(w, on)
+}
+
+func (s *runsServer) live(id string) http.Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages[id] == nil {
+		s.pages[id] = Live(filepath.Join(s.root, filepath.FromSlash(id)))
+	}
+	return s.pages[id]
 }
 
 // WriteIndex writes an index of the runs below a directory as one page, complete

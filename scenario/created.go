@@ -49,6 +49,15 @@ func (b *CreatedObjects) Add(ref system.Ref) {
 	}
 }
 
+// AddPut notes what a put of name has left, or may have left: where a system names objects by their
+// names alone, that of a put that failed is known, too.
+func (b *CreatedObjects) AddPut(node system.Node, name string, ref system.Ref) {
+	if n, ok := node.(system.Namer); ok && ref == "" {
+		ref = n.Named(name)
+	}
+	b.Add(ref)
+}
+
 // Removed notes that an object was removed.
 func (b *CreatedObjects) Removed(ref system.Ref) {
 	if b == nil {
@@ -118,10 +127,14 @@ func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error 
 	b.mu.Unlock()
 	var left Removal
 	d, ok := node.(system.Deleter)
+	adopter, _ := node.(system.Adopter)
 	for _, ref := range refs {
 		if left.Try(ctx, func(ctx context.Context) error {
 			if !ok {
 				return errors.New("it cannot remove objects")
+			}
+			if adopter != nil { // it knows nothing of a put that failed
+				adopter.Adopt(system.Object{Ref: ref, Size: -1})
 			}
 			return d.Delete(ctx, ref)
 		}) {

@@ -61,6 +61,10 @@ func ReadRequestLog(path string) (found *experiment.RequestLog, sizes []int64, e
 	for _, size := range sizes {
 		found.Stored += size
 	}
+	if found.Size, err = f.Seek(0, io.SeekCurrent); err != nil {
+		return nil, nil, fmt.Errorf("retrieve.arrivals.log: %w", err)
+	}
+	found.Unordered, found.Back = log.Unordered, log.Back.Seconds()
 	found.Paths, found.Unplaced, found.Skipped = len(sizes), log.Unplaced, maps.Clone(log.Skipped)
 	found.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return found, sizes, nil

@@ -10,8 +10,8 @@ flags=() && for a; do [[ $a != -* ]] || flags+=("$a"); done
 go test -timeout=20m "$@" 2>&1 | tee "$log" && exit 0
 tests=$(sed -n 's/^--- FAIL: \(Test[A-Za-z0-9_]*\) .*/\1/p' "$log" | sort -u)
 mapfile -t packages < <(awk '$1 == "FAIL" && NF >= 3 { print $2 }' "$log" | sort -u)
-# A package that does not build, a panic or a timeout is no disturbance.
-if [ -z "$tests" ] || [ "$(wc -w <<<"$tests")" -gt 3 ] || grep -qE '^(panic:|fatal error:|FAIL.*\[)' "$log"; then
+# A package that does not build, a data race, a panic or a timeout is no disturbance.
+if [ -z "$tests" ] || [ "$(wc -w <<<"$tests")" -gt 3 ] || grep -qE '^(panic:|fatal error:|WARNING: DATA RACE|exit status|FAIL.*\[)' "$log"; then
   exit 1
 fi
 printf '\n== failed, and run once more: %s\n' "$(tr '\n' ' ' <<<"$tests")"

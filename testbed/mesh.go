@@ -25,6 +25,7 @@ type MeshCall struct {
 	Join          *link.Mesh // start its emulator
 	Seed          uint64     // of that
 	Probe         bool       // measure the ways to the others
+	Adopt         bool       // and take these off the delays of packets from now on
 	Shape, Change *ShapeSpec // as [Testbed.Shape] and [Testbed.Reshape] do
 	Stats         bool       // of its emulator
 }
@@ -80,7 +81,7 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	case q.Probe && s.tun == nil:
 		err = errors.New("testbed: the link emulator does not run")
 	case q.Probe:
-		a.RTTs, err = s.tun.Probe(ctx)
+		a.RTTs, err = s.tun.Probe(ctx, q.Adopt)
 	}
 	a.At = s.carrierAt
 	return a, err
@@ -96,6 +97,7 @@ func (t *Testbed) localHosts() []*host {
 type mesh struct {
 	mu     sync.Mutex
 	joined []member
+	base   []MeshAnswer // the ways between them that the delays of packets take into account
 }
 
 // member is one of them.
@@ -140,7 +142,7 @@ func each(ctx context.Context, all []member, q func(i int) MeshCall) ([]MeshAnsw
 
 // join starts the emulators of all machines, which makes them a mesh.
 func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
-	m.joined = nil
+	m.joined, m.base = nil, nil
 	opened, err := each(ctx, all, func(int) MeshCall { return MeshCall{Open: true} })
 	if err != nil {
 		return err
@@ -192,21 +194,80 @@ func (t *Testbed) shapeMesh(ctx context.Context, spec ShapeSpec, change bool) er
 			return err
 		}
 	}
-	probed, err := each(ctx, all, func(int) MeshCall { return MeshCall{Probe: true} })
-	if err == nil {
-		err = own.longer(all, probed)
-	}
-	if err != nil {
+	if err := m.adopt(ctx, own); err != nil {
 		return err
 	}
 	_, err = each(ctx, all, func(int) MeshCall { return MeshCall{Shape: &own} })
 	return err
 }
 
-// longer refuses round trips that are shorter than those between the machines: between hosts that
-// are shaped, or between the one and the others.
-func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
-	topology, named := s.topology(), 0
+// probe measures the ways between all machines.
+func (m *mesh) probe(ctx context.Context, adopt bool) ([]MeshAnswer, error) {
+	return each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, Adopt: adopt} })
+}
+
+// adopt measures the ways for links of this shape. A busy moment of a machine can lengthen one: what is
+// too long is measured once more.
+func (m *mesh) adopt(ctx context.Context, s ShapeSpec) (err error) {
+	m.base = nil
+	for range 2 {
+		var probed []MeshAnswer
+		if probed, err = m.probe(ctx, true); err != nil {
+			return err
+		}
+		if err = s.longer(m.joined, probed); err == nil {
+			m.base = probed
+			return nil
+		}
+	}
+	return err
+}
+
+// ProbeMesh measures the ways between the machines of a mesh again: routes change between trials.
+func (t *Testbed) ProbeMesh(ctx context.Context) error {
+	spec := t.shapedNow()
+	t.mesh.mu.Lock()
+	defer t.mesh.mu.Unlock()
+	if err := t.mesh.adopt(ctx, spec); err != nil {
+		return fmt.Errorf("testbed: measure the ways between machines: %w", err)
+	}
+	return nil
+}
+
+// MeshMoved says which way between machines has become longer or shorter since the last ProbeMesh or
+// Shape, by more than packets may be late; empty: none.
+func (t *Testbed) MeshMoved(ctx context.Context) (trouble string) {
+	spec, m := t.shapedNow(), &t.mesh
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.base == nil {
+		return ""
+	}
+	for range 2 { // as adopt does
+		now, err := m.probe(ctx, false)
+		switch {
+		case ctx.Err() != nil:
+			return ""
+		case err != nil:
+			return err.Error()
+		}
+		if trouble = spec.moved(m.joined, m.base, now); trouble == "" {
+			return ""
+		}
+	}
+	return trouble
+}
+
+func (t *Testbed) shapedNow() ShapeSpec {
+	t.shape.mu.Lock()
+	defer t.shape.mu.Unlock()
+	return t.shape.spec
+}
+
+// ways are the pairs of machines, by their places, whose links matter: between hosts that are shaped, or
+// between the one and the others.
+func (s ShapeSpec) ways(all []member) (pairs [][2]int) {
+	named := 0
 	for _, m := range all {
 		if s.names(m.host.String()) {
 			named++
@@ -214,18 +275,40 @@ func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
 	}
 	for i, a := range all {
 		for k, b := range all[:i] {
-			from, to := a.host.String(), b.host.String()
-			if n := s.names(from); !n && !s.names(to) || named > 1 && (!n || !s.names(to)) {
-				continue
-			}
-			w, way := topology.Want(from, to), probed[i].RTTs[k]
-			if limit := w.RTT + link.RTTTolerance(w, link.DefaultTolerance); way > limit {
-				return fmt.Errorf("the link between %s and %s shall have a round trip of %s, and that between their machines is %s: "+
-					"say more delay, or use machines that are closer", a.name, b.name, record.Span(w.RTT), record.Span(way))
+			if n, o := s.names(a.host.String()), s.names(b.host.String()); n && o || named == 1 && (n || o) {
+				pairs = append(pairs, [2]int{i, k})
 			}
 		}
 	}
+	return pairs
+}
+
+// longer refuses round trips that are shorter than those between the machines.
+func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
+	for _, p := range s.ways(all) {
+		a, b := all[p[0]], all[p[1]]
+		w, way := s.topology().Want(a.host.String(), b.host.String()), probed[p[0]].RTTs[p[1]]
+		if way > w.LongestWay(link.DefaultTolerance) {
+			return fmt.Errorf("the link between %s and %s shall have a round trip of at least %s, and that between their machines is "+
+				"%s: say more delay or less jitter, or use machines that are closer", a.name, b.name, record.Span(w.RTT-w.Jitter),
+				record.Span(way))
+		}
+	}
 	return nil
+}
+
+// moved says which way is not what it was.
+func (s ShapeSpec) moved(all []member, before, now []MeshAnswer) string {
+	for _, p := range s.ways(all) {
+		a, b := all[p[0]], all[p[1]]
+		w := s.topology().Want(a.host.String(), b.host.String())
+		was, is := before[p[0]].RTTs[p[1]], now[p[0]].RTTs[p[1]]
+		if (is - was).Abs() > w.LatenessLimit() {
+			return fmt.Sprintf("the round trip between the machines of %s and %s changed from %s to %s", a.name, b.name,
+				record.Span(was), record.Span(is))
+		}
+	}
+	return ""
 }
 
 // renamed is the spec with other names of hosts.

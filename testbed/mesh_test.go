@@ -3,8 +3,63 @@ package testbed
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
+
+// Links between machines are refused where the way is longer than they ever are, and void where it changes.
+func TestMeshWays(t *testing.T) {
+	const ms = time.Millisecond
+	way := 4 * ms // each way's round trip now
+	var adopted int
+	tb := &Testbed{}
+	for i := range 3 {
+		host := netip.AddrFrom4([4]byte{100, 77, 0, byte(i + 1)})
+		tb.mesh.joined = append(tb.mesh.joined, member{host, string(rune('a' + i)), func(_ context.Context, q MeshCall) (MeshAnswer, error) {
+			if q.Adopt {
+				adopted++
+			}
+			return MeshAnswer{RTTs: []time.Duration{way, way, way}}, nil
+		}})
+	}
+	shape := func(p link.Params) ShapeSpec {
+		s := ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
+		for _, m := range tb.mesh.joined[:2] {
+			s.Up[m.host.String()] = p
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name       string
+		p          link.Params
+		begin, end time.Duration
+		refused    bool
+		moved      bool
+	}{
+		{"longer than the way", link.Params{Delay: 10 * ms}, 4 * ms, 4 * ms, false, false},
+		{"shorter", link.Params{Delay: 10 * ms}, 22 * ms, 22 * ms, true, false},
+		{"shorter by its jitter", link.Params{Delay: 10 * ms, Jitter: 9 * ms}, 18 * ms, 18 * ms, true, false},
+		{"as short as the jitter makes it", link.Params{Delay: 10 * ms, Jitter: 9 * ms}, 2 * ms, 2 * ms, false, false},
+		{"another route", link.Params{Delay: 10 * ms}, 1 * ms, 19 * ms, false, true},
+		{"a shorter route", link.Params{Delay: 10 * ms}, 19 * ms, 1 * ms, false, true},
+		{"a little later", link.Params{Delay: 100 * ms}, 4 * ms, 8 * ms, false, false},
+		{"no shape", link.Params{}, 0, 0, false, false},
+	} {
+		tb.shape.spec = shape(c.p)
+		way = c.begin
+		if err := tb.ProbeMesh(t.Context()); (err != nil) != c.refused {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		way, adopted = c.end, 0
+		if got := tb.MeshMoved(t.Context()); strings.Contains(got, "changed from") != c.moved || got != "" && !c.moved || adopted > 0 {
+			t.Errorf("%s: %q, %d emulators took it over", c.name, got, adopted)
+		}
+	}
+}
 
 // One late answer of a machine is not the death of its emulator, two are; and a mesh that is not
 // joined cannot be changed.

@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"bufio"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,16 +12,16 @@ import (
 )
 
 // ThrottledSample is the control group of plimsoll and of what it starts, if that has a CPU limit:
-// CPU is the seconds for which the limit held back what wanted to run.
+// CPU is the seconds of the scheduler's periods in which the limit held back what wanted to run.
+// The kernel's throttled time is no such thing: it adds up the waits of all CPUs.
 const ThrottledSample = "throttled"
 
-// throttled is that sample's CPU: of our group or of one around it, which was held back longest; NaN
-// where none has a limit. In a container its own group is the top of what can be seen.
+// throttled is that sample's CPU; NaN where no group has a limit. In a container its own group is the
+// top of what can be seen.
 func throttled() float64 {
-	longest := math.NaN()
 	self, err := procfs.Self()
 	if err != nil {
-		return longest
+		return math.NaN()
 	}
 	groups, _ := self.Cgroups()
 	for _, g := range groups {
@@ -33,42 +32,57 @@ func throttled() float64 {
 			}
 			top = filepath.Join(top, strings.Join(g.Controllers, ","))
 		}
-		for dir := filepath.Clean(g.Path); ; dir = filepath.Dir(dir) {
-			if s := throttledIn(filepath.Join(top, dir, "cpu.stat")); !(s <= longest) && !math.IsNaN(s) {
-				longest = s
-			}
-			if dir == "/" {
-				break
-			}
+		if s := throttledIn(top, g.Path); !math.IsNaN(s) {
+			return s
 		}
 	}
-	return longest
+	return math.NaN()
 }
 
-// throttledIn reads a group's statistics; NaN where it has no limit, or does not exist.
-func throttledIn(path string) (seconds float64) {
-	seconds = math.NaN()
-	f, err := os.Open(path)
-	if err != nil {
-		return seconds
+// throttledIn adds up a group and those around it, as each may hold it back; NaN where none has a limit.
+func throttledIn(top, group string) float64 {
+	sum := math.NaN()
+	for dir := filepath.Clean(group); ; dir = filepath.Dir(dir) {
+		if s := throttledBy(filepath.Join(top, dir)); math.IsNaN(sum) {
+			sum = s
+		} else if !math.IsNaN(s) {
+			sum += s
+		}
+		if dir == "/" {
+			return sum
+		}
 	}
-	defer f.Close()
-	limited := false
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
+}
+
+// throttledBy is for how long one group has held back what is in it.
+func throttledBy(dir string) (seconds float64) {
+	stat, _ := os.ReadFile(filepath.Join(dir, "cpu.stat"))
+	seconds = math.NaN()
+	for line := range strings.Lines(string(stat)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		v, err := strconv.ParseFloat(value, 64)
 		switch {
 		case err != nil:
-		case name == "nr_periods":
-			limited = v > 0
-		case name == "throttled_usec":
-			seconds = v / 1e6
-		case name == "throttled_time": // version 1
-			seconds = v / 1e9
+		case name == "nr_periods" && v == 0: // no limit
+			return math.NaN()
+		case name == "nr_throttled":
+			seconds = v * period(dir)
 		}
 	}
-	if !limited {
-		return math.NaN()
-	}
 	return seconds
+}
+
+// period is how long the periods of a group are, in seconds.
+func period(dir string) float64 {
+	text, err := os.ReadFile(filepath.Join(dir, "cpu.max")) // "quota period"
+	if err != nil {
+		text, _ = os.ReadFile(filepath.Join(dir, "cpu.cfs_period_us")) // version 1
+	}
+	words := strings.Fields(string(text))
+	if len(words) > 0 {
+		if micros, err := strconv.ParseFloat(words[len(words)-1], 64); err == nil && micros > 0 {
+			return micros / 1e6
+		}
+	}
+	return 0.1 // the kernel's default
 }

@@ -73,8 +73,9 @@ type ArrivalSpec struct {
 	Steps   []StepSpec `json:"steps,omitempty"`
 
 	// Of the process log: the file to replay, and how much faster.
-	Log   string  `json:"log,omitempty"`
-	Speed float64 `json:"speed,omitempty"`
+	Log     string  `json:"log,omitempty"`
+	LogSize int64   `json:"log_size,omitempty"` // bytes of the file, which may have grown since
+	Speed   float64 `json:"speed,omitempty"`
 	// AsIs: its paths are asked for as they are, of the server of the first object. Else
 	// the first object is what the first path names, and so on.
 	AsIs bool `json:"as_is,omitempty"`

@@ -29,10 +29,12 @@ type LoggedRequest struct {
 //
 // Most logs tell seconds: the requests of one are spread evenly over it. Lines that are
 // earlier than the one before them, as of servers that log the beginning of a request at its
-// end, count as of the same time.
+// end, count as of the same time, unless they are more than a minute earlier.
 type RequestLog struct {
-	Skipped  map[string]int64 // lines that cannot be replayed, by why
-	Unplaced int64            // ranges whose beginning is not logged: they begin at 0
+	Skipped   map[string]int64 // lines that cannot be replayed, by why
+	Unplaced  int64            // ranges whose beginning is not logged: they begin at 0
+	Unordered int64            // requests earlier than the one before them
+	Back      time.Duration    // by which one is at most
 
 	file  string
 	in    *bufio.Scanner
@@ -51,6 +53,7 @@ const (
 	maxLogLine = 1 << 20
 	maxAtOnce  = 1 << 16 // requests of one moment
 	maxSkipped = 20      // reasons
+	maxBack    = time.Minute
 )
 
 // NewRequestLog reads from r; file is for messages.
@@ -129,8 +132,7 @@ func (l *RequestLog) read() error {
 		}
 		var skip string
 		if l.next, skip = l.request(&e); skip == "" {
-			l.next.At = max(l.next.At, before)
-			return nil
+			return l.order(before)
 		}
 		if l.Skipped[skip] == 0 && len(l.Skipped) >= maxSkipped {
 			skip = "other"
@@ -145,6 +147,19 @@ func (l *RequestLog) read() error {
 	if !l.begun {
 		return fmt.Errorf("%s: no line can be replayed", l.file)
 	}
+	return nil
+}
+
+// order gives next, if it is earlier than the one before it, the same time.
+func (l *RequestLog) order(before time.Duration) error {
+	back := before - l.next.At
+	if !l.begun || back <= 0 {
+		return nil
+	}
+	if back > maxBack {
+		return l.errorf("the request is %v earlier than the one before it: sort the log by time", back.Round(time.Second))
+	}
+	l.Unordered, l.Back, l.next.At = l.Unordered+1, max(l.Back, back), before
 	return nil
 }
 
@@ -163,12 +178,14 @@ func (l *RequestLog) request(e *logEntry) (r LoggedRequest, skip string) {
 	if e.method != "GET" && e.method != "HEAD" {
 		return r, e.method
 	}
-	if e.status/100 != 2 && e.status != 304 {
+	if e.status != 200 && e.status != 206 && e.status != 304 { // of others the answer is not known to be an object
 		return r, "status " + strconv.Itoa(e.status)
 	}
-	if _, err := url.ParseRequestURI(r.Path); err != nil || r.Path[0] != '/' {
+	u, err := url.ParseRequestURI(r.Path)
+	if err != nil || r.Path[0] != '/' {
 		return r, "no path"
 	}
+	r.Path = strings.ReplaceAll(u.RequestURI(), " ", "%20") // what goes into a request line
 	if r.Head = e.method == "HEAD" || e.status == 304; r.Head || e.status != 206 {
 		return r, ""
 	}
@@ -181,7 +198,6 @@ func (l *RequestLog) request(e *logEntry) (r LoggedRequest, skip string) {
 		return r, ""
 	}
 	from, to, _ := strings.Cut(strings.TrimPrefix(e.ranged, "bytes="), "-")
-	var err error
 	if r.Offset, err = strconv.ParseInt(from, 10, 64); err != nil || r.Offset < 0 || strings.Contains(to, ",") {
 		return r, "several ranges, or one from the end"
 	}
@@ -301,7 +317,14 @@ func (l *RequestLog) object(line string) (e logEntry, err error) {
 			e.ranged = string(value)
 		}
 	}
-	return e, e.numbers(string(v.Status), string(cmp.Or(v.BodyBytesSent, v.BodySize, v.Bytes)))
+	size := string(cmp.Or(v.BodyBytesSent, v.BodySize, v.Bytes))
+	if err := e.numbers(string(v.Status), size); err != nil {
+		return e, err
+	}
+	if size == "" && e.method == "GET" && (e.status == 200 || e.status == 206) {
+		return e, errors.New("the object has no number of bytes: body_bytes_sent, resp_body_size or bytes")
+	}
+	return e, nil
 }
 
 // time reads a time, as time since 1970.

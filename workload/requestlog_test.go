@@ -36,6 +36,7 @@ func TestRequestLogFormats(t *testing.T) {
 		`192.0.2.1 - - [10/Oct/2025:13:55:36 +0000] "GET /ipfs/bafy/a\x20b?format=raw HTTP/2.0" 200 2326 "-" "curl" "-" rt=0.010`,
 		`{"server":"gw1","time":"2025-10-10T13:55:36.123Z","method":"GET","uri":"/ipfs/bafy/a%20b?format=raw","status":200,"headers":{"Accept":"*/*"},"resp_body_size":2326,"resp_time":0.1}`,
 		`{"msec":"1760104536.123","request_method":"GET","request_uri":"/ipfs/bafy/a%20b?format=raw","status":"200","body_bytes_sent":"2326","http_range":""}`,
+		`{"msec":1760104536.123,"method":"GET","uri":"/ipfs/bafy/a b?format=raw","status":200,"bytes":2326}`,
 		`{"ts":1760104536,"request":"GET /ipfs/bafy/a%20b?format=raw HTTP/1.1","status":200,"bytes":2326}`,
 	} {
 		if got, _ := readLog(t, line); len(got) != 1 || got[0] != want {
@@ -73,7 +74,8 @@ h - - [10/Oct/2025:13:55:43 +0000] "GET /a HTTP/1.1" 304 -
 func TestRequestLogLeavesOut(t *testing.T) {
 	var log strings.Builder
 	for _, request := range []string{`"POST /a HTTP/1.1" 200 5`, `"GET /a HTTP/1.1" 404 5`, `"GET /a HTTP/1.1" 404 5`, `"\x16\x03\x01" 400 157`,
-		`"-" 400 0`, `"GET http://other/a HTTP/1.1" 200 5`, `"GET /%zz HTTP/1.1" 200 5`, `"GET /a HTTP/1.1" 301 5`, `"GET /a HTTP/1.1" 200 5`} {
+		`"-" 400 0`, `"GET http://other/a HTTP/1.1" 200 5`, `"GET /%zz HTTP/1.1" 200 5`, `"GET /a HTTP/1.1" 301 5`, `"GET /a HTTP/1.1" 204 0`,
+		`"GET /a HTTP/1.1" 202 5`, `"GET /a HTTP/1.1" 200 5`} {
 		fmt.Fprintf(&log, "h - - [10/Oct/2025:13:55:36 +0000] %s\n", request)
 	}
 	for i := range 30 { // methods that nobody has heard of
@@ -87,7 +89,7 @@ func TestRequestLogLeavesOut(t *testing.T) {
 	for _, n := range l.Skipped {
 		sum += n
 	}
-	if s := l.Skipped; s["POST"] != 1 || s["status 404"] != 2 || s["no HTTP request"] != 2 || s["no path"] != 2 || s["status 301"] != 1 || sum != 38 || len(s) > maxSkipped+1 {
+	if s := l.Skipped; s["POST"] != 1 || s["status 404"] != 2 || s["no HTTP request"] != 2 || s["no path"] != 2 || s["status 301"] != 1 || s["status 204"] != 1 || s["status 202"] != 1 || sum != 40 || len(s) > maxSkipped+1 {
 		t.Errorf("left out %v", s)
 	}
 }
@@ -104,7 +106,10 @@ func TestRequestLogTimes(t *testing.T) {
 		for stamp := range strings.FieldsSeq(c.times) {
 			fmt.Fprintf(&log, "{\"ts\":%s,\"method\":\"GET\",\"uri\":\"/a\",\"status\":200,\"bytes\":1}\n", stamp)
 		}
-		got, _ := readLog(t, log.String())
+		got, l := readLog(t, log.String())
+		if back := name == "unordered"; back != (l.Unordered == 1) || back != (l.Back == time.Second) {
+			t.Errorf("%s: %d requests are up to %v earlier than the one before", name, l.Unordered, l.Back)
+		}
 		var at []string
 		for _, r := range got {
 			at = append(at, r.At.String())
@@ -125,8 +130,10 @@ func TestRequestLogErrors(t *testing.T) {
 		"h [10/Oct/2025:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 -5": "access.log:3: the number of bytes is \"-5\"",
 		`{"time":`:                          "access.log:3: not a JSON object of a request",
 		`{"msec":1,"status":200,"bytes":1}`: "access.log:3: the object has no method, or no uri",
-		strings.Repeat("x", maxLogLine+1):   "access.log:3: bufio.Scanner: token too long",
-		strings.Repeat(good, maxAtOnce):     "more than 65536 requests have the same time",
+		`{"msec":1760104540,"method":"GET","uri":"/a","status":200,"size":1}`: "access.log:3: the object has no number of bytes",
+		`h [10/Oct/2025:10:55:36 +0000] "GET /a HTTP/1.1" 200 5`:              "access.log:3: the request is 3h0m0s earlier than the one before it: sort",
+		strings.Repeat("x", maxLogLine+1):                                     "access.log:3: bufio.Scanner: token too long",
+		strings.Repeat(good, maxAtOnce):                                       "more than 65536 requests have the same time",
 	} {
 		l := NewRequestLog(strings.NewReader(good+"\n"+line+"\n"), "access.log")
 		var err error

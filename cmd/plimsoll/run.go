@@ -147,9 +147,10 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
 	}
 	cfg.Dir = out
-	if s := cfg.Plan.Experiment.Scenario; m.clients < 0 || m.clients > 1 && s != "retrieve" {
-		return usage(fmt.Errorf("--clients %d: the load of %s cannot be divided so", m.clients, s),
-			"it divides the load generator of the scenario retrieve among that many processes")
+	e := cfg.Plan.Experiment
+	if undivided := e.Retrieve == nil || e.Retrieve.Mix != nil; m.clients < 0 || m.clients > 1 && undivided {
+		return usage(fmt.Errorf("--clients %d: the load of %s cannot be divided so", m.clients, e.Scenario),
+			"it divides the load generator of the scenario retrieve, without mix, among that many processes")
 	}
 	if m.on.place == "" {
 		if err := p.pullMissing(c.Context(), cfg.Plan, m.pull); err != nil {

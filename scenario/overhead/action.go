@@ -94,7 +94,7 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 		kind: kind, object: uint32(c.Index), length: c.Size,
 		do: func(w *scenario.Operation) (err error) {
 			ref, err = store(w.Ctx, t.name(c), c.Size, w.Sending(c))
-			t.Add(ref)
+			t.AddPut(t.node, t.name(c), ref)
 			return err
 		},
 		after:    func() { t.stored(object{ref, c}) },

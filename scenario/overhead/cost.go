@@ -193,12 +193,24 @@ func (r *reading) base(f *fit, fits []*fit) *fit {
 	return nil
 }
 
-// byBlock is by how much a block's trials took longer than the fit, in the mean of their
-// logarithms, beside that of all blocks; NaN for a block without trials.
+// byBlock is by how much a block's trials took longer than their cells' medians, in the
+// mean of logarithms, beside that of all blocks; NaN for a block without trials. What a
+// cell as such is off the fit by is no effect of a block that lacks the cell.
 func (f *fit) byBlock() func(block int) float64 {
+	all := map[*analysis.Cell][]float64{}
+	log := func(i int) (float64, bool) { // a fit may give less than nothing
+		return math.Log1p(f.model.Residual[i]), f.model.Residual[i] > -1
+	}
+	for i, t := range f.trials {
+		if x, ok := log(i); ok {
+			all[t.Info] = append(all[t.Info], x)
+		}
+	}
 	sums, counts := map[int]float64{}, map[int]float64{}
 	for i, t := range f.trials {
-		sums[t.Block], counts[t.Block] = sums[t.Block]+math.Log1p(f.model.Residual[i]), counts[t.Block]+1
+		if x, ok := log(i); ok {
+			sums[t.Block], counts[t.Block] = sums[t.Block]+x-stats.Median(all[t.Info]), counts[t.Block]+1
+		}
 	}
 	mean := 0.0
 	for b := range sums {
@@ -382,6 +394,9 @@ func (r *reading) phaseTable() analysis.Table {
 			}
 		}
 		for b := range rtts { // a disturbance of a block changes all of it
+			if slices.Max(rtts[b])-slices.Min(rtts[b]) <= leastRTT { // its long delay is missing
+				continue
+			}
 			if s := stats.Slope(rtts[b], took[b], analysis.Confidence).Mid; !math.IsNaN(s) {
 				slopes = append(slopes, s)
 			}

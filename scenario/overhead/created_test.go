@@ -140,7 +140,33 @@ func TestCloseSaysWhatStays(t *testing.T) {
 func TestCloseSaysWhatMayBeLeft(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		n := memNode(t, system.Options{"errors": "1"})
-		what := cell("put", 1000, fresh)
+		what := cell("put", 1000)
+		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: onlyNode{n}}), []experiment.Cell{what})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})); err != nil {
+			t.Fatal(err)
+		}
+		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "6 operations that failed may each have left an object") {
+			t.Errorf("six puts failed: %v", err)
+		}
+	})
+}
+
+// brokenNode stores objects and then fails.
+type brokenNode struct{ *mem.Node }
+
+func (n brokenNode) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	_, err := n.Node.Put(ctx, name, size, r)
+	return "", errors.Join(err, errors.New("the answer was lost"))
+}
+
+// What puts that failed have left is removed where names alone say what it is.
+func TestCloseRemovesWhatFailedPutsLeft(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		n := brokenNode{memNode(t, nil)}
+		what := cell("put", 1000)
 		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{what})
 		if err != nil {
 			t.Fatal(err)
@@ -148,8 +174,9 @@ func TestCloseSaysWhatMayBeLeft(t *testing.T) {
 		if _, err := runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})); err != nil {
 			t.Fatal(err)
 		}
-		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "5 operations that failed may each have left an object") {
-			t.Errorf("five puts failed: %v", err)
+		before := held(t, n.Node)
+		if err := runner.Close(t.Context()); err != nil || before == 0 || held(t, n.Node) != 0 {
+			t.Errorf("%d objects before, %d after, %v", before, held(t, n.Node), err)
 		}
 	})
 }

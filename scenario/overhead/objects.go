@@ -150,7 +150,7 @@ func (r *runner) seeded(ctx context.Context, name string, size int64, from io.Re
 func (r *runner) store(ctx context.Context, name string, c workload.Content, store storeFunc) (ref system.Ref,
 	err error) {
 	ref, err = store(ctx, name, c.Size, c.Reader())
-	r.Add(ref)
+	r.AddPut(r.node, name, ref)
 	if err != nil {
 		return ref, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, experiment.Bytes(c.Size), err)
 	}

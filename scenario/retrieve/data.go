@@ -130,14 +130,14 @@ func (r *runner) stored(ctx context.Context, node system.Node, sizes []int64) ([
 // replayed are the objects of a log that is replayed: one for each of its paths, of the
 // size that the log says, or the server of others, whose paths are asked for as they are.
 func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment.Arrivals, store bool) ([]object, error) {
+	found, sizes, err := scenario.ReadRequestLog(scenario.InBase(r.site.Base, log.Log))
+	if err != nil {
+		return nil, err
+	}
+	if found.SHA256 != log.Found.SHA256 {
+		return nil, fmt.Errorf("the log %s has changed since the plan was made; replay a copy of it", log.Log)
+	}
 	if store {
-		found, sizes, err := scenario.ReadRequestLog(scenario.InBase(r.site.Base, log.Log))
-		if err != nil {
-			return nil, err
-		}
-		if found.SHA256 != log.Found.SHA256 {
-			return nil, fmt.Errorf("the log %s has changed since the plan was made", log.Log)
-		}
 		set, err := r.stored(ctx, node, sizes)
 		for _, o := range set {
 			if o.whole != "" {

@@ -29,7 +29,7 @@ type mixed struct {
 	size    int64 // of each object
 	popular workload.Zipf
 	seed    uint64
-	named   int64 // in the names of what it writes
+	names   string // what the names of what it writes begin with
 	sink    scenario.Sink
 	log     *scenario.OpLog
 
@@ -46,21 +46,24 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 ) (scenario.Load, error) {
 	t := &mixed{
 		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
-		named: sink.Epoch.UnixNano(), sink: sink, log: scenario.NewOpLog(sink.Block),
+		names: fmt.Sprintf("plimsoll-%d-%x-", r.site.Seed, sink.Epoch.UnixNano()), sink: sink, log: scenario.NewOpLog(sink.Block),
 	}
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
 	t.store = r.node.(system.Store) // Problems has looked
 	defer t.clear(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	sink.Begin()
 	cpu, first := scenario.SelfCPU(), t.now()
 	var workers sync.WaitGroup
 	for i := range t.spec.Concurrency {
 		workers.Go(func() { t.work(ctx, cancel, uint32(i), first) })
 	}
 	workers.Wait()
+	used := scenario.SelfCPU() - cpu
+	sink.End()
 	load := scenario.Load{
-		Seconds: float64(t.last-int64(first)) / 1e9, CPU: scenario.SelfCPU() - cpu,
+		Seconds: float64(t.last-int64(first)) / 1e9, CPU: used,
 		Notes: []string{"operations: through the system's own client, in this process; every byte read is compared"},
 	}
 	if load.Seconds > 0 {
@@ -162,7 +165,7 @@ func (t *mixed) put(op *record.Op, k int64) (do func(*scenario.Operation) error,
 	op.Length = c.Size
 	var ref system.Ref
 	return func(w *scenario.Operation) (err error) {
-			ref, err = t.store.Put(w.Ctx, fmt.Sprintf("plimsoll-%x-%08d.bin", t.named, k), c.Size, w.Sending(c))
+			ref, err = t.store.Put(w.Ctx, fmt.Sprintf("%s%08d.bin", t.names, k), c.Size, w.Sending(c))
 			return err
 		}, func(ok bool) {
 			t.ours.Add(ref)
@@ -194,8 +197,13 @@ func (t *mixed) record(op record.Op) error {
 
 // clear removes what is left of the trial's objects.
 func (t *mixed) clear(ctx context.Context) {
+	if len(t.puts) == 0 {
+		return
+	}
 	d, ok := t.node.(system.Deleter)
 	if !ok {
+		t.site.Event("note", "objects stay", fmt.Sprintf("%s: %d of the trial, for it cannot remove objects",
+			t.site.Use.Name, len(t.puts)), 0)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)

@@ -3,6 +3,7 @@ package retrieve
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +57,12 @@ func TestMixedOperations(t *testing.T) {
 				}
 				return err
 			}
-			load, err := runner.Trial(t.Context(), cell, 3, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: block}))
+			var observed []int
+			observe := func() { observed = append(observed, scenariotest.Objects(t, n.Node)) }
+			load, err := runner.Trial(t.Context(), cell, 3, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: block, Begin: observe, End: observe}))
+			if len(observed) != 2 || observed[0] != 10 || observed[1]-10 != kinds[record.OpPut]-kinds[record.OpDelete] {
+				t.Errorf("%v objects at the edges of the time that its resources are of, after %v", observed, kinds)
+			}
 			if err != nil || load.Seconds <= 0 {
 				t.Fatalf("%v, %+v", err, load)
 			}
@@ -84,4 +90,16 @@ func TestMixedOperations(t *testing.T) {
 			t.Error("the node refused to remove its data set, and nothing was said")
 		}
 	})
+}
+
+func TestMixNeeds(t *testing.T) {
+	for able, want := range map[string][3]int{"http": {1, 1, 1}, "http put": {0, 0, 1}, "http put delete": {}} {
+		for i, mix := range []experiment.OperationMix{{Get: 1}, {Put: 1}, {Get: 1, Delete: 1}} {
+			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Mix: &mix}}
+			info := system.Info{Can: strings.Fields(able)}
+			if got := (Scenario{}).Problems(experiment.SystemUse{}, info, []experiment.Cell{cell}); len(got) != want[i] {
+				t.Errorf("%s, %+v: %v", able, mix, got)
+			}
+		}
+	}
 }

@@ -80,8 +80,8 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
 	}
 	for _, c := range cells {
-		if m := c.Retrieve.Mix; m != nil && (m.Put > 0 && !info.Able("put") || m.Delete > 0 && !info.Able("delete")) {
-			return []system.Problem{{What: "it cannot do all operations of retrieve.mix", Hint: "choose other operations, or systems that can put and delete: plimsoll systems"}}
+		if m := c.Retrieve.Mix; m != nil && (!info.Able("put") || m.Delete > 0 && !info.Able("delete")) {
+			return []system.Problem{{What: "it cannot do all operations of retrieve.mix", Hint: "a mix needs put for its objects, and delete if it removes any; see plimsoll systems"}}
 		}
 	}
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
@@ -120,7 +120,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
 	}
-	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]bool{}, sets: map[string][]object{}}
+	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)

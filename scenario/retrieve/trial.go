@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -27,9 +28,9 @@ type runner struct {
 	ours   *scenario.CreatedObjects
 	sets   map[string][]object
 
-	references int // copies made so far
-	brought    map[copyOf]bool
-	copyMost   int64 // bytes of an object that are fetched for reference, unless cells fetch the whole
+	references int               // copies made so far
+	brought    map[copyOf]string // where the copies are
+	copyMost   int64             // bytes of an object that are fetched for reference, unless cells fetch the whole
 }
 
 // Trial runs the load generator as a process of its own on the client's host, or as
@@ -133,44 +134,51 @@ func generatorName(i int) string {
 	return fmt.Sprintf("load-%d", i+1)
 }
 
-// bring copies the files that a generator on another machine reads.
+// bring copies the files that a generator on another machine reads into our directory there.
 func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Spec) error {
 	if host.Machine().Name() == "" {
 		return nil
 	}
-	var paths []string
+	var paths []*string
 	if spec.Arrivals != nil {
-		paths = append(paths, spec.Arrivals.Log)
+		arrivals := *spec.Arrivals // that of the other generators
+		spec.Arrivals = &arrivals
+		paths = append(paths, &arrivals.Log)
 	}
-	for _, o := range spec.Objects {
-		paths = append(paths, o.Reference, o.CAFile)
+	spec.Objects = slices.Clone(spec.Objects)
+	for i := range spec.Objects {
+		paths = append(paths, &spec.Objects[i].Reference, &spec.Objects[i].CAFile)
 	}
 	for _, path := range paths {
-		to := copyOf{host, path}
-		if path == "" || r.brought[to] {
+		if *path == "" {
 			continue
 		}
-		if err := bringFile(ctx, host, path); err != nil {
-			return fmt.Errorf("load generator: copy %s to host %s: %w", path, host.Name(), err)
+		from := copyOf{host, *path}
+		if r.brought[from] == "" {
+			to := filepath.Join(r.site.Dir, fmt.Sprintf("brought-%d", len(r.brought)+1))
+			if err := bringFile(ctx, host, *path, to); err != nil {
+				return fmt.Errorf("load generator: copy %s to host %s: %w", *path, host.Name(), err)
+			}
+			r.brought[from] = to
 		}
-		r.brought[to] = true
+		*path = r.brought[from]
 	}
 	return nil
 }
 
-// copyOf is a file that is on a host too, under the same path.
+// copyOf is a file that a host has a copy of.
 type copyOf struct {
 	host testbed.Host
 	path string
 }
 
-func bringFile(ctx context.Context, host testbed.Host, path string) error {
+func bringFile(ctx context.Context, host testbed.Host, path, to string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return host.Files().Write(ctx, path, 0o600, f)
+	return host.Files().Write(ctx, to, 0o600, f)
 }
 
 // Close implements Runner.
@@ -231,7 +239,9 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 	if a := c.Arrivals; a != nil {
 		spec.Arrivals = arrivalSpec(*a)
 		if a.Log != "" {
-			spec.Arrivals.Log, spec.Arrivals.Speed, spec.Arrivals.AsIs = scenario.InBase(r.site.Base, a.Log), a.Speed, cell.Data.Objects == 0
+			to := spec.Arrivals
+			to.Log, to.LogSize = scenario.InBase(r.site.Base, a.Log), a.Found.Size
+			to.Speed, to.AsIs = a.Speed, cell.Data.Objects == 0
 		}
 		spec.MaxInFlight = a.MaxInFlight
 		if spec.Duration == 0 && a.Process == "steps" { // they end by themselves

@@ -56,7 +56,7 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "blocks delivered beyond those of the chain; absent unless it got the chain and reports per peer"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
 			Help: "time to validate and store the same blocks from a local file with the same settings, measured before the " +
-				"trials"},
+				"trials, once per session"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the replay"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,

@@ -34,13 +34,15 @@ func (n *startled) Costs(ctx context.Context) (system.Costs, error) {
 // makes no amount another one; what the trial spent before is not known.
 func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000))
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000, func(u *experiment.Upload) {
+			u.Poll = experiment.Duration(7 * time.Second) // never as an object is accepted
+		}))
 		b.node = &startled{Node: b.mem}
 		if _, err := b.mem.Put(t.Context(), "budget", 500, strings.NewReader(strings.Repeat("x", 500))); err != nil {
 			t.Fatal(err)
 		}
 		y := b.must()
-		if got := y.metrics["spent"]; !scenariotest.Near(got, 25_000e-9) {
+		if got := y.metrics["spent"]; !scenariotest.Near(got, 30_000e-9) {
 			t.Errorf("spent %v", got)
 		}
 		for _, s := range b.states {

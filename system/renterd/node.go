@@ -126,7 +126,7 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 	q.Set("limit", strconv.Itoa(n.page))
 	for {
 		var page objectsAnswer
-		if err := n.api.Get(ctx, "/bus/objects/"+n.Prefix, q, &page); err != nil {
+		if err := n.api.Get(ctx, "/bus/objects/"+n.Prefix+n.Mark, q, &page); err != nil {
 			return err
 		}
 		for _, o := range page.Objects {

@@ -90,6 +90,9 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	if !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("delete, twice: %v", err)
 	}
+	if all, err := n.(system.Lister).List(t.Context()); err != nil || len(all) != 1 || all[0].Name != "a" {
+		t.Errorf("it lists %+v, %v", all, err)
+	}
 	var kept bytes.Buffer
 	if err := n.Get(t.Context(), "data/a", &kept); err != nil || !bytes.Equal(kept.Bytes(), systemtest.Bytes("a", 300_000)) {
 		t.Errorf("someone's object: %d bytes, %v", kept.Len(), err)

@@ -291,9 +291,10 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 // List implements system.Lister.
 func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
 
-// Walk implements system.Walker.
+// Walk implements system.Walker: of a bucket that is written to, what this run has stored.
 func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
-	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, minio.ListObjectsOptions{Prefix: n.at.prefix, Recursive: true}) {
+	ours := minio.ListObjectsOptions{Prefix: n.at.prefix + n.mark, Recursive: true}
+	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, ours) {
 		if o.Err != nil {
 			return fmt.Errorf("s3: list bucket %q: %w", n.at.bucket, classified(o.Err))
 		}

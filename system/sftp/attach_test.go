@@ -119,6 +119,9 @@ func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get after delete: %v", err)
 	}
+	if all, err := n.(system.Lister).List(t.Context()); err != nil || len(all) != 1 || all[0].Name != "a" {
+		t.Errorf("it lists %+v, %v", all, err)
+	}
 }
 
 func TestAttachErrors(t *testing.T) {

@@ -263,7 +263,7 @@ func (n *node) mayChange(what string, ref system.Ref) error {
 	return nil
 }
 
-// List implements system.Lister.
+// List implements system.Lister: of a directory that is written to, what this run has stored.
 func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	var out []system.Object
 	err := n.on(ctx, "list "+n.dir, func(s *sftpsession.Session) error {
@@ -272,7 +272,7 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 			return err
 		}
 		for _, e := range entries {
-			if disk.Valid(e.Name()) != nil || n.server != nil && e.Name() == disk.Probe || !e.Mode().IsRegular() {
+			if !strings.HasPrefix(e.Name(), n.mark) || disk.Valid(e.Name()) != nil || n.server != nil && e.Name() == disk.Probe || !e.Mode().IsRegular() {
 				continue
 			}
 			out = append(out, system.Object{Name: n.nameOf(e.Name()), Ref: system.Ref(e.Name()), Size: e.Size()})

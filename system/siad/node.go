@@ -248,7 +248,7 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) { return syste
 // Walk implements system.Walker.
 func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
 	return n.files(ctx, func(f file) error {
-		if err := f.absurd(); err != nil || !n.Has(f.SiaPath) {
+		if err := f.absurd(); err != nil || !n.Ours(f.SiaPath) {
 			return err
 		}
 		ref := system.Ref(f.SiaPath)

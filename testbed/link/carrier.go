@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"runtime"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -13,10 +14,10 @@ import (
 )
 
 // A datagram between two emulators is the number of the sender, that of the receiver (2 bytes
-// each), and its own (8 bytes), which are the nonce of AES-GCM for the rest: what it is, three
-// bytes of nothing, the length of the whole packet, when that was due in nanoseconds of the
-// sender's clock, and a part of it. Parts follow one another. Who has no key can neither read
-// nor make one; one that comes again, or after a later one, counts as lost.
+// each), and its own (8 bytes), which are the nonce of AES-GCM for the rest: what it is, which part
+// of how many (a byte each), a byte of nothing, the length of the whole packet, when that was due in
+// nanoseconds of the sender's clock, and the part. All parts but the last have one length. Who has no
+// key can neither read nor make one; one that comes again, or after 64 later ones, is dropped.
 const (
 	carryNonce = 12
 	carryInner = 16
@@ -25,10 +26,11 @@ const (
 
 // What a datagram is.
 const (
-	carryFirst = iota // part of a packet
-	carryMore         // each other part
+	carryPart = iota // of a packet
 	carryPing
 	carryPong
+	carryWide // a ping as large as a datagram may be
+	carryWideBack
 )
 
 // carrier is an emulator's way to those on other machines. It belongs to one thread.
@@ -56,13 +58,25 @@ type peer struct {
 	vector  unix.Iovec
 	control [unix.SizeofCmsghdr + 8]byte // UDP_SEGMENT
 
-	sent, seen uint64  // number of the last datagram to it, and from it
-	frame      []byte  // a packet that is coming
-	missing    int     // bytes of that
-	due        int64   // the moment when it was, by the peer's clock
-	way        fastest // from due to arrival
-	rtts       []time.Duration
+	sent   uint64  // number of the last datagram to it
+	seen   uint64  // the highest number from it
+	window uint64  // which of the 64 numbers up to that have come: bit i is seen-i
+	frames []frame // packets that are coming, oldest first
+	way    fastest // from due to arrival
+
+	rtts []time.Duration // of probes
+	wide int             // of the large ones, those that came back
 }
+
+// frame is a packet of which parts have come.
+type frame struct {
+	first, last uint64 // numbers of its datagrams
+	buf         []byte
+	missing     int   // bytes
+	lost        int64 // segments that were counted as lost with it
+}
+
+const windowSize = 64 // bits of peer.window
 
 const (
 	sendMost    = 64                     // datagrams in one call (UDP_MAX_SEGMENTS)
@@ -119,7 +133,7 @@ func (c *carrier) others() (all []*peer) {
 
 // carry sends a packet that is due now to the machine of its host.
 func (c *carrier) carry(ev event) {
-	c.send(c.peers[ev.dst], carryFirst, ev.p.buf, ev.at)
+	c.send(c.peers[ev.dst], carryPart, ev.p.buf, ev.at)
 	c.net.pool.put(ev.p.buf)
 }
 
@@ -127,14 +141,11 @@ func (c *carrier) carry(ev event) {
 // does not take is lost, which the receiver sees by the numbers.
 func (c *carrier) send(p *peer, kind byte, packet []byte, due int64) {
 	room := p.Size - carryNonce - carryInner - carryTag
-	var inner [carryInner]byte
+	inner := [carryInner]byte{kind, 0, byte(max(1, (len(packet)+room-1)/room))}
 	binary.BigEndian.PutUint32(inner[4:], uint32(len(packet)))
 	binary.BigEndian.PutUint64(inner[8:], uint64(due))
 	out, n := c.out[:0], 0
-	for first := true; first || len(packet) > 0; first = false {
-		if inner[0] = kind; !first {
-			inner[0] = carryMore
-		}
+	for ; inner[1] < inner[2]; inner[1]++ {
 		part := packet[:min(room, len(packet))]
 		packet = packet[len(part):]
 		p.sent++
@@ -221,56 +232,140 @@ func (c *carrier) open(d []byte, now int64) {
 	p := c.peers[from]
 	sealed := d[carryNonce:]
 	plain, err := c.aead.Open(sealed[:0], d[:carryNonce], sealed, nil)
-	if err != nil || number <= p.seen {
+	if err != nil {
 		return
 	}
-	if lost := number - p.seen - 1; lost > 0 {
-		c.net.drops[iCarrier].Segments += int64(lost)
-		c.abandon(p)
+	gap, fresh := p.admit(number)
+	if !fresh {
+		return
 	}
-	p.seen = number
-	size, due, part := binary.BigEndian.Uint32(plain[4:]), int64(binary.BigEndian.Uint64(plain[8:])), plain[carryInner:]
+	size, due, part := int(binary.BigEndian.Uint32(plain[4:])), int64(binary.BigEndian.Uint64(plain[8:])), plain[carryInner:]
+	f, i := frame{first: number, last: number, missing: size}, -1
+	if plain[0] == carryPart {
+		f.first -= uint64(plain[1])
+		f.last = f.first + uint64(plain[2]) - 1
+		i = slices.IndexFunc(p.frames, func(o frame) bool { return o.first == f.first })
+	}
+	switch {
+	case gap > 0 && i < 0:
+		f.lost = c.missed(p, number, uint64(gap), number-f.first, size)
+	case gap > 0:
+		c.missed(p, number, uint64(gap), 0, size)
+	case gap < 0 && (i < 0 || p.frames[i].lost == 0): // it was counted as lost by itself
+		c.net.drops[iCarrier].Segments -= p.segments()
+	}
 	switch plain[0] {
-	case carryPing:
+	case carryPing, carryWide:
 		p.way.over(now, now-due)
-		c.send(p, carryPong, nil, due)
+		c.send(p, plain[0]+1, nil, due)
 	case carryPong:
 		p.rtts = append(p.rtts, time.Duration(now-due))
-	case carryFirst:
-		c.abandon(p)
-		if size > maxPacket {
-			return
+	case carryWideBack:
+		p.wide++
+	case carryPart:
+		if i < 0 {
+			if i = c.begin(p, f); i < 0 {
+				return
+			}
 		}
-		if p.frame = c.net.pool.get(int(size)); p.frame == nil {
-			c.net.drops[iMemory].add(1, int64(size))
-			return
+		at := int(number-p.frames[i].first) * len(part)
+		if number == f.last {
+			at = size - len(part)
 		}
-		p.missing, p.due = int(size), due
-		c.join(p, part, now)
-	case carryMore:
-		c.join(p, part, now)
+		c.join(p, i, part, at, now, due)
 	}
 }
 
-// join adds a part to the packet that is coming from a peer.
-func (c *carrier) join(p *peer, part []byte, now int64) {
-	if p.frame == nil || len(part) > p.missing {
+// admit notes a datagram's number: how many are missing right before it, or -1 for one that was missing;
+// not fresh is one that has come before, or may have.
+func (p *peer) admit(number uint64) (gap int64, fresh bool) {
+	if number > p.seen {
+		ahead := number - p.seen
+		p.window, p.seen = p.window<<ahead|1, number
+		return int64(ahead - 1), true
+	}
+	bit := uint64(1) << (p.seen - number)
+	if bit == 0 || p.window&bit != 0 {
+		return 0, false
+	}
+	p.window |= bit
+	return -1, true
+}
+
+// missed counts what the gap of datagrams before a number costs unless they are late: the packet that was
+// coming, that of which so many parts before this one are missing, whose segments it returns, and what was between.
+func (c *carrier) missed(p *peer, number, gap, parts uint64, size int) (head int64) {
+	begin, between, lost := number-gap, gap, int64(0)
+	for i := range p.frames {
+		f := &p.frames[i]
+		if f.last < begin {
+			continue
+		}
+		between -= min(between, min(f.last, number-1)-begin+1)
+		if f.lost == 0 {
+			f.lost = segmentsIn(len(f.buf))
+			lost += f.lost
+		}
+	}
+	if parts > 0 {
+		head = segmentsIn(size)
+		between -= min(between, parts)
+	}
+	c.net.drops[iCarrier].Segments += lost + head + int64(between)*p.segments()
+	return head
+}
+
+// segmentsIn is about how many segments a packet of so many bytes has.
+func segmentsIn(size int) int64 { return int64(size/MTU) + 1 }
+
+// segments is how many a datagram of which nothing is known may have carried.
+func (p *peer) segments() int64 { return max(1, int64(p.Size/MTU)) }
+
+// begin begins a packet and gives up those of which no part is taken any more; -1: there is no memory.
+func (c *carrier) begin(p *peer, f frame) int {
+	p.frames = slices.DeleteFunc(p.frames, func(o frame) bool {
+		old := o.last+windowSize <= p.seen
+		if old {
+			c.net.pool.put(o.buf)
+		}
+		return old
+	})
+	if f.missing > maxPacket {
+		return -1
+	}
+	if f.buf = c.net.pool.get(f.missing); f.buf == nil {
+		c.net.drops[iMemory].add(1, int64(f.missing))
+		return -1
+	}
+	p.frames = append(p.frames, f)
+	return len(p.frames) - 1
+}
+
+// join adds a part to a packet that is coming from a peer.
+func (c *carrier) join(p *peer, i int, part []byte, at int, now, due int64) {
+	f := &p.frames[i]
+	if at < 0 || at+len(part) > len(f.buf) || len(part) > f.missing {
 		return
 	}
-	copy(p.frame[len(p.frame)-p.missing:], part)
-	if p.missing -= len(part); p.missing == 0 {
-		c.net.carried(p.frame, now, p.way.over(now, now-p.due))
-		p.frame = nil
+	copy(f.buf[at:], part)
+	if f.missing -= len(part); f.missing == 0 {
+		c.net.drops[iCarrier].Segments -= f.lost // all parts came, some late
+		c.net.carried(f.buf, now, p.way.over(now, now-due))
+		p.frames = slices.Delete(p.frames, i, i+1)
 	}
 }
 
-// abandon gives up a packet of which a part was lost.
-func (c *carrier) abandon(p *peer) {
-	if p.frame != nil {
-		c.net.pool.put(p.frame)
-		p.frame = nil
+// ping sends probe i to all peers, and with every other one as large a datagram as may be.
+func (c *carrier) ping(i int, now int64) {
+	for _, p := range c.others() {
+		c.send(p, carryPing, nil, now)
+		if i%2 == 0 { // not with the last, whose number says whether a large one was lost
+			c.send(p, carryWide, padding[:p.Size-carryNonce-carryInner-carryTag], now)
+		}
 	}
 }
+
+var padding [carryMost]byte
 
 // fastest is the least time on the way of late. Times between the clocks of two machines have nothing but
 // their differences, and these drift apart: in 10 s by less than a millisecond.
@@ -297,6 +392,6 @@ func (m *fastest) over(now, v int64) int64 {
 // forget drops the round trips measured before.
 func (c *carrier) forget() {
 	for _, p := range c.peers {
-		p.rtts = nil
+		p.rtts, p.wide = nil, 0
 	}
 }

@@ -210,6 +210,12 @@ func RTTTolerance(want Want, tol float64) time.Duration {
 	return t
 }
 
+// LongestWay is how long the round trip between two machines may be for this link to be emulated between
+// their hosts: no longer than jitter makes the link's own, but for the tolerance.
+func (w Want) LongestWay(tol float64) time.Duration {
+	return w.RTT - w.Jitter + max(minRTTTolerance, time.Duration(tol*float64(w.RTT)))
+}
+
 // lossTolerance allows the relative tolerance and three standard deviations of a
 // share counted over n independent segments.
 func lossTolerance(loss float64, n int, tol float64) float64 {

@@ -100,15 +100,15 @@ const (
 	probeTime = 2 * time.Second // after the last, for its answer
 )
 
-// Probe measures the round trips to the other emulators of the mesh, by their numbers, and
+// Probe measures the round trips to the other emulators of the mesh, by their numbers; adopt
 // takes half of each off the delay of packets from now on.
-func (e *Emulator) Probe(ctx context.Context) (rtts []time.Duration, err error) {
-	err = e.call(ctx, "Probe", false, &rtts)
+func (e *Emulator) Probe(ctx context.Context, adopt bool) (rtts []time.Duration, err error) {
+	err = e.call(ctx, "Probe", adopt, &rtts)
 	return rtts, err
 }
 
 // Probe does so in the emulator's process.
-func (s *service) Probe(_ bool, rtts *[]time.Duration) error {
+func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.loops) == 0 || s.loops[0].carrier == nil {
@@ -118,11 +118,7 @@ func (s *service) Probe(_ bool, rtts *[]time.Duration) error {
 	peers := l.carrier.others()
 	err := l.do(func() { l.carrier.forget() })
 	for i := 0; i < probes && err == nil; i++ {
-		err = l.do(func() {
-			for _, p := range peers {
-				l.carrier.send(p, carryPing, nil, l.now())
-			}
-		})
+		err = l.do(func() { l.carrier.ping(i, l.now()) })
 		time.Sleep(probePace)
 	}
 	for end, missing := time.Now().Add(probeTime), 1; missing > 0 && err == nil && time.Now().Before(end); {
@@ -130,7 +126,7 @@ func (s *service) Probe(_ bool, rtts *[]time.Duration) error {
 		missing = 0
 		err = l.do(func() {
 			for _, p := range peers {
-				missing += probes - len(p.rtts)
+				missing += probes - len(p.rtts) + probes/2 - p.wide
 			}
 		})
 	}
@@ -141,15 +137,26 @@ func (s *service) Probe(_ bool, rtts *[]time.Duration) error {
 	*rtts = make([]time.Duration, len(l.carrier.peers))
 	err = l.do(func() {
 		for _, p := range peers {
-			if len(p.rtts) < probes/2 {
-				silent = fmt.Errorf("link: %d of %d datagrams came back from %s at %s: UDP must pass between the machines, at "+
-					"any port", len(p.rtts), probes, p.Host, p.At)
-				continue
+			rtt, err := p.measured()
+			if silent = errors.Join(silent, err); err == nil && adopt {
+				l.net.hosts[p.number].lead = int64(rtt / 2)
 			}
-			slices.Sort(p.rtts)
-			(*rtts)[p.number] = quantile(p.rtts, 0.5)
-			l.net.hosts[p.number].lead = int64((*rtts)[p.number] / 2)
+			(*rtts)[p.number] = rtt
 		}
 	})
 	return errors.Join(err, silent)
+}
+
+// measured is the round trip to a peer by the probes that have come back. A way that swallows large
+// datagrams gets small ones from now on.
+func (p *peer) measured() (time.Duration, error) {
+	if len(p.rtts) < probes/2 {
+		return 0, fmt.Errorf("link: %d of %d datagrams came back from %s at %s: UDP must pass between the machines, at any port",
+			len(p.rtts), probes, p.Host, p.At)
+	}
+	if p.wide < probes/4 { // of half the probes
+		p.Size = carrySafe
+	}
+	slices.Sort(p.rtts)
+	return quantile(p.rtts, 0.5), nil
 }

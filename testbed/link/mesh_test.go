@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 )
@@ -74,7 +75,7 @@ func TestCarrier(t *testing.T) {
 		a.whole = whole
 		for _, segs := range []int{1, 2, 7, 44} {
 			want := packetTo(segs)
-			a.send(a.peers[1], carryFirst, want, 0)
+			a.send(a.peers[1], carryPart, want, 0)
 			if got := arrived(); len(got) != 1 || !bytes.Equal(got[0], want) {
 				t.Errorf("%d segments, in one call %t: %d packets arrived", segs, whole, len(got))
 			}
@@ -89,7 +90,7 @@ func TestCarrier(t *testing.T) {
 	junk := make([]byte, 300)
 	rand.Read(junk[12:])
 	stranger.Write(junk)
-	a.send(a.peers[1], carryFirst, packetTo(1), 0)
+	a.send(a.peers[1], carryPart, packetTo(1), 0)
 	heard := bytes.Clone(a.out[:carryNonce+carryInner+carryTag+len(packetTo(1))])
 	if got := arrived(); len(got) != 1 {
 		t.Errorf("%d packets arrived", len(got))
@@ -101,7 +102,7 @@ func TestCarrier(t *testing.T) {
 	}
 	c, _, _ := carriers(t, "another key that is just as long", carrierKey)
 	a.aead = c.aead
-	a.send(a.peers[1], carryFirst, packetTo(3), 0)
+	a.send(a.peers[1], carryPart, packetTo(3), 0)
 	if got := arrived(); len(got) != 0 || b.peers[0].seen != seen {
 		t.Errorf("%d packets with another key arrived", len(got))
 	}
@@ -110,12 +111,115 @@ func TestCarrier(t *testing.T) {
 // A datagram that is lost on the way is noticed, and takes its packet with it.
 func TestCarrierLoss(t *testing.T) {
 	a, b, arrived := carriers(t, carrierKey, carrierKey)
-	a.send(a.peers[1], carryFirst, packetTo(4), 0)
+	a.send(a.peers[1], carryPart, packetTo(4), 0)
 	arrived()
 	a.peers[1].sent += 3
-	a.send(a.peers[1], carryFirst, packetTo(4), 0)
+	a.send(a.peers[1], carryPart, packetTo(4), 0)
 	if got := arrived(); len(got) != 1 || b.net.drops[iCarrier].Segments != 3 {
 		t.Errorf("%d packets, %+v", len(got), b.net.drops)
+	}
+}
+
+// datagrams are those of a packet of so many segments to the second, which are not sent.
+func (c *carrier) datagrams(packet []byte) (all [][]byte) {
+	fd := c.fd
+	c.fd = -1
+	defer func() { c.fd = fd }()
+	c.send(c.peers[1], carryPart, packet, 0)
+	const head, room = carryNonce + carryInner + carryTag, 1600 - carryNonce - carryInner - carryTag
+	for at := 0; len(packet) > 0; {
+		n := min(room, len(packet))
+		all = append(all, bytes.Clone(c.out[at:at+head+n]))
+		at, packet = at+head+n, packet[n:]
+	}
+	return all
+}
+
+// Of a packet all segments are lost with any datagram; datagrams that are late, but not by much, are not lost.
+func TestCarrierOrder(t *testing.T) {
+	a, b, arrived := carriers(t, carrierKey, carrierKey)
+	b.open(a.datagrams(packetTo(1))[0], 0)
+	arrived()
+	for _, c := range []struct {
+		name          string
+		order         []int // of the datagrams of three packets: of 7, 1 and 7 segments
+		packets, lost int
+	}{
+		{"in order", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 3, 0},
+		{"neighbours change places", []int{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 14}, 3, 0},
+		{"backwards", []int{14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 3, 0},
+		{"a whole packet is late", []int{7, 8, 9, 10, 11, 12, 13, 14, 0, 1, 2, 3, 4, 5, 6}, 3, 0},
+		{"each comes twice", []int{0, 0, 1, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 10, 11, 12, 13, 14, 14, 0}, 3, 0},
+		{"one is lost in the middle", []int{0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 2, 7},
+		{"the first is lost", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 2, 7},
+		{"the end of one to the begin of another", []int{0, 1, 2, 3, 10, 11, 12, 13, 14}, 0, 15},
+	} {
+		before := b.net.drops[iCarrier].Segments
+		var all [][]byte
+		want := [][]byte{packetTo(7), packetTo(1), packetTo(7)}
+		for _, p := range want {
+			all = append(all, a.datagrams(p)...)
+		}
+		if len(all) != 15 {
+			t.Fatalf("%d datagrams", len(all))
+		}
+		for _, i := range c.order {
+			b.open(bytes.Clone(all[i]), 0)
+		}
+		got := arrived()
+		for _, p := range got {
+			if !slices.ContainsFunc(want, func(w []byte) bool { return bytes.Equal(w, p) }) {
+				t.Errorf("%s: another packet arrived", c.name)
+			}
+		}
+		if lost := b.net.drops[iCarrier].Segments - before; len(got) != c.packets || lost != int64(c.lost) {
+			t.Errorf("%s: %d packets arrived, %d segments lost; want %d and %d", c.name, len(got), lost, c.packets, c.lost)
+		}
+	}
+	for range 2 * windowSize { // after which nothing is waited for
+		b.open(a.datagrams(packetTo(2))[0], 0)
+	}
+	if n := len(b.peers[0].frames); n > windowSize+1 {
+		t.Errorf("%d packets wait for more", n)
+	}
+}
+
+// A way that swallows large datagrams, of which the kernel knows nothing, gets small ones.
+func TestCarrierNarrow(t *testing.T) {
+	for _, narrow := range []bool{false, true} {
+		a, b, _ := carriers(t, carrierKey, carrierKey)
+		relay, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer relay.Close()
+		p := a.peers[1]
+		setAddress(&p.address, relay.LocalAddr().(*net.UDPAddr).AddrPort())
+		buf := make([]byte, receiveSize)
+		for i := range probes {
+			a.ping(i, 0)
+			for range 1 + (i+1)%2 {
+				relay.SetReadDeadline(time.Now().Add(10 * time.Second))
+				n, _, err := relay.ReadFrom(buf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !narrow || n <= 1400 {
+					b.open(buf[:n], 0)
+				}
+			}
+			a.receive(func() int64 { return 1000 })
+		}
+		for end := time.Now().Add(10 * time.Second); len(p.rtts) < probes && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			a.receive(func() int64 { return 1000 })
+		}
+		want := 1600
+		if narrow {
+			want = carrySafe
+		}
+		if rtt, err := p.measured(); err != nil || rtt != 1000 || p.Size != want {
+			t.Errorf("narrow %t: %v, round trip %v, datagrams of %d bytes, want %d", narrow, err, rtt, p.Size, want)
+		}
 	}
 }
 
@@ -181,7 +285,7 @@ func newMeshLab(t *testing.T, between Params, n int) *meshLab {
 func (m *meshLab) reshape(top Topology) (rtts []time.Duration) {
 	m.t.Helper()
 	for i, e := range m.emulators {
-		r, err := e.Probe(m.t.Context())
+		r, err := e.Probe(m.t.Context(), true)
 		if err == nil {
 			err = e.Shape(m.t.Context(), top)
 		}

@@ -48,7 +48,7 @@ const (
 	DropMemory    = "memory"     // the emulator's own limit: a result under it is void
 	DropMalformed = "malformed"
 	DropWrite     = "write"   // the receiving device refused: its host is gone or down
-	DropCarrier   = "carrier" // datagrams that the network between machines lost
+	DropCarrier   = "carrier" // lost between machines, about; less what comes late after all
 )
 
 // The same as indices, and their names.
@@ -146,7 +146,7 @@ func (s Stats) Trouble(limit time.Duration) string {
 		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments, s.HeldLimit)
 	}
 	if d := s.Drops[DropCarrier].Segments; float64(d) > carrierLoss*float64(s.In.Segments) {
-		return fmt.Sprintf("the network between the machines lost %d datagrams of the emulated links", d)
+		return fmt.Sprintf("the network between the machines lost about %d segments of the emulated links", d)
 	}
 	for name, h := range s.Hosts {
 		if h.DeviceDrops > 0 {
