@@ -65,30 +65,7 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	if !r.hasLink(s, cell) {
 		return nil, nil
 	}
-<<<<<<< HEAD
 	if err := r.shapeLink(ctx, s, cell); err != nil {
-=======
-	if r.notEmulated(cell) {
-		// Measuring a bare link against what was asked for would call every trial
-		// invalid; the run says once, and first, that links were not emulated.
-		return nil, nil
-	}
-	if !r.link.shaped || r.link.current != shapeOf(cell) {
-		spec := r.shapeSpec(s, cell)
-		if !mode.Real {
-			if err := r.bed.Shape(ctx, spec); err != nil {
-				return nil, err
-			}
-		}
-		first := !r.link.shaped
-		r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath][]record.LinkCheck{}}
-		if first { // what shaping set on the hosts belongs to the environment
-			if err := r.recordEnvironment(); err != nil {
-				return nil, err
-			}
-		}
-	} else if err := r.bed.ProbeMesh(ctx); err != nil {
->>>>>>> main
 		return nil, err
 	}
 	if r.link.block != block {
@@ -125,7 +102,7 @@ func (r *run) hasLink(s *site, cell experiment.Cell) bool {
 func (r *run) shapeLink(ctx context.Context, s *site, cell experiment.Cell) error {
 	was := r.link
 	if was.shaped && was.current == shapeOf(cell) {
-		return nil
+		return r.bed.ProbeMesh(ctx)
 	}
 	r.link = linkState{}
 	spec := r.shapeSpec(s, cell)
