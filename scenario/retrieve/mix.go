@@ -163,12 +163,13 @@ func (t *mixed) keep(ref system.Ref) {
 func (t *mixed) put(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool)) {
 	c := workload.Content{Seed: t.seed ^ 13, Index: uint64(k), Size: t.size}
 	op.Length = c.Size
+	name := fmt.Sprintf("%s%08d.bin", t.names, k)
 	var ref system.Ref
 	return func(w *scenario.Operation) (err error) {
-			ref, err = t.store.Put(w.Ctx, fmt.Sprintf("%s%08d.bin", t.names, k), c.Size, w.Sending(c))
+			ref, err = t.store.Put(w.Ctx, name, c.Size, w.Sending(c))
 			return err
 		}, func(ok bool) {
-			t.ours.Add(ref)
+			t.ours.AddPut(t.node, name, ref)
 			if ok {
 				t.keep(ref)
 			}
