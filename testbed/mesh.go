@@ -289,9 +289,9 @@ func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
 		a, b := all[p[0]], all[p[1]]
 		w, way := s.topology().Want(a.host.String(), b.host.String()), probed[p[0]].RTTs[p[1]]
 		if way > w.LongestWay(link.DefaultTolerance) {
-			return fmt.Errorf("the link between %s and %s shall have a round trip of at least %s, and that between their machines is "+
-				"%s: say more delay or less jitter, or use machines that are closer", a.name, b.name, record.Span(w.RTT-w.Jitter),
-				record.Span(way))
+			return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and that between "+
+				"their machines is %s: raise link.delay, or use machines that are closer",
+				a.name, b.name, record.Span(w.RTT-w.Jitter), record.Span(way))
 		}
 	}
 	return nil

@@ -322,7 +322,7 @@ warmup: 0`,
 		m.t = t
 		file := m.experiment(swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 1ms}\n")
 		said := m.end(m.start(over(m.list, file, "--out", filepath.Join(t.TempDir(), "run"))...), ui.CodeInvalid)
-		if !strings.Contains(said, "say more delay, or use machines that are closer") {
+		if !strings.Contains(said, "raise link.delay") {
 			t.Errorf("it said:\n%s", said)
 		}
 		m.clean()
