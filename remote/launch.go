@@ -393,7 +393,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 	}
 }
 
-// renew tells the engine which machines take the places of lost ones, where the place makes some.
+// renew names to the engine the machines that take the places of lost ones, where the place makes some.
 func (l *Launcher) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()

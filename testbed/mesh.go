@@ -16,7 +16,7 @@ import (
 
 // Links between machines are emulated by a mesh: on each machine a testbed with one host in a
 // namespace and an emulator, which exchange packets over UDP. The engine's testbed (Options.Mesh)
-// has the client's host, and tells all others by MeshCall what to do. In links, hosts are known
+// has the client's host, and controls all others by MeshCall. In links, hosts are known
 // by their addresses: a machine has one host for the nodes of all systems.
 
 // MeshCall is what one machine does for the links: one of these.

@@ -273,7 +273,7 @@ func (e *logEntry) numbers(status, bytes string) (err error) {
 	return nil
 }
 
-// text is a JSON value as it stands, without quotes.
+// text is a JSON value without quotes.
 type text string
 
 func (t *text) UnmarshalJSON(b []byte) error {

@@ -19,7 +19,7 @@ func NewZipf(n int, exponent float64) Zipf {
 	return z
 }
 
-// Pick is the index of the object that a number between 0 and 1 stands for.
+// Pick is the index of an object, from a number between 0 and 1.
 func (z Zipf) Pick(u float64) int {
 	return min(sort.SearchFloat64s(z, u*z[len(z)-1]), len(z)-1)
 }
