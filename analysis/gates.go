@@ -3,14 +3,12 @@ package analysis
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
-	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -225,26 +223,26 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		lumped = s.lumped
 		d.N, d.Value, d.Lo, d.Hi = d.cell.Valid, s.Value, s.Lo, s.Hi
 		if s.Of == 0 {
-			d.Why = "no operation of a valid trial finished"
+			d.because("unfinished", nil)
 			return
 		}
 		lo, hi = float64(s.Lo), float64(s.Hi)
-		d.Why = fmt.Sprintf("%s of %s in %s", words.Count(s.OK), words.Plural(s.Of, r.View.Operation[0], r.View.Operation[1]),
-			words.Plural(int64(d.N), "valid trial", "valid trials"))
+		d.because("share", map[string]any{"OK": s.OK, "Of": s.Of, "One": r.View.Operation[0], "Many": r.View.Operation[1], "Trials": int64(d.N)})
 		switch {
 		case d.N < gate.FewestTrials: // operations of a trial share its fate
 			d.Lo, d.Hi = Unknown, Unknown
 			d.few()
 			return
 		case s.OK == s.Of && rule.Op == ">=" && rule.Value >= 1:
-			d.Why += "; none failed, which does not prove that none ever fails: ask for less than 100 %"
+			d.because("none-failed", nil)
 			return
 		}
 	} else {
 		xs := finite(rows, m)
 		i := stats.MedianCI(xs, gateConfidence)
 		d.N, d.Value = len(xs), Num(i.Mid)
-		d.Why = words.Plural(int64(len(xs)), "valid trial", "valid trials") + unsupported(r.Frame.ValidTrials(d.cell), m)
+		d.because("trials", int64(len(xs)))
+		d.unsupported(r.Frame.ValidTrials(d.cell), m)
 		if len(xs) < gate.FewestTrials {
 			d.few()
 			return
@@ -265,7 +263,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 	})
 	if lumped && d.State == GatePass {
 		d.State, d.more = GateInconclusive, true
-		d.Why += "; one trial holds most of the failures, and too few trials say how often such a trial comes"
+		d.because("lumped", nil)
 	}
 	if slices.Contains(successMetrics, m.Key) && r.View.Success == nil {
 		d.late(rule)
@@ -285,8 +283,7 @@ func (d *CellRuling) late(rule gate.Rule) {
 		return
 	}
 	d.State, d.more = GateInconclusive, false
-	d.Why += fmt.Sprintf("; %d more passed the deadline or were starved, which is no failure: had all failed, it would be %s",
-		n, words.Percent(float64(d.Value)*kept))
+	d.because("late", map[string]any{"N": n, "Kept": d.Value * Num(kept)})
 }
 
 // within decides against another system's cell of the same group, paired by block. A
@@ -296,23 +293,25 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 	d.Unit = "×"
 	at := slices.IndexFunc(r.Cells, func(c *Cell) bool { return c.System == rule.System && c.Group == d.cell.Group })
 	if at < 0 {
-		d.Why = "the run has no such cell of " + rule.System
+		d.because("no-cell", rule.System)
 		return
 	}
 	other := r.Cells[at]
 	mine, theirs := r.Frame.Of(d.cell, m.Key), r.Frame.Of(other, m.Key)
 	switch {
 	case r.View.Alike != nil && !r.View.Alike(r.Frame, m.Key, d.cell, other):
-		d.Why = "the two do not compare like with like"
+		d.because("unlike", nil)
 		return
 	case len(mine) == 0:
-		d.Why = "no valid trial has this number" + unsupported(r.Frame.ValidTrials(d.cell), m)
+		d.because("absent", nil)
+		d.unsupported(r.Frame.ValidTrials(d.cell), m)
 		return
 	case len(theirs) == 0:
-		d.Why = rule.System + " has no valid trial with this number" + unsupported(r.Frame.ValidTrials(other), m)
+		d.because("absent-there", rule.System)
+		d.unsupported(r.Frame.ValidTrials(other), m)
 		return
 	case slices.ContainsFunc(theirs, func(x Row) bool { return x.Censored }):
-		d.Why = "some trials of " + rule.System + " were cut off before they came to it"
+		d.because("cut-there", rule.System)
 		return
 	}
 	base := map[int]float64{}
@@ -329,7 +328,7 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 			}
 		}
 	}
-	d.Why = words.Plural(int64(len(logs)), "pair of trials", "pairs of trials")
+	d.because("pairs", int64(len(logs)))
 	p, q := r.Frame.polled(d.cell, m), r.Frame.polled(other, m)
 	if censored == 0 {
 		i, _ := stats.PairedRatio(logs, gateConfidence)
@@ -338,7 +337,7 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 	}
 	i := stats.MedianCI(logs, gateConfidence)
 	i.Mid, i.Lo, i.Hi = math.Exp(i.Mid), math.Exp(i.Lo), math.Exp(i.Hi)
-	d.Why += fmt.Sprintf(", of which %d were cut off", censored)
+	d.because("cut", int64(censored))
 	d.ratio(i, len(logs), m, rule.Share, p, q)
 }
 
@@ -350,10 +349,10 @@ func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule g
 	mine, theirs := r.Frame.Of(d.cell, m.Key), base.run.Frame.Of(other, m.Key)
 	xs, ys := finite(mine, m), finite(theirs, m)
 	n := min(len(xs), len(ys))
-	d.Why = words.Plural(int64(n), "valid trial", "valid trials") + " on either side"
+	d.because("sides", int64(n))
 	if never(mine, theirs) > 0 && n >= gate.FewestTrials {
 		d.N = n
-		d.Why += "; half or more of the new run's trials never came to it"
+		d.because("never", nil)
 		if stats.MannWhitney(xs, ys) <= alpha {
 			d.State = GateFail
 		}
@@ -394,7 +393,7 @@ func (d *CellRuling) ratio(i stats.Interval, n int, m record.Metric, share float
 // resolution of polled times, low to high: only what holds for the wider is decided.
 func (d *CellRuling) settle(p polledRange, lo, hi, low, high float64, decide func(lo, hi float64) (pass, fail bool)) {
 	if p.resolution > 0 {
-		d.Why += "; polls resolve times to " + words.Show(p.resolution, "s")
+		d.because("polls", Num(p.resolution))
 	}
 	if pass, fail := decide(low, high); pass {
 		d.State = GatePass
@@ -404,33 +403,64 @@ func (d *CellRuling) settle(p polledRange, lo, hi, low, high float64, decide fun
 		return
 	}
 	if pass, fail := decide(lo, hi); pass || fail {
-		d.Why = "the limit lies within the resolution of the polls, which more repetitions do not improve; " + d.Why
+		d.because("in-resolution", nil)
 		return
 	}
 	d.more = true
-	d.Why = "the limit lies within the interval; " + d.Why
+	d.because("in-interval", nil)
 }
 
 // few says that a cell has too few trials. Where it has none, the reason is not their
 // number.
 func (d *CellRuling) few() {
 	if d.more = d.N > 0; d.more {
-		d.Why += fmt.Sprintf("; %d are needed", gate.FewestTrials)
+		d.because("few", gate.FewestTrials)
 	}
 }
 
-// unsupported says in how many trials too few operations succeeded for a percentile.
-func unsupported(trials []*Trial, m record.Metric) string {
+// gateWords are the reasons for the ruling of a cell, by what they say.
+var gateWords = map[string]string{
+	"unfinished":    "no operation of a valid trial finished",
+	"share":         `{{count .OK}} of {{plural .Of .One .Many}} in {{plural .Trials "valid trial" "valid trials"}}`,
+	"none-failed":   "none failed, which does not prove that none ever fails: ask for less than 100 %",
+	"trials":        `{{plural . "valid trial" "valid trials"}}`,
+	"lumped":        "one trial holds most of the failures, and too few trials say how often such a trial comes",
+	"late":          "{{.N}} more passed the deadline or were starved, which is no failure: had all failed, it would be {{percent .Kept}}",
+	"no-cell":       "the run has no such cell of {{.}}",
+	"unlike":        "the two do not compare like with like",
+	"absent":        "no valid trial has this number",
+	"absent-there":  "{{.}} has no valid trial with this number",
+	"cut-there":     "some trials of {{.}} were cut off before they came to it",
+	"pairs":         `{{plural . "pair of trials" "pairs of trials"}}`,
+	"cut":           `{{plural . "trial was" "trials were"}} cut off`,
+	"sides":         `{{plural . "valid trial" "valid trials"}} on either side`,
+	"never":         "half or more of the new run's trials never came to it",
+	"polls":         `polls resolve times to {{show . "s"}}`,
+	"in-resolution": "the limit lies within the resolution of the polls, which more repetitions do not improve",
+	"in-interval":   "the limit lies within the interval",
+	"few":           "{{.}} are needed",
+	"unsupported":   "{{.Too}} of {{.Of}} trials have too few operations for this percentile",
+}
+
+// because adds a reason to those before it.
+func (d *CellRuling) because(key string, data any) {
+	if d.Why != "" {
+		d.Why += "; "
+	}
+	d.Why += Fill(gateWords[key], data)
+}
+
+// unsupported adds in how many trials too few operations succeeded for a percentile.
+func (d *CellRuling) unsupported(trials []*Trial, m record.Metric) {
 	n := 0
 	for _, t := range trials {
 		if !Supported(m.Key, t.Trial) {
 			n++
 		}
 	}
-	if n == 0 {
-		return ""
+	if n > 0 {
+		d.because("unsupported", map[string]int{"Too": n, "Of": len(trials)})
 	}
-	return fmt.Sprintf("; %d of %d trials have too few operations for this percentile", n, len(trials))
 }
 
 func values(rows []Row) []float64 {
