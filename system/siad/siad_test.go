@@ -369,13 +369,14 @@ func TestFailedPutIsMovedAside(t *testing.T) {
 	files := replay.Steps(rec, "renter/files")
 	remove := removeAside(rec)
 	n := attached(t, replay.Chain(upload, aside, files, remove), replay.Instead(uploadedSum, content),
-		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"), replay.Let(`"mib1"`, `"`+to+`"`))
+		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"), replay.Let(`"mib1"`, `"`+to+`"`),
+		replay.Let(`"one"`, `"MARK-one"`))
 	n.Mark, n.session = "MARK-", "S-"
 	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 		t.Error("no error")
 	}
 	all, err := n.List(t.Context())
-	if err != nil || len(all) == 0 || slices.ContainsFunc(all, func(o system.Object) bool { return o.Ref == to || o.Ref == "mib1" }) {
+	if err != nil || len(all) != 1 || all[0].Ref != "MARK-one" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	for range 2 {
