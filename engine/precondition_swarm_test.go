@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
@@ -100,7 +101,7 @@ func TestTwoSwarmsOnOneMachine(t *testing.T) {
 	cfg := Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: disseminate.Scenario{}}
 	const bytes = 8 << 50
 	got := Blocking(checkDisk(t.Context(), cfg))
-	if len(got) != 1 || !strings.HasSuffix(got[0].What, "needs up to "+experiment.RoughBytes(bytes)) {
+	if len(got) != 1 || !strings.HasSuffix(got[0].What, "needs up to "+words.Bytes(bytes)) {
 		t.Errorf("two systems of 8 × 1 PiB: %+v", got)
 	}
 	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 16*float64((bittorrent.System{}).Info().NodeMemory) {
