@@ -42,7 +42,7 @@ func TestNodesMustFitIntoMemory(t *testing.T) {
 		t.Errorf("it fits, and %+v", got)
 	}
 	got := need.over(1.1e9)
-	const want = "32 nodes of deluge take about 2.4 GB, 16 nodes of a take about 1 GB, together 3.4 GB (not counted: b); 1.1 GB of memory are available"
+	const want = "32 nodes of deluge take about 2.4 GB, 16 nodes of a take about 1 GB, together 3.40 GB (not counted: b); 1.10 GB of memory are available"
 	if len(got) != 1 || !got[0].Blocking || got[0].What != want || !strings.Contains(got[0].Hint, "skip: [memory]") {
 		t.Errorf("got %+v", got)
 	}
