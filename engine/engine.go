@@ -226,7 +226,13 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
+	all := Preconditions(ctx, r.cfg)
+	for _, p := range all {
+		if p.Name == sharedMachine {
+			r.say.Note(p.What + "; " + p.Hint)
+		}
+	}
+	if problems := Blocking(all); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
 	r.say.Start()

@@ -228,9 +228,15 @@ func (p *progress) busyHint() string {
 	if p.p.Experiment.LoadTest() { // resume runs none of them again
 		what = "start a new run when nothing else uses the CPUs (plimsoll doctor checks)"
 	}
-	if slices.Equal(p.busyReasons, []string{record.ReasonBoxBusy}) {
-		what += "; or count them anyway: " +
-			suggest.Command("plimsoll", "report", "--set", "limits.others=none", p.dir)
+	limits := map[string]string{record.ReasonBoxBusy: "limits.others=none", record.ReasonMachineLimited: "limits.machine=none"}
+	judge := []string{"plimsoll", "report"}
+	for _, why := range p.busyReasons {
+		if set := limits[why]; set != "" {
+			judge = append(judge, "--set", set)
+		}
+	}
+	if len(judge) == 2+2*len(p.busyReasons) { // all of them are limits that can be changed afterwards
+		what += "; or count them anyway: " + suggest.Command(append(judge, p.dir)...)
 	} else if !slices.Contains(p.busyReasons, record.ReasonBoxBusy) {
 		what += "; or ask for less: a slower link.rate, lower concurrency"
 	}
