@@ -294,7 +294,7 @@ func (r *run) openRecord(ctx context.Context) error {
 		return err
 	}
 	if r.cfg.Resume {
-		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
+		r.rec, err = record.Resume(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
 			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...),
