@@ -99,6 +99,7 @@ skip: [machine]
 // An attached system is left as it was found, and the same experiment can be run
 // on it again; what cannot be removed is said and stands in nobody's way.
 func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}

@@ -29,6 +29,7 @@ skip: [machine]
 // Exit conditions end a run of scenario overhead, and a run that they have ended
 // stays ended.
 func TestExitConditionsEndOverhead(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}

@@ -19,6 +19,7 @@ import (
 // judged anew once it is up again, and as strictly. What was spent before the
 // trial is known to it.
 func TestFloorAfterADeath(t *testing.T) {
+	t.Parallel()
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
 	if err != nil {
 		t.Fatal(err)

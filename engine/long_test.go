@@ -160,6 +160,7 @@ func (r *renamed) Identity() map[string]string {
 // nothing is done twice, time goes on, and what happened to the system in
 // between is a mark on it.
 func TestInterruptedTrialGoesOn(t *testing.T) {
+	t.Parallel()
 	sys := &renamed{lasting: newLasting(t), version: "1.0"}
 	ctx, cancel := context.WithCancel(t.Context())
 	var sites []scenario.Site
@@ -240,6 +241,7 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 // A system that was started here and cannot be revived has lost its data: its
 // trial begins anew, and that is said.
 func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	load := &slowLoad{every: 10 * time.Millisecond, objects: 8, bytes: 10, each: func(n int64) error {
 		if n == 3 {
@@ -322,6 +324,7 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 // A load test of days, in virtual time: its operations, its sessions and its
 // end are where they should be, and what is kept of it stays small.
 func TestDays(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}

@@ -63,6 +63,7 @@ skip: [machine]
 // A run stops when no trial of its first block is valid; told to go on, it does. Its
 // invalid trials are executed again when that is asked for, and stay recorded.
 func TestFirstBlockWithoutAValidTrial(t *testing.T) {
+	t.Parallel()
 	spoilt := true
 	cfg := spoiltRun(t, func() bool { return spoilt })
 	step := func(what string, executed, valid int, stops bool) {
@@ -99,6 +100,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 
 // One valid trial of the first block is enough to go on.
 func TestFirstBlockWithAValidTrial(t *testing.T) {
+	t.Parallel()
 	n := 0
 	cfg := spoiltRun(t, func() bool { n++; return n != 3 }) // the third: the first after the warm-up
 	if res, err := Run(t.Context(), cfg); err != nil || res.Invalid != nil || res.Trials != 6 || res.Valid != 1 {
@@ -121,6 +123,7 @@ func (n *notes) Note(text string) {
 // A busy machine is waited for, said once when the wait begins and once when the run
 // goes on; without a limit nobody looks.
 func TestBusyMachineIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	cfg := spoiltRun(t, func() bool { return false })
 	cfg.Plan.Experiment.Skip = nil
 	cfg.WaitQuiet = 1500 * time.Millisecond

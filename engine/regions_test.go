@@ -94,6 +94,7 @@ func TestPathsOfRealLinks(t *testing.T) {
 
 // Links between machines are recorded as what they are.
 func TestRealLinksAreMeasured(t *testing.T) {
+	t.Parallel()
 	plan := memPlan(t, `
 scenario: overhead
 systems: [mem]

@@ -60,6 +60,7 @@ func memPlan(t *testing.T, src string) *experiment.Plan {
 
 // Skipped trials are neither failures nor invalid, and a resumed run leaves them.
 func TestSkippedTrials(t *testing.T) {
+	t.Parallel()
 	plan := memPlan(t, skippedExperiment)
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: skipping{}, Dir: dir}

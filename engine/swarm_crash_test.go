@@ -51,6 +51,7 @@ func victim(nodes, dir string) error {
 // A run that is killed in the middle of a trial leaves nothing behind: no node,
 // whatever it was doing, no emulator, no content.
 func TestKilledSwarmLeavesNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}

@@ -151,6 +151,7 @@ func (s *swarm) run(t *testing.T, src string) (Result, string) {
 // one begins: rates and partitions, processes that were killed and started again,
 // and processes that died by themselves, which is no reason to call it invalid.
 func TestSwarm(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}

@@ -81,6 +81,7 @@ func (n *spoiltNode) Progress(ctx context.Context, ref system.Ref) (system.Progr
 // A client that calls its content complete and has other bytes on its disk is
 // never ok: not in the record, not in the result, not in the report.
 func TestSwarmOfWrongBytes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}

@@ -19,10 +19,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// syncConfig is the config of a run of the test's trials, whose caches are its own.
+// syncConfig is the config of a run of the test's trials.
 func syncConfig(t *testing.T, s *syncing, more, repetitions string) Config {
 	t.Helper()
-	t.Setenv(testbed.CacheVariable, filepath.Join(t.TempDir(), "cache"))
 	plan, err := planOfSync(more, repetitions)
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +33,7 @@ func syncConfig(t *testing.T, s *syncing, more, repetitions string) Config {
 // process of its trial, counted whole and to its end, the peers go on from trial to
 // trial; a store is on the disk or in memory, and gone when the trial is over.
 func TestSync(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -170,6 +170,7 @@ func (l *loads) Begin(_, total int, _ experiment.Cell, _ int, _ bool) {
 // A peer that dies unasked makes the trial invalid, and is there again in the next; a
 // fresh node that dies is what the trial is about.
 func TestDeathsInASync(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -219,6 +220,7 @@ func TestDeathsInASync(t *testing.T) {
 // A process beyond the peers of a cell, kept for another cell, may die: the trial is as
 // valid as without it.
 func TestDeathOfAnIdlePeer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -262,6 +264,7 @@ func TestDeathOfAnIdlePeer(t *testing.T) {
 
 // A run that is killed while a fresh node follows leaves nothing behind.
 func TestKilledSyncLeavesNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}

@@ -270,6 +270,7 @@ func TestCreateIsExclusive(t *testing.T) {
 }
 
 func TestReadingWhileWriting(t *testing.T) {
+	t.Parallel()
 	r := create(t)
 	rd, err := Open(r.Dir())
 	if err != nil {

@@ -128,6 +128,7 @@ func journalSession(run *Run) error {
 // no half of a poll or of two jobs given at once, and goes on with windows and a
 // summary that agree with its operations.
 func TestKill9LosesNoJob(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short")
 	}

@@ -178,6 +178,7 @@ func markUntilKilled(args []string) error {
 // Killing the process takes nothing of marks and events that were written, each
 // batch is there whole, and a trial that is executed again has none of them.
 func TestKill9LeavesMarksAndEventsWhole(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short")
 	}

@@ -113,7 +113,7 @@ func executeDoc(t *testing.T, doc string) {
 		case strings.Contains(command, "swarm"):
 			command += short + " --set systems=fanout --set disseminate.nodes=2,3 --set data.size=128KiB --set disseminate.faults=none"
 		case strings.Contains(command, "fresh"):
-			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk"
+			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk --set 'sync.vary={subscriber: [full, none]}'"
 		case strings.Contains(command, "replay"):
 			command += short
 		default:
