@@ -45,7 +45,7 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 				Name: sharedMachine, Here: true,
 				What: fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load generator",
 					use.Name, at),
-				Hint: "run it on another machine, or count the trials nevertheless: " +
+				Hint: "run it from another machine, or count the trials nevertheless: " +
 					"--set limits.others=none --set limits.machine=none",
 			})
 		}
