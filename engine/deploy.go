@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -29,12 +29,13 @@ type site struct {
 	dir        string
 	cluster    system.Cluster
 	runner     scenario.Runner
-	watched    map[string]bool                      // sample names of attached servers on this machine
-	chains     bool                                 // its nodes are fresh ones and their peers: nothing runs but what the scenario says
-	keeps      bool                                 // its directory outlives this session, and it can be revived on it
-	used       bool                                 // a trial that goes on has been executed on it
-	changed    string                               // how it differs from what it was in the session before
-	started    map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
+	watched    map[string]bool // sample names of attached servers on this machine
+	// its nodes are fresh ones and their peers: nothing runs but what the scenario says
+	chains  bool
+	keeps   bool                                 // its directory outlives this session, and it can be revived on it
+	used    bool                                 // a trial that goes on has been executed on it
+	changed string                               // how it differs from what it was in the session before
+	started map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
 }
 
 // deployAll brings up every system of the plan, each on a host of its own. They
@@ -161,7 +162,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	}
 	limit, why := r.startTime(s)
 	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin,
-		fmt.Errorf("%s was not ready within %s (%s)", name, record.Span(limit+startMargin), why))
+		fmt.Errorf("%s was not ready within %s (%s)", name, words.Duration(limit+startMargin), why))
 	defer cancel()
 	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

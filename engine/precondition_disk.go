@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -55,16 +56,17 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or "+
 		"data.objects smaller")
 	if dir, err := ChainCache(); err == nil && chains > 0 {
-		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+testbed.CacheVariable+" to a directory "+
-			"on a larger disk, or make sync.blocks or sync.transactions smaller")...)
+		problems = append(problems,
+			tooFull(existing(dir), chains, "free some space, set "+testbed.CacheVariable+" to a directory on a "+
+				"larger disk, or make sync.blocks or sync.transactions smaller")...)
 	}
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
 		if dir == "" { // doctor: where a run would be
 			dir = "."
 		}
-		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store "+
-			"less")...)
+		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or "+
+			"store less")...)
 	}
 	return problems
 }
@@ -125,7 +127,7 @@ func tooFull(dir string, need float64, hint string) []Problem {
 		return nil
 	}
 	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
-		experiment.RoughBytes(on.Free), experiment.RoughBytes(need)),
+		words.Bytes(on.Free), words.Bytes(need)),
 		hint)}
 }
 

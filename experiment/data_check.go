@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"slices"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // sources are the keys of data that say where sizes come from.
@@ -47,7 +49,8 @@ func (d *decoder) dataSource(e *Experiment) {
 		case source == "":
 			source = key
 		default:
-			d.fail("data."+key, n, "keep one of them", "`data.%s` and `data.%s` both say where the sizes come from", source, key)
+			d.fail("data."+key, n, "keep one of them", "`data.%s` and `data.%s` both say where the sizes come from",
+				source, key)
 		}
 	}
 	if source == "" {
@@ -61,7 +64,8 @@ func (d *decoder) dataSource(e *Experiment) {
 		}
 		e.Data.Objects = 0
 		if n := d.at["data."+source]; n.text == "" {
-			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty",
+			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute",
+				"`data.%s` is empty",
 				source)
 		}
 	}
@@ -78,7 +82,7 @@ func (d *decoder) tooMuch(e *Experiment, source string) {
 		r.Size = size
 		if _, bytes := r.Total(); bytes > MaxTotal {
 			d.fail("data."+source, d.first("data."+source, "data"), "at most 4 EiB (4,611 PB) in all",
-				"%s is more than a data set can have", RoughBytes(bytes))
+				"%s is more than a data set can have", words.Bytes(bytes))
 			return
 		}
 	}
@@ -97,7 +101,8 @@ func (d *decoder) permissions(e *Experiment) {
 	if attached >= 0 && d.ok("systems") && !e.allows("write") {
 		at := d.first("allow", fmt.Sprintf("systems[%d].use", attached), fmt.Sprintf("systems[%d]", attached))
 		d.fail("allow", at, "write `allow: [write]`, and spend for systems that are paid",
-			"the scenario %s stores objects, and may not write to the attached system `%s`", e.Scenario, e.Systems[attached].Name)
+			"the scenario %s stores objects, and may not write to the attached system `%s`", e.Scenario,
+			e.Systems[attached].Name)
 	}
 }
 

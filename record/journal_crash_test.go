@@ -39,7 +39,7 @@ func journalOps() *synthetic { return newSynthetic(5, 20) }
 // at a time by several workers, and says what was recorded of each.
 func journalUntilKilled(args []string) error {
 	for session := 0; ; session++ {
-		run, err := ResumeKeeping(args[0], nil, func(Trial) bool { return true })
+		run, err := Resume(args[0], nil, func(Trial) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -128,6 +128,7 @@ func journalSession(run *Run) error {
 // no half of a poll or of two jobs given at once, and goes on with windows and a
 // summary that agree with its operations.
 func TestKill9LosesNoJob(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short")
 	}
@@ -162,7 +163,7 @@ func TestKill9LosesNoJob(t *testing.T) {
 		t.Fatalf("only %d pairs of jobs were recorded: the test shows nothing", len(said))
 	}
 
-	if run, err = ResumeKeeping(dir, nil, func(Trial) bool { return true }); err != nil {
+	if run, err = Resume(dir, nil, func(Trial) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
@@ -226,7 +227,8 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 		if j.Object%2 == 0 {
 			reached[n] = stage + 1
 		} else if reached[n] != stage+1 {
-			t.Fatalf("objects %d and %d were recorded at once and are apart: %d %d", j.Object-1, j.Object, reached[n], stage+1)
+			t.Fatalf("objects %d and %d were recorded at once and are apart: %d %d", j.Object-1, j.Object, reached[n],
+				stage+1)
 		}
 	}
 	for n, stage := range said {
@@ -252,7 +254,8 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 		}
 		inWindows += w.Ops()
 	}
-	if err := rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`, id).Scan(&inTotals); err != nil {
+	if err := rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`,
+		id).Scan(&inTotals); err != nil {
 		t.Fatal(err)
 	}
 	if inWindows != inTotals || inWindows > int64(ops) {

@@ -32,7 +32,8 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	nan := math.NaN()
-	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan, WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
+	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan,
+		WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
 	others := whole
 	others.Process = OthersSample
 	fs, err := procfs.NewDefaultFS()
@@ -58,7 +59,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 		me = b.self.poll([]stat{s})
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
-	if s := throttled(); !math.IsNaN(s) {
+	if s := throttled(ourGroups("cpu")); !math.IsNaN(s) {
 		held := whole
 		held.Process, held.CPU, held.RSS = ThrottledSample, s, nan
 		return []record.Sample{whole, others, held, me}

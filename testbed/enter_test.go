@@ -85,7 +85,8 @@ func (r *entered) use(dir string) (err error) {
 		return err
 	}
 	addr := fmt.Sprintf("%s:%d", a.Addr(), port)
-	if _, err := a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr}, Ready: dialer(b, addr)}); err != nil {
+	if _, err := a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr},
+		Ready: dialer(b, addr)}); err != nil {
 		return err
 	}
 	if err := tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}); err != nil {

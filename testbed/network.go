@@ -126,7 +126,8 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	la := netlink.NewLinkAttrs()
 	la.Name = hubPort(h.index)
 	la.MasterIndex = n.bridge.Attrs().Index
-	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index), PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
+	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index),
+		PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
 	if err := n.nl.LinkAdd(veth); err != nil {
 		return fmt.Errorf("add veth: %w", err)
 	}

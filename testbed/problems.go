@@ -68,7 +68,8 @@ func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 	ns, err := newNamespace()
 	if err != nil {
 		none("this machine gives us no network namespaces (" + err.Error() + ")")
-		p := Problem{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not emulated (" +
+		p := Problem{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not " +
+			"emulated (" +
 			err.Error() + ")", userNamespaceHint()}
 		if !mayMakeNamespaces() && tryUserNamespace() == nil {
 			p = Problem{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}

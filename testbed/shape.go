@@ -380,7 +380,8 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
 		s.congestion = s.spec.Congestion
 		return nil
 	}
-	t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s (%v), it stays %s", h.name, s.spec.Congestion, refused, congestion))
+	t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s (%v), it stays %s", h.name,
+		s.spec.Congestion, refused, congestion))
 	s.congestion = congestion
 	return h.route("")
 }

@@ -260,9 +260,6 @@ func fill(cfg *engine.Config) error {
 // unrecorded ends a run that could not be recorded to its end: the report of what
 // there is needs space, too.
 func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir string) error {
-	if err.Gone {
-		return err
-	}
 	if res.Trials+res.Failed > 0 {
 		if _, e := p.writeReport(dir, reportOptions{}); e != nil {
 			p.ui.Say("note: no report was written: %v", e)
@@ -271,24 +268,13 @@ func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir stri
 	return ui.WithHint(err, err.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
 }
 
-// codeOf is the status of preconditions that do not hold.
-func codeOf(e *engine.PreconditionError) ui.Code {
-	if e.OfFile() {
-		return ui.CodeUsage
-	}
-	return ui.CodePreconditions
-}
-
 // withStatus gives an error that ended a run the status of a precondition where
 // trying again does not help before something else has changed.
 func withStatus(err error) error {
 	var missing *engine.PreconditionError
-	if errors.As(err, &missing) {
-		return ui.Exit(codeOf(missing), err)
-	}
 	var unready *engine.DeployError
 	var changed *upload.DataChangedError
-	if errors.As(err, &unready) || errors.As(err, &changed) {
+	if errors.As(err, &missing) || errors.As(err, &unready) || errors.As(err, &changed) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
 	return err

@@ -50,10 +50,10 @@ func (n *Kernel) Shape(t Topology) error {
 		return err
 	}
 	if len(t.Pairs) > 0 {
-		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: tun", n.discipline)
+		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: user", n.discipline)
 	}
 	if n.discipline == TBFDiscipline && !t.RateOnly() {
-		return errors.New("link: tbf can give links a rate alone, no delay, jitter or loss; use emulator: tun")
+		return errors.New("link: tbf can give links a rate alone, no delay, jitter or loss; use emulator: user")
 	}
 	names := make([]string, 0, len(n.hosts))
 	for name := range n.hosts {
