@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/validity"
@@ -73,7 +74,7 @@ func CommonRules() []Rule {
 			Advice: `A single thread may be the bottleneck. Profile that process.`},
 		{ID: "link-bound", Rank: Slow, Tone: Good, Holds: linkBound,
 			Title: `Near the load line: {{.Systems}}`,
-			Each:  `{{.Name}}: {{percent .Value}} of the line{{.Text}}`},
+			Each:  `{{.Name}}: {{percent .Value}} of the line{{with .Text}}, limited by {{.}}{{end}}`},
 		{ID: "skipped", Rank: Notable, Tone: Neutral, Holds: skipped,
 			Title: `Left out because they would take too long: {{plural (int .Count) "cell" "cells"}}`,
 			Each:  `{{.Name}}: {{.Text}}`},
@@ -362,19 +363,15 @@ const fallAlpha = 0.01
 // nearLine is the share of the load line from which on the link is the bottleneck.
 const nearLine = 0.9
 
-// throughputFalls compares the throughput at the highest concurrency with that at each
-// other (Welch's test on logarithms, Holm-corrected). Levels at which the link is the
-// bottleneck are left out: what falls there need not be the system's doing.
-func throughputFalls(r *Result) []Case {
-	if r.View.Rate == "" {
-		return nil
-	}
-	m, _ := r.Frame.Metric(r.View.Rate)
-	type curve struct {
-		x     Case
-		loads []stats.Load
-	}
-	var curves []*curve
+// curve is the throughput of a system at each level of concurrency.
+type curve struct {
+	x     Case
+	loads []stats.Load
+}
+
+// curves are those of a rate. Levels at which the link is the bottleneck are left out:
+// what falls there need not be the system's doing.
+func (r *Result) curves(rate string) (all []*curve) {
 	at := map[string]*curve{}
 	for _, c := range r.Cells {
 		var level float64
@@ -389,17 +386,28 @@ func throughputFalls(r *Result) []Case {
 		}
 		if at[key] == nil {
 			at[key] = &curve{x: Case{System: c.System, Name: key}}
-			curves = append(curves, at[key])
+			all = append(all, at[key])
 		}
 		if s, ok := c.Metrics["load_line_share"]; ok && s.Median >= nearLine && r.fillsLink(c) {
 			continue
 		}
-		for _, row := range r.Frame.Of(c, m.Key) {
+		for _, row := range r.Frame.Of(c, rate) {
 			if row.Value > 0 && !row.Censored {
 				at[key].loads = append(at[key].loads, stats.Load{N: level, X: row.Value})
 			}
 		}
 	}
+	return all
+}
+
+// throughputFalls compares the throughput at the highest concurrency with that at each
+// other (Welch's test on logarithms, Holm-corrected).
+func throughputFalls(r *Result) []Case {
+	if r.View.Rate == "" {
+		return nil
+	}
+	m, _ := r.Frame.Metric(r.View.Rate)
+	curves := r.curves(m.Key)
 	ps := make([]float64, len(curves))
 	for i, k := range curves {
 		levels, p, err := stats.Fall(k.loads)
@@ -414,7 +422,8 @@ func throughputFalls(r *Result) []Case {
 				best = l
 			}
 		}
-		k.x.Text = fallText(best, top, m)
+		k.x.Text = Fill("{{.Best}} at {{.BestN}}, {{.Top}} at {{.TopN}}", map[string]any{
+			"Best": words.Show(best.X, m.Unit), "BestN": best.N, "Top": words.Show(top.X, m.Unit), "TopN": top.N})
 	}
 	var all []Case
 	for i, p := range stats.Holm(ps) {
@@ -442,9 +451,9 @@ func linkBound(r *Result) []Case {
 			if s, ok := c.Metrics[key]; ok && s.N >= 3 && s.Lo >= nearLine {
 				x.Value = s.Median
 				if key == "load_line_share" && r.View.Rate != "" { // else the line is another one
-					x.Text = ", limited by round trips"
+					x.Text = "round trips"
 					if r.fillsLink(c) {
-						x.Text = ", limited by the rate of the link"
+						x.Text = "the rate of the link"
 					}
 				}
 				return true

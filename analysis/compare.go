@@ -1,11 +1,9 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -149,6 +147,13 @@ func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
 	return Estimate(i)
 }
 
+// pairWords are the warnings of ratios within pairs.
+var pairWords = map[string]string{
+	"few": "too few trials to compare",
+	"student": `{{.N}} pairs are too few for a signed-rank test of {{plural .Family "comparison" "comparisons"}}: ` +
+		"Student's interval decides",
+}
+
 // ratioOf is the ratio within pairs. The signed-rank test and its interval decide
 // where they can pass the correction for a family of so many comparisons; fewer pairs
 // have Student's, and fewer than four only the range of their ratios.
@@ -162,13 +167,12 @@ func ratioOf(xs, ys []float64, family int) Ratio {
 	q := Ratio{N: n}
 	switch {
 	case n < FewestPairs:
-		q.Warn = "too few trials to compare"
+		q.Warn = pairWords["few"]
 	case stats.LeastPairedP(n)*float64(family) > alpha:
 		if t, tp := stats.StudentRatio(logs, Confidence); t.Bounded() {
 			i, p = t, tp
 		}
-		q.Warn = fmt.Sprintf("%d pairs are too few for a signed-rank test of %s: Student's interval decides",
-			n, words.Plural(int64(family), "comparison", "comparisons"))
+		q.Warn = Fill(pairWords["student"], map[string]any{"N": n, "Family": int64(family)})
 	}
 	q.Value, q.Lo, q.Hi, q.Confidence, q.P, q.PHolm = Num(i.Mid), Num(i.Lo), Num(i.Hi), i.Conf, Num(p), Num(p)
 	if i.Bounded() {

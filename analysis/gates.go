@@ -173,7 +173,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 			d.within(r, m, rule)
 		case gate.NoWorse:
 			if slices.Contains(r.View.Lasting, m.Key) {
-				d.Why = lastingText
+				d.Why = runWords["lasting"]
 				break
 			}
 			d.noWorse(r, base, m, rule)

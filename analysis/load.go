@@ -27,27 +27,9 @@ func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(
 	if dir, err := filepath.Abs(run.Dir()); err == nil {
 		f.Run.Dir = filepath.Base(dir)
 	}
-	trials, err := run.Trials()
+	trials, err := judged(run, plan, view, recompute)
 	if err != nil {
 		return nil, err
-	}
-	for i := range trials {
-		t := &trials[i]
-		at := slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.ID == t.Cell })
-		if recompute == nil || t.State != record.Done || at < 0 {
-			continue
-		}
-		if err := recompute(t, plan.Cells[at]); err != nil {
-			return nil, fmt.Errorf("trial %d: %w", t.ID, err)
-		}
-	}
-	validity.Judge(plan, trials)
-	for i := range trials {
-		if t := &trials[i]; view.Prepare != nil && t.State != record.Pending {
-			if err := view.Prepare(t, run); err != nil {
-				return nil, fmt.Errorf("trial %d: %w", t.ID, err)
-			}
-		}
 	}
 	if f.Events, err = run.Events(); err != nil {
 		return nil, err
@@ -58,19 +40,9 @@ func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(
 	f.addTrials(trials)
 	for _, t := range f.Trials {
 		f.addRows(t)
-		if view.Read == nil || t.Warmup || t.State == record.Pending {
-			continue
-		}
-		more, err := view.Read(t, run)
-		if err != nil {
+		if err := f.read(t, run); err != nil {
 			return nil, fmt.Errorf("trial %d: %w", t.ID, err)
 		}
-		for _, m := range more.Metrics {
-			if _, has := f.Metric(m.Key); !has {
-				f.Metrics = append(f.Metrics, m)
-			}
-		}
-		f.Rows, f.Series, f.Spans = append(f.Rows, more.Rows...), append(f.Series, more.Series...), append(f.Spans, more.Spans...)
 	}
 	f.index()
 	f.addLinks()
@@ -79,6 +51,56 @@ func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(
 		f.Notes = append(f.Notes, "Validity was judged again with "+strings.Join(sets, ", ")+".")
 	}
 	return f, nil
+}
+
+// judged are the trials of a run, computed again if asked for, with what is wrong with them.
+func judged(
+	run *record.Reader, plan *experiment.Plan, view *View, recompute func(*record.Trial, experiment.Cell) error,
+) ([]record.Trial, error) {
+	trials, err := run.Trials()
+	if err != nil {
+		return nil, err
+	}
+	each := func(do func(t *record.Trial) error) {
+		for i := 0; i < len(trials) && err == nil; i++ {
+			if err = do(&trials[i]); err != nil {
+				err = fmt.Errorf("trial %d: %w", trials[i].ID, err)
+			}
+		}
+	}
+	each(func(t *record.Trial) error {
+		at := slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.ID == t.Cell })
+		if recompute == nil || t.State != record.Done || at < 0 {
+			return nil
+		}
+		return recompute(t, plan.Cells[at])
+	})
+	validity.Judge(plan, trials)
+	each(func(t *record.Trial) error {
+		if view.Prepare == nil || t.State == record.Pending {
+			return nil
+		}
+		return view.Prepare(t, run)
+	})
+	return trials, err
+}
+
+// read adds what the view reads of a trial.
+func (f *Frame) read(t *Trial, run *record.Reader) error {
+	if f.View.Read == nil || t.Warmup || t.State == record.Pending {
+		return nil
+	}
+	more, err := f.View.Read(t, run)
+	if err != nil {
+		return err
+	}
+	for _, m := range more.Metrics {
+		if _, has := f.Metric(m.Key); !has {
+			f.Metrics = append(f.Metrics, m)
+		}
+	}
+	f.Rows, f.Series, f.Spans = append(f.Rows, more.Rows...), append(f.Series, more.Series...), append(f.Spans, more.Spans...)
+	return nil
 }
 
 // planSum is the key under which the recorder keeps the SHA-256 of plan.json.
@@ -181,39 +203,45 @@ func (f *Frame) addTrials(trials []record.Trial) {
 		switch {
 		case t.Warmup:
 			f.Run.Warmup++
-			continue
 		case t.State == record.Pending || t.State == record.Running:
-			continue
 		case t.State == record.Skipped:
 			f.skip(c, t)
-			continue
+		case t.Valid():
+			f.count(c, t)
+		default:
+			f.countInvalid(c, t, invalid)
 		}
-		f.Run.Done++
-		if t.Valid() {
-			f.Run.Valid++
-			c.Valid++
-			for o, n := range t.Outcomes {
-				c.Outcomes[o] += n
-				f.Run.Operations += n
-			}
-			for k, n := range t.Classes {
-				c.Classes[k] += n
-			}
-			continue
-		}
-		if t.State == record.Failed {
-			f.Run.Failed++
-			c.Failed++
-			invalid.Reasons = append([]string{"failed"}, t.Invalid...)
-		} else {
-			f.Run.Invalid++
-			c.Invalid++
-		}
-		for _, why := range invalid.Reasons {
-			c.Reasons[why]++
-		}
-		f.Invalid = append(f.Invalid, invalid)
 	}
+}
+
+// count adds a valid trial to its cell.
+func (f *Frame) count(c *Cell, t record.Trial) {
+	f.Run.Done++
+	f.Run.Valid++
+	c.Valid++
+	for o, n := range t.Outcomes {
+		c.Outcomes[o] += n
+		f.Run.Operations += n
+	}
+	for k, n := range t.Classes {
+		c.Classes[k] += n
+	}
+}
+
+func (f *Frame) countInvalid(c *Cell, t record.Trial, invalid InvalidTrial) {
+	f.Run.Done++
+	if t.State == record.Failed {
+		f.Run.Failed++
+		c.Failed++
+		invalid.Reasons = append([]string{"failed"}, t.Invalid...)
+	} else {
+		f.Run.Invalid++
+		c.Invalid++
+	}
+	for _, why := range invalid.Reasons {
+		c.Reasons[why]++
+	}
+	f.Invalid = append(f.Invalid, invalid)
 }
 
 func (f *Frame) skip(c *Cell, t record.Trial) {

@@ -6,8 +6,6 @@ import (
 	"text/template"
 
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Tone colours a verdict or a finding; it repeats what the words say.
@@ -158,6 +156,7 @@ var templateFuncs = template.FuncMap{
 	"interval": func(c Case) string { return words.Range(float64(c.Value), float64(c.Lo), float64(c.Hi), c.Unit) },
 	"count":    func(n int64) string { return words.Count(n) },
 	"plural":   func(n int64, one, many string) string { return words.Plural(n, one, many) },
+	"capital":  words.Capital,
 	"join":     func(all []string) string { return words.Some(all) },
 	"int":      func(n int) int64 { return int64(n) },
 }
@@ -168,10 +167,4 @@ func signedPercent(share float64) string {
 		return "+" + words.Percent(share)
 	}
 	return words.Percent(share)
-}
-
-// fallText compares two levels of concurrency.
-func fallText(best, top stats.Level, m record.Metric) string {
-	return Fill("{{.Best}} at {{.BestN}}, {{.Top}} at {{.TopN}}", map[string]any{"Best": words.Show(best.X, m.Unit), "BestN": best.N,
-		"Top": words.Show(top.X, m.Unit), "TopN": top.N})
 }

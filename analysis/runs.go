@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
-	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -139,9 +138,6 @@ type CompareOptions struct {
 	Unlike  bool     // cells whose settings differ, too
 }
 
-// lastingText says why nothing is claimed of such a metric.
-const lastingText = "one process served all trials of a run, so they are one value, and one against one shows nothing"
-
 // CompareRuns compares results with that of a base run.
 func CompareRuns(base *Result, news []*Result, dirs []string, o CompareOptions) (*Comparison, error) {
 	c := &Comparison{Format: Format, Scenario: base.Scenario, Headline: base.Headline, Differs: []Difference{}, Unlike: []UnlikeCell{}, Only: []OnlyCell{},
@@ -230,7 +226,7 @@ func (c *Comparison) choose(more []string) error {
 		}
 	}
 	if len(c.Metrics) == 0 {
-		c.Notes = append(c.Notes, "No metric has a valid trial in the base run and in a new one. `plimsoll report DIR` says why trials are not valid.")
+		c.note("nothing", nil)
 	}
 	return nil
 }
@@ -364,11 +360,10 @@ func (c *Comparison) measure(m record.Metric) {
 		q.Better = worth(m, q.Significant, q.size(m))
 		if !q.Significant && stats.MinP(len(t.xs), len(t.ys))*float64(len(tasks)) > alpha {
 			q.Needed, q.PHolm = trialsNeeded(len(tasks)), Unknown
-			q.Warn = fmt.Sprintf("%d and %d trials are too few for %s: %d in each run are needed", len(t.xs), len(t.ys),
-				words.Plural(int64(len(tasks)), "comparison", "comparisons"), q.Needed)
+			q.Warn = Fill(runWords["too-few"], map[string]any{"Base": len(t.xs), "New": len(t.ys), "Tasks": int64(len(tasks)), "Needed": q.Needed})
 		}
 		if slices.Contains(c.base.View.Lasting, m.Key) {
-			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Needed, q.Warn = Unknown, Unknown, Unknown, Unknown, false, 0, 0, lastingText
+			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Needed, q.Warn = Unknown, Unknown, Unknown, Unknown, false, 0, 0, runWords["lasting"]
 		}
 	}
 }
@@ -408,7 +403,7 @@ func unpaired(xs, ys []float64, never int) RunRatio {
 		lo, hi := slices.Min(xs)/slices.Max(ys), slices.Max(xs)/slices.Min(ys)
 		if lo >= 0 && hi >= lo && !math.IsInf(hi, 0) {
 			i.Lo, i.Hi = lo, hi
-			i.Warn = fmt.Sprintf("%d and %d values are too few for a 95 %% interval: the range of their ratios takes its place", len(xs), len(ys))
+			i.Warn = Fill(runWords["range"], map[string]any{"Base": len(ys), "New": len(xs)})
 		}
 	}
 	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(xs, ys)), PHolm: Unknown, Warn: i.Warn}
@@ -529,81 +524,109 @@ func (s Summary) logs() []float64 {
 	return row
 }
 
-// remark says what to know before a difference is believed.
-func (c *Comparison) remark() {
-	for _, cell := range c.Cells {
-		for k, v := range cell.Metrics[c.Headline].New {
-			note := fmt.Sprintf("The baseline %s itself differs in %s: the machine or its links may have changed.", cell.System, c.New[k].Dir)
-			if c.base.Baseline != "" && cell.base.Baseline && v != nil && v.Ratio.Better != 0 && !slices.Contains(c.Notes, note) {
-				c.Notes = append(c.Notes, note)
-			}
-		}
-	}
-	warned := map[string]int64{}
-	for _, cell := range c.Cells {
-		for _, v := range cell.Metrics[c.Headline].New {
-			if v != nil && v.Ratio.Warn != "" {
-				warned[v.Ratio.Warn]++
-			}
-		}
-	}
-	for _, w := range slices.Sorted(maps.Keys(warned)) {
-		c.Notes = append(c.Notes, words.Capital(w)+" ("+words.Plural(warned[w], "comparison", "comparisons")+").")
-	}
-	c.Notes = append(c.Notes, "The runs were not interleaved, so the difference includes what changed between them. To be sure, make both systems of one experiment.")
-}
+// runWords are the sentences of comparisons: notes, warnings, and verdicts by what the
+// headline shows of a new run.
+var runWords = map[string]string{
+	"nothing": "No metric has a valid trial in the base run and in a new one. " +
+		"`plimsoll report DIR` says why trials are not valid.",
+	"base-differs": "The baseline {{.System}} itself differs in {{.New}}: the machine or its links may have changed.",
+	"warned":       `{{capital .Warn}} ({{plural .Count "comparison" "comparisons"}}).`,
+	"apart": "The runs were not interleaved, so the difference includes what changed between them. " +
+		"To be sure, make both systems of one experiment.",
+	"too-few": `{{.Base}} and {{.New}} trials are too few for {{plural .Tasks "comparison" "comparisons"}}: ` +
+		"{{.Needed}} in each run are needed",
+	"range":   "{{.New}} and {{.Base}} values are too few for a 95 % interval: the range of their ratios takes its place",
+	"lasting": "one process served all trials of a run, so they are one value, and one against one shows nothing",
 
-// comparedWords say what the headline shows of a new run, by what that is.
-var comparedWords = map[string]string{
+	"verdict": "{{capital .Metric}}{{range $i, $p := .Parts}}{{if $i}};{{else}},{{end}} {{$p.Run}}: {{$p.Shows}}" +
+		"{{else}}: nothing can be compared{{end}}.",
 	"mixed":  "better in {{.Better}} of {{.Cells}} cells, worse in {{.Worse}}",
 	"worse":  "worse in {{.Worse}} of {{.Cells}} cells",
 	"better": "better in {{.Better}} of {{.Cells}} cells",
-	"slower": "worse over all cells ({{.Ratio}})",
-	"faster": "better over all cells ({{.Ratio}})",
+	"slower": `worse over all cells ({{show .Ratio "×"}})`,
+	"faster": `better over all cells ({{show .Ratio "×"}})`,
 	"small":  "only differences of less than 5 %",
 	"few":    "inconclusive, too few trials{{with .Needed}} (each cell needs {{.}} valid ones in each run){{end}}",
 	"same":   "no significant difference{{with .Open}}, with too few trials in {{.}} of {{$.Cells}} cells{{end}}",
 }
 
+// note adds one of these sentences, once.
+func (c *Comparison) note(key string, data map[string]any) {
+	if text := Fill(runWords[key], data); !slices.Contains(c.Notes, text) {
+		c.Notes = append(c.Notes, text)
+	}
+}
+
+// remark says what to know before a difference is believed.
+func (c *Comparison) remark() {
+	warned := map[string]int64{}
+	for _, cell := range c.Cells {
+		for k, v := range cell.Metrics[c.Headline].New {
+			if v == nil {
+				continue
+			}
+			if c.base.Baseline != "" && cell.base.Baseline && v.Ratio.Better != 0 {
+				c.note("base-differs", map[string]any{"System": cell.System, "New": c.New[k].Dir})
+			}
+			if v.Ratio.Warn != "" {
+				warned[v.Ratio.Warn]++
+			}
+		}
+	}
+	for _, w := range slices.Sorted(maps.Keys(warned)) {
+		c.note("warned", map[string]any{"Warn": w, "Count": warned[w]})
+	}
+	c.note("apart", nil)
+}
+
 // verdict says what the headline shows over all cells, run by run.
 func (c *Comparison) verdict() Verdict {
 	m, _ := c.base.Frame.Metric(c.Headline)
-	var parts []string
+	type part struct{ Run, Shows string }
+	var parts []part
 	tone := Good
 	for _, o := range c.Overall {
 		if o.Metric != c.Headline {
 			continue
 		}
-		who := "new"
+		run := "new"
 		if len(c.New) > 1 {
-			who = o.New
+			run = o.New
 		}
-		cells := o.BetterCells + o.WorseCells + o.SmallCells + o.SameCells + o.OpenCells
-		key, grave := "same", Good
-		switch {
-		case o.BetterCells > 0 && o.WorseCells > 0:
-			key, grave = "mixed", Warn
-		case o.WorseCells > 0:
-			key, grave = "worse", Bad
-		case o.BetterCells > 0:
-			key = "better"
-		case o.Better < 0:
-			key, grave = "slower", Bad
-		case o.SmallCells > 0:
-			key = "small"
-		case o.Better == 0 && o.OpenCells == cells:
-			key, grave = "few", Neutral
-		case o.Better > 0:
-			key = "faster"
-		}
+		key, grave := o.shows()
 		tone = graver(tone, grave)
-		parts = append(parts, who+": "+Fill(comparedWords[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells, "Open": o.OpenCells,
-			"Cells": cells, "Ratio": words.Show(float64(o.Value), "×"), "Needed": c.needed(o.New)}))
+		parts = append(parts, part{run, Fill(runWords[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells,
+			"Open": o.OpenCells, "Cells": o.compared(), "Ratio": o.Value, "Needed": c.needed(o.New)})})
 	}
 	if parts == nil {
-		return Verdict{words.Capital(m.Name) + ": nothing can be compared.", Neutral}
+		tone = Neutral
 	}
-	return Verdict{words.Capital(m.Name) + ", " + strings.Join(parts, "; ") + ".", tone}
+	return Verdict{Fill(runWords["verdict"], map[string]any{"Metric": m.Name, "Parts": parts}), tone}
+}
+
+func (o *OverCells) compared() int {
+	return o.BetterCells + o.WorseCells + o.SmallCells + o.SameCells + o.OpenCells
+}
+
+// shows is what a metric over all cells says of a new run.
+func (o *OverCells) shows() (key string, tone Tone) {
+	switch {
+	case o.BetterCells > 0 && o.WorseCells > 0:
+		return "mixed", Warn
+	case o.WorseCells > 0:
+		return "worse", Bad
+	case o.BetterCells > 0:
+		return "better", Good
+	case o.Better < 0:
+		return "slower", Bad
+	case o.SmallCells > 0:
+		return "small", Good
+	case o.Better == 0 && o.OpenCells == o.compared():
+		return "few", Neutral
+	case o.Better > 0:
+		return "faster", Good
+	}
+	return "same", Good
 }
 
 // needed is how many trials in each run the comparisons of a new run's headline need; 0:

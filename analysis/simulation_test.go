@@ -122,10 +122,18 @@ warmup: 0
 `
 )
 
-// simulateCosts makes the result of a run of overhead in which the model holds, no memory
-// grows with the file and nothing slows down, with five times the noise. boxo takes ratio
-// times as long as nginx, and each system has a good or bad block now and then.
-func simulateCosts(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, ratio, systemByBlock float64) *analysis.Result {
+// costTruth is what a simulated run of overhead has to find: boxo takes ratio times as
+// long as nginx, a client's memory grows by so much of each file byte, and a put takes so
+// much longer for each 1,000 objects.
+type costTruth struct{ ratio, memory, objects float64 }
+
+var nullCosts = costTruth{ratio: 1}
+
+// simulateCosts makes the result of a run of overhead with five times the noise. The model
+// of costs holds, and each system has a good or bad block now and then in all that it does.
+func simulateCosts(
+	t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, truth costTruth, systemByBlock float64,
+) *analysis.Result {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
 	streams := map[string]func() float64{}
@@ -139,22 +147,30 @@ func simulateCosts(t testing.TB, plan *experiment.Plan, seed uint64, noise func(
 	var links []record.LinkCheck
 	stored := map[string]float64{}
 	for block := range plan.Blocks {
-		slow := map[string]float64{"nginx": math.Exp(systemByBlock * rng.NormFloat64()), "boxo": ratio * math.Exp(systemByBlock*rng.NormFloat64())}
+		slow := map[string]float64{"nginx": math.Exp(systemByBlock * rng.NormFloat64()),
+			"boxo": truth.ratio * math.Exp(systemByBlock*rng.NormFloat64())}
 		for _, i := range rng.Perm(len(plan.Cells)) {
 			c := plan.Cells[i]
 			rtt := 0.0003 + 2*c.Link.Delay.Seconds()
-			m := map[string]float64{"success_rate": 1, "duration_p50": noisy(slow[c.System]*(0.02+3*rtt+float64(c.Data.Size)/10e6), "duration")}
-			trial := record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10, Outcomes: map[string]int64{"ok": 3}, Metrics: m}
+			m := map[string]float64{"success_rate": 1,
+				"duration_p50": noisy(slow[c.System]*(0.02+3*rtt+float64(c.Data.Size)/10e6), "duration")}
+			trial := record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10,
+				Outcomes: map[string]int64{"ok": 3}, Metrics: m}
 			for _, process := range []string{"client-1", "storage-1"} {
 				for _, kind := range []string{record.DetailRSSRest, record.DetailRSSPeak} {
-					trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: c.System + "/" + process, Value: noisy(80e6, process+kind)})
+					v := 80e6
+					if process == "client-1" && kind == record.DetailRSSPeak {
+						v += truth.memory * float64(c.Data.Size) * slow[c.System]
+					}
+					trial.Details = append(trial.Details,
+						record.Detail{Kind: kind, Name: c.System + "/" + process, Value: noisy(v, process+kind)})
 				}
 			}
 			if c.Overhead.Operation == "fill" {
 				stored[c.System] += 1000
 				m["stored_objects"] = stored[c.System]
 				for _, key := range []string{"put_p50", "get_p50", "stat_p50"} {
-					m[key] = noisy(0.02*slow[c.System], key)
+					m[key] = noisy((0.02+truth.objects*stored[c.System]/1000)*slow[c.System], key)
 				}
 				m["duration_p50"] = m["put_p50"]
 			}
@@ -201,10 +217,10 @@ func TestNullRuns(t *testing.T) {
 			return simulate(t, plan, seed, noise, 1, 0.05)
 		}},
 		"overhead": {simulatedCosts, 100, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
-			return simulateCosts(t, plan, seed, noise, 1, 0.05)
+			return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
 		}},
 		"fill": {simulatedFills, 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
-			return simulateCosts(t, plan, seed, noise, 1, 0.05)
+			return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
 		}},
 	} {
 		plan, runs := simulatedPlan(t, c.file), simulations(t, c.few)
@@ -260,37 +276,97 @@ func TestOverallCovers(t *testing.T) {
 	}
 }
 
+// covered counts how often the intervals of one kind cover the truth.
+type covered struct{ yes, of int }
+
+func (c *covered) add(truth float64, lo, hi analysis.Num) {
+	c.of++
+	if float64(lo) <= truth && truth <= float64(hi) {
+		c.yes++
+	}
+}
+
 // The intervals of what an operation costs cover the truth, with effects of system and
-// block together: those of A, R and B, and of the ratio to the baseline.
+// block together: those of A, R and B, and of the ratio to the baseline. So do those of
+// slopes: of a client's memory over the file's bytes, and of times over objects stored.
 func TestCostTableCovers(t *testing.T) {
-	const ratio = 1.2
-	plan, runs := simulatedPlan(t, simulatedCosts), simulations(t, 60)
-	truths := map[string]float64{"a": 0.02 * ratio, "rounds": 3 * ratio, "b": ratio / 10e6, "against": ratio}
-	for name, noise := range noises {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			covers, of := map[string]int{}, 0
-			for seed := range uint64(runs) {
-				cost := simulateCosts(t, plan, seed, noise, ratio, 0.05).Table("cost")
-				for i := range cost.Rows {
-					if cost.Get(i, "system").Text != "boxo" {
-						continue
-					}
-					of++
-					for key, truth := range truths {
-						if v := cost.Get(i, key); float64(v.Lo) <= truth && truth <= float64(v.Hi) {
-							covers[key]++
+	truth := costTruth{ratio: 1.2, memory: 20, objects: 0.002}
+	for scenario, c := range map[string]struct {
+		file, table string
+		truths      map[string]float64 // by column, of boxo
+		rows        map[string]string  // a column's value, of the rows that are looked at
+	}{
+		"costs":   {simulatedCosts, "cost", map[string]float64{"a": 0.02 * 1.2, "rounds": 3 * 1.2, "b": 1.2 / 10e6, "against": 1.2}, nil},
+		"memory":  {simulatedCosts, "memory", map[string]float64{"growth": 20 * 1.2}, map[string]string{"process": "client"}},
+		"objects": {simulatedFills, "objects", map[string]float64{"slope": 0.002 * 1.2}, nil},
+	} {
+		plan, runs := simulatedPlan(t, c.file), simulations(t, 60)
+		for name, noise := range noises {
+			t.Run(scenario+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				covers := map[string]*covered{}
+				for seed := range uint64(runs) {
+					table := simulateCosts(t, plan, seed, noise, truth, 0.05).Table(c.table)
+					for i := range table.Rows {
+						looked := table.Get(i, "system").Text == "boxo"
+						for key, want := range c.rows {
+							looked = looked && table.Get(i, key).Text == want
+						}
+						for key, truth := range c.truths {
+							if covers[key] == nil {
+								covers[key] = &covered{}
+							}
+							if v := table.Get(i, key); looked {
+								covers[key].add(truth, v.Lo, v.Hi)
+							}
 						}
 					}
 				}
-			}
-			t.Logf("of %d: %v", of, covers)
-			for key := range truths {
-				if n := of - covers[key]; n > atMost(of, 0.07) {
-					t.Errorf("%s is not covered in %d of %d", key, n, of)
+				for key, n := range covers {
+					t.Logf("%s is covered in %d of %d", key, n.yes, n.of)
+					if n.of < runs || n.of-n.yes > atMost(n.of, 0.07) {
+						t.Errorf("%s is covered in %d of %d", key, n.yes, n.of)
+					}
 				}
-			}
-		})
+			})
+		}
+	}
+}
+
+// The intervals of a cell cover the truth, with effects of system and block together:
+// medians, and ratios to the baseline of four and five pairs, which are Student's, and of
+// more.
+func TestCellsCover(t *testing.T) {
+	const truth = 0.9
+	for _, blocks := range []int{4, 5, 6, 8} {
+		plan := simulatedPlan(t, strings.Replace(simulated, "repetitions: 8", fmt.Sprint("repetitions: ", blocks), 1))
+		runs := simulations(t, 200)
+		for name, noise := range noises {
+			t.Run(fmt.Sprint(blocks, "/", name), func(t *testing.T) {
+				t.Parallel()
+				var ratios, medians covered
+				for seed := range uint64(runs) {
+					for _, c := range simulate(t, plan, 2000+seed, noise, truth, 0.05).Cells {
+						if q, ok := c.Ratios["throughput"]; ok {
+							ratios.add(truth, q.Lo, q.Hi)
+						}
+						if m := c.Metrics["throughput"]; m.Exact {
+							medians.add(map[bool]float64{true: truth, false: 1}[c.System == "boxo"]*40e6, m.Lo, m.Hi)
+						}
+					}
+				}
+				t.Logf("ratios cover in %d of %d, medians in %d of %d", ratios.yes, ratios.of, medians.yes, medians.of)
+				for _, n := range []covered{ratios, medians} {
+					// The cells of a system share its blocks: three count little more than one.
+					if n.of-n.yes > 3*atMost(n.of/3, 0.07) {
+						t.Errorf("an interval covers in %d of %d", n.yes, n.of)
+					}
+				}
+				if ratios.of != 3*runs || medians.of == 0 && blocks >= 6 {
+					t.Errorf("%d ratios, %d medians", ratios.of, medians.of)
+				}
+			})
+		}
 	}
 }
 

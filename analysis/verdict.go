@@ -27,11 +27,11 @@ var verdictWords = map[string]string{
 	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
 	"bare":    "Links were not emulated: these are numbers of the bare machine.",
 	"failed":  "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
-	"slower":  "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, over all{{.}}{{end}}.",
-	"faster":  "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, over all{{.}}{{end}}.",
-	"mixed":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{with .Overall}}, over all{{.}}{{end}}.",
-	"slower1": "{{.System}} is slower than {{.Baseline}}{{.Overall}}.",
-	"faster1": "{{.System}} is faster than {{.Baseline}}{{.Overall}}.",
+	"slower":  "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, over all: {{.}}{{end}}.",
+	"faster":  "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, over all: {{.}}{{end}}.",
+	"mixed":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{with .Overall}}, over all: {{.}}{{end}}.",
+	"slower1": "{{.System}} is slower than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
+	"faster1": "{{.System}} is faster than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
 	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",
 	"small":   "{{.System}} differs from {{.Baseline}} by less than 5 %.",
 	"cut":     "{{.System}}: not compared with {{.Baseline}}, because trials were cut off before they came to the number.",
@@ -128,53 +128,73 @@ func (r *Result) inVerdict(rule string) {
 	}
 }
 
-// comparison is the sentence that compares a system with the baseline.
-func (r *Result) comparison(s System) (Tone, string) {
-	worse, better, small, cells, pairs := 0, 0, 0, 0, 0
+// compared counts a system's cells by what their ratios of the headline say.
+type compared struct {
+	Worse, Better, Cells int
+	small, pairs         int  // significant and below the effect floor; most pairs of a cell
+	cut                  bool // some trials were cut off before they came to the headline
+}
+
+func (r *Result) compared(s System) (n compared) {
 	for _, c := range r.Cells {
+		if c.System == s.Name || c.Baseline {
+			n.cut = n.cut || censored(r.Frame.Of(c, r.Headline))
+		}
 		q, ok := c.Ratios[r.Headline]
 		if c.System != s.Name || !ok {
 			continue
 		}
-		cells, pairs = cells+1, max(pairs, q.N)
+		n.Cells, n.pairs = n.Cells+1, max(n.pairs, q.N)
 		switch {
 		case q.Better < 0:
-			worse++
+			n.Worse++
 		case q.Better > 0:
-			better++
+			n.Better++
 		case q.Significant:
-			small++
+			n.small++
 		}
 	}
-	cut := slices.ContainsFunc(r.Cells, func(c *Cell) bool {
-		return (c.System == s.Name || c.Baseline) &&
-			slices.ContainsFunc(r.Frame.Of(c, r.Headline), func(x Row) bool { return x.Censored })
-	})
-	o, _ := r.OverallOf(s.Name, r.Headline)
-	data := map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": worse, "Better": better, "Cells": cells, "Overall": ""}
-	if o.Significant {
-		data["Overall"] = ": " + words.Range(float64(o.Value), float64(o.Lo), float64(o.Hi), "×")
-	}
-	key, tone := "same", Good
+	return n
+}
+
+func censored(rows []Row) bool {
+	return slices.ContainsFunc(rows, func(x Row) bool { return x.Censored })
+}
+
+// says is the key of the sentence about these cells, and o over all of them.
+func (n compared) says(o Overall) (key string, tone Tone) {
 	switch {
-	case worse > 0 && better > 0:
-		key, tone = "mixed", Neutral
-	case worse > 0 && cells > 1:
-		key, tone = "slower", Neutral
-	case better > 0 && cells > 1:
-		key = "faster"
-	case worse > 0 || o.Better < 0:
-		key, tone = "slower1", Neutral
-	case better > 0 || o.Better > 0:
-		key = "faster1"
-	case small > 0 || o.Significant:
-		key = "small"
-	case cells == 0 && cut:
-		key, tone = "cut", Warn
-	case pairs < FewestPairs:
-		key, tone = "fewer", Neutral
+	case n.Worse > 0 && n.Better > 0:
+		return "mixed", Neutral
+	case n.Worse > 0 && n.Cells > 1:
+		return "slower", Neutral
+	case n.Better > 0 && n.Cells > 1:
+		return "faster", Good
+	case n.Worse > 0 || o.Better < 0:
+		return "slower1", Neutral
+	case n.Better > 0 || o.Better > 0:
+		return "faster1", Good
+	case n.small > 0 || o.Significant:
+		return "small", Good
+	case n.Cells == 0 && n.cut:
+		return "cut", Warn
+	case n.pairs < FewestPairs:
+		return "fewer", Neutral
 	}
-	return tone, Fill(verdictWords[key], data)
+	return "same", Good
+}
+
+// comparison is the sentence that compares a system with the baseline.
+func (r *Result) comparison(s System) (Tone, string) {
+	o, _ := r.OverallOf(s.Name, r.Headline)
+	overall := ""
+	if o.Significant {
+		overall = words.Range(float64(o.Value), float64(o.Lo), float64(o.Hi), "×")
+	}
+	n := r.compared(s)
+	key, tone := n.says(o)
+	return tone, Fill(verdictWords[key], map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": n.Worse,
+		"Better": n.Better, "Cells": n.Cells, "Overall": overall})
 }
 
 // aloneWords is what a run without a baseline says of a system: its best cell.

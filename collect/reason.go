@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -24,7 +24,7 @@ const mostReason = 300
 func Reason(err error, took time.Duration) string {
 	class := classOf(err)
 	if class == "timeout" {
-		return fmt.Sprintf("timeout: no answer within %s", record.Span(took))
+		return fmt.Sprintf("timeout: no answer within %s", words.Duration(took))
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if len(text) > mostReason {

@@ -188,3 +188,24 @@ func TestPrepareTimeCountsWhatIsPrepared(t *testing.T) {
 		t.Errorf("%s with nothing to prepare, %s with two objects of 100 MB, one of them to prime with", none, one)
 	}
 }
+
+// Who measures a server on the same machine is asked to look at the machine's share.
+func TestAddressHere(t *testing.T) {
+	for value, want := range map[string]string{
+		"http://127.0.0.1:8080/x":               "http://127.0.0.1:8080/x",
+		"http://a.example/x, https://[::1]/y z": "https://[::1]/y",
+		"localhost:9980":                        "localhost:9980",
+		"http://192.0.2.1:8080/localhost":       "",
+		"127.0.0.1.html":                        "",
+		"/etc/localhost":                        "",
+	} {
+		use := experiment.SystemUse{Mode: "attach", With: map[string]string{"urls": value}}
+		if got := addressHere(use); got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+		use.Mode = "start"
+		if got := addressHere(use); got != "" {
+			t.Errorf("started, %s: %q", value, got)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -161,7 +161,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	}
 	limit, why := r.startTime(s)
 	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin,
-		fmt.Errorf("%s was not ready within %s (%s)", name, record.Span(limit+startMargin), why))
+		fmt.Errorf("%s was not ready within %s (%s)", name, words.Duration(limit+startMargin), why))
 	defer cancel()
 	if s.cluster, err = bring(starting, d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -226,7 +226,13 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
+	all := Preconditions(ctx, r.cfg)
+	for _, p := range all {
+		if p.Name == sharedMachine {
+			r.say.Note(p.What + "; " + p.Hint)
+		}
+	}
+	if problems := Blocking(all); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
 	r.say.Start()
@@ -288,7 +294,7 @@ func (r *run) openRecord(ctx context.Context) error {
 		return err
 	}
 	if r.cfg.Resume {
-		r.rec, err = record.ResumeKeeping(r.cfg.Dir, plan, r.keep)
+		r.rec, err = record.Resume(r.cfg.Dir, plan, r.keep)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
 			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...),

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
@@ -40,14 +40,14 @@ func exitConditions(e experiment.Exit) []exitCondition {
 	if e.MaxRuntime > 0 {
 		all = append(all, exitCondition{"max_runtime", func(p progressSoFar) (string, bool) {
 			return fmt.Sprintf("the run has lasted %s, the limit is %s",
-					record.Span(time.Duration(p.Seconds*float64(time.Second))), record.Span(e.MaxRuntime.Std())),
+					words.Duration(time.Duration(p.Seconds*float64(time.Second))), words.Duration(e.MaxRuntime.Std())),
 				p.Seconds >= e.MaxRuntime.Seconds()
 		}})
 	}
 	if e.MaxBytes > 0 {
 		all = append(all, exitCondition{"max_bytes", func(p progressSoFar) (string, bool) {
-			return fmt.Sprintf("%s were moved, the limit is %s", experiment.RoughBytes(float64(p.Bytes)),
-					experiment.RoughBytes(float64(e.MaxBytes))),
+			return fmt.Sprintf("%s were moved, the limit is %s", words.Bytes(float64(p.Bytes)),
+					words.Bytes(float64(e.MaxBytes))),
 				p.Bytes >= int64(e.MaxBytes)
 		}})
 	}

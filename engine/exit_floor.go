@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // floor ends a trial that has become too slow: fewer bytes in a whole window
@@ -67,5 +67,5 @@ func (c *floor) met(p progressSoFar) (string, bool) {
 	}
 	over := (now.at - first.at).Round(time.Second) // with polls that are rarer it is more than the window
 	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved,
-		record.Span(max(over, c.window)), c.bytes, record.Span(c.window)), true
+		words.Duration(max(over, c.window)), c.bytes, words.Duration(c.window)), true
 }

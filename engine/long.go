@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -126,12 +127,12 @@ func (t *execution) goOn(earlier record.Trial) error {
 		r.earlier += seen.Sub(r.lastSeen).Seconds()
 		r.lastSeen = seen
 	}
-	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell), record.Span(t.clock.Now()-last))
+	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell), words.Duration(t.clock.Now()-last))
 	t.event("session", "continued", text)
 	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format("2006-01-02 15:04:05")))
 	if back > 0 {
 		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last "+
-			"recorded one", record.Span(back)))
+			"recorded one", words.Duration(back)))
 	}
 	return nil
 }

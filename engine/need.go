@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -174,7 +174,7 @@ func (w waiter) until(ctx context.Context, begun time.Time, these func(need) boo
 		}
 		if waited := time.Since(begun); waited >= w.need.Wait.Std() {
 			for i := range problems {
-				problems[i].What += fmt.Sprintf(", after %s", record.Span(waited))
+				problems[i].What += fmt.Sprintf(", after %s", words.Duration(waited))
 			}
 			return &PreconditionError{problems}
 		}

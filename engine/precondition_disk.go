@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -125,7 +126,7 @@ func tooFull(dir string, need float64, hint string) []Problem {
 		return nil
 	}
 	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
-		experiment.RoughBytes(on.Free), experiment.RoughBytes(need)),
+		words.Bytes(on.Free), words.Bytes(need)),
 		hint)}
 }
 

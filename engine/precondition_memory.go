@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -44,7 +45,7 @@ func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 	if disk > 0 && at.first {
 		need.bytes += disk + testbed.RAMReserve
 		need.parts = append(need.parts, fmt.Sprintf("a RAM disk for the largest store takes about %s, and %s are left for "+
-			"everything else", experiment.RoughBytes(disk), experiment.RoughBytes(testbed.RAMReserve)))
+			"everything else", words.Bytes(disk), words.Bytes(testbed.RAMReserve)))
 	}
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys, n := findSystem(cfg.Systems, use.Use), at.nodes(use)
@@ -59,7 +60,7 @@ func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 		bytes := float64(n) * float64(each)
 		need.bytes += bytes
 		need.parts = append(need.parts, fmt.Sprintf("%d nodes of %s take about %s", n, use.Name,
-			experiment.RoughBytes(bytes)))
+			words.Bytes(bytes)))
 	}
 	return need
 }
@@ -71,12 +72,12 @@ func (m memoryNeed) over(free float64) []Problem {
 	}
 	what := strings.Join(m.parts, ", ")
 	if len(m.parts) > 1 {
-		what += fmt.Sprintf(", together %s", experiment.RoughBytes(m.bytes))
+		what += fmt.Sprintf(", together %s", words.Bytes(m.bytes))
 	}
 	if len(m.unknown) > 0 {
 		what += fmt.Sprintf(" (not counted: %s)", strings.Join(m.unknown, ", "))
 	}
-	return []Problem{refuse(fmt.Sprintf("%s; %s of memory are available", what, experiment.RoughBytes(free)),
+	return []Problem{refuse(fmt.Sprintf("%s; %s of memory are available", what, words.Bytes(free)),
 		"fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, or "+
 			"skip: [memory]")}
 }

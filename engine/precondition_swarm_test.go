@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
@@ -41,7 +42,7 @@ func TestNodesMustFitIntoMemory(t *testing.T) {
 		t.Errorf("it fits, and %+v", got)
 	}
 	got := need.over(1.1e9)
-	const want = "32 nodes of deluge take about 2.4 GB, 16 nodes of a take about 1 GB, together 3.4 GB (not counted: b); 1.1 GB of memory are available"
+	const want = "32 nodes of deluge take about 2.4 GB, 16 nodes of a take about 1 GB, together 3.40 GB (not counted: b); 1.10 GB of memory are available"
 	if len(got) != 1 || !got[0].Blocking || got[0].What != want || !strings.Contains(got[0].Hint, "skip: [memory]") {
 		t.Errorf("got %+v", got)
 	}
@@ -100,7 +101,7 @@ func TestTwoSwarmsOnOneMachine(t *testing.T) {
 	cfg := Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: disseminate.Scenario{}}
 	const bytes = 8 << 50
 	got := Blocking(checkDisk(t.Context(), cfg))
-	if len(got) != 1 || !strings.HasSuffix(got[0].What, "needs up to "+experiment.RoughBytes(bytes)) {
+	if len(got) != 1 || !strings.HasSuffix(got[0].What, "needs up to "+words.Bytes(bytes)) {
 		t.Errorf("two systems of 8 × 1 PiB: %+v", got)
 	}
 	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 16*float64((bittorrent.System{}).Info().NodeMemory) {

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -35,6 +39,14 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
 			found = true
 		}
+		if at := addressHere(use); at != "" && (cfg.Plan.Experiment.Limits.Others > 0 || cfg.Plan.Experiment.Limits.Machine > 0) {
+			all = append(all, Problem{
+				Name: sharedMachine, Here: true,
+				What: fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load generator", use.Name, at),
+				Hint: "run plimsoll on another machine, or count the trials nevertheless: " +
+					"--set limits.others=none --set limits.machine=none",
+			})
+		}
 		if !found && readsObjects(cfg, use) {
 			if err := look(checkCtx, cfg, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
 				all = append(all, refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint))
@@ -43,6 +55,30 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 		cancel()
 	}
 	return all
+}
+
+// sharedMachine names the problem that server and load generator use the same CPUs.
+const sharedMachine = "shared-machine"
+
+// addressHere is the loopback address at which an attached system is reached, or empty.
+func addressHere(use experiment.SystemUse) string {
+	if use.Mode != string(system.Attach) {
+		return ""
+	}
+	for _, value := range use.With {
+		for _, address := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+			host := address
+			if u, err := url.Parse(address); err == nil && u.Host != "" {
+				host = u.Hostname()
+			} else if h, _, err := net.SplitHostPort(address); err == nil {
+				host = h
+			}
+			if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
+				return address
+			}
+		}
+	}
+	return ""
 }
 
 // look attaches to a system as a run does, but may not write.

@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"slices"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // sources are the keys of data that say where sizes come from.
@@ -78,7 +80,7 @@ func (d *decoder) tooMuch(e *Experiment, source string) {
 		r.Size = size
 		if _, bytes := r.Total(); bytes > MaxTotal {
 			d.fail("data."+source, d.first("data."+source, "data"), "at most 4 EiB (4,611 PB) in all",
-				"%s is more than a data set can have", RoughBytes(bytes))
+				"%s is more than a data set can have", words.Bytes(bytes))
 			return
 		}
 	}

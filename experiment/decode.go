@@ -72,7 +72,7 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 	for _, e := range n.entries {
 		f := tab.field(e.key.text)
 		if f == nil {
-			e.key.src.unknown(e.key)
+			e.key.src.hide(e.key.line, len(e.key.src.lines)) // where its value ends is not known
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text,
 				within(path)))
 			if path != "" { // what seems to be missing may be what is misspelt
@@ -136,19 +136,6 @@ func expandShort(n *node, tab table) *node {
 }
 
 func unknownKeyHint(key, path string, tab table) string {
-	for gone, instead := range map[string]string{
-		"repetitions":           "it is one number now: `repetitions: 6`",
-		"exit.steady":           "it was removed: end the test with exit.floor or exit.max_runtime",
-		"data.compressible":     "it was removed: seeded contents do not compress; give a directory of files that do",
-		"data.duplicate":        "it was removed: seeded contents are unique; give a directory of files that repeat",
-		"disseminate.cache":     "it was removed: the content is in the page cache when the leechers start",
-		"upload.need.allowance": "it was removed: set the allowance by the renter's own means (siac renter setallowance)",
-		"retrieve.arrivals.to":  "it was removed: write the ramp as steps",
-	} {
-		if join(path, key) == gone || path == gone {
-			return instead
-		}
-	}
 	if c := suggest.Nearest(key, tab.keys()); c != "" {
 		return "did you mean `" + c + "`?"
 	}

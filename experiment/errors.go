@@ -3,12 +3,9 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"unicode/utf8"
 )
 
 // Error is one mistake in an experiment file or in a --set argument.
@@ -68,16 +65,9 @@ func (es Errors) Error() string {
 // sorted orders the errors by place and drops repetitions. It adds the lines: only once
 // all is read it is known what of them may be shown.
 func (es Errors) sorted() Errors {
-	quotes := map[*source][]string{}
 	for _, e := range es {
-		if e.src == nil {
-			continue
-		}
-		if quotes[e.src] == nil {
-			quotes[e.src] = e.src.quotes()
-		}
-		if e.Line >= 1 && e.Line <= len(e.src.lines) {
-			e.Source = quotes[e.src][e.Line-1]
+		if e.src != nil {
+			e.Source = e.src.quote(e.Line)
 		}
 	}
 	slices.SortStableFunc(es, func(a, b *Error) int {
@@ -97,85 +87,39 @@ func boolInt(b bool) int {
 	return 0
 }
 
-var (
-	secretive = regexp.MustCompile(`\b(systems|with|vary)\b["']?\s*:`)
-	// anyKey finds what may be a key, in YAML or in JSON.
-	anyKey = regexp.MustCompile(`([^\s,{}\[\]"']+)(?:\s*["']\s*:|\s*:(?:\s|$))`)
-	// firstKey finds the key that a section of the file begins with.
-	firstKey = regexp.MustCompile(`^["']?([A-Za-z_]+)["']?\s*:`)
-	// lineKey finds the key that a line begins with: its indent, and whether an entry of a list begins.
-	lineKey = regexp.MustCompile(`^( *)(- +)?["']?[A-Za-z_]+["']?\s*:`)
-)
-
-// knownKeys are the keys of the format, of all sections.
-var knownKeys = sync.OnceValue(func() map[string]bool {
-	all := map[string]bool{}
-	for _, k := range Keys() {
-		for part := range strings.SplitSeq(k.Path, ".") {
-			all[part] = true
-		}
-	}
-	return all
-})
-
-// isSection reports whether key is one of the top level.
-func isSection(key string) bool { return tableOf(reflect.TypeFor[Experiment]()).field(key) != nil }
-
-// unknown remembers a key that the format does not have: its value may be a secret.
-func (s *source) unknown(key *node) {
+// hide keeps lines out of messages: they may hold a secret.
+func (s *source) hide(from, to int) {
 	if s.hidden == nil {
-		s.hidden = map[int]int{}
+		s.hidden = make([]bool, len(s.lines))
 	}
-	if end, is := s.hidden[key.line]; !is || key.column+key.width-1 < end {
-		s.hidden[key.line] = key.column + key.width - 1
+	for i := max(1, from); i <= min(to, len(s.lines)); i++ {
+		s.hidden[i-1] = true
 	}
 }
 
-// shown is how many bytes of a line come before the value of an unknown key.
-func (s *source) shown(line int) int {
-	text := s.lines[line-1]
-	end := len(text)
-	for _, at := range anyKey.FindAllStringSubmatchIndex(text, -1) {
-		if !knownKeys()[text[at[2]:at[3]]] {
-			end = at[3]
-			break
+// hideSections hides the sections of a file that have options of systems.
+func (s *source) hideSections(root *node) {
+	for i, e := range root.entries {
+		end := len(s.lines)
+		if i+1 < len(root.entries) {
+			next := root.entries[i+1].key
+			end = next.line - boolInt(next.line > e.key.line)
+		}
+		if e.key.text == "systems" || e.value.get("vary") != nil {
+			s.hide(e.key.line, end)
 		}
 	}
-	if characters, is := s.hidden[line]; is {
-		end = min(end, len(string([]rune(text)[:min(characters, utf8.RuneCountInString(text))])))
-	}
-	return end
 }
 
-// quotes are the lines as messages quote them. The value of an unknown key, with all lines
-// that are deeper, may be a secret, and so may options of systems: those are left out, and
-// lines that are too long to help.
-func (s *source) quotes() []string {
-	quotes := make([]string, len(s.lines))
-	section, indent := false, -1 // hidden to the end of the section; while lines are deeper than that
-	for i, text := range s.lines {
-		section = section && !firstKey.MatchString(text) || secretive.MatchString(text)
-		if s.set {
-			key, _, is := strings.Cut(text, "=")
-			top, _, _ := strings.Cut(strings.TrimSpace(key), ".")
-			section = section || !is || top == "systems" || strings.HasPrefix(key, varyPath) || !isSection(top)
-		}
-		if m := lineKey.FindStringSubmatch(text); m != nil && (len(m[1]) < indent || len(m[1]) == indent && m[2] == "") {
-			indent = -1
-		}
-		end := s.shown(i + 1)
-		if !section && indent < 0 && len(text) <= 150 {
-			quotes[i] = text[:end]
-		}
-		switch {
-		case end == len(text):
-		case strings.ContainsAny(text, "{[\"'"): // where that ends is not seen in indents
-			section = true
-		case indent < 0:
-			indent = len(text) - len(strings.TrimLeft(text, " "))
-		}
+// longest is how long a line may be that is quoted.
+const longest = 150
+
+// quote is a line as messages have it; empty: they do not.
+func (s *source) quote(line int) string {
+	if line < 1 || line > len(s.lines) || len(s.lines[line-1]) > longest || s.hidden != nil && s.hidden[line-1] {
+		return ""
 	}
-	return quotes
+	return s.lines[line-1]
 }
 
 // credentials finds user names and passwords in a URL, also where what is around

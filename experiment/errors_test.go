@@ -79,14 +79,6 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 	}
 }
 
-// A typo hides its own value alone: later errors of its section are quoted.
-func TestLineAfterATypoIsQuoted(t *testing.T) {
-	_, err := Parse("f.yaml", []byte("scenario: retrieve\nlink:\n  rat: hunter2\n  rate: 5\nretrieve: {requests: 1}\nsystems: [nginx]\n"), nil, testCatalog())
-	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "4 |   rate: 5\n") {
-		t.Error(err)
-	}
-}
-
 // A URL without credentials is none with.
 func TestCredentialsInURLs(t *testing.T) {
 	for text, want := range map[string]bool{

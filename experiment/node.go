@@ -34,11 +34,10 @@ func (k nodeKind) String() string {
 
 // source is a text that nodes come from: the file, or one --set argument.
 type source struct {
-	name  string
-	lines []string
-	set   bool
-	// hidden says of a line where the first unknown key in it ends, in characters.
-	hidden map[int]int
+	name   string
+	lines  []string
+	set    bool
+	hidden []bool // lines that messages do not quote; nil: they may quote all
 }
 
 // node is a value of the file. Unlike the YAML library's nodes all have a
@@ -97,6 +96,11 @@ func (n *node) place() string {
 // (anchors, tags, several documents, complex keys) is an error. The node is
 // nil when there is nothing to decode.
 func parseYAML(src *source, text []byte) (root *node, errs Errors) {
+	defer func() {
+		if errs != nil { // what is what in it is not known
+			src.hide(1, len(src.lines))
+		}
+	}()
 	at := &node{src: src, line: 1, column: 1, width: 1}
 	if len(text) > maxSource {
 		return nil, Errors{{File: src.name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // What the estimate of an operation assumes beside the link: rough, and rather
@@ -70,7 +72,7 @@ func (p *Plan) skipLong() {
 		}
 		p.Skipped = append(p.Skipped, SkippedCell{ID: c.ID, System: c.System, Factors: c.Factors,
 			Why: fmt.Sprintf("one operation is expected to take %s, longer than overhead.longest (%s)",
-				RoughDuration(c.Estimate.Operation), c.Overhead.Longest)})
+				words.Span(c.Estimate.Operation), c.Overhead.Longest)})
 		return true
 	})
 }

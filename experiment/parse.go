@@ -33,6 +33,9 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 	file := &source{name: name, lines: sourceLines(src)}
 	root, errs := parseYAML(file, src)
 	d.errs = append(d.errs, errs...)
+	if root != nil {
+		file.hideSections(root)
+	}
 	if root == nil || root.kind == nullNode || root.kind == badNode {
 		if errs != nil {
 			return nil, d.errs.sorted()

@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Retrieve is the section of the scenario retrieve.
@@ -76,27 +78,27 @@ const MaxPaths = 100_000
 
 // Text is what the plan says of the log.
 func (l *RequestLog) Text() string {
-	paths := grouped(float64(l.Paths))
+	paths := words.Count(int64(l.Paths))
 	if l.Paths == 0 {
-		paths = "more than " + grouped(MaxPaths)
+		paths = "more than " + words.Count(MaxPaths)
 	}
-	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", grouped(float64(l.Requests)), paths,
-		RoughBytes(float64(l.Bytes)), RoughDuration(l.Seconds), l.SHA256)
+	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", words.Count(int64(l.Requests)), paths,
+		words.Bytes(float64(l.Bytes)), words.Span(l.Seconds), l.SHA256)
 	if l.Unplaced > 0 {
-		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", grouped(float64(l.Unplaced)))
+		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", words.Count(int64(l.Unplaced)))
 	}
 	if l.Unordered > 0 {
 		text += fmt.Sprintf("; %s requests up to %s earlier than the one before, taken as of the same time",
-			grouped(float64(l.Unordered)), RoughDuration(l.Back))
+			words.Count(int64(l.Unordered)), words.Span(l.Back))
 	}
 	var skipped []string
 	all := int64(0)
 	for _, why := range sortedKeys(l.Skipped) {
 		all += l.Skipped[why]
-		skipped = append(skipped, fmt.Sprintf("%s %s", grouped(float64(l.Skipped[why])), why))
+		skipped = append(skipped, fmt.Sprintf("%s %s", words.Count(int64(l.Skipped[why])), why))
 	}
 	if skipped != nil {
-		text += fmt.Sprintf("; %s lines left out: %s", grouped(float64(all)), strings.Join(skipped, ", "))
+		text += fmt.Sprintf("; %s lines left out: %s", words.Count(int64(all)), strings.Join(skipped, ", "))
 	}
 	return text
 }

@@ -18,6 +18,9 @@ func (d *decoder) applySets(root *node, sets []string) {
 		path = strings.TrimSpace(path)
 		src := &source{name: "--set", lines: []string{arg}, set: true}
 		at := &node{kind: scalarNode, src: src, line: 1, column: 1, width: len([]rune(arg)), text: arg}
+		if top, _, _ := strings.Cut(path, "."); top == "systems" || strings.HasPrefix(path, varyPath) || !ok {
+			src.hide(1, 1)
+		}
 		if ok {
 			src.name += " " + path
 		}

@@ -72,7 +72,7 @@ func TestSetErrors(t *testing.T) {
 		{"retreive.concurrency=4", "--set retreive.concurrency: unknown key `retreive`\n" +
 			"      hint: did you mean `retrieve`?"},
 		{"retrieve.concurency=4", "--set retrieve.concurency: unknown key `concurency` in `retrieve`\n" +
-			"--set | retrieve.concurency\n      |          ^^^^^^^^^^\n      hint: did you mean `concurrency`?"},
+			"      hint: did you mean `concurrency`?"},
 		{"link.rate=1Gbit,100MB", "--set link.rate: `link.rate`: \"100MB\" is not a rate such as 100Mbit\n" +
 			"--set | link.rate=1Gbit,100MB\n      |                 ^^^^^\n      hint: rates are in bits per second; 100MB/s is `800Mbit`"},
 		{"data.size=[1MiB, 10M]", "--set data.size: `data.size`: \"10M\" is not a size such as 10MiB\n" +
@@ -91,8 +91,7 @@ func TestSetErrors(t *testing.T) {
 			"      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
 		{"scenario=", "base.yaml:1:1: missing key `scenario`\n" +
 			"    1 | scenario: retrieve\n      | ^^^^^^^^\n      hint: The question to ask; the section of the same name has its settings."},
-		{"retrieve.range=[1MiB", "--set retrieve.range: not YAML: sequence end token ']' not found\n" +
-			"--set | retrieve.range=[1MiB\n      |                ^"},
+		{"retrieve.range=[1MiB", "--set retrieve.range: not YAML: sequence end token ']' not found"},
 	} {
 		_, err := Parse("base.yaml", []byte(setBase), []string{c.set}, testCatalog())
 		if err == nil || err.Error() != c.want {

@@ -1,6 +1,10 @@
 package experiment
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
+)
 
 // What was measured fits into what is estimated: the chain's bytes on the wire and
 // those of its store, at the end of a sync.
@@ -15,7 +19,7 @@ func TestStoreBytes(t *testing.T) {
 		{"an empty store", 0, 1 << 20},
 	} {
 		if got := StoreBytes(c.chain); got < c.store {
-			t.Errorf("%s: %s are estimated, %s were measured", c.what, RoughBytes(got), RoughBytes(c.store))
+			t.Errorf("%s: %s are estimated, %s were measured", c.what, words.Bytes(got), words.Bytes(c.store))
 		}
 	}
 	// Each further block has room, not the first ones alone.

@@ -3,12 +3,11 @@ package experiment
 import (
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"strings"
 	"text/tabwriter"
-	"time"
-	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 const (
@@ -144,27 +143,13 @@ func (t *textPage) line(s string) {
 
 // wrap writes text behind a label, broken at spaces; nothing where there is no text.
 func (t *textPage) wrap(label, text string) {
-	line := ""
 	if label != "" {
-		line = fmt.Sprintf("%-9s ", label)
+		label = fmt.Sprintf("%-9s ", label)
 	}
-	pad := strings.Repeat(" ", len(line))
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textWidth:
-			t.line(line)
-			line = pad + word
-		case i > 0:
-			line += " " + word
-		default:
-			line += word
-		}
-		for r := []rune(line); len(r) > textWidth; r = []rune(line) {
-			t.line(string(r[:textWidth]))
-			line = pad + string(r[textWidth:])
-		}
+	if strings.TrimSpace(text) == "" {
+		return
 	}
-	if strings.TrimSpace(text) != "" {
+	for _, line := range words.Wrap(label, strings.Repeat(" ", len(label)), text, textWidth) {
 		t.line(line)
 	}
 }
@@ -215,53 +200,4 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// RoughDuration is a length of time with two or three digits.
-func RoughDuration(seconds float64) string {
-	switch {
-	case math.IsInf(seconds, 1):
-		return "for ever"
-	case seconds > 1e9:
-		return grouped(seconds/(365.25*24*3600)) + " years"
-	case seconds > 0 && seconds < 0.0095:
-		return fmt.Sprintf("%.1g ms", 1000*seconds)
-	case seconds > 0 && seconds < 0.0995:
-		return fmt.Sprintf("%.0f ms", 1000*seconds)
-	case seconds < 10:
-		return fmt.Sprintf("%.1f s", seconds)
-	case seconds < 100:
-		return fmt.Sprintf("%.0f s", seconds)
-	}
-	d := time.Duration(seconds * float64(time.Second)).Round(time.Minute)
-	if d < time.Hour {
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	}
-	if d < 48*time.Hour {
-		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%.1f days", d.Hours()/24)
-}
-
-// RoughBytes is a number of bytes with two or three digits, in decimal units.
-func RoughBytes(n float64) string {
-	for i, u := range decimalUnits {
-		of := n / float64(u.size)
-		switch {
-		case i == 0 && of >= 999.5: // the largest
-			return grouped(of) + " " + u.name
-		case of >= 0.9995: // 999.9 MB is not 1e+03 MB
-			return fmt.Sprintf("%.3g %s", of, u.name)
-		}
-	}
-	return fmt.Sprintf("%.0f B", n)
-}
-
-// grouped is a number without decimals, with a comma at each thousand.
-func grouped(n float64) string {
-	text := fmt.Sprintf("%.0f", n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

@@ -1,6 +1,10 @@
 package experiment
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
+)
 
 // leastWork is what storing an object takes at least beside link and round trip,
 // in seconds: less than any system needs that keeps it.
@@ -43,7 +47,7 @@ func boundOf(cells []Cell) Bound {
 
 // text is the time and the bytes of an estimate, for people.
 func (b Bound) text(seconds, bytes float64) (took, moved string) {
-	took, moved = RoughDuration(seconds), RoughBytes(bytes)
+	took, moved = words.Span(seconds), words.Bytes(bytes)
 	switch b {
 	case AtLeast:
 		took = "at least " + took

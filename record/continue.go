@@ -92,9 +92,8 @@ func (w *TrialWriter) restore() error {
 		}
 		w.seq++
 	}
-	row := r.conn.QueryRowContext(context.Background(), `SELECT (SELECT coalesce(max(seq) + 1, 0) FROM polls WHERE trial = ?1),
-		(SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?1)`, id)
-	if err := row.Scan(&w.polled, &w.marked); err != nil {
+	row := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?`, id)
+	if err := row.Scan(&w.marked); err != nil {
 		return err
 	}
 	return w.flush()

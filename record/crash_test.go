@@ -113,7 +113,7 @@ func trialSize(block int) int {
 func writeUntilKilled(args []string) error {
 	dir := args[0]
 	for {
-		run, err := Resume(dir, nil)
+		run, err := Resume(dir, nil, nil)
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 	}
 	t.Logf("%d trials ended, %d were interrupted", len(ended), interrupted)
 
-	run, err = Resume(dir, plan)
+	run, err = Resume(dir, plan, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestKill9WhileCreating(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			run, err := Resume(filepath.Join(parent, e.Name()), []byte("plan"))
+			run, err := Resume(filepath.Join(parent, e.Name()), []byte("plan"), nil)
 			if err != nil {
 				if created[e.Name()] {
 					t.Fatalf("round %d: a run that was created cannot be resumed: %v", round, err)

@@ -74,7 +74,7 @@ func TestOtherSchemas(t *testing.T) {
 			verify(t, old, map[int]bool{1: true}, nil)
 			old.Close()
 		}
-		if _, err := Resume(r.Dir(), nil); err == nil || !strings.Contains(err.Error(), "use the version") {
+		if _, err := Resume(r.Dir(), nil, nil); err == nil || !strings.Contains(err.Error(), "use the version") {
 			t.Errorf("schema %d is resumed: %v", version, err)
 		}
 	}

@@ -80,7 +80,7 @@ func TestFullDisk(t *testing.T) {
 	if err := unix.Mount("", filepath.Dir(dir), "", unix.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
 	}
-	if run, err = Resume(dir, plan); err != nil {
+	if run, err = Resume(dir, plan, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
@@ -161,7 +161,7 @@ func TestReadOnlyMedia(t *testing.T) {
 	} else if !strings.Contains(err.Error(), "copy it to a writable place") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Resume(closed, nil); err == nil {
+	if _, err := Resume(closed, nil, nil); err == nil {
 		t.Error("a run on read-only media was resumed")
 	}
 }
@@ -170,10 +170,10 @@ func TestResumeRefusesAnotherPlan(t *testing.T) {
 	r := create(t)
 	dir, plan := r.Dir(), r.Plan()
 	r.Close()
-	if _, err := Resume(dir, []byte("another")); err == nil || !strings.Contains(err.Error(), "another one") {
+	if _, err := Resume(dir, []byte("another"), nil); err == nil || !strings.Contains(err.Error(), "another one") {
 		t.Errorf("another plan: %v", err)
 	}
-	r, err := Resume(dir, plan)
+	r, err := Resume(dir, plan, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestResumeRefusesAnotherPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, plan := range [][]byte{nil, plan, []byte("edited")} {
-		if _, err := Resume(dir, plan); err == nil || !strings.Contains(err.Error(), "was changed since") {
+		if _, err := Resume(dir, plan, nil); err == nil || !strings.Contains(err.Error(), "was changed since") {
 			t.Errorf("edited %s: %v", planFile, err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	} {
 		for _, open := range []func() error{
 			func() error { _, err := Open(dir); return err },
-			func() error { _, err := Resume(dir, nil); return err },
+			func() error { _, err := Resume(dir, nil, nil); return err },
 		} {
 			if err := open(); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), dir) {
 				t.Errorf("%v, want %q", err, says)
@@ -419,7 +419,7 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Resume(dir, nil)
+	r, err := Resume(dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,45 +483,10 @@ func TestAReaderOutlivesTheWriter(t *testing.T) {
 			t.Errorf("the log holds %d bytes after the run was closed", info.Size())
 		}
 		sees(n + 1)
-		if r, err = Resume(dir, nil); err != nil {
+		if r, err = Resume(dir, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		sees(n + 1)
 	}
 	r.Close()
-}
-
-// What is recorded in a file that was removed is lost: it is noticed within
-// seconds, and the run takes no more.
-func TestRemovedDuringTheRun(t *testing.T) {
-	for name, remove := range map[string]func(dir string) error{
-		"directory": os.RemoveAll,
-		"run.db":    func(dir string) error { return os.Remove(filepath.Join(dir, "run.db")) },
-		"replaced": func(dir string) error {
-			db := filepath.Join(dir, "run.db")
-			return errors.Join(os.Rename(db, db+".old"), os.WriteFile(db, nil, 0o644))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "run")
-			run, err := Create(dir, []byte("{}"), nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer run.Close()
-			if err := errors.Join(run.Event(Event{}), remove(dir)); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-run.Broken():
-			case <-time.After(30 * time.Second):
-				t.Fatal("not noticed")
-			}
-			var gone *WriteError
-			if err := run.Event(Event{}); !errors.As(err, &gone) || !gone.Gone || gone.Full || run.Err() != err {
-				t.Errorf("after it was removed: %v", err)
-			}
-		})
-	}
 }

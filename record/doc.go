@@ -15,6 +15,6 @@
 // had not ended.
 //
 // A trial that was running is executed again when its run is resumed, unless it
-// lasts so long that it should go on: [ResumeKeeping], [Run.Continue],
+// lasts so long that it should go on: [Resume], [Run.Continue],
 // [TrialWriter.Pause].
 package record

@@ -162,7 +162,7 @@ func BenchmarkContinue(b *testing.B) {
 	}
 	b.ResetTimer()
 	for range b.N {
-		r, err := ResumeKeeping(dir, nil, func(Trial) bool { return true })
+		r, err := Resume(dir, nil, func(Trial) bool { return true })
 		if err != nil {
 			b.Fatal(err)
 		}

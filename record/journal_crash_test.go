@@ -39,7 +39,7 @@ func journalOps() *synthetic { return newSynthetic(5, 20) }
 // at a time by several workers, and says what was recorded of each.
 func journalUntilKilled(args []string) error {
 	for session := 0; ; session++ {
-		run, err := ResumeKeeping(args[0], nil, func(Trial) bool { return true })
+		run, err := Resume(args[0], nil, func(Trial) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func TestKill9LosesNoJob(t *testing.T) {
 		t.Fatalf("only %d pairs of jobs were recorded: the test shows nothing", len(said))
 	}
 
-	if run, err = ResumeKeeping(dir, nil, func(Trial) bool { return true }); err != nil {
+	if run, err = Resume(dir, nil, func(Trial) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()

@@ -23,7 +23,7 @@ func TestFullDiskUnderJobs(t *testing.T) {
 	}
 	recorded.check(t, dir)
 	// Still full: resume may say so, and loses nothing either.
-	if run, err := ResumeKeeping(dir, nil, keepAll); err == nil {
+	if run, err := Resume(dir, nil, keepAll); err == nil {
 		run.Close()
 	} else if !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("resume on a full disk: %v", err)
@@ -140,7 +140,7 @@ func (f filled) check(t *testing.T, dir string) {
 
 func (f filled) goOn(t *testing.T, dir string) {
 	t.Helper()
-	run, err := ResumeKeeping(dir, nil, keepAll)
+	run, err := Resume(dir, nil, keepAll)
 	if err != nil {
 		t.Fatal(err)
 	}

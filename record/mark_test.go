@@ -122,7 +122,7 @@ func TestMarksOfATrialThatGoesOn(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = ResumeKeeping(r.Dir(), nil, func(Trial) bool { return true }); err != nil {
+	if r, err = Resume(r.Dir(), nil, func(Trial) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
@@ -151,7 +151,7 @@ func TestMarksOfATrialThatGoesOn(t *testing.T) {
 // markUntilKilled records marks and events of one trial and says, a flush later,
 // how many there are.
 func markUntilKilled(args []string) error {
-	run, err := Resume(args[0], nil)
+	run, err := Resume(args[0], nil, nil)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func TestKill9LeavesMarksAndEventsWhole(t *testing.T) {
 			t.Fatalf("%d marks and %d events, %d marks had been written", n, len(events), said)
 		}
 	}
-	if run, err = Resume(dir, nil); err != nil {
+	if run, err = Resume(dir, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()

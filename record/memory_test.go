@@ -137,7 +137,7 @@ func recordWeeks(args []string) error {
 	if err := errors.Join(w.Pause(Trial{}), run.Close()); err != nil {
 		return err
 	}
-	if run, err = ResumeKeeping(args[0], nil, keepAll); err != nil {
+	if run, err = Resume(args[0], nil, keepAll); err != nil {
 		return err
 	}
 	if w, _, err = run.Continue(Trial{ID: w.ID()}); err != nil {

@@ -42,22 +42,19 @@ type Reading struct {
 // Poll records one, which comes after all that the trial has. It is written
 // within a second, whole or not at all.
 func (w *TrialWriter) Poll(p Poll) error {
+	if err := p.check(); err != nil {
+		return w.errorf("%w", err)
+	}
 	return w.locked(func() error {
-		if err := p.check(w.polled); err != nil {
-			return &refusal{err}
-		}
-		w.polled = p.Seq + 1
 		w.run.journal = true
 		p.Calls = shifted(p.Calls, -p.Start)
 		return put(w.run, pollTable, &p, w.trial.ID)
 	})
 }
 
-func (p *Poll) check(next int64) error {
+func (p *Poll) check() error {
 	why := ""
 	switch {
-	case p.Seq < next:
-		why = fmt.Sprintf("the next is number %d at least", next)
 	case p.End < p.Start:
 		why = "it ended before it started"
 	case min(p.Intended, p.Start) < -time.Duration(maxNs) || max(p.Intended, p.End) > time.Duration(maxNs):

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -32,8 +31,7 @@ const syncEvery = 10
 type Run struct {
 	*Reader
 	lock *os.File
-	file os.FileInfo // run.db as it was opened
-	made bool        // the directory is new
+	made bool // the directory is new
 
 	mu      sync.Mutex
 	db      *sql.DB
@@ -55,12 +53,6 @@ type Run struct {
 // trials will yield; meta is stored as it is. On error nothing is left of what
 // it made.
 func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (_ *Run, err error) {
-	for key := range meta {
-		if strings.HasPrefix(key, keyPrefix) {
-			return nil, fmt.Errorf("record: create %s: meta key %q: names beginning with %q are the package's own", dir, key,
-				keyPrefix)
-		}
-	}
 	made, err := makeDir(dir)
 	if err != nil {
 		return nil, err
@@ -103,12 +95,9 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 
 // Resume opens a run directory to go on writing. When plan is given and is not
 // the plan the run was made with, it refuses. Trials that were running are
-// pending again and what they had recorded is removed.
-func Resume(dir string, plan []byte) (*Run, error) { return ResumeKeeping(dir, plan, nil) }
-
-// ResumeKeeping is [Resume], but a trial that was running, and for which keep is
-// true, loses nothing: [Run.Continue] goes on with it.
-func ResumeKeeping(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
+// pending again and what they had recorded is removed; one for which keep, which
+// may be nil, is true loses nothing: [Run.Continue] goes on with it.
+func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 	stored, err := readPlan(dir)
 	if err != nil {
 		return nil, err
@@ -229,14 +218,8 @@ func openRun(dir string, lock *os.File) (*Run, error) {
 		db.Close()
 		return nil, explain(dir, err)
 	}
-	file, err := os.Stat(filepath.Join(dir, dbFile))
-	if err != nil {
-		conn.Close()
-		db.Close()
-		return nil, explain(dir, err)
-	}
 	return &Run{
-		lock: lock, file: file, db: db, conn: conn, broken: make(chan struct{}),
+		lock: lock, db: db, conn: conn, broken: make(chan struct{}),
 		prep:    make(map[string]*sql.Stmt),
 		writers: make(map[int64]*TrialWriter),
 		Reader:  &Reader{dir: dir},
@@ -330,21 +313,13 @@ func (r *Run) start() error {
 				return
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
-				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
+				if r.Flush() == nil && n%syncEvery == 0 {
 					_ = r.sync()
 				}
 			}
 		}
 	}()
 	return nil
-}
-
-// check makes sure that what is written can be found again.
-func (r *Run) check() error {
-	err := r.there()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fail(err)
 }
 
 // Broken is closed as soon as nothing more can be recorded; Err then says why.
@@ -404,9 +379,6 @@ func (r *Run) Event(e Event) error {
 
 // Meta sets a value in the run's metadata. It is durable when Meta returns.
 func (r *Run) Meta(key, value string) error {
-	if strings.HasPrefix(key, keyPrefix) {
-		return fmt.Errorf("record: meta key %q: names beginning with %q are the package's own", key, keyPrefix)
-	}
 	return r.locked(func() error { return r.setMeta(key, value) })
 }
 

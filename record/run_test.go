@@ -206,7 +206,7 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
 		t.Errorf("create over a run: %v", err)
 	}
-	if _, err := Resume(r.Dir(), nil); !errors.Is(err, ErrLocked) {
+	if _, err := Resume(r.Dir(), nil, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("second writer: %v", err)
 	}
 	dir := t.TempDir()

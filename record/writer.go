@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +18,6 @@ type TrialWriter struct {
 	block   []byte
 	seq     int64
 	written int64 // operations in the totals last written
-	polled  int64 // number of the next poll, at least
 	marked  int64 // number of the next mark
 	ended   bool
 }
@@ -340,10 +338,6 @@ func (w *TrialWriter) insertHistograms() error {
 	return nil
 }
 
-// refusal is an error about what the caller gave. Nothing of it was kept, so
-// the trial can go on.
-type refusal struct{ error }
-
 // locked runs fn while the trial is open for writing. An error of fn ends the
 // whole run's writing: what was recorded is no longer complete.
 func (w *TrialWriter) locked(fn func() error) error {
@@ -356,12 +350,7 @@ func (w *TrialWriter) locked(fn func() error) error {
 	if w.ended {
 		return w.errorf("it has ended")
 	}
-	err := fn()
-	var refused *refusal
-	if errors.As(err, &refused) {
-		return w.errorf("%w", refused.error)
-	}
-	return r.fail(err)
+	return r.fail(fn())
 }
 
 func (w *TrialWriter) errorf(format string, args ...any) error {

@@ -45,7 +45,7 @@ func Live(dir string) http.Handler {
 // and nothing else. It answers to any name: who may reach it, the caller says.
 func Metrics(dir string) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(dir), newPollCollector(dir))
+	registry.MustRegister(newCollector(dir))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return mux

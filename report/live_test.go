@@ -50,7 +50,7 @@ func TestLiveMetrics(t *testing.T) {
 	w := get(t, Live(shared(t)), "/metrics", "localhost")
 	body := w.Body.String()
 	for _, want := range []string{`plimsoll_trials{state="valid"} 88`, `plimsoll_trials{state="invalid"} 2`, `plimsoll_operations_total{outcome="error",system="boxo"}`, `plimsoll_received_bytes_total{system="nginx"}`,
-		`plimsoll_throughput_bytes_per_second{cell="c001",system=`, `plimsoll_ttfb_p50_seconds{cell="c001"`} {
+		`plimsoll_median{cell="c001",metric="throughput",system=`, `plimsoll_median{cell="c001",metric="ttfb_p50"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in\n%.2000s", want, body)
 		}

@@ -1,50 +1,96 @@
 package report
 
 import (
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// collector reads a run directory when Prometheus asks. The report, from which
-// the medians are, is made anew when trials have ended since.
+// fresh is how long the latest poll's readings are exported after the time at which
+// the next one but two was due: Prometheus itself forgets a value after five minutes.
+const fresh = 5 * time.Minute
+
+// collector reads a run directory when Prometheus asks. The report, from which the
+// medians are, is made anew when trials have ended since; each poll is read once. What
+// a call of a poll did not return is absent: a gap.
 type collector struct {
-	dir        string
-	trials     *prometheus.Desc
-	operations *prometheus.Desc
-	bytes      *prometheus.Desc
+	dir      string
+	counters map[string]*prometheus.CounterVec
+	gauges   map[string]*prometheus.GaugeVec // made anew each time
 
 	mu     sync.Mutex
 	report *analysis.Result
-	ended  int // trials, in it
+	ended  int               // trials, in it
+	polls  map[int64]*polled // by trial
+}
+
+// polled is what is known of a trial's polls.
+type polled struct {
+	latest   record.Poll
+	interval time.Duration // between the two latest
 }
 
 func newCollector(dir string) *collector {
-	return &collector{dir: dir,
-		trials:     prometheus.NewDesc("plimsoll_trials", "Trials of the plan, warm-up not counted.", []string{"state"}, nil),
-		operations: prometheus.NewDesc("plimsoll_operations_total", "Operations of all trials, warm-up included, by outcome.", []string{"system", "outcome"}, nil),
-		bytes:      prometheus.NewDesc("plimsoll_received_bytes_total", "Body bytes received in all trials, warm-up included.", []string{"system"}, nil)}
+	c := &collector{dir: dir, counters: map[string]*prometheus.CounterVec{}, gauges: map[string]*prometheus.GaugeVec{},
+		polls: map[int64]*polled{}}
+	counter := func(name, help string, labels ...string) {
+		o := prometheus.CounterOpts{Name: "plimsoll_" + name, Help: help}
+		c.counters[name] = prometheus.NewCounterVec(o, labels)
+	}
+	gauge := func(name, help string, labels ...string) {
+		o := prometheus.GaugeOpts{Name: "plimsoll_" + name, Help: help}
+		c.gauges[name] = prometheus.NewGaugeVec(o, labels)
+	}
+	gauge("trials", "Trials of the plan, warm-up not counted.", "state")
+	counter("operations_total", "Operations of all trials, warm-up included, by outcome.", "system", "outcome")
+	counter("received_bytes_total", "Body bytes received in all trials, warm-up included.", "system")
+	gauge("median", "Median of a metric over a cell's valid trials.", "metric", "cell", "system", "where")
+	counter("polls_total", "Polls of the system.", "system")
+	counter("missed_polls_total", "Polls left out because an earlier one took too long or Plimsoll was stopped.", "system")
+	gauge("last_poll_timestamp_seconds", "When the latest poll ended.", "system")
+	gauge("call_duration_seconds", "Time that a call of the latest poll took, answered or not.", "system", "call")
+	counter("calls_total", "Calls of polls, answered or not.", "system", "call")
+	counter("call_errors_total", "Calls that were not answered as they should be: each is a gap.", "system", "call", "reason")
+	counter("bad_readings_total", "Readings that could not be true and were left out.", "system", "name")
+	gauge("reading", "A reading of the latest poll.", "system", "name")
+	return c
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.trials, c.operations, c.bytes} {
-		out <- d
+	for _, v := range c.counters {
+		v.Describe(out)
+	}
+	for _, v := range c.gauges {
+		v.Describe(out)
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	if err := c.collect(out); err != nil {
-		out <- prometheus.NewInvalidMetric(c.trials, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, v := range c.gauges {
+		v.Reset()
+	}
+	if err := c.read(); err != nil {
+		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+		return
+	}
+	for _, v := range c.counters {
+		v.Collect(out)
+	}
+	for _, v := range c.gauges {
+		v.Collect(out)
 	}
 }
 
-func (c *collector) collect(out chan<- prometheus.Metric) error {
+func (c *collector) read() error {
 	run, err := record.Open(c.dir)
 	if err != nil {
 		return err
@@ -54,93 +100,107 @@ func (c *collector) collect(out chan<- prometheus.Metric) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.look(run, trials)
-	if err != nil {
+	if err := c.medians(run, trials); err != nil {
 		return err
 	}
-	running := 0
-	type count struct {
-		system, outcome string
-	}
-	operations, bytes := map[count]int64{}, map[string]int64{}
-	systems := map[string]string{}
-	for _, cell := range r.Cells {
+	systems := map[string]string{} // by cell
+	for _, cell := range c.report.Cells {
 		systems[cell.ID] = cell.System
 	}
+	c.counters["operations_total"].Reset()
+	c.counters["received_bytes_total"].Reset()
 	for _, t := range trials {
-		if t.State == record.Running {
-			running++
-		}
-		bytes[systems[t.Cell]] += t.Bytes
+		system := systems[t.Cell]
+		c.counters["received_bytes_total"].WithLabelValues(system).Add(float64(t.Bytes))
 		for o, n := range t.Outcomes {
-			operations[count{systems[t.Cell], o}] += n
+			c.counters["operations_total"].WithLabelValues(system, o).Add(float64(n))
 		}
-	}
-	for state, n := range map[string]int{"planned": r.Run.Planned, "valid": r.Run.Valid, "invalid": r.Run.Invalid, "failed": r.Run.Failed, "running": running} {
-		out <- prometheus.MustNewConstMetric(c.trials, prometheus.GaugeValue, float64(n), state)
-	}
-	for k, n := range operations {
-		out <- prometheus.MustNewConstMetric(c.operations, prometheus.CounterValue, float64(n), k.system, k.outcome)
-	}
-	for system, n := range bytes {
-		out <- prometheus.MustNewConstMetric(c.bytes, prometheus.CounterValue, float64(n), system)
-	}
-	polled, names := map[string]bool{}, map[string]bool{}
-	for _, p := range pollMetrics() {
-		polled[p.name] = true
-	}
-	for _, m := range r.Frame.Metrics {
-		name := medianName(m)
-		if polled[name] { // a reading of polls
-			name += "_median"
-		}
-		if names[name] { // absolute in bytes after absolute_bytes
-			name = "plimsoll_" + m.Key + "_median"
-		}
-		names[name] = true
-		help := m.Name + ": median over the cell's valid trials."
-		desc := prometheus.NewDesc(name, help, []string{"cell", "system", "where"}, nil)
-		for _, cell := range r.Cells {
-			if s, ok := cell.Metrics[m.Key]; ok {
-				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.Median),
-					cell.ID, cell.System, r.Frame.Layout.Where(cell))
-			}
+		if err := c.readPolls(run, t, system); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// unitSuffixes end the names of metrics, by Prometheus' conventions.
-var unitSuffixes = map[string]string{
-	"s": "_seconds", "B": "_bytes", "B/s": "_bytes_per_second", "bit/s": "_bits_per_second", "1/s": "_per_second",
-	"ratio": "_ratio", "×": "_ratio", "s/GB": "_seconds_per_gigabyte", "s/B": "_seconds_per_byte", "1": "",
-}
-
-// medianName is a metric's name for Prometheus, as in plimsoll_throughput_bytes_per_second.
-func medianName(m record.Metric) string {
-	suffix, known := unitSuffixes[m.Unit]
-	if !known {
-		suffix = "_coins" // of a currency
-	}
-	return "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
-}
-
-// look is the report of the trials that have ended.
-func (c *collector) look(run *record.Reader, trials []record.Trial) (*analysis.Result, error) {
-	ended := 0
+// medians sets what the report says of the trials that have ended.
+func (c *collector) medians(run *record.Reader, trials []record.Trial) error {
+	running := 0
 	for _, t := range trials {
-		if t.State != record.Running {
-			ended++
+		if t.State == record.Running {
+			running++
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.report == nil || c.ended != ended {
+	if ended := len(trials) - running; c.report == nil || c.ended != ended {
 		r, err := Build(run)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.report, c.ended = r, ended
 	}
-	return c.report, nil
+	r := c.report
+	for state, n := range map[string]int{"planned": r.Run.Planned, "valid": r.Run.Valid, "invalid": r.Run.Invalid,
+		"failed": r.Run.Failed, "running": running} {
+		c.gauges["trials"].WithLabelValues(state).Set(float64(n))
+	}
+	for _, cell := range r.Cells {
+		for metric, s := range cell.Metrics {
+			c.gauges["median"].WithLabelValues(metric, cell.ID, cell.System, r.Frame.Layout.Where(cell)).Set(float64(s.Median))
+		}
+	}
+	return nil
+}
+
+// readPolls takes in a trial's polls since the last time.
+func (c *collector) readPolls(run *record.Reader, t record.Trial, system string) error {
+	p, after := c.polls[t.ID], int64(-1)
+	if p != nil {
+		after = p.latest.Seq
+	}
+	for poll, err := range run.PollsAfter(t.ID, after) {
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			p = &polled{}
+			c.polls[t.ID] = p
+		} else {
+			p.interval = poll.Start - p.latest.Start
+		}
+		p.latest = poll
+		c.count(system, &poll)
+	}
+	if p == nil {
+		return nil
+	}
+	ended := t.Epoch.Add(p.latest.End)
+	c.gauges["last_poll_timestamp_seconds"].WithLabelValues(system).Set(float64(ended.UnixMilli()) / 1000)
+	if t.State != record.Running || time.Since(ended) >= fresh+3*p.interval {
+		return nil
+	}
+	for _, call := range p.latest.Calls {
+		c.gauges["call_duration_seconds"].WithLabelValues(system, call.Name).Set((call.End - call.Start).Seconds())
+	}
+	for _, r := range p.latest.Readings {
+		if r.Bad == "" {
+			c.gauges["reading"].WithLabelValues(system, r.Name).Set(r.Value)
+		}
+	}
+	return nil
+}
+
+// count adds a poll to the counters.
+func (c *collector) count(system string, p *record.Poll) {
+	c.counters["polls_total"].WithLabelValues(system).Inc()
+	c.counters["missed_polls_total"].WithLabelValues(system).Add(float64(p.Missed))
+	for _, call := range p.Calls {
+		c.counters["calls_total"].WithLabelValues(system, call.Name).Inc()
+		if call.Error != "" {
+			c.counters["call_errors_total"].WithLabelValues(system, call.Name, collect.Class(call.Error)).Inc()
+		}
+	}
+	for _, r := range p.Readings {
+		if r.Bad != "" {
+			c.counters["bad_readings_total"].WithLabelValues(system, r.Name).Inc()
+		}
+	}
 }

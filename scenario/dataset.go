@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -31,7 +32,7 @@ func ReadDataSet(ctx context.Context, d experiment.Data, seed uint64, base strin
 			each += float64(set.Object(i).Size)
 		}
 		if sum := each * float64(copies); sum > experiment.MaxTotal {
-			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(), experiment.RoughBytes(sum))
+			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(), words.Bytes(sum))
 		}
 	}
 	return set, nil

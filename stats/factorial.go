@@ -154,23 +154,8 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs, conf float64) (*de
 	}
 	d := &design{factors: factors, obs: obs, seen: make([][]int, len(factors))}
 	for i, o := range obs {
-		if len(o.Levels) != len(factors) {
-			return nil, fmt.Errorf("factorial: trial %d has %d levels for %d factors", i, len(o.Levels), len(factors))
-		}
-		for f, l := range o.Levels {
-			if l < 0 || l >= len(factors[f].Levels) {
-				return nil, fmt.Errorf("factorial: trial %d has level %d of %s, which has %d", i, l, factors[f].Name, len(factors[f].Levels))
-			}
-			if at, ok := slices.BinarySearch(d.seen[f], l); !ok {
-				d.seen[f] = slices.Insert(d.seen[f], at, l)
-			}
-		}
-		if !(o.Value > 0) || math.IsInf(o.Value, 0) {
-			return nil, fmt.Errorf("factorial: trial %d has the value %v, which has no logarithm", i, o.Value)
-		}
-		d.logs = append(d.logs, math.Log(o.Value))
-		if at, ok := slices.BinarySearch(d.blocks, o.Block); !ok {
-			d.blocks = slices.Insert(d.blocks, at, o.Block)
+		if err := d.add(o); err != nil {
+			return nil, fmt.Errorf("factorial: trial %d %w", i, err)
 		}
 	}
 	for _, o := range obs {
@@ -189,6 +174,29 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs, conf float64) (*de
 		}
 	}
 	return d, nil
+}
+
+// add takes in one trial; an error says what it has.
+func (d *design) add(o FactorialObs) error {
+	if len(o.Levels) != len(d.factors) {
+		return fmt.Errorf("has %d levels for %d factors", len(o.Levels), len(d.factors))
+	}
+	for f, l := range o.Levels {
+		if n := len(d.factors[f].Levels); l < 0 || l >= n {
+			return fmt.Errorf("has level %d of %s, which has %d", l, d.factors[f].Name, n)
+		}
+		if at, ok := slices.BinarySearch(d.seen[f], l); !ok {
+			d.seen[f] = slices.Insert(d.seen[f], at, l)
+		}
+	}
+	if !(o.Value > 0) || math.IsInf(o.Value, 0) {
+		return fmt.Errorf("has the value %v, which has no logarithm", o.Value)
+	}
+	d.logs = append(d.logs, math.Log(o.Value))
+	if at, ok := slices.BinarySearch(d.blocks, o.Block); !ok {
+		d.blocks = slices.Insert(d.blocks, at, o.Block)
+	}
+	return nil
 }
 
 // term is one part of the model: nothing, one factor, or two.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
@@ -291,7 +291,7 @@ func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
 		if way > w.LongestWay(link.DefaultTolerance) {
 			return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and that between "+
 				"their machines is %s: raise link.delay, or use machines that are closer",
-				a.name, b.name, record.Span(w.RTT-w.Jitter), record.Span(way))
+				a.name, b.name, words.Duration(w.RTT-w.Jitter), words.Duration(way))
 		}
 	}
 	return nil
@@ -305,7 +305,7 @@ func (s ShapeSpec) moved(all []member, before, now []MeshAnswer) string {
 		was, is := before[p[0]].RTTs[p[1]], now[p[0]].RTTs[p[1]]
 		if (is - was).Abs() > w.LatenessLimit() {
 			return fmt.Sprintf("the round trip between the machines of %s and %s changed from %s to %s", a.name, b.name,
-				record.Span(was), record.Span(is))
+				words.Duration(was), words.Duration(is))
 		}
 	}
 	return ""

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // process implements Process on this machine.
@@ -272,7 +272,7 @@ func (p *process) wait(cmd *exec.Cmd) {
 	p.mu.Lock()
 	p.state = cmd.ProcessState
 	if err != nil && !p.stopping {
-		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, record.Span(time.Since(p.started)), describe(cmd.ProcessState, err), p.logHint())
+		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, words.Duration(time.Since(p.started)), describe(cmd.ProcessState, err), p.logHint())
 	}
 	p.mu.Unlock()
 	close(p.done)
@@ -315,7 +315,7 @@ func (p *process) awaitReady(ctx context.Context) error {
 			return p.earlyExit()
 		case <-ctx.Done():
 			if context.Cause(ctx) == errNotReady {
-				return fmt.Errorf("not ready after %s (last: %w)%s", record.Span(limit), last, p.logHint())
+				return fmt.Errorf("not ready after %s (last: %w)%s", words.Duration(limit), last, p.logHint())
 			}
 			return fmt.Errorf("%w while waiting until it is ready (last: %w)", context.Cause(ctx), last)
 		case <-time.After(pause):
@@ -346,7 +346,7 @@ func (p *process) earlyExit() error {
 	if p.state != nil {
 		what = p.state.String()
 	}
-	return fmt.Errorf("ended before it was ready, after %s: %s%s", record.Span(time.Since(p.started)), what, p.logHint())
+	return fmt.Errorf("ended before it was ready, after %s: %s%s", words.Duration(time.Since(p.started)), what, p.logHint())
 }
 
 // logHint shows the last lines of the log and says where the rest is.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
@@ -57,7 +58,7 @@ func sizeOf(ctx context.Context, store image.Store, ref string) string {
 	if err != nil {
 		return "size not known: " + strings.TrimPrefix(err.Error(), "image "+ref+": ")
 	}
-	return experiment.RoughBytes(float64(size)) + " to pull"
+	return words.Bytes(float64(size)) + " to pull"
 }
 
 // sayMissingImages says what a run would pull.
@@ -106,7 +107,7 @@ func (p *program) pull(ctx context.Context, store image.Store, ref, from string,
 	} else {
 		i, err = store.Pull(ctx, ref, fresh, func(done, total int64) {
 			p.ui.Progress(fmt.Sprintf("image %s: %s of %s", ref,
-				experiment.RoughBytes(float64(done)), experiment.RoughBytes(float64(total))))
+				words.Bytes(float64(done)), words.Bytes(float64(total))))
 		})
 	}
 	p.ui.Progress("")

@@ -136,7 +136,7 @@ func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
 	if p.chain > 0 {
 		done = fmt.Sprintf("block %d of %d", ops, p.chain)
 	}
-	p.draw(" · " + done + ", " + experiment.RoughBytes(float64(bytes)))
+	p.draw(" · " + done + ", " + words.Bytes(float64(bytes)))
 }
 
 // End implements engine.Progress.
@@ -188,9 +188,9 @@ func (p *progress) left(before, after string) string {
 	switch e := p.p.Estimate; {
 	case p.trials >= 2:
 		each := time.Since(p.first) / time.Duration(p.trials)
-		return before + experiment.RoughDuration((time.Duration(p.total-p.n+1) * each).Seconds()) + after
+		return before + words.Span((time.Duration(p.total-p.n+1) * each).Seconds()) + after
 	case e.Bound == experiment.Exact:
-		return before + experiment.RoughDuration(e.Seconds) + after
+		return before + words.Span(e.Seconds) + after
 	}
 	return ""
 }
@@ -228,9 +228,15 @@ func (p *progress) busyHint() string {
 	if p.p.Experiment.LoadTest() { // resume runs none of them again
 		what = "start a new run when nothing else uses the CPUs (plimsoll doctor checks)"
 	}
-	if slices.Equal(p.busyReasons, []string{record.ReasonBoxBusy}) {
-		what += "; or count them anyway: " +
-			suggest.Command("plimsoll", "report", "--set", "limits.others=none", p.dir)
+	limits := map[string]string{record.ReasonBoxBusy: "limits.others=none", record.ReasonMachineLimited: "limits.machine=none"}
+	judge := []string{"plimsoll", "report"}
+	for _, why := range p.busyReasons {
+		if set := limits[why]; set != "" {
+			judge = append(judge, "--set", set)
+		}
+	}
+	if len(judge) == 2+2*len(p.busyReasons) { // all of them are limits that can be changed afterwards
+		what += "; or count them anyway: " + suggest.Command(append(judge, p.dir)...)
 	} else if !slices.Contains(p.busyReasons, record.ReasonBoxBusy) {
 		what += "; or ask for less: a slower link.rate, lower concurrency"
 	}
@@ -277,7 +283,7 @@ func (p *progress) rates() (objects, bytes float64) {
 // longLine is the state of a long trial on one line.
 func (p *progress) longLine() string {
 	s := p.state
-	parts := []string{"for " + experiment.RoughDuration(s.At.Seconds())}
+	parts := []string{"for " + words.Span(s.At.Seconds())}
 	objects, bytes := p.rates()
 	if s.Objects > 0 {
 		parts = []string{fmt.Sprintf("%d of %d objects accepted", s.Accepted, s.Objects)}
@@ -287,9 +293,9 @@ func (p *progress) longLine() string {
 		if n := s.Failed + s.Refused; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d given up", n))
 		}
-		parts = append(parts, experiment.RoughBytes(float64(s.Bytes)))
+		parts = append(parts, words.Bytes(float64(s.Bytes)))
 		if bytes > 0 {
-			parts = append(parts, experiment.RoughBytes(bytes)+"/s")
+			parts = append(parts, words.Bytes(bytes)+"/s")
 		}
 	}
 	if s.Spent != nil && s.Spent.Sign() != 0 {
@@ -297,7 +303,7 @@ func (p *progress) longLine() string {
 		parts = append(parts, "spent "+new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
 	}
 	if rest := s.Objects - s.Accepted - s.Failed - s.Refused; rest > 0 && objects > 0 {
-		parts = append(parts, experiment.RoughDuration(float64(rest)/objects)+" left")
+		parts = append(parts, words.Span(float64(rest)/objects)+" left")
 	} else if rest <= 0 && s.Objects > 0 {
 		parts = append(parts, "all are stored")
 	}
@@ -346,7 +352,7 @@ func (p *progress) endLong(t record.Trial) {
 		}
 		p.ui.Say("%s: %d objects: %d accepted,%s %d failed, %d refused; %s in %s%s", p.current, s.Objects, s.Accepted,
 			durable, s.Failed, s.Refused,
-			experiment.RoughBytes(float64(s.Bytes)), experiment.RoughDuration(s.At.Seconds()), ended)
+			words.Bytes(float64(s.Bytes)), words.Span(s.At.Seconds()), ended)
 	case ended != "":
 		p.ui.Say("%s:%s", p.current, ended)
 	}

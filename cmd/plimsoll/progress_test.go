@@ -14,6 +14,7 @@ import (
 // little, or something else did, does not.
 func TestBusyMachineIsToldOnce(t *testing.T) {
 	quiet, busyBox, late := record.Trial{State: record.Done}, record.Trial{State: record.Done, Invalid: []string{record.ReasonBoxBusy}}, record.Trial{State: record.Done, Invalid: []string{record.ReasonGeneratorSaturated}}
+	limited := record.Trial{State: record.Done, Invalid: []string{record.ReasonMachineLimited}}
 	link, warm := record.Trial{State: record.Done, Invalid: []string{record.ReasonLinkOff}}, record.Trial{State: record.Done, Warmup: true, Invalid: []string{record.ReasonBoxBusy}}
 	for _, c := range []struct {
 		scenario string
@@ -24,6 +25,7 @@ func TestBusyMachineIsToldOnce(t *testing.T) {
 		{"", []record.Trial{quiet, quiet, quiet, busyBox, warm, warm}, ""},
 		{"", []record.Trial{link, link, quiet}, ""},
 		{"", []record.Trial{quiet, quiet, busyBox}, "too busy for 1 of 3 trials (box-busy): run them again when nothing else uses the CPUs (plimsoll doctor checks): plimsoll resume --retry-invalid run; or count them anyway: plimsoll report --set limits.others=none run"},
+		{"", []record.Trial{limited, busyBox, quiet}, "plimsoll report --set limits.machine=none --set limits.others=none run"},
 		{"", []record.Trial{late, late, quiet}, "too busy for 2 of 3 trials (generator-saturated): run them again when nothing else uses the CPUs (plimsoll doctor checks): plimsoll resume --retry-invalid run; or ask for less"},
 		{"", []record.Trial{late, busyBox, quiet}, "(generator-saturated, box-busy)"},
 		{"upload", []record.Trial{busyBox}, "(box-busy): start a new run"},

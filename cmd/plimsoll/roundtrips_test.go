@@ -104,7 +104,7 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 			t.Errorf("%s: %d round trips were measured", what, len(x))
 			continue
 		}
-		got := stats.Slope(x, y, 0.95).Mid
+		got := stats.Slope(x, y)
 		t.Logf("%s: R = %.3f", what, got)
 		if math.Abs(got-want) > 0.05*want {
 			t.Errorf("%s takes %.3f round trips, want %g (seconds by round trip: %v, %v)", what, got, want, x, y)

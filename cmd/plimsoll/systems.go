@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -168,7 +169,7 @@ func here(st status) string {
 	case len(st.Missing) > 0:
 		return "missing"
 	case st.Image != "":
-		return "image, " + experiment.RoughBytes(float64(st.Bytes))
+		return "image, " + words.Bytes(float64(st.Bytes))
 	}
 	return "installed"
 }

@@ -60,7 +60,8 @@ with --image or --image-dir every system that has the option image.`,
 			for _, name := range args { // all names first: nothing is half done for a typing error
 				do, err := p.installer(c.Context(), name, ref, from)
 				if err != nil {
-					return usage(err, "can be installed: "+strings.Join(names, ", ")+"; plimsoll systems NAME says how to get NAME")
+					return usage(err, "can be installed: "+strings.Join(names, ", ")+
+						"; plimsoll systems NAME says how to get NAME")
 				}
 				todo = append(todo, do)
 			}
@@ -77,7 +78,8 @@ with --image or --image-dir every system that has the option image.`,
 		},
 	}
 	c.Flags().StringVar(&ref, "image", "", "take this container image: NAME[:TAG][@sha256:DIGEST]")
-	c.Flags().StringVar(&from, "image-dir", "", "take it from an OCI layout or an archive of docker save, not from a registry")
+	c.Flags().StringVar(&from, "image-dir", "",
+		"take it from a file instead: an OCI layout (directory or tar) or what docker save wrote")
 	return c
 }
 
@@ -86,26 +88,24 @@ func (p *program) installer(ctx context.Context, name, ref, from string) (func()
 	if i, ok := install.ByName(name); ok && ref+from == "" {
 		return func() error { return p.install(ctx, i) }, nil
 	}
+	if from != "" {
+		ref = cmp.Or(ref, "local/"+name)
+	}
 	for _, s := range all.All() {
 		if image := s.Info().Images[name]; image != "" { // of a program that a system needs beside its own
 			return func() error { return p.installImage(ctx, name, cmp.Or(ref, image), from) }, nil
 		}
 	}
 	s, ok := all.ByName(name)
-	if !ok || !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == system.ImageName }) {
+	takes := func(o system.Option) bool { return o.Name == system.ImageName }
+	if !ok || !slices.ContainsFunc(s.Info().Options, takes) {
 		return nil, fmt.Errorf("%q cannot be installed", name)
-	}
-	if ref == "" {
-		ref = s.Info().Image
 	}
 	more := s.Info().Images // what else it needs
 	if from != "" {
 		more = nil
 	}
-	if ref == "" && from != "" {
-		ref = "local/" + name
-	}
-	if ref == "" {
+	if ref = cmp.Or(ref, s.Info().Image); ref == "" {
 		return nil, fmt.Errorf("%s has no image of its own to install; name one: --image or --image-dir", name)
 	}
 	return func() error {

@@ -6,21 +6,19 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // longest is how many seconds are written in larger units: a century. A recording that
 // says more is broken.
 const longest = 100 * 365.25 * 86400
 
-// Span is a length of time in words: that of [record.Span], with three digits below
+// Span is a length of time in words: that of [Duration], with three digits below
 // ten seconds. What is no number of seconds, or beyond a century, is written as it is.
 func Span(seconds float64) string {
 	if !(seconds >= 10 && seconds <= longest) {
 		return Show(seconds, "s")
 	}
-	return record.Span(time.Duration(seconds * float64(time.Second)))
+	return Duration(time.Duration(seconds * float64(time.Second)))
 }
 
 // Moment is a time since the beginning of a test, or one between two of them: to the

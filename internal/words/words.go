@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Quantity splits a value of a unit into a short number, of three significant
@@ -56,7 +57,7 @@ func Prefixes(unit string) []Prefix {
 }
 
 var (
-	bigPrefixes  = []Prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
+	bigPrefixes  = []Prefix{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 	timePrefixes = []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
 )
 
@@ -105,6 +106,9 @@ func Show(v float64, unit string) string {
 	}
 	return n + " " + s
 }
+
+// Bytes is a number of bytes: "11.8 MB".
+func Bytes(n float64) string { return Show(n, "B") }
 
 // Conversion is the factor from the base unit to the one in which v is written.
 func Conversion(v float64, unit string) float64 {
@@ -216,4 +220,19 @@ func Some(all []string) string {
 		return strings.Join(all[:3], "; ") + "; and " + Count(int64(len(all)-3)) + " more"
 	}
 	return strings.Join(all, "; ")
+}
+
+// Wrap breaks text into lines of a width, the first and the later ones with something before them.
+func Wrap(first, later, text string, width int) []string {
+	var lines []string
+	line := first
+	for i, word := range strings.Fields(text) {
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), later
+		} else if i > 0 {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }

@@ -217,75 +217,86 @@ func differLines(c *analysis.Comparison) []string {
 
 // compareTables are all cells together, then a table for each metric: all cells of the
 // metrics that were asked for, those that changed of the others.
-func compareTables(c *analysis.Comparison) []compareTable {
-	names := map[string]record.Metric{}
-	for _, m := range c.Metrics {
-		names[m.Key] = m
-	}
-	over := compareTable{title: "All cells together (geometric mean of new / base)", asked: true,
-		rows: [][]string{{"metric", "run", "ratio", "95 %", "better", "worse", "same", "inconclusive", "p (Holm)"}}}
-	for _, o := range c.Overall {
-		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
-		ratio, p := ratioText(o.Value, o.Significant, o.Better), pText(o.PHolm)
-		if o.OpenCells == o.BetterCells+o.WorseCells+o.SameCells+o.SmallCells+o.OpenCells { // "~" would say: no difference
-			ratio, p = strings.TrimPrefix(ratio, "~ "), "inconclusive"
-		}
-		over.rows = append(over.rows, []string{names[o.Metric].Name, newName(c, k), ratio, interval(o.Lo, o.Hi),
-			fmt.Sprint(o.BetterCells), fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells), p})
-	}
-	if !slices.ContainsFunc(c.Overall, func(o analysis.OverCells) bool { return o.OpenCells > 0 }) {
-		for i, row := range over.rows {
-			over.rows[i] = slices.Delete(row, len(row)-2, len(row)-1)
-		}
-	}
-	if len(c.New) == 1 { // the column of runs would say the same in every row
-		for i, row := range over.rows {
-			over.rows[i] = slices.Delete(row, 1, 2)
-		}
-	}
-	all := []compareTable{over}
-	if len(c.Overall) == 0 {
-		all = nil
+func compareTables(c *analysis.Comparison) (all []compareTable) {
+	if len(c.Overall) > 0 {
+		all = append(all, overTable(c))
 	}
 	for _, m := range c.Metrics {
-		asked := slices.Contains(c.Asked, m.Key)
-		t := compareTable{title: words.Capital(m.Name) + " (" + m.Key + ")", asked: asked, rows: [][]string{{"cell", "system", "base"}}}
-		if !asked {
-			t.title += ": cells that changed"
-		}
-		for i := range c.New {
-			name := newName(c, i)
-			t.rows[0] = append(t.rows[0], name, name+" / base", "95 %", "p (Holm)")
-		}
-		for _, cell := range c.Cells {
-			v, ok := cell.Metrics[m.Key]
-			changed := slices.ContainsFunc(v.New, func(x *analysis.ComparedValue) bool { return x != nil && x.Ratio.Better != 0 })
-			if !ok || !asked && !changed {
-				continue
-			}
-			row := []string{cell.Where, cell.System, medianText(v.Base, m.Unit)}
-			for _, x := range v.New {
-				if x == nil {
-					row = append(row, "–", "", "", "")
-					continue
-				}
-				ratio := ratioText(x.Ratio.Value, x.Ratio.Significant, x.Ratio.Better)
-				if x.Ratio.CutOff != "" {
-					ratio = map[int]string{1: "better", -1: "worse", 0: "~"}[x.Ratio.Better]
-				}
-				p := pText(x.Ratio.PHolm)
-				if x.Ratio.Needed > 0 {
-					ratio, p = strings.TrimPrefix(ratio, "~ "), fmt.Sprintf("too few (needs %d)", x.Ratio.Needed)
-				}
-				row = append(row, medianText(x.Summary, m.Unit), ratio, interval(x.Ratio.Lo, x.Ratio.Hi), p)
-			}
-			t.rows = append(t.rows, row)
-		}
-		if len(t.rows) > 1 {
+		if t := metricTable(c, m); len(t.rows) > 1 {
 			all = append(all, t)
 		}
 	}
 	return all
+}
+
+// overTable leaves columns out that would say the same in every row: runs of a single new
+// one, and inconclusive cells where there are none.
+func overTable(c *analysis.Comparison) compareTable {
+	t := compareTable{title: "All cells together (geometric mean of new / base)", asked: true,
+		rows: [][]string{{"metric", "run", "ratio", "95 %", "better", "worse", "same", "inconclusive", "p (Holm)"}}}
+	open := false
+	for _, o := range c.Overall {
+		m := c.Metrics[slices.IndexFunc(c.Metrics, func(m record.Metric) bool { return m.Key == o.Metric })]
+		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
+		ratio, p := ratioText(o.Value, o.Significant, o.Better), pText(o.PHolm)
+		decided := o.BetterCells + o.WorseCells + o.SameCells + o.SmallCells
+		if decided == 0 { // "~" would say: no difference
+			ratio, p = strings.TrimPrefix(ratio, "~ "), "inconclusive"
+		}
+		open = open || o.OpenCells > 0
+		t.rows = append(t.rows, []string{m.Name, newName(c, k), ratio, interval(o.Lo, o.Hi), fmt.Sprint(o.BetterCells),
+			fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells), p})
+	}
+	for i := range t.rows {
+		if !open {
+			t.rows[i] = slices.Delete(t.rows[i], 7, 8)
+		}
+		if len(c.New) == 1 {
+			t.rows[i] = slices.Delete(t.rows[i], 1, 2)
+		}
+	}
+	return t
+}
+
+func metricTable(c *analysis.Comparison, m record.Metric) compareTable {
+	t := compareTable{title: words.Capital(m.Name) + " (" + m.Key + ")", asked: slices.Contains(c.Asked, m.Key),
+		rows: [][]string{{"cell", "system", "base"}}}
+	if !t.asked {
+		t.title += ": cells that changed"
+	}
+	for i := range c.New {
+		name := newName(c, i)
+		t.rows[0] = append(t.rows[0], name, name+" / base", "95 %", "p (Holm)")
+	}
+	for _, cell := range c.Cells {
+		v, ok := cell.Metrics[m.Key]
+		changed := slices.ContainsFunc(v.New, func(x *analysis.ComparedValue) bool { return x != nil && x.Ratio.Better != 0 })
+		if !ok || !t.asked && !changed {
+			continue
+		}
+		row := []string{cell.Where, cell.System, medianText(v.Base, m.Unit)}
+		for _, x := range v.New {
+			row = append(row, comparedText(x, m.Unit)...)
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// comparedText is a new run's median, its ratio to the base run's, the interval and p.
+func comparedText(x *analysis.ComparedValue, unit string) []string {
+	if x == nil {
+		return []string{"–", "", "", ""}
+	}
+	q := x.Ratio
+	ratio, p := ratioText(q.Value, q.Significant, q.Better), pText(q.PHolm)
+	if q.CutOff != "" {
+		ratio = map[int]string{1: "better", -1: "worse", 0: "~"}[q.Better]
+	}
+	if q.Needed > 0 {
+		ratio, p = strings.TrimPrefix(ratio, "~ "), fmt.Sprintf("too few (needs %d)", q.Needed)
+	}
+	return []string{medianText(x.Summary, unit), ratio, interval(q.Lo, q.Hi), p}
 }
 
 // medianText is a median; "cut off" where half of the trials did not come to one.

@@ -31,6 +31,7 @@ type figure struct {
 	Hero      bool  `json:"-"` // it is on the first screen
 	folded    bool
 	ownScales bool
+	left      int // cells that are not drawn: there are too many
 }
 
 // panel is one Vega-Lite view of a figure. What its specification has goes before what
@@ -121,7 +122,11 @@ func (d *drawer) figures() ([]*figure, error) {
 		f := &figure{ID: v.ID, Title: v.Title, Caption: v.Caption, Better: betterWords[m.Better], Shared: spec{"$schema": vegaLite}, folded: v.Folded}
 		switch v.Kind {
 		case analysis.Against:
-			d.against(f, v)
+			if v.X != "" {
+				d.scatter(f, v)
+			} else {
+				d.against(f, v)
+			}
 		case analysis.Bars:
 			d.bars(f, v)
 		case analysis.Distribution:
@@ -218,9 +223,26 @@ func (p *panel) finish(title string, encoding spec) {
 	p.Spec["description"], p.Spec["data"], p.Spec["encoding"] = title, spec{"values": p.rows}, encoding
 }
 
-// layer draws the rows of one kind.
-func layer(kind string, mark, encoding spec) spec {
-	return spec{"transform": []spec{{"filter": spec{"field": "k", "equal": kind}}}, "mark": mark, "encoding": encoding}
+// layers gives a figure the layers of its kind, from templates/layers.json, with the
+// channels that depend on the run in the place of their names ("$colour").
+func (f *figure) layers(kind string, channels spec) {
+	file, err := files.ReadFile("templates/layers.json")
+	var kinds map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(file, &kinds)
+	}
+	if err != nil {
+		panic(err) // the file is ours
+	}
+	var pairs []string
+	for name, channel := range channels {
+		b, err := json.Marshal(channel)
+		if err != nil {
+			panic(err)
+		}
+		pairs = append(pairs, `"$`+name+`"`, string(b))
+	}
+	f.Shared["layer"] = json.RawMessage(strings.NewReplacer(pairs...).Replace(string(kinds[kind])))
 }
 
 // bySystem are the channels of colour and shape of systems, with their legend.
@@ -247,13 +269,9 @@ func bySeries(names []string, mark string) (colour spec, all []legend) {
 	return nominal("s", names, colours), all
 }
 
-func nominal(field string, domain, values []string) spec {
+func nominal(field string, domain []string, values any) spec {
 	return spec{"field": field, "type": "nominal", "scale": spec{"domain": domain, "range": values}, "legend": nil}
 }
-
-func quantitative(field string) spec { return spec{"field": field, "type": "quantitative"} }
-
-var tip = spec{"field": "tip", "type": "nominal"}
 
 // factorAxis is the axis from left to right: the layout's factor, or the systems beside
 // one another. Vega's interpreter runs the expression of its labels, never eval.

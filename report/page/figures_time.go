@@ -44,69 +44,78 @@ func timeUnit(longest float64) (name string, seconds float64) {
 	return "seconds", 1
 }
 
-// overTime draws series of one trial of each cell: the systems of a group in one panel
-// or, of several metrics, a panel for each cell.
-func (d *drawer) overTime(f *figure, v analysis.Figure) {
-	m, ok := d.metric(v.Metric)
-	if !ok {
-		return
-	}
-	wanted := append([]string{v.Metric}, v.More...)
-	series := map[*analysis.Trial][]analysis.Series{}
+// curves are what a figure over time shows: the series of one trial of each cell.
+type curves struct {
+	series  map[*analysis.Trial][]analysis.Series
+	trials  []*analysis.Trial
+	panels  map[*analysis.Trial]*panel
+	count   int     // of series
+	longest float64 // in seconds, or so many of what the series are over
+}
+
+// typicalCurves chooses the trials and makes their panels: of several metrics one for
+// each cell, else one for the systems of a group.
+func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (k curves) {
+	k.series, k.panels = map[*analysis.Trial][]analysis.Series{}, map[*analysis.Trial]*panel{}
 	for _, s := range d.Frame.Series {
-		if slices.Contains(wanted, s.Metric) && len(s.Points) > 0 {
-			series[s.Trial] = append(series[s.Trial], s)
+		if (s.Metric == v.Metric || slices.Contains(v.More, s.Metric)) && len(s.Points) > 0 {
+			k.series[s.Trial] = append(k.series[s.Trial], s)
 		}
 	}
-	perCell := len(v.More) > 0
-	panels, names, trials, longest, left := map[string]*panel{}, []string{}, []*analysis.Trial{}, 0.0, 0
+	panels := map[string]*panel{}
 	for _, c := range d.Cells {
-		t := d.typical(c, func(t *analysis.Trial) bool { return series[t] != nil })
+		t := d.typical(c, func(t *analysis.Trial) bool { return k.series[t] != nil })
 		if t == nil {
 			continue
 		}
 		key, title := c.Group, d.Frame.Layout.Where(c)
-		if perCell {
+		if len(v.More) > 0 {
 			key, title = c.ID, d.Frame.Layout.Name(c)
 		}
 		if panels[key] == nil {
 			if len(f.Panels) == mostPanels {
-				left++
+				f.left++
 				continue
 			}
 			panels[key] = &panel{Title: title, key: d.Frame.Layout.PanelOf(c), Spec: spec{}}
 			f.Panels = append(f.Panels, panels[key])
 		}
-		trials = append(trials, t)
-		for _, s := range series[t] {
+		k.trials, k.panels[t], k.count = append(k.trials, t), panels[key], k.count+len(k.series[t])
+		for _, s := range k.series[t] {
 			if last := len(s.Points) - 1; last > 0 { // one point shows no course
-				longest = max(longest, s.Points[last].At)
+				k.longest = max(k.longest, s.Points[last].At)
 			}
 		}
 	}
-	unit, seconds := timeUnit(longest)
+	return k
+}
+
+// overTime draws series of one trial of each cell, with load lines and events.
+func (d *drawer) overTime(f *figure, v analysis.Figure) {
+	m, ok := d.metric(v.Metric)
+	k := d.typicalCurves(f, v)
+	if !ok || k.longest == 0 {
+		f.Panels = nil
+		return
+	}
+	unit, seconds := timeUnit(k.longest)
 	title, at := unit+" since the start", words.Span
 	if v.Along != "" {
 		title, seconds, at = v.Along, 1, func(x float64) string { return words.Digits(x, 4) }
 	}
-	n, lines := 0, 0
-	for _, t := range trials {
-		n += len(series[t])
-	}
-	for _, t := range trials {
-		p, name := panels[t.Info.Group], t.Info.System
-		if perCell {
-			p = panels[t.Info.ID]
-		}
-		for i, s := range series[t] {
-			if perCell {
+	lines, names := 0, []string{}
+	for _, t := range k.trials {
+		p, name := k.panels[t], t.Info.System
+		for i, s := range k.series[t] {
+			if len(v.More) > 0 {
 				x, _ := d.Frame.Metric(s.Metric)
 				if name = x.Name; !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}
-			for _, x := range merged(s.Points, min(max(mostPoints/n, 24), 240)) {
-				r := row{Kind: "time", Series: name, Line: fmt.Sprint(t.ID, " ", i), X: short(x.At / seconds), Y: short(x.Value), value: short(x.Value), at: at(x.At)}
+			for _, x := range merged(s.Points, min(max(mostPoints/k.count, 24), 240)) {
+				r := row{Kind: "time", Series: name, Line: fmt.Sprint(t.ID, " ", i), X: short(x.At / seconds), Y: short(x.Value),
+					value: short(x.Value), at: at(x.At)}
 				if x.Lo < x.Hi {
 					r.Lo, r.Hi = short(x.Lo), short(x.Hi)
 				}
@@ -118,38 +127,37 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 			p.add(row{Kind: "limit", Series: name, Y: short(y), Tip: t.Info.System + ": load line " + show(y, m.Unit)})
 		}
 		for _, s := range d.Frame.Spans {
-			if s.Trial == t && s.Entity == "" && v.Along == "" && s.From <= longest {
-				p.add(row{Kind: "event", X: short(s.From / seconds), Tip: fmt.Sprintf("%s, %s after the start: %s", t.Info.System, words.Moment(s.From), cmp.Or(s.Note, s.Kind))})
+			if s.Trial == t && s.Entity == "" && v.Along == "" && s.From <= k.longest {
+				p.add(row{Kind: "event", X: short(s.From / seconds), Tip: fmt.Sprintf("%s, %s after the start: %s",
+					t.Info.System, words.Moment(s.From), cmp.Or(s.Note, s.Kind))})
 			}
 		}
 	}
-	if longest == 0 {
-		f.Panels = nil
-		return
+	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []short{0, short(k.longest / seconds)}, "nice": false},
+		"axis": spec{"title": title, "grid": false, "tickCount": 6}}
+	for p, y := range f.scales(f.Panels, m.Unit, v.Log) {
+		p.finish(v.Title, spec{"x": x, "y": y})
 	}
 	colour, _, key := d.bySystem()
-	if perCell {
+	if len(v.More) > 0 {
 		colour, key = bySeries(names, "line")
 	}
 	if lines > 0 {
 		key = append(key, legend{"load line", "var(--ink)", "dash"})
 	}
-	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []short{0, short(longest / seconds)}, "nice": false}, "axis": spec{"title": title, "grid": false, "tickCount": 6}}
-	for p, y := range f.scales(f.Panels, m.Unit, v.Log) {
-		p.finish(v.Title, spec{"x": x, "y": y})
+	f.ofTrials(len(k.trials), key, "cells")
+	f.layers("time", spec{"colour": colour})
+}
+
+// ofTrials is what a figure of one trial of each cell says of itself.
+func (f *figure) ofTrials(n int, key []legend, choose string) {
+	f.Legend, f.N = key, fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(n), "trial", "trials"))
+	if f.left > 0 {
+		f.N += fmt.Sprintf("; %s not drawn", words.Plural(int64(f.left), "cell", "cells"))
 	}
 	if len(f.Panels) > 1 {
-		f.Choose = "cells"
+		f.Choose = choose
 	}
-	f.Legend, f.N = key, fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(len(trials)), "trial", "trials"))
-	if left > 0 {
-		f.N += fmt.Sprintf("; %s not drawn", words.Plural(int64(left), "cell", "cells"))
-	}
-	line := spec{"field": "l", "type": "nominal"}
-	f.Shared["layer"] = []spec{layer("time", spec{"type": "area", "opacity": 0.18, "clip": true}, spec{"color": colour, "detail": line, "y": quantitative("lo"), "y2": spec{"field": "hi"}}),
-		layer("time", spec{"type": "line", "strokeWidth": 1.6, "clip": true, "point": spec{"size": 10}}, spec{"color": colour, "detail": line}),
-		layer("limit", spec{"type": "rule", "strokeDash": []int{6, 4}, "opacity": 0.8}, spec{"color": colour, "tooltip": tip, "x": spec{"value": 0}, "x2": spec{"value": "width"}}),
-		layer("event", spec{"type": "rule", "strokeDash": []int{2, 3}, "color": "var(--bad)"}, spec{"tooltip": tip, "y": spec{"value": 0}, "y2": spec{"value": "height"}})}
 }
 
 // merged are points in at most n steps: their means, and the bounds of all of a step.
@@ -188,6 +196,12 @@ func orElse(v, other float64) float64 {
 // mostSpans bounds the spans of one panel.
 const mostSpans = 1000
 
+// bars are the entities of a timeline, and what they did.
+type bars struct {
+	kinds, failed   []string
+	moments, faults bool
+}
+
 // timeline draws the entities of one trial of each cell below one another: what each
 // did from when to when, moments as diamonds, and what befell all of them as shades.
 func (d *drawer) timeline(f *figure, v analysis.Figure) {
@@ -197,8 +211,8 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 			spans[s.Trial] = append(spans[s.Trial], s)
 		}
 	}
-	var kinds, failed []string
-	most, moments, faults, left := 0, false, false, 0
+	var b bars
+	most := 0
 	for _, c := range d.Cells {
 		t := d.typical(c, func(t *analysis.Trial) bool {
 			return slices.ContainsFunc(spans[t], func(s analysis.Span) bool { return s.Entity != "" })
@@ -207,35 +221,17 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		case t == nil:
 			continue
 		case len(f.Panels) == mostPanels:
-			left++
+			f.left++
 			continue
 		}
 		p := &panel{Title: fmt.Sprintf("%s (trial %d)", d.Frame.Layout.Name(c), t.ID), key: d.Frame.Layout.PanelOf(c), Spec: spec{}}
 		end, entities := 0.0, []string{}
 		for _, s := range spans[t] {
 			end = max(end, s.From, s.To)
-			note := cmp.Or(s.Note, s.Kind)
-			r := row{Kind: "span", Series: s.Kind, X: short(s.From), Y: s.Entity, at: s.Entity, Lo: short(s.From), Hi: short(s.To), Tip: fmt.Sprintf("%s, %s–%s: %s", s.Entity, words.Moment(s.From), words.Moment(s.To), note)}
-			switch {
-			case s.Entity == "":
-				faults = true
-				r = row{Kind: "all", X: short(s.From), X2: short(max(s.To, s.From)), Tip: fmt.Sprintf("%s after the start: %s", words.Moment(s.From), note)}
-			case s.From == s.To:
-				moments = true
-				r.Kind, r.Tip = "moment", fmt.Sprintf("%s, %s after the start: %s", s.Entity, words.Moment(s.From), note)
-			case !slices.Contains(kinds, s.Kind):
-				kinds = append(kinds, s.Kind)
-			}
-			if s.Failed && !slices.Contains(failed, s.Kind) {
-				failed = append(failed, s.Kind)
-			}
-			if r.X2 == nil {
-				r.X2 = short(s.To)
-			}
+			p.add(b.bar(s))
 			if s.Entity != "" && !slices.Contains(entities, s.Entity) {
 				entities = append(entities, s.Entity)
 			}
-			p.add(r)
 		}
 		x := valueChannel("x", "s", "since the start", false, 0, end)
 		x["scale"] = spec{"domain": []short{0, short(end * 1.02)}, "nice": false}
@@ -247,27 +243,45 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	if len(f.Panels) > 1 {
-		f.Choose = "cell"
+	colour, key := b.legend()
+	f.ofTrials(len(f.Panels), key, "cell")
+	f.layers("timeline", spec{"colour": colour})
+}
+
+// bar is the mark of a span.
+func (b *bars) bar(s analysis.Span) row {
+	note := cmp.Or(s.Note, s.Kind)
+	r := row{Kind: "span", Series: s.Kind, X: short(s.From), X2: short(s.To), Y: s.Entity, at: s.Entity, Lo: short(s.From), Hi: short(s.To),
+		Tip: fmt.Sprintf("%s, %s–%s: %s", s.Entity, words.Moment(s.From), words.Moment(s.To), note)}
+	switch {
+	case s.Entity == "":
+		b.faults = true
+		r = row{Kind: "all", X: short(s.From), X2: short(max(s.To, s.From)), Tip: fmt.Sprintf("%s after the start: %s", words.Moment(s.From), note)}
+	case s.From == s.To:
+		b.moments = true
+		r.Kind, r.Tip = "moment", fmt.Sprintf("%s, %s after the start: %s", s.Entity, words.Moment(s.From), note)
+	case !slices.Contains(b.kinds, s.Kind):
+		b.kinds = append(b.kinds, s.Kind)
 	}
-	colour, key := bySeries(kinds, "bar")
-	for i, k := range kinds {
-		if slices.Contains(failed, k) {
+	if s.Failed && !slices.Contains(b.failed, s.Kind) {
+		b.failed = append(b.failed, s.Kind)
+	}
+	return r
+}
+
+// legend is that of the kinds of spans, with its channel of colour.
+func (b *bars) legend() (colour spec, key []legend) {
+	colour, key = bySeries(b.kinds, "bar")
+	for i, k := range b.kinds {
+		if slices.Contains(b.failed, k) {
 			colour["scale"].(spec)["range"].([]string)[i], key[i].Colour = "var(--bad)", "var(--bad)"
 		}
 	}
-	if moments {
+	if b.moments {
 		key = append(key, legend{"event of a node", "var(--ink)", "diamond"})
 	}
-	if faults {
+	if b.faults {
 		key = append(key, legend{"event of all", "var(--bad)", "line"})
 	}
-	f.Legend, f.N = key, fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(len(f.Panels)), "trial", "trials"))
-	if left > 0 {
-		f.N += fmt.Sprintf("; %s not drawn", words.Plural(int64(left), "cell", "cells"))
-	}
-	f.Shared["layer"] = []spec{layer("all", spec{"type": "rect", "color": "var(--bad)", "opacity": 0.1}, spec{"x2": spec{"field": "x2"}, "y": spec{"value": 0}, "y2": spec{"value": "height"}}),
-		layer("span", spec{"type": "bar", "height": spec{"band": 0.62}}, spec{"x2": spec{"field": "x2"}, "color": colour, "tooltip": tip}),
-		layer("all", spec{"type": "rule", "color": "var(--bad)", "strokeWidth": 1.5}, spec{"tooltip": tip, "y": spec{"value": 0}, "y2": spec{"value": "height"}}),
-		layer("moment", spec{"type": "point", "shape": "diamond", "filled": true, "size": 46, "color": "var(--ink)", "opacity": 1, "stroke": "var(--paper)", "strokeWidth": 1}, spec{"tooltip": tip})}
+	return colour, key
 }

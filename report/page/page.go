@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-//go:embed templates/*.html page.css bundle.js
+//go:embed templates page.css bundle.js
 var files embed.FS
 
 // Options of a page.

@@ -86,29 +86,14 @@ func (t *text) line(tone analysis.Tone, s string) {
 // prose adds words in as many lines as they take; later ones are indented as the first.
 func (t *text) prose(tone analysis.Tone, mark, s string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(mark))
-	for _, line := range wrap(mark, indent, s, min(t.width, widestProse)) {
+	for _, line := range words.Wrap(mark, indent, s, min(t.width, widestProse)) {
 		t.line(tone, line)
 	}
 }
 
-// wrap breaks words into lines of a width, the first and the later ones with a mark
-// before them.
-func wrap(first, later, s string, width int) []string {
-	var lines []string
-	line := first
-	for i, word := range strings.Fields(s) {
-		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line = append(lines, line), later
-		} else if i > 0 {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}
-
+// writeWrapped prints what [words.Wrap] gives.
 func writeWrapped(w io.Writer, first, later, s string, width int) {
-	for _, line := range wrap(first, later, s, width) {
+	for _, line := range words.Wrap(first, later, s, width) {
 		fmt.Fprintln(w, line)
 	}
 }

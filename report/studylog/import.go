@@ -13,6 +13,7 @@ import (
 	"time"
 
 	plan "github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -320,8 +321,8 @@ func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.
 			end.Notes = append(end.Notes, fmt.Sprintf(format, args...))
 		}
 	}
-	words := t.errorWords()
-	note(words != "", "the study's runner%s", words)
+	wrong := t.errorWords()
+	note(wrong != "", "the study's runner%s", wrong)
 	again, lost, lastSeen := 0, 0, t.lastSeen()
 	for node, name := range x.nodes() {
 		role := -1.0
@@ -346,7 +347,7 @@ func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.
 		if f.earlier > 0 {
 			end.Invalid = []string{record.ReasonClocks}
 		}
-		note(f.earlier > 0, "the clock of %s is at least %s behind the runner's: its first record came before the request", name, record.Span(f.earlier))
+		note(f.earlier > 0, "the clock of %s is at least %s behind the runner's: its first record came before the request", name, words.Duration(f.earlier))
 		note(t.leechers[name].start.IsZero(), "the request of %s was not recorded: it is timed from the first of the others", name)
 		again += f.again
 		ops, marks = append(ops, f.op), append(marks, f.marks...)

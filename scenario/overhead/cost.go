@@ -397,7 +397,7 @@ func (r *reading) phaseTable() analysis.Table {
 			if slices.Max(rtts[b])-slices.Min(rtts[b]) <= leastRTT { // its long delay is missing
 				continue
 			}
-			if s := stats.Slope(rtts[b], took[b], analysis.Confidence).Mid; !math.IsNaN(s) {
+			if s := stats.Slope(rtts[b], took[b]); !math.IsNaN(s) {
 				slopes = append(slopes, s)
 			}
 		}

@@ -68,7 +68,7 @@ func (r *reading) objectsTable() analysis.Table {
 				from, to = 1000*slices.Min(s.x), 1000*slices.Max(s.x)
 			}
 			if len(s.x) > 2 && to > from {
-				slope = analysis.Estimate(stats.Slope(s.x, s.y, analysis.Confidence))
+				slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, neighbours, analysis.Confidence))
 				sloped = append(sloped, s)
 			}
 			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, change, float64(len(s.x)), float64(cut))
@@ -120,9 +120,9 @@ type memory struct {
 
 // peak is the highest resident memory of one kind of process in one trial.
 type peak struct {
-	size        float64
-	concurrency int
-	bytes       float64
+	size               float64
+	concurrency, block int
+	bytes              float64
 }
 
 var numbered = regexp.MustCompile(`-[0-9]+$`)
@@ -185,7 +185,7 @@ func (r *reading) memories() []*memory {
 		each(t, func(m *memory, v float64) { m.between = append(m.between, v) }, record.DetailRSSRest)
 		if o := t.Info.Plan.Overhead; o.Operation == r.upload(t.Info.System) {
 			each(t, func(m *memory, v float64) {
-				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), v})
+				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), t.Block, v})
 			}, record.DetailRSSPeak)
 		}
 	}
@@ -261,13 +261,14 @@ func (m *memory) growth(one []float64, largest, confidence float64) (slope analy
 func (m *memory) slope(largest, confidence float64) analysis.Value {
 	for _, from := range []float64{growthSizes * largest, 0} {
 		var x, y []float64
+		var blocks []int
 		for _, p := range m.peaks {
 			if p.concurrency == 1 && p.size >= from {
-				x, y = append(x, p.size), append(y, p.bytes)
+				x, y, blocks = append(x, p.size), append(y, p.bytes), append(blocks, p.block)
 			}
 		}
 		if len(x) > 0 && slices.Min(x) < slices.Max(x) {
-			return analysis.Estimate(stats.Slope(x, y, confidence))
+			return analysis.Estimate(stats.BlockSlope(x, y, blocks, confidence))
 		}
 	}
 	return analysis.Text("")

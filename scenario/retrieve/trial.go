@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -214,7 +215,7 @@ func loadOf(res httpload.Result) scenario.Load {
 			if !slices.Contains(l.Invalid, record.ReasonClock) {
 				l.Invalid = append(l.Invalid, record.ReasonClock)
 			}
-			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name, record.Span(c.Error)))
+			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name, words.Duration(c.Error)))
 		}
 	}
 	if res.Redirects > 0 {

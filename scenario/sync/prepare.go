@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -111,7 +112,7 @@ func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 		what = "chain made"
 	}
 	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
-		experiment.RoughBytes(float64(chain.Bytes)))
+		words.Bytes(float64(chain.Bytes)))
 	r.tell("phase", what, detail, time.Since(begun))
 	if chain.Note != "" {
 		r.tell("note", what, chain.Note, 0)
@@ -156,7 +157,7 @@ func (r *runner) store(ctx context.Context, chain system.Chain, storage string) 
 	size := experiment.RAMDiskBytes(disk)
 	if dir, err = r.site.RAM(ctx, int64(size)); err != nil && ctx.Err() == nil {
 		err = &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v",
-			experiment.RoughBytes(float64(size)), err)}
+			words.Bytes(float64(size)), err)}
 	}
 	return dir, err
 }

@@ -155,13 +155,13 @@ const (
 	// slopeBlocks medians of neighbours are what a slope is of: neighbours are alike.
 	slopeBlocks = 10
 	leastPoints = 24
-	// slopeConfidence is such that of load tests that do not change, with four series
-	// each, fewer than 1 % are said to slow down.
-	slopeConfidence = 0.998
+	// slopeAlpha, with blocks that are so much alike, is such that of load tests that do
+	// not change, with four series each, fewer than 1 % are said to slow down.
+	slopeAlpha, alike = 0.001, 0.25
 )
 
-// slowing are series that get worse: the robust slope excludes 0, and the last quarter is
-// worse than the first.
+// slowing are series that get worse: medians of blocks rise or fall significantly, and the
+// last quarter is worse than the first.
 func slowing(r *analysis.Result) (cases []analysis.Case) {
 	tests(r.Frame, func(t *analysis.Trial, _ map[key]analysis.Row, x analysis.Case) {
 		for _, s := range r.Frame.Series {
@@ -194,10 +194,9 @@ func gets(points []analysis.Point, sign float64) (first, last float64, worse boo
 	first, last = stats.Median(y[:n/4]), stats.Median(y[n-n/4:])
 	for i := range slopeBlocks {
 		from, to := i*n/slopeBlocks, (i+1)*n/slopeBlocks
-		at, values = append(at, stats.Median(x[from:to])), append(values, stats.Median(y[from:to]))
+		at, values = append(at, stats.Median(x[from:to])), append(values, sign*stats.Median(y[from:to]))
 	}
-	slope := stats.Slope(at, values, slopeConfidence)
-	return first, last, sign*slope.Lo > 0 && sign*slope.Hi > 0 && sign*(last-first) >= leastChange*first
+	return first, last, stats.Rising(at, values, alike) <= slopeAlpha && sign*(last-first) >= leastChange*first
 }
 
 // pollGaps are gaps of at least a hundredth of the polls: fewer show in no figure.

@@ -27,7 +27,7 @@ func TestEndlessAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := kind(system.Options{"block_retries": "15"}, "", codex)
+	k := kind(system.Options{"block_retries": "15"}, "", codex, "")
 	a, err := k.Client((&net.Dialer{}).DialContext, u)
 	if err != nil {
 		t.Fatal(err)

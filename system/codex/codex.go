@@ -34,7 +34,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		if err != nil {
 			return err
 		}
-		_, err = speaks(ctx, bin)
+		_, _, err = speaks(ctx, bin)
 		return err
 	})
 }
@@ -49,11 +49,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if d.Client.Addr().IsLoopback() {
 		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network namespace keeps in, and there are none here; see plimsoll doctor")
 	}
-	speaks, err := speaks(ctx, bin)
+	speaks, flags, err := speaks(ctx, bin)
 	if err != nil {
 		return nil, err
 	}
-	k, about := kind(d.Options, bin, speaks), map[string]string{
+	k, about := kind(d.Options, bin, speaks, flags), map[string]string{
 		"binary": bin, "dialect": speaks.String(), "quota": d.Options["quota"], "block_retries": d.Options["block_retries"],
 	}
 	if d.Swarm {
@@ -75,7 +75,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Clust
 		"put": "import into the node at the endpoint", "get": "network/stream",
 		"requests": "one connection to the node at the endpoint for each; the nodes keep theirs among each other",
 	}
-	return kind(d.Options, "", "").Attach(ctx, d, about, func(p *daemon.Pair[*api]) group.Node {
+	return kind(d.Options, "", "", "").Attach(ctx, d, about, func(p *daemon.Pair[*api]) group.Node {
 		about["dialect"] = p.Near().dialect.String()
 		if !p.Two() {
 			return newNode(p)

@@ -17,7 +17,7 @@ func (System) Info() system.Info {
 		Summary: "Codex / Logos Storage: a node of the client's and one on the server",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"put", "delete", "list", "stat", "cold", "stats", "connect", "spread", "restart"},
-		Image:   "codexstorage/nim-codex:latest",
+		Image:   "logosstorage/logos-storage-nim:latest",
 		Install: "build Codex or Logos Storage and name the program in option `binary` or PLIMSOLL_CODEX",
 		// Measured once, after 100 MiB: 100 MB.
 		NodeMemory: 128 << 20,

@@ -33,7 +33,7 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 		t.Fatal(err)
 	}
 	h := systemtest.Hosts(t, 1)[0]
-	k := kind(system.Options{"block_retries": "1"}, "", codex)
+	k := kind(system.Options{"block_retries": "1"}, "", codex, "")
 	a, err := k.Client(h.Dial, base)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -17,8 +19,9 @@ import (
 // retryEvery is what lies between a node's requests for a block.
 const retryEvery = 2 * time.Second
 
-// kind is of nodes that all speak the same; empty: it is found out.
-func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
+// kind is of nodes that all speak the same; empty: it is found out. flags is what the
+// program says of its flags.
+func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
 		Name: name, Ref: valid, Endless: true, TakesShared: true, Redial: 5 * time.Second,
 		Peer: func(address string) error { _, _, err := parseAddress(address); return err },
@@ -40,7 +43,7 @@ func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
 					return c, err
 				}
 			}
-			args, err := arguments(opt, speaks, n.Host.Addr(), n.Dir.Path, n.Ports, bootstrap)
+			args, err := arguments(opt, flags, n.Host.Addr(), n.Dir.Path, n.Ports, bootstrap)
 			c.Args = append([]string{bin}, args...)
 			return c, err
 		},
@@ -50,7 +53,9 @@ func kind(opt system.Options, bin string, speaks dialect) *daemon.Kind[*api] {
 
 // arguments are the flags of a node on a private network. ports are those of the API, of
 // its peers and of discovery.
-func arguments(opt system.Options, speaks dialect, ip netip.Addr, dir string, ports []int, bootstrap string) ([]string, error) {
+func arguments(
+	opt system.Options, flags string, ip netip.Addr, dir string, ports []int, bootstrap string,
+) ([]string, error) {
 	quota, err := opt.Int("quota")
 	if err != nil || quota < 1<<20 || quota%(1<<20) != 0 {
 		return nil, fmt.Errorf("option \"quota\": %q is not a number of whole MiB", opt["quota"])
@@ -67,29 +72,38 @@ func arguments(opt system.Options, speaks dialect, ip netip.Addr, dir string, po
 		"--block-retries=" + opt["block_retries"],
 		"--log-level=warn", "--log-format=nocolors",
 	}
-	switch speaks {
-	case logos:
+	if strings.Contains(flags, "--listen-ip") { // Logos Storage since 2026
 		args = append(args, "--listen-ip="+ip.String(), "--listen-port="+strconv.Itoa(ports[1]))
-		if bootstrap == "" {
-			args = append(args, "--no-bootstrap-node") // or it joins a public network
-		}
-	default:
+	} else {
 		family := "ip6"
 		if ip.Is4() {
 			family = "ip4"
 		}
 		args = append(args, fmt.Sprintf("--listen-addrs=/%s/%s/tcp/%d", family, ip, ports[1]), "--disc-port="+strconv.Itoa(ports[2]))
 	}
-	if bootstrap != "" {
+	const alone = "--no-bootstrap-node" // or it joins a public network
+	switch {
+	case bootstrap != "":
 		args = append(args, "--bootstrap-node="+bootstrap)
+	case strings.Contains(flags, alone):
+		args = append(args, alone)
 	}
 	return args, nil
 }
 
-// speaks asks a program for its version, which says which of the two it is.
-func speaks(ctx context.Context, bin string) (dialect, error) {
-	if system.Says(ctx, name, bin, "Codex version", "--version") == nil {
-		return codex, nil
+// speaks asks a program for its version, which says which of the two it is, and for its
+// flags.
+func speaks(ctx context.Context, bin string) (d dialect, flags string, err error) {
+	d = codex
+	if system.Says(ctx, name, bin, "Codex version", "--version") != nil {
+		d, err = logos, system.Says(ctx, name, bin, "Storage version", "--version")
 	}
-	return logos, system.Says(ctx, name, bin, "Storage version", "--version")
+	if err != nil {
+		return d, "", err
+	}
+	out, err := exec.CommandContext(ctx, bin, "--help").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("codex: %s --help: %w", bin, err)
+	}
+	return d, string(out), err
 }

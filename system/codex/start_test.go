@@ -14,34 +14,37 @@ func TestPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const older, newer = "--listen-addrs --disc-port", "--listen-ip --listen-port --no-bootstrap-node"
 	for _, c := range []struct {
-		speaks    dialect
+		flags     string
 		ip        string
 		bootstrap string
 		want, not []string
 	}{
-		{codex, "10.0.0.1", "", []string{"--listen-addrs=/ip4/10.0.0.1/tcp/2", "--disc-port=3"}, []string{"--bootstrap-node", "--no-bootstrap-node"}},
-		{codex, "fd00::1", "spr:x", []string{"--listen-addrs=/ip6/fd00::1/tcp/2", "--bootstrap-node=spr:x"}, nil},
-		{logos, "10.0.0.1", "", []string{"--no-bootstrap-node", "--listen-ip=10.0.0.1", "--listen-port=2"}, []string{"--disc-port", "--listen-addrs"}},
-		{logos, "10.0.0.1", "spr:x", []string{"--bootstrap-node=spr:x"}, []string{"--no-bootstrap-node"}},
+		{older, "10.0.0.1", "", []string{"--listen-addrs=/ip4/10.0.0.1/tcp/2", "--disc-port=3"},
+			[]string{"--bootstrap-node", "--no-bootstrap-node"}},
+		{older, "fd00::1", "spr:x", []string{"--listen-addrs=/ip6/fd00::1/tcp/2", "--bootstrap-node=spr:x"}, nil},
+		{newer, "10.0.0.1", "", []string{"--no-bootstrap-node", "--listen-ip=10.0.0.1", "--listen-port=2"},
+			[]string{"--disc-port", "--listen-addrs"}},
+		{newer, "10.0.0.1", "spr:x", []string{"--bootstrap-node=spr:x"}, []string{"--no-bootstrap-node"}},
 	} {
-		args, err := arguments(full, c.speaks, netip.MustParseAddr(c.ip), "/d", []int{1, 2, 3}, c.bootstrap)
+		args, err := arguments(full, c.flags, netip.MustParseAddr(c.ip), "/d", []int{1, 2, 3}, c.bootstrap)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d", "--storage-quota=8192mb") {
 			if !slices.Contains(args, want) {
-				t.Errorf("%s: %v lack %s", c.speaks, args, want)
+				t.Errorf("%s: %v lack %s", c.flags, args, want)
 			}
 		}
 		for _, not := range c.not {
 			if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, not) }) {
-				t.Errorf("%s: %v have %s", c.speaks, args, not)
+				t.Errorf("%s: %v have %s", c.flags, args, not)
 			}
 		}
 	}
 	full["quota"] = "1000"
-	if _, err := arguments(full, codex, netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
+	if _, err := arguments(full, older, netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
 		t.Error("a quota that is no number of MiB")
 	}
 }

@@ -9,11 +9,12 @@ const name = "nginx"
 // Info implements system.System.
 func (System) Info() system.Info {
 	return system.Info{
-		Name:     name,
-		Summary:  "nginx serving files with sendfile: the raw baseline",
-		Modes:    []system.Mode{system.Start},
-		Can:      []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https", "h2"},
-		Image:    "nginx:stable",
+		Name:    name,
+		Summary: "nginx serving files with sendfile: the raw baseline",
+		Modes:   []system.Mode{system.Start},
+		Can:     []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https", "h2"},
+		Image: "nginx:1.30.4@sha256:" +
+			"09cc2702709e6388d979d8030e3ab4eb1ceb699b2dced26d7543e872a822e823",
 		Install:  "install the Debian package nginx-light, or name the program in option `binary` or PLIMSOLL_NGINX",
 		Baseline: true,
 		Options: []system.Option{

@@ -26,6 +26,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -159,7 +160,7 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 			limit = max(limit, keepTime)
 		}
 		if silent >= limit { // its regular end: a container that ended so does not begin again
-			fmt.Fprintf(os.Stderr, "agent: the engine has been silent for %s: the end\n", record.Span(silent))
+			fmt.Fprintf(os.Stderr, "agent: the engine has been silent for %s: the end\n", words.Duration(silent))
 			return nil
 		}
 		select {

@@ -161,7 +161,8 @@ func (d *download) rest(file *os.File, digest v1.Hash, at, size int64) error {
 	if err := d.login(); err != nil {
 		return err
 	}
-	u := url.URL{Scheme: d.repo.Scheme(), Host: d.repo.RegistryStr(), Path: fmt.Sprintf("/v2/%s/blobs/%s", d.repo.RepositoryStr(), digest)}
+	u := url.URL{Scheme: d.repo.Scheme(), Host: d.repo.RegistryStr(),
+		Path: fmt.Sprintf("/v2/%s/blobs/%s", d.repo.RepositoryStr(), digest)}
 	r, err := http.NewRequestWithContext(d.ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err
@@ -185,11 +186,13 @@ func (d *download) rest(file *os.File, digest v1.Hash, at, size int64) error {
 			return err
 		}
 		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("asked for the bytes from %d on, and got %s, %q", at, resp.Status, resp.Header.Get("Content-Range"))
+			return fmt.Errorf("asked for the bytes from %d on, and got %s, %q",
+				at, resp.Status, resp.Header.Get("Content-Range"))
 		}
 		at = 0
 	}
-	n, err := io.Copy(counted{file, d}, io.LimitReader(resp.Body, size-at+1)) // one more, so that too many are wrong
+	// One byte more, so that too many are wrong.
+	n, err := io.Copy(counted{file, d}, io.LimitReader(resp.Body, size-at+1))
 	if err == nil && at+n < size {
 		err = io.ErrUnexpectedEOF
 	}

@@ -78,29 +78,13 @@ func (i Image) String() string {
 // ErrAbsent is that of an image that is not in the store.
 var ErrAbsent = errors.New("not on this machine")
 
-// Find is the image that goes by a reference, "NAME[:TAG][@sha256:…]", or by a name that
-// [Store.Alias] gave it.
+// Find is the image that goes by a reference, "NAME[:TAG][@sha256:…]".
 func (s Store) Find(reference string) (Image, error) {
-	if reference == "" {
-		return Image{}, errors.New("image: its name is empty")
+	if _, err := name.ParseReference(reference); err != nil {
+		return Image{}, fmt.Errorf("image %q: %w", reference, err)
 	}
-	digest, err := s.digest(reference)
-	if err == nil {
-		_, err = os.Stat(s.at(digest))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := name.ParseReference(reference); err != nil && reference[:1] != "=" {
-			return Image{}, fmt.Errorf("image %s: %w", reference, err)
-		}
-		return Image{}, fmt.Errorf("image %s: %w", reference, ErrAbsent)
-	}
-	if err != nil {
-		return Image{}, fmt.Errorf("image %s: %w", reference, err)
-	}
-	i, err := read(s.at(digest))
-	if reference[:1] != "=" {
-		i.Reference = reference
-	}
+	i, err := s.find(reference)
+	i.Reference = reference
 	return i, err
 }
 
@@ -108,19 +92,33 @@ func (s Store) Find(reference string) (Image, error) {
 func (s Store) Alias(alias string, i Image) error { return s.point("="+alias, i) }
 
 // Installed is the image with that alias.
-func (s Store) Installed(alias string) (Image, error) { return s.Find("=" + alias) }
+func (s Store) Installed(alias string) (Image, error) { return s.find("=" + alias) }
+
+func (s Store) find(key string) (Image, error) {
+	digest, err := s.digest(key)
+	if err == nil {
+		_, err = os.Stat(s.at(digest))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrAbsent
+	}
+	if err != nil {
+		return Image{}, fmt.Errorf("image %s: %w", key, err)
+	}
+	return read(s.at(digest))
+}
 
 // file is the file with the digest of a name. All ways to write a reference are one.
-func (s Store) file(reference string) string {
-	if r, err := name.ParseReference(reference); err == nil {
-		reference = r.Name()
+func (s Store) file(key string) string {
+	if r, err := name.ParseReference(key); err == nil {
+		key = r.Name()
 	}
-	return filepath.Join(s.Names, url.QueryEscape(reference))
+	return filepath.Join(s.Names, url.QueryEscape(key))
 }
 
 // digest is that of a name.
-func (s Store) digest(reference string) (string, error) {
-	b, err := os.ReadFile(s.file(reference))
+func (s Store) digest(key string) (string, error) {
+	b, err := os.ReadFile(s.file(key))
 	if err != nil {
 		return "", err
 	}
@@ -129,8 +127,8 @@ func (s Store) digest(reference string) (string, error) {
 }
 
 // point makes a name stand for an image, in one step.
-func (s Store) point(reference string, i Image) error {
-	file := s.file(reference)
+func (s Store) point(key string, i Image) error {
+	file := s.file(key)
 	fresh := file + ".new"
 	err := os.MkdirAll(s.Names, 0o755)
 	if err == nil {
@@ -139,10 +137,7 @@ func (s Store) point(reference string, i Image) error {
 	if err == nil {
 		err = os.Rename(fresh, file)
 	}
-	if err != nil {
-		return fmt.Errorf("image %s: %w", reference, err)
-	}
-	return nil
+	return err
 }
 
 func read(dir string) (Image, error) {
@@ -187,7 +182,8 @@ func (i Image) Program(names ...string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("image %s: it has no program %s (PATH %s, entry point %q); name its path in the image in option `binary`",
+	return "", fmt.Errorf("image %s: it has no program %s (PATH %s, entry point %q); "+
+		"name its path in the image in option `binary`",
 		i, strings.Join(names, ", "), strings.Join(dirs, ":"), i.Entrypoint)
 }
 
@@ -210,12 +206,13 @@ func (i Image) launcher(program string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("image %s: find our own executable: %w", i, err)
 	}
-	args := slices.Concat([]string{self, "node", "image", filepath.Join(i.dir, rootDir), filepath.Join(i.dir, mountDir)},
-		i.Env, []string{"--", program})
+	root, mount := filepath.Join(i.dir, rootDir), filepath.Join(i.dir, mountDir)
+	args := slices.Concat([]string{self, "node", "image", root, mount}, i.Env, []string{"--", program})
 	for n, a := range args {
 		args[n] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 	}
-	text := fmt.Sprintf("#!/bin/sh\n# Runs %s of the container image %s.\nexec %s \"$@\"\n", program, i, strings.Join(args, " "))
+	text := fmt.Sprintf("#!/bin/sh\n# Runs %s of the container image %s.\nexec %s \"$@\"\n",
+		program, i, strings.Join(args, " "))
 	script := filepath.Join(i.dir, runDir, filepath.FromSlash(program))
 	if b, err := os.ReadFile(script); err == nil && string(b) == text {
 		return script, nil
@@ -254,12 +251,7 @@ func Of(command string) (i Image, program string, ok bool) {
 
 // Head is the beginning of a file of the image, such as the first line of a script.
 func (i Image) Head(program string, b []byte) (int, error) {
-	root, err := os.OpenRoot(filepath.Join(i.dir, rootDir))
-	if err != nil {
-		return 0, err
-	}
-	defer root.Close()
-	f, err := root.Open(strings.TrimPrefix(program, "/"))
+	f, err := os.OpenInRoot(filepath.Join(i.dir, rootDir), strings.TrimPrefix(program, "/"))
 	if err != nil {
 		return 0, err
 	}

@@ -53,26 +53,46 @@ func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progr
 	if d.total, err = compressed(img); err != nil {
 		return Image{}, explain(reference, err)
 	}
-	return s.add(ctx, reference, resumable{img, &d})
+	i, err := s.add(ctx, reference, func() (v1.Image, error) { return resumable{img, &d}, nil })
+	return i, explain(reference, err)
 }
 
-// Load takes an image from a file or directory instead: an OCI layout, or what `docker
-// save` or `podman save` wrote.
+// Load takes an image from a file or directory instead: an OCI layout or an archive of
+// one, or what `docker save` or `podman save` wrote.
 func (s Store) Load(ctx context.Context, reference, from string) (Image, error) {
-	img, err := open(from)
-	if err != nil {
-		return Image{}, fmt.Errorf("image %s: %s: %w", reference, from, err)
+	if strings.Contains(reference, "@") {
+		return Image{}, fmt.Errorf("image %s: an image from a file is named without a digest", reference)
 	}
-	return s.add(ctx, reference, img)
+	i, err := s.add(ctx, reference, func() (v1.Image, error) { return s.open(ctx, from) })
+	if err != nil {
+		err = fmt.Errorf("image %s: %s: %w", reference, from, err)
+	}
+	return i, err
 }
 
-func open(from string) (v1.Image, error) {
-	info, err := os.Stat(from)
+// open opens an image. An archive without the list that docker makes is unpacked.
+func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
+	f, err := os.Open(from)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return tarball.ImageFromPath(from, nil)
+		img, notDocker := tarball.ImageFromPath(from, nil)
+		if notDocker == nil {
+			return img, nil
+		}
+		if from, err = os.MkdirTemp(s.Dir, unpacking); err != nil {
+			return nil, err
+		}
+		left := s.Limit
+		if _, err := unpackTar(ctx, f, from, &left); err != nil {
+			return nil, fmt.Errorf("neither an archive of docker save (%w) nor of an OCI layout (%w)", notDocker, err)
+		}
 	}
 	index, err := layout.ImageIndexFromPath(from)
 	if err != nil {
@@ -137,8 +157,8 @@ func (s Store) remote(ctx context.Context, reference string, fresh bool) (v1.Ima
 		remote.WithRetryBackoff(remote.Backoff{Duration: pause, Factor: 3, Steps: tries}))
 	var status *transport.Error
 	if pinned != "" && errors.As(err, &status) && status.StatusCode == http.StatusNotFound {
-		err = fmt.Errorf("it was %s when it was first pulled; `plimsoll systems install NAME --image %s` takes what it is now: %w",
-			pinned, reference, err)
+		err = fmt.Errorf("it was %s when it was first pulled; "+
+			"`plimsoll systems install NAME --image %s` takes what it is now: %w", pinned, reference, err)
 	}
 	return img, ref, err
 }
@@ -148,8 +168,12 @@ const userAgent = "plimsoll"
 // transport honours the proxies of the environment and gives up on a registry that stalls.
 func (s Store) transport() http.RoundTripper {
 	base := http.DefaultTransport.(*http.Transport).Clone() // it is one unless a program replaces it
-	base.ResponseHeaderTimeout = s.Stall
-	return patient{base, s.Stall}
+	dial := base.DialContext
+	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		return patient{c, s.Stall}, err
+	}
+	return base
 }
 
 // compressed is the size of an image's layers as they are transferred.
@@ -164,38 +188,53 @@ func compressed(img v1.Image) (sum int64, err error) {
 	return sum, nil
 }
 
+// unpacking begins the names of directories that are removed when an attempt ends, or, when
+// it was killed, by the next.
+const unpacking = "unpacking-"
+
 // add unpacks an image that is not in the store and makes the reference stand for it. It
-// is under its digest when it is whole; what an attempt that was killed left is removed by
-// the next.
-func (s Store) add(ctx context.Context, reference string, img v1.Image) (i Image, err error) {
-	fail := func(err error) (Image, error) { return Image{}, explain(reference, err) }
-	digest, err := img.Digest()
-	if err != nil {
-		return fail(err)
-	}
+// is under its digest when it is whole.
+func (s Store) add(ctx context.Context, reference string, open func() (v1.Image, error)) (i Image, err error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return fail(err)
+		return i, err
 	}
 	unlock, err := testbed.LockFile(filepath.Join(s.Dir, "lock"))
 	if err != nil {
-		return fail(err)
+		return i, err
 	}
 	defer unlock()
-	left, err := filepath.Glob(filepath.Join(s.Dir, "unpacking-*"))
-	for _, dir := range left {
-		err = errors.Join(err, os.RemoveAll(dir))
+	if err := s.sweep(); err != nil {
+		return i, err
 	}
+	defer func() { err = errors.Join(err, s.sweep()) }()
+	img, err := open()
 	if err != nil {
-		return fail(err)
+		return i, err
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return i, err
 	}
 	dir := s.at(digest.String())
 	if i, err = read(dir); err != nil {
-		if i, err = s.unpacked(ctx, reference, img, dir); err != nil {
-			return fail(err)
+		i, err = s.unpacked(ctx, reference, img, dir)
+		if !errors.Is(err, errCut) && ctx.Err() == nil { // else the next attempt goes on from what is there
+			err = errors.Join(err, os.RemoveAll(s.parts()))
+		}
+		if err != nil {
+			return i, err
 		}
 	}
 	i.Reference = reference // it may be here by another name
 	return i, s.point(reference, i)
+}
+
+func (s Store) sweep() error {
+	left, err := filepath.Glob(filepath.Join(s.Dir, unpacking+"*"))
+	for _, dir := range left {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
 }
 
 // unpacked makes the directory of an image.
@@ -222,23 +261,16 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 	if config.OS != "" && config.OS != "linux" || config.Architecture != "" && config.Architecture != runtime.GOARCH {
 		return i, fmt.Errorf("it is for %s/%s, and this machine is %s", config.OS, config.Architecture, platform())
 	}
-	tmp, err := os.MkdirTemp(s.Dir, "unpacking-")
+	tmp, err := os.MkdirTemp(s.Dir, unpacking)
 	if err != nil {
 		return i, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(tmp))
-		}
-		if !errors.Is(err, errCut) && ctx.Err() == nil { // else the next attempt goes on from what is there
-			err = errors.Join(err, os.RemoveAll(s.parts()))
-		}
-	}()
-	err = errors.Join(os.Chmod(tmp, 0o755), os.Mkdir(filepath.Join(tmp, rootDir), 0o755), os.Mkdir(filepath.Join(tmp, mountDir), 0o755))
+	root := filepath.Join(tmp, rootDir)
+	err = errors.Join(os.Chmod(tmp, 0o755), os.Mkdir(root, 0o755), os.Mkdir(filepath.Join(tmp, mountDir), 0o755))
 	if err != nil {
 		return i, err
 	}
-	if err := unpack(ctx, img, filepath.Join(tmp, rootDir), s.Limit); err != nil {
+	if err := unpack(ctx, img, root, s.Limit); err != nil {
 		return i, err
 	}
 	i = Image{Reference: reference, Digest: digest.String(), Env: config.Config.Env, dir: dir}
@@ -260,48 +292,17 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 	return i, os.Rename(tmp, dir)
 }
 
-// patient is a transport that gives up on a body that stalls.
+// patient is a connection that gives up when nothing comes for so long.
 type patient struct {
-	base  http.RoundTripper
+	net.Conn
 	stall time.Duration
 }
 
-// RoundTrip implements http.RoundTripper.
-func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(r.Context())
-	resp, err := p.base.RoundTrip(r.WithContext(ctx))
-	if err != nil {
-		cancel(err)
-		return nil, err
+func (p patient) Read(b []byte) (int, error) {
+	if err := p.SetReadDeadline(time.Now().Add(p.stall)); err != nil {
+		return 0, err
 	}
-	stalled := time.AfterFunc(p.stall, func() { cancel(errStalled) })
-	resp.Body = &patientBody{resp.Body, p.stall, ctx, stalled, cancel}
-	return resp, nil
-}
-
-var errStalled = errors.New("the registry stopped sending")
-
-type patientBody struct {
-	io.ReadCloser
-	stall   time.Duration
-	ctx     context.Context
-	stalled *time.Timer
-	cancel  context.CancelCauseFunc
-}
-
-func (b *patientBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.stalled.Reset(b.stall)
-	if err != nil && err != io.EOF && context.Cause(b.ctx) == errStalled {
-		err = errStalled
-	}
-	return n, err
-}
-
-func (b *patientBody) Close() error {
-	b.stalled.Stop()
-	defer b.cancel(nil)
-	return b.ReadCloser.Close()
+	return p.Conn.Read(b)
 }
 
 // explain names the image in an error, and says what a registry means by its status.
@@ -315,17 +316,16 @@ func explain(reference string, err error) error {
 	}
 	var status *transport.Error
 	var unreached *net.OpError
-	text := err.Error() // go-containerregistry's own errors have no types that others could ask for
 	switch {
 	case errors.As(err, &status):
 		err = fmt.Errorf("%s: %w", meaning(status.StatusCode, host), err)
-	case errors.Is(err, errStalled), strings.Contains(text, "timeout awaiting response headers"):
-		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
 	case errors.As(err, &unreached) && unreached.Op == "dial":
 		err = fmt.Errorf("the registry %s cannot be reached: %w", host, unreached.Err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
 	case errors.Is(err, errCut):
 		err = fmt.Errorf("the connection to %s: %w", host, err)
-	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(text, "error verifying"):
+	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "error verifying"): // has no type
 		err = fmt.Errorf("what %s sent is not what the manifest names: %w", host, err)
 	}
 	return fmt.Errorf("image %s: %w", reference, err)
@@ -334,7 +334,8 @@ func explain(reference string, err error) error {
 func meaning(status int, host string) string {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return fmt.Sprintf("%s refuses access: log in (`docker login %s` or `podman login %s`), or the name is wrong", host, host, host)
+		return fmt.Sprintf("%s refuses access: log in (`docker login %[1]s` or `podman login %[1]s`), "+
+			"or the name is wrong", host)
 	case status == http.StatusNotFound:
 		return host + " has no such image"
 	case status == http.StatusTooManyRequests:

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -33,42 +34,45 @@ func unpack(ctx context.Context, img v1.Image, dir string, limit int64) error {
 	if len(layers) != len(config.RootFS.DiffIDs) {
 		return fmt.Errorf("%d layers, and its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	left := limit
 	for n, l := range layers {
-		if err := unpackLayer(ctx, root, l, config.RootFS.DiffIDs[n], &left); err != nil {
-			if errors.Is(err, errTooLarge) {
-				err = fmt.Errorf("%w: more than %d MB unpacked", err, limit/1e6)
-			}
+		err := unpackLayer(ctx, dir, l, config.RootFS.DiffIDs[n], &left)
+		if errors.Is(err, errTooLarge) {
+			err = fmt.Errorf("%w: more than %d MB unpacked", err, limit/1e6)
+		}
+		if err != nil {
 			return fmt.Errorf("layer %d of %d: %w", n+1, len(layers), err)
 		}
 	}
 	return nil
 }
 
-func unpackLayer(ctx context.Context, root *os.Root, l v1.Layer, want v1.Hash, left *int64) error {
+func unpackLayer(ctx context.Context, dir string, l v1.Layer, want v1.Hash, left *int64) error {
 	content, err := l.Uncompressed()
 	if err != nil {
 		return err
 	}
 	defer content.Close()
-	u := unpacker{Root: root, made: map[string]bool{}, left: left}
-	in := &bounded{ctx: ctx, r: content, left: left, sum: sha256.New()}
-	err = u.all(tar.NewReader(in))
+	got, err := unpackTar(ctx, content, dir, left)
+	if err == nil && got != want.Hex {
+		err = fmt.Errorf("wrong digest: its content is sha256:%s, not %s", got, want)
+	}
+	return err
+}
+
+// unpackTar unpacks an archive of at most as many bytes as are left, and returns its SHA-256.
+func unpackTar(ctx context.Context, archive io.Reader, dir string, left *int64) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	in := &bounded{ctx: ctx, r: archive, left: left, sum: sha256.New()}
+	err = unpacker{Root: root, made: map[string]bool{}, left: left}.all(tar.NewReader(in))
 	if err == nil { // what follows the archive's end belongs to the digest
 		_, err = io.Copy(io.Discard, in)
 	}
-	if err != nil {
-		return err
-	}
-	if got := fmt.Sprintf("%x", in.sum.Sum(nil)); got != want.Hex {
-		return fmt.Errorf("wrong digest: its content is sha256:%s, not %s", got, want)
-	}
-	return nil
+	return hex.EncodeToString(in.sum.Sum(nil)), err
 }
 
 var errTooLarge = errors.New("too large")

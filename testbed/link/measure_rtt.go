@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 const (
@@ -154,7 +154,7 @@ func (i *initiator) settle(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("no datagram came back within %s", record.Span(stop.Sub(began)))
+	return fmt.Errorf("no datagram came back within %s", words.Duration(stop.Sub(began)))
 }
 
 // wireTime is how long bytes occupy a link.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Stats is what an emulator has done since it started. All counters only grow,
@@ -135,11 +135,11 @@ func (s Stats) Trouble(limit time.Duration) string {
 	switch n := s.Lateness.N(); {
 	case n >= fewPackets:
 		if late := s.Lateness.Quantile(0.99); late > limit {
-			return fmt.Sprintf("the emulator sent packets %s late (99th percentile, limit %s)", record.Span(late), record.Span(limit))
+			return fmt.Sprintf("the emulator sent packets %s late (99th percentile, limit %s)", words.Duration(late), words.Duration(limit))
 		}
 	case n > 0:
 		if late := s.Lateness.Mean(); late > limit/2 {
-			return fmt.Sprintf("the emulator sent packets %s late (mean of %d, limit %s)", record.Span(late), n, record.Span(limit/2))
+			return fmt.Sprintf("the emulator sent packets %s late (mean of %d, limit %s)", words.Duration(late), n, words.Duration(limit/2))
 		}
 	}
 	if d := s.Drops[DropMemory]; d.Segments > 0 {

@@ -1,27 +1,9 @@
 package experiment
 
 import (
-	"math"
 	"strings"
 	"testing"
 )
-
-func TestRoughNumbers(t *testing.T) {
-	for n, want := range map[float64]string{
-		0: "0 B", 60: "60 B", 999: "999 B", 999.7: "1 kB", 1536: "1.54 kB", 999.9e6: "1 GB", 112_589_990_684_262_400_000: "112,590 PB", 1e15: "1 PB", 999e15: "999 PB", 1e18: "1,000 PB",
-	} {
-		if got := RoughBytes(n); got != want {
-			t.Errorf("%g bytes are %q, want %q", n, got, want)
-		}
-	}
-	for s, want := range map[float64]string{
-		0: "0.0 s", 0.0002: "0.2 ms", 0.004: "4 ms", 0.07: "70 ms", 0.12: "0.1 s", 2.5: "2.5 s", 3e10: "951 years", 1e12: "31,688 years", math.Inf(1): "for ever",
-	} {
-		if got := RoughDuration(s); got != want {
-			t.Errorf("%g seconds are %q, want %q", s, got, want)
-		}
-	}
-}
 
 // A data set whose bytes cannot be counted is refused where it is said.
 func TestTooMuchData(t *testing.T) {

@@ -1,4 +1,4 @@
-package record
+package words
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestSpan(t *testing.T) {
+func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                            "0 s",
 		15:                           "15 ns",
@@ -30,7 +30,7 @@ func TestSpan(t *testing.T) {
 		-90 * time.Second:                            "−1 min 30 s",
 		math.MinInt64:                                "−106751 d 23 h",
 	} {
-		if got := Span(d); got != want {
+		if got := Duration(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}

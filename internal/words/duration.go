@@ -1,4 +1,4 @@
-package record
+package words
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Span is a length of time in words for people, with three digits below a minute and
+// Duration is a length of time in words for people, with three digits below a minute and
 // two units from there on: "1.53 ms", "10 s", "1 min 30 s", "2 h 5 min", "9 d 22 h".
-func Span(d time.Duration) string {
+func Duration(d time.Duration) string {
 	if d < 0 {
-		return "−" + Span(-max(d, math.MinInt64+1)) // the least has no opposite
+		return "−" + Duration(-max(d, math.MinInt64+1)) // the least has no opposite
 	}
 	switch s := d.Seconds(); {
 	case d == 0:
