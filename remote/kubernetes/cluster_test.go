@@ -41,8 +41,8 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// Machines are in the order of their indices, whatever else is there; what hinders one is told
-// from what will pass.
+// Machines are in the order of their indices, whatever else is there; what hinders one is not
+// taken for what will pass.
 func TestAssemble(t *testing.T) {
 	const yes, no = "True", "False"
 	made := func(index, ip, ready string, change func(*pod)) pod {

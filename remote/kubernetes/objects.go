@@ -20,7 +20,7 @@ const (
 	containerName = "agent"
 	program       = "plimsoll" // in the PATH of the image
 	agentPort     = 7700
-	workDir       = "/work"
+	workDir       = "/plimsoll"
 )
 
 //go:embed objects.yaml
