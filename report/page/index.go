@@ -11,13 +11,10 @@ import (
 
 // Index is an index of runs, for the page.
 type Index struct {
-	Dir       string
-	Scenarios []string
-	Scenario  string // the one that is listed; empty: all
-	Served    bool   // by a server, which filters
-	Notes     []string
-	Rows      []IndexRow
-	Held      bool // some of them have gates
+	Dir  string
+	Rows []IndexRow
+	Held bool // some of them have gates
+	More int  // not 0: only the first so many of the runs there
 }
 
 // IndexRow is a run.

@@ -19,6 +19,14 @@ type table struct {
 	Rows [][]entry
 }
 
+// drop takes a column out.
+func (t *table) drop(i int) {
+	t.Head = slices.Delete(t.Head, i, i+1)
+	for k, row := range t.Rows {
+		t.Rows[k] = slices.Delete(row, i, i+1)
+	}
+}
+
 type head struct {
 	Name    string
 	Numeric bool
@@ -216,10 +224,7 @@ func ownTable(x analysis.Table) table {
 	}
 	for i := len(t.Head) - 1; i >= 0; i-- { // the place of cells where there is one
 		if !slices.ContainsFunc(t.Rows, func(r []entry) bool { return strings.Trim(r[i].Text, "–") != "" }) {
-			t.Head = slices.Delete(t.Head, i, i+1)
-			for k, r := range t.Rows {
-				t.Rows[k] = slices.Delete(r, i, i+1)
-			}
+			t.drop(i)
 		}
 	}
 	return t

@@ -44,7 +44,6 @@ type entry struct {
 	Duration    *float64 `json:"duration"` // seconds
 	Error       string   `json:"error"`
 
-	size   int     // of the record, in bytes
 	config *config // of a record of an experiment's configuration
 }
 
@@ -156,7 +155,6 @@ func parse(raw []byte, kind string) (entry, error) {
 	default:
 		err = fmt.Errorf("%w %q", errUnknown, kind)
 	}
-	e.size = len(raw)
 	return e, err
 }
 

@@ -113,12 +113,7 @@ func (c *Counts) words() []string {
 	say(c.Cut, "records that are cut off")
 	say(c.Incomplete, "records without what their type must have")
 	say(c.Unassigned, "download metrics of which no experiment is known")
-	for _, kind := range slices.Sorted(maps.Keys(c.Unknown)) {
-		say(c.Unknown[kind], fmt.Sprintf("records of the unknown type %q", kind))
-	}
-	if len(c.CutFiles) > 0 {
-		words = append(words, "files that end too early: "+strings.Join(c.CutFiles, ", "))
-	}
+	say(c.Unknown, "records of unknown types")
 	return words
 }
 
@@ -291,11 +286,9 @@ func (w *writer) trial(x *experiment, t *trial, block int) error {
 	if err != nil {
 		return err
 	}
-	events := append([]record.Event{{At: epoch, Kind: "note", What: "imported", Detail: fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)}}, t.events()...)
-	for _, e := range events {
-		if err := rec.Event(e); err != nil {
-			return err
-		}
+	from := fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)
+	if err := rec.Event(record.Event{At: epoch, Kind: "note", What: "imported", Detail: from}); err != nil {
+		return err
 	}
 	if !timed {
 		return rec.Fail(fmt.Errorf("%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID, t.errorWords()))
@@ -373,25 +366,4 @@ func (t *trial) errorWords() string {
 		}
 	}
 	return words
-}
-
-// events are the stages and the seeding.
-func (t *trial) events() (all []record.Event) {
-	for _, e := range t.said {
-		if e.Type == typeStage {
-			all = append(all, record.Event{At: e.Timestamp.Time, Kind: "phase", What: e.Stage + " " + e.Boundary + "s", Detail: e.Error})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.seeded)) {
-		s := t.seeded[name]
-		if s.start.IsZero() {
-			continue
-		}
-		e := record.Event{At: s.start, Kind: "node", What: "seeded", Detail: name}
-		if !s.end.IsZero() {
-			e.Took = s.end.Sub(s.start)
-		}
-		all = append(all, e)
-	}
-	return all
 }

@@ -2,7 +2,6 @@ package studylog
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -59,34 +58,18 @@ type gatherer struct {
 	experiments []*experiment
 	current     map[string]*experiment // by the name of the stream
 	samples     map[source][]sample
-	held        int // bytes, at most about
 }
 
-// room is how much of the records is held in memory, in bytes; tests have less.
-var room = 200 << 20
-
-// ErrTooMuch is of files with more records than can be held.
-var ErrTooMuch = errors.New("more records than an import can hold")
-
 // take is what the reader calls with each record.
-func (g *gatherer) take(s stream, e entry) error {
-	if g.held > room {
-		return fmt.Errorf("%w: they take more than %d MiB", ErrTooMuch, room>>20)
-	}
+func (g *gatherer) take(s stream, e entry) {
 	if e.Type == typeDownload {
 		dataset, _, _ := datasetOf(e.Dataset)
 		from := source{s, dataset, e.Node}
-		if g.samples[from] == nil {
-			g.held += 500 + len(s.name) + len(s.file) + len(dataset) + len(e.Node)
-		}
-		g.held += 32 // a sample, and room to grow
 		g.samples[from] = append(g.samples[from], sample{e.Timestamp.UnixNano(), *e.Value})
-		return nil
+		return
 	}
-	g.held += 500 + 8*e.size // what a node of a configuration takes, which is written in few bytes
 	x := g.current[s.name]
 	if x == nil || e.config != nil && x.config != nil && x.records() > 0 && !(s.labelled && reflect.DeepEqual(x.config, e.config)) {
-		g.held += 1000 + len(s.name)
 		x = &experiment{stream: s, streams: map[string]bool{s.name: true}}
 		g.current[s.name] = x
 		g.experiments = append(g.experiments, x)
@@ -101,7 +84,6 @@ func (g *gatherer) take(s stream, e entry) error {
 	default:
 		x.config = e.config
 	}
-	return nil
 }
 
 // assemble makes trials of what was gathered.
