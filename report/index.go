@@ -153,10 +153,12 @@ func rowOf(dir string) (page.IndexRow, error) {
 }
 
 func rowOfResult(r *analysis.Result) page.IndexRow {
-	row := page.IndexRow{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.Environ("plimsoll")}
+	row := page.IndexRow{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
+		Plimsoll: r.Environ("plimsoll")}
 	switch gates := slices.DeleteFunc(slices.Clone(r.Gates), func(g analysis.Ruling) bool { return g.Goal }); {
 	case r.Run.State == "running":
-		row.Verdict = analysis.Verdict{Text: fmt.Sprintf("%d of %d trials done so far.", r.Run.Done, r.Run.Planned), Tone: analysis.Neutral}
+		row.Verdict = analysis.Verdict{Text: fmt.Sprintf("%d of %d trials done so far.", r.Run.Done, r.Run.Planned),
+			Tone: analysis.Neutral}
 	case len(gates) == 0:
 	case !slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.State != analysis.GateBase }):
 		row.Gates = analysis.GateBase
@@ -184,7 +186,8 @@ func rowOfSummary(dir string, changed time.Time) (page.IndexRow, bool) {
 		return page.IndexRow{}, false
 	}
 	var r analysis.Result
-	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" && !record.Written(dir) {
+	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" &&
+		!record.Written(dir) {
 		return page.IndexRow{}, false
 	}
 	return rowOfResult(&r), true

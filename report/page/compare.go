@@ -124,7 +124,8 @@ func CompareHTML(w io.Writer, c *analysis.Comparison) error {
 		"Gates": gateViews(c.Gates), "Tables": compareTables(c)})
 }
 
-var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
+var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;",
+	">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
 
 func markdown(s string) string { return markdownEscapes.Replace(s) }
 
@@ -254,7 +255,8 @@ func metricTable(c *analysis.Comparison, m record.Metric) compareTable {
 	t.add(top...)
 	for _, cell := range c.Cells {
 		v, ok := cell.Metrics[m.Key]
-		changed := slices.ContainsFunc(v.New, func(x *analysis.ComparedValue) bool { return x != nil && x.Ratio.Better != 0 })
+		changed := slices.ContainsFunc(v.New,
+			func(x *analysis.ComparedValue) bool { return x != nil && x.Ratio.Better != 0 })
 		if !ok || !t.Asked && !changed {
 			continue
 		}

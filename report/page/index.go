@@ -39,7 +39,8 @@ func writePlain(w io.Writer, name string, data any) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("").Funcs(template.FuncMap{"gateTone": gateTone, "list": func(all []string) string { return strings.Join(all, ", ") },
+	t, err := template.New("").Funcs(template.FuncMap{"gateTone": gateTone,
+		"list":  func(all []string) string { return strings.Join(all, ", ") },
 		"style": func() template.CSS { return template.CSS(style) }}).ParseFS(files, "templates/"+name)
 	if err != nil {
 		return err

@@ -231,8 +231,11 @@ func ownTable(x analysis.Table) table {
 }
 
 func linkTable(r *analysis.Result) table {
-	t := table{Head: []head{{Name: "link"}, {Name: "cells"}, {Name: "emulator"}, {Name: "checks", Numeric: true}, {Name: "RTT wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true},
-		{Name: "p99", Numeric: true}, {Name: "rate wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true}, {Name: "loss", Numeric: true}, {Name: "lateness p99", Numeric: true}, {Name: "off", Numeric: true}}}
+	t := table{Head: []head{{Name: "link"}, {Name: "cells"}, {Name: "emulator"}, {Name: "checks", Numeric: true},
+		{Name: "RTT wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true},
+		{Name: "p99", Numeric: true}, {Name: "rate wanted", Numeric: true},
+		{Name: "measured (farthest)", Numeric: true}, {Name: "loss", Numeric: true},
+		{Name: "lateness p99", Numeric: true}, {Name: "off", Numeric: true}}}
 	for _, l := range r.Links {
 		rtt, rate, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), integer(l.Off)
 		wantRTT, want := number(l.WantRTT, "s"), entry{Text: "unlimited"}
@@ -250,14 +253,16 @@ func linkTable(r *analysis.Result) table {
 		if l.WantLoss > 0 {
 			loss.Note = "of " + words.Percent(float64(l.WantLoss))
 		}
-		t.Rows = append(t.Rows, []entry{{Text: l.From + " → " + l.To}, {Text: l.Where}, {Text: l.Emulator, Note: l.Congestion}, integer(l.Checks),
+		t.Rows = append(t.Rows, []entry{{Text: l.From + " → " + l.To}, {Text: l.Where},
+			{Text: l.Emulator, Note: l.Congestion}, integer(l.Checks),
 			wantRTT, rtt, number(l.RTTP99, "s"), want, rate, loss, number(l.Lateness, "s"), off})
 	}
 	return t
 }
 
 func invalidTable(r *analysis.Result) table {
-	t := table{Head: []head{{Name: "trial", Numeric: true}, {Name: "system"}, {Name: "cell"}, {Name: "block", Numeric: true}, {Name: "why"}}}
+	t := table{Head: []head{{Name: "trial", Numeric: true}, {Name: "system"}, {Name: "cell"},
+		{Name: "block", Numeric: true}, {Name: "why"}}}
 	for _, v := range r.Invalid {
 		why := strings.Join(v.Reasons, ", ")
 		if v.Error != "" {
@@ -275,7 +280,8 @@ func invalidTable(r *analysis.Result) table {
 // reasons say what the reasons of invalid trials mean, those that occur.
 func reasons(r *analysis.Result) (all []analysis.Pair) {
 	for _, why := range record.Reasons() {
-		if slices.ContainsFunc(r.Invalid, func(v analysis.InvalidTrial) bool { return slices.Contains(v.Reasons, why) }) {
+		if slices.ContainsFunc(r.Invalid,
+			func(v analysis.InvalidTrial) bool { return slices.Contains(v.Reasons, why) }) {
 			all = append(all, analysis.Pair{Key: why, Value: record.Meaning(why)})
 		}
 	}

@@ -159,7 +159,8 @@ func parse(raw []byte, kind string) (entry, error) {
 }
 
 func (c *config) check() error {
-	if c.System == "" || c.FileSize <= 0 || c.Nodes.Size < 2 || c.Seeders < 1 || c.Seeders >= c.Nodes.Size || c.Repetitions < 1 || c.SeederSets < 1 || c.Unit < 1 {
+	if c.System == "" || c.FileSize <= 0 || c.Nodes.Size < 2 || c.Seeders < 1 || c.Seeders >= c.Nodes.Size ||
+		c.Repetitions < 1 || c.SeederSets < 1 || c.Unit < 1 {
 		return fmt.Errorf("impossible configuration of %q: %+v", c.SetID, *c)
 	}
 	return nil

@@ -69,7 +69,8 @@ func (g *gatherer) take(s stream, e entry) {
 		return
 	}
 	x := g.current[s.name]
-	if x == nil || e.config != nil && x.config != nil && x.records() > 0 && !(s.labelled && reflect.DeepEqual(x.config, e.config)) {
+	if x == nil || e.config != nil && x.config != nil && x.records() > 0 &&
+		!(s.labelled && reflect.DeepEqual(x.config, e.config)) {
 		x = &experiment{stream: s, streams: map[string]bool{s.name: true}}
 		g.current[s.name] = x
 		g.experiments = append(g.experiments, x)
@@ -119,7 +120,9 @@ func (g *gatherer) assemble() {
 	}
 	for t := range of {
 		for node, all := range t.progress {
-			slices.SortFunc(all, func(a, b sample) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.value, b.value)) })
+			slices.SortFunc(all, func(a, b sample) int {
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.value, b.value))
+			})
 			once := slices.Compact(all)
 			g.counts.Duplicates += int64(len(all) - len(once))
 			g.counts.Records += int64(len(once))
@@ -182,7 +185,8 @@ func merge(all []*experiment) []*experiment {
 func (g *gatherer) ordered(all []entry) []entry {
 	seen := map[string]bool{}
 	once := slices.DeleteFunc(all, func(e entry) bool {
-		id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID, e.Stage)
+		id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID,
+			e.Stage)
 		if e.Repetition != nil {
 			id += fmt.Sprint(*e.Repetition)
 		}
@@ -241,7 +245,8 @@ func (x *experiment) assignStages() {
 		}
 		begins[i] = t.first
 		for _, e := range x.stages {
-			if e.Stage == "seeding" && e.Boundary == "start" && e.Timestamp.After(x.trials[i-1].first) && !e.Timestamp.After(t.first) {
+			if e.Stage == "seeding" && e.Boundary == "start" && e.Timestamp.After(x.trials[i-1].first) &&
+				!e.Timestamp.After(t.first) {
 				begins[i] = e.Timestamp.Time
 			}
 		}
@@ -288,7 +293,8 @@ func (x *experiment) nodes() []string {
 
 // natural compares names so that node-2 comes before node-10.
 func natural(a, b string) int {
-	return cmp.Or(cmp.Compare(strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")),
+		cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // cellKey is what makes a cell of an experiment.
