@@ -47,8 +47,18 @@ type reader struct {
 	take   func(s stream, e entry)
 }
 
-// longest is the most bytes of a line.
+// longest is the most bytes of a line or a record, however well it is compressed.
 const longest = 1 << 20
+
+// bounded ends with an error where a record is too long; N is what is left of it.
+type bounded struct{ io.LimitedReader }
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.N <= 0 {
+		return 0, fmt.Errorf("a record is longer than %d bytes", longest)
+	}
+	return b.LimitedReader.Read(p)
+}
 
 // path reads a file, or all files below a directory.
 func (r *reader) path(name string) error {
@@ -164,7 +174,8 @@ func (r *reader) entry(s stream, e entry, err error) {
 // configs reads the configurations that the study's program splits from the records of an
 // experiment. One that is cut off ends them: what was there is used.
 func (r *reader) configs(name string, in io.Reader) {
-	for dec := json.NewDecoder(in); dec.More(); {
+	b := &bounded{io.LimitedReader{R: in, N: longest}}
+	for dec := json.NewDecoder(b); dec.More(); b.N = longest {
 		var raw json.RawMessage
 		r.counts.Lines++
 		if dec.Decode(&raw) != nil {
@@ -187,7 +198,8 @@ func ofDirectory(name string) stream {
 func (r *reader) table(name string, in io.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
 	var head []string
-	for rows := csv.NewReader(in); ; {
+	b := &bounded{io.LimitedReader{R: in, N: longest}}
+	for rows := csv.NewReader(b); ; b.N = longest {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
