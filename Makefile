@@ -21,8 +21,8 @@ test: ## install what the tests need and may be installed, then run all of them;
 agents: ## the conformance suite on hosts that are reached through agents alone; AGENTS="./system/nginx": of some systems
 	XDG_DATA_HOME="$(TOOLS)/share" PLIMSOLL_HOSTS=agents scripts/test.sh -p=1 -timeout=30m $(or $(AGENTS),./system/...)
 
-cluster-test: build ## runs on a real Kubernetes of three nodes, made on this machine for it (root; without a build cache 8 CPU minutes more)
-	scripts/cluster/test.sh
+cluster-test: build ## runs on a real Kubernetes of three nodes, made on this machine for it (root); CLUSTER=short: some of them
+	XDG_DATA_HOME="$(TOOLS)/share" scripts/cluster/test.sh $(if $(CLUSTER),-$(CLUSTER))
 
 race: ## the concurrent packages under the race detector
 	CGO_ENABLED=1 scripts/test.sh -race -p=1 ./collect ./engine ./record ./testbed/link ./testbed/agent ./httpload

@@ -86,13 +86,20 @@ func benchHTTPLoad(ctx context.Context) error {
 
 	big := httpload.Object{URL: srv.url + "/big", Size: fileSize, Content: &srv.big}
 	ranges := func(receive string, conns int, duration time.Duration) httpload.Spec {
-		return httpload.Spec{Objects: []httpload.Object{big}, Concurrency: conns, Range: rangeSize, Order: "aligned", Receive: receive, Duration: duration, Seed: 1}
+		return httpload.Spec{
+			Objects: []httpload.Object{big}, Concurrency: conns, Range: rangeSize, Order: "aligned",
+			Receive: receive, Duration: duration, Seed: 1,
+		}
 	}
-	small := httpload.Spec{Objects: []httpload.Object{{URL: srv.url + "/small", Size: smallSize, Content: &srv.small}}, Concurrency: connections, Duration: 2 * time.Second}
+	small := httpload.Spec{
+		Objects:     []httpload.Object{{URL: srv.url + "/small", Size: smallSize, Content: &srv.small}},
+		Concurrency: connections, Duration: 2 * time.Second,
+	}
 	dropSmall := small
 	dropSmall.Receive = "drop"
 
-	fmt.Printf("## %d MiB ranges of a %d GiB file, %d connections: client CPU s/GB\n\n", rangeSize>>20, fileSize>>30, connections)
+	fmt.Printf("## %d MiB ranges of a %d GiB file, %d connections: client CPU s/GB\n\n",
+		rangeSize>>20, fileSize>>30, connections)
 	clients := []client{
 		{"plimsoll drop", plimsoll(ranges("drop", connections, 2*time.Second))},
 		{"plimsoll verify", plimsoll(ranges("verify", connections, 2*time.Second))},
@@ -100,7 +107,9 @@ func benchHTTPLoad(ctx context.Context) error {
 	if k6 != "" {
 		clients = append(clients, client{"k6", runK6(k6, srv.url+"/big", true, 3*time.Second, dir)})
 	}
-	if err := compare(ctx, clients, "k6", "CPU s/GB", func(u usage) float64 { return u.cpu / (float64(u.bytes) / 1e9) }, "plimsoll drop / k6 ≤ 0.1, plimsoll verify / k6 ≤ 0.5"); err != nil {
+	perGB := func(u usage) float64 { return u.cpu / (float64(u.bytes) / 1e9) }
+	want := "plimsoll drop / k6 ≤ 0.1, plimsoll verify / k6 ≤ 0.5"
+	if err := compare(ctx, clients, "k6", "CPU s/GB", perGB, want); err != nil {
 		return err
 	}
 
@@ -113,7 +122,8 @@ func benchHTTPLoad(ctx context.Context) error {
 		clients = append(clients, client{"wrk", runWrk(wrk, srv.url+"/small", 2*time.Second)})
 	}
 	perRequest := func(u usage) float64 { return u.cpu / float64(u.requests) * 10_000 }
-	if err := compare(ctx, clients, "k6,wrk", "CPU s/10k", perRequest, "plimsoll / k6 ≤ 0.33, plimsoll / wrk ≤ 2"); err != nil {
+	want = "plimsoll / k6 ≤ 0.33, plimsoll / wrk ≤ 2"
+	if err := compare(ctx, clients, "k6,wrk", "CPU s/10k", perRequest, want); err != nil {
 		return err
 	}
 
@@ -135,7 +145,9 @@ func benchHTTPLoad(ctx context.Context) error {
 // compare runs all clients in every round, in alternating order, so that drift
 // of the machine hits all alike, and prints medians and medians of the ratios
 // to each of the others within a round.
-func compare(ctx context.Context, clients []client, others, unit string, value func(usage) float64, want string) error {
+func compare(
+	ctx context.Context, clients []client, others, unit string, value func(usage) float64, want string,
+) error {
 	values := make([][]float64, len(clients))
 	rss := make([]int64, len(clients))
 	for round := range rounds {
@@ -220,7 +232,8 @@ func plimsoll(s httpload.Spec) func(context.Context) (usage, error) {
 
 func waited(cmd *exec.Cmd) usage {
 	ru := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return usage{cpu: cmd.ProcessState.UserTime().Seconds() + cmd.ProcessState.SystemTime().Seconds(), rss: ru.Maxrss << 10}
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return usage{cpu: cpu.Seconds(), rss: ru.Maxrss << 10}
 }
 
 // k6Script does what the study's scripts do, with the bodies discarded.
@@ -232,7 +245,8 @@ export default function () {
   http.get('%s', n > 0 ? { headers: { Range: 'bytes=' + off + '-' + (off + size - 1) } } : {});
 }
 export function handleSummary(data) {
-  return { stdout: JSON.stringify({ requests: data.metrics.http_reqs.values.count, bytes: data.metrics.data_received.values.count }) };
+  const count = (name) => data.metrics[name].values.count;
+  return { stdout: JSON.stringify({ requests: count('http_reqs'), bytes: count('data_received') }) };
 }
 `
 
@@ -243,7 +257,8 @@ func runK6(k6, url string, ranged bool, d time.Duration, dir string) func(contex
 			pieces = fileSize / rangeSize
 		}
 		script := filepath.Join(dir, "load.js")
-		if err := os.WriteFile(script, fmt.Appendf(nil, k6Script, connections, d, pieces, rangeSize, url), 0o600); err != nil {
+		text := fmt.Appendf(nil, k6Script, connections, d, pieces, rangeSize, url)
+		if err := os.WriteFile(script, text, 0o600); err != nil {
 			return usage{}, err
 		}
 		cmd := exec.CommandContext(ctx, k6, "run", "--quiet", "--no-usage-report", "--address", "", script)
@@ -267,7 +282,8 @@ func runK6(k6, url string, ranged bool, d time.Duration, dir string) func(contex
 func runWrk(wrk, url string, d time.Duration) func(context.Context) (usage, error) {
 	requests := regexp.MustCompile(`(\d+) requests in`)
 	return func(ctx context.Context) (usage, error) {
-		cmd := exec.CommandContext(ctx, wrk, "-t", "2", "-c", strconv.Itoa(connections), "-d", fmt.Sprintf("%ds", int(d.Seconds())), url)
+		cmd := exec.CommandContext(ctx, wrk, "-t", "2", "-c", strconv.Itoa(connections),
+			"-d", fmt.Sprintf("%ds", int(d.Seconds())), url)
 		out, err := cmd.Output()
 		if err != nil {
 			return usage{}, fmt.Errorf("%w: %s", err, stderrOf(err))
@@ -315,7 +331,8 @@ http {
   sendfile on;
   tcp_nopush on;
   keepalive_requests 1000000000;
-  client_body_temp_path %[1]s/t1; proxy_temp_path %[1]s/t2; fastcgi_temp_path %[1]s/t3; uwsgi_temp_path %[1]s/t4; scgi_temp_path %[1]s/t5;
+  client_body_temp_path %[1]s/t1; proxy_temp_path %[1]s/t2; fastcgi_temp_path %[1]s/t3;
+  uwsgi_temp_path %[1]s/t4; scgi_temp_path %[1]s/t5;
   server { listen 127.0.0.1:%[2]d backlog=4096; root %[1]s/www; }
 }
 `
@@ -342,11 +359,13 @@ func startNginx(ctx context.Context, dir string) (*server, error) {
 		return nil, err
 	}
 	s := &server{
-		url: fmt.Sprintf("http://127.0.0.1:%d", port),
-		big: workload.Content{Seed: 1, Index: 0, Size: fileSize}, small: workload.Content{Seed: 1, Index: 1, Size: smallSize},
+		url:   fmt.Sprintf("http://127.0.0.1:%d", port),
+		big:   workload.Content{Seed: 1, Index: 0, Size: fileSize},
+		small: workload.Content{Seed: 1, Index: 1, Size: smallSize},
 		ended: make(chan struct{}),
 	}
-	if err := errors.Join(s.big.WriteFile(filepath.Join(www, "big")), s.small.WriteFile(filepath.Join(www, "small"))); err != nil {
+	err = errors.Join(s.big.WriteFile(filepath.Join(www, "big")), s.small.WriteFile(filepath.Join(www, "small")))
+	if err != nil {
 		return nil, err
 	}
 	conf := filepath.Join(dir, "nginx.conf")

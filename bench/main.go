@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 )
 
@@ -22,8 +23,6 @@ type benchmark struct {
 func benchmarks() []benchmark {
 	return []benchmark{
 		{"httpload", "the load generator beside k6 and wrk, against nginx on loopback (about 2 minutes)", benchHTTPLoad},
-		{"upload", "a load test of 1 kB objects beside a bare loop, on one Tahoe-LAFS grid (about 4 minutes)", benchUpload},
-		{"swarm", "swarms of 32 and 16 nodes behind links of 100 Mbit/s: start to ready, CPU of the harness and of the links (about 2 minutes)", benchSwarm},
 		{"record", "10^8 operations recorded, read back and reported: cost, disk and memory (about a minute)", benchRecord},
 	}
 }
@@ -60,14 +59,7 @@ func main() {
 	}
 }
 
-func contains(list, name string) bool {
-	for _, s := range strings.Split(list, ",") {
-		if s == name {
-			return true
-		}
-	}
-	return false
-}
+func contains(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
 func exit(err error) {
 	if err != nil {

@@ -19,12 +19,14 @@ import (
 // judged anew once it is up again, and as strictly. What was spent before the
 // trial is known to it.
 func TestFloorAfterADeath(t *testing.T) {
+	t.Parallel()
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer bed.Close(context.WithoutCancel(t.Context()))
-	plan := memPlan(t, strings.Replace(fmt.Sprintf(longExperiment, "attach", "floor: {bytes: 55B, window: 1h}"), "upload: {}", "upload: {poll: 6h}", 1))
+	plan := memPlan(t, strings.Replace(fmt.Sprintf(longExperiment, "attach", "floor: {bytes: 55B, window: 1h}"),
+		"upload: {}", "upload: {poll: 6h}", 1))
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		canonical, err := plan.Marshal()
@@ -42,7 +44,8 @@ func TestFloorAfterADeath(t *testing.T) {
 			silent: func(at time.Duration) bool { return at > slow },
 		}
 		r := &run{
-			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec, bed: bed,
+			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec,
+			bed:  bed,
 			done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
 		}
 		l := newLasting(t)

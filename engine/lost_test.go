@@ -23,6 +23,7 @@ skip: [machine]
 
 // A load test that gave objects up says how many, and so does its resumed run.
 func TestLostObjectsAreCounted(t *testing.T) {
+	t.Parallel()
 	for errors, want := range map[string]int64{"1": 20, "0": 0} {
 		cfg := Config{
 			Plan: memPlan(t, fmt.Sprintf(lossyExperiment, errors, "durable")), Systems: []system.System{mem.System{}},

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -38,5 +39,20 @@ func TestMain(m *testing.M) {
 	if _, err := record.DecodeBlock(record.AppendBlock(nil, []record.Op{{}}), nil); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	os.Exit(ownCache(m))
+}
+
+// ownCache runs the tests with caches that are not the user's, several at a time: they
+// wait more than they compute.
+func ownCache(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "plimsoll-engine-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv(testbed.CacheVariable, dir)
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }

@@ -17,7 +17,8 @@ func checkMachine(cfg Config, at nodePlace) []Problem {
 	for _, p := range at.Problems(opt) {
 		// Links that are not emulated can be no others in the middle of a trial.
 		fatal := changes && (p.Name == "namespaces" || p.Name == "emulator") && p.Severity == testbed.Warning
-		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal || fatal})
+		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal ||
+			fatal})
 	}
 	return all
 }
@@ -53,7 +54,8 @@ func checkLinks(_ context.Context, cfg Config) []Problem {
 			"asks for links that are not emulated",
 			"say link: {emulator: auto}")}
 	case pairs && emulator == "netem":
-		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults that cut nodes off need",
+		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults "+
+			"that cut nodes off need",
 			"say link: {emulator: tun}, or auto, which chooses it")}
 	}
 	if changes && attaches(cfg.Plan) {

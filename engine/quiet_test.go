@@ -33,7 +33,8 @@ func (s spoiling) Prepare(ctx context.Context, at scenario.Site, cells []experim
 	return spoilingRunner{r, s.spoil}, err
 }
 
-func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, s scenario.Sink) (scenario.Load, error) {
+func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, s scenario.Sink) (scenario.Load,
+	error) {
 	load, err := r.Runner.Trial(ctx, c, seed, s)
 	load.Invalid = nil // likewise
 	if r.spoil() {
@@ -63,6 +64,7 @@ skip: [machine]
 // A run stops when no trial of its first block is valid; told to go on, it does. Its
 // invalid trials are executed again when that is asked for, and stay recorded.
 func TestFirstBlockWithoutAValidTrial(t *testing.T) {
+	t.Parallel()
 	spoilt := true
 	cfg := spoiltRun(t, func() bool { return spoilt })
 	step := func(what string, executed, valid int, stops bool) {
@@ -71,7 +73,8 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 		if err != nil || res.Trials != executed || res.Valid != valid || (res.Invalid != nil) != stops {
 			t.Fatalf("%s: %+v, %v", what, res, err)
 		}
-		if stops && (res.Invalid.Trials != 2 || !maps.Equal(res.Invalid.Reasons, map[string]int{record.ReasonDaemonRestarted: 2})) {
+		if stops && (res.Invalid.Trials != 2 ||
+			!maps.Equal(res.Invalid.Reasons, map[string]int{record.ReasonDaemonRestarted: 2})) {
 			t.Errorf("%s: %+v", what, res.Invalid)
 		}
 		cfg.Resume = true
@@ -99,6 +102,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 
 // One valid trial of the first block is enough to go on.
 func TestFirstBlockWithAValidTrial(t *testing.T) {
+	t.Parallel()
 	n := 0
 	cfg := spoiltRun(t, func() bool { n++; return n != 3 }) // the third: the first after the warm-up
 	if res, err := Run(t.Context(), cfg); err != nil || res.Invalid != nil || res.Trials != 6 || res.Valid != 1 {
@@ -121,6 +125,7 @@ func (n *notes) Note(text string) {
 // A busy machine is waited for, said once when the wait begins and once when the run
 // goes on; without a limit nobody looks.
 func TestBusyMachineIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	cfg := spoiltRun(t, func() bool { return false })
 	cfg.Plan.Experiment.Skip = nil
 	cfg.WaitQuiet = 1500 * time.Millisecond
@@ -132,7 +137,8 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 		n := &notes{}
 		r := &run{cfg: cfg, say: n}
 		begun := time.Now()
-		if err := r.awaitQuiet(t.Context()); err != nil || n.busy > c.says || c.says == 0 && time.Since(begun) > time.Second {
+		if err := r.awaitQuiet(t.Context()); err != nil || n.busy > c.says || c.says == 0 &&
+			time.Since(begun) > time.Second {
 			t.Errorf("limit %v: said %d times, %v", c.limit, n.busy, err)
 		}
 	}

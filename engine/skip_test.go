@@ -34,7 +34,8 @@ func (s skipping) Prepare(ctx context.Context, site scenario.Site, cells []exper
 
 type skippingRunner struct{ scenario.Runner }
 
-func (r skippingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r skippingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load,
+	error) {
 	if c.Overhead.Operation == "stat" {
 		return scenario.Load{}, &scenario.SkipError{Why: "it cannot be done here"}
 	}
@@ -60,6 +61,7 @@ func memPlan(t *testing.T, src string) *experiment.Plan {
 
 // Skipped trials are neither failures nor invalid, and a resumed run leaves them.
 func TestSkippedTrials(t *testing.T) {
+	t.Parallel()
 	plan := memPlan(t, skippedExperiment)
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: skipping{}, Dir: dir}

@@ -44,13 +44,15 @@ func victim(nodes, dir string) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: s, Dir: dir})
+	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: s,
+		Dir: dir})
 	return err
 }
 
 // A run that is killed in the middle of a trial leaves nothing behind: no node,
 // whatever it was doing, no emulator, no content.
 func TestKilledSwarmLeavesNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -104,7 +106,8 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 	}
 	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		left := marked(tmp)
-		for _, glob := range []string{filepath.Join(tmp, "plimsoll-run-*"), filepath.Join(tmp, "plimsoll-ram-*"), filepath.Join(tmp, "*", "*.run.jsonl")} {
+		for _, glob := range []string{filepath.Join(tmp, "plimsoll-run-*"), filepath.Join(tmp, "plimsoll-ram-*"),
+			filepath.Join(tmp, "*", "*.run.jsonl")} {
 			files, _ := filepath.Glob(glob)
 			left = append(left, files...)
 		}

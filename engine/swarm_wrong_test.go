@@ -50,7 +50,8 @@ func (s spoilt) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	c := &spoiltCluster{Cluster: inner, done: map[system.Ref]bool{}}
 	for i, n := range inner.Nodes() {
-		c.nodes = append(c.nodes, &spoiltNode{n.(system.Member), n.(system.Restarter), n.(system.Healther), c, filepath.Join(d.DirOf(d.Hosts[i]), fmt.Sprintf("node-%d", i+1))})
+		c.nodes = append(c.nodes, &spoiltNode{n.(system.Member), n.(system.Restarter), n.(system.Healther), c,
+			filepath.Join(d.DirOf(d.Hosts[i]), fmt.Sprintf("node-%d", i+1))})
 	}
 	return c, nil
 }
@@ -81,6 +82,7 @@ func (n *spoiltNode) Progress(ctx context.Context, ref system.Ref) (system.Progr
 // A client that calls its content complete and has other bytes on its disk is
 // never ok: not in the record, not in the result, not in the report.
 func TestSwarmOfWrongBytes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
@@ -88,7 +90,8 @@ func TestSwarmOfWrongBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	res, err := Run(ctx, Config{Plan: swarmPlan(t, fmt.Sprintf(swarmExperiment, 3, "")), Systems: []system.System{spoilt{}}, Scenario: disseminate.Scenario{}, Dir: dir})
+	res, err := Run(ctx, Config{Plan: swarmPlan(t, fmt.Sprintf(swarmExperiment, 3, "")),
+		Systems: []system.System{spoilt{}}, Scenario: disseminate.Scenario{}, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

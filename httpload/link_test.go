@@ -32,6 +32,7 @@ func oneHeld(t *testing.T, secure bool, data []byte) (url string) {
 // One of four connections gets nothing. Whether the link starved it or the server
 // stalled depends on how much of the link the others filled.
 func TestStarvedIsNotStalled(t *testing.T) {
+	t.Parallel()
 	data := make([]byte, 64<<20)
 	for name, c := range map[string]struct {
 		rate float64 // of the link
@@ -64,6 +65,7 @@ func TestStarvedIsNotStalled(t *testing.T) {
 
 // One generator gets nothing. Whether the link starved it depends on what the other got.
 func TestStarvedByAnotherShard(t *testing.T) {
+	t.Parallel()
 	data := make([]byte, 64<<20)
 	for rate, want := range map[float64]string{5e5: "starved", 25e6: "stalled"} {
 		url := oneHeld(t, false, data)

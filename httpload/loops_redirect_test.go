@@ -22,6 +22,7 @@ func (o *opsSeen) Ops(ops []record.Op) error {
 
 // Ranges of an object that is known to be served elsewhere are fetched, compared and counted.
 func TestRedirectsAreFollowed(t *testing.T) {
+	t.Parallel()
 	const requests, before = 40, 15
 	content := &workload.Content{Seed: 1, Size: 100_000}
 	data := make([]byte, content.Size)

@@ -249,6 +249,7 @@ func TestReferenceFile(t *testing.T) {
 }
 
 func TestHTTPS(t *testing.T) {
+	t.Parallel()
 	c := content(1 << 20)
 	s := httptest.NewUnstartedServer(serveContent(t, c).Config.Handler)
 	s.EnableHTTP2 = true

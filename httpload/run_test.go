@@ -52,6 +52,7 @@ func runSpec(t testing.TB, s Spec) (Result, ops) {
 }
 
 func TestHealthyServer(t *testing.T) {
+	t.Parallel()
 	c := content(3 << 20)
 	s := serveContent(t, c)
 	for _, receive := range []string{"verify", "drop"} {

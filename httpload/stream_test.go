@@ -41,6 +41,7 @@ func driven(t *testing.T, s Spec, ahead ...time.Duration) (res Result, all []rec
 }
 
 func TestServe(t *testing.T) {
+	t.Parallel()
 	c := content(10_000)
 	s := serveContent(t, c)
 	res, all, progress, err := driven(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3, Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
@@ -111,6 +112,7 @@ type asked struct {
 // Several generators do the operations that one does, at the moments at which one does
 // them, by our clock.
 func TestShardsAreOneLoad(t *testing.T) {
+	t.Parallel()
 	c := content(300_000)
 	server := serveContent(t, c)
 	objects := []Object{{URL: server.URL, Size: c.Size, Content: c}, {URL: server.URL + "/again", Size: c.Size, Content: c}}

@@ -46,6 +46,7 @@ func TestWarmupOfWholeObjects(t *testing.T) {
 // connection of four gets no answer before the stall limit: that counts, and holds the
 // others up no longer than the limit.
 func TestWarmup(t *testing.T) {
+	t.Parallel()
 	const slow, stall = 300 * time.Millisecond, time.Second
 	data := make([]byte, 64<<10)
 	for _, secure := range []bool{false, true} {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"database/sql"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -33,6 +34,9 @@ var helpers = map[string]func(args []string) error{
 func TestMain(m *testing.M) {
 	name := os.Getenv(helperEnv)
 	if name == "" {
+		if err := flag.Set("test.parallel", "4"); err != nil { // they wait for processes and disks
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	if err := helpers[name](os.Args[1:]); err != nil {
@@ -170,6 +174,7 @@ func writeTrial(run *Run, block int, say bool) error {
 }
 
 func TestKill9LosesNothingThatHadEnded(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short")
 	}
@@ -328,6 +333,7 @@ func createUntilKilled(args []string) error {
 }
 
 func TestKill9WhileCreating(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	torn := 0
 	for round := range 20 {
@@ -347,7 +353,8 @@ func TestKill9WhileCreating(t *testing.T) {
 				if created[e.Name()] {
 					t.Fatalf("round %d: a run that was created cannot be resumed: %v", round, err)
 				}
-				if !strings.Contains(err.Error(), "cut off while being created") && !strings.Contains(err.Error(), "not a run directory") {
+				if !strings.Contains(err.Error(), "cut off while being created") &&
+					!strings.Contains(err.Error(), "not a run directory") {
 					t.Fatalf("round %d: %v", round, err)
 				}
 				torn++
@@ -380,7 +387,8 @@ func TestAnUnfinishedChangeIsUndone(t *testing.T) {
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, change := range []string{"PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 1", "BEGIN IMMEDIATE",
-		"UPDATE meta SET value = 'changed' WHERE key = '" + keySchema + "'", "CREATE TABLE much AS SELECT randomblob(1000000)"} {
+		"UPDATE meta SET value = 'changed' WHERE key = '" + keySchema + "'", "CREATE TABLE much AS SELECT " +
+			"randomblob(1000000)"} {
 		if _, err := db.Exec(change); err != nil {
 			t.Fatalf("%s: %v", change, err)
 		}

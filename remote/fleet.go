@@ -43,8 +43,8 @@ const (
 
 func newFleet(o order, plan *experiment.Plan, say *recorder) *fleet {
 	f := &fleet{
-		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, spare: engine.MachinesFor(plan, o.Clients),
-		reached: make([]*agent.Host, len(o.Machines)), say: say,
+		machines: o.Machines, credentials: o.Credentials, place: map[string]int{},
+		spare: engine.MachinesFor(plan, o.Clients), reached: make([]*agent.Host, len(o.Machines)), say: say,
 	}
 	for i, name := range engine.GeneratorHosts(o.Clients) {
 		f.place[name] = 1 + i
@@ -121,6 +121,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 					f.place[other] = f.spare
 				}
 			}
+			go fence(f.reached[i], f.options(i, name))
 			i = f.spare
 			f.spare++
 		} else { // a pod whose agent was killed starts another
@@ -149,6 +150,18 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 		case <-time.After(time.Second):
 		}
 		f.renew()
+	}
+}
+
+// fence ends what a lost machine does when it comes back too late: another has its place. An agent that
+// is not reached ends that by itself.
+func fence(lost *agent.Host, opt agent.Options) {
+	lost.Close()
+	for end := time.Now().Add(agent.DefaultOrphaned); time.Now().Before(end); time.Sleep(aliveEvery) {
+		if h, err := agent.Reach(context.Background(), opt); err == nil {
+			h.Close()
+			return
+		}
 	}
 }
 

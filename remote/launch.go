@@ -129,13 +129,13 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 	}
 	l.say.Phase("bringing the run directory here")
 	if err := l.fetch(context.WithoutCancel(ctx)); err != nil {
-		return last.Result, ui.WithHint(fmt.Errorf("the run is over, and its directory could not be brought here: %w", err),
-			"it waits there for a day: plimsoll resume "+cfg.Dir)
+		err = fmt.Errorf("the run is over, and its directory could not be brought here: %w", err)
+		return last.Result, ui.WithHint(err, "it waits there for a day: plimsoll resume "+cfg.Dir)
 	}
 	err = last.Failure.err(filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
 	if last.Kind == died {
-		err = ui.WithHint(fmt.Errorf("the engine on %s has ended unexpectedly; its log ends: %s", l.machines[0].Name, last.Text),
-			"go on with what it recorded: plimsoll resume "+cfg.Dir)
+		err = fmt.Errorf("the engine on %s has ended unexpectedly; its log ends: %s", l.machines[0].Name, last.Text)
+		err = ui.WithHint(err, "go on with what it recorded: plimsoll resume "+cfg.Dir)
 	}
 	r := last.Result
 	l.where.Over = err == nil && !r.Interrupt && r.Invalid == nil && r.Failed == 0 && last.Kind == over
@@ -150,7 +150,8 @@ func lock(dir string) (release func(), err error) {
 	path := filepath.Join(dir, lockName)
 	unlock, err := testbed.LockFile(path)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, ui.WithHint(fmt.Errorf("the run in %s is followed by another launcher", dir), "it goes on there; end that one first")
+		return nil, ui.WithHint(fmt.Errorf("the run in %s is followed by another launcher", dir),
+			"it goes on there; end that one first")
 	}
 	if err != nil {
 		return nil, err
@@ -199,8 +200,8 @@ func (l *Launcher) launch(ctx context.Context) error {
 		return err
 	}
 	o := order{
-		Plan: plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet, Clients: l.cfg.Clients,
-		StopInvalid: l.cfg.StopInvalid, RetryInvalid: l.cfg.RetryInvalid,
+		Plan: plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet,
+		Clients: l.cfg.Clients, StopInvalid: l.cfg.StopInvalid, RetryInvalid: l.cfg.RetryInvalid,
 	}
 	if o.Credentials, err = authority.Issue(false); err != nil {
 		return err
@@ -216,8 +217,9 @@ func (l *Launcher) launch(ctx context.Context) error {
 	l.say.Phase(fmt.Sprintf("making %d machines ready", need))
 	making, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	l.machines, err = l.Place.Create(making, Spec{Run: l.where.Run, Machines: need, Emulate: emulate, Credentials: theirs,
-		Binary: binary})
+	l.machines, err = l.Place.Create(making, Spec{
+		Run: l.where.Run, Machines: need, Emulate: emulate, Credentials: theirs, Binary: binary,
+	})
 	if err != nil {
 		return err
 	}
@@ -235,7 +237,8 @@ func (l *Launcher) check(ctx context.Context, machines int) error {
 	defer cancel()
 	for _, p := range l.Place.Check(looking, machines) {
 		if p.Severity == testbed.Fatal {
-			missing.Problems = append(missing.Problems, engine.Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: true})
+			missing.Problems = append(missing.Problems,
+				engine.Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: true})
 		} else {
 			l.say.Note(p.What)
 		}
@@ -300,8 +303,8 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 			l.say.Note("what could not be removed from " + w.On + " ends by itself")
 			return false, nil
 		}
-		return false, ui.WithHint(fmt.Errorf("the run is on %s", w.On), again+" without --on first; if that place is lost "+
-			"for good, remove "+filepath.Join(l.cfg.Dir, whereIs))
+		return false, ui.WithHint(fmt.Errorf("the run is on %s", w.On), again+" without --on first; if that place is "+
+			"lost for good, remove "+filepath.Join(l.cfg.Dir, whereIs))
 	}
 	l.where = *w
 	l.where.On = l.On
@@ -527,8 +530,8 @@ func (l *Launcher) clear(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		l.say.Note(fmt.Sprintf("not all that the run left there could be removed: %v; what is still alive ends by itself, and "+
-			"resume tries again", err))
+		l.say.Note(fmt.Sprintf("not all that the run left there could be removed: %v; what is still alive ends by "+
+			"itself, and resume tries again", err))
 		l.where.Ended = true
 		return l.keepWhere()
 	}

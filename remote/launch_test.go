@@ -68,8 +68,8 @@ const testRun = "rabcdefghij2"
 func left(t *testing.T, f *fake, w Where) (*Launcher, *quiet) {
 	t.Helper()
 	said := &quiet{}
-	l := &Launcher{Place: f, On: "ssh:/hosts", cfg: engine.Config{Dir: t.TempDir(), Resume: true, Plan: &experiment.Plan{}},
-		say: said, where: w}
+	l := &Launcher{Place: f, On: "ssh:/hosts", say: said, where: w,
+		cfg: engine.Config{Dir: t.TempDir(), Resume: true, Plan: &experiment.Plan{}}}
 	write(t, filepath.Join(l.cfg.Dir, database), "old")
 	if err := l.keepWhere(); err != nil {
 		t.Fatal(err)
@@ -81,6 +81,7 @@ func left(t *testing.T, f *fake, w Where) (*Launcher, *quiet) {
 // What a run recorded elsewhere is removed only when it is here.
 func TestAttach(t *testing.T) {
 	here, first := "ssh:/hosts", &Machine{Name: "a", Dir: "/d"}
+	there := Where{On: here, Run: testRun, First: first}
 	for _, c := range []struct {
 		name     string
 		where    Where
@@ -92,26 +93,32 @@ func TestAttach(t *testing.T) {
 		deleted  int
 		fails    string
 	}{
-		{name: "alive", where: Where{On: here, Run: testRun, First: first}, state: alive, attached: true},
-		{name: "alive, other options", where: Where{On: here + "?pack=true", Run: testRun, First: first}, state: alive, attached: true},
-		{name: "alive, invalid trials again", where: Where{On: here, Run: testRun, First: first}, state: alive, retry: true, attached: true},
-		{name: "over", where: Where{On: here, Run: testRun, First: first}, state: over, attached: true},
-		{name: "over, invalid trials again", where: Where{On: here, Run: testRun, First: first}, state: over, retry: true,
+		{name: "alive", where: there, state: alive, attached: true},
+		{name: "alive, other options", where: Where{On: here + "?pack=true", Run: testRun, First: first}, state: alive,
+			attached: true},
+		{name: "alive, invalid trials again", where: there, state: alive, retry: true, attached: true},
+		{name: "over", where: there, state: over, attached: true},
+		{name: "over, invalid trials again", where: there, state: over, retry: true,
 			fetched: true, deleted: 1},
-		{name: "died", where: Where{On: here, Run: testRun, First: first}, state: died, fetched: true, deleted: 1},
-		{name: "died, out of reach", where: Where{On: here, Run: testRun, First: first}, state: died, fails: "could not be brought here"},
-		{name: "never began", where: Where{On: here, Run: testRun, First: first}, state: never, deleted: 1},
-		{name: "gone", where: Where{On: here, Run: testRun, First: first}, find: ErrGone, deleted: 1},
-		{name: "unreachable", where: Where{On: here, Run: testRun, First: first}, find: errors.New("no route"), fails: "no route"},
-		{name: "odd state", where: Where{On: here, Run: testRun, First: first}, state: "?", fails: "the engine's state"},
+		{name: "died", where: there, state: died, fetched: true, deleted: 1},
+		{name: "died, out of reach", where: there, state: died, fails: "could not be brought here"},
+		{name: "never began", where: there, state: never, deleted: 1},
+		{name: "gone", where: there, find: ErrGone, deleted: 1},
+		{name: "unreachable", where: there, find: errors.New("no route"), fails: "no route"},
+		{name: "odd state", where: there, state: "?", fails: "the engine's state"},
 		{name: "no machines", where: Where{On: here, Run: testRun}, deleted: 1},
-		{name: "what could not be removed", where: Where{On: here, Run: testRun, First: first, Ended: true}, deleted: 1},
-		{name: "elsewhere", where: Where{On: "ssh:/other", Run: testRun, First: first}, fails: "the run is on ssh:/other"},
+		{name: "what could not be removed", where: Where{On: here, Run: testRun, First: first, Ended: true},
+			deleted: 1},
+		{name: "elsewhere", where: Where{On: "ssh:/other", Run: testRun, First: first},
+			fails: "the run is on ssh:/other"},
 		{name: "remains elsewhere", where: Where{On: "ssh:/other", Run: testRun, First: first, Ended: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fake{find: c.find, verbs: map[string]func(context.Context, io.Writer) error{
-				"state": func(_ context.Context, out io.Writer) error { _, err := io.WriteString(out, c.state); return err },
+				"state": func(_ context.Context, out io.Writer) error {
+					_, err := io.WriteString(out, c.state)
+					return err
+				},
 				"fetch": func(_ context.Context, out io.Writer) error {
 					if !c.fetched {
 						return errors.New("cut")
@@ -170,7 +177,8 @@ func TestOneLauncher(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &Launcher{Place: &fake{}}
-	if _, err := l.Run(t.Context(), engine.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another launcher") {
+	_, err = l.Run(t.Context(), engine.Config{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "another launcher") {
 		t.Error(err)
 	}
 	release()

@@ -32,7 +32,7 @@ import (
 const (
 	// RunDir is the run directory. Who keeps a machine for the engine keeps it as long as that is there.
 	RunDir       = "run"
-	tmpDir       = "tmp"         // temporary files of the engine, and with that the paths of deployments on all machines
+	tmpDir       = "tmp"         // temporary files of the engine, and so the paths of deployments on all machines
 	progressFile = "progress"    // events, in gob
 	nowFile      = "now"         // the latest of those of which only that is of interest
 	interrupted  = "interrupted" // made when the engine was: a second signal would kill it
@@ -95,8 +95,8 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 		_, err := io.WriteString(out, stateOf(*dir))
 		return err
 	case "start-agent": // likewise
-		return detach(*dir, "agent.log", in, out, append([]string{"agent", "--dir", *dir, fmt.Sprintf("--emulate=%t", *emulate), "--"},
-			rest...)...)
+		part := []string{"agent", "--dir", *dir, fmt.Sprintf("--emulate=%t", *emulate), "--"}
+		return detach(*dir, "agent.log", in, out, append(part, rest...)...)
 	case "agent":
 		return serveAgent(ctx, *dir, rest, in)
 	case "end":
@@ -218,7 +218,8 @@ func start(dir string, in io.Reader, out io.Writer) error {
 	if err := gob.NewEncoder(&again).Encode(o); err != nil {
 		return err
 	}
-	return detach(dir, "engine.log", &again, out, "engine", "--dir", dir, fmt.Sprintf("--emulate=%t", o.Machines[0].Number > 0))
+	return detach(dir, "engine.log", &again, out, "engine", "--dir", dir,
+		fmt.Sprintf("--emulate=%t", o.Machines[0].Number > 0))
 }
 
 // lingering is how long the run directory waits on the machine to be fetched when
@@ -259,9 +260,9 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	var res engine.Result
 	if err = hosts.stay(ctx); err == nil {
 		res, err = execute(ctx, engine.Config{
-			Plan: plan, Dir: filepath.Join(dir, RunDir), Base: o.Base, Resume: o.Resume, Command: o.Command, Progress: say,
-			WaitQuiet: o.WaitQuiet, Clients: o.Clients, StopInvalid: o.StopInvalid, RetryInvalid: o.RetryInvalid,
-			Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
+			Plan: plan, Dir: filepath.Join(dir, RunDir), Base: o.Base, Resume: o.Resume, Command: o.Command,
+			Progress: say, WaitQuiet: o.WaitQuiet, Clients: o.Clients, StopInvalid: o.StopInvalid,
+			RetryInvalid: o.RetryInvalid, Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
 			Alone: func(ctx context.Context) (func() error, error) { return alone(ctx, dir) },
 		})
 	}

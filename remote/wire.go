@@ -94,7 +94,8 @@ const (
 )
 
 func carried(name string) bool {
-	return name != nodesDir && name != whereIs && !strings.HasPrefix(name, database+"-") && !strings.HasPrefix(filepath.Base(name), ".")
+	return name != nodesDir && name != whereIs && !strings.HasPrefix(name, database+"-") &&
+		!strings.HasPrefix(filepath.Base(name), ".")
 }
 
 // writeRun writes a run directory as a tar, also while the run goes on: the database, which

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Figures of Plimsoll's own parts, side by side with other tools in one run:
-# the load generator beside k6 and wrk, the recorder, the link emulator, swarms. About
-# eight minutes. Run it on a quiet machine; ratios are robust, rates are not.
+# the load generator beside k6 and wrk, the recorder, the link emulator. About
+# five minutes. Run it on a quiet machine; ratios are robust, rates are not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.tools/bin:$PATH"

@@ -37,7 +37,8 @@ type entered struct {
 // hosts, use them. With "wait" it waits for a signal instead, and ends with 7.
 func enterAndRun(args []string) error {
 	if len(args) > 1 && args[1] == "hidetun" { // as on a machine without the device
-		if err := errors.Join(unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("none", "/dev/net", "tmpfs", 0, "")); err != nil {
+		if err := errors.Join(unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+			unix.Mount("none", "/dev/net", "tmpfs", 0, "")); err != nil {
 			return err
 		}
 	}
@@ -92,7 +93,8 @@ func (r *entered) use(dir string) (err error) {
 		return err
 	}
 	addr := fmt.Sprintf("%s:%d", a.Addr(), port)
-	if _, err := a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr}, Ready: dialer(b, addr)}); err != nil {
+	if _, err := a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr},
+		Ready: dialer(b, addr)}); err != nil {
 		return err
 	}
 	if err := tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}); err != nil {

@@ -289,8 +289,8 @@ func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
 		a, b := all[p[0]], all[p[1]]
 		w, way := s.topology().Want(a.host.String(), b.host.String()), probed[p[0]].RTTs[p[1]]
 		if way > w.LongestWay(link.DefaultTolerance) {
-			return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and that between "+
-				"their machines is %s: raise link.delay, or use machines that are closer",
+			return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and "+
+				"that between their machines is %s: raise link.delay, or use machines that are closer",
 				a.name, b.name, words.Duration(w.RTT-w.Jitter), words.Duration(way))
 		}
 	}

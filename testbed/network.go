@@ -125,7 +125,8 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	la := netlink.NewLinkAttrs()
 	la.Name = hubPort(h.index)
 	la.MasterIndex = n.bridge.Attrs().Index
-	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index), PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
+	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index),
+		PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
 	if err := n.nl.LinkAdd(veth); err != nil {
 		return fmt.Errorf("add veth: %w", err)
 	}
@@ -187,7 +188,8 @@ func (n *network) introduce(h *host, others []*host) error {
 	for _, o := range others {
 		for _, pair := range [][2]*host{{h, o}, {o, h}} {
 			for _, a := range pair[1].addrs(n.ipv6) {
-				neigh := &netlink.Neigh{LinkIndex: pair[0].veth.Attrs().Index, Family: family(a), State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: hostMAC(pair[1].index)}
+				neigh := &netlink.Neigh{LinkIndex: pair[0].veth.Attrs().Index, Family: family(a),
+					State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: hostMAC(pair[1].index)}
 				if err := pair[0].nl.NeighSet(neigh); err != nil {
 					return fmt.Errorf("introduce %s to %s: %w", pair[0].name, pair[1].name, err)
 				}
@@ -207,8 +209,9 @@ func (h *host) route(dev netlink.Link, congestion string) error {
 			p = prefix6
 		}
 		r := &netlink.Route{
-			Family: family(a), LinkIndex: dev.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(), Congctl: congestion,
-			Dst: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
+			Family: family(a), LinkIndex: dev.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(),
+			Congctl: congestion,
+			Dst:     &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
 		}
 		if err := h.nl.RouteReplace(r); err != nil {
 			return fmt.Errorf("route %s through %s: %w", p, dev.Attrs().Name, err)

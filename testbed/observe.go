@@ -53,7 +53,8 @@ const (
 // ctx ends. The times of the samples count from epoch. Polls keep to an
 // absolute schedule; one that takes too long makes the next ones drop out, not
 // shift. sink is called from one goroutine at a time.
-func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Duration, sink func([]record.Sample)) (stop func()) {
+func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Duration,
+	sink func([]record.Sample)) (stop func()) {
 	if every <= 0 {
 		every = time.Second
 	}

@@ -70,7 +70,8 @@ func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
 	ns, err := newNamespace()
 	if err != nil {
 		none("this machine gives us no network namespaces (" + err.Error() + ")")
-		p := Problem{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not emulated (" +
+		p := Problem{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not " +
+			"emulated (" +
 			err.Error() + ")", userNamespaceHint()}
 		if !mayMakeNamespaces() && tryUserNamespace() == nil {
 			p = Problem{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}
@@ -101,7 +102,8 @@ func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
 	if mode.Emulator == "" {
 		none("neither netem nor TUN works here (" + strings.Join(why, "; ") + ")")
 		if !asked {
-			missing = append(missing, Problem{"emulator", Warning, "links cannot be emulated: neither netem nor TUN works here",
+			missing = append(missing, Problem{"emulator", Warning, "links cannot be emulated: neither netem nor TUN " +
+				"works here",
 				"see the two above: either one is enough"})
 		}
 	}
@@ -110,14 +112,16 @@ func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
 
 func emulatorHint(name string) string {
 	if name == "netem" {
-		return "modprobe sch_netem, or install the kernel's extra modules (linux-modules-extra on Ubuntu, kernel-modules-extra on Fedora); the TUN emulator does without"
+		return "modprobe sch_netem, or install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
+			"kernel-modules-extra on Fedora); the TUN emulator does without"
 	}
 	info, err := os.Stat("/dev/net/tun")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "modprobe tun; in a container, give it the device: --device /dev/net/tun"
 	case err == nil && info.Mode().Perm()&0o006 != 0o006:
-		return "chmod 666 /dev/net/tun lets ordinary users have TUN devices in their own namespaces, as most distributions do"
+		return "chmod 666 /dev/net/tun lets ordinary users have TUN devices in their own namespaces, as most " +
+			"distributions do"
 	}
 	return "in a container, give it the device: --device /dev/net/tun"
 }
@@ -125,22 +129,29 @@ func emulatorHint(name string) string {
 func memoryProblems() []Problem {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
-		return []Problem{{"proc", Fatal, "cannot read /proc: processes cannot be observed (" + err.Error() + ")", "mount -t proc proc /proc"}}
+		return []Problem{{"proc", Fatal, "cannot read /proc: processes cannot be observed (" + err.Error() + ")",
+			"mount -t proc proc /proc"}}
 	}
 	m, err := proc.Meminfo()
 	if err != nil || m.MemAvailableBytes == nil || *m.MemAvailableBytes >= wantMemory {
 		return nil
 	}
-	return []Problem{{"memory", Warning, fmt.Sprintf("%d MiB of memory available: systems may be measured while the machine swaps or kills", *m.MemAvailableBytes>>20), "end other programs, or use a machine with more"}}
+	return []Problem{{"memory", Warning, fmt.Sprintf("%d MiB of memory available: systems may be measured while the "+
+		"machine swaps or kills", *m.MemAvailableBytes>>20), "end other programs, or use a machine with more"}}
 }
 
 func clockProblems() []Problem {
 	var out []Problem
-	if c := readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"); c == "hpet" || c == "acpi_pm" || c == "jiffies" {
-		out = append(out, Problem{"clock", Warning, "the kernel's clock source is " + c + ": reading the time is slow and shows in every latency", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, if the machine has a stable one"})
+	if c := readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"); c == "hpet" ||
+		c == "acpi_pm" || c == "jiffies" {
+		out = append(out, Problem{"clock", Warning, "the kernel's clock source is " + c +
+			": reading the time is slow and shows in every latency",
+			"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, if the machine has a " +
+				"stable one"})
 	}
 	if g := governors(); g != "" && g != "performance" {
-		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g + ": speed changes with load and heat", "cpupower frequency-set -g performance"})
+		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g +
+			": speed changes with load and heat", "cpupower frequency-set -g performance"})
 	}
 	return out
 }

@@ -43,7 +43,8 @@ func TestReshape(t *testing.T) {
 	for i := range 20 { // while it passes
 		rate := []float64{20e6, 40e6}[i%2]
 		p := access(rate, 5*time.Millisecond)
-		spec := ShapeSpec{Changes: true, Up: map[string]link.Params{"a": p, "b": p}, Down: map[string]link.Params{"a": access(rate, 0)}}
+		spec := ShapeSpec{Changes: true, Up: map[string]link.Params{"a": p, "b": p},
+			Down: map[string]link.Params{"a": access(rate, 0)}}
 		if err := tb.Reshape(t.Context(), spec); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +72,8 @@ func TestReshape(t *testing.T) {
 		t.Fatal(err)
 	}
 	if large <= small || tb.shape.buffers["a"] != large || tb.shape.environment()["link.congestion.wanted"] != "reno" {
-		t.Errorf("buffers %d, of a long fast link %d, then %d; %v", small, large, tb.shape.buffers["a"], tb.shape.environment())
+		t.Errorf("buffers %d, of a long fast link %d, then %d; %v", small, large, tb.shape.buffers["a"],
+			tb.shape.environment())
 	}
 	echoes(t, conn)
 

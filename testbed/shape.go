@@ -282,7 +282,8 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 func (s *shaper) emulateKernel(hub *network, hosts []*host) error {
 	ports := map[string]link.Ports{}
 	for _, h := range hosts {
-		ports[h.name] = link.Ports{Up: link.Port{NL: h.nl, Device: vethName}, Down: link.Port{NL: hub.nl, Device: hubPort(h.index)}}
+		ports[h.name] = link.Ports{Up: link.Port{NL: h.nl, Device: vethName},
+			Down: link.Port{NL: hub.nl, Device: hubPort(h.index)}}
 	}
 	s.kernel = link.NewKernel(s.active, ports)
 	return s.kernel.Shape(s.spec.topology())
@@ -313,7 +314,8 @@ func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) erro
 			devices = append(devices, d)
 		}
 		launch := func(ctx context.Context, stdin *os.File, devices []*os.File) (link.Process, error) {
-			return t.hub.start(ctx, Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"), Stdin: stdin, files: devices})
+			return t.hub.start(ctx, Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"),
+				Stdin: stdin, files: devices})
 		}
 		var e *link.Emulator
 		var err error
@@ -385,7 +387,8 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
 		s.congestion = s.spec.Congestion
 		return nil
 	}
-	t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s (%v), it stays %s", h.name, s.spec.Congestion, refused, congestion))
+	t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s (%v), it stays %s", h.name,
+		s.spec.Congestion, refused, congestion))
 	s.congestion = congestion
 	return h.route(dev, "")
 }

@@ -165,7 +165,8 @@ func (t *Testbed) choose() (err error) {
 		if t.opt.Emulate == "netem" || t.opt.Emulate == "tun" {
 			return fmt.Errorf("testbed: emulator %s needs a network of hosts: %w", t.opt.Emulate, err)
 		}
-		t.mode = Mode{Emulator: "none", Why: "links are not emulated: no network of hosts could be made here (" + err.Error() + ")"}
+		t.mode = Mode{Emulator: "none", Why: "links are not emulated: no network of hosts could be made here (" +
+			err.Error() + ")"}
 		return nil
 	}
 	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}

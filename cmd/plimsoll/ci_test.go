@@ -71,6 +71,7 @@ func TestExampleOfGitLabIsExecuted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
+	t.Parallel()
 	var gitlab map[string]struct {
 		Script       []string
 		AllowFailure struct {

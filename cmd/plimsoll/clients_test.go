@@ -14,7 +14,7 @@ scenario: retrieve
 systems: [static]
 data: {objects: 2, size: 1MiB}
 link: {delay: 2ms, rate: 40Mbit}
-retrieve: {range: 64KiB, concurrency: 6, requests: 90}
+retrieve: {range: 64KiB, concurrency: 6, requests: 60}
 repetitions: 3
 warmup: 0
 limits: {others: none, machine: none}

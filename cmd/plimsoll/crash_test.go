@@ -56,7 +56,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	args := []string{"run", file, "--out", dir, "--keep-going"}
 	finished := false
-	for kill := 0; kill < 6 && !finished; kill++ {
+	for kill := 0; kill < 4 && !finished; kill++ {
 		c, out := start(args...)
 		pause := time.Duration(rng.Int64N(int64(3500*time.Millisecond))) + 50*time.Millisecond
 		done := make(chan error, 1)

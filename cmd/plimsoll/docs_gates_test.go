@@ -22,6 +22,7 @@ var (
 // TestDocumentedGates hands every gate of the manual to the parser that `plimsoll
 // plan` uses, on presets with what the gate speaks of.
 func TestDocumentedGates(t *testing.T) {
+	t.Parallel()
 	refused := []string{"success >= 99.9"} // the manual's example of one that is refused
 	found := map[string]bool{}
 	for _, doc := range []string{"experiment-format.md", "compare.md", "getting-started.md", "disseminate.md"} {

@@ -15,11 +15,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-// Each put crosses a link on which it takes 40 ms and more: some ten seconds.
+// Each put crosses a link on which it takes 40 ms and more: some three seconds.
 const uploadExperiment = `
 scenario: upload
 systems: [nginx]
-data: {objects: 400, size: 10kB}
+data: {objects: 150, size: 10kB}
 link: {delay: 20ms}
 upload: {concurrency: 2, poll: 500ms, verify: 100%, retries: 100, backoff: 100ms}
 repetitions: 1
@@ -49,7 +49,7 @@ func (s *session) resume() (ui.Code, string) {
 func (s *session) whole(mark string) {
 	s.t.Helper()
 	trials := s.trials()
-	if len(trials) != 1 || trials[0].State != record.Done || trials[0].Metrics["accepted"] != 400 || trials[0].Metrics["verified"] != 400 {
+	if len(trials) != 1 || trials[0].State != record.Done || trials[0].Metrics["accepted"] != 150 || trials[0].Metrics["verified"] != 150 {
 		s.t.Fatalf("got %+v\n%s", trials, s.output())
 	}
 	if !trials[0].Valid() {
@@ -71,8 +71,8 @@ func TestSystemKilledUnderALoadTest(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	s := startRun(t, uploadExperiment)
-	s.await("0 of 400 objects accepted")
-	time.Sleep(1500 * time.Millisecond)
+	s.await("0 of 150 objects accepted")
+	time.Sleep(800 * time.Millisecond)
 	s.kill("nginx: master")
 	if code := s.end(); code != ui.CodeOK {
 		t.Errorf("status %d", code)
@@ -86,8 +86,8 @@ func TestEmulatorKilledUnderALoadTest(t *testing.T) {
 	needNginx(t)
 	needTUN(t)
 	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: tun}", 1))
-	s.await("0 of 400 objects accepted")
-	time.Sleep(1500 * time.Millisecond)
+	s.await("0 of 150 objects accepted")
+	time.Sleep(800 * time.Millisecond)
 	s.kill("node link")
 	if code := s.end(); code != ui.CodeOK {
 		t.Errorf("status %d", code)
@@ -100,8 +100,8 @@ func TestInterruptedLoadTest(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	s := startRun(t, uploadExperiment)
-	s.await("0 of 400 objects accepted")
-	time.Sleep(1500 * time.Millisecond)
+	s.await("0 of 150 objects accepted")
+	time.Sleep(800 * time.Millisecond)
 	s.cmd.Process.Signal(os.Interrupt)
 	if code := s.end(); code != ui.CodeInterrupted {
 		t.Errorf("status %d, want %d", code, ui.CodeInterrupted)

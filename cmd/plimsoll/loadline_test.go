@@ -47,6 +47,7 @@ func TestNobodyBeatsTheLoadLine(t *testing.T) {
 		{"overhead", overheadLine, []string{"line_share"}},
 	} {
 		t.Run(c.scenario, func(t *testing.T) {
+			t.Parallel()
 			switch c.scenario {
 			case "retrieve":
 				systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))

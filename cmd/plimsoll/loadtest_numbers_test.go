@@ -29,6 +29,7 @@ skip: [machine]
 // stored.
 func TestBandwidthOfSparsePolls(t *testing.T) {
 	systemtest.Need(t, "sshd", sftp.System{}.Check(t.Context(), nil))
+	t.Parallel()
 	s := startRun(t, sparsePolls)
 	if code := s.end(); code != ui.CodeOK {
 		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())

@@ -55,17 +55,11 @@ func recomputed(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// Every metric of every scenario follows from what was recorded; the other tests that
-// execute runs check it of theirs.
+// Every metric follows from what was recorded; the other tests that execute runs check it
+// of theirs.
 func TestMetricsFollowFromTheRecord(t *testing.T) {
 	const rest = "warmup: 0\nrepetitions: 1\nlimits: {others: none, machine: none, deadline: 20s}\nskip: [machine]\n"
 	for name, text := range map[string]string{
-		"retrieve": `
-systems: [static, boxo]
-link: {rate: 100Mbit, delay: 5ms}
-data: {size: 1MiB}
-retrieve: {range: 64KiB, concurrency: [1, 4], duration: 300ms}
-`,
 		"retrieve at a rate": `
 systems: [{use: static, with: {tls: true}}]
 data: {size: 1MiB}
@@ -83,19 +77,9 @@ link: {delay: 2ms}
 data: {objects: 60, size: 2kB}
 upload: {concurrency: 3, poll: 100ms, verify: 50%}
 `,
-		"disseminate": `
-systems: [bittorrent]
-link: {rate: 100Mbit, delay: 2ms}
-data: {size: 4MiB}
-disseminate: {nodes: 4, seeders: 1, faults: [none, [{crash: leechers, count: 1, at: 20%, for: 1s}]]}
-`,
-		"sync": `
-systems: [sia-chain]
-link: {rate: 50Mbit, delay: 5ms}
-sync: {blocks: 100, transactions: 1, peers: 2}
-`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var scenario string
 			fmt.Sscan(name, &scenario)
 			s := startRun(t, "scenario: "+scenario+text+rest)

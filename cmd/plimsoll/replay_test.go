@@ -23,6 +23,7 @@ func TestReplayKilledAndResumed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
+	t.Parallel()
 	var came atomic.Int64
 	serve := func() string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

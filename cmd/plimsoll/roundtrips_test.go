@@ -19,17 +19,17 @@ scenario: overhead
 systems:
   - static
   - {name: static-https, use: static, with: {tls: true, h2: false}}
-link: {delay: [2.5ms, 15ms, 40ms]}
+link: {delay: [2.5ms, 12ms, 30ms]}
 data: {size: 100B}
 overhead: {operation: get, connections: [keep, fresh], count: 8, time: 3s}
 where: ["system == static || overhead.connections == fresh"]
-repetitions: 3
+repetitions: 2
 warmup: 0
 limits: {others: none, machine: none, deadline: 5s}
 skip: [machine]
 `
 
-// TestKnownRoundTrips measures them over emulated links of 5 to 80 ms of round
+// TestKnownRoundTrips measures them over emulated links of 5 to 60 ms of round
 // trip. Disturbances of a busy machine only ever add time, so the lower quartile
 // of a cell's operations stands for it, and the slope of time against the round
 // trip that the link check measured is the number of round trips. The report's

@@ -56,6 +56,7 @@ func newSSHMachines(t *testing.T, n int) *sshMachines {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
+	t.Parallel()
 	sshd := "/usr/sbin/sshd"
 	if _, err := os.Stat(sshd); err != nil {
 		t.Skip("OpenSSH's server is not installed: ", err)
@@ -94,7 +95,8 @@ func newSSHMachines(t *testing.T, n int) *sshMachines {
 		check(t, os.WriteFile(config, fmt.Appendf(nil, machineConfig, h.Addr(), own+"_key", authorized), 0o600))
 		_, err = h.Start(t.Context(), testbed.Command{
 			Name: h.Name() + "-sshd", Role: "system",
-			Args: []string{"unshare", "--mount", "sh", "-c", "mount --bind " + own + " /mnt && exec " + sshd + " -D -e -f " + config},
+			Args: []string{"unshare", "--mount", "sh", "-c",
+				"mount --bind " + own + " /mnt && exec " + sshd + " -D -e -f " + config},
 			Ready: func(ctx context.Context) error {
 				c, err := m.from.Dial(ctx, "tcp", h.Addr().String()+":22")
 				if err == nil {
@@ -181,7 +183,8 @@ func (m *sshMachines) clean() {
 			m.t.Errorf("left on a machine: %v", left)
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) { // what was killed may still be ending
+	// What was killed may still be ending.
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		left := processesOf(m.below + "/plimsoll-r")
 		if len(left) == 0 {
 			return
@@ -224,6 +227,31 @@ func (m *sshMachines) experiment(yaml string) string {
 	return file
 }
 
+// compare runs an experiment on the machines and on this one: the same must come of it.
+// It returns the run's directory and its links.
+func (m *sshMachines) compare(
+	over func(string, ...string) []string, yaml string, args ...string,
+) (there string, links []record.LinkCheck) {
+	m.t.Helper()
+	file := m.experiment(yaml)
+	there, here := filepath.Join(m.t.TempDir(), "there"), filepath.Join(m.t.TempDir(), "here")
+	m.end(m.start(append(over(m.list, file, "--out", there), args...)...), 0, ui.CodeInvalid) // on a busy machine
+	m.clean()
+	m.end(m.start("run", file, "--out", here, "--keep-going"), 0, ui.CodeInvalid)
+	if diff := factsDiff(resultsOf(m.t, here), resultsOf(m.t, there)); diff != "" {
+		m.t.Errorf("on other machines (+) the record differs:\n%s", diff)
+	}
+	r, err := record.Open(there)
+	check(m.t, err)
+	defer r.Close()
+	links, err = r.Links()
+	check(m.t, err)
+	if len(links) == 0 {
+		m.t.Error("no link was measured")
+	}
+	return there, links
+}
+
 const swarmOverSSH = `
 scenario: disseminate
 systems: [bittorrent]
@@ -239,82 +267,42 @@ func TestRunOverSSH(t *testing.T) {
 	over := func(list string, args ...string) []string {
 		return append([]string{"run", "--on", "ssh:" + list, "--keep-going"}, args...)
 	}
-	for _, c := range []struct {
-		name    string
-		clients int
-		yaml    string
-	}{
-		{"retrieve", 3, `
+	t.Run("retrieve", func(t *testing.T) {
+		m.t = t
+		there, links := m.compare(over, `
 scenario: retrieve
 systems: [static, boxo, {name: static-https, use: static, with: {tls: true}, override: {connections: fresh}}]
 data: {objects: 2, size: 1MiB}
 retrieve: {concurrency: 3, requests: 12}
-repetitions: 2
-warmup: 0`},
-		{"disseminate", 1, swarmOverSSH + "2"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m.t = t
-			file, there, here := m.experiment(c.yaml), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "here")
-			m.end(m.start(over(m.list, file, "--out", there, "--clients", fmt.Sprint(c.clients))...), 0, ui.CodeInvalid) // on a busy machine
-			m.clean()
-			m.end(m.start("run", file, "--out", here, "--keep-going"), 0, ui.CodeInvalid)
-			if diff := factsDiff(resultsOf(t, here), resultsOf(t, there)); diff != "" {
-				t.Errorf("on other machines (+) the record differs:\n%s", diff)
+repetitions: 1
+warmup: 0`, "--clients", "3")
+		rtt := machinesRTT.Seconds()
+		for _, l := range links {
+			if l.RTT <= rtt || l.RTT > 5*rtt || l.Rate <= 0 || !l.OK || l.Emulator != record.RealLink {
+				t.Errorf("link %+v", l)
 			}
-			r, err := record.Open(there)
-			check(t, err)
-			defer r.Close()
-			links := linksOf(t, there)
-			if len(links) == 0 {
-				t.Error("no link was measured")
+		}
+		for _, client := range engine.GeneratorHosts(3) {
+			if !slices.ContainsFunc(links, func(l record.LinkCheck) bool { return l.To == client }) {
+				t.Errorf("no link of %s: %+v", client, links)
 			}
-			for _, l := range links {
-				if rtt := machinesRTT.Seconds(); !(l.RTT > rtt && l.RTT < 3*rtt) || !(l.Rate > 0) || !l.OK || l.Emulator != record.RealLink {
-					t.Errorf("link %+v", l)
-				}
+		}
+		r, err := record.Open(there)
+		check(t, err)
+		defer r.Close()
+		for _, want := range []string{`"machine.zone@box1":"z1"`, `"kernel@box1"`} {
+			if env := r.Meta()["environment"]; !strings.Contains(env, want) {
+				t.Errorf("no %s in %s", want, env)
 			}
-			for _, client := range engine.GeneratorHosts(c.clients) {
-				if !slices.ContainsFunc(links, func(l record.LinkCheck) bool { return l.To == client }) {
-					t.Errorf("no link of %s: %+v", client, links)
-				}
-			}
-			if env := r.Meta()["environment"]; !strings.Contains(env, `"machine.zone@box1":"z1"`) || !strings.Contains(env, `"kernel@box1"`) {
-				t.Errorf("environment %s", env)
-			}
-		})
-	}
+		}
+	})
 	// What asks for links gets them, whatever is between the machines, and as on one machine.
 	t.Run("emulated links", func(t *testing.T) {
 		m.t = t
-		for name, yaml := range map[string]string{
-			"disseminate": swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms}\n",
-			"retrieve": `
-scenario: retrieve
-systems: [static]
-data: {objects: 2, size: 1MiB}
-retrieve: {concurrency: 2, requests: 6}
-link: {rate: 20Mbit, delay: 10ms}
-repetitions: 1
-warmup: 0`,
-		} {
-			file, there, here := m.experiment(yaml), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "here")
-			m.end(m.start(over(m.list, file, "--out", there)...), 0, ui.CodeInvalid) // a busy machine's emulator is late
-			m.clean()
-			m.end(m.start("run", file, "--out", here, "--keep-going"), 0, ui.CodeInvalid)
-			if diff := factsDiff(resultsOf(t, here), resultsOf(t, there)); diff != "" {
-				t.Errorf("%s: on other machines (+) the record differs:\n%s", name, diff)
-			}
-			for _, l := range linksOf(t, there) {
-				t.Logf("%+v", l)
-				if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate { // a busy machine may be slower
-					t.Errorf("%s: link %+v", name, l)
-				}
-			}
-			slow, fast := timeOf(t, there), timeOf(t, here)
-			t.Logf("%s: %.2f s elsewhere, %.2f s here", name, slow, fast)
-			if slow < fast/3 {
-				t.Errorf("%s: trials took %.2f s, and %.2f s on one machine", name, slow, fast)
+		_, links := m.compare(over, swarmOverSSH+"1\nlink: {rate: 20Mbit, delay: 10ms}\n")
+		for _, l := range links {
+			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate { // a busy machine may be slower
+				t.Errorf("link %+v", l)
 			}
 		}
 	})
@@ -327,47 +315,37 @@ warmup: 0`,
 		}
 		m.clean()
 	})
-	t.Run("an agent is killed", func(t *testing.T) {
+	t.Run("everything is killed", func(t *testing.T) {
 		m.t = t
 		dir := filepath.Join(t.TempDir(), "run")
-		p := m.start(over(m.list, m.experiment(swarmOverSSH+"6\nlink: {rate: 50Mbit, delay: 5ms}"), "--out", dir)...)
-		m.await(p, "block 2 of 6")
-		m.kill("--name box1") // and with it its emulator
-		m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid)
-		m.clean()
-		m.end(m.start("resume", dir, "--keep-going"), 0, ui.CodeInvalid)
-		// One trial may have ended with the machine, and one came after the restart on the other.
-		if lost := trialsOf(t, dir, 6); lost > 2 || !strings.Contains(m.said(p), "is on another machine now") {
-			t.Errorf("%d trials are invalid:\n%s", lost, m.said(p))
-		}
-	})
-	t.Run("the launcher is killed", func(t *testing.T) {
-		m.t = t
-		dir := filepath.Join(t.TempDir(), "run")
-		p := m.start(over(m.list, m.experiment(swarmOverSSH+"6"), "--out", dir)...)
-		m.await(p, "block 2 of 6")
-		check(t, p.Signal(syscall.SIGKILL))
+		file := m.experiment(swarmOverSSH + "10\nlink: {rate: 50Mbit, delay: 5ms}")
+		p := m.start(over(m.list, file, "--out", dir)...)
+		m.await(p, "block 2 of 10")
+		check(t, p.Signal(syscall.SIGKILL)) // the launcher: the run goes on without it
 		<-p.Done()
-		m.end(m.start("resume", dir, "--keep-going"), 0)
-		m.clean()
-		trialsOf(t, dir, 6)
-	})
-	t.Run("the engine is killed, and the run interrupted", func(t *testing.T) {
-		m.t = t
-		dir := filepath.Join(t.TempDir(), "run")
-		p := m.start(over(m.list, m.experiment(swarmOverSSH+"8"), "--out", dir)...)
-		m.await(p, "block 3 of 8")
+		p = m.start("resume", dir, "--keep-going")
+		m.await(p, "block 4 of 10")
 		m.kill("node run engine")
 		m.end(p, 1)
 		m.clean()
 		p = m.start("resume", dir, "--keep-going")
-		m.await(p, "block 5 of 8")
+		m.await(p, "block 6 of 10")
 		check(t, p.Signal(syscall.SIGINT))
 		m.end(p, ui.CodeInterrupted)
 		m.clean()
-		m.end(m.start("resume", dir, "--keep-going"), 0)
+		p = m.start("resume", dir, "--keep-going")
+		m.await(p, "block 8 of 10")
+		m.kill("--name box1") // an agent, and with it its emulator
+		if said := m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid); !strings.Contains(said, "is on another machine now") {
+			t.Errorf("it said:\n%s", said)
+		}
 		m.clean()
-		trialsOf(t, dir, 8)
+		m.end(m.start("resume", dir, "--keep-going"), 0, ui.CodeInvalid)
+		m.clean()
+		// One trial may have ended with the machine, and one came after the restart on the other.
+		if lost := trialsOf(t, dir, 10); lost > 2 {
+			t.Errorf("%d trials are invalid:\n%s", lost, m.said(p))
+		}
 	})
 	t.Run("refused", func(t *testing.T) {
 		m.t = t
@@ -398,30 +376,6 @@ warmup: 0`,
 			}
 		}
 	})
-}
-
-func linksOf(t *testing.T, dir string) []record.LinkCheck {
-	r, err := record.Open(dir)
-	check(t, err)
-	defer r.Close()
-	links, err := r.Links()
-	check(t, err)
-	return links
-}
-
-// timeOf is how long the median trial of a run took, in seconds.
-func timeOf(t *testing.T, dir string) float64 {
-	r, err := record.Open(dir)
-	check(t, err)
-	defer r.Close()
-	trials, err := r.Trials()
-	check(t, err)
-	var all []float64
-	for _, trial := range trials {
-		all = append(all, trial.Seconds)
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
 }
 
 // resultsOf are the trials of a run with their outcomes, and the bytes of operations.

@@ -105,8 +105,8 @@ func is(p *core.Pod, t core.PodConditionType) bool {
 func reason(p *core.Pod) obstacle {
 	for _, c := range p.Status.Conditions {
 		if c.Type == core.PodScheduled && c.Status == core.ConditionFalse {
-			return obstacle{unplaced: true, what: fmt.Sprintf("no node for pod %s: %s (a machine has a node of its own "+
-				"unless --pack is given)", p.Name, c.Message)}
+			return obstacle{unplaced: true, what: fmt.Sprintf("no node for pod %s: %s "+
+				"(a machine has a node of its own unless --pack is given)", p.Name, c.Message)}
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {

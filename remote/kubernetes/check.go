@@ -19,15 +19,16 @@ import (
 // Check implements remote.Place.
 func (c *Cluster) Check(ctx context.Context, machines int) []testbed.Problem {
 	if c.given != "" {
-		if err := do(ctx, c.core.Get().Namespace(c.given).Resource("pods").Param("limit", "1"), &core.PodList{}); err != nil {
+		r := c.core.Get().Namespace(c.given).Resource("pods").Param("limit", "1")
+		if err := do(ctx, r, &core.PodList{}); err != nil {
 			return []testbed.Problem{problem(testbed.Fatal, "kubernetes", err.Error(), "`kubectl --namespace "+c.given+
 				" get pods` must work first")}
 		}
 	}
 	problems, err := c.rights(ctx)
 	if err != nil {
-		return []testbed.Problem{problem(testbed.Fatal, "kubernetes", "the cluster at "+c.config.Host+" does not answer: "+
-			err.Error(), "`kubectl get pods` must work first")}
+		what := "the cluster at " + c.config.Host + " does not answer: " + err.Error()
+		return []testbed.Problem{problem(testbed.Fatal, "kubernetes", what, "`kubectl get pods` must work first")}
 	}
 	if len(problems) > 0 {
 		return problems
@@ -100,8 +101,8 @@ func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
 	if usable >= machines || usable > 0 && c.pack {
 		return nil
 	}
-	what := fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes take pods",
-		machines, usable, len(nodes))
+	what := fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes "+
+		"take pods", machines, usable, len(nodes))
 	return []testbed.Problem{problem(testbed.Warning, "nodes", what,
 		"--pack puts several on a node, which then share its CPU and link; or let the cluster add nodes")}
 }
@@ -143,7 +144,8 @@ func (c *Cluster) sweep(ctx context.Context) (problems []testbed.Problem) {
 		err = json.Unmarshal(b, &runs)
 	}
 	if err != nil {
-		return []testbed.Problem{problem(testbed.Note, "left over", "what dead runs left cannot be seen: "+err.Error(), "")}
+		what := "what dead runs left cannot be seen: " + err.Error()
+		return []testbed.Problem{problem(testbed.Note, "left over", what, "")}
 	}
 	for _, o := range runs.Items {
 		run := o.Labels[runLabel]

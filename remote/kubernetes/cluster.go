@@ -188,7 +188,8 @@ func do(ctx context.Context, r *rest.Request, answer runtime.Object) error {
 }
 
 func create(ctx context.Context, c rest.Interface, namespace, resource string, o runtime.Object) error {
-	if err := do(ctx, c.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Body(o), o); err != nil {
+	r := c.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Body(o)
+	if err := do(ctx, r, o); err != nil {
 		return fmt.Errorf("kubernetes: make the run's %s: %w", resource, err)
 	}
 	return nil

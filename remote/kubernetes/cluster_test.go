@@ -11,7 +11,9 @@ import (
 )
 
 func TestWhere(t *testing.T) {
-	known := &api.Config{CurrentContext: "a", Contexts: map[string]*api.Context{"a": {}, "arn:aws:eks:x:1:cluster/b": {}}}
+	known := &api.Config{CurrentContext: "a", Contexts: map[string]*api.Context{
+		"a": {}, "arn:aws:eks:x:1:cluster/b": {},
+	}}
 	for where, want := range map[string]string{
 		"": "a", "a": "a", "a/ns": "a/ns", "/ns": "a/ns", "?image=" + Image + ":v1": "a",
 		"arn:aws:eks:x:1:cluster/b":              "arn:aws:eks:x:1:cluster/b",
@@ -42,8 +44,10 @@ func TestWhere(t *testing.T) {
 // Machines are in the order of their indices, whatever else is there; what hinders one is told
 // from what will pass.
 func TestAssemble(t *testing.T) {
+	const yes, no = core.ConditionTrue, core.ConditionFalse
 	made := func(index, ip string, ready core.ConditionStatus, change func(*core.Pod)) core.Pod {
-		p := core.Pod{ObjectMeta: meta.ObjectMeta{Name: "pod-" + index, Annotations: map[string]string{batch.JobCompletionIndexAnnotation: index}}}
+		p := core.Pod{ObjectMeta: meta.ObjectMeta{Name: "pod-" + index}}
+		p.Annotations = map[string]string{batch.JobCompletionIndexAnnotation: index}
 		p.Spec.NodeName, p.Status.PodIP, p.Status.Phase = "node1", ip, core.PodRunning
 		p.Status.Conditions = []core.PodCondition{{Type: core.PodReady, Status: ready}}
 		if change != nil {
@@ -57,27 +61,28 @@ func TestAssemble(t *testing.T) {
 			p.Status.ContainerStatuses = []core.ContainerStatus{{Image: "i:1", State: state}}
 		}
 	}
-	first := made("0", "10.0.0.1", core.ConditionTrue, nil)
+	first := made("0", "10.0.0.1", yes, nil)
 	for _, c := range []struct {
 		name  string
 		pods  []core.Pod
 		want  string
 		final bool
 	}{
-		{"both, in order", []core.Pod{made("1", "10.0.0.2", core.ConditionTrue, nil), first}, "", false},
+		{"both, in order", []core.Pod{made("1", "10.0.0.2", yes, nil), first}, "", false},
 		{"one is missing", []core.Pod{first}, "1 of 2 pods have been made", false},
 		{"one has failed and is replaced", []core.Pod{
-			first, made("1", "10.0.0.2", core.ConditionTrue, func(p *core.Pod) { p.Status.Phase = core.PodFailed }),
+			first, made("1", "10.0.0.2", yes, func(p *core.Pod) { p.Status.Phase = core.PodFailed }),
 		}, "2 of 2 pods have been made", false},
-		{"no node", []core.Pod{first, made("1", "", core.ConditionFalse, func(p *core.Pod) {
-			p.Status.Conditions = []core.PodCondition{{Type: core.PodScheduled, Status: core.ConditionFalse, Message: "0/3 nodes"}}
+		{"no node", []core.Pod{first, made("1", "", no, func(p *core.Pod) {
+			p.Status.Conditions = []core.PodCondition{{Type: core.PodScheduled, Status: no, Message: "0/3 nodes"}}
 		})}, "no node for pod pod-1: 0/3 nodes", false},
-		{"pulled for the first time", []core.Pod{made("1", "", core.ConditionFalse, waiting("ErrImagePull", "not found"))},
+		{"pulled for the first time", []core.Pod{made("1", "", no, waiting("ErrImagePull", "not found"))},
 			"image i:1 cannot be pulled by node node1", false},
-		{"pulled again", []core.Pod{first, made("1", "", core.ConditionFalse, waiting("ImagePullBackOff", "not found"))},
+		{"pulled again", []core.Pod{first, made("1", "", no, waiting("ImagePullBackOff", "not found"))},
 			"ImagePullBackOff: not found", true},
-		{"begins", []core.Pod{first, made("1", "", core.ConditionFalse, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
-		{"crashes", []core.Pod{made("1", "10.0.0.2", core.ConditionFalse, waiting("CrashLoopBackOff", "")), first}, "CrashLoopBackOff", true},
+		{"begins", []core.Pod{first, made("1", "", no, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
+		{"crashes", []core.Pod{made("1", "10.0.0.2", no, waiting("CrashLoopBackOff", "")), first},
+			"CrashLoopBackOff", true},
 	} {
 		got, why := assemble(c.pods, 2, 2)
 		if (got != nil) != (c.want == "") || !strings.Contains(why.what, c.want) || why.final != c.final {

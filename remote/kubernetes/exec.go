@@ -16,7 +16,9 @@ import (
 
 // Exec implements remote.Place: by a WebSocket or, where a proxy or an old API server does not let
 // one through, by SPDY.
-func (c *Cluster) Exec(ctx context.Context, on remote.Machine, args []string, in io.Reader, out, errOut io.Writer) error {
+func (c *Cluster) Exec(
+	ctx context.Context, on remote.Machine, args []string, in io.Reader, out, errOut io.Writer,
+) error {
 	c.mu.Lock()
 	at := c.pods[on]
 	c.mu.Unlock()

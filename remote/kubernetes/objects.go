@@ -81,9 +81,11 @@ func (c *Cluster) podSpec(name, run string) core.PodSpec {
 	}
 	spec := core.PodSpec{
 		RestartPolicy: core.RestartPolicyOnFailure, ServiceAccountName: name,
-		AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool), TerminationGracePeriodSeconds: ptr[int64](5),
+		AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool),
+		TerminationGracePeriodSeconds: ptr[int64](5),
 		SecurityContext: &core.PodSecurityContext{
-			RunAsNonRoot: ptr(true), RunAsUser: ptr[int64](65532), RunAsGroup: ptr[int64](65532), FSGroup: ptr[int64](65532),
+			RunAsNonRoot: ptr(true), RunAsUser: ptr[int64](65532), RunAsGroup: ptr[int64](65532),
+			FSGroup:        ptr[int64](65532),
 			SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
 		},
 		Volumes: []core.Volume{
@@ -95,9 +97,9 @@ func (c *Cluster) podSpec(name, run string) core.PodSpec {
 		},
 		Containers: []core.Container{{
 			Name: container, Image: c.image, ImagePullPolicy: core.PullIfNotPresent,
-			Command: []string{program, "node", "agent", "--listen", "tcp::" + strconv.Itoa(agentPort), "--name", "pod$(JOB_COMPLETION_INDEX)",
-				"--address", "$(ADDRESS)", "--dir", workDir, "--credentials", credentialsDir + "/" + credentialsKey,
-				"--keep", workDir + "/" + remote.RunDir},
+			Command: []string{program, "node", "agent", "--listen", "tcp::" + strconv.Itoa(agentPort),
+				"--name", "pod$(JOB_COMPLETION_INDEX)", "--address", "$(ADDRESS)", "--dir", workDir,
+				"--credentials", credentialsDir + "/" + credentialsKey, "--keep", workDir + "/" + remote.RunDir},
 			WorkingDir: workDir,
 			Env: []core.EnvVar{
 				{Name: "HOME", Value: workDir}, field("ADDRESS", "status.podIP"),

@@ -40,6 +40,14 @@ func real(t *testing.T, where string) *Cluster {
 	return c
 }
 
+// notShort skips what continuous integration has no time for.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make cluster-test runs it")
+	}
+}
+
 // script calls the tool that made the cluster.
 func script(t *testing.T, args ...string) {
 	t.Helper()
@@ -89,7 +97,8 @@ func agentPIDs(t *testing.T, m remote.Machine) (pids []int) {
 	}
 	for _, path := range all {
 		b, _ := os.ReadFile(path) // it may have ended
-		if args := strings.Split(string(b), "\x00"); slices.Contains(args, "agent") && slices.Contains(args, m.Addr.String()) {
+		args := strings.Split(string(b), "\x00")
+		if slices.Contains(args, "agent") && slices.Contains(args, m.Addr.String()) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			if err != nil {
 				t.Fatal(err)
@@ -106,6 +115,7 @@ func agentPIDs(t *testing.T, m remote.Machine) (pids []int) {
 // Machines are pods on nodes of their own, which run plimsoll for who may, come back when their
 // agent is killed, with their files, and leave nothing.
 func TestClusterMachines(t *testing.T) {
+	notShort(t)
 	c := real(t, "")
 	within(t, time.Minute, "nodes say which images they have", func() bool { return len(c.Check(t.Context(), 3)) == 0 })
 	if few := c.Check(t.Context(), 4); len(few) != 1 || few[0].Name != "nodes" || few[0].Severity != testbed.Warning {
@@ -126,11 +136,12 @@ func TestClusterMachines(t *testing.T) {
 		t.Errorf("machines are on %v", nodes)
 	}
 	var out, errOut strings.Builder
-	if err := c.Exec(t.Context(), machines[1], []string{"--version"}, nil, &out, &errOut); err != nil || !strings.HasPrefix(out.String(), "plimsoll") {
+	err := c.Exec(t.Context(), machines[1], []string{"--version"}, nil, &out, &errOut)
+	if err != nil || !strings.HasPrefix(out.String(), "plimsoll") {
 		t.Errorf("%q, %q, %v", &out, &errOut, err)
 	}
 	var status *remote.ExitError
-	err := c.Exec(t.Context(), machines[1], []string{"report", "/none"}, strings.NewReader("input"), &out, &errOut)
+	err = c.Exec(t.Context(), machines[1], []string{"report", "/none"}, strings.NewReader("input"), &out, &errOut)
 	if !errors.As(err, &status) || status.Status == 0 || !strings.Contains(errOut.String(), "/none") {
 		t.Errorf("%v: %s", err, &errOut)
 	}
@@ -145,7 +156,9 @@ func TestClusterMachines(t *testing.T) {
 	if err := h.Files().Write(t.Context(), file, 0o600, strings.NewReader("content")); err != nil {
 		t.Error(err)
 	}
-	if _, err := agent.Reach(t.Context(), agent.Options{Name: "host", Credentials: strangers(t), Dial: dial(machines[2])}); err == nil {
+	_, stranger := spec(t, "other", 0)
+	_, err = agent.Reach(t.Context(), agent.Options{Name: "host", Credentials: stranger, Dial: dial(machines[2])})
+	if err == nil {
 		t.Error("an agent listens to a stranger")
 	}
 
@@ -169,11 +182,6 @@ func TestClusterMachines(t *testing.T) {
 	if c.left(t.Context(), s.Run) {
 		t.Error("the namespace is left")
 	}
-}
-
-func strangers(t *testing.T) agent.Credentials {
-	_, c := spec(t, "other", 0)
-	return c
 }
 
 func dial(m remote.Machine) func(context.Context) (net.Conn, error) {
@@ -210,6 +218,7 @@ func namespace(t *testing.T, c *Cluster, name string, quota core.ResourceList) {
 // What keeps machines from coming is said, in a namespace of the user's, of which all is removed
 // but the namespace.
 func TestClusterRefusals(t *testing.T) {
+	notShort(t)
 	c := real(t, "/given")
 	namespace(t, c, "given", core.ResourceList{"count/pods": resource.MustParse("3")})
 	for _, k := range []struct {
@@ -240,7 +249,8 @@ func TestClusterRefusals(t *testing.T) {
 	for _, kind := range []string{"pods", "secrets", "serviceaccounts"} {
 		within(t, 20*time.Second, "no "+kind+" are left", func() bool { // the cluster's garbage collector removes them
 			var left meta.PartialObjectMetadataList
-			b, err := c.core.Get().Namespace("given").Resource(kind).Param("labelSelector", runLabel).Do(t.Context()).Raw()
+			r := c.core.Get().Namespace("given").Resource(kind).Param("labelSelector", runLabel)
+			b, err := r.Do(t.Context()).Raw()
 			return err == nil && json.Unmarshal(b, &left) == nil && len(left.Items) == 0
 		})
 	}
@@ -248,7 +258,9 @@ func TestClusterRefusals(t *testing.T) {
 	s, _ := spec(t, "unplaced0001", 4)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := c.Create(ctx, s); err == nil || !strings.Contains(err.Error(), "no node for pod") || !strings.Contains(err.Error(), "anti-affinity") {
+	_, err := c.Create(ctx, s)
+	if err == nil || !strings.Contains(err.Error(), "no node for pod") ||
+		!strings.Contains(err.Error(), "anti-affinity") {
 		t.Errorf("a machine too many: %v", err)
 	}
 	if err := c.Delete(t.Context(), s.Run); err != nil {
@@ -258,8 +270,10 @@ func TestClusterRefusals(t *testing.T) {
 
 // Who may do less learns what is missing; what dead runs have left is removed.
 func TestClusterCheck(t *testing.T) {
+	notShort(t)
 	c := real(t, "")
-	dead := &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: nameOf("dead00000001"), Labels: map[string]string{runLabel: "dead00000001"}}}
+	const run = "dead00000001"
+	dead := &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: nameOf(run), Labels: map[string]string{runLabel: run}}}
 	if err := create(t.Context(), c.core, "", "namespaces", dead); err != nil {
 		t.Fatal(err)
 	}
@@ -269,10 +283,10 @@ func TestClusterCheck(t *testing.T) {
 	unborn = 0
 	p := c.Check(t.Context(), 1)
 	unborn = 10 * time.Minute
-	if len(p) != 1 || p[0].Severity != testbed.Note || !strings.Contains(p[0].What, "removed what run dead00000001 left") {
+	if len(p) != 1 || p[0].Severity != testbed.Note || !strings.Contains(p[0].What, "removed what run "+run+" left") {
 		t.Errorf("%+v", p)
 	}
-	if c.left(t.Context(), "dead00000001") {
+	if c.left(t.Context(), run) {
 		t.Error("it is still there")
 	}
 
@@ -281,12 +295,14 @@ func TestClusterCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(b), "user: {token:", "user: {as: nobody, token:")), 0o600); err != nil {
+	less := strings.ReplaceAll(string(b), "user: {token:", "user: {as: nobody, token:")
+	if err := os.WriteFile(file, []byte(less), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", file)
 	p = real(t, "").Check(t.Context(), 1)
-	if len(p) != 1 || p[0].Severity != testbed.Fatal || !strings.Contains(p[0].What, "create jobs.batch") || !strings.Contains(p[0].What, "create namespaces") {
+	if len(p) != 1 || p[0].Severity != testbed.Fatal || !strings.Contains(p[0].What, "create jobs.batch") ||
+		!strings.Contains(p[0].What, "create namespaces") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -294,6 +310,7 @@ func TestClusterCheck(t *testing.T) {
 // While the API server does not answer nothing is lost: a command that was begun ends, and another
 // one is possible afterwards.
 func TestClusterServerAway(t *testing.T) {
+	notShort(t)
 	c := real(t, "")
 	s, _ := spec(t, "away00000001", 1)
 	m := made(t, c, s)[0]
@@ -302,7 +319,8 @@ func TestClusterServerAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	var status *remote.ExitError
-	if err := c.Exec(ctx, m, []string{"--version"}, nil, io.Discard, io.Discard); err == nil || errors.As(err, &status) {
+	err := c.Exec(ctx, m, []string{"--version"}, nil, io.Discard, io.Discard)
+	if err == nil || errors.As(err, &status) {
 		t.Errorf("without a server: %v", err)
 	}
 	script(t, "signal", "apiserver", "CONT")

@@ -25,7 +25,7 @@ import (
 type list struct {
 	User       string `yaml:"user"`
 	Port       int    `yaml:"port"`
-	Key        string `yaml:"key"`         // file with a private key; empty: those of the ssh agent, else the usual ones
+	Key        string `yaml:"key"`         // file; empty: the keys of the ssh agent, else the usual files
 	KnownHosts string `yaml:"known_hosts"` // file; empty: ~/.ssh/known_hosts
 	Dir        string `yaml:"dir"`         // where runs keep what they need, on all machines; empty: /var/tmp
 	Hosts      []host `yaml:"hosts"`
@@ -164,8 +164,8 @@ func explain(err error, file string, h *host) error {
 	case !errors.As(err, &unknown):
 		return err
 	case len(unknown.Want) == 0:
-		return fmt.Errorf("%s has no key of %s; if you trust it, log in once with ssh, or add what ssh-keyscan prints: %w", file,
-			h.SSH, err)
+		return fmt.Errorf("%s has no key of %s; if you trust it, log in once with ssh, or add what ssh-keyscan "+
+			"prints: %w", file, h.SSH, err)
 	}
 	return fmt.Errorf("the key of %s is not the one in %s line %d: it is another machine, or one in between: %w", h.SSH,
 		file, unknown.Want[0].Line, err)

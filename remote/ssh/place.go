@@ -56,8 +56,8 @@ func (p *Place) Check(ctx context.Context, machines int) (all []testbed.Problem)
 	if have := len(p.list.Hosts); have < machines {
 		return []testbed.Problem{{
 			Name: "machines", Severity: testbed.Fatal,
-			What: fmt.Sprintf("the plan needs %d machines, one for the client and one for each node of its largest system, and "+
-				"the list has %d", machines, have),
+			What: fmt.Sprintf("the plan needs %d machines, one for the client and one for each node of its largest "+
+				"system, and the list has %d", machines, have),
 			Hint: "name more, or say fewer nodes (disseminate.nodes, sync.peers)",
 		}}
 	}
@@ -101,10 +101,6 @@ func (p *Place) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine,
 	if len(p.list.Hosts) < spec.Machines {
 		return nil, fmt.Errorf("the list has %d hosts, and %d are needed", len(p.list.Hosts), spec.Machines)
 	}
-	sum, err := sumOf(spec.Binary)
-	if err != nil {
-		return nil, err
-	}
 	var credentials bytes.Buffer
 	if err := gob.NewEncoder(&credentials).Encode(spec.Credentials); err != nil {
 		return nil, err
@@ -118,7 +114,7 @@ func (p *Place) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine,
 			if spec.Emulate {
 				machines[i].Number = i + 1
 			}
-			if errs[i] = p.copyBinary(ctx, &hosts[i], p.dir(spec.Run), spec.Binary, sum); errs[i] == nil {
+			if errs[i] = p.copyBinary(ctx, &hosts[i], p.dir(spec.Run), spec.Binary); errs[i] == nil {
 				machines[i].Agent, errs[i] = p.startAgent(ctx, machines[i], credentials.Bytes())
 			}
 		})
@@ -140,32 +136,24 @@ func (p *Place) machine(h *host, run string) remote.Machine {
 }
 
 // copyBinary copies the program and makes sure that it arrived as it is here.
-func (p *Place) copyBinary(ctx context.Context, h *host, dir, file, sum string) error {
+func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	var out, said bytes.Buffer
+	sum := sha256.New()
 	script := "set -e; umask 077; mkdir -p DIR; cat > DIR/plimsoll; chmod 700 DIR/plimsoll; sha256sum DIR/plimsoll"
-	if err := p.shell(ctx, h, strings.ReplaceAll(script, "DIR", quote(dir)), f, &out, &said); err != nil {
+	script = strings.ReplaceAll(script, "DIR", quote(dir))
+	if err := p.shell(ctx, h, script, io.TeeReader(f, sum), &out, &said); err != nil {
 		return fmt.Errorf("copy the program to %s: %w: %s", dir, err, strings.TrimSpace(said.String()))
 	}
-	if got, _, _ := strings.Cut(out.String(), " "); got != sum {
-		return fmt.Errorf("the program arrived in %s with SHA-256 %q, here it is %s", dir, got, sum)
+	sent := hex.EncodeToString(sum.Sum(nil))
+	if got, _, _ := strings.Cut(out.String(), " "); got != sent {
+		return fmt.Errorf("the program arrived in %s with SHA-256 %q, and was sent with %s", dir, got, sent)
 	}
 	return nil
-}
-
-func sumOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // startAgent starts the agent of a machine and gives the address where it listens.
@@ -185,8 +173,8 @@ func (p *Place) startAgent(ctx context.Context, m remote.Machine, credentials []
 func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]remote.Machine, error) {
 	at := slices.IndexFunc(p.list.Hosts, func(h host) bool { return h.Name == first.Name })
 	if at < 0 || p.dir(run) != first.Dir {
-		return nil, fmt.Errorf("the run is on %s in %s, and the list of hosts no longer has that: restore it, then resume",
-			first.Name, first.Dir)
+		return nil, fmt.Errorf("the run is on %s in %s, and the list of hosts no longer has that: restore it, "+
+			"then resume", first.Name, first.Dir)
 	}
 	h := &p.list.Hosts[at]
 	script := fmt.Sprintf("test -x DIR/plimsoll && exit 0; test ! -e DIR || test -x DIR && exit %d; exit 1", goneStatus)

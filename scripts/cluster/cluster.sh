@@ -4,6 +4,7 @@
 #   cluster.sh build                 the programs, once (no container engine, no downloads beyond Go modules)
 #   cluster.sh up [N]                N nodes (3), ready for pods
 #   cluster.sh image PROGRAM         a container image of a static plimsoll on all nodes: localhost/plimsoll:test
+#   cluster.sh import FILE           the container images of an archive on all nodes
 #   cluster.sh run COMMAND…          in the cluster's network, with KUBECONFIG set
 #   cluster.sh signal NAME SIGNAL    to apiserver, etcd, controllers, scheduler, kubeletN or containerdN
 #   cluster.sh lose N                kills all that runs on a node, for good
@@ -21,35 +22,50 @@ api=10.99.0.1 version=v1.34.4
 die() { echo "cluster.sh: $*" >&2; exit 1; }
 init() { cat "$state/init" 2>/dev/null || echo 0; }
 alive() { [ -d "/proc/$(init)" ] && grep -qF "$state" "/proc/$(init)/cmdline" 2>/dev/null; }
-await() { local what=$1 n=$2; shift 2; for _ in $(seq "$((n * 10))"); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; die "$what: not after $n s; see $state/log"; }
+await() {
+	local what=$1 n=$2
+	shift 2
+	for _ in $(seq "$((n * 10))"); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	die "$what: not after $n s; see $state/log"
+}
 
 # Without inlining and debugging information it is compiled in two thirds of the time, and fast enough.
 build() {
-	local x=k8s.io/component-base/version
-	cd "$here" && GOWORK=off CGO_ENABLED=0 go build -buildvcs=false -trimpath -gcflags='all=-l -dwarf=false' -o "$bin/kube" \
-		-ldflags "-s -w -X $x.gitVersion=$version -X $x.gitMajor=1 -X $x.gitMinor=34 -X $x.gitTreeState=clean -X k8s.io/client-go/pkg/version.gitVersion=$version" ./kube
+	local x=k8s.io/component-base/version flags="-s -w -X k8s.io/client-go/pkg/version.gitVersion=$version"
+	flags="$flags -X $x.gitVersion=$version -X $x.gitMajor=1 -X $x.gitMinor=34 -X $x.gitTreeState=clean"
+	cd "$here" && GOWORK=off CGO_ENABLED=0 go build -buildvcs=false -trimpath -gcflags='all=-l -dwarf=false' \
+		-ldflags "$flags" -o "$bin/kube" ./kube
 }
 
 # possible says what this machine does not give to a cluster.
 possible() {
-	local group=/sys/fs/cgroup
+	local group=/sys/fs/cgroup d=$state/possible
 	[ ! -d $group/memory ] || group=$group/memory
 	unshare --mount --pid --net --fork true || die "no namespaces"
 	mkdir "$group/plimsoll-$$" || die "no control groups"
 	rmdir "$group/plimsoll-$$"
-	mkdir -p "$state"/possible/{lower,upper,work,merged}
-	unshare --mount mount -t overlay -o "lowerdir=$state/possible/lower,upperdir=$state/possible/upper,workdir=$state/possible/work" none "$state/possible/merged" ||
+	mkdir -p "$d"/{lower,upper,work,merged}
+	unshare --mount mount -t overlay -o "lowerdir=$d/lower,upperdir=$d/upper,workdir=$d/work" none "$d/merged" ||
 		die "no overlay file system in $state"
+	[ "$(awk '$1 == "MemAvailable:" {print $2}' /proc/meminfo)" -ge 1500000 ] ||
+		die "less than 1.5 GB of memory is free"
+	[ "$(df -m --output=avail "$state" | tail -n 1)" -ge 3000 ] || die "less than 3 GB is free in $state"
 }
 
 up() {
 	local n=${1:-3} t
-	for t in unshare nsenter ip openssl containerd runc ctr busybox; do command -v $t >/dev/null || die "$t is missing; Debian: iproute2 openssl containerd runc containernetworking-plugins busybox-static"; done
+	for t in unshare nsenter ip openssl containerd runc ctr busybox; do
+		command -v $t >/dev/null || die "$t is missing; $0 says which packages are needed"
+	done
 	[ -x "$bin/kube" ] || die "$bin/kube is missing: cluster.sh build"
 	! alive || die "there is one already in $state"
 	down
 	mkdir -p "$state"/{log,pki,etcd,pid}
-	setsid unshare --mount --pid --net --fork --kill-child --mount-proc "$0" inside "$n" "$state" </dev/null >"$state/log/init" 2>&1 &
+	setsid unshare --mount --pid --net --fork --kill-child --mount-proc "$0" inside "$n" "$state" \
+		</dev/null >"$state/log/init" 2>&1 &
 	await "the first process" 5 grep -q . "/proc/$!/task/$!/children"
 	tr -d ' ' <"/proc/$!/task/$!/children" >"$state/init"
 	await "the control plane" 120 settled "$state/up"
@@ -64,35 +80,45 @@ ready() {
 
 # inside is the first process of the cluster's namespaces.
 inside() {
-	local n=$1 d i j
+	local n=$1 d i p=$state/pki
 	for d in /run/netns /run/containerd /var/lib/cni /var/log/containers; do mkdir -p $d && mount -t tmpfs none $d; done
 	sysctl -qw net.ipv4.ip_forward=1
 	ip link set lo up && ip link add nodes type bridge && ip addr add $api/24 dev nodes && ip link set nodes up
 	ip route add default via $api dev nodes # kubelet and API server look for one
 	keys "$n"
 	start etcd "$bin/kube" etcd "$state/etcd"
-	start apiserver "$bin/kube" apiserver --etcd-servers=http://127.0.0.1:2379 --bind-address=0.0.0.0 --advertise-address=$api --service-cluster-ip-range=10.96.0.0/16 \
-		--tls-cert-file="$state/pki/api.crt" --tls-private-key-file="$state/pki/api.key" --cert-dir="$state/pki" --token-auth-file="$state/pki/tokens.csv" --authorization-mode=Node,RBAC \
-		--service-account-key-file="$state/pki/sa.key" --service-account-signing-key-file="$state/pki/sa.key" --service-account-issuer=https://kubernetes.default.svc \
-		--kubelet-preferred-address-types=InternalIP --endpoint-reconciler-type=none
+	start apiserver "$bin/kube" apiserver --etcd-servers=http://127.0.0.1:2379 --bind-address=0.0.0.0 \
+		--advertise-address=$api --service-cluster-ip-range=10.96.0.0/16 --kubelet-preferred-address-types=InternalIP \
+		--tls-cert-file="$p/api.crt" --tls-private-key-file="$p/api.key" --cert-dir="$p" \
+		--token-auth-file="$p/tokens.csv" --authorization-mode=Node,RBAC --service-account-key-file="$p/sa.key" \
+		--service-account-signing-key-file="$p/sa.key" --service-account-issuer=https://kubernetes.default.svc \
+		--endpoint-reconciler-type=none
 	for i in $(seq "$n"); do network "$i" "$n"; done
 	for i in $(seq "$n"); do engine "$i" & done
 	await "the API server" 100 "$bin/kube" get /readyz
-	start controllers "$bin/kube" controllers --kubeconfig="$KUBECONFIG" --service-account-private-key-file="$state/pki/sa.key" --root-ca-file="$state/pki/ca.crt" --bind-address=127.0.0.1 --leader-elect=false
+	start controllers "$bin/kube" controllers --kubeconfig="$KUBECONFIG" --bind-address=127.0.0.1 --leader-elect=false \
+		--service-account-private-key-file="$p/sa.key" --root-ca-file="$p/ca.crt"
 	start scheduler "$bin/kube" scheduler --kubeconfig="$KUBECONFIG" --bind-address=127.0.0.1 --leader-elect=false
-	for i in $(seq "$n"); do await "the container engine of node$i" 60 test -e "$state/node$i/up"; start "kubelet$i" on "$i" "$bin/kube" kubelet --config="$state/node$i/kubelet.yaml" --kubeconfig="$state/node$i/kubeconfig" \
-		--root-dir="$state/node$i/kubelet" --cert-dir="$state/node$i/pki" --hostname-override="node$i" --node-ip="10.99.0.$((i + 1))" --node-labels="topology.kubernetes.io/zone=zone$i"; done
+	for i in $(seq "$n"); do
+		d=$state/node$i
+		await "the container engine of node$i" 60 test -e "$d/up"
+		start "kubelet$i" on "$i" "$bin/kube" kubelet --config="$d/kubelet.yaml" --kubeconfig="$d/kubeconfig" \
+			--root-dir="$d/kubelet" --cert-dir="$d/pki" --hostname-override="node$i" \
+			--node-ip="10.99.0.$((i + 1))" --node-labels="topology.kubernetes.io/zone=zone$i"
+	done
 	touch "$state/up"
 	while :; do sleep 3600 & wait $!; done
 }
 start() { local name=$1; shift; "$@" >"$state/log/$name" 2>&1 & echo $! >"$state/pid/$name"; }
-on() { local node=$1; shift; nsenter --net="/run/netns/node$node" "$@"; } # not `ip netns exec`: that one hides the control groups
+on() { local node=$1; shift; nsenter --net="/run/netns/node$node" "$@"; } # `ip netns exec` hides the control groups
 
 keys() {
 	local i p=$state/pki token=$(openssl rand -hex 16)
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=ca -keyout $p/ca.key -out $p/ca.crt
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=ca \
+		-keyout $p/ca.key -out $p/ca.crt
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=api -keyout $p/api.key |
-		openssl x509 -req -days 30 -CA $p/ca.crt -CAkey $p/ca.key -CAcreateserial -out $p/api.crt -extfile <(echo "subjectAltName=IP:$api,IP:127.0.0.1,IP:10.96.0.1,DNS:kubernetes.default.svc")
+		openssl x509 -req -days 30 -CA $p/ca.crt -CAkey $p/ca.key -CAcreateserial -out $p/api.crt \
+			-extfile <(echo "subjectAltName=IP:$api,IP:127.0.0.1,IP:10.96.0.1,DNS:kubernetes.default.svc")
 	openssl genrsa -out $p/sa.key 2048
 	echo "$token,admin,admin,\"system:masters\"" >$p/tokens.csv
 	kubeconfig "$token" >"$KUBECONFIG"
@@ -119,10 +145,13 @@ network() {
 	local i=$1 j
 	ip netns add "node$i"
 	ip link add "n$i" type veth peer name eth0 netns "node$i" && ip link set "n$i" master nodes up
-	on "$i" ip link set lo up; on "$i" ip link set eth0 up; on "$i" ip addr add "10.99.0.$((i + 1))/24" dev eth0
+	on "$i" ip link set lo up; on "$i" ip link set eth0 up
+	on "$i" ip addr add "10.99.0.$((i + 1))/24" dev eth0
 	on "$i" ip route add default via $api; on "$i" sysctl -qw net.ipv4.ip_forward=1
 	ip route add "10.244.$i.0/24" via "10.99.0.$((i + 1))"
-	for j in $(seq "$2"); do [ "$j" = "$i" ] || on "$i" ip route add "10.244.$j.0/24" via "10.99.0.$((j + 1))"; done
+	for j in $(seq "$2"); do
+		[ "$j" = "$i" ] || on "$i" ip route add "10.244.$j.0/24" via "10.99.0.$((j + 1))"
+	done
 }
 
 # engine starts a node's containerd and gives it the image of sandboxes.
@@ -144,7 +173,8 @@ engine() {
 	cat >"$d/cni/10-pods.conflist" <<-E
 	{"cniVersion": "1.0.0", "name": "pods", "plugins": [
 	 {"type": "bridge", "bridge": "pods", "isGateway": true, "ipMasq": false, "hairpinMode": true,
-	  "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.244.$i.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}], "dataDir": "$d/ipam"}},
+	  "ipam": {"type": "host-local", "dataDir": "$d/ipam",
+	   "ranges": [[{"subnet": "10.244.$i.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
 	 {"type": "portmap", "capabilities": {"portMappings": true}}]}
 	E
 	cat >"$d/kubelet.yaml" <<-E
@@ -178,7 +208,10 @@ sandbox() {
 	mkdir -p "$d/root/bin" && cp "$(command -v busybox)" "$d/root/bin/"
 	tar -C "$d/root" --owner=0 --group=0 -cf "$d/layer.tar" .
 	layer=$(sha256sum "$d/layer.tar" | cut -d' ' -f1)
-	echo "{\"architecture\": \"$(go env GOARCH)\", \"os\": \"linux\", \"config\": {\"Entrypoint\": [\"/bin/busybox\", \"sleep\", \"infinity\"]}, \"rootfs\": {\"type\": \"layers\", \"diff_ids\": [\"sha256:$layer\"]}}" >"$d/config.json"
+	cat >"$d/config.json" <<-E
+	{"architecture": "$(go env GOARCH)", "os": "linux", "config": {"Entrypoint": ["/bin/busybox", "sleep", "infinity"]},
+	 "rootfs": {"type": "layers", "diff_ids": ["sha256:$layer"]}}
+	E
 	echo '[{"Config": "config.json", "RepoTags": ["localhost/sandbox:1"], "Layers": ["layer.tar"]}]' >"$d/manifest.json"
 	tar -C "$d" -cf - manifest.json config.json layer.tar
 	rm -rf "$d"
@@ -189,9 +222,16 @@ image() {
 	program=$(realpath "$1")
 	alive || die "there is no cluster in $state"
 	(cd "$here/../.." && go run ./release -image "$state/image.tar" -of "$program")
-	for d in "$state"/node*; do ctr -a "$d/cri.sock" -n k8s.io images import --base-name localhost/plimsoll "$state/image.tar" >/dev/null & done
-	wait
+	import "$state/image.tar"
 	rm "$state/image.tar"
+}
+
+import() {
+	local d
+	for d in "$state"/node*; do
+		ctr -a "$d/cri.sock" -n k8s.io images import --base-name localhost/plimsoll "$1" >/dev/null &
+	done
+	wait
 }
 
 signal() { alive && nsenter -t "$(init)" --pid --mount -- kill -s "$2" "$(cat "$state/pid/$1")"; }
@@ -206,20 +246,30 @@ lost() {
 
 run() {
 	alive || die "there is no cluster in $state"
-	nsenter -t "$(init)" --net -- "$@"
+	mkdir -p "$state/tmp"
+	TMPDIR=$state/tmp nsenter -t "$(init)" --net -- "$@"
 }
 
+# members are the processes in the cluster's network that are not its own: tests, and what they have started.
+members() { find /proc/[0-9]*/ns/net -maxdepth 0 -lname "$1" 2>/dev/null | cut -d/ -f3; }
+
 down() {
-	local c
+	local c net
 	if alive; then
+		net=$(readlink "/proc/$(init)/ns/net")
+		[ "$net" != "$(readlink /proc/self/ns/net)" ] || die "called in the cluster's network, which ends with it"
+		net=${net//[\[\]]/?} # a pattern
 		kill -9 "$(init)" # the kernel ends all that is in its PID namespace
 		await "the end of the cluster" 30 eval "! [ -d /proc/$(init) ]"
+		await "the end of what ran in its network" 30 eval "kill -9 \$(members '$net'); [ -z \"\$(members '$net')\" ]"
 	fi
-	for c in /sys/fs/cgroup/*/k8s.io /sys/fs/cgroup/k8s.io; do [ ! -d $c ] || find $c -depth -type d -exec rmdir {} \; 2>/dev/null || true; done
+	for c in /sys/fs/cgroup/*/k8s.io /sys/fs/cgroup/k8s.io; do
+		[ ! -d $c ] || find $c -depth -type d -exec rmdir {} \; 2>/dev/null || true
+	done
 	rm -rf "$state"
 }
 
 case ${1:-} in
-build | possible | up | image | run | signal | lose | lost | down | inside) "$@" ;;
+build | possible | up | image | import | run | signal | lose | lost | down | inside) "$@" ;;
 *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | head -n -1; exit 2 ;;
 esac

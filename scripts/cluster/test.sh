@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the tests of runs on Kubernetes on a real cluster of three nodes, which it makes on this machine (root, Linux) and
-# removes. Without Go's build cache the cluster's programs are built first: 8 CPU minutes. A machine that cannot host a
-# cluster, or cannot fetch what it is made of, skips the tests and says why.
+# Runs the tests of runs on Kubernetes on a real cluster of three nodes, which it makes on this machine (root, Linux)
+# and removes, whatever happens. Without Go's build cache the cluster's programs are built first: 8 CPU minutes.
+# A machine that cannot host a cluster, or cannot fetch what it is made of, skips the tests and says why.
 #
-#   scripts/cluster/test.sh [ARGUMENTS OF go test]
+#   scripts/cluster/test.sh [FLAGS OF go test]      -short: those that continuous integration runs
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cluster=$PWD/scripts/cluster/cluster.sh
@@ -14,16 +14,20 @@ part() { printf -- '-- %s (%ss)\n' "$1" "$SECONDS"; }
 [ "$(id -u)" = 0 ] || skip "its nodes are network namespaces with containers, which only root can make"
 part "packages"
 missing=()
-for p in iproute2:ip openssl:openssl containerd:containerd runc:runc busybox-static:busybox; do command -v "${p#*:}" >/dev/null || missing+=("${p%:*}"); done
+for p in iproute2:ip openssl:openssl containerd:containerd runc:runc busybox-static:busybox; do
+  command -v "${p#*:}" >/dev/null || missing+=("${p%:*}")
+done
 [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || skip "install ${missing[*]}"
-  (apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}") >/dev/null ||
+  export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive # services do not start
+  (apt-get update -q && apt-get install -y -q --no-install-recommends "${missing[@]}") >/dev/null ||
     skip "apt-get cannot install ${missing[*]}"
 fi
 K8S_STATE=$(mktemp -d)
 export K8S_STATE PLIMSOLL_BINARY=$PWD/bin/plimsoll
-trap '$cluster down' EXIT
+trap 'part removal; $cluster down' EXIT
+trap 'exit 130' INT TERM HUP
 why=$($cluster possible 2>&1) || skip "$why"
 part "modules"
 why=$(cd scripts/cluster && GOWORK=off go list -deps ./kube 2>&1 >/dev/null) || {
@@ -37,5 +41,6 @@ part "cluster"
 $cluster up 3
 $cluster image "$PLIMSOLL_BINARY"
 part "tests"
-$cluster run go test -count=1 -timeout 20m ./remote/kubernetes -run Cluster "$@"
-part "removal"
+# In the background, so that a signal is heeded at once: the removal ends them.
+$cluster run scripts/test.sh -count=1 -run=Cluster "$@" ./remote/kubernetes &
+wait $!

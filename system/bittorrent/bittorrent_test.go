@@ -15,11 +15,11 @@ func TestSwarm(t *testing.T) {
 		"uTP, encrypted, small pieces": {"transport": "utp", "encryption": "true", "piece": "65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if opt != nil && testing.Short() {
-				t.Skip("-short: the defaults alone")
-			}
 			t.Parallel()
-			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Slow: system.Options{"upload_limit": "2097152"}, Plain: true})
+			systemtest.RunSwarm(t, systemtest.Swarm{
+				System: System{}, Options: opt, Brief: opt != nil,
+				Slow: system.Options{"upload_limit": "2097152"}, Plain: true,
+			})
 		})
 	}
 }

@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			truths := truths
 			truths.Without = []string{"connect", "spread", "restart"}
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths})
+			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths, Brief: opt != nil})
 		})
 	}
 }
@@ -36,11 +36,11 @@ func TestSwarm(t *testing.T) {
 		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false", "chunk": "65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if opt != nil && testing.Short() {
-				t.Skip("-short: the defaults alone")
-			}
 			t.Parallel()
-			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Slow: system.Options{"upload_limit": "2097152"}, Plain: true})
+			systemtest.RunSwarm(t, systemtest.Swarm{
+				System: System{}, Options: opt, Brief: opt != nil,
+				Slow: system.Options{"upload_limit": "2097152"}, Plain: true,
+			})
 		})
 	}
 }

@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 		"https + h2": {"tls": "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt})
+			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Brief: opt != nil})
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,13 +48,17 @@ func (k *objects) hang() {
 		}
 	}
 	thaw := freeze(k.T, k.c.Nodes()...)
+	var all sync.WaitGroup
 	for how, do := range ways {
-		failsSoon(k.T, how+" of a system that does not answer", func() error {
-			ctx, cancel := context.WithTimeout(Context(k.T), time.Second)
-			defer cancel()
-			return do(ctx, ref)
-		}, context.DeadlineExceeded)
+		all.Go(func() {
+			failsSoon(k.T, how+" of a system that does not answer", func() error {
+				ctx, cancel := context.WithTimeout(Context(k.T), time.Second)
+				defer cancel()
+				return do(ctx, ref)
+			}, context.DeadlineExceeded)
+		})
 	}
+	all.Wait()
 	thaw()
 	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(Context(k.T), soon)
@@ -95,13 +100,6 @@ func wantGone(t *testing.T, n system.Getter, ref system.Ref) {
 	}
 }
 
-func (s Suite) killed(t *testing.T) {
-	k := s.start(t)
-	ref := k.put("killed", Bytes("killed", 1000))
-	kill(t, k.c.Nodes()...)
-	wantGone(t, k.n, ref)
-}
-
 // midway is larger than what buffers on the way could hold.
 const midway = 32 * mib
 
@@ -125,6 +123,7 @@ func (s Suite) killedInGet(t *testing.T) {
 	if !w.done {
 		t.Error("no byte came before the system was killed")
 	}
+	wantGone(t, k.n, ref)
 }
 
 // revive kills all processes of a deployment at once, as the end of a session by

@@ -95,6 +95,7 @@ func kill(t *testing.T, n *started, i int) {
 // TestGrid shares one grid of 2-of-3 shares among what needs it; what kills
 // storage nodes comes last.
 func TestGrid(t *testing.T) {
+	t.Parallel()
 	c, n := startFor(t, nil)
 	id := c.Identity()
 	if id["protocol"] != "gbs" || id["version"] != "tahoe-lafs 1.20.0" || id["shares"] != "2 of 3, on 3 different nodes" || !strings.Contains(id["libraries"], "zfec ") {
@@ -297,6 +298,7 @@ func diskReads(t *testing.T, procs []testbed.Process) (sum int64) {
 // TestFoolscap is 3-of-10 over the other protocol, on 5 storage nodes with 2
 // shares each; one dies in the middle of a put.
 func TestFoolscap(t *testing.T) {
+	t.Parallel()
 	c, n := startFor(t, system.Options{"protocol": "foolscap", "nodes": "5", "needed": "3", "total": "10"})
 	if got := c.Identity()["protocol"]; got != "foolscap" {
 		t.Errorf("protocol %s", got)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"net"
 	"os"
@@ -86,7 +87,8 @@ func awaitEnd(t *testing.T, p testbed.Process) {
 // gone waits until a process group is no more.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
+	end := time.Now().Add(20 * time.Second)
+	for ; !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("process group %d is still there", pid)
 		}
@@ -120,7 +122,8 @@ func TestProcesses(t *testing.T) {
 		}
 		again := start(t, h, shell("cat", "echo again"))
 		awaitEnd(t, again)
-		if b, err := os.ReadFile(p.LogPath()); err != nil || string(b) != "began\nover\nagain\n" || p.LogPath() != again.LogPath() {
+		b, err := os.ReadFile(p.LogPath())
+		if err != nil || string(b) != "began\nover\nagain\n" || p.LogPath() != again.LogPath() {
 			t.Errorf("log %q, %v", b, err)
 		}
 		if filepath.Dir(p.LogPath()) != tb.Logs() {
@@ -152,19 +155,22 @@ func TestProcesses(t *testing.T) {
 		c := shell("never", "echo here I am; sleep 60")
 		c.ReadyTimeout, c.Ready = 300*time.Millisecond, func(context.Context) error { return fs.ErrNotExist }
 		_, err := h.Start(t.Context(), c)
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "not ready after") || !strings.Contains(err.Error(), "here I am") {
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "not ready after") ||
+			!strings.Contains(err.Error(), "here I am") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("not installed", func(t *testing.T) {
-		if _, err := h.Start(t.Context(), testbed.Command{Name: "x", Args: []string{"no-such-program"}}); !errors.Is(err, exec.ErrNotFound) {
+		_, err := h.Start(t.Context(), testbed.Command{Name: "x", Args: []string{"no-such-program"}})
+		if !errors.Is(err, exec.ErrNotFound) {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("ends badly", func(t *testing.T) {
 		p := start(t, h, shell("bad", "echo alas; exit 3"))
 		awaitEnd(t, p)
-		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "alas") || !strings.Contains(err.Error(), p.LogPath()) {
+		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 3") ||
+			!strings.Contains(err.Error(), "alas") || !strings.Contains(err.Error(), p.LogPath()) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -228,7 +234,8 @@ func TestProcesses(t *testing.T) {
 			}
 		}
 		// The one that has ended has its last word; agents have none.
-		if want := map[string]int{"twin": 1, "b/twin": 1, "box": 1, "others": 1, "plimsoll": 1}; fmt.Sprint(names) != fmt.Sprint(want) {
+		want := map[string]int{"twin": 1, "b/twin": 1, "box": 1, "others": 1, "plimsoll": 1}
+		if !maps.Equal(names, want) {
 			t.Errorf("samples of %v, want %v", names, want)
 		}
 	})
@@ -358,7 +365,8 @@ func TestMachine(t *testing.T) {
 	h.opt.Machine = nil
 	m, here := h.Machine(), testbed.Here()
 	free, err := m.AvailableMemory()
-	if err != nil || free <= 0 || m.Name() != "a" || m.CPUs() != here.CPUs() || m.Environment()["kernel"] != here.Environment()["kernel"] {
+	if err != nil || free <= 0 || m.Name() != "a" || m.CPUs() != here.CPUs() ||
+		m.Environment()["kernel"] != here.Environment()["kernel"] {
 		t.Errorf("%s: %d CPUs, %v free, %v", m.Name(), m.CPUs(), free, err)
 	}
 	if len(m.Poll()) < 3 {
@@ -400,7 +408,8 @@ func TestNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
-	if err != nil || c.RTT < 0.010 || c.RTT > 0.030 || c.Rate > 50e6 || c.Rate < 20e6 || c.Congestion != testbed.DefaultCongestion {
+	if err != nil || c.RTT < 0.010 || c.RTT > 0.030 || c.Rate > 50e6 || c.Rate < 20e6 ||
+		c.Congestion != testbed.DefaultCongestion {
 		t.Errorf("link %+v, %v", c, err)
 	}
 	_, before := a.Traffic()
@@ -439,9 +448,10 @@ func TestStrangersAreRefused(t *testing.T) {
 			web := s.web(config, call(func(context.Context, none) (none, error) { return none{}, nil }))
 			defer web.Close()
 			go web.ServeTLS(l, "", "")
-			h, err := Reach(t.Context(), Options{Credentials: c.client, Dial: func(ctx context.Context) (net.Conn, error) {
+			dial := func(ctx context.Context) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
-			}})
+			}
+			h, err := Reach(t.Context(), Options{Credentials: c.client, Dial: dial})
 			if (err == nil) != c.ok {
 				t.Errorf("error %v", err)
 			}
@@ -513,5 +523,31 @@ func TestAgentEnds(t *testing.T) {
 				t.Error("the agent is gone, yet a process was started")
 			}
 		})
+	}
+}
+
+// A machine that was lost and is reached again does nothing that it was asked to do before.
+func TestReachedAgain(t *testing.T) {
+	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tb.Close(context.Background())
+	h, err := launch(t.Context(), tb, addHost(t, tb, "a"), DefaultOrphaned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, h, shell("tree", "setsid sleep 1000 & sleep 1000"))
+	again, err := Reach(t.Context(), h.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	awaitEnd(t, p)
+	gone(t, p.ID().PID)
+	if p, err := again.Start(t.Context(), shell("new", "exit 0")); err != nil {
+		t.Error(err)
+	} else {
+		awaitEnd(t, p)
 	}
 }

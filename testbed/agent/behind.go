@@ -32,8 +32,8 @@ func Wanted() (testbed.Hosts, error) {
 }
 
 // Behind makes a host of this machine, starts an agent in its network, and puts the host
-// behind it: from then on it is used through the agent alone. The engine's calls come by a Unix socket, which belongs to no network: nothing
-// of them crosses the host's link.
+// behind it: from then on it is used through the agent alone. The engine's calls come by a Unix socket,
+// which belongs to no network: nothing of them crosses the host's link.
 func Behind(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
 	at, err := t.LocalHost(ctx, name)
 	if err != nil {

@@ -56,14 +56,17 @@ func TestFirstProcess(t *testing.T) {
 	for end := time.Now().Add(20 * time.Second); h == nil; time.Sleep(20 * time.Millisecond) {
 		h, err = Reach(t.Context(), Options{
 			Name: "a", Addr: netip.MustParseAddr("127.0.0.1"), Credentials: ours, Logs: dir,
-			Dial: func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", socket) },
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "unix", socket)
+			},
 		})
 		if time.Now().After(end) {
 			t.Fatal(err)
 		}
 	}
 	defer h.Close()
-	start(t, h, shell("parent", "(setsid sh -c 'sleep 0.1; touch "+dir+"/over' &); sleep 1000")) // the inner sh loses its parent
+	// The inner sh loses its parent.
+	start(t, h, shell("parent", "(setsid sh -c 'sleep 0.1; touch "+dir+"/over' &); sleep 1000"))
 	first := children(t, c.Process.Pid)[0]
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(dir + "/over"); err == nil {

@@ -50,7 +50,8 @@ type Host struct {
 
 var _ testbed.Remote = (*Host)(nil)
 
-// Reach connects to an agent. The caller must Close the host, which ends nothing on it.
+// Reach connects to an agent, and ends what was started through it before: a machine that was lost may be
+// back with all that it did. The caller must Close the host, which ends nothing on it.
 func Reach(ctx context.Context, opt Options) (*Host, error) {
 	config, err := opt.Credentials.config()
 	if err != nil {
@@ -67,7 +68,7 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 		client: client{&http.Client{Transport: transport}, opt.Name, new(atomic.Pointer[error])},
 		opt:    opt, logs: map[string]*logCopy{},
 	}
-	if _, err := ask[none](ctx, &h.client, "/alive", none{}); err != nil {
+	if _, err := ask[none](ctx, &h.client, "/begin", none{}); err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
 	}
@@ -229,7 +230,8 @@ func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err er
 		Ready: c.Ready != nil, Stdin: c.Stdin != nil, Stdout: c.Stdout != nil,
 	}
 	if q.Ready && q.Stdin {
-		return nil, fmt.Errorf("agent: start %s: a process on a host elsewhere cannot have both an input and a Ready", c.Name)
+		return nil, fmt.Errorf("agent: start %s: a process on a host elsewhere cannot have both an input and a Ready",
+			c.Name)
 	}
 	var body io.Reader
 	var before func(*gob.Decoder) error

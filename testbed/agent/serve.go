@@ -154,7 +154,9 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 			silent, limit = time.Since(time.Unix(0, last)), orphaned
 		}
 		if _, err := os.Stat(keep); silent >= limit && err == nil {
-			s.stopAll(ctx)
+			if err := s.stopAll(ctx); err != nil {
+				fmt.Fprintf(os.Stderr, "agent: %v\n", err)
+			}
 			limit = max(limit, keepTime)
 		}
 		if silent >= limit { // its regular end: a container that ended so does not begin again
@@ -169,7 +171,8 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 	}
 }
 
-func (s *server) stopAll(ctx context.Context) {
+// stopAll ends all that calls have started.
+func (s *server) stopAll(ctx context.Context) (failed error) {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	s.mu.Lock()
@@ -180,10 +183,11 @@ func (s *server) stopAll(ctx context.Context) {
 		case <-p.Done():
 		default:
 			if err := p.Stop(ctx); err != nil {
-				fmt.Fprintf(os.Stderr, "agent: stop %s: %v\n", p.Name(), err)
+				failed = errors.Join(failed, fmt.Errorf("stop %s: %w", p.Name(), err))
 			}
 		}
 	}
+	return failed
 }
 
 // server is an agent's state: all that it holds was started or opened by a call.
@@ -201,6 +205,7 @@ func (s *server) heard() { s.last.Store(time.Now().UnixNano()) }
 func (s *server) handler() http.Handler {
 	calls := map[string]handler{
 		"/alive": call(func(context.Context, none) (none, error) { return none{}, nil }),
+		"/begin": call(func(ctx context.Context, _ none) (none, error) { return none{}, s.stopAll(ctx) }),
 		"/port":  call(func(ctx context.Context, port int) (int, error) { return s.host.Port(ctx, port) }),
 		"/traffic": call(func(context.Context, none) (traffic, error) {
 			rx, tx := s.host.Traffic()
