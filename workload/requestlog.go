@@ -119,7 +119,7 @@ func (l *RequestLog) read() error {
 	for l.in.Scan() {
 		l.line++
 		text := strings.TrimSpace(l.in.Text())
-		if text == "" {
+		if text == "" || text[0] == '#' { // a comment, as extended logs have
 			continue
 		}
 		parse := l.common

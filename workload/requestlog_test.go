@@ -135,7 +135,7 @@ func TestRequestLogErrors(t *testing.T) {
 		strings.Repeat("x", maxLogLine+1):                                     "access.log:3: bufio.Scanner: token too long",
 		strings.Repeat(good, maxAtOnce):                                       "more than 65536 requests have the same time",
 	} {
-		l := NewRequestLog(strings.NewReader(good+"\n"+line+"\n"), "access.log")
+		l := NewRequestLog(strings.NewReader(good+"# a comment\n"+line+"\n"), "access.log")
 		var err error
 		for err == nil {
 			_, err = l.Next()
