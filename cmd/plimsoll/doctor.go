@@ -116,7 +116,7 @@ func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 		p.prose("       ", "       ", pr.Hint)
 	}
 	if blocking > 0 {
-		return ui.Exit(codeOf(&engine.PreconditionError{Problems: problems}),
+		return ui.Exit(ui.CodePreconditions,
 			fmt.Errorf("%s cannot run here; preconditions that do not hold: %d", arg, blocking))
 	}
 	if !p.ui.JSON {

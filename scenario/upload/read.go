@@ -111,9 +111,9 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 	text := ""
 	switch cell := l.trial.Info.Plan; {
 	case cell.Upload != nil:
-		text = cell.Upload.Price
+		text = string(cell.Upload.Price)
 	case cell.Collect != nil:
-		text = cell.Collect.Price
+		text = string(cell.Collect.Price)
 	}
 	l.price, _ = experiment.ParsePrice(text) // none is stated
 	var use experiment.SystemUse
