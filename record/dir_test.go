@@ -55,7 +55,7 @@ func TestFullDisk(t *testing.T) {
 			err = run.Flush()
 		}
 	}
-	for _, says := range []string{dir, "disk full", "MiB free"} {
+	for _, says := range []string{dir, "disk full", "B free"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("%q does not say %q", err, says)
 		}

@@ -16,7 +16,7 @@ func TestFullDiskUnderJobs(t *testing.T) {
 	mount := tmpfs(t, "4m")
 	dir := filepath.Join(mount, "run")
 	recorded := fillWithJobs(t, dir)
-	for _, says := range []string{dir, "disk full", "MiB free"} {
+	for _, says := range []string{dir, "disk full", "B free"} {
 		if !strings.Contains(recorded.err.Error(), says) {
 			t.Errorf("%q does not say %q", recorded.err, says)
 		}
@@ -46,7 +46,7 @@ func TestFileSizeLimitUnderJobs(t *testing.T) {
 	if _, err := fmt.Sscanf(string(out), "%d jobs recorded", &recorded.jobs); err != nil || recorded.jobs == 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, says := range []string{dir, "cannot write", "MiB free"} {
+	for _, says := range []string{dir, "cannot write", "B free"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("%q does not say %q", out, says)
 		}
