@@ -121,8 +121,7 @@ func tooFull(dir string, need float64, hint string) []Problem {
 		return nil
 	}
 	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
-		words.Bytes(on.Free), words.Bytes(need)),
-		hint)}
+		words.Bytes(on.Free), words.Bytes(need)), hint)}
 }
 
 // existing is the nearest directory above one that may not be there yet.

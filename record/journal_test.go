@@ -61,8 +61,7 @@ func TestATrialGoesOn(t *testing.T) {
 		asked := 0
 		if r, err = Resume(dir, nil, func(t Trial) bool {
 			asked++
-			return t.Cell == "c001" &&
-				t.Block == 4
+			return t.Cell == "c001" && t.Block == 4
 		}); err != nil {
 			t.Fatal(err)
 		}
