@@ -111,7 +111,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 			NetTx: math.NaN(), Threads: math.NaN()},
 	}
 	must(t, w.Samples(samples))
-	link := LinkCheck{From: "load", To: "server", Emulator: "tun", Congestion: "cubic", WantRTT: .08, RTT: .0801,
+	link := LinkCheck{From: "load", To: "server", Emulator: "user", Congestion: "cubic", WantRTT: .08, RTT: .0801,
 		RTTP99: .082, WantRate: 1e9, Rate: .95e9, WantLoss: .01, Loss: math.NaN(), Lateness: 1e-5, Tolerance: .05,
 		OK: true, Why: "because"}
 	must(t, w.Link(link))
