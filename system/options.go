@@ -32,6 +32,16 @@ func (i Info) Fill(o Options) (Options, error) {
 	return full, nil
 }
 
+// attaching is an option that has a value and is, as its Help says, for attaching alone; empty: there is none.
+func (i Info) attaching(o Options) string {
+	for _, opt := range i.Options {
+		if strings.HasPrefix(opt.Help, "attach: ") && o[opt.Name] != opt.Default {
+			return opt.Name
+		}
+	}
+	return ""
+}
+
 // Has reports whether the system can be had in mode m.
 func (i Info) Has(m Mode) bool { return slices.Contains(i.Modes, m) }
 

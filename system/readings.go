@@ -81,10 +81,10 @@ const (
 	ReadPricePrefix    = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
 )
 
-// Reviver is a system whose started deployment keeps everything in
-// Deployment.Dir, and can be brought up again on it: with the same data, under
-// the same refs, after any kind of end. Dir is where Start had it; the
-// addresses of the hosts are the same.
+// Reviver is a system whose started deployment keeps everything in Deployment.Dir, so that Start brings it up again
+// on that: see [Revive].
 type Reviver interface {
-	Revive(ctx context.Context, d Deployment) (Cluster, error)
+	System
+	// Kept is an error when what a deployment has kept is not there.
+	Kept(d Deployment) error
 }

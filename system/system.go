@@ -19,7 +19,8 @@ import (
 type System interface {
 	Info() Info
 	// Check says what is missing on this machine to start (or, when opt names
-	// an endpoint, to attach to) the system. It changes nothing.
+	// an endpoint, to attach to) the system. It changes nothing. Options have their
+	// defaults here, in Start and in Attach: callers use the functions [Check] and [Begin].
 	Check(ctx context.Context, opt Options) []Problem
 }
 

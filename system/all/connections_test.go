@@ -65,11 +65,11 @@ func TestConnections(t *testing.T) {
 				continue
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
-				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
+				systemtest.Need(t, daemon(i.Name), system.Check(t.Context(), s, opt))
 				hosts := systemtest.Hosts(t, 2)
 				client := &counting{Host: hosts[1]}
 				d := system.Deployment{Hosts: hosts[:1], Client: client, Dir: t.TempDir(), Options: opt}
-				c, err := d.Begin(systemtest.Context(t), s, system.Start)
+				c, err := system.Begin(systemtest.Context(t), s, system.Start, d)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -33,11 +33,11 @@ func TestInNamespaces(t *testing.T) {
 				continue // has no such option
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
-				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
+				systemtest.Need(t, daemon(i.Name), system.Check(t.Context(), s, opt))
 				hosts := systemtest.HostsOf(t, testbed.Options{IPv6: true}, 3)
 				follows := slices.Equal(i.Can, []string{"follow"})
 				d := system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt, Follow: follows, Cache: t.TempDir()}
-				c, err := d.Begin(systemtest.Context(t), s, system.Start)
+				c, err := system.Begin(systemtest.Context(t), s, system.Start, d)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -64,7 +64,7 @@ func TestLoadLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Swarm: true})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Swarm: true})
 	if err != nil {
 		t.Fatal(err)
 	}

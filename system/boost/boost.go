@@ -30,10 +30,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
+	opt := d.Options
 	n, info, err := s.node(opt)
 	if err != nil {
 		return nil, err
@@ -50,9 +47,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // node reads and checks the options; info is the target of /info.
 func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget, err error) {
-	if opt, err = s.Info().Fill(opt); err != nil {
-		return nil, info, err
-	}
 	if info, err = listed.Base(name, opt); err != nil {
 		return nil, info, err
 	}

@@ -58,7 +58,7 @@ func list(t *testing.T, lines string) string {
 
 func attach(t *testing.T, opt system.Options) (system.Cluster, error) {
 	t.Helper()
-	c, err := System{}.Attach(t.Context(), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(t.Context(), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt})
 	if err == nil {
 		t.Cleanup(func() { c.Stop(t.Context()) })
 	}

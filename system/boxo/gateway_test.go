@@ -16,7 +16,7 @@ import (
 func startNode(t *testing.T, opt system.Options) *gatewayNode {
 	t.Helper()
 	hosts := systemtest.Hosts(t, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestBadOptions(t *testing.T) {
 		"one of 0, 1":                  {"cid_version": "2"},
 		"unknown option":               {"chunker": "1"},
 	} {
-		_, err := System{}.Start(t.Context(), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+		_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("options %v: %v, want %q", opt, err, want)
 		}

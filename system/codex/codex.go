@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
@@ -42,9 +43,9 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.System: a node on the first server host and one on
 // the client's, which know of no other; or the nodes of a swarm.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	d, bin, err := daemon.Filled(s, d, program)
+	bin, err := program(d.Options)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	if d.Client.Addr().IsLoopback() {
 		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network namespace keeps in, and there are none here; see plimsoll doctor")
@@ -67,10 +68,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 // Attach implements system.System.
-func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Cluster, err error) {
-	if d.Options, err = s.Info().Fill(d.Options); err != nil {
-		return nil, err
-	}
+func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	about := map[string]string{
 		"put": "import into the node at the endpoint", "get": "network/stream",
 		"requests": "one connection to the node at the endpoint for each; the nodes keep theirs among each other",

@@ -62,7 +62,7 @@ func attach(t *testing.T, near, far *replay.Server, write bool) system.Store {
 	if far != nil {
 		opt["server_url"] = far.URL
 	}
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestNeitherDialect(t *testing.T) {
 			e.Answer.Status = 404
 			return e
 		}()}))
-	_, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: system.Options{"url": other.URL}})
+	_, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: system.Options{"url": other.URL}})
 	if err == nil || !strings.Contains(err.Error(), "neither Codex nor Logos Storage") {
 		t.Errorf("%v", err)
 	}

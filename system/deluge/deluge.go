@@ -23,14 +23,10 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	full, err := s.Info().Fill(opt)
-	if err == nil {
-		_, err = parseConfig(full)
-	}
-	if err != nil {
+	if _, err := parseConfig(opt); err != nil {
 		return system.WrongOptions("deluge", err)
 	}
-	if _, err := locate(ctx, full); err != nil {
+	if _, err := locate(ctx, opt); err != nil {
 		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
 	}
 	return nil
@@ -39,11 +35,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.System: a daemon on each host, all at once. They know
 // no peers until these are named to them.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
+	opt := d.Options
 	c, err := parseConfig(opt)
 	if err != nil {
 		return nil, err

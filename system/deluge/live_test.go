@@ -19,9 +19,9 @@ import (
 // startOn starts a swarm that ends with the test, its client on the last host.
 func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*node {
 	t.Helper()
-	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
 	last := len(hosts) - 1
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}

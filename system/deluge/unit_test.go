@@ -133,11 +133,11 @@ func TestInterpreter(t *testing.T) {
 
 // TestMissingProgram: what is not there is named, with the way to get it.
 func TestMissingProgram(t *testing.T) {
-	problems := System{}.Check(t.Context(), system.Options{"binary": "/nowhere/deluged"})
+	problems := system.Check(t.Context(), System{}, system.Options{"binary": "/nowhere/deluged"})
 	if len(problems) != 1 || !strings.Contains(problems[0].What, "/nowhere/deluged") || !strings.Contains(problems[0].Hint, "systems install deluge") {
 		t.Errorf("%+v", problems)
 	}
-	if problems := (System{}).Check(t.Context(), system.Options{"transport": "pigeon"}); len(problems) != 1 || !strings.Contains(problems[0].What, "pigeon") {
+	if problems := system.Check(t.Context(), System{}, system.Options{"transport": "pigeon"}); len(problems) != 1 || !strings.Contains(problems[0].What, "pigeon") {
 		t.Errorf("%+v", problems)
 	}
 }

@@ -25,11 +25,7 @@ func (System) Check(context.Context, system.Options) []system.Problem { return n
 
 // Start implements system.System: one node on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
+	opt := d.Options
 	if n, err := opt.Int("upload_limit"); err != nil || n < 0 || n > 0 && n < slice {
 		return nil, fmt.Errorf("fanout: option \"upload_limit\" is 0 or at least 64 KiB, not %q", opt["upload_limit"])
 	}

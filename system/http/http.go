@@ -50,10 +50,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // node reads and checks the options.
 func (s System) node(opt system.Options) (*listed.Node, error) {
-	opt, err := s.Info().Fill(opt)
-	if err != nil {
-		return nil, err
-	}
 	base, err := listed.Base(name, opt)
 	if err != nil {
 		return nil, err

@@ -186,7 +186,7 @@ func TestBadOptions(t *testing.T) {
 		"cannot be read":                          {"urls": "http://user:hunter2%zz@h/"},
 		"connection refused":                      {"urls": "http://127.0.0.1:1/a"},
 	} {
-		_, err := System{}.Attach(t.Context(), deployment(t, opt))
+		_, err := system.Begin(t.Context(), System{}, system.Attach, deployment(t, opt))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("options %v: error %v, want one with %q", opt, err, want)
 		}
@@ -199,7 +199,7 @@ func deployment(t *testing.T, opt system.Options) system.Deployment {
 
 func attach(t *testing.T, opt system.Options) system.Node {
 	t.Helper()
-	c, err := System{}.Attach(t.Context(), deployment(t, opt))
+	c, err := system.Begin(t.Context(), System{}, system.Attach, deployment(t, opt))
 	if err != nil {
 		t.Fatal(err)
 	}

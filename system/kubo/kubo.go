@@ -35,11 +35,7 @@ const maxChunk = 2096896
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	full, err := s.Info().Fill(opt)
-	if err == nil {
-		err = checkChunk(full)
-	}
-	if err != nil {
+	if err := checkChunk(opt); err != nil {
 		return system.WrongOptions(name, err)
 	}
 	return daemon.Check(ctx, s, opt, func() error {
@@ -61,12 +57,12 @@ func checkChunk(opt system.Options) error {
 // Start implements system.System: a node on the first server host and one on the
 // client's, or the nodes of a swarm, on a private network of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	d, bin, err := daemon.Filled(s, d, program)
-	if err == nil {
-		err = checkChunk(d.Options)
-	}
-	if err != nil {
+	if err := checkChunk(d.Options); err != nil {
 		return nil, err
+	}
+	bin, err := program(d.Options)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	k, about := kind(d.Options, bin), aboutOf(d.Options)
 	about["binary"] = bin
@@ -82,11 +78,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 // Attach implements system.System.
-func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Cluster, err error) {
-	if d.Options, err = s.Info().Fill(d.Options); err == nil {
-		err = checkChunk(d.Options)
-	}
-	if err != nil {
+func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	if err := checkChunk(d.Options); err != nil {
 		return nil, err
 	}
 	about := aboutOf(d.Options)

@@ -13,9 +13,9 @@ import (
 // live starts two real nodes in namespaces.
 func live(t *testing.T, opt system.Options) private {
 	t.Helper()
-	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}

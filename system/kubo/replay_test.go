@@ -52,7 +52,7 @@ func limits(near *replay.Server) system.Options {
 
 func joined(t *testing.T, opt system.Options, write bool) system.Store {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestBadOptions(t *testing.T) {
 		"not the URL":          {"url": "127.0.0.1:5001"},
 		"connection refused":   {"url": "http://127.0.0.1:1"},
 	} {
-		_, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: client, Options: opt})
+		_, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: client, Options: opt})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", opt, err, want)
 		}

@@ -28,7 +28,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if opt["url"] == "" {
 		return s.startable(opt)
 	}
-	base, _, err := sia.Endpoint(s.Info(), opt)
+	base, _, err := sia.Endpoint(name, opt)
 	if err == nil {
 		_, err = redundancy(opt)
 	}
@@ -40,11 +40,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 
 // startable says what is missing to start a network.
 func (s System) startable(opt system.Options) []system.Problem {
-	opt, err := s.Info().Fill(opt)
-	var p plan
-	if err == nil {
-		p, err = planOf(opt)
-	}
+	p, err := planOf(opt)
 	if err != nil {
 		return system.WrongOptions(name, err)
 	}
@@ -56,11 +52,8 @@ func (s System) startable(opt system.Options) []system.Problem {
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	base, password, err := sia.Endpoint(s.Info(), opt)
+	opt := d.Options
+	base, password, err := sia.Endpoint(name, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func attach(t *testing.T, steps []replay.Exchange, write bool, more system.Optio
 	for k, v := range more {
 		opt[k] = v
 	}
-	return System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	return system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 }
 
 // at is the i-th exchange of a step about a path.
@@ -413,7 +413,7 @@ func TestOptions(t *testing.T) {
 		"no server answers at":   {"url": "http://127.0.0.1:1", "password": "PLIMSOLL_TEST_RENTERD"},
 		"is one of keep, on, of": {"url": "http://127.0.0.1:9980", "packing": "maybe"},
 	} {
-		p := System{}.Check(t.Context(), opt)
+		p := system.Check(t.Context(), System{}, opt)
 		if len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("%v: %v, want %q", opt, p, want)
 		}

@@ -80,13 +80,7 @@ func (p *plan) programs(opt system.Options) (err error) {
 // Start implements system.System: renterd on the client's host, the storage hosts on the
 // server's, all on a chain of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	if d.Options = opt; opt["url"] != "" {
-		return nil, errors.New("renterd: option \"url\" is for mode: attach")
-	}
+	opt := d.Options
 	p, err := planOf(opt)
 	if err == nil {
 		err = p.programs(opt)

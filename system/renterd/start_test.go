@@ -121,7 +121,7 @@ func programs(t *testing.T) system.Options {
 func TestDaemonThatDies(t *testing.T) {
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)}
-	_, err := System{}.Start(systemtest.Context(t), d)
+	_, err := system.Begin(systemtest.Context(t), System{}, system.Start, d)
 	if err == nil {
 		t.Fatal("it was started")
 	}
@@ -143,7 +143,7 @@ func TestDaemonThatDies(t *testing.T) {
 // TestSharedNetwork: without a namespace of its own, hostd would ask servers on the internet.
 func TestSharedNetwork(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
-	_, err := System{}.Start(t.Context(), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)})
+	_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)})
 	if err == nil || !strings.Contains(err.Error(), "no network namespace") {
 		t.Errorf("got %v", err)
 	}
@@ -157,7 +157,7 @@ func TestMissingPrograms(t *testing.T) {
 		delete(opt, option)
 		t.Setenv(variable, "")
 		t.Setenv("PLIMSOLL_CACHE", t.TempDir())
-		problems := System{}.Check(t.Context(), opt)
+		problems := system.Check(t.Context(), System{}, opt)
 		if len(problems) != 1 || !strings.Contains(fmt.Sprint(problems[0]), "not found in PATH") || problems[0].Hint != (System{}).Info().Install {
 			t.Errorf("without %s: %v", option, problems)
 		}

@@ -14,9 +14,9 @@ import (
 // server is a versitygw with two objects under "data/", and how to attach to it.
 func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	t.Helper()
-	systemtest.Need(t, "versitygw", System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "versitygw", system.Check(t.Context(), System{}, nil))
 	hosts := systemtest.Hosts(t, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func server(t *testing.T) (c system.Cluster, opt system.Options) {
 
 func attach(t *testing.T, opt system.Options, write bool) (system.Store, error) {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		return nil, err
 	}

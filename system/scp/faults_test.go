@@ -36,11 +36,11 @@ func testCopies(t *testing.T, n *node) {
 }
 
 func TestProtocols(t *testing.T) {
-	systemtest.Need(t, "sshd", System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	for _, protocol := range []string{"sftp", "scp"} {
 		t.Run(protocol, func(t *testing.T) {
 			hosts := systemtest.Hosts(t, 2)
-			c, err := System{}.Start(systemtest.Context(t), system.Deployment{
+			c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
 				Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"protocol": protocol},
 			})
 			if err != nil {

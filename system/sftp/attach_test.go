@@ -23,9 +23,9 @@ import (
 // server is an sshd with two objects, and how to attach to it.
 func server(t *testing.T) (n started, opt system.Options) {
 	t.Helper()
-	systemtest.Need(t, "sshd", System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	hosts := systemtest.Hosts(t, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func server(t *testing.T) (n started, opt system.Options) {
 
 func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error) {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err == nil {
 		t.Cleanup(func() { c.Stop(context.WithoutCancel(t.Context())) })
 	}
@@ -184,7 +184,7 @@ func TestAnswersNothing(t *testing.T) {
 	opt["url"] = "sftp://user@" + l.Addr().String() + "/x"
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = System{}.Attach(ctx, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: opt})
+	_, err = system.Begin(ctx, System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: opt})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("error %v", err)
 	}

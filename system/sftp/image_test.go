@@ -11,7 +11,7 @@ import (
 
 // From an image sshd does what it does from the machine's package.
 func TestConformanceFromImage(t *testing.T) {
-	systemtest.Need(t, "sshd", System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil && os.Geteuid() == 0 {
 		t.Fatal(err)
 	}

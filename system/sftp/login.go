@@ -16,11 +16,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
 )
 
-// login reads the options of an attached server.
-func (s System) login(opt system.Options) (l sftpsession.Login, dir string, err error) {
-	if opt, err = s.Info().Fill(opt); err != nil {
-		return l, "", err
-	}
+// loginOf reads the options of an attached server.
+func loginOf(opt system.Options) (l sftpsession.Login, dir string, err error) {
 	u, err := url.Parse(opt["url"])
 	if err != nil {
 		return l, "", errors.New("sftp: option \"url\" cannot be read: is it sftp://USER@HOST[:PORT]/DIRECTORY?") // the text may hold a password

@@ -47,7 +47,7 @@ func fakeChainBinary(t *testing.T, version string) string {
 func fakeChains(t *testing.T, version, cache string) (*chains, error) {
 	t.Helper()
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
 		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: true, Cache: cache, Options: system.Options{"binary": fakeChainBinary(t, version)},
 	})
 	if err != nil {

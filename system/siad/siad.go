@@ -29,11 +29,7 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		filled, err := s.Info().Fill(opt)
-		if err == nil {
-			_, err = planOf(filled)
-		}
-		if err != nil {
+		if _, err := planOf(opt); err != nil {
 			return system.WrongOptions(name, err)
 		}
 		if _, err := buildOf(ctx, opt); err != nil {
@@ -41,7 +37,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		}
 		return nil
 	}
-	base, _, err := sia.Endpoint(s.Info(), opt)
+	base, _, err := sia.Endpoint(name, opt)
 	if err != nil {
 		return system.WrongOptions("siad", err)
 	}
@@ -51,28 +47,20 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.System: renter and miner on the client's host, the
 // storage hosts on the server's, all of a network of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
-	if opt["url"] != "" {
-		return nil, errors.New("siad: option \"url\" is for mode: attach")
-	}
 	if len(d.Hosts) == 0 {
 		return nil, errors.New("siad: no server host to start storage hosts on")
 	}
 	if err := ownNetwork(d.Hosts...); err != nil {
 		return nil, err
 	}
-	b, err := buildOf(ctx, opt)
+	b, err := buildOf(ctx, d.Options)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	if d.Follow {
 		return startChains(ctx, d, b)
 	}
-	p, err := planOf(opt)
+	p, err := planOf(d.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +81,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	base, password, err := sia.Endpoint(s.Info(), opt)
+	base, password, err := sia.Endpoint(name, d.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +89,10 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(a, opt)
+	n := newNode(a, d.Options)
 	n.Write, n.Mark = d.Write, d.Mark()
 	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
-	if err := n.attach(ctx, opt, identity); err != nil {
+	if err := n.attach(ctx, d.Options, identity); err != nil {
 		a.Close()
 		return nil, err
 	}

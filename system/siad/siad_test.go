@@ -51,7 +51,7 @@ func tryAttach(t *testing.T, s *replay.Server, write bool, more system.Options) 
 	for k, v := range more {
 		opt[k] = v
 	}
-	return System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	return system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 }
 
 // attached is a node on a replay; attaching is not part of it.
@@ -59,7 +59,7 @@ func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *nod
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
 	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
-	base, password, err := sia.Endpoint(System{}.Info(), system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
+	base, password, err := sia.Endpoint(name, system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -553,15 +553,15 @@ func TestOptions(t *testing.T) {
 		"not between 2 and 64": {"hosts": "1"},
 		"not positive":         {"start_timeout": "0s"},
 	} {
-		if p := (System{}).Check(t.Context(), opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
+		if p := system.Check(t.Context(), System{}, opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("%v: %v, want %q", opt, p, want)
 		}
 	}
-	if p := (System{}).Check(t.Context(), nil); len(p) != 1 || !strings.Contains(p[0].Hint, "PLIMSOLL_SIAD") {
+	if p := system.Check(t.Context(), System{}, nil); len(p) != 1 || !strings.Contains(p[0].Hint, "PLIMSOLL_SIAD") {
 		t.Errorf("%v", p)
 	}
 	for _, url := range []string{"127.0.0.1:9980", "ftp://x", "http://", "http://u:p@x"} {
-		if p := (System{}).Check(t.Context(), system.Options{"url": url}); len(p) != 1 || !strings.Contains(p[0].What, "not the URL") {
+		if p := system.Check(t.Context(), System{}, system.Options{"url": url}); len(p) != 1 || !strings.Contains(p[0].What, "not the URL") {
 			t.Errorf("%s: %v", url, p)
 		}
 	}

@@ -77,7 +77,7 @@ func TestDaemonThatDies(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 			dir, from := t.TempDir(), time.Now()
-			_, err := System{}.Start(systemtest.Context(t), system.Deployment{
+			_, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
 				Hosts: hosts[:1], Client: hosts[1], Dir: dir,
 				Options: system.Options{"binary": fakeBinary(t, kind), "hosts": "2"},
 			})
@@ -110,7 +110,7 @@ func TestSharedNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, follow := range []bool{false, true} {
-		_, err := System{}.Start(t.Context(), system.Deployment{
+		_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{
 			Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: follow, Options: system.Options{"binary": bin},
 		})
 		if err == nil || !strings.Contains(err.Error(), "no network namespace") || !strings.Contains(err.Error(), "plimsoll doctor") {

@@ -48,7 +48,7 @@ type chains struct {
 
 // RunChains runs the cases of a [system.Chains].
 func RunChains(t *testing.T, s Chains) {
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	w := s.start(t)
 	for _, c := range []struct {
 		name    string
@@ -91,7 +91,7 @@ func (s Chains) start(t *testing.T) *chains {
 		Hosts: hosts[:nodes], Client: hosts[nodes], Dir: t.TempDir(), Options: s.Options,
 		Follow: true, Cache: filepath.Join(t.TempDir(), "not", "made", "yet"),
 	})
-	c, err := d.Begin(Context(t), s.System, system.Start)
+	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	w := &chains{T: t, Chains: s, c: c.(system.Chains)}

@@ -65,7 +65,7 @@ type swarm struct {
 // RunSwarm runs the cases of a [system.Member]. Those with a swarm of their own
 // run side by side: nearly all of their time is waiting for a slow node.
 func RunSwarm(t *testing.T, s Swarm) {
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	t.Run("shared", func(t *testing.T) {
 		t.Parallel()
 		w := s.start(t, 4, false)
@@ -133,7 +133,7 @@ func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 		hosts = HostsOf(t, testbed.Options{Plain: !s.Namespaces}, n+1)
 	}
 	d := s.deployment(t, more, hosts)
-	c, err := d.Begin(Context(t), s.System, system.Start)
+	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	wantWithinFences(t, d)

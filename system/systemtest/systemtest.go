@@ -129,7 +129,7 @@ func Run(t *testing.T, s Suite) {
 	if s.Attach != nil {
 		s.Options, _ = s.Attach(t)
 	}
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	t.Run("shared", func(t *testing.T) {
 		k := s.start(t)
 		if k.c.Identity()["version"] == "" {
@@ -176,7 +176,7 @@ func (s Suite) start(t *testing.T) *objects {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	c, err := d.Begin(ctx, s.System, mode)
+	c, err := system.Begin(ctx, s.System, mode, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	wantWithinFences(t, d)

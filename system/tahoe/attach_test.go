@@ -15,7 +15,7 @@ func one() system.Options { return system.Options{"nodes": "1", "needed": "1", "
 
 func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error) {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err == nil {
 		t.Cleanup(func() { c.Stop(t.Context()) })
 	}

@@ -31,24 +31,20 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	mend := func(err error) []system.Problem {
 		return system.WrongOptions("tahoe", err)
 	}
-	full, err := s.Info().Fill(opt)
-	if err != nil {
-		return mend(err)
-	}
-	if full["url"] != "" {
-		u, err := webAPI(full)
+	if opt["url"] != "" {
+		u, err := webAPI(opt)
 		if err != nil {
 			return mend(err)
 		}
-		if _, err := caps(full); err != nil {
+		if _, err := caps(opt); err != nil {
 			return mend(err)
 		}
 		return web.Unreachable(ctx, name, []string{web.HostPort(u)})
 	}
-	if _, err := parseConfig(full); err != nil {
+	if _, err := parseConfig(opt); err != nil {
 		return mend(err)
 	}
-	bin, err := program(full)
+	bin, err := program(opt)
 	if err == nil {
 		_, err = versions(ctx, bin)
 	}
@@ -61,14 +57,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.System: all storage nodes on the first host, behind
 // one link, and the clients where requests come from.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
-	if opt["url"] != "" || opt["caps"] != "" {
-		return nil, errors.New("tahoe: options \"url\" and \"caps\" are for mode: attach")
-	}
+	opt := d.Options
 	c, err := parseConfig(opt)
 	if err != nil {
 		return nil, err
@@ -110,22 +99,16 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// Revive implements system.Reviver: every daemon keeps all it knows in its
+// Kept implements system.Reviver: every daemon keeps all it knows in its
 // directory, the secret that makes the same caps of the same bytes included. The
 // storage nodes get the ports that they had, which their furls name.
-func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := errors.Join(d.Holds(d.Hosts[0], "storage-1"), d.Holds(d.Client, "client-1")); err != nil {
-		return nil, fmt.Errorf("tahoe: %w", err)
-	}
-	return s.Start(ctx, d)
+func (System) Kept(d system.Deployment) error {
+	return errors.Join(d.Holds(d.Hosts[0], "storage-1"), d.Holds(d.Client, "client-1"))
 }
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
+	opt := d.Options
 	u, err := webAPI(opt)
 	if err != nil {
 		return nil, err

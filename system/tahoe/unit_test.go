@@ -124,7 +124,7 @@ func TestConfig(t *testing.T) {
 		if _, err := parseConfig(fill(opt)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", opt, err, want)
 		}
-		if p := (System{}).Check(t.Context(), opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
+		if p := system.Check(t.Context(), System{}, opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("check of %v: %v", opt, p)
 		}
 	}

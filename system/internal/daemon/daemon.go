@@ -186,24 +186,6 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 	return web.Unreachable(ctx, info.Name, at)
 }
 
-// Filled is d with the defaults of options, and the program to start.
-func Filled(s system.System, d system.Deployment, program func(system.Options) (string, error)) (system.Deployment, string, error) {
-	info := s.Info()
-	opt, err := info.Fill(d.Options)
-	if err != nil {
-		return d, "", err
-	}
-	d.Options = opt
-	if opt["url"] != "" || opt["server_url"] != "" {
-		return d, "", fmt.Errorf("%s: options \"url\" and \"server_url\" are for mode: attach", info.Name)
-	}
-	bin, err := program(opt)
-	if err != nil {
-		return d, "", fmt.Errorf("%w; %s", err, info.Install)
-	}
-	return d, bin, nil
-}
-
 // Swarm starts a daemon on each host, which know nothing of each other.
 func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
 	var err error
