@@ -106,6 +106,14 @@ func WrongOptions(name string, err error) []Problem {
 	return []Problem{{What: err.Error(), Hint: "correct the options of system " + name + ": `with:` in the experiment file, --with of collect", Options: true}}
 }
 
+// Missing is the problem that a program cannot be used; none without an error.
+func (i Info) Missing(err error) []Problem {
+	if err == nil {
+		return nil
+	}
+	return []Problem{{What: err.Error(), Hint: i.Install}}
+}
+
 // Deployment is what a system gets to start on or attach with.
 type Deployment struct {
 	Hosts   []testbed.Host // servers; at least one when starting

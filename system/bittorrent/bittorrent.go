@@ -15,12 +15,7 @@ import (
 // System implements system.Embedded.
 type System struct{}
 
-var (
-	_ system.Embedded  = System{}
-	_ system.Member    = (*member.Daemon)(nil)
-	_ system.Restarter = (*member.Daemon)(nil)
-	_ system.Healther  = (*member.Daemon)(nil)
-)
+var _ system.Healther = (*member.Daemon)(nil)
 
 // settings are the options that are flags of the process and part of its identity.
 var settings = []string{"transport", "piece", "max_connections", "encryption", "upload_limit", "download_limit"}

@@ -12,8 +12,6 @@ import (
 // System implements system.Embedded.
 type System struct{}
 
-var _ system.Embedded = System{}
-
 // Check implements system.System: nothing can be missing.
 func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
 	return system.WrongOptions(name, wrong(opt))

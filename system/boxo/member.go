@@ -21,11 +21,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-var (
-	_ system.Member    = (*member.Daemon)(nil)
-	_ system.Restarter = (*member.Daemon)(nil)
-	_ system.Healther  = (*member.Daemon)(nil)
-)
+var _ system.Healther = (*member.Daemon)(nil)
 
 // newKind is what the nodes of a swarm have in common. What a publisher says is the
 // CID, which follows from the bytes and the options chunk, raw_leaves and cid_version.

@@ -14,18 +14,9 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
-	_ system.Deleter    = (*node)(nil)
-	_ system.Lister     = (*node)(nil)
-	_ system.Stater     = (*node)(nil)
-	_ system.Stats      = (*node)(nil)
-	_ system.Connector  = (*node)(nil)
 	_ system.Seeder     = seeding{}
-	_ system.Cooler     = seeding{}
-	_ system.Member     = (*daemon.Peer[*api])(nil)
-	_ system.Restarter  = (*daemon.Peer[*api])(nil)
 )
 
 // Check implements system.System.

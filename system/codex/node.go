@@ -34,7 +34,7 @@ func (s seeding) Seed(ctx context.Context, name string, size int64, r io.Reader)
 func (s seeding) Cool(ctx context.Context, ref system.Ref) error { return s.Evict(ctx, ref) }
 
 // Delete implements system.Deleter. Codex removes an object's blocks also when another
-// object has the same ones, so one with the content of another of ours is not deleted.
+// object has the same ones.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error { return n.Erase(ctx, ref) }
 
 // Get implements system.Node.

@@ -23,7 +23,7 @@ const retryEvery = 2 * time.Second
 // program says of its flags.
 func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
-		Name: name, Ref: valid, Endless: true, TakesShared: true, Redial: 5 * time.Second,
+		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
 		Peer: func(address string) error { _, _, err := parseAddress(address); return err },
 		Client: func(dial web.Dial, base *url.URL) (*api, error) {
 			a, err := newAPI(dial, base)

@@ -14,22 +14,15 @@ import (
 // System implements system.System.
 type System struct{}
 
-var (
-	_ system.System    = System{}
-	_ system.Member    = (*node)(nil)
-	_ system.Restarter = (*node)(nil)
-	_ system.Healther  = (*node)(nil)
-)
+var _ system.Healther = (*node)(nil)
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if _, err := parseConfig(opt); err != nil {
 		return system.WrongOptions("deluge", err)
 	}
-	if _, err := locate(ctx, opt); err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	_, err := locate(ctx, opt)
+	return s.Info().Missing(err)
 }
 
 // Start implements system.System: a daemon on each host, all at once. They know

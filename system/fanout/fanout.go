@@ -13,12 +13,7 @@ import (
 // System implements system.Embedded.
 type System struct{}
 
-var (
-	_ system.Embedded  = System{}
-	_ system.Member    = (*member.Daemon)(nil)
-	_ system.Restarter = (*member.Daemon)(nil)
-	_ system.Healther  = (*member.Daemon)(nil)
-)
+var _ system.Healther = (*member.Daemon)(nil)
 
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }

@@ -13,21 +13,9 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
-	_ system.Ranger     = (*node)(nil)
-	_ system.Lister     = (*node)(nil)
-	_ system.Stater     = (*node)(nil)
-	_ system.Stats      = (*node)(nil)
-	_ system.Connector  = (*node)(nil)
-	_ system.Redialer   = (*node)(nil)
 	_ system.Seeder     = seeding{}
-	_ system.Cooler     = private{}
-	_ system.Deleter    = private{}
-	_ system.HTTPServer = private{}
-	_ system.Member     = (*daemon.Peer[*rpc])(nil)
-	_ system.Restarter  = (*daemon.Peer[*rpc])(nil)
 )
 
 // maxChunk is the largest block that the daemon makes.

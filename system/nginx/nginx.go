@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"os/user"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,9 +19,7 @@ import (
 // System implements system.System.
 type System struct{}
 
-var (
-	_ system.Reviver = System{}
-)
+var _ system.Reviver = System{}
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
@@ -33,10 +30,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if err == nil {
 		_, err = inspect(ctx, bin)
 	}
-	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	return s.Info().Missing(err)
 }
 
 // Start implements system.System: one nginx on each host.
@@ -116,12 +110,4 @@ func inspect(ctx context.Context, bin string) (build, error) {
 		return build{}, fmt.Errorf("nginx: %s has no WebDAV module, so it takes no puts", bin)
 	}
 	return build{version: string(m[1]), ssl: strings.Contains(string(out), "http_ssl_module")}, nil
-}
-
-// rootGroup is the name of group 0, which nginx asks for by name.
-func rootGroup() string {
-	if g, err := user.LookupGroupId("0"); err == nil {
-		return g.Name
-	}
-	return "root"
 }

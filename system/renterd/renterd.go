@@ -17,7 +17,6 @@ import (
 type System struct{}
 
 var (
-	_ system.System   = System{}
 	_ system.Healther = (*node)(nil)
 	_ system.Walker   = (*node)(nil)
 	_ system.Provider = provider{}
@@ -44,10 +43,7 @@ func (s System) startable(opt system.Options) []system.Problem {
 	if err != nil {
 		return system.WrongOptions(name, err)
 	}
-	if err := p.programs(opt); err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	return s.Info().Missing(p.programs(opt))
 }
 
 // Attach implements system.System.

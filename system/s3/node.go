@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -320,12 +321,8 @@ func (n *node) Health(ctx context.Context) error {
 		_, err := n.reachable(ctx)
 		return err
 	}
-	if n.proc != nil {
-		select {
-		case <-n.proc.Done():
-			return fmt.Errorf("s3: the server process has ended (%v); see %s", n.proc.Err(), n.proc.LogPath())
-		default:
-		}
+	if err := member.Ended(n.proc); err != nil {
+		return fmt.Errorf("s3: %w", err)
 	}
 	t, err := n.Target(disk.Probe)
 	if err != nil {

@@ -30,10 +30,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		if err == nil {
 			err = system.Says(ctx, name, bin, "Version", "--version")
 		}
-		if err != nil {
-			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-		}
-		return nil
+		return s.Info().Missing(err)
 	}
 	e, err := endpointOf(opt)
 	if err != nil {

@@ -21,10 +21,7 @@ type node struct {
 	serving string // the task that Serve began; empty: it does not serve
 }
 
-var (
-	_ system.ChainNode = (*node)(nil)
-	_ system.Healther  = (*node)(nil)
-)
+var _ system.Healther = (*node)(nil)
 
 func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label string) (*node, error) {
 	port, err := d.Port(ctx, h)

@@ -14,8 +14,6 @@ import (
 // System implements system.Embedded.
 type System struct{}
 
-var _ system.Embedded = System{}
-
 // Check implements system.System: nothing can be missing, but settings can be wrong.
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 	s, err := parse(opt)

@@ -55,7 +55,7 @@ func (a *api) version(ctx context.Context) (string, error) {
 	return v.Version, err
 }
 
-const unlockHint = "POST /wallet/unlock, or set option `wallet_password`"
+const unlockHint = "unlock it: siac wallet unlock, or POST /wallet/unlock"
 
 // meaning adds what a status and its text mean. siad says 400 and 500 for
 // everything, so that the text is all there is to go by.

@@ -2,10 +2,7 @@ package siad
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"regexp"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -24,7 +21,7 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 		return err
 	}
 	if n.Write { // reading needs neither a wallet nor contracts for uploads
-		if err := n.unlock(ctx, opt); err != nil {
+		if err := n.unlocked(ctx); err != nil {
 			return err
 		}
 		r, err := n.uploadReady(ctx)
@@ -52,19 +49,6 @@ func (n *node) pieces(ctx context.Context, opt system.Options) (err error) {
 	}
 	n.data, n.parity = own.DataPieces, own.ParityPieces
 	return nil
-}
-
-// unlock unlocks the wallet when it is locked and its password is known.
-func (n *node) unlock(ctx context.Context, opt system.Options) error {
-	locked := n.unlocked(ctx)
-	if env := opt["wallet_password"]; env == "" || !errors.Is(locked, system.ErrLocked) {
-		return locked
-	}
-	password, set := os.LookupEnv(opt["wallet_password"])
-	if !set {
-		return fmt.Errorf("%w: the environment variable %s is not set", locked, opt["wallet_password"])
-	}
-	return n.api.post(ctx, "/wallet/unlock", url.Values{"encryptionpassword": {password}})
 }
 
 func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {

@@ -17,7 +17,6 @@ func (System) Info() system.Info {
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of the API, such as http://127.0.0.1:9980; empty when started"},
 			{Name: "password", Type: "string", Secret: true, Default: "SIA_API_PASSWORD", Help: "attach: environment variable with the API password"},
-			{Name: "wallet_password", Type: "string", Secret: true, Help: "attach: environment variable with the wallet's password, to unlock it when writing is allowed"},
 			{Name: "path", Type: "string", Default: "plimsoll", Help: "the renter's folder of objects; empty: all files (attach, reading)"},
 			{Name: "data_pieces", Type: "int", Default: "0", Help: "pieces that rebuild a chunk; 0: 1 (attached: the renter's default)"},
 			{Name: "parity_pieces", Type: "int", Default: "0", Help: "further pieces; 0: `hosts` − 1 (attached: the renter's default)"},

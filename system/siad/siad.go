@@ -18,12 +18,9 @@ import (
 type System struct{}
 
 var (
-	_ system.System    = System{}
-	_ system.Healther  = (*node)(nil)
-	_ system.Walker    = (*node)(nil)
-	_ system.Provider  = provider{}
-	_ system.Chains    = (*chains)(nil)
-	_ system.ChainNode = (*follower)(nil)
+	_ system.Healther = (*node)(nil)
+	_ system.Walker   = (*node)(nil)
+	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
@@ -32,10 +29,8 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		if _, err := planOf(opt); err != nil {
 			return system.WrongOptions(name, err)
 		}
-		if _, err := buildOf(ctx, opt); err != nil {
-			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-		}
-		return nil
+		_, err := buildOf(ctx, opt)
+		return s.Info().Missing(err)
 	}
 	base, _, err := sia.Endpoint(name, opt)
 	if err != nil {

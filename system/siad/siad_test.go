@@ -128,13 +128,13 @@ func TestLockedWallet(t *testing.T) {
 	rename := replay.Let("/renter/download/mib1", checkPath)
 	s := replay.Serve(t, begin, rename)
 	_, err := tryAttach(t, s, true, nil)
-	if !errors.Is(err, system.ErrLocked) || !strings.Contains(err.Error(), "/wallet/unlock") || !strings.Contains(err.Error(), "wallet_password") {
+	if !errors.Is(err, system.ErrLocked) || !strings.Contains(err.Error(), "/wallet/unlock") {
 		t.Errorf("got %v", err)
 	}
-	// With its password the wallet is unlocked, and the rest follows.
-	t.Setenv("PLIMSOLL_TEST_WALLET", "x")
-	s = replay.Serve(t, replay.Chain(begin, replay.Steps(rec, "unlock")[:1], replay.Steps(rec, "uploadready"), only(t, rec, wrong, "/daemon/version", 0)), rename)
-	c, err := tryAttach(t, s, true, system.Options{"wallet_password": "PLIMSOLL_TEST_WALLET"})
+	// With an unlocked one the rest follows.
+	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
+		only(t, rec, "report", "/wallet", 0), replay.Steps(rec, "uploadready"), only(t, rec, wrong, "/daemon/version", 0)), rename)
+	c, err := tryAttach(t, s, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 type System struct{}
 
 var (
-	_ system.Embedded = System{}
 	_ system.Healther = (*fileserver.Node)(nil)
 	_ system.Seeder   = (*fileserver.Node)(nil)
 )

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -52,7 +53,7 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 	if n.grid == nil {
 		return err
 	}
-	if end := errors.Join(ended(n.proc), n.grid.died()); end != nil {
+	if end := errors.Join(member.Ended(n.proc), n.grid.died()); end != nil {
 		return fmt.Errorf("%w; %w", err, end)
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -179,7 +180,7 @@ type started struct {
 func (s *started) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if err := errors.Join(ended(s.proc), s.grid.died()); err != nil {
+	if err := errors.Join(member.Ended(s.proc), s.grid.died()); err != nil {
 		return fmt.Errorf("tahoe: health probe: %w", err)
 	}
 	c, err := s.check(ctx, s.probe)

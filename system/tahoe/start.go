@@ -168,24 +168,9 @@ func (g *grid) died() error {
 	}
 	var errs []error
 	for _, p := range g.procs {
-		errs = append(errs, ended(p))
+		errs = append(errs, member.Ended(p))
 	}
 	return errors.Join(errs...)
-}
-
-func ended(p testbed.Process) error {
-	if p == nil {
-		return nil
-	}
-	select {
-	case <-p.Done():
-		if err := p.Err(); err != nil {
-			return err
-		}
-		return fmt.Errorf("%s has ended; see %s", p.Name(), p.LogPath())
-	default:
-		return nil
-	}
 }
 
 // stop stops the storage nodes that have been started, at the same time.

@@ -48,10 +48,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if err == nil {
 		_, err = versions(ctx, bin)
 	}
-	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	return s.Info().Missing(err)
 }
 
 // Start implements system.System: all storage nodes on the first host, behind

@@ -72,8 +72,6 @@ type Kind[A API] struct {
 	// whose blocks they got. So each gets one content at a time.
 	Endless bool
 	Redial  time.Duration // how often peers that a fetch needs are connected to again
-	// TakesShared: a delete takes the blocks also of other objects with the same content.
-	TakesShared bool
 
 	stallAfter time.Duration // without a byte of a read back
 }
@@ -170,10 +168,7 @@ func endpoints(name string, opt system.Options) ([]*url.URL, error) {
 func Check(ctx context.Context, s system.System, opt system.Options, program func() error) []system.Problem {
 	info := s.Info()
 	if opt["url"] == "" {
-		if err := program(); err != nil {
-			return []system.Problem{{What: err.Error(), Hint: info.Install}}
-		}
-		return nil
+		return info.Missing(program())
 	}
 	urls, err := endpoints(info.Name, opt)
 	if err != nil {

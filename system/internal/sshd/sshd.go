@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -102,17 +103,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 }
 
 // Ended is an error when the server's process has ended.
-func (s *Server) Ended() error {
-	select {
-	case <-s.Process.Done():
-	default:
-		return nil
-	}
-	if err := s.Process.Err(); err != nil {
-		return fmt.Errorf("the server process has ended: %w", err)
-	}
-	return fmt.Errorf("the server process has ended; see %s", s.Process.LogPath())
-}
+func (s *Server) Ended() error { return member.Ended(s.Process) }
 
 // privsep is where sshd locks up the half of it that talks to strangers. It is
 // compiled in; the machine's own service makes it when it starts.
