@@ -18,7 +18,7 @@ type System struct{}
 var _ system.Healther = (*member.Daemon)(nil)
 
 // settings are the options that are flags of the process and part of its identity.
-var settings = []string{"transport", "piece", "max_connections", "encryption", "upload_limit", "download_limit"}
+var settings = []string{"transport", "piece", "max_connections", "upload_limit", "download_limit"}
 
 // Check implements system.System: nothing can be missing.
 func (s System) Check(_ context.Context, opt system.Options) []system.Problem {

@@ -227,36 +227,6 @@ func TestMalformedCID(t *testing.T) {
 	}
 }
 
-// TestDeleteTakesOtherBlocks: the node deletes blocks that another object uses,
-// so we do not delete where we know of one.
-func TestDeleteTakesOtherBlocks(t *testing.T) {
-	a, c := systemtest.Bytes("a and b", 1<<20), systemtest.Bytes("c", 1<<20)
-	rec := record(t, "14-delete-shared-blocks", "node without peers: upload 1 MiB as a.bin", "the same bytes as b.bin", "other bytes as c.bin", "delete b.bin")
-	last := rec[3] // of c.bin instead, which shares nothing
-	last.Path = strings.Replace(last.Path, "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK", "zDvZRwzmAnxeYSAbTELynD4Sei9CEnwjbSCXmsWvHU9fmccdPHZq", 1)
-	n := one(t, append(rec[:3:3], last), replay.Instead(rec[0].Body.SHA256, a), replay.Instead(rec[2].Body.SHA256, c))
-	refs := map[string]system.Ref{}
-	for _, o := range []struct {
-		name string
-		data []byte
-	}{{"a.bin", a}, {"b.bin", a}, {"c.bin", c}} {
-		ref, err := n.Put(systemtest.Context(t), o.name, 1<<20, bytes.NewReader(o.data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		refs[o.name] = ref
-	}
-	if refs["a.bin"] == refs["b.bin"] {
-		t.Error("two names share a CID")
-	}
-	if err := n.Delete(systemtest.Context(t), refs["a.bin"]); err == nil || !strings.Contains(err.Error(), string(refs["b.bin"])) {
-		t.Errorf("delete of what shares its blocks: %v", err)
-	}
-	if err := n.Delete(systemtest.Context(t), refs["c.bin"]); err != nil {
-		t.Errorf("delete of what shares nothing: %v", err)
-	}
-}
-
 // TestRangeIsIgnored: asked for 100 bytes the node sends the whole object, so
 // that ranges cannot be relied on.
 func TestRangeIsIgnored(t *testing.T) {
