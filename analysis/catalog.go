@@ -83,8 +83,9 @@ func CommonRules() []Rule {
 			Each:   `{{.Name}}: {{plural .N "trial" "trials"}}`,
 			Advice: `Run a few repetitions with receive: verify.`},
 		{ID: "few-trials", Rank: Notable, Tone: Neutral, Holds: fewTrials,
-			Title:  `Too few trials for 95 % intervals: {{plural (int .Count) "cell" "cells"}}`,
-			Advice: `Each cell needs 6 valid trials; with fewer, intervals are the range of the trials. Repeat more often, or see why trials are invalid.`},
+			Title: `Too few trials for 95 % intervals: {{plural (int .Count) "cell" "cells"}}`,
+			Advice: `Each cell needs 6 valid trials; with fewer, intervals are the range of the trials. ` +
+				`Repeat more often, or see why trials are invalid.`},
 	}
 }
 
@@ -92,7 +93,8 @@ func CommonRules() []Rule {
 func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
 	var all []Case
 	for _, c := range r.Cells {
-		x := Case{System: c.System, Where: r.Frame.Layout.Where(c), Name: r.Frame.Layout.Name(c), Value: Unknown, Lo: Unknown, Hi: Unknown}
+		x := Case{System: c.System, Where: r.Frame.Layout.Where(c), Name: r.Frame.Layout.Name(c), Value: Unknown,
+			Lo: Unknown, Hi: Unknown}
 		if f(c, &x) {
 			all = append(all, x)
 		}
@@ -104,7 +106,8 @@ func wrongBytes(r *Result) []Case {
 	var all []Case
 	for _, t := range r.Frame.Trials {
 		if n := t.Outcomes[record.WrongBytes.String()]; n > 0 {
-			all = append(all, Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info), N: n, Text: record.BlockName(t.Block)})
+			all = append(all, Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info), N: n,
+				Text: record.BlockName(t.Block)})
 		}
 	}
 	return all
@@ -125,7 +128,8 @@ func noted(note string) func(*Result) []Case {
 	return func(r *Result) []Case {
 		return r.Cases(func(c *Cell, x *Case) bool {
 			for _, t := range r.Frame.Trials {
-				if t.Info == c && slices.ContainsFunc(t.Notes, func(n string) bool { return strings.HasPrefix(n, note) }) {
+				if t.Info == c && slices.ContainsFunc(t.Notes,
+					func(n string) bool { return strings.HasPrefix(n, note) }) {
 					x.N++
 				}
 			}
@@ -168,25 +172,29 @@ var invalidities = []invalidity{
 	{[]string{record.ReasonLinkOff}, "links outside their tolerance",
 		"See the table of links: a slower link or a quieter machine is easier to emulate."},
 	{[]string{record.ReasonEmulatorLate, record.ReasonEmulatorDied}, "the link emulator was late, or ended",
-		"Use a slower link, fewer nodes or a quieter machine: the emulator needs CPU time to send each packet when it is due."},
+		"Use a slower link, fewer nodes or a quieter machine: the emulator needs CPU time to send each packet when " +
+			"it is due."},
 	{[]string{record.ReasonBoxBusy}, "other processes used the CPU", "Run again on a quiet machine."},
 	{[]string{record.ReasonMachineLimited}, "this machine was the bottleneck",
 		"Use fewer nodes or connections, a slower link, or a machine with more CPUs."},
-	{[]string{record.ReasonThrottled}, "a CPU limit held back a machine", "Raise or remove the CPU limit of the container or service."},
+	{[]string{record.ReasonThrottled}, "a CPU limit held back a machine",
+		"Raise or remove the CPU limit of the container or service."},
 	{[]string{record.ReasonGeneratorSaturated, record.ReasonGeneratorLate}, "the load generator was the bottleneck",
 		"Shape the link, receive with drop, divide the generator (--clients), or run it on a machine of its own."},
 	{nil, "other reasons", "Read the log of such a trial; plimsoll resume --retry-invalid executes it again."},
 }
 
 func (v invalidity) of(t *Trial) bool {
-	return v.reasons == nil || slices.ContainsFunc(t.Invalid, func(s string) bool { return slices.Contains(v.reasons, s) })
+	return v.reasons == nil || slices.ContainsFunc(t.Invalid,
+		func(s string) bool { return slices.Contains(v.reasons, s) })
 }
 
 // invalidTrials makes a case of each cell and the first that explains its trials. What
 // is beyond the load line has a rule of its own, and so has what was not executed.
 func invalidTrials(r *Result) []Case {
 	first := func(t *Trial) int {
-		if t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 || slices.Contains(t.Invalid, record.ReasonBeyondLine) {
+		if t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 ||
+			slices.Contains(t.Invalid, record.ReasonBeyondLine) {
 			return -1
 		}
 		return slices.IndexFunc(invalidities, func(v invalidity) bool { return v.of(t) })
@@ -224,7 +232,8 @@ func harnessBusy(r *Result) []Case {
 			key, name string
 			limit     float64
 		}{{"harness_cpu", "plimsoll", busyHarness}, {"emulator_cpu", "the link emulator", busyEmulator}} {
-			if s, ok := c.Metrics[m.key]; ok && float64(s.Median) > m.limit && (s.N == 1 || s.Lo > Num(m.limit) || float64(s.Median) > 1.5*m.limit) {
+			if s, ok := c.Metrics[m.key]; ok && float64(s.Median) > m.limit &&
+				(s.N == 1 || s.Lo > Num(m.limit) || float64(s.Median) > 1.5*m.limit) {
 				x.Value, x.Text = s.Median, m.name
 				return true
 			}
@@ -301,7 +310,9 @@ func drift(r *Result) []Case {
 			}
 		}
 		if len(ratios) > 0 { // a block hits all cells of a system alike, so blocks are what is permuted
-			relative = append(relative, ask(stats.BlockMeans(ratios, centres), s.Name, s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
+			relative = append(relative,
+				ask(stats.BlockMeans(ratios, centres), s.Name,
+					s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
 		}
 	}
 	var all []Case

@@ -180,7 +180,8 @@ func ratioOf(xs, ys []float64, family int) Ratio {
 	}
 	q.Lo, q.Hi, q.Confidence = Unknown, Unknown, 0
 	if n > 1 {
-		q.Lo, q.Hi, q.Confidence = Num(math.Exp(slices.Min(logs))), Num(math.Exp(slices.Max(logs))), stats.RangeConfidence(n)
+		q.Lo, q.Hi, q.Confidence = Num(math.Exp(slices.Min(logs))), Num(math.Exp(slices.Max(logs))),
+			stats.RangeConfidence(n)
 	}
 	return q
 }
@@ -255,7 +256,8 @@ func (f *Frame) pool(s System, m record.Metric, bases map[string]*Cell) (Overall
 	case 0:
 		return o, false
 	case 1:
-		o.N, o.Value, o.Lo, o.Hi, o.P, o.Significant, o.Better = only.N, only.Value, only.Lo, only.Hi, only.P, only.Significant, only.Better
+		o.N, o.Value, o.Lo, o.Hi, o.P, o.Significant, o.Better = only.N, only.Value, only.Lo, only.Hi, only.P,
+			only.Significant, only.Better
 		return o, true
 	}
 	v, p, n := Pooled(rows, centres)

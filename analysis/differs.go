@@ -39,7 +39,8 @@ func (c *Comparison) differences() {
 		}
 	}
 	for _, k := range order {
-		d := Difference{Kind: "settings", What: fmt.Sprintf("%s (%s)", k.path, words.Plural(count[k], "cell", "cells")), Base: k.base}
+		d := Difference{Kind: "settings", What: fmt.Sprintf("%s (%s)", k.path, words.Plural(count[k], "cell", "cells")),
+			Base: k.base}
 		for _, n := range c.New {
 			v := k.base
 			if n.Dir == k.in {
@@ -55,7 +56,8 @@ func (c *Comparison) differences() {
 	c.differ("plan", "state", func(r *Result) string { return r.Run.State })
 	c.differ("plimsoll", "version", func(r *Result) string { return r.Environ("plimsoll") })
 	c.environments("system", "systems.")
-	c.environments("machine", "cpu.", "kernel", "os", "clocksource", "memory.MemTotal", "memory.SwapTotal", "testbed.", "limit.", "link.", "machine.", "host.")
+	c.environments("machine", "cpu.", "kernel", "os", "clocksource", "memory.MemTotal", "memory.SwapTotal", "testbed.",
+		"limit.", "link.", "machine.", "host.")
 	c.differ("links", "checks outside the tolerance", func(r *Result) string {
 		off, all := 0, 0
 		for _, l := range r.Links {
@@ -63,7 +65,8 @@ func (c *Comparison) differences() {
 		}
 		return fmt.Sprintf("%d of %d", off, all)
 	})
-	if all := append([]*Result{c.base}, c.news...); slices.ContainsFunc(all, func(r *Result) bool { return otherwiseBusy(othersBusy(r), othersBusy(c.base)) }) {
+	if all := append([]*Result{c.base}, c.news...); slices.ContainsFunc(all,
+		func(r *Result) bool { return otherwiseBusy(othersBusy(r), othersBusy(c.base)) }) {
 		c.differ("others", "CPU used by others (median over trials)", func(r *Result) string {
 			if busy := othersBusy(r); !math.IsNaN(busy) {
 				return words.Percent(busy)
@@ -92,7 +95,8 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 	keys := map[string]bool{}
 	for _, r := range append([]*Result{c.base}, c.news...) {
 		for _, p := range r.Environment {
-			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) && !momentary(p.Key) {
+			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) &&
+				!momentary(p.Key) {
 				keys[p.Key] = true
 			}
 		}
@@ -149,7 +153,8 @@ func settingText(path, value string) string {
 		return "whole"
 	case slices.Contains([]string{"size", "queue", "bytes", "range_of", "range"}, last):
 		return experiment.Bytes(v).String()
-	case slices.Contains([]string{"delay", "jitter", "duration", "time", "longest", "deadline", "stall", "settle"}, last):
+	case slices.Contains([]string{"delay", "jitter", "duration", "time", "longest", "deadline", "stall", "settle"},
+		last):
 		return experiment.Duration(math.Round(v * float64(time.Second))).String()
 	}
 	return value

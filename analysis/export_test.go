@@ -6,7 +6,8 @@ import (
 )
 
 // FrameOf is a frame of trials that were not executed.
-func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []record.Trial, links ...record.LinkCheck) *Frame {
+func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []record.Trial,
+	links ...record.LinkCheck) *Frame {
 	f := newFrame(p, view)
 	f.Metrics, f.Checks = metrics, links
 	f.addTrials(trials)

@@ -57,7 +57,8 @@ var successMetrics = []string{"success_rate", "ok_rate"}
 
 // Hold decides gates over a run, beside those of its plan.
 func (r *Result) Hold(rules []string) ([]Ruling, error) {
-	return hold(rules, r.gateNames(false), func(rule gate.Rule) []Ruling { return []Ruling{r.decide(rule, r.Run.Dir, nil)} })
+	return hold(rules, r.gateNames(false),
+		func(rule gate.Rule) []Ruling { return []Ruling{r.decide(rule, r.Run.Dir, nil)} })
 }
 
 // LeaveGates takes the gates of the plan out; the scenario's goal stays.
@@ -92,7 +93,8 @@ func (r *Result) planGate(text, dir string, base *baseCells) Ruling {
 	case errors.As(err, &wrong):
 		return Ruling{Rule: text, Run: dir, State: GateInconclusive, Why: wrong.Msg, Cells: []CellRuling{}}
 	case rule.Kind == gate.NoWorse && base == nil:
-		return Ruling{Rule: text, Run: dir, State: GateBase, Why: "plimsoll compare BASE " + dir + " decides it", Cells: []CellRuling{}}
+		return Ruling{Rule: text, Run: dir, State: GateBase, Why: "plimsoll compare BASE " + dir + " decides it",
+			Cells: []CellRuling{}}
 	}
 	return r.decide(rule, dir, base)
 }
@@ -110,7 +112,8 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 	for _, rule := range parsed {
 		rulings := decide(rule)
 		if !slices.ContainsFunc(rulings, func(g Ruling) bool { return len(g.Cells) > 0 }) {
-			return nil, &gate.Error{Rule: rule.Text, At: 1, Width: 1, Msg: "the rule applies to no cell of the new run, so it is never decided",
+			return nil, &gate.Error{Rule: rule.Text, At: 1, Width: 1,
+				Msg: "the rule applies to no cell of the new run, so it is never decided",
 				Fix: "only the base run has such cells; `What differed` lists them"}
 		}
 		all = append(all, rulings...)
@@ -120,7 +123,8 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 
 // gateNames are what gates over this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
-	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base, Gone: r.Frame.Plan.Experiment.Dropped}
+	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base,
+		Gone: r.Frame.Plan.Experiment.Dropped}
 	for _, c := range r.Cells {
 		levels := map[string]string{"system": c.System}
 		for _, x := range c.Factors {
@@ -135,7 +139,8 @@ func (r *Result) gateNames(base bool) gate.Names {
 func GateMetrics(metrics []record.Metric) []gate.Metric {
 	all := []gate.Metric{} // not nil: they are known, even when there are none
 	for _, m := range metrics {
-		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither, Lower: m.Better == record.Lower})
+		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither,
+			Lower: m.Better == record.Lower})
 	}
 	return all
 }
@@ -165,7 +170,8 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 		if !run.means(asked, rule) {
 			continue
 		}
-		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateInconclusive, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit}
+		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateInconclusive, Value: Unknown,
+			Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit}
 		switch rule.Kind {
 		case gate.Limit:
 			d.limit(r, m, rule)
@@ -227,7 +233,8 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 			return
 		}
 		lo, hi = float64(s.Lo), float64(s.Hi)
-		d.because("share", map[string]any{"OK": s.OK, "Of": s.Of, "One": r.View.Operation[0], "Many": r.View.Operation[1], "Trials": int64(d.N)})
+		d.because("share", map[string]any{"OK": s.OK, "Of": s.Of, "One": r.View.Operation[0],
+			"Many": r.View.Operation[1], "Trials": int64(d.N)})
 		switch {
 		case d.N < gate.FewestTrials: // operations of a trial share its fate
 			d.Lo, d.Hi = Unknown, Unknown
@@ -359,7 +366,8 @@ func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule g
 		d.more = d.State == GateInconclusive
 		return
 	}
-	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, m, rule.Share, r.Frame.polled(d.cell, m), base.run.Frame.polled(other, m))
+	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, m, rule.Share, r.Frame.polled(d.cell, m),
+		base.run.Frame.polled(other, m))
 }
 
 // ratio decides by the interval of a ratio, which may be worse than 1 by a share; p and
@@ -420,12 +428,13 @@ func (d *CellRuling) few() {
 
 // gateWords are the reasons for the ruling of a cell, by what they say.
 var gateWords = map[string]string{
-	"unfinished":    "no operation of a valid trial finished",
-	"share":         `{{count .OK}} of {{plural .Of .One .Many}} in {{plural .Trials "valid trial" "valid trials"}}`,
-	"none-failed":   "none failed, which does not prove that none ever fails: ask for less than 100 %",
-	"trials":        `{{plural . "valid trial" "valid trials"}}`,
-	"lumped":        "one trial holds most of the failures, and too few trials say how often such a trial comes",
-	"late":          "{{.N}} more passed the deadline or were starved, which is no failure: had all failed, it would be {{percent .Kept}}",
+	"unfinished":  "no operation of a valid trial finished",
+	"share":       `{{count .OK}} of {{plural .Of .One .Many}} in {{plural .Trials "valid trial" "valid trials"}}`,
+	"none-failed": "none failed, which does not prove that none ever fails: ask for less than 100 %",
+	"trials":      `{{plural . "valid trial" "valid trials"}}`,
+	"lumped":      "one trial holds most of the failures, and too few trials say how often such a trial comes",
+	"late": "{{.N}} more passed the deadline or were starved, which is no failure: had all failed, it would " +
+		"be {{percent .Kept}}",
 	"no-cell":       "the run has no such cell of {{.}}",
 	"unlike":        "the two do not compare like with like",
 	"absent":        "no valid trial has this number",
@@ -509,7 +518,8 @@ func SayGates(all []Ruling) string {
 		if states[g.Rule] == "" {
 			rules = append(rules, g.Rule)
 		}
-		if grave := []string{"", GateBase, GatePass, GateInconclusive, GateFail}; slices.Index(grave, g.State) > slices.Index(grave, states[g.Rule]) {
+		grave := []string{"", GateBase, GatePass, GateInconclusive, GateFail}
+		if slices.Index(grave, g.State) > slices.Index(grave, states[g.Rule]) {
 			states[g.Rule] = g.State
 		}
 	}
@@ -521,7 +531,8 @@ func SayGates(all []Ruling) string {
 		}
 		return some
 	}
-	data := map[string]any{"All": len(rules), "Fail": of(GateFail), "Open": of(GateInconclusive), "Base": of(GateBase), "Pass": len(of(GatePass))}
+	data := map[string]any{"All": len(rules), "Fail": of(GateFail), "Open": of(GateInconclusive), "Base": of(GateBase),
+		"Pass": len(of(GatePass))}
 	if len(rules) == 0 {
 		return ""
 	}
@@ -531,7 +542,8 @@ func SayGates(all []Ruling) string {
 const gateTemplate = `{{with .Fail}}{{len .}} of {{$.All}} gates failed: {{join .}}.{{end -}}
 {{with .Open}}{{if $.Fail}} {{end}}{{len .}} of {{$.All}} gates inconclusive: {{join .}}.{{end -}}
 {{if not (or .Fail .Open)}}{{if .Pass}}{{.Pass}} of {{.All}} gates passed.{{end}}{{end -}}
-{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run (plimsoll compare): {{join .}}.{{end}}`
+{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run ` +
+	"(plimsoll compare): {{join .}}.{{end}}"
 
 // gateVerdict puts gates that do not pass at the beginning of a verdict.
 func (r *Result) gateVerdict(add func(t Tone, text string)) {

@@ -58,8 +58,10 @@ func (f *Frame) addLinks() {
 	}
 	for _, k := range order {
 		all := checks[k]
-		v := Link{From: k.from, To: k.to, Emulator: k.emulator, Congestion: k.congestion, Checks: len(all), WantRTT: Num(k.rtt), WantRate: Num(k.rate),
-			WantLoss: Num(k.loss), RTTWorst: Num(all[0].RTT), RateWorst: Num(all[0].Rate), RTTP99: Unknown, Lateness: Unknown, Tolerance: Num(all[0].Tolerance)}
+		v := Link{From: k.from, To: k.to, Emulator: k.emulator, Congestion: k.congestion, Checks: len(all),
+			WantRTT: Num(k.rtt), WantRate: Num(k.rate),
+			WantLoss: Num(k.loss), RTTWorst: Num(all[0].RTT), RateWorst: Num(all[0].Rate), RTTP99: Unknown,
+			Lateness: Unknown, Tolerance: Num(all[0].Tolerance)}
 		if t := trials[all[0].Trial]; t != nil {
 			v.Where = t.Info.linkFactors()
 		}
@@ -87,7 +89,8 @@ func (f *Frame) addLinks() {
 		f.Links = append(f.Links, v)
 	}
 	slices.SortStableFunc(f.Links, func(a, b Link) int {
-		return cmp.Or(cmp.Compare(a.WantRate, b.WantRate), cmp.Compare(a.WantRTT, b.WantRTT), cmp.Compare(a.From, b.From))
+		return cmp.Or(cmp.Compare(a.WantRate, b.WantRate), cmp.Compare(a.WantRTT, b.WantRTT),
+			cmp.Compare(a.From, b.From))
 	})
 }
 
@@ -205,7 +208,8 @@ func (f *Frame) MachineLine(c *Cell, m record.Metric) Num {
 
 // ValidBut reports whether a trial is valid, or would be without this one reason.
 func (t *Trial) ValidBut(reasons ...string) bool {
-	return t.State == record.Done && !t.Warmup && !slices.ContainsFunc(t.Invalid, func(why string) bool { return !slices.Contains(reasons, why) })
+	return t.State == record.Done && !t.Warmup &&
+		!slices.ContainsFunc(t.Invalid, func(why string) bool { return !slices.Contains(reasons, why) })
 }
 
 // Pair is a named value of the environment.

@@ -18,7 +18,8 @@ import (
 // compute the metrics of trials that are over again from what was recorded; nil: they
 // stay as they were stored. Memory grows with the number of trials and of what the view
 // reads of each, not with operations.
-func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(*record.Trial, experiment.Cell) error, sets ...string) (*Frame, error) {
+func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(*record.Trial, experiment.Cell) error,
+	sets ...string) (*Frame, error) {
 	if err := plan.Experiment.Limits.Set(sets); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,8 @@ func (f *Frame) read(t *Trial, run *record.Reader) error {
 			f.Metrics = append(f.Metrics, m)
 		}
 	}
-	f.Rows, f.Series, f.Spans = append(f.Rows, more.Rows...), append(f.Series, more.Series...), append(f.Spans, more.Spans...)
+	f.Rows, f.Series, f.Spans = append(f.Rows, more.Rows...), append(f.Series, more.Series...),
+		append(f.Spans, more.Spans...)
 	return nil
 }
 
@@ -110,7 +112,8 @@ const planSum = "record.plan_sha256"
 func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 	raw, sum := run.Plan(), run.Meta()[planSum]
 	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
-		return nil, fmt.Errorf("plan of %s: plan.json is not the one that the run began with (its SHA-256 is %.12s, recorded is %.12s)",
+		return nil, fmt.Errorf("plan of %s: plan.json is not the one that the run began with (its SHA-256 is %.12s, "+
+			"recorded is %.12s)",
 			run.Dir(), got, sum)
 	}
 	plan, err := experiment.ReadPlan(raw)
@@ -118,7 +121,8 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
 	if plan.Format > experiment.PlanFormat {
-		return nil, fmt.Errorf("plan of %s: format %d, this program reads up to %d; use the version of plimsoll that wrote it, or a newer one",
+		return nil, fmt.Errorf("plan of %s: format %d, this program reads up to %d; use the version of plimsoll that "+
+			"wrote it, or a newer one",
 			run.Dir(), plan.Format, experiment.PlanFormat)
 	}
 	return plan, nil
@@ -128,8 +132,10 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 	f := &Frame{Plan: p, View: view}
 	f.Run.PlanHash, f.Run.Seed, f.Run.Planned = p.Hash, p.Experiment.Seed, p.Blocks*len(p.Cells)
 	for _, c := range p.Cells {
-		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group(), Pair: c.Group(), Planned: p.Blocks, Plan: c,
-			Outcomes: map[string]int64{}, Classes: map[string]int64{}, Metrics: map[string]Summary{}, Reasons: map[string]int{}}
+		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group(), Pair: c.Group(),
+			Planned: p.Blocks, Plan: c,
+			Outcomes: map[string]int64{}, Classes: map[string]int64{}, Metrics: map[string]Summary{},
+			Reasons: map[string]int{}}
 		for _, x := range c.Factors {
 			cell.Factors = append(cell.Factors, Factor(x))
 		}
@@ -157,7 +163,8 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 		for _, x := range c.Factors {
 			cell.Factors = append(cell.Factors, Factor(x))
 		}
-		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: f.Layout.Where(&cell), Why: c.Why})
+		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: f.Layout.Where(&cell),
+			Why: c.Why})
 	}
 	f.Notes = append(f.Notes, p.Unapplied()...)
 	return f
@@ -251,7 +258,8 @@ func (f *Frame) skip(c *Cell, t record.Trial) {
 		f.Skipped[i].Trials++
 		return
 	}
-	f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Trials: 1, Why: t.Error})
+	f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Trials: 1,
+		Why: t.Error})
 }
 
 // addRows takes the recorded results of a trial; a number that the experiment cut off

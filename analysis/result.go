@@ -40,9 +40,12 @@ type Result struct {
 // Analyse judges a frame.
 func Analyse(f *Frame) (*Result, error) {
 	e := f.Plan.Experiment
-	r := &Result{Format: Format, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description, Headline: f.View.Headline(f.Plan),
-		Baseline: f.Baseline, Systems: f.Systems, Metrics: f.Metrics, Cells: f.Cells, Imported: f.Plan.Imported, Frame: f, View: f.View,
-		Invalid: append([]InvalidTrial{}, f.Invalid...), Skipped: append([]SkippedCell{}, f.Skipped...), Links: append([]Link{}, f.Links...),
+	r := &Result{Format: Format, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
+		Headline: f.View.Headline(f.Plan),
+		Baseline: f.Baseline, Systems: f.Systems, Metrics: f.Metrics, Cells: f.Cells, Imported: f.Plan.Imported,
+		Frame: f, View: f.View,
+		Invalid: append([]InvalidTrial{}, f.Invalid...), Skipped: append([]SkippedCell{}, f.Skipped...),
+		Links: append([]Link{}, f.Links...),
 		Notes: append([]string{}, f.Notes...), Environment: f.environment(), Run: f.Run}
 	if r.Question == "" {
 		r.Question = f.View.Question

@@ -140,8 +140,10 @@ type CompareOptions struct {
 
 // CompareRuns compares results with that of a base run.
 func CompareRuns(base *Result, news []*Result, dirs []string, o CompareOptions) (*Comparison, error) {
-	c := &Comparison{Format: Format, Scenario: base.Scenario, Headline: base.Headline, Differs: []Difference{}, Unlike: []UnlikeCell{}, Only: []OnlyCell{},
-		Notes: []string{}, Overall: []OverCells{}, Cells: []*ComparedCell{}, Metrics: []record.Metric{}, base: base, news: news}
+	c := &Comparison{Format: Format, Scenario: base.Scenario, Headline: base.Headline, Differs: []Difference{},
+		Unlike: []UnlikeCell{}, Only: []OnlyCell{},
+		Notes: []string{}, Overall: []OverCells{}, Cells: []*ComparedCell{}, Metrics: []record.Metric{}, base: base,
+		news: news}
 	for i, r := range append([]*Result{base}, news...) {
 		side := ComparedRun{Dir: dirs[i], Plimsoll: r.Environ("plimsoll"), Run: r.Run}
 		if i == 0 {
@@ -181,7 +183,8 @@ func (r *Result) Environ(key string) string {
 type OtherScenarioError struct{ Base, BaseScenario, New, NewScenario string }
 
 func (e *OtherScenarioError) Error() string {
-	return fmt.Sprintf("%s is of scenario %s and %s of %s: they cannot be compared", e.New, e.NewScenario, e.Base, e.BaseScenario)
+	return fmt.Sprintf("%s is of scenario %s and %s of %s: they cannot be compared", e.New, e.NewScenario, e.Base,
+		e.BaseScenario)
 }
 
 // UnknownMetricError is a metric that a run does not have.
@@ -256,7 +259,8 @@ func (c *Comparison) match(unlike bool) {
 	base := keysOf(c.base)
 	rows := make([]*ComparedCell, len(base))
 	for i, k := range base {
-		rows[i] = &ComparedCell{System: k.cell.System, Where: c.base.Frame.Layout.Where(k.cell), Factors: k.cell.Factors,
+		rows[i] = &ComparedCell{System: k.cell.System, Where: c.base.Frame.Layout.Where(k.cell),
+			Factors: k.cell.Factors,
 			Metrics: map[string]ComparedMetric{}, base: k.cell, news: make([]*Cell, len(c.news))}
 	}
 	for n, r := range c.news {
@@ -360,10 +364,12 @@ func (c *Comparison) measure(m record.Metric) {
 		q.Better = worth(m, q.Significant, q.size(m))
 		if !q.Significant && stats.MinP(len(t.xs), len(t.ys))*float64(len(tasks)) > alpha {
 			q.Needed, q.PHolm = trialsNeeded(len(tasks)), Unknown
-			q.Warn = Fill(runWords["too-few"], map[string]any{"Base": len(t.xs), "New": len(t.ys), "Tasks": int64(len(tasks)), "Needed": q.Needed})
+			q.Warn = Fill(runWords["too-few"],
+				map[string]any{"Base": len(t.xs), "New": len(t.ys), "Tasks": int64(len(tasks)), "Needed": q.Needed})
 		}
 		if slices.Contains(c.base.View.Lasting, m.Key) {
-			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Needed, q.Warn = Unknown, Unknown, Unknown, Unknown, false, 0, 0, runWords["lasting"]
+			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Needed, q.Warn = Unknown, Unknown, Unknown, Unknown,
+				false, 0, 0, runWords["lasting"]
 		}
 	}
 }
@@ -399,14 +405,16 @@ const leastRanged = 4
 // ratios of their values takes its place.
 func unpaired(xs, ys []float64, never int) RunRatio {
 	i := stats.Ratio(xs, ys, Confidence)
-	if !i.Bounded() && !math.IsNaN(i.Mid) && i.Conf >= 1 && min(len(xs), len(ys)) >= leastRanged && stats.MinP(len(xs), len(ys)) <= alpha {
+	if !i.Bounded() && !math.IsNaN(i.Mid) && i.Conf >= 1 && min(len(xs), len(ys)) >= leastRanged &&
+		stats.MinP(len(xs), len(ys)) <= alpha {
 		lo, hi := slices.Min(xs)/slices.Max(ys), slices.Max(xs)/slices.Min(ys)
 		if lo >= 0 && hi >= lo && !math.IsInf(hi, 0) {
 			i.Lo, i.Hi = lo, hi
 			i.Warn = Fill(runWords["range"], map[string]any{"Base": len(ys), "New": len(xs)})
 		}
 	}
-	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(xs, ys)), PHolm: Unknown, Warn: i.Warn}
+	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(xs, ys)), PHolm: Unknown,
+		Warn: i.Warn}
 	switch never {
 	case 1:
 		q.CutOff = "new"
@@ -535,7 +543,8 @@ var runWords = map[string]string{
 		"To be sure, make both systems of one experiment.",
 	"too-few": `{{.Base}} and {{.New}} trials are too few for {{plural .Tasks "comparison" "comparisons"}}: ` +
 		"{{.Needed}} in each run are needed",
-	"range":   "{{.New}} and {{.Base}} values are too few for a 95 % interval: the range of their ratios takes its place",
+	"range": "{{.New}} and {{.Base}} values are too few for a 95 % interval: the range of their ratios takes its " +
+		"place",
 	"lasting": "one process served all trials of a run, so they are one value, and one against one shows nothing",
 
 	"verdict": "{{capital .Metric}}{{range $i, $p := .Parts}}{{if $i}};{{else}},{{end}} {{$p.Run}}: {{$p.Shows}}" +
@@ -595,8 +604,9 @@ func (c *Comparison) verdict() Verdict {
 		}
 		key, grave := o.shows()
 		tone = graver(tone, grave)
-		parts = append(parts, part{run, Fill(runWords[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells,
-			"Open": o.OpenCells, "Cells": o.compared(), "Ratio": o.Value, "Needed": c.needed(o.New)})})
+		parts = append(parts, part{run,
+			Fill(runWords[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells,
+				"Open": o.OpenCells, "Cells": o.compared(), "Ratio": o.Value, "Needed": c.needed(o.New)})})
 	}
 	if parts == nil {
 		tone = Neutral
@@ -686,9 +696,11 @@ func (c *Comparison) against(k int) *baseCells {
 		if compared[b] {
 			continue
 		}
-		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive, Value: Unknown, Lo: Unknown, Hi: Unknown, cell: b, Unit: "×",
+		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive, Value: Unknown,
+			Lo: Unknown, Hi: Unknown, cell: b, Unit: "×",
 			Why: "the new run has no such cell"}
-		if slices.ContainsFunc(c.Unlike, func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {
+		if slices.ContainsFunc(c.Unlike,
+			func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {
 			d.Why = "its settings differ from the base run's: they are not compared"
 		}
 		a.gone = append(a.gone, d)

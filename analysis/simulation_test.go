@@ -54,7 +54,8 @@ var noises = map[string]func(rng *rand.Rand) func() float64{
 
 // simulate makes the result of one run: boxo is ratio times as fast as nginx, and each
 // system has a good or bad block now and then in all of its cells.
-func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, ratio, systemByBlock float64) *analysis.Result {
+func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, ratio,
+	systemByBlock float64) *analysis.Result {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	next := noise(rng)
@@ -70,8 +71,10 @@ func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand
 			if c.System == "boxo" {
 				x *= ratio
 			}
-			trials = append(trials, record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10,
-				Outcomes: map[string]int64{"ok": 400}, Metrics: map[string]float64{"throughput": x, "success_rate": 1, "busiest_cpu": 0.5}})
+			trials = append(trials, record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block,
+				State: record.Done, Seconds: 10,
+				Outcomes: map[string]int64{"ok": 400},
+				Metrics:  map[string]float64{"throughput": x, "success_rate": 1, "busiest_cpu": 0.5}})
 		}
 	}
 	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
@@ -85,7 +88,8 @@ func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 	t.Helper()
 	var catalog experiment.Catalog
 	for _, name := range []string{"nginx", "boxo"} {
-		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"}, Summary: name, HTTP: true})
+		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"}, Summary: name,
+			HTTP: true})
 	}
 	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)
 	if err != nil {
@@ -132,7 +136,8 @@ var nullCosts = costTruth{ratio: 1}
 // simulateCosts makes the result of a run of overhead with five times the noise. The model
 // of costs holds, and each system has a good or bad block now and then in all that it does.
 func simulateCosts(
-	t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, truth costTruth, systemByBlock float64,
+	t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64, truth costTruth,
+	systemByBlock float64,
 ) *analysis.Result {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -210,18 +215,22 @@ func TestNullRuns(t *testing.T) {
 		few  int
 		run  func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result
 	}{
-		"retrieve": {simulated, 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+		"retrieve": {simulated, 1000, func(plan *experiment.Plan, seed uint64,
+			noise func(*rand.Rand) func() float64) *analysis.Result {
 			return simulate(t, plan, seed, noise, 1, 0.05)
 		}},
-		"one cell": {strings.Replace(simulated, "[1, 8, 64]", "8", 1), 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
-			return simulate(t, plan, seed, noise, 1, 0.05)
-		}},
-		"overhead": {simulatedCosts, 100, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
-			return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
-		}},
-		"fill": {simulatedFills, 1000, func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
-			return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
-		}},
+		"one cell": {strings.Replace(simulated, "[1, 8, 64]", "8", 1), 1000,
+			func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+				return simulate(t, plan, seed, noise, 1, 0.05)
+			}},
+		"overhead": {simulatedCosts, 100,
+			func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+				return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
+			}},
+		"fill": {simulatedFills, 1000,
+			func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
+				return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
+			}},
 	} {
 		plan, runs := simulatedPlan(t, c.file), simulations(t, c.few)
 		for name, noise := range noises {
@@ -296,8 +305,10 @@ func TestCostTableCovers(t *testing.T) {
 		truths      map[string]float64 // by column, of boxo
 		rows        map[string]string  // a column's value, of the rows that are looked at
 	}{
-		"costs":   {simulatedCosts, "cost", map[string]float64{"a": 0.02 * 1.2, "rounds": 3 * 1.2, "b": 1.2 / 10e6, "against": 1.2}, nil},
-		"memory":  {simulatedCosts, "memory", map[string]float64{"growth": 20 * 1.2}, map[string]string{"process": "client"}},
+		"costs": {simulatedCosts, "cost",
+			map[string]float64{"a": 0.02 * 1.2, "rounds": 3 * 1.2, "b": 1.2 / 10e6, "against": 1.2}, nil},
+		"memory": {simulatedCosts, "memory", map[string]float64{"growth": 20 * 1.2},
+			map[string]string{"process": "client"}},
 		"objects": {simulatedFills, "objects", map[string]float64{"slope": 0.002 * 1.2}, nil},
 	} {
 		plan, runs := simulatedPlan(t, c.file), simulations(t, 60)
@@ -379,21 +390,36 @@ func TestPlantedTruths(t *testing.T) {
 				t.Outcomes = map[string]int64{"ok": 390, "error": 10}
 			}
 		},
-		"deadlines": func(c experiment.Cell, t *record.Trial) { t.Outcomes = map[string]int64{"ok": 390, "deadline": 10} },
+		"deadlines": func(c experiment.Cell,
+			t *record.Trial) {
+			t.Outcomes = map[string]int64{"ok": 390, "deadline": 10}
+		},
 		"wrong-bytes": func(c experiment.Cell, t *record.Trial) {
 			if c.System == "boxo" && t.Block == 3 {
 				t.Outcomes = map[string]int64{"ok": 399, "wrong-bytes": 1}
 			}
 		},
-		"drift": func(c experiment.Cell, t *record.Trial) { t.Metrics["throughput"] *= math.Pow(0.9, float64(t.Block)) },
+		"drift": func(c experiment.Cell,
+			t *record.Trial) {
+			t.Metrics["throughput"] *= math.Pow(0.9, float64(t.Block))
+		},
 		"throughput-falls": func(c experiment.Cell, t *record.Trial) {
 			t.Metrics["throughput"] /= math.Sqrt(float64(c.Retrieve.Concurrency))
 		},
 		"cpu-bound":      func(c experiment.Cell, t *record.Trial) { t.Metrics["busiest_cpu"] = 0.99 },
 		"trials-invalid": func(c experiment.Cell, t *record.Trial) { t.Invalid = []string{record.ReasonBoxBusy} },
-		"not-executed":   func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Failed, "no space left on device" },
-		"skipped":        func(c experiment.Cell, t *record.Trial) { t.State, t.Error = record.Skipped, "it would take an hour" },
-		"not-compared":   func(c experiment.Cell, t *record.Trial) { t.Notes = []string{"receive: drop (content not compared)"} },
+		"not-executed": func(c experiment.Cell, t *record.Trial) {
+			t.State, t.Error = record.Failed,
+				"no space left on device"
+		},
+		"skipped": func(c experiment.Cell, t *record.Trial) {
+			t.State, t.Error = record.Skipped,
+				"it would take an hour"
+		},
+		"not-compared": func(c experiment.Cell,
+			t *record.Trial) {
+			t.Notes = []string{"receive: drop (content not compared)"}
+		},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			r := simulate(t, plan, 7, noises["normal"], 1, 0)
@@ -426,7 +452,8 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 		return metric == "throughput" && tr.Outcomes["deadline"] > 0
 	}
 	view.Polled = map[string]analysis.Polled{"throughput": {Between: true, Inverse: []string{"late", "early"}}}
-	metrics := append([]record.Metric{{Key: "resolution", Unit: "s"}, {Key: "late", Unit: "s"}, {Key: "early", Unit: "s"}}, simulatedMetrics...)
+	metrics := append([]record.Metric{{Key: "resolution", Unit: "s"}, {Key: "late", Unit: "s"},
+		{Key: "early", Unit: "s"}}, simulatedMetrics...)
 	cut := func(share int) *analysis.Result {
 		r := simulate(t, plan, 3, noises["normal"], 1, 0)
 		var trials []record.Trial
@@ -479,7 +506,8 @@ func altered(t *testing.T, file string, seed uint64, change func(*record.Trial))
 		change(&x.Trial)
 		trials = append(trials, x.Trial)
 	}
-	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), append(simulatedMetrics, record.Metric{Key: "others_busy"}), trials))
+	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(),
+		append(simulatedMetrics, record.Metric{Key: "others_busy"}), trials))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -490,7 +518,8 @@ func altered(t *testing.T, file string, seed uint64, change func(*record.Trial))
 func TestCompareTooFew(t *testing.T) {
 	few := strings.Replace(simulated, "repetitions: 8", "repetitions: 3", 1)
 	same := func(*record.Trial) {}
-	c, err := analysis.CompareRuns(altered(t, few, 1, same), []*analysis.Result{altered(t, few, 2, same)}, []string{"a", "b"}, analysis.CompareOptions{})
+	c, err := analysis.CompareRuns(altered(t, few, 1, same), []*analysis.Result{altered(t, few, 2, same)},
+		[]string{"a", "b"}, analysis.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -513,7 +542,8 @@ func TestOthersDiffer(t *testing.T) {
 		return altered(t, simulated, 1, func(t *record.Trial) { t.Metrics["others_busy"] = share })
 	}
 	for share, want := range map[float64]string{0.04: "", 0.12: "12 %"} {
-		c, err := analysis.CompareRuns(busy(0.02), []*analysis.Result{busy(share)}, []string{"a", "b"}, analysis.CompareOptions{})
+		c, err := analysis.CompareRuns(busy(0.02), []*analysis.Result{busy(share)}, []string{"a", "b"},
+			analysis.CompareOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -531,7 +561,8 @@ func TestOthersDiffer(t *testing.T) {
 
 // An emulator that was late is no link outside its tolerance.
 func TestInvalidTrialsSayWhy(t *testing.T) {
-	for reason, want := range map[string]string{record.ReasonLinkOff: "links outside their tolerance", record.ReasonEmulatorLate: "the link emulator was late"} {
+	for reason, want := range map[string]string{record.ReasonLinkOff: "links outside their tolerance",
+		record.ReasonEmulatorLate: "the link emulator was late"} {
 		r := altered(t, simulated, 1, func(t *record.Trial) { t.Invalid = []string{reason} })
 		for _, f := range r.Findings {
 			if f.Rule == "trials-invalid" && !strings.Contains(f.Title, "("+want) {

@@ -193,13 +193,15 @@ func Supported(metric string, t record.Trial) bool {
 // overOperations reports whether percentiles of this name are over the operations of
 // a trial. Those of nodes are over all nodes there are, however few.
 func overOperations(name string) bool {
-	return slices.Contains([]string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable", "poll"}, name)
+	return slices.Contains([]string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable",
+		"poll"}, name)
 }
 
 // cutOff is the default of View.Censored: a percentile of times is missing because
 // operations were cut off before they finished.
 func cutOff(t record.Trial, metric string) bool {
-	if !slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p"}, strings.TrimRight(metric, "0123456789")) {
+	if !slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p"},
+		strings.TrimRight(metric, "0123456789")) {
 		return false
 	}
 	for _, o := range record.Outcomes() {

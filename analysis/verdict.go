@@ -27,19 +27,25 @@ var verdictWords = map[string]string{
 	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
 	"bare":    "Links were not emulated: these are numbers of the bare machine.",
 	"failed":  "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
-	"slower":  "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, over all: {{.}}{{end}}.",
-	"faster":  "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, over all: {{.}}{{end}}.",
-	"mixed":   "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in {{.Better}}{{with .Overall}}, over all: {{.}}{{end}}.",
+	"slower": "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, over " +
+		"all: {{.}}{{end}}.",
+	"faster": "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, over " +
+		"all: {{.}}{{end}}.",
+	"mixed": "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in " +
+		"{{.Better}}{{with .Overall}}, over all: {{.}}{{end}}.",
 	"slower1": "{{.System}} is slower than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
 	"faster1": "{{.System}} is faster than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
 	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",
 	"small":   "{{.System}} differs from {{.Baseline}} by less than 5 %.",
-	"cut":     "{{.System}}: not compared with {{.Baseline}}, because trials were cut off before they came to the number.",
-	"never":   "{{.System}}: {{.Metric}} was not reached in any valid trial.",
-	"fewer":   "{{.System}}: too few trials to compare with {{.Baseline}}.",
-	"alone":   "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}{{with .From}}; from {{.}} on, the intervals overlap with it{{end}}.",
-	"atleast": "{{.System}}: {{.Metric}} at least {{.Value}}{{if .Where}} ({{.Where}}){{end}}, where the limit was this machine.",
-	"drift":   "{{.Metric}} drifted during the run.",
+	"cut": "{{.System}}: not compared with {{.Baseline}}, because trials were cut off before they came to the " +
+		"number.",
+	"never": "{{.System}}: {{.Metric}} was not reached in any valid trial.",
+	"fewer": "{{.System}}: too few trials to compare with {{.Baseline}}.",
+	"alone": "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}{{with .From}}; from " +
+		"{{.}} on, the intervals overlap with it{{end}}.",
+	"atleast": "{{.System}}: {{.Metric}} at least {{.Value}}{{if .Where}} ({{.Where}}){{end}}, where the limit was " +
+		"this machine.",
+	"drift": "{{.Metric}} drifted during the run.",
 }
 
 // verdict compares each system with the baseline, after what spoils the comparison.
@@ -92,7 +98,8 @@ func (r *Result) verdict() Verdict {
 			}
 		}
 		if ok < of {
-			add(Warn, say("failed", map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of, "One": r.View.Operation[0], "Many": r.View.Operation[1]}))
+			add(Warn, say("failed", map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of,
+				"One": r.View.Operation[0], "Many": r.View.Operation[1]}))
 			r.inVerdict("failures")
 		}
 	}
@@ -219,8 +226,9 @@ func (r *Result) aloneWords(s System) string {
 	if cells > 1 {
 		where = r.Frame.Layout.Where(best)
 	}
-	return Fill(verdictWords["alone"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
-		"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
+	return Fill(verdictWords["alone"],
+		map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
+			"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
 }
 
 // overlapsFrom is the lowest level of concurrency from which on, up to the highest, all
@@ -285,15 +293,17 @@ func (r *Result) atLeast(s System) string {
 	if best == nil || best.Valid > 0 {
 		return ""
 	}
-	return Fill(verdictWords["atleast"], map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
-		"Value": words.Show(most, m.Unit)})
+	return Fill(verdictWords["atleast"],
+		map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
+			"Value": words.Show(most, m.Unit)})
 }
 
 // systemsWith are the systems that have an operation of an outcome, in any trial.
 func (r *Result) systemsWith(o record.Outcome) []string {
 	var all []string
 	for _, s := range r.Systems {
-		if slices.ContainsFunc(r.Frame.Trials, func(t *Trial) bool { return t.Info.System == s.Name && t.Outcomes[o.String()] > 0 }) {
+		if slices.ContainsFunc(r.Frame.Trials,
+			func(t *Trial) bool { return t.Info.System == s.Name && t.Outcomes[o.String()] > 0 }) {
 			all = append(all, s.Name)
 		}
 	}

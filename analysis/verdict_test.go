@@ -30,21 +30,35 @@ warmup: 0
 		want   string
 		blocks int // 0: all
 	}{
-		"grows":               {[3]level{{10, ""}, {50, ""}, {90, ""}}, "nginx: throughput 90.0 (89.1–90.9) MB/s at best (concurrency 64).", 0},
-		"grows no more":       {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "nginx: throughput 50.2 (49.7–50.7) MB/s at best (concurrency 64); from concurrency 8 on, the intervals overlap with it.", 0},
-		"in five trials":      {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "nginx: throughput 50.1 (49.7–50.5) MB/s at best (concurrency 64).", 5},
-		"in one trial":        {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "nginx: throughput 49.7 MB/s at best (concurrency 64).", 1},
-		"falls":               {[3]level{{10, ""}, {50, ""}, {30, ""}}, "nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8).", 0},
-		"generator":           {[3]level{{10, ""}, {50, ""}, {90, record.ReasonGeneratorSaturated}}, "nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8). nginx: throughput at least 90.0 MB/s (concurrency 64), where the limit was this machine.", 0},
-		"slower generator":    {[3]level{{10, ""}, {50, ""}, {30, record.ReasonGeneratorSaturated}}, "nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8).", 0},
-		"machine":             {[3]level{{10, record.ReasonBoxBusy}, {50, record.ReasonMachineLimited}, {40, record.ReasonGeneratorSaturated}}, "No trial is valid. nginx: throughput at least 50.0 MB/s (concurrency 8), where the limit was this machine.", 0},
-		"nothing can be said": {[3]level{{10, record.ReasonLinkOff}, {50, record.ReasonDaemonDied}, {40, record.ReasonLinkOff}}, "No trial is valid: nothing can be said about nginx.", 0},
+		"grows": {[3]level{{10, ""}, {50, ""}, {90, ""}},
+			"nginx: throughput 90.0 (89.1–90.9) MB/s at best (concurrency 64).", 0},
+		"grows no more": {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "nginx: throughput 50.2 (49.7–50.7) MB/s " +
+			"at best (concurrency 64); from concurrency 8 on, the intervals overlap with it.", 0},
+		"in five trials": {[3]level{{10, ""}, {50, ""}, {50.2, ""}},
+			"nginx: throughput 50.1 (49.7–50.5) MB/s at best (concurrency 64).", 5},
+		"in one trial": {[3]level{{10, ""}, {50, ""}, {50.2, ""}},
+			"nginx: throughput 49.7 MB/s at best (concurrency 64).", 1},
+		"falls": {[3]level{{10, ""}, {50, ""}, {30, ""}},
+			"nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8).", 0},
+		"generator": {[3]level{{10, ""}, {50, ""}, {90, record.ReasonGeneratorSaturated}},
+			"nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8). nginx: throughput at least 90.0 MB/s " +
+				"(concurrency 64), where the limit was this machine.", 0},
+		"slower generator": {[3]level{{10, ""}, {50, ""}, {30, record.ReasonGeneratorSaturated}},
+			"nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8).", 0},
+		"machine": {[3]level{{10, record.ReasonBoxBusy}, {50, record.ReasonMachineLimited},
+			{40, record.ReasonGeneratorSaturated}},
+			"No trial is valid. nginx: throughput at least 50.0 MB/s (concurrency 8), where the limit was this " +
+				"machine.", 0},
+		"nothing can be said": {[3]level{{10, record.ReasonLinkOff}, {50, record.ReasonDaemonDied},
+			{40, record.ReasonLinkOff}}, "No trial is valid: nothing can be said about nginx.", 0},
 	} {
 		var trials []record.Trial
 		for block := range cmp.Or(c.blocks, plan.Blocks) {
 			for i, cell := range plan.Cells {
-				tr := record.Trial{ID: int64(len(trials) + 1), Cell: cell.ID, Block: block, State: record.Done, Seconds: 10, Outcomes: map[string]int64{"ok": 400},
-					Metrics: map[string]float64{"throughput": c.levels[i].rate * 1e6 * (1 + 0.01*float64(2*block-5)/5), "success_rate": 1}}
+				tr := record.Trial{ID: int64(len(trials) + 1), Cell: cell.ID, Block: block, State: record.Done,
+					Seconds: 10, Outcomes: map[string]int64{"ok": 400},
+					Metrics: map[string]float64{"throughput": c.levels[i].rate * 1e6 * (1 + 0.01*float64(2*block-5)/5),
+						"success_rate": 1}}
 				if c.levels[i].reason != "" {
 					tr.Invalid = []string{c.levels[i].reason}
 				}

@@ -91,7 +91,8 @@ const RatioColumn = "ratio"
 type FigureKind string
 
 const (
-	Against      FigureKind = "against"      // a metric against the axis, with its load line, intervals, single trials and panels
+	// a metric against the axis, with its load line, intervals, single trials and panels
+	Against      FigureKind = "against"
 	Bars         FigureKind = "bars"         // labelled bars with intervals: one for each cell, or entity
 	Distribution FigureKind = "distribution" // ECDF of entities' values, or quantiles of operations
 	OverTime     FigureKind = "time"         // a series

@@ -112,7 +112,8 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{}, Dir: dir})
+		res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{},
+			Dir: dir})
 		if err != nil || res.Failed != 0 || res.Trials != 5 {
 			t.Fatalf("run %d: %+v, %v", i, res, err)
 		}
@@ -144,17 +145,20 @@ func TestSpendingNeedsLeave(t *testing.T) {
 	l := newLasting(t)
 	for allow, want := range map[string]bool{"write": false, "write, spend": true} {
 		plan := memPlan(t, strings.Replace(attachedExperiment, "write, spend", allow, 1))
-		problems := Blocking(checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{}}))
+		problems := Blocking(checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{l},
+			Scenario: overhead.Scenario{}}))
 		switch {
 		case want && len(problems) != 0:
 			t.Errorf("allow: [%s]: %v", allow, problems)
-		case !want && (len(problems) != 1 || !strings.Contains(problems[0].What, "mem: it pays") || !strings.Contains(problems[0].Hint, "allow: [write, spend]")):
+		case !want && (len(problems) != 1 || !strings.Contains(problems[0].What, "mem: it pays") ||
+			!strings.Contains(problems[0].Hint, "allow: [write, spend]")):
 			t.Errorf("allow: [%s]: %v", allow, problems)
 		}
 	}
 	// One that is started spends play money.
 	plan := memPlan(t, skippedExperiment)
-	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}}); len(problems) != 0 {
+	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}},
+		Scenario: overhead.Scenario{}}); len(problems) != 0 {
 		t.Errorf("started: %v", problems)
 	}
 }
@@ -163,7 +167,8 @@ func TestSpendingNeedsLeave(t *testing.T) {
 func TestDeployErrorHint(t *testing.T) {
 	unfit := &scenario.UnfitError{System: "it", Problems: []system.Problem{{What: "it cannot", Hint: "leave it out"}}}
 	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "logs"), 0o755), os.WriteFile(filepath.Join(dir, "logs", "it.log"), []byte("no"), 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "logs"), 0o755),
+		os.WriteFile(filepath.Join(dir, "logs", "it.log"), []byte("no"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for want, err := range map[string]*DeployError{
@@ -180,7 +185,8 @@ func TestDeployErrorHint(t *testing.T) {
 // There is time for all that is prepared, not for data.size alone.
 func TestPrepareTimeCountsWhatIsPrepared(t *testing.T) {
 	of := func(operation, more string) time.Duration {
-		plan := memPlan(t, strings.Replace(skippedExperiment, "operation: [put, stat]", "operation: "+operation+more, 1))
+		plan := memPlan(t, strings.Replace(skippedExperiment, "operation: [put, stat]", "operation: "+operation+more,
+			1))
 		r := &run{cfg: Config{Scenario: overhead.Scenario{}}, plan: plan}
 		return r.prepareTime(&site{use: experiment.SystemUse{Name: "mem"}})
 	}

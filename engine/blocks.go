@@ -55,7 +55,8 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			r.failed++
 			consecutive++
 			if consecutive >= failuresInARow {
-				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s", consecutive, cell.ID,
+				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s",
+					consecutive, cell.ID,
 					trial.Error)
 			}
 		} else {

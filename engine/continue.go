@@ -44,12 +44,13 @@ func (r *run) keep(t record.Trial) bool {
 		return true
 	}
 	if r.cfg.reviver(use) == nil {
-		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins anew, "+
-			"with a fresh deployment", use.Name))
+		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins "+
+			"anew, with a fresh deployment", use.Name))
 		return false
 	}
 	if _, err := os.Stat(r.cfg.nodesDir(use.Name)); err != nil {
-		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh deployment",
+		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh "+
+			"deployment",
 			use.Name, err))
 		return false
 	}

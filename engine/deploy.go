@@ -29,12 +29,13 @@ type site struct {
 	dir        string
 	cluster    system.Cluster
 	runner     scenario.Runner
-	watched    map[string]bool                      // sample names of attached servers on this machine
-	chains     bool                                 // its nodes are fresh ones and their peers: nothing runs but what the scenario says
-	keeps      bool                                 // its directory outlives this session, and it can be revived on it
-	used       bool                                 // a trial that goes on has been executed on it
-	changed    string                               // how it differs from what it was in the session before
-	started    map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
+	watched    map[string]bool // sample names of attached servers on this machine
+	// its nodes are fresh ones and their peers: nothing runs but what the scenario says
+	chains  bool
+	keeps   bool                                 // its directory outlives this session, and it can be revived on it
+	used    bool                                 // a trial that goes on has been executed on it
+	changed string                               // how it differs from what it was in the session before
+	started map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
 }
 
 // deployAll brings up every system of the plan, each on a host of its own. They

@@ -264,28 +264,34 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.client, err = bed.AddHost(ctx, "client"); err != nil {
+	if err := r.addClients(ctx); err != nil {
+		return err
+	}
+	if err := r.deployAll(ctx); err != nil {
+		return err
+	}
+	return r.recordEnvironment()
+}
+
+// addClients adds the hosts that systems are loaded from.
+func (r *run) addClients(ctx context.Context) (err error) {
+	if r.client, err = r.bed.AddHost(ctx, "client"); err != nil {
 		return err
 	}
 	for _, name := range GeneratorHosts(r.clients()) {
 		if r.cfg.Machines == 0 {
 			break
 		}
-		h, err := bed.AddHost(ctx, name)
+		h, err := r.bed.AddHost(ctx, name)
 		if err != nil {
 			return err
 		}
 		r.generators = append(r.generators, h)
 	}
 	if attaches(r.plan) {
-		if r.outside, err = bed.Outside(ctx, "client-outside"); err != nil {
-			return err
-		}
+		r.outside, err = r.bed.Outside(ctx, "client-outside")
 	}
-	if err := r.deployAll(ctx); err != nil {
-		return err
-	}
-	return r.recordEnvironment()
+	return err
 }
 
 func (r *run) openRecord(ctx context.Context) error {
@@ -527,7 +533,8 @@ func (r *run) event(kind, what, detail string, took time.Duration) {
 	if r.rec == nil || r.rec.Err() != nil { // why nothing is recorded is what the run ends with
 		return
 	}
-	if err := r.rec.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail, Took: took}); err != nil {
+	if err := r.rec.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail,
+		Took: took}); err != nil {
 		r.say.Note(fmt.Sprintf("cannot record event %q: %v", what, err))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -64,7 +63,7 @@ func exitConditions(e experiment.Exit) []exitCondition {
 func trialConditions(e experiment.Exit) []exitCondition {
 	all := exitConditions(e)
 	if e.MaxSpend != "" {
-		all = append(all, exitCondition{"max_spend", maxSpend(e.MaxSpend)})
+		all = append(all, exitCondition{"max_spend", maxSpend(string(e.MaxSpend))})
 	}
 	if e.StorageFull {
 		all = append(all, exitCondition{"storage_full", func(p progressSoFar) (string, bool) {
@@ -108,8 +107,8 @@ func maxErrors(budget float64) func(progressSoFar) (string, bool) {
 		if share <= budget {
 			return "", false
 		}
-		return fmt.Sprintf("%d of %d finished operations of a trial failed through the server (%.2f %%), the budget is "+
-			"%.2f %%",
+		return fmt.Sprintf("%d of %d finished operations of a trial failed through the server (%.2f %%), "+
+			"the budget is %.2f %%",
 			failures, finished, 100*share, 100*budget), true
 	}
 }
@@ -124,25 +123,12 @@ func maxSpend(text string) func(progressSoFar) (string, bool) {
 		if p.State == nil || p.State.Spent == nil {
 			return "", false
 		}
-		limit, err := smallestUnits(text, p.State.Decimals)
-		if err != nil || p.State.Spent.Cmp(limit) < 0 {
-			return "", false
-		}
 		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p.State.Decimals)), nil)
-		return fmt.Sprintf("%s were spent since the trial began, the limit is %s",
-			shortMoney(new(big.Rat).SetFrac(p.State.Spent, unit)), text), true
+		spent := new(big.Rat).SetFrac(p.State.Spent, unit)
+		limit, ok := new(big.Rat).SetString(text)
+		return fmt.Sprintf("%s were spent since the trial began, the limit is %s", shortMoney(spent), text),
+			ok && spent.Cmp(limit) >= 0
 	}
-}
-
-// smallestUnits is an amount of the experiment file in the smallest unit of a
-// currency, of which 10^decimals make one; what is finer is cut off.
-func smallestUnits(text string, decimals int) (*big.Int, error) {
-	r, ok := new(big.Rat).SetString(strings.TrimSpace(text))
-	if !ok || r.Sign() < 0 || strings.ContainsAny(text, "/eE") {
-		return nil, fmt.Errorf("%q is no amount of money: want a number such as 500 or 0.25", text)
-	}
-	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)))
-	return new(big.Int).Quo(r.Num(), r.Denom()), nil
 }
 
 // Conditions that end a trial, and not the run: they are the trial's own, and

@@ -47,7 +47,8 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 				Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
 			}
 			res, err := Run(t.Context(), cfg)
-			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.condition || res.Trials < 1 || res.Trials > c.most {
+			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.condition || res.Trials < 1 ||
+				res.Trials > c.most {
 				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
 			}
 			r, err := record.Open(cfg.Dir)
@@ -92,10 +93,12 @@ func TestFailedTrialsCountForExitConditions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	src := strings.Replace(attachedExperiment, "overhead: {operation: [put, get, update, fill, delete], count: 2, objects: 10, range_of: 10kB}",
+	src := strings.Replace(attachedExperiment, "overhead: {operation: [put, get, update, fill, delete], count: 2, "+
+		"objects: 10, range_of: 10kB}",
 		"overhead: {operation: put, connections: fresh, count: 4}\nexit: {max_bytes: 2kB}", 1)
 	sys := &rude{newLasting(t), 2}
-	res, err := Run(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys}, Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run")})
+	res, err := Run(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys},
+		Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run")})
 	if err != nil || res.Failed != 1 || res.Trials != 0 || res.Stopped == nil || res.Stopped.Condition != "max_bytes" {
 		t.Errorf("%+v, %v, %v", res, res.Stopped, err)
 	}

@@ -63,11 +63,13 @@ func TestEarlierSessions(t *testing.T) {
 	// A trial that went on: 25 hours without a session are none of the run's.
 	hours := func(h float64) float64 { return h * 3600 }
 	events = []record.Event{
-		phase(0, runBegins), phase(hours(1), "paused"), phase(hours(25), runResumed), phase(hours(26), "paused"), phase(hours(50), runResumed), phase(hours(51), "paused"),
+		phase(0, runBegins), phase(hours(1), "paused"), phase(hours(25), runResumed), phase(hours(26), "paused"),
+		phase(hours(50), runResumed), phase(hours(51), "paused"),
 	}
 	for _, trials := range [][]record.Trial{
 		{{Epoch: at(0), Seconds: hours(51), State: record.Running}},
-		{{Epoch: at(0), Seconds: hours(25.5), State: record.Done}, {Epoch: at(hours(25.6)), Seconds: hours(25.3), State: record.Running}},
+		{{Epoch: at(0), Seconds: hours(25.5), State: record.Done}, {Epoch: at(hours(25.6)), Seconds: hours(25.3),
+			State: record.Running}},
 	} {
 		if got, last := earlierSeconds(events, trials); got != hours(3) || !last.Equal(at(hours(51))) {
 			t.Errorf("three sessions of an hour lasted %v h, to %v", got/3600, last)

@@ -42,7 +42,8 @@ func TestFootprintKnowsWhatWasThereAtTheStart(t *testing.T) {
 		return p
 	}
 	first, later := start("first"), start("later")
-	s := &site{cluster: busyCluster{procs: []testbed.Process{first, later}}, started: map[testbed.ProcessID]testbed.Memory{first.ID(): {RSS: 7e6, PSS: 5e6}}}
+	s := &site{cluster: busyCluster{procs: []testbed.Process{first, later}},
+		started: map[testbed.ProcessID]testbed.Memory{first.ID(): {RSS: 7e6, PSS: 5e6}}}
 	got := map[string]map[string]float64{}
 	for _, d := range startFootprint(s).details() {
 		if got[d.Name] == nil {
@@ -51,10 +52,12 @@ func TestFootprintKnowsWhatWasThereAtTheStart(t *testing.T) {
 		got[d.Name][d.Kind] = d.Value
 	}
 	a, b := got[first.Name()], got[later.Name()]
-	if a[record.DetailPID] != float64(first.ID().PID) || a[record.DetailRSSStart] != 7e6 || a[record.DetailPSSStart] != 5e6 || a[record.DetailRSSRest] <= 0 {
+	if a[record.DetailPID] != float64(first.ID().PID) || a[record.DetailRSSStart] != 7e6 ||
+		a[record.DetailPSSStart] != 5e6 || a[record.DetailRSSRest] <= 0 {
 		t.Errorf("the first: %v", a)
 	}
-	if _, ok := b[record.DetailRSSStart]; ok || b[record.DetailPID] != float64(later.ID().PID) || b[record.DetailRSSRest] <= 0 {
+	if _, ok := b[record.DetailRSSStart]; ok || b[record.DetailPID] != float64(later.ID().PID) ||
+		b[record.DetailRSSRest] <= 0 {
 		t.Errorf("the later: %v", b)
 	}
 	if m := memoryOf(s.processes())[first.ID()]; m.RSS <= 0 || m.PSS <= 0 {

@@ -65,7 +65,8 @@ func TestHealthIsPatientButNotForEver(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), "sick: it did not answer its health probe") {
 					t.Errorf("the error says %q", err)
 				}
-				if !c.fails && took > c.after+healthTimeout+healthPause || took > healthPatience+healthTimeout+healthPause {
+				if !c.fails && took > c.after+healthTimeout+healthPause ||
+					took > healthPatience+healthTimeout+healthPause {
 					t.Errorf("it took %s", took)
 				}
 			})

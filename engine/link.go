@@ -217,7 +217,8 @@ func (r *run) notEmulated(cell experiment.Cell) bool {
 func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	l := cell.Link
 	way := link.Params{Delay: l.Delay.Std(), Jitter: l.Jitter.Std(), Loss: float64(l.Loss)}
-	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{}, Down: map[string]link.Params{},
+	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{},
+		Down:       map[string]link.Params{},
 		Congestion: l.Congestion}
 	if l.Regions != nil {
 		spec.Pairs, way = map[link.Pair]link.Params{}, link.Params{}

@@ -127,12 +127,13 @@ func (t *execution) goOn(earlier record.Trial) error {
 		r.earlier += seen.Sub(r.lastSeen).Seconds()
 		r.lastSeen = seen
 	}
-	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell), words.Duration(t.clock.Now()-last))
+	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell),
+		words.Duration(t.clock.Now()-last))
 	t.event("session", "continued", text)
 	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format("2006-01-02 15:04:05")))
 	if back > 0 {
-		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the last "+
-			"recorded one", words.Duration(back)))
+		t.mark("the wall clock was set back", fmt.Sprintf("by at least %s between two sessions; times go on from the "+
+			"last recorded one", words.Duration(back)))
 	}
 	return nil
 }
@@ -283,7 +284,8 @@ func (t *execution) mend(ctx context.Context, out loaded, times int, link bool) 
 	r, s := t.r, t.s
 	what := "a process ended"
 	if out.died != nil {
-		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), firstLine(out.died.Err()), out.died.LogPath())
+		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), firstLine(out.died.Err()),
+			out.died.LogPath())
 	}
 	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
 	if link {
@@ -291,8 +293,8 @@ func (t *execution) mend(ctx context.Context, out loaded, times int, link bool) 
 	}
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	if times > revivals {
-		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another object was "+
-			"stored", died, revivals))
+		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another "+
+			"object was stored", died, revivals))
 	}
 	if !link && !s.keeps {
 		return t.pause(out, fmt.Errorf("%w; this system cannot be brought up again with its data", died))

@@ -25,7 +25,8 @@ func TestFloorAfterADeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bed.Close(context.WithoutCancel(t.Context()))
-	plan := memPlan(t, strings.Replace(fmt.Sprintf(longExperiment, "attach", "floor: {bytes: 55B, window: 1h}"), "upload: {}", "upload: {poll: 6h}", 1))
+	plan := memPlan(t, strings.Replace(fmt.Sprintf(longExperiment, "attach", "floor: {bytes: 55B, window: 1h}"),
+		"upload: {}", "upload: {poll: 6h}", 1))
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		canonical, err := plan.Marshal()
@@ -43,7 +44,8 @@ func TestFloorAfterADeath(t *testing.T) {
 			silent: func(at time.Duration) bool { return at > slow },
 		}
 		r := &run{
-			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec, bed: bed,
+			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec,
+			bed:  bed,
 			done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
 		}
 		l := newLasting(t)

@@ -84,13 +84,18 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 		if s.silent != nil && s.silent(sink.Now()) {
 			continue
 		}
-		job := record.Job{Object: done, State: record.JobAccepted, Name: fmt.Sprint(done), Size: s.bytes, Began: began, Accepted: sink.Now(), Attempts: 1}
-		op := record.Op{Kind: record.OpPut, Object: uint32(done), Length: s.bytes, Bytes: s.bytes, Start: max(1, began.Nanoseconds()), Intended: max(1, began.Nanoseconds()), LastByte: sink.Now().Nanoseconds()}
-		if err := errors.Join(sink.Journal.Jobs(job), sink.Block(record.AppendBlock(nil, []record.Op{op}))); err != nil {
+		job := record.Job{Object: done, State: record.JobAccepted, Name: fmt.Sprint(done), Size: s.bytes, Began: began,
+			Accepted: sink.Now(), Attempts: 1}
+		op := record.Op{Kind: record.OpPut, Object: uint32(done), Length: s.bytes, Bytes: s.bytes,
+			Start: max(1, began.Nanoseconds()), Intended: max(1, began.Nanoseconds()),
+			LastByte: sink.Now().Nanoseconds()}
+		if err := errors.Join(sink.Journal.Jobs(job),
+			sink.Block(record.AppendBlock(nil, []record.Op{op}))); err != nil {
 			return load(), err
 		}
 		done++
-		state := scenario.State{At: sink.Now(), Objects: s.objects, Accepted: done, Bytes: done * s.bytes, Absolute: -1, Finished: done}
+		state := scenario.State{At: sink.Now(), Objects: s.objects, Accepted: done, Bytes: done * s.bytes, Absolute: -1,
+			Finished: done}
 		if s.alter != nil {
 			s.alter(&state)
 		}
@@ -177,15 +182,17 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		earlier: func(jobs, _ int) { found = append(found, jobs) },
 	}
 	cfg := Config{
-		Plan: memPlan(t, fmt.Sprintf(longExperiment, "attach", "max_runtime: 1h")), Systems: []system.System{sys}, Scenario: load,
-		Dir: filepath.Join(t.TempDir(), "run"), Base: "/somewhere",
+		Plan: memPlan(t, fmt.Sprintf(longExperiment, "attach", "max_runtime: 1h")), Systems: []system.System{sys},
+		Scenario: load,
+		Dir:      filepath.Join(t.TempDir(), "run"), Base: "/somewhere",
 	}
 	res, err := Run(ctx, cfg)
 	if err != nil || !res.Interrupt || res.Paused != 1 || res.Trials != 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	trials, _, _ := trialsOf(t, cfg.Dir)
-	if len(trials) != 1 || trials[0].State != record.Running || trials[0].Metrics["accepted"] < 5 || trials[0].Seconds <= 0 {
+	if len(trials) != 1 || trials[0].State != record.Running || trials[0].Metrics["accepted"] < 5 ||
+		trials[0].Seconds <= 0 {
 		t.Fatalf("interrupted: %+v", trials)
 	}
 	first := trials[0]
@@ -198,11 +205,13 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		return nil
 	}
 	cfg.Resume, cfg.Base = true, ""
-	if res, err = Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the data set has changed") || res.Paused != 1 || res.Failed != 0 {
+	if res, err = Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the data set has changed") ||
+		res.Paused != 1 || res.Failed != 0 {
 		t.Fatalf("failed: %+v, %v", res, err)
 	}
 	load.each = nil
-	if res, err = Run(t.Context(), cfg); err != nil || res.Trials != 1 || res.Valid != 1 || res.Ended != "all done" || res.Stopped != nil {
+	if res, err = Run(t.Context(), cfg); err != nil || res.Trials != 1 || res.Valid != 1 || res.Ended != "all done" ||
+		res.Stopped != nil {
 		t.Fatalf("resumed: %+v, %v", res, err)
 	}
 	trials, events, _ := trialsOf(t, cfg.Dir)
@@ -211,7 +220,8 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		last.Outcomes["ok"] != 20 || last.Metrics["accepted"] != 20 || last.Seconds <= first.Seconds {
 		t.Errorf("got %+v, it began as %+v", trials, first)
 	}
-	if !slices.Contains(last.Notes, record.NoteEnded+"all done") || !slices.Contains(last.Notes, `system changed: version: "1.1", was "1.0"`) {
+	if !slices.Contains(last.Notes, record.NoteEnded+"all done") ||
+		!slices.Contains(last.Notes, `system changed: version: "1.1", was "1.0"`) {
 		t.Errorf("notes: %q", last.Notes)
 	}
 	sessions := 0
@@ -230,7 +240,8 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 	}
 	for _, s := range sites[1:] {
 		if s.Run != sites[0].Run || s.Seed != sites[0].Seed || s.Run == "" || s.Base != "/somewhere" {
-			t.Errorf("a later session has %q, %d, %q; the first had %q, %d", s.Run, s.Seed, s.Base, sites[0].Run, sites[0].Seed)
+			t.Errorf("a later session has %q, %d, %q; the first had %q, %d", s.Run, s.Seed, s.Base, sites[0].Run,
+				sites[0].Seed)
 		}
 	}
 	if res, err = Run(t.Context(), cfg); err != nil || !res.Complete {
@@ -250,8 +261,9 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 		return nil
 	}}
 	cfg := Config{
-		Plan: memPlan(t, fmt.Sprintf(longExperiment, "start", "")), Systems: []system.System{mem.System{}}, Scenario: load,
-		Dir: filepath.Join(t.TempDir(), "run"),
+		Plan: memPlan(t, fmt.Sprintf(longExperiment, "start", "")), Systems: []system.System{mem.System{}},
+		Scenario: load,
+		Dir:      filepath.Join(t.TempDir(), "run"),
 	}
 	if res, err := Run(ctx, cfg); err != nil || res.Paused != 1 {
 		t.Fatalf("%+v, %v", res, err)
@@ -269,7 +281,10 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 	if len(trials) != 1 || trials[0].Outcomes["ok"] != 8 {
 		t.Errorf("got %+v", trials)
 	}
-	if !slices.ContainsFunc(events, func(e record.Event) bool { return e.What == "trial begins anew" && strings.Contains(e.Detail, "mem") }) {
+	if !slices.ContainsFunc(events, func(e record.Event) bool {
+		return e.What == "trial begins anew" &&
+			strings.Contains(e.Detail, "mem")
+	}) {
 		t.Errorf("nothing says that it began anew: %+v", events)
 	}
 }
@@ -285,31 +300,41 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 	}{
 		{name: "bytes", exit: "max_bytes: 60B", want: "max_bytes", most: 8},
 		{name: "runtime", exit: "max_runtime: 1s", want: "max_runtime", most: 150},
-		{name: "errors", exit: "max_errors: 50%", alter: func(s *scenario.State) { s.Failures = s.Finished }, want: "max_errors", most: 22},
+		{name: "errors", exit: "max_errors: 50%", alter: func(s *scenario.State) { s.Failures = s.Finished },
+			want: "max_errors", most: 22},
 		{name: "full", exit: "storage_full: true", alter: func(s *scenario.State) {
 			if s.Accepted == 5 {
 				s.Full = "no room"
 			}
 		}, want: "storage_full", most: 7},
-		{name: "full, told not to mind", exit: "storage_full: false, max_bytes: 300B", alter: func(s *scenario.State) { s.Full = "no room" }, want: "max_bytes", most: 32},
-		{name: "floor, though nothing is said", exit: "floor: {bytes: 1B, window: 1s}", silent: func(at time.Duration) bool { return at > 100*time.Millisecond }, want: "floor", most: 10},
+		{name: "full, told not to mind", exit: "storage_full: false, max_bytes: 300B",
+			alter: func(s *scenario.State) { s.Full = "no room" }, want: "max_bytes", most: 32},
+		{name: "floor, though nothing is said", exit: "floor: {bytes: 1B, window: 1s}",
+			silent: func(at time.Duration) bool { return at > 100*time.Millisecond }, want: "floor", most: 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cfg := Config{
-				Plan: memPlan(t, fmt.Sprintf(longExperiment, "attach", c.exit)), Systems: []system.System{newLasting(t)},
-				Scenario: &slowLoad{every: 10 * time.Millisecond, objects: 100_000, bytes: 10, alter: c.alter, silent: c.silent},
-				Dir:      filepath.Join(t.TempDir(), "run"),
+				Plan:    memPlan(t, fmt.Sprintf(longExperiment, "attach", c.exit)),
+				Systems: []system.System{newLasting(t)},
+				Scenario: &slowLoad{every: 10 * time.Millisecond, objects: 100_000, bytes: 10, alter: c.alter,
+					silent: c.silent},
+				Dir: filepath.Join(t.TempDir(), "run"),
 			}
 			res, err := Run(t.Context(), cfg)
-			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.want || res.Trials != 1 || res.Valid != 1 {
+			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.want || res.Trials != 1 ||
+				res.Valid != 1 {
 				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
 			}
 			trials, _, meta := trialsOf(t, cfg.Dir)
 			if n := trials[0].Outcomes["ok"]; n < 1 || n > c.most {
 				t.Errorf("%d objects were stored, at most %d are expected", n, c.most)
 			}
-			if !strings.Contains(meta["stopped"], c.want) || !slices.ContainsFunc(trials[0].Notes, func(n string) bool { return strings.HasPrefix(n, record.NoteEnded+c.want+": ") }) {
+			if !strings.Contains(meta["stopped"], c.want) ||
+				!slices.ContainsFunc(trials[0].Notes, func(n string) bool {
+					return strings.HasPrefix(n,
+						record.NoteEnded+c.want+": ")
+				}) {
 				t.Errorf("recorded: %q, notes %q", meta["stopped"], trials[0].Notes)
 			}
 			cfg.Resume = true
@@ -337,7 +362,8 @@ func TestDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bed.Close(context.WithoutCancel(t.Context()))
-	src := strings.Replace(fmt.Sprintf(longExperiment, "attach", fmt.Sprintf("max_runtime: %dh, floor: {bytes: 1kB, window: 1h}", 24*days)), "upload: {}", "upload: {poll: 6h}", 1)
+	src := strings.Replace(fmt.Sprintf(longExperiment, "attach", fmt.Sprintf("max_runtime: %dh, floor: {bytes: 1kB, "+
+		"window: 1h}", 24*days)), "upload: {}", "upload: {poll: 6h}", 1)
 	plan := memPlan(t, src)
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -352,7 +378,8 @@ func TestDays(t *testing.T) {
 		defer rec.Close()
 		load := &slowLoad{every: 10 * time.Minute, objects: 1 << 30, bytes: 10_000}
 		r := &run{
-			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec, bed: bed,
+			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec,
+			bed:  bed,
 			done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
 		}
 		l := newLasting(t)
@@ -365,7 +392,8 @@ func TestDays(t *testing.T) {
 		if r.stoppedBy == nil || r.stoppedBy.Condition != "max_runtime" {
 			t.Errorf("ended by %v", r.stoppedBy)
 		}
-		if took := time.Since(begun); took < time.Duration(days)*24*time.Hour || took > time.Duration(days)*24*time.Hour+time.Hour {
+		if took := time.Since(begun); took < time.Duration(days)*24*time.Hour ||
+			took > time.Duration(days)*24*time.Hour+time.Hour {
 			t.Errorf("it took %v", took)
 		}
 		if n, want := trial.Outcomes["ok"], int64(days*24*6); n < want-1 || n > want+1 {

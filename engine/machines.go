@@ -45,7 +45,10 @@ func MachinesFor(plan *experiment.Plan, clients int) int {
 // EmulatesBetween reports whether a plan asks for links, which are then emulated between
 // machines; else those that there are, are measured.
 func EmulatesBetween(plan *experiment.Plan) bool {
-	shaped := slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() && !attachedUse(plan, c) })
+	shaped := slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
+		return c.Link.Shaped() &&
+			!attachedUse(plan, c)
+	})
 	changes, _ := plansChanges(plan)
 	return shaped || changes
 }
@@ -71,7 +74,8 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 	if a := plan.Experiment.Retrieve.Replays(); a != nil && !filepath.IsAbs(a.Log) {
 		all = append(all, Problem{Name: "data-readable", Blocking: true,
 			What: "the log " + a.Log + " is on this machine, and does not travel to others",
-			Hint: "put it on the first machine too, and name it by its absolute path, the same on both; or run without --on"})
+			Hint: "put it on the first machine too, and name it by its absolute path, the same on both; or run " +
+				"without --on"})
 	}
 	for _, use := range plan.Experiment.Systems {
 		sys := findSystem(systems, use.Use)
@@ -82,9 +86,11 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 			variable := cmp.Or(use.With[o.Name], o.Default)
 			if _, set := os.LookupEnv(variable); o.Secret && set {
 				all = append(all, Problem{Name: "systems", Blocking: true,
-					What: fmt.Sprintf("%s: option %s is in the environment variable %s of this machine, which does not travel to others",
+					What: fmt.Sprintf("%s: option %s is in the environment variable %s of this machine, which does "+
+						"not travel to others",
 						use.Name, o.Name, variable),
-					Hint: "unset it, if the endpoint can be reached without or it is set on the first machine; or run without --on"})
+					Hint: "unset it, if the endpoint can be reached without or it is set on the first machine; or " +
+						"run without --on"})
 			}
 		}
 	}
@@ -99,7 +105,8 @@ func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
 	case l.Emulator == "none" && EmulatesBetween(plan):
 		return []Problem{refuse("the experiment asks for links and says link.emulator: none", "leave out one of them")}
 	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // the others are in namespaces
-		return []Problem{refuse("with emulated links, the load generators on other machines do not reach an attached system",
+		return []Problem{refuse("with emulated links, the load generators on other machines do not reach an attached "+
+			"system",
 			"run without --clients, or attached systems in an experiment of their own")}
 	}
 	return nil

@@ -15,9 +15,10 @@ import (
 
 // meter turns the samples of one trial into what the trial's processes used.
 type meter struct {
-	system  map[string]bool // names of the loaded system's processes; the others idle
-	watched map[string]bool // those of them that stand for whoever listens at an address: their process ids mean nothing
-	nodes   int             // of a swarm or of chains; else 0
+	system map[string]bool // names of the loaded system's processes; the others idle
+	// those of them that stand for whoever listens at an address: their process ids mean nothing
+	watched map[string]bool
+	nodes   int // of a swarm or of chains; else 0
 	// trace lists the processes on the nodes' hosts: they come and go. Nil where
 	// there are no nodes.
 	trace func() []traced
@@ -320,14 +321,16 @@ func (m *meter) notes() (notes []string, throttled bool) {
 		}
 		return "machine " + machine.Name()
 	}
-	if share, busiest := m.busiestMachine(wall, 0); busiest != nil && len(m.machines) > 1 && wall >= leastWindow.Seconds() {
+	if share, busiest := m.busiestMachine(wall, 0); busiest != nil && len(m.machines) > 1 &&
+		wall >= leastWindow.Seconds() {
 		notes = append(notes, fmt.Sprintf("%s was the busiest: %.0f %% of its CPUs", name(busiest), 100*share))
 	}
 	for _, machine := range m.machines {
 		share := min(1, m.sum(testbed.OfMachine(testbed.ThrottledSample, machine), cpuOf)/wall)
 		if share > throttledShare {
 			throttled = true
-			notes = append(notes, fmt.Sprintf("a CPU limit held back %s in periods that make %.0f %% of the time", name(machine), 100*share))
+			notes = append(notes, fmt.Sprintf("a CPU limit held back %s in periods that make %.0f %% of the time",
+				name(machine), 100*share))
 		}
 	}
 	return notes, throttled

@@ -39,7 +39,8 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 	if math.Abs(u.OthersBusy-0.2) > 1e-9 {
 		t.Errorf("others used %g of the machine, want 0.2", u.OthersBusy)
 	}
-	if notes, throttled := m.notes(); !throttled || !slices.Equal(notes, []string{"a CPU limit held back the client's machine in periods that make 25 % of the time"}) {
+	if notes, throttled := m.notes(); !throttled || !slices.Equal(notes, []string{"a CPU limit held back the " +
+		"client's machine in periods that make 25 % of the time"}) {
 		t.Errorf("%t, %q", throttled, notes)
 	}
 	if notes, throttled := newMeter(&site{}, nil).notes(); throttled || notes != nil {
@@ -55,7 +56,8 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 func TestMeterOfASwarm(t *testing.T) {
 	m := newMeter(&site{}, nil)
 	m.nodes = 3
-	m.trace = nodesAre(traced{account: account{"n1", 5}}, traced{account: account{"n2", 9}, node: 1}, traced{account: account{"unseen", 1}, node: 2})
+	m.trace = nodesAre(traced{account: account{"n1", 5}}, traced{account: account{"n2", 9}, node: 1},
+		traced{account: account{"unseen", 1}, node: 2})
 	poll := func(when float64, pid1 int, cpu1, cpu2, self, emulator float64) []record.Sample {
 		end := time.Duration(when * float64(time.Second))
 		of := func(name, role string, pid int, cpu, rss float64) record.Sample {
@@ -63,7 +65,8 @@ func TestMeterOfASwarm(t *testing.T) {
 		}
 		return []record.Sample{
 			of("n1", "system", pid1, cpu1, 10*cpu1), of("n2", "system", 9, cpu2, 7),
-			of("link", "emulator", 3, emulator, 1), of(testbed.SelfSample, testbed.RoleEngine, 1, self, 1), of(testbed.BoxSample, testbed.RoleBox, 0, 10*self, 1),
+			of("link", "emulator", 3, emulator, 1), of(testbed.SelfSample, testbed.RoleEngine, 1, self, 1),
+			of(testbed.BoxSample, testbed.RoleBox, 0, 10*self, 1),
 		}
 	}
 	waited := 100.0
@@ -76,17 +79,21 @@ func TestMeterOfASwarm(t *testing.T) {
 	m.end(poll(14, 6, 1.5, 23, 50.4, 61))
 	m.add(poll(15, 6, 90, 90, 90, 90))
 	u := m.usage()
-	if len(u.Nodes) != 3 || u.Nodes[0].CPU != 3.5 || u.Nodes[1].CPU != 3 || u.Nodes[0].RSSPeak != 30 || !math.IsNaN(u.Nodes[2].CPU) {
+	if len(u.Nodes) != 3 || u.Nodes[0].CPU != 3.5 || u.Nodes[1].CPU != 3 || u.Nodes[0].RSSPeak != 30 ||
+		!math.IsNaN(u.Nodes[2].CPU) {
 		t.Errorf("nodes %+v", u.Nodes)
 	}
 	box := 4 * float64(runtime.NumCPU())
-	if u.SystemCPU != 6.5 || math.Abs(u.HarnessCPU-0.4/box) > 1e-9 || math.Abs(u.EmulatorCPU-1/box) > 1e-9 || math.Abs(u.BoxCPU-7.9/box) > 1e-9 /* 4 by the machine's ticks, 7.9 by the processes' accounts */ {
+	if u.SystemCPU != 6.5 || math.Abs(u.HarnessCPU-0.4/box) > 1e-9 || math.Abs(u.EmulatorCPU-1/box) > 1e-9 ||
+		math.Abs(u.BoxCPU-7.9/box) > 1e-9 /* 4 by the machine's ticks, 7.9 by the processes' accounts */ {
 		t.Errorf("usage %+v", u)
 	}
 	if math.Abs(u.IOPressure-0.25) > 1e-9 || math.Abs(u.BusiestCPU-3.5/4) > 1e-9 {
-		t.Errorf("waited for storage %g of the time, the busiest kept %g CPUs busy; want 0.25 and 0.875", u.IOPressure, u.BusiestCPU)
+		t.Errorf("waited for storage %g of the time, the busiest kept %g CPUs busy; want 0.25 and 0.875", u.IOPressure,
+			u.BusiestCPU)
 	}
-	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil || !math.IsNaN(u.IOPressure) || !math.IsNaN(u.BusiestCPU) {
+	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil ||
+		!math.IsNaN(u.IOPressure) || !math.IsNaN(u.BusiestCPU) {
 		t.Errorf("nothing observed gives %+v", u)
 	}
 }
@@ -108,7 +115,8 @@ func TestMeterOfEmulatorsElsewhere(t *testing.T) {
 		})
 	}
 	u := m.usage()
-	if want := 0.01 / float64(runtime.NumCPU()); math.Abs(u.EmulatorCPU-want) > 1e-9 || math.Abs(u.BoxCPU-0.75) > 1e-9 || u.EmulatorThread != 1 {
+	if want := 0.01 / float64(runtime.NumCPU()); math.Abs(u.EmulatorCPU-want) > 1e-9 ||
+		math.Abs(u.BoxCPU-0.75) > 1e-9 || u.EmulatorThread != 1 {
 		t.Errorf("emulator %g of the client's machine, want %g; the busiest machine %g, want 0.75; thread %g, want 1",
 			u.EmulatorCPU, want, u.BoxCPU, u.EmulatorThread)
 	}
@@ -167,7 +175,8 @@ func TestMeterOfProcessesThatComeAndGo(t *testing.T) {
 	m.add(stale) // of before: two polls have overtaken each other
 	// It was killed; the one that took its place came and went before the next look.
 	procs = append(procs, of("fresh", 21, 0, 650), of("fresh", 22, 0, 300))
-	m.end(look(of4("fresh", 20, 2.5, 0, 10, 1500), of4("fresh", 21, 0.25, 0, 1, 100), of4("peer", 10, 52.5, 400, 0, 8), of4("late", 12, 5, 31, 5, 6), of4("fresh", 22, 1, 300, 0, 50)))
+	m.end(look(of4("fresh", 20, 2.5, 0, 10, 1500), of4("fresh", 21, 0.25, 0, 1, 100), of4("peer", 10, 52.5, 400, 0, 8),
+		of4("late", 12, 5, 31, 5, 6), of4("fresh", 22, 1, 300, 0, 50)))
 	m.add(look(of4("fresh", 22, 100, 1e12, 1e12, 1e12)))
 	u := m.usage()
 	want := []scenario.NodeUsage{

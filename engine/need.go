@@ -52,22 +52,23 @@ func needs() []need {
 			if !known {
 				return "it does not report its balance"
 			}
-			want, ok := new(big.Rat).SetString(n.Balance)
+			want, ok := new(big.Rat).SetString(string(n.Balance))
 			if ok && have.Cmp(want) >= 0 {
 				return ""
 			}
 			return fmt.Sprintf("its balance is %s, the experiment needs %s", shortMoney(have), n.Balance)
 		}, "send it coins, or lower upload.need.balance", true},
-		{"contracts", func(n experiment.Need) bool { return n.Contracts > 0 }, func(n experiment.Need, s status) string {
-			v, known := s.number(system.ReadContracts)
-			if !known {
-				return "it does not report its contracts"
-			}
-			if v >= float64(n.Contracts) {
-				return ""
-			}
-			return fmt.Sprintf("it has %.0f of %d contracts", v, n.Contracts)
-		}, "give it an allowance, more hosts or more time (upload.need.wait)", false},
+		{"contracts", func(n experiment.Need) bool { return n.Contracts > 0 },
+			func(n experiment.Need, s status) string {
+				v, known := s.number(system.ReadContracts)
+				if !known {
+					return "it does not report its contracts"
+				}
+				if v >= float64(n.Contracts) {
+					return ""
+				}
+				return fmt.Sprintf("it has %.0f of %d contracts", v, n.Contracts)
+			}, "give it an allowance, more hosts or more time (upload.need.wait)", false},
 	}
 }
 

@@ -33,10 +33,12 @@ func (c *chain) Calls() []system.Call {
 	}
 	return []system.Call{
 		{Name: "/consensus", Read: func(context.Context) ([]system.Reading, error) {
-			return []system.Reading{{Name: system.ReadSynced, Value: after(c.synced)}, {Name: system.ReadHeight, Value: 7}}, c.broken
+			return []system.Reading{{Name: system.ReadSynced, Value: after(c.synced)},
+				{Name: system.ReadHeight, Value: 7}}, c.broken
 		}},
 		{Name: "/wallet", Read: func(context.Context) ([]system.Reading, error) {
-			return []system.Reading{{Name: system.ReadUnlocked, Value: after(c.unlocked)}, {Name: system.ReadBalance, Value: c.balance}}, nil
+			return []system.Reading{{Name: system.ReadUnlocked, Value: after(c.unlocked)},
+				{Name: system.ReadBalance, Value: c.balance}}, nil
 		}},
 		{Name: "/renter/contracts", Read: func(context.Context) ([]system.Reading, error) {
 			n := 0.0
@@ -44,14 +46,16 @@ func (c *chain) Calls() []system.Call {
 				n = float64(time.Since(c.begun) / c.contracts)
 			}
 			// Each contract costs 3, of which 2 can be spent in it.
-			return []system.Reading{{Name: system.ReadContracts, Value: n}, coins(system.ReadSpent, 3*int64(n)), coins(system.ReadUnspent, 2*int64(n))}, nil
+			return []system.Reading{{Name: system.ReadContracts, Value: n}, coins(system.ReadSpent, 3*int64(n)),
+				coins(system.ReadUnspent, 2*int64(n))}, nil
 		}},
 	}
 }
 
 // coins are so many of 24 decimals.
 func coins(name string, n int64) system.Reading {
-	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)), 24)
+	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)),
+		24)
 }
 
 // A system is waited for until it has all that the experiment needs, in virtual
@@ -71,29 +75,44 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 		said    string
 	}{
 		{name: "all is well", node: chain{balance: 600}, need: experiment.Need{Balance: "500", Wait: minutes(30)}},
-		{name: "synced after 10 minutes", node: chain{synced: 10 * time.Minute}, need: experiment.Need{Wait: minutes(30)}, took: 10 * time.Minute, most: 11 * time.Minute, said: "synced: sys: not synced; it is at block 7"},
-		{name: "never synced", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)}, refused: "synced", what: "after 30 min", took: 30 * time.Minute, most: 31 * time.Minute},
-		{name: "never synced, skipped", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)}, skip: []string{"synced"}},
-		{name: "locked", node: chain{unlocked: time.Hour}, need: experiment.Need{Wait: minutes(1)}, refused: "unlocked", what: "locked"},
-		{name: "too poor", node: chain{balance: 499.5}, need: experiment.Need{Balance: "500", Wait: minutes(1)}, refused: "balance", what: "its balance is 499.5, the experiment needs 500"},
-		{name: "poor and goes on", node: chain{balance: 1}, need: experiment.Need{Balance: "500", Wait: minutes(1)}, goesOn: true},
-		{name: "contracts are formed", node: chain{contracts: time.Minute}, need: experiment.Need{Contracts: 20, Wait: minutes(30)}, took: 20 * time.Minute, most: 21 * time.Minute, said: "contracts: sys: it has 3 of 20 contracts"},
-		{name: "too few contracts in time", node: chain{contracts: 2 * time.Minute}, need: experiment.Need{Contracts: 20, Wait: minutes(30)}, refused: "contracts", what: "it has 15 of 20 contracts"},
-		{name: "no contract", node: chain{}, need: experiment.Need{Contracts: 1, Wait: minutes(5)}, refused: "contracts", what: "0 of 1"},
-		{name: "an API that answers HTML", node: chain{broken: errors.New("HTML instead of JSON"), synced: time.Hour}, need: experiment.Need{Wait: minutes(5)}, refused: "synced", what: "/consensus: HTML instead of JSON"},
+		{name: "synced after 10 minutes", node: chain{synced: 10 * time.Minute},
+			need: experiment.Need{Wait: minutes(30)}, took: 10 * time.Minute, most: 11 * time.Minute,
+			said: "synced: sys: not synced; it is at block 7"},
+		{name: "never synced", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)},
+			refused: "synced", what: "after 30 min", took: 30 * time.Minute, most: 31 * time.Minute},
+		{name: "never synced, skipped", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(30)},
+			skip: []string{"synced"}},
+		{name: "locked", node: chain{unlocked: time.Hour}, need: experiment.Need{Wait: minutes(1)}, refused: "unlocked",
+			what: "locked"},
+		{name: "too poor", node: chain{balance: 499.5}, need: experiment.Need{Balance: "500", Wait: minutes(1)},
+			refused: "balance", what: "its balance is 499.5, the experiment needs 500"},
+		{name: "poor and goes on", node: chain{balance: 1}, need: experiment.Need{Balance: "500", Wait: minutes(1)},
+			goesOn: true},
+		{name: "contracts are formed", node: chain{contracts: time.Minute},
+			need: experiment.Need{Contracts: 20, Wait: minutes(30)}, took: 20 * time.Minute, most: 21 * time.Minute,
+			said: "contracts: sys: it has 3 of 20 contracts"},
+		{name: "too few contracts in time", node: chain{contracts: 2 * time.Minute},
+			need: experiment.Need{Contracts: 20, Wait: minutes(30)}, refused: "contracts",
+			what: "it has 15 of 20 contracts"},
+		{name: "no contract", node: chain{}, need: experiment.Need{Contracts: 1, Wait: minutes(5)},
+			refused: "contracts", what: "0 of 1"},
+		{name: "an API that answers HTML", node: chain{broken: errors.New("HTML instead of JSON"), synced: time.Hour},
+			need: experiment.Need{Wait: minutes(5)}, refused: "synced", what: "/consensus: HTML instead of JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				node := c.node
 				node.begun = time.Now()
 				var said []string
-				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip, say: func(s string) { said = append(said, s) }}
+				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip,
+					say: func(s string) { said = append(said, s) }}
 				err := w.ready(t.Context(), c.goesOn)
 				var refused *PreconditionError
 				switch {
 				case c.refused == "" && err != nil:
 					t.Fatal(err)
-				case c.refused != "" && (!errors.As(err, &refused) || refused.Problems[0].Name != c.refused || !strings.Contains(err.Error(), c.what) || refused.Hint() == ""):
+				case c.refused != "" && (!errors.As(err, &refused) || refused.Problems[0].Name != c.refused ||
+					!strings.Contains(err.Error(), c.what) || refused.Hint() == ""):
 					t.Fatalf("got %v, want %s: … %s", err, c.refused, c.what)
 				}
 				if took := time.Since(node.begun); took < c.took || c.most > 0 && took > c.most {
@@ -112,7 +131,8 @@ func TestNeedsEndWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		w := waiter{name: "sys", node: &chain{begun: time.Now(), synced: time.Hour}, need: experiment.Need{Wait: experiment.Duration(time.Hour)}, say: func(string) {}}
+		w := waiter{name: "sys", node: &chain{begun: time.Now(), synced: time.Hour},
+			need: experiment.Need{Wait: experiment.Duration(time.Hour)}, say: func(string) {}}
 		if err := w.ready(ctx, false); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
@@ -127,9 +147,11 @@ func TestBalanceIsExact(t *testing.T) {
 	for name, c := range map[string]struct {
 		have system.Reading
 		want int
-	}{"enough": {coins(system.ReadBalance, 3600), 0}, "one hasting less": {short, 1}, "nothing": {coins(system.ReadBalance, 0), 1}} {
+	}{"enough": {coins(system.ReadBalance, 3600), 0}, "one hasting less": {short, 1},
+		"nothing": {coins(system.ReadBalance, 0), 1}} {
 		s := status{readings: map[string]system.Reading{system.ReadBalance: c.have}}
-		if got := wanting("sys", experiment.Need{Balance: "3600"}, s, nil, func(need) bool { return true }); len(got) != c.want {
+		if got := wanting("sys", experiment.Need{Balance: "3600"}, s, nil,
+			func(need) bool { return true }); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

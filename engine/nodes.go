@@ -58,7 +58,8 @@ func changesLinks(cell experiment.Cell) (changes, pairs bool) {
 		changes = d.Slow > 0 && (d.SlowUp > 0 || d.SlowDown > 0)
 		faults = d.Faults
 	case s != nil:
-		changes = s.Speeds.Given() || slices.ContainsFunc(s.Trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
+		changes = s.Speeds.Given() ||
+			slices.ContainsFunc(s.Trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
 		faults = s.Faults
 	}
 	for _, f := range faults {
@@ -88,7 +89,8 @@ func nodesTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	atPace := func(bytes float64) time.Duration { return time.Duration(bytes / 10e6 * float64(time.Second)) }
 	switch {
 	case cell.Disseminate != nil:
-		return 10*(limits.Deadline.Std()+limits.Start.Std()) + atPace(float64(cell.Disseminate.Nodes)*float64(cell.Data.Size))
+		return 10*(limits.Deadline.Std()+limits.Start.Std()) +
+			atPace(float64(cell.Disseminate.Nodes)*float64(cell.Data.Size))
 	case cell.Sync != nil:
 		return time.Duration(2*nodesOf(cell))*limits.Start.Std() + atPace(storeBytes(cell)) + chainTime(cell, limits)
 	}

@@ -121,7 +121,8 @@ func (b *byMachine) add(first, last record.Sample) {
 // The counters of others begin at 0 with each session, which another process of
 // ours belongs to.
 func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err error) {
-	polled, first, last := map[string]record.Sample{}, map[string]record.Sample{}, map[string]record.Sample{} // the latter of a session
+	// the latter of a session
+	polled, first, last := map[string]record.Sample{}, map[string]record.Sample{}, map[string]record.Sample{}
 	end := func() {
 		for name := range last {
 			sum.add(first[name], last[name])

@@ -14,7 +14,8 @@ func TestShortTrialsAreJudgedByAWindow(t *testing.T) {
 	epoch := time.Now()
 	const cpus = 2
 	sample := func(seconds, share float64) record.Sample { // of others that use a constant share
-		return record.Sample{Process: testbed.OthersSample, End: time.Duration(seconds * 1e9), CPU: seconds * share * cpus}
+		return record.Sample{Process: testbed.OthersSample, End: time.Duration(seconds * 1e9),
+			CPU: seconds * share * cpus}
 	}
 	var r recentOthers
 	trial := func(from, to, share float64) float64 {

@@ -41,13 +41,14 @@ func TestOthersOverSessions(t *testing.T) {
 		samples []record.Sample
 		want    float64 // CPUs; NaN: unknown
 	}{
-		"no session":           {nil, math.NaN()},
-		"one poll":             {polledOthers(1, 0, 5, 1), math.NaN()},
-		"one session":          {polledOthers(1, 0, 100, 0.5), 0.5},
-		"busy, then quiet":     {slices.Concat(polledOthers(1, 0, 100, 1), polledOthers(2, 10_000, 10_300, 0)), 0.25},
-		"quiet, then busy":     {slices.Concat(polledOthers(1, 0, 300, 0), polledOthers(2, 10_000, 10_100, 1)), 0.25},
-		"the same process ID":  {slices.Concat(polledOthers(1, 0, 100, 1), polledOthers(1, 10_000, 10_300, 0)), 0.25},
-		"a session of no time": {slices.Concat(polledOthers(1, 0, 100, 1), polledOthers(2, 500, 505, 1), polledOthers(3, 900, 1000, 0)), 0.5},
+		"no session":          {nil, math.NaN()},
+		"one poll":            {polledOthers(1, 0, 5, 1), math.NaN()},
+		"one session":         {polledOthers(1, 0, 100, 0.5), 0.5},
+		"busy, then quiet":    {slices.Concat(polledOthers(1, 0, 100, 1), polledOthers(2, 10_000, 10_300, 0)), 0.25},
+		"quiet, then busy":    {slices.Concat(polledOthers(1, 0, 300, 0), polledOthers(2, 10_000, 10_100, 1)), 0.25},
+		"the same process ID": {slices.Concat(polledOthers(1, 0, 100, 1), polledOthers(1, 10_000, 10_300, 0)), 0.25},
+		"a session of no time": {slices.Concat(polledOthers(1, 0, 100, 1), polledOthers(2, 500, 505, 1),
+			polledOthers(3, 900, 1000, 0)), 0.5},
 	} {
 		sum, err := recordedOthers(each(c.samples))
 		got := sum[testbed.OthersSample].share(1)
@@ -61,7 +62,8 @@ func TestOthersOverSessions(t *testing.T) {
 // 379 % of the machine.
 func TestOthersOverTooShortATime(t *testing.T) {
 	const cpus = 2
-	for wall, want := range map[time.Duration]float64{56 * time.Millisecond: math.NaN(), time.Second: 1, 4 * time.Second: 3.79 * 0.056 / 4} {
+	for wall, want := range map[time.Duration]float64{56 * time.Millisecond: math.NaN(), time.Second: 1,
+		4 * time.Second: 3.79 * 0.056 / 4} {
 		got := othersUsed{3.79 * 0.056 * cpus, wall}.share(cpus)
 		if wall == time.Second {
 			got = othersUsed{1.2 * cpus, wall}.share(cpus)
@@ -87,7 +89,8 @@ func TestTheBusiestMachineCounts(t *testing.T) {
 	samples := slices.Concat(polledOthers(1, 0, 100, 0.5), polledOthers(2, 500, 600, 0.5))
 	for i := range samples {
 		if samples[i].Process == testbed.BoxSample { // two of its eight CPUs in the first session
-			samples[i].Process, samples[i].CPU = testbed.OfMachine(testbed.OthersSample, far), min(2*samples[i].End.Seconds(), 200)
+			samples[i].Process, samples[i].CPU = testbed.OfMachine(testbed.OthersSample, far),
+				min(2*samples[i].End.Seconds(), 200)
 		}
 	}
 	used, err := recordedOthers(each(samples))

@@ -2,13 +2,11 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -44,14 +42,14 @@ func ourPlace(cfg Config) nodePlace {
 	if cfg.Machines > 0 {
 		return nodePlace{testbed.Here(), func(experiment.SystemUse) int { return 0 }, false}
 	}
-	return nodePlace{testbed.Here(), func(use experiment.SystemUse) int { return nodes(cellsOf(cfg.Plan, use.Name)) }, true}
+	return nodePlace{testbed.Here(), func(use experiment.SystemUse) int { return nodes(cellsOf(cfg.Plan, use.Name)) },
+		true}
 }
 
 // preconditions lists all checks: `plimsoll run` and `plimsoll doctor` make all of them,
 // `plimsoll plan` those that do not look at this machine.
 func preconditions() []precondition {
 	return []precondition{
-		{name: "skip", check: checkSkip},
 		{name: "machine", on: checkMachine, here: true},
 		{name: "systems", check: checkSystems},
 		{name: "scenario", check: checkScenario},
@@ -86,9 +84,7 @@ func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) [
 
 func problemsAt(ctx context.Context, cfg Config, wanted func(precondition) bool, at nodePlace) []Problem {
 	var all []Problem
-	skipped := func(name string) bool { // the check of `skip:` itself is never skipped
-		return name != "skip" && slices.Contains(cfg.Plan.Experiment.Skip, name)
-	}
+	skipped := func(name string) bool { return slices.Contains(cfg.Plan.Experiment.Skip, name) }
 	for _, p := range preconditions() {
 		if skipped(p.name) || !wanted(p) {
 			continue
@@ -154,11 +150,6 @@ func Blocking(all []Problem) []Problem {
 // PreconditionError lists what keeps a run from beginning.
 type PreconditionError struct{ Problems []Problem }
 
-// OfFile reports whether it is the experiment file that is wrong.
-func (e *PreconditionError) OfFile() bool {
-	return slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Name == "skip" })
-}
-
 // Error implements error.
 func (e *PreconditionError) Error() string {
 	lines := make([]string, len(e.Problems))
@@ -182,30 +173,11 @@ func (e *PreconditionError) Hint() string {
 	return strings.Join(slices.Compact(hints), "; ")
 }
 
-// checkSkip refuses names in `skip:` that no precondition has: who misspells one
-// would learn of it by a refusal that seems to come in spite of it.
-func checkSkip(_ context.Context, cfg Config) []Problem {
-	known := Skippable()
-	var all []Problem
-	for _, name := range cfg.Plan.Experiment.Skip {
-		if !slices.Contains(known, name) {
-			all = append(all, Problem{
-				Name: "skip", What: fmt.Sprintf("skip: there is no precondition %q", name),
-				Hint: suggest.OrAll(name, known), Blocking: true,
-			})
-		}
-	}
-	return all
-}
-
 // Skippable are the names that `skip:` takes: of whole checks, and of single
 // problems of the machine.
 func Skippable() []string {
 	var names []string
 	for _, p := range preconditions() {
-		if p.name == "skip" {
-			continue
-		}
 		names = append(names, p.name)
 	}
 	for _, n := range needs() {

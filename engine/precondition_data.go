@@ -21,11 +21,14 @@ func checkData(ctx context.Context, cfg Config) []Problem {
 	var all []Problem
 	seen := map[string]bool{}
 	if a := cfg.Plan.Experiment.Retrieve.Replays(); a != nil {
-		again := &experiment.Experiment{Retrieve: &experiment.Retrieve{Arrivals: &experiment.Arrivals{Process: a.Process, Log: a.Log}}}
+		again := &experiment.Experiment{Retrieve: &experiment.Retrieve{
+			Arrivals: &experiment.Arrivals{Process: a.Process, Log: a.Log}}}
 		if err := scenario.FindRequestLog(again, cfg.Base); err != nil {
-			all = append(all, refuse(err.Error(), "relative paths start at "+cfg.Base+", the directory of the experiment file"))
+			all = append(all,
+				refuse(err.Error(), "relative paths start at "+cfg.Base+", the directory of the experiment file"))
 		} else if is := again.Retrieve.Arrivals.Found.SHA256; a.Found == nil || a.Found.SHA256 != is {
-			all = append(all, refuse("the log "+a.Log+" is not the one of the plan: its SHA-256 is "+is, "put the file back, or begin a new run"))
+			all = append(all, refuse("the log "+a.Log+" is not the one of the plan: its SHA-256 is "+is,
+				"put the file back, or begin a new run"))
 		}
 	}
 	for _, c := range cfg.Plan.Cells {

@@ -56,16 +56,17 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or "+
 		"data.objects smaller")
 	if dir, err := ChainCache(); err == nil && chains > 0 {
-		problems = append(problems, tooFull(existing(dir), chains, "free some space, set "+testbed.CacheVariable+" to a directory "+
-			"on a larger disk, or make sync.blocks or sync.transactions smaller")...)
+		problems = append(problems,
+			tooFull(existing(dir), chains, "free some space, set "+testbed.CacheVariable+" to a directory on a "+
+				"larger disk, or make sync.blocks or sync.transactions smaller")...)
 	}
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
 		if dir == "" { // doctor: where a run would be
 			dir = "."
 		}
-		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or store "+
-			"less")...)
+		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or "+
+			"store less")...)
 	}
 	return problems
 }

@@ -36,8 +36,10 @@ func TestDiskSpace(t *testing.T) {
 		for i := range plan.Cells {
 			plan.Cells[i].Data.Objects, plan.Cells[i].Data.Size = c.objects, experiment.Bytes(size)
 		}
-		problems := checkDisk(t.Context(), Config{Plan: plan, Scenario: upload.Scenario{}, Systems: []system.System{c.sys}, Dir: c.dir})
-		if got := len(Blocking(problems)) > 0; got != c.full || c.full && !strings.Contains(problems[0].What, "4612 PB") {
+		problems := checkDisk(t.Context(), Config{Plan: plan, Scenario: upload.Scenario{},
+			Systems: []system.System{c.sys}, Dir: c.dir})
+		if got := len(Blocking(problems)) > 0; got != c.full || c.full &&
+			!strings.Contains(problems[0].What, "4612 PB") {
 			t.Errorf("%s: %+v", c.name, problems)
 		}
 	}

@@ -20,8 +20,10 @@ func TestMoreConnectionsThanFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was)
-	for connections, want := range map[int]int{1: 0, int(min(was.Max, 1<<30)) - spareFiles: 0, int(min(was.Max, 1<<30)) + 1: 1} {
-		plan := &experiment.Plan{Cells: []experiment.Cell{{}, {Retrieve: &experiment.Retrieve{Concurrency: connections}}}}
+	for connections, want := range map[int]int{1: 0, int(min(was.Max, 1<<30)) - spareFiles: 0,
+		int(min(was.Max, 1<<30)) + 1: 1} {
+		plan := &experiment.Plan{Cells: []experiment.Cell{{},
+			{Retrieve: &experiment.Retrieve{Concurrency: connections}}}}
 		got := checkFiles(t.Context(), Config{Plan: plan})
 		if len(got) != want || want == 1 && !got[0].Blocking {
 			t.Errorf("%d connections of %d: %+v", connections, was.Max, got)

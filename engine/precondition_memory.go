@@ -44,8 +44,8 @@ func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 	}
 	if disk > 0 && at.first {
 		need.bytes += disk + testbed.RAMReserve
-		need.parts = append(need.parts, fmt.Sprintf("a RAM disk for the largest store takes about %s, and %s are left for "+
-			"everything else", words.Bytes(disk), words.Bytes(testbed.RAMReserve)))
+		need.parts = append(need.parts, fmt.Sprintf("a RAM disk for the largest store takes about %s, and %s are "+
+			"left for everything else", words.Bytes(disk), words.Bytes(testbed.RAMReserve)))
 	}
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys, n := findSystem(cfg.Systems, use.Use), at.nodes(use)
@@ -78,6 +78,6 @@ func (m memoryNeed) over(free float64) []Problem {
 		what += fmt.Sprintf(" (not counted: %s)", strings.Join(m.unknown, ", "))
 	}
 	return []Problem{refuse(fmt.Sprintf("%s; %s of memory are available", what, words.Bytes(free)),
-		"fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, or "+
-			"skip: [memory]")}
+		"fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, "+
+			"or skip: [memory]")}
 }

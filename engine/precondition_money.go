@@ -14,11 +14,6 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 	e := cfg.Plan.Experiment
 	var all []Problem
 	problem := func(what, hint string) { all = append(all, refuse(what, hint)) }
-	if e.Exit.MaxSpend != "" {
-		if _, err := smallestUnits(e.Exit.MaxSpend, 0); err != nil {
-			problem("exit.max_spend: "+err.Error(), "max_spend: 3600")
-		}
-	}
 	pays := false
 	for _, use := range e.Systems {
 		if !cfg.can(use.Use, "cost") {
@@ -27,11 +22,13 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 		pays = true
 		if e.Upload != nil && use.Mode == string(system.Attach) && e.Exit.MaxSpend == "" {
 			problem(use.Name+": it pays for what it stores, and nothing ends the test when enough is spent",
-				"say exit: {max_spend: AMOUNT} in the system's currency, or skip: [budget] when its own limits are enough")
+				"say exit: {max_spend: AMOUNT} in the system's currency, or skip: [budget] when its own limits are "+
+					"enough")
 		}
 	}
 	if e.LoadTest() && !pays && e.Exit.MaxSpend != "" {
-		problem("exit.max_spend can never be met: no system has the ability cost", "leave it out: --set exit.max_spend=")
+		problem("exit.max_spend can never be met: no system has the ability cost",
+			"leave it out: --set exit.max_spend=")
 	}
 	return all
 }
@@ -53,7 +50,8 @@ func (c Config) unable(need string, asked bool, abilities ...string) (all []Prob
 	for _, use := range c.Plan.Experiment.Systems {
 		able := func(ability string) bool { return c.can(use.Use, ability) }
 		if asked && !slices.ContainsFunc(abilities, able) {
-			all = append(all, refuse(fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name,
+			all = append(all, refuse(fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set",
+				use.Name,
 				need), "leave it out: --set upload.need."+need+"="))
 		}
 	}

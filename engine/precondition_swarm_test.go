@@ -37,12 +37,14 @@ func TestNodesMustFitIntoMemory(t *testing.T) {
 	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 32*each {
 		t.Errorf("with a smaller cell besides they take %+v", need)
 	}
-	need := memoryNeed{bytes: 2.4e9 + 1e9, parts: []string{"32 nodes of deluge take about 2.4 GB", "16 nodes of a take about 1 GB"}, unknown: []string{"b"}}
+	need := memoryNeed{bytes: 2.4e9 + 1e9, parts: []string{"32 nodes of deluge take about 2.4 GB",
+		"16 nodes of a take about 1 GB"}, unknown: []string{"b"}}
 	if got := need.over(3.4e9); got != nil {
 		t.Errorf("it fits, and %+v", got)
 	}
 	got := need.over(1.1e9)
-	const want = "32 nodes of deluge take about 2.4 GB, 16 nodes of a take about 1 GB, together 3.40 GB (not counted: b); 1.10 GB of memory are available"
+	const want = "32 nodes of deluge take about 2.4 GB, 16 nodes of a take about 1 GB, together 3.40 GB (not " +
+		"counted: b); 1.10 GB of memory are available"
 	if len(got) != 1 || !got[0].Blocking || got[0].What != want || !strings.Contains(got[0].Hint, "skip: [memory]") {
 		t.Errorf("got %+v", got)
 	}
@@ -84,7 +86,8 @@ func TestSwarmsMustFitOntoTheDisk(t *testing.T) {
 	for i := range cfg.Plan.Cells {
 		cfg.Plan.Cells[i].Data.Size = 1 << 50
 	}
-	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 1 || !strings.Contains(got[0].What, "36") { // 2^55 = 36,029 PB
+	// 2^55 = 36,029 PB
+	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 1 || !strings.Contains(got[0].What, "36") {
 		t.Errorf("32 × 1 PiB: %+v", got)
 	}
 }
@@ -94,7 +97,8 @@ func TestSwarmsMustFitOntoTheDisk(t *testing.T) {
 // says, too. Their nodes are all up at the same time.
 func TestTwoSwarmsOnOneMachine(t *testing.T) {
 	plan := swarmPlan(t, strings.Replace(fmt.Sprintf(swarmExperiment, 8, ""),
-		"systems: [{use: bittorrent, with: {piece: 16KiB}}]", "systems: [{use: bittorrent, name: a}, {use: bittorrent, name: b}]", 1))
+		"systems: [{use: bittorrent, with: {piece: 16KiB}}]", "systems: [{use: bittorrent, name: a}, {use: "+
+			"bittorrent, name: b}]", 1))
 	for i := range plan.Cells {
 		plan.Cells[i].Data.Size = 1 << 50
 	}
@@ -120,8 +124,8 @@ func TestFaultsChooseTheEmulator(t *testing.T) {
 		{"", "auto", "auto", ""},
 		{"", "none", "none", ""},
 		{", faults: [{crash: leechers, count: 1, at: 50%}]", "none", "none", ""},
-		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "auto", "tun", ""},
-		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "tun", "tun", ""},
+		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "auto", "user", ""},
+		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "user", "user", ""},
 		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "netem", "netem", "netem does not know"},
 		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "none", "none", "changes single nodes' links"},
 		{", faults: [{rate: 1Mbit, at: 50%}]", "netem", "netem", ""},
@@ -155,7 +159,8 @@ func TestHostsOfAPlan(t *testing.T) {
 
 // A trial's limit leaves room for what comes late in a swarm.
 func TestSwarmsHaveTime(t *testing.T) {
-	limits := experiment.Limits{Deadline: experiment.Duration(time.Minute), Start: experiment.Duration(30 * time.Second)}
+	limits := experiment.Limits{Deadline: experiment.Duration(time.Minute),
+		Start: experiment.Duration(30 * time.Second)}
 	for _, c := range []struct {
 		more string
 		late time.Duration

@@ -39,11 +39,13 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
 			found = true
 		}
-		if at := addressHere(use); at != "" && (cfg.Plan.Experiment.Limits.Others > 0 || cfg.Plan.Experiment.Limits.Machine > 0) {
+		if at := addressHere(use); at != "" && (cfg.Plan.Experiment.Limits.Others > 0 ||
+			cfg.Plan.Experiment.Limits.Machine > 0) {
 			all = append(all, Problem{
 				Name: sharedMachine, Here: true,
-				What: fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load generator", use.Name, at),
-				Hint: "run plimsoll on another machine, or count the trials nevertheless: " +
+				What: fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load generator",
+					use.Name, at),
+				Hint: "run it from another machine, or count the trials nevertheless: " +
 					"--set limits.others=none --set limits.machine=none",
 			})
 		}
@@ -128,15 +130,15 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		writable := sys.Info().Able("put") // else it has objects of its own
 		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size > 0 &&
 			!slices.Contains(cfg.Plan.Experiment.Allow, "write") {
-			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment does not "+
-				"allow",
+			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment "+
+				"does not allow",
 				"leave data.size out to measure the objects that are there, or say allow: [write]"))
 		}
 		asksOnly := cfg.Plan.Experiment.Collect != nil
 		if use.Mode == string(system.Attach) && sys.Info().Able("cost") && !asksOnly &&
 			!slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
-			all = append(all, refuse(use.Name+": it pays for what it does, for reading as for writing, and the experiment "+
-				"does not allow to spend money",
+			all = append(all, refuse(use.Name+": it pays for what it does, for reading as for writing, and the "+
+				"experiment does not allow to spend money",
 				"say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read"))
 		}
 	}

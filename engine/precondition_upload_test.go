@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -43,16 +42,21 @@ func TestBudget(t *testing.T) {
 		want                     []string // parts of the problems
 		blocking                 int
 	}{
-		{"spending without an end", "", "", "", []string{"put", "cost"}, []string{"budget: mem: it pays for what it stores"}, 1},
+		{"spending without an end", "", "", "", []string{"put", "cost"}, []string{"budget: mem: it pays for what it " +
+			"stores"}, 1},
 		{"skipped", "", ", budget", "", []string{"put", "cost"}, nil, 0},
 		{"with an end", "", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
-		{"an end that cannot come", "", "", "exit: {max_spend: 5}", []string{"put"}, []string{"budget: exit.max_spend can never be met"}, 1},
-		{"contracts that it does not tell", "need: {contracts: 30}", "", "", []string{"put"}, []string{"contracts: mem: upload.need.contracts"}, 1},
+		{"an end that cannot come", "", "", "exit: {max_spend: 5}", []string{"put"},
+			[]string{"budget: exit.max_spend can never be met"}, 1},
+		{"contracts that it does not tell", "need: {contracts: 30}", "", "", []string{"put"},
+			[]string{"contracts: mem: upload.need.contracts"}, 1},
 		{"contracts that it does", "need: {contracts: 30}", "", "", []string{"put", "monitor"}, nil, 0},
-		{"a balance that it does not tell", "need: {balance: 30}", "", "", []string{"put"}, []string{"balance: mem: upload.need.balance"}, 1},
+		{"a balance that it does not tell", "need: {balance: 30}", "", "", []string{"put"},
+			[]string{"balance: mem: upload.need.balance"}, 1},
 		{"a balance that it does", "need: {balance: 30}", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
 	} {
-		cfg := Config{Plan: memPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.skip, c.more)), Systems: []system.System{paid{can: c.can}}}
+		cfg := Config{Plan: memPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.skip, c.more)),
+			Systems: []system.System{paid{can: c.can}}}
 		all := problems(t.Context(), cfg, func(p precondition) bool {
 			return slices.Contains([]string{"budget", "balance", "contracts"}, p.name)
 		})
@@ -78,28 +82,6 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestSkipIsChecked(t *testing.T) {
-	for skip, hint := range map[string]string{
-		"[machine, disk-space, busy, contracts, budget]": "",
-		"[machnie]":   "did you mean `machine`?",
-		"[diskspace]": "did you mean `disk-space`?",
-		"[warp]":      "known: balance, budget, busy,",
-		"[skip]":      "known:",
-	} {
-		cfg := Config{Plan: memPlan(t, strings.Replace(skippedExperiment, "skip: [machine]", "skip: "+skip, 1)), Scenario: overhead.Scenario{}, Systems: []system.System{mem.System{}}}
-		problems := PlanProblems(t.Context(), cfg)
-		if hint == "" {
-			if len(problems) != 0 {
-				t.Errorf("%s: %+v", skip, problems)
-			}
-			continue
-		}
-		if len(problems) != 1 || problems[0].Name != "skip" || !strings.Contains(problems[0].Hint, hint) {
-			t.Errorf("%s: %+v, want the hint %q", skip, problems, hint)
-		}
-	}
-}
-
 func TestDataReadable(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "set")
@@ -118,7 +100,8 @@ func TestDataReadable(t *testing.T) {
 	if p := check("set"); len(p) != 0 {
 		t.Errorf("all can be read: %+v", p)
 	}
-	if p := check("none"); len(p) != 1 || !p[0].Blocking || !strings.Contains(p[0].What, "none") || !strings.Contains(p[0].Hint, base) {
+	if p := check("none"); len(p) != 1 || !p[0].Blocking || !strings.Contains(p[0].What, "none") ||
+		!strings.Contains(p[0].Hint, base) {
 		t.Errorf("no directory: %+v", p)
 	}
 	if p := check(filepath.Join(base, "none")); len(p) != 1 || p[0].Hint != "" {
@@ -139,7 +122,8 @@ func TestDataReadable(t *testing.T) {
 		}
 	}
 	p := check("set")
-	if len(p) != 1 || !strings.Contains(p[0].What, "7 of 9 files") || strings.Count(p[0].What, "file-") != unreadableNamed {
+	if len(p) != 1 || !strings.Contains(p[0].What, "7 of 9 files") ||
+		strings.Count(p[0].What, "file-") != unreadableNamed {
 		t.Errorf("seven cannot be read: %+v", p)
 	}
 }

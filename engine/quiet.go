@@ -23,7 +23,8 @@ func Busy(ctx context.Context, cfg Config) []Problem {
 		return nil
 	}
 	return []Problem{{
-		Name: busyName, What: fmt.Sprintf("%s; with more than %.0f %% (limits.others) a trial is invalid", what, 100*limit),
+		Name: busyName, What: fmt.Sprintf("%s; with more than %.0f %% (limits.others) a trial is invalid", what,
+			100*limit),
 		Hint: "wait until it is quiet, or end the other programs",
 	}}
 }

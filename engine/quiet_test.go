@@ -33,7 +33,8 @@ func (s spoiling) Prepare(ctx context.Context, at scenario.Site, cells []experim
 	return spoilingRunner{r, s.spoil}, err
 }
 
-func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, s scenario.Sink) (scenario.Load, error) {
+func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, s scenario.Sink) (scenario.Load,
+	error) {
 	load, err := r.Runner.Trial(ctx, c, seed, s)
 	load.Invalid = nil // likewise
 	if r.spoil() {
@@ -72,7 +73,8 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 		if err != nil || res.Trials != executed || res.Valid != valid || (res.Invalid != nil) != stops {
 			t.Fatalf("%s: %+v, %v", what, res, err)
 		}
-		if stops && (res.Invalid.Trials != 2 || !maps.Equal(res.Invalid.Reasons, map[string]int{record.ReasonDaemonRestarted: 2})) {
+		if stops && (res.Invalid.Trials != 2 ||
+			!maps.Equal(res.Invalid.Reasons, map[string]int{record.ReasonDaemonRestarted: 2})) {
 			t.Errorf("%s: %+v", what, res.Invalid)
 		}
 		cfg.Resume = true
@@ -135,7 +137,8 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 		n := &notes{}
 		r := &run{cfg: cfg, say: n}
 		begun := time.Now()
-		if err := r.awaitQuiet(t.Context()); err != nil || n.busy > c.says || c.says == 0 && time.Since(begun) > time.Second {
+		if err := r.awaitQuiet(t.Context()); err != nil || n.busy > c.says || c.says == 0 &&
+			time.Since(begun) > time.Second {
 			t.Errorf("limit %v: said %d times, %v", c.limit, n.busy, err)
 		}
 	}

@@ -43,12 +43,14 @@ disseminate: {nodes: 3}
 		t.Errorf("shapes %+v", spec)
 	}
 	far, near := link.Params{Delay: 30 * ms, Jitter: 4 * ms, Loss: 0.01}, link.Params{Delay: ms, Jitter: ms, Loss: 0.01}
-	if spec.Pairs[link.Pair{"a", "b"}] != far || spec.Pairs[link.Pair{"b", "a"}] != far || spec.Pairs[link.Pair{"c", "a"}] != near {
+	if spec.Pairs[link.Pair{"a", "b"}] != far || spec.Pairs[link.Pair{"b", "a"}] != far ||
+		spec.Pairs[link.Pair{"c", "a"}] != near {
 		t.Errorf("pairs %+v", spec.Pairs)
 	}
 	cut := changed(spec, hosts, scenario.NetworkChange{Apart: []int{1}})
 	far.Loss = 1
-	if cut.Pairs[link.Pair{"c", "b"}] != far || cut.Pairs[link.Pair{"a", "c"}] != near || spec.Pairs[link.Pair{"b", "c"}].Loss != 0.01 {
+	if cut.Pairs[link.Pair{"c", "b"}] != far || cut.Pairs[link.Pair{"a", "c"}] != near ||
+		spec.Pairs[link.Pair{"b", "c"}].Loss != 0.01 {
 		t.Errorf("cut off: %+v, before: %+v", cut.Pairs, spec.Pairs)
 	}
 
@@ -56,7 +58,8 @@ disseminate: {nodes: 3}
 	cell := experiment.Cell{System: "s", Link: plan.Cells[0].Link, Overhead: &experiment.Overhead{Operation: "put"}}
 	spec = r.shapeSpec(r.sites["s"], cell)
 	far.Loss = 0.01
-	if spec.Up["a"] != up || spec.Down["a"] != down || len(spec.Up) != 1 || len(spec.Pairs) != 2 || spec.Pairs[link.Pair{"client", "a"}] != far {
+	if spec.Up["a"] != up || spec.Down["a"] != down || len(spec.Up) != 1 || len(spec.Pairs) != 2 ||
+		spec.Pairs[link.Pair{"client", "a"}] != far {
 		t.Errorf("a client and a system: %+v", spec)
 	}
 	if got := r.namesOfPaths(r.sites["s"], cell, false); got != "client→a" {
@@ -106,14 +109,16 @@ limits: {others: none, machine: none}
 skip: [machine]
 `)
 	dir := filepath.Join(t.TempDir(), "run")
-	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}, Dir: dir, Machines: 2}
+	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: overhead.Scenario{}, Dir: dir,
+		Machines: 2}
 	res, err := Run(t.Context(), cfg)
 	if err != nil || res.Trials != len(plan.Cells) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	from := map[string]bool{}
 	for _, l := range linksOf(t, dir) {
-		if from[l.From] = true; l.Emulator != record.RealLink || !l.OK || !(l.RTT > 0) || !(l.Rate > 0) || l.WantRTT != 0 {
+		if from[l.From] = true; l.Emulator != record.RealLink || !l.OK || !(l.RTT > 0) || !(l.Rate > 0) ||
+			l.WantRTT != 0 {
 			t.Errorf("%+v", l)
 		}
 	}
@@ -126,9 +131,10 @@ skip: [machine]
 func TestRegionsChooseTheEmulator(t *testing.T) {
 	cfg := swarmConfig(t, 4, "")
 	cfg.Plan.Cells[0].Link.Regions = experiment.Regions{{Table: "ibm-cloud"}}
-	for emulator, refused := range map[string]bool{"auto": false, "tun": false, "netem": true} {
+	for emulator, refused := range map[string]bool{"auto": false, "user": false, "netem": true} {
 		cfg.Plan.Experiment.Link.Emulator = emulator
-		if got := Blocking(checkLinks(t.Context(), cfg)); len(got) > 0 != refused || !refused && testbedOptions(cfg).Emulate != "tun" {
+		if got := Blocking(checkLinks(t.Context(), cfg)); len(got) > 0 != refused || !refused &&
+			testbedOptions(cfg).Emulate != "user" {
 			t.Errorf("%s: %+v", emulator, got)
 		}
 	}

@@ -34,7 +34,8 @@ func (s skipping) Prepare(ctx context.Context, site scenario.Site, cells []exper
 
 type skippingRunner struct{ scenario.Runner }
 
-func (r skippingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r skippingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load,
+	error) {
 	if c.Overhead.Operation == "stat" {
 		return scenario.Load{}, &scenario.SkipError{Why: "it cannot be done here"}
 	}

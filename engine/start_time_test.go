@@ -35,7 +35,8 @@ func TestStartTime(t *testing.T) {
 	}{
 		{"without the option", mem.System{}, "start", nil, time.Minute, time.Minute, "limits.start"},
 		{"its default", patient{}, "start", nil, time.Minute, 15 * time.Minute, "start_timeout"},
-		{"set shorter than the limit", patient{}, "start", map[string]string{"start_timeout": "30s"}, time.Minute, time.Minute, "limits.start"},
+		{"set shorter than the limit", patient{}, "start", map[string]string{"start_timeout": "30s"}, time.Minute,
+			time.Minute, "limits.start"},
 		{"the limit is longer", patient{}, "start", nil, time.Hour, time.Hour, "limits.start"},
 		{"attached", patient{}, "attach", nil, time.Minute, time.Minute, "limits.start"},
 	} {

@@ -24,7 +24,8 @@ func (r *run) diskStore(ctx context.Context, h testbed.Host) (scenario.StoreDir,
 	if err != nil {
 		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
 	}
-	return scenario.StoreDir{Files: files, Path: dir, On: on.String(), Remove: func() error { return files.RemoveAll(dir) }}, nil
+	return scenario.StoreDir{Files: files, Path: dir, On: on.String(),
+		Remove: func() error { return files.RemoveAll(dir) }}, nil
 }
 
 // ramStore makes one in memory of the host.

@@ -44,7 +44,8 @@ func victim(nodes, dir string) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: s, Dir: dir})
+	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: s,
+		Dir: dir})
 	return err
 }
 
@@ -55,7 +56,7 @@ func TestKilledSwarmLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	const nodes = 4
 	procs := killVictim(t, "victim", strconv.Itoa(nodes))
 	count := 0
@@ -105,7 +106,8 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 	}
 	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		left := marked(tmp)
-		for _, glob := range []string{filepath.Join(tmp, "plimsoll-run-*"), filepath.Join(tmp, "plimsoll-ram-*"), filepath.Join(tmp, "*", "*.run.jsonl")} {
+		for _, glob := range []string{filepath.Join(tmp, "plimsoll-run-*"), filepath.Join(tmp, "plimsoll-ram-*"),
+			filepath.Join(tmp, "*", "*.run.jsonl")} {
 			files, _ := filepath.Glob(glob)
 			left = append(left, files...)
 		}

@@ -26,7 +26,7 @@ const swarmExperiment = `
 scenario: disseminate
 systems: [{use: bittorrent, with: {piece: 16KiB}}]
 data: {size: 512KiB}
-link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: tun}
+link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: user}
 disseminate: {nodes: %d%s}
 repetitions: 2
 warmup: 0
@@ -89,11 +89,13 @@ func (s *swarm) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink 
 func (s *swarm) node(i int) system.Member { return s.site.Cluster.Nodes()[i].(system.Member) }
 
 // publish puts content of its own on node 0 and tells the others to fetch it.
-func (s *swarm) publish(ctx context.Context, cell experiment.Cell, block int, leechers ...int) (ref system.Ref, content []byte, err error) {
+func (s *swarm) publish(ctx context.Context, cell experiment.Cell, block int, leechers ...int) (ref system.Ref,
+	content []byte, err error) {
 	content = make([]byte, cell.Data.Size)
 	rng := rand.NewChaCha8([32]byte{byte(block)})
 	_, _ = rng.Read(content)
-	if ref, err = s.node(0).Publish(ctx, fmt.Sprint("content ", block), int64(len(content)), bytes.NewReader(content)); err != nil {
+	if ref, err = s.node(0).Publish(ctx, fmt.Sprint("content ", block), int64(len(content)),
+		bytes.NewReader(content)); err != nil {
 		return ref, content, err
 	}
 	return ref, content, s.fetch(ctx, ref, leechers...)
@@ -122,10 +124,10 @@ func (s *swarm) has(ctx context.Context, i int, ref system.Ref, n int64) error {
 	}
 }
 
-// needTUN skips where links cannot be emulated by TUN devices.
-func needTUN(t *testing.T) {
+// needLinks skips where links cannot be emulated one by one.
+func needLinks(t *testing.T) {
 	t.Helper()
-	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "tun"})
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "user"})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -136,11 +138,12 @@ func needTUN(t *testing.T) {
 
 func (s *swarm) run(t *testing.T, src string) (Result, string) {
 	t.Helper()
-	needTUN(t)
+	needLinks(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	res, err := Run(ctx, Config{Plan: swarmPlan(t, src), Systems: []system.System{bittorrent.System{}}, Scenario: s, Dir: dir})
+	res, err := Run(ctx, Config{Plan: swarmPlan(t, src), Systems: []system.System{bittorrent.System{}}, Scenario: s,
+		Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +170,8 @@ func TestSwarm(t *testing.T) {
 		sink.Begin()
 		before := net.Traffic(ctx)[2].Received
 		// Node 2 is alone: nothing reaches it.
-		if err := net.Change(ctx, scenario.NetworkChange{Apart: []int{2}, Rates: map[int]scenario.Rates{0: {Up: 10e6}}}); err != nil {
+		if err := net.Change(ctx,
+			scenario.NetworkChange{Apart: []int{2}, Rates: map[int]scenario.Rates{0: {Up: 10e6}}}); err != nil {
 			return err
 		}
 		ref, content, err := s.publish(ctx, cell, sink.Number, 1, 2)
@@ -181,7 +185,8 @@ func TestSwarm(t *testing.T) {
 			t.Errorf("node 2 was cut off, and has %d bytes (%v)", f.Verified, err)
 		}
 		// A change replaces the one before: the rate of node 0 is the cell's again.
-		if err := net.Change(ctx, scenario.NetworkChange{Rates: map[int]scenario.Rates{1: {Up: 8e6, Down: 10e6}}}); err != nil {
+		if err := net.Change(ctx, scenario.NetworkChange{Rates: map[int]scenario.Rates{1: {Up: 8e6,
+			Down: 10e6}}}); err != nil {
 			return err
 		}
 		for _, c := range []struct {
@@ -189,7 +194,8 @@ func TestSwarm(t *testing.T) {
 			rate     float64
 		}{{0, 1, 10e6}, {1, 0, 8e6}} {
 			got, err := net.Check(ctx, c.from, c.to)
-			if err != nil || got.WantRate > c.rate || got.WantRate < 0.9*c.rate || got.Rate > 1.2*c.rate { // a short stream on a busy machine; the cell has 40 Mbit/s
+			// a short stream on a busy machine; the cell has 40 Mbit/s
+			if err != nil || got.WantRate > c.rate || got.WantRate < 0.9*c.rate || got.Rate > 1.2*c.rate {
 				t.Errorf("link %d → %d with a rate of %g bit/s: %+v, %v", c.from, c.to, c.rate, got, err)
 			}
 		}
@@ -245,7 +251,10 @@ func TestSwarm(t *testing.T) {
 				t.Errorf("block %d is %s: %v", trial.Block, why, trial.Notes)
 			}
 		}
-		if !slices.ContainsFunc(trial.Notes, func(n string) bool { return strings.HasPrefix(n, "1 of the processes of bittorrent died") }) {
+		if !slices.ContainsFunc(trial.Notes, func(n string) bool {
+			return strings.HasPrefix(n,
+				"1 of the processes of bittorrent died")
+		}) {
 			t.Errorf("no note of the process that died: %q", trial.Notes)
 		}
 		var named []string
@@ -274,7 +283,8 @@ func TestSwarm(t *testing.T) {
 		t.Errorf("events %v", count)
 	}
 	for _, u := range s.usage {
-		if len(u.Nodes) != 3 || !(u.HarnessCPU > 0 && u.HarnessCPU < 1) || !(u.EmulatorCPU > 0) || !(u.BoxCPU > u.HarnessCPU) || u.Nodes[2].CPU <= 0 {
+		if len(u.Nodes) != 3 || !(u.HarnessCPU > 0 && u.HarnessCPU < 1) || !(u.EmulatorCPU > 0) ||
+			!(u.BoxCPU > u.HarnessCPU) || u.Nodes[2].CPU <= 0 {
 			t.Errorf("usage %+v", u)
 		}
 	}

@@ -50,7 +50,8 @@ func (s spoilt) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	c := &spoiltCluster{Cluster: inner, done: map[system.Ref]bool{}}
 	for i, n := range inner.Nodes() {
-		c.nodes = append(c.nodes, &spoiltNode{n.(system.Member), n.(system.Restarter), n.(system.Healther), c, filepath.Join(d.DirOf(d.Hosts[i]), fmt.Sprintf("node-%d", i+1))})
+		c.nodes = append(c.nodes, &spoiltNode{n.(system.Member), n.(system.Restarter), n.(system.Healther), c,
+			filepath.Join(d.DirOf(d.Hosts[i]), fmt.Sprintf("node-%d", i+1))})
 	}
 	return c, nil
 }
@@ -85,11 +86,12 @@ func TestSwarmOfWrongBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	res, err := Run(ctx, Config{Plan: swarmPlan(t, fmt.Sprintf(swarmExperiment, 3, "")), Systems: []system.System{spoilt{}}, Scenario: disseminate.Scenario{}, Dir: dir})
+	res, err := Run(ctx, Config{Plan: swarmPlan(t, fmt.Sprintf(swarmExperiment, 3, "")),
+		Systems: []system.System{spoilt{}}, Scenario: disseminate.Scenario{}, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

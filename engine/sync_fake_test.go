@@ -74,8 +74,9 @@ type chains struct {
 
 func (chains) Info() system.Info {
 	return system.Info{
-		Name: "chains", Summary: "a system of tests", Modes: []system.Mode{system.Start}, Can: []string{"follow"}, NodeMemory: 200 << 20,
-		Options: []system.Option{{Name: "interval", Type: "duration", Default: "1s", Help: "of tests"}},
+		Name: "chains", Summary: "a system of tests", Modes: []system.Mode{system.Start}, Can: []string{"follow"},
+		NodeMemory: 200 << 20,
+		Options:    []system.Option{{Name: "interval", Type: "duration", Default: "1s", Help: "of tests"}},
 	}
 }
 
@@ -154,7 +155,7 @@ func (n *chainNode) serve(ctx context.Context) error {
 const syncExperiment = `
 scenario: sync
 systems: [{use: chains}]
-link: {rate: 40Mbit, delay: 2ms, tolerance: 30%%, emulator: tun}
+link: {rate: 40Mbit, delay: 2ms, tolerance: 30%%, emulator: user}
 sync: {blocks: 100, transactions: 1%s}
 repetitions: %s
 warmup: 0
@@ -168,7 +169,8 @@ func planOfSync(more, repetitions string) (*experiment.Plan, error) {
 	for _, o := range info.Options {
 		spec.Options = append(spec.Options, experiment.OptionSpec(o))
 	}
-	e, err := experiment.Parse("test.yaml", fmt.Appendf(nil, syncExperiment, more, repetitions), nil, experiment.Catalog{spec})
+	e, err := experiment.Parse("test.yaml", fmt.Appendf(nil, syncExperiment, more, repetitions), nil,
+		experiment.Catalog{spec})
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +213,8 @@ func (s *syncing) Measure(m scenario.Measured) map[string]float64 {
 
 func (s *syncing) Close(context.Context) error { return nil }
 
-func (s *syncing) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
+func (s *syncing) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load,
+	error) {
 	metrics, err := s.trial(ctx, s, cell, sink)
 	op := record.Op{Kind: record.OpServe, LastByte: int64(time.Since(sink.Epoch))}
 	load := scenario.Load{Seconds: 1}
@@ -224,7 +227,8 @@ func (s *syncing) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sin
 func (s *syncing) node(i int) *chainNode { return s.site.Cluster.Nodes()[i].(*chainNode) }
 
 // sync is one whole trial: peers, a store, a fresh node until it is done.
-func (s *syncing) sync(ctx context.Context, cell experiment.Cell, sink scenario.Sink) (store scenario.StoreDir, err error) {
+func (s *syncing) sync(ctx context.Context, cell experiment.Cell, sink scenario.Sink) (store scenario.StoreDir,
+	err error) {
 	for i := range cell.Sync.Peers {
 		if err := s.node(1 + i).serve(ctx); err != nil {
 			return store, err
@@ -264,7 +268,8 @@ func syncVictim(peers, dir string) error {
 	if err != nil {
 		return err
 	}
-	s := &syncing{trial: func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+	s := &syncing{trial: func(ctx context.Context, s *syncing, cell experiment.Cell,
+		sink scenario.Sink) (map[string]float64, error) {
 		store, err := s.sync(ctx, cell, sink)
 		if err != nil {
 			return nil, err

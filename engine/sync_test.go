@@ -37,11 +37,12 @@ func TestSync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	peers := map[int]bool{} // process ids
 	var stores []scenario.StoreDir
 	s := &syncing{}
-	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
+		error) {
 		net := s.site.Network
 		// The links are the cell's when a trial begins, and changed for it alone.
 		c, err := net.Check(ctx, 1, 0)
@@ -59,7 +60,9 @@ func TestSync(t *testing.T) {
 			return nil, err
 		}
 		stores = append(stores, store)
-		if on, err := testbed.Here().Filesystem(store.Path); err != nil || (cell.Sync.Storage == ramStorage) != strings.HasPrefix(store.On, "tmpfs of 24 MiB") || cell.Sync.Storage == diskStorage && on.String() != store.On {
+		if on, err := testbed.Here().Filesystem(store.Path); err != nil ||
+			(cell.Sync.Storage == ramStorage) != strings.HasPrefix(store.On, "tmpfs of 24 MiB") ||
+			cell.Sync.Storage == diskStorage && on.String() != store.On {
 			t.Errorf("%s is on %s, really %s (%v)", cell.Sync.Storage, store.On, on, err)
 		}
 		for i := range cell.Sync.Peers {
@@ -78,7 +81,8 @@ func TestSync(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	cache, err := ChainCache()
-	if err != nil || !got.Follow || got.Swarm || len(got.Hosts) != 3 || got.Cache != cache || filepath.Dir(cache) != os.Getenv(testbed.CacheVariable) {
+	if err != nil || !got.Follow || got.Swarm || len(got.Hosts) != 3 || got.Cache != cache ||
+		filepath.Dir(cache) != os.Getenv(testbed.CacheVariable) {
 		t.Errorf("deployed with %+v; chains are in %s, %v", got, cache, err)
 	}
 	if len(peers) != 2 {
@@ -96,13 +100,15 @@ func TestSync(t *testing.T) {
 	for _, cell := range cfg.Plan.Cells {
 		for _, u := range s.usage[cell.ID] {
 			fresh := u.Nodes[0]
-			if len(u.Nodes) != 3 || fresh.CPU < followerCPU || fresh.CPU > 20*followerCPU || fresh.RSSPeak < followerHolds || fresh.RSSPeak > 4*followerHolds || u.SystemCPU < fresh.CPU {
+			if len(u.Nodes) != 3 || fresh.CPU < followerCPU || fresh.CPU > 20*followerCPU ||
+				fresh.RSSPeak < followerHolds || fresh.RSSPeak > 4*followerHolds || u.SystemCPU < fresh.CPU {
 				t.Errorf("%s: %+v", cell.ID, u)
 			}
 			switch {
 			case cell.Sync.Storage == ramStorage && fresh.Written >= followerWrites:
 				t.Errorf("%g bytes written to a disk in memory", fresh.Written)
-			case cell.Sync.Storage == diskStorage && !onDisk.Memory() && (fresh.Written < followerWrites || fresh.Written > 2*followerWrites):
+			case cell.Sync.Storage == diskStorage && !onDisk.Memory() &&
+				(fresh.Written < followerWrites || fresh.Written > 2*followerWrites):
 				t.Errorf("%g bytes written, %d are in the store", fresh.Written, followerWrites)
 			}
 			for i, peer := range u.Nodes[1:] {
@@ -174,9 +180,10 @@ func TestDeathsInASync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	s := &syncing{}
-	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
+		error) {
 		store, err := s.sync(ctx, cell, sink)
 		if err != nil {
 			return nil, err
@@ -210,8 +217,12 @@ func TestDeathsInASync(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, trial := range trials {
-		noted := slices.ContainsFunc(trial.Notes, func(n string) bool { return strings.HasPrefix(n, "1 of the processes of chains died") })
-		if slices.Contains(trial.Invalid, record.ReasonDaemonDied) != (trial.Block == 0 || trial.Block == 2) || noted != (trial.Block < 3) || slices.Contains(trial.Invalid, record.ReasonDaemonRestarted) {
+		noted := slices.ContainsFunc(trial.Notes, func(n string) bool {
+			return strings.HasPrefix(n,
+				"1 of the processes of chains died")
+		})
+		if slices.Contains(trial.Invalid, record.ReasonDaemonDied) != (trial.Block == 0 || trial.Block == 2) ||
+			noted != (trial.Block < 3) || slices.Contains(trial.Invalid, record.ReasonDaemonRestarted) {
 			t.Errorf("block %d: %v %v", trial.Block, trial.Invalid, trial.Notes)
 		}
 	}
@@ -224,9 +235,10 @@ func TestDeathOfAnIdlePeer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	s := &syncing{}
-	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error) {
+	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
+		error) {
 		if err := s.node(2).serve(ctx); err != nil { // a peer of one cell, idle in the other
 			return nil, err
 		}
@@ -268,7 +280,7 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	procs := killVictim(t, "sync-victim", "2")
 	count := 0
 	for _, p := range procs {
@@ -286,13 +298,16 @@ func TestPreconditionsOfChains(t *testing.T) {
 	cfg := syncConfig(t, &syncing{}, ", peers: [1, 3], storage: [disk, ram]", "2")
 	need := nodeMemory(cfg, ourPlace(cfg))
 	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
-	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want || len(need.parts) != 2 {
+	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want ||
+		len(need.parts) != 2 {
 		t.Errorf("memory %+v, want %g", need, want)
 	}
-	if got := need.over(need.bytes - 1); len(got) != 1 || !got[0].Blocking || !strings.Contains(got[0].What, "a RAM disk for the largest store takes about") {
+	if got := need.over(need.bytes - 1); len(got) != 1 || !got[0].Blocking ||
+		!strings.Contains(got[0].What, "a RAM disk for the largest store takes about") {
 		t.Errorf("too little memory: %+v", got)
 	}
-	disk := slices.DeleteFunc(slices.Clone(cfg.Plan.Cells), func(c experiment.Cell) bool { return c.Sync.Storage == ramStorage })
+	disk := slices.DeleteFunc(slices.Clone(cfg.Plan.Cells),
+		func(c experiment.Cell) bool { return c.Sync.Storage == ramStorage })
 	all := cfg.Plan.Cells
 	cfg.Plan.Cells = disk
 	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 4*float64(chains{}.Info().NodeMemory) {
@@ -305,7 +320,8 @@ func TestPreconditionsOfChains(t *testing.T) {
 	for i := range cfg.Plan.Cells {
 		cfg.Plan.Cells[i].Estimate.Bytes = 1 << 60
 	}
-	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 2 || !strings.Contains(got[1].Hint, testbed.CacheVariable) {
+	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 2 ||
+		!strings.Contains(got[1].Hint, testbed.CacheVariable) {
 		t.Errorf("an exbibyte: %+v", got)
 	}
 	if got := Blocking(checkMemory(cfg, ourPlace(cfg))); len(got) != 1 {
@@ -324,7 +340,8 @@ func TestDiskInMemory(t *testing.T) {
 	tmpfs := testbed.Filesystem{Type: "tmpfs", Source: "tmpfs"}
 	for _, compared := range []bool{false, true} {
 		got := memoryForDisk(tmpfs, "/tmp", compared)
-		if len(got) != 1 || got[0].Blocking != compared || !strings.Contains(got[0].What, "/tmp, which is tmpfs") || !strings.Contains(got[0].Hint, "TMPDIR") {
+		if len(got) != 1 || got[0].Blocking != compared || !strings.Contains(got[0].What, "/tmp, which is tmpfs") ||
+			!strings.Contains(got[0].Hint, "TMPDIR") {
 			t.Errorf("compared %v: %+v", compared, got)
 		}
 		if got := memoryForDisk(testbed.Filesystem{Type: "ext4", Source: "/dev/sda1"}, "/tmp", compared); got != nil {
@@ -363,7 +380,8 @@ func TestLinksAndTimeOfChains(t *testing.T) {
 	if one, three := of(""), of(", peers: 3"); one < 20*time.Second || three-one != 40*time.Second {
 		t.Errorf("%s with one peer, %s with three", one, three)
 	}
-	if names := hostNames("a", syncConfig(t, &syncing{}, ", peers: [1, 3]", "2").Plan.Cells); !slices.Equal(names, []string{"a-01", "a-02", "a-03", "a-04"}) {
+	if names := hostNames("a", syncConfig(t, &syncing{}, ", peers: [1, 3]", "2").Plan.Cells); !slices.Equal(names,
+		[]string{"a-01", "a-02", "a-03", "a-04"}) {
 		t.Errorf("hosts %q", names)
 	}
 	if math.IsNaN(storeBytes(experiment.Cell{})) {

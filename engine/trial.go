@@ -192,8 +192,14 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	}
 	trace := s.trace()
 	meter, memory := newMeter(s, trace), startFootprint(s)
-	var unrecorded firstError
-	observed := func(samples []record.Sample) { unrecorded.keep(t.w.Samples(samples)) }
+	var once sync.Once
+	var unrecorded error // the first failure to record: the trial must not pass for whole
+	keep := func(err error) {
+		if err != nil {
+			once.Do(func() { unrecorded = err })
+		}
+	}
+	observed := func(samples []record.Sample) { keep(t.w.Samples(samples)) }
 	window := window{r.bed, t.clock.epoch, meter, observed}
 	if s.network != nil {
 		s.network.tol = float64(t.cell.Link.Tolerance)
@@ -217,7 +223,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	<-watched
 	stop() // takes a last sample, so that deltas cover the whole trial
 	for _, l := range load.Links {
-		unrecorded.keep(t.w.Link(l))
+		keep(t.w.Link(l))
 	}
 	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
 	for edges := range slices.Chunk(meter.others(), 2) {
@@ -252,7 +258,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
 	}
 	if err == nil {
-		err = unrecorded.get()
+		err = unrecorded
 	}
 	// A process whose end the scenario noticed before we did.
 	if out.died != nil && end == nil && err != nil {
@@ -292,7 +298,8 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 	trial.Notes = slices.Concat(out.load.Notes, out.notes, t.marks)
 	t.mu.Unlock()
 	if r.sharesTraffic(t.s) {
-		trial.Notes = append(trial.Notes, "traffic: what other systems' nodes on the same machines exchange is counted, too")
+		trial.Notes = append(trial.Notes, "traffic: what other systems' nodes on the same machines exchange is "+
+			"counted, too")
 	}
 	if r.notEmulated(t.cell) {
 		trial.Notes = append(trial.Notes, record.NoteNotEmulated)
@@ -391,24 +398,4 @@ func (t *execution) observeEvery() time.Duration {
 		return max(observeEvery, t.cell.Collect.Every.Std())
 	}
 	return observeEvery
-}
-
-// firstError keeps the first failure to record: the trial must not pass for whole.
-type firstError struct {
-	mu  sync.Mutex
-	err error
-}
-
-func (f *firstError) keep(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
-}
-
-func (f *firstError) get() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
 }

@@ -49,7 +49,8 @@ func (d *decoder) dataSource(e *Experiment) {
 		case source == "":
 			source = key
 		default:
-			d.fail("data."+key, n, "keep one of them", "`data.%s` and `data.%s` both say where the sizes come from", source, key)
+			d.fail("data."+key, n, "keep one of them", "`data.%s` and `data.%s` both say where the sizes come from",
+				source, key)
 		}
 	}
 	if source == "" {
@@ -63,7 +64,8 @@ func (d *decoder) dataSource(e *Experiment) {
 		}
 		e.Data.Objects = 0
 		if n := d.at["data."+source]; n.text == "" {
-			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute", "`data.%s` is empty",
+			d.fail("data."+source, n, "give the path, relative to the experiment file or absolute",
+				"`data.%s` is empty",
 				source)
 		}
 	}
@@ -99,7 +101,8 @@ func (d *decoder) permissions(e *Experiment) {
 	if attached >= 0 && d.ok("systems") && !e.allows("write") {
 		at := d.first("allow", fmt.Sprintf("systems[%d].use", attached), fmt.Sprintf("systems[%d]", attached))
 		d.fail("allow", at, "write `allow: [write]`, and spend for systems that are paid",
-			"the scenario %s stores objects, and may not write to the attached system `%s`", e.Scenario, e.Systems[attached].Name)
+			"the scenario %s stores objects, and may not write to the attached system `%s`", e.Scenario,
+			e.Systems[attached].Name)
 	}
 }
 

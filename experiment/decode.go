@@ -73,7 +73,8 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		f := tab.field(e.key.text)
 		if f == nil {
 			e.key.src.hide(e.key.line, len(e.key.src.lines)) // where its value ends is not known
-			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s", e.key.text,
+			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s",
+				e.key.text,
 				within(path)))
 			if path != "" { // what seems to be missing may be what is misspelt
 				d.bad[join(path, e.key.text)] = true
@@ -240,7 +241,8 @@ func (d *decoder) levels(n, key *node, f field, path string) reflect.Value {
 	values := reflect.MakeSlice(reflect.SliceOf(f.typ), 0, 1)
 	switch {
 	case n.kind == mappingNode && f.section() == nil:
-		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping", called(path),
+		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping",
+			called(path),
 			f.noun())
 		return values
 	case n.kind == listNode && len(n.items) == 0:
@@ -394,14 +396,7 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		text = strings.TrimSpace(text)
-		if f.form != "" {
-			var err error
-			if text, err = formOf(f.form).parse(text); err != nil {
-				return err
-			}
-		}
-		v.SetString(text)
+		v.SetString(strings.TrimSpace(text))
 	case reflect.Bool:
 		if text != "true" && text != "false" { // YAML's older words, such as yes, are texts
 			return badUnit("write `true` or `false`", "%q is not true or false", text)

@@ -29,7 +29,8 @@ type Disseminate struct {
 	Faults Faults `json:"faults,omitempty" zero:"none" label:"faults"`
 	// Start all nodes anew, with empty stores, before each trial.
 	Fresh bool `json:"fresh" default:"false"`
-	// Interval at which leechers are asked for their progress. auto: 1% of the load line; at most 80 questions per second
+	// Interval at which leechers are asked for their progress. auto: 1% of the load line; at most 80 questions per
+	// second
 	// in all, at least one.
 	Poll Duration `json:"poll" default:"auto" zero:"auto" min:"10ms" max:"10s"`
 	// Goal: how much longer than the baseline a system may take. none: the verdict compares with the baseline.
@@ -50,7 +51,8 @@ func (d *decoder) disseminate(e *Experiment) {
 		s.SeederSets > e.Repetitions.Max {
 		d.fail("disseminate.seeder_sets", n, fmt.Sprintf("repeat at least %d times, or write 0: a new choice in each "+
 			"repetition", s.SeederSets),
-			"%d seeder sets are more than the %s that take them in turn", s.SeederSets, plural(e.Repetitions.Max, "repetition"))
+			"%d seeder sets are more than the %s that take them in turn", s.SeederSets,
+			plural(e.Repetitions.Max, "repetition"))
 	}
 	if n := d.at["disseminate.gate"]; n != nil && d.ok("disseminate.gate", "systems", "baseline") &&
 		e.Baseline == "none" && len(d.dropped) == 0 {
@@ -66,7 +68,8 @@ func (d *decoder) faultsAbout(e *Experiment, path string, groups ...string) {
 	for i, faults := range levelsOf[Faults](e, path) {
 		for _, f := range faults {
 			if at := fmt.Sprintf("%s[%d]", path, i); !slices.Contains(groups, f.Who()) && d.ok(at) {
-				d.fail(at, d.first(at, path), "one of "+strings.Join(groups, ", "), "`%s`: the scenario has no %s", path, f.Who())
+				d.fail(at, d.first(at, path), "one of "+strings.Join(groups, ", "), "`%s`: the scenario has no %s",
+					path, f.Who())
 			}
 		}
 	}
@@ -97,7 +100,8 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 	up, down := cell.Link.UpRate(), cell.Link.DownRate()
 	switch {
 	case s.Leechers() < 1:
-		return c.impossible("disseminate.seeders", "add nodes, or leave the cell out with `where: [\"disseminate.seeders < "+
+		return c.impossible("disseminate.seeders", "add nodes, or leave the cell out with `where: "+
+			"[\"disseminate.seeders < "+
 			"disseminate.nodes\"]`",
 			"%s of %s leave no leecher", plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
 	case cell.Link.unlimited() && s.Slow > 0:
@@ -106,7 +110,8 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
 		return c.impossible("disseminate.slow_down", "give a lower rate",
 			"slow leechers would receive at %s, the others at %s", s.SlowDown, down)
 	case s.Slow > 0 && s.SlowUp > up:
-		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others at %s",
+		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others "+
+			"at %s",
 			s.SlowUp, up)
 	}
 	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
@@ -123,8 +128,8 @@ func (c *combination) checkFaults(cell *Cell, groups map[string]int) *cellError 
 		}
 		switch {
 		case f.Of(n) > n:
-			return c.impossible(path, fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the cell out "+
-				"with `where`", n, f.Who()),
+			return c.impossible(path, fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the "+
+				"cell out with `where`", n, f.Who()),
 				"the fault `%s` needs %d %s, and there is only %s", f, f.Count.Count, f.Who(),
 				plural(n, strings.TrimSuffix(f.Who(), "s")))
 		case cell.Disseminate != nil && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:

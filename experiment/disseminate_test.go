@@ -43,13 +43,14 @@ func TestDisseminateEstimate(t *testing.T) {
 		"disseminate.fresh=true":                                              8,
 		"disseminate.faults=[{crash: leechers, count: 2, at: 10%, for: 20s}]": 20,
 		"disseminate.faults=[{crash: seeders, at: 50%}]":                      30, // the stall
-		"disseminate.faults=[{cut: nodes, count: 2, at: 50%, for: 5s}, {crash: leechers, count: 1, at: 60%, for: 10s}]": 15,
-		"disseminate.faults=[{rate: 10Mbit, at: 50%}]":                                                                  0.5 * 9 * plain.Operation,
-		"disseminate.faults=[{rate: 1Gbit, at: 50%}]":                                                                   0,
-		"disseminate.faults=[{crash: seeders, at: 0%}]":                                                                 30,
-		"disseminate.faults=[{crash: seeders, at: 1s}]":                                                                 30,
-		"disseminate.faults=[{crash: seeders, at: 5m}]":                                                                 0, // all are done
-		"disseminate.faults=[{crash: leechers, count: 1, at: 5m, for: 20s}]":                                            0,
+		"disseminate.faults=[{cut: nodes, count: 2, at: 50%, for: 5s}, " +
+			"{crash: leechers, count: 1, at: 60%, for: 10s}]": 15,
+		"disseminate.faults=[{rate: 10Mbit, at: 50%}]":                       0.5 * 9 * plain.Operation,
+		"disseminate.faults=[{rate: 1Gbit, at: 50%}]":                        0,
+		"disseminate.faults=[{crash: seeders, at: 0%}]":                      30,
+		"disseminate.faults=[{crash: seeders, at: 1s}]":                      30,
+		"disseminate.faults=[{crash: seeders, at: 5m}]":                      0, // all are done
+		"disseminate.faults=[{crash: leechers, count: 1, at: 5m, for: 20s}]": 0,
 	} {
 		near(set, cell(set).Seconds, plain.Seconds+more)
 	}
@@ -59,7 +60,8 @@ func TestDisseminateEstimate(t *testing.T) {
 	}
 	// Nodes live through all trials: 8 s to start them, however many trials.
 	for _, reps := range []int{2, 20} {
-		p := mustPlan(t, swarm, fmt.Sprintf("repetitions=%d", reps), "disseminate.nodes=2,8", "link.rate=unlimited", "data.size=1B")
+		p := mustPlan(t, swarm, fmt.Sprintf("repetitions=%d", reps), "disseminate.nodes=2,8", "link.rate=unlimited",
+			"data.size=1B")
 		if got := p.Estimate.Seconds - float64(2*(reps+1))*aroundTrial; got < 7.9 || got > 8.1 {
 			t.Errorf("%d repetitions: %g s beside the trials", reps, got)
 		}
@@ -91,7 +93,8 @@ func TestBaselineEstimate(t *testing.T) {
 		t.Errorf("one leecher takes %g s", one)
 	}
 	p := mustPlan(t, swarm, "systems=mesh,fanout", "data.size=1GB", "disseminate.nodes=32", "limits.deadline=30m")
-	if got := strings.Join(p.Warnings(), "|"); !strings.Contains(got, "in 1 cell (c002) an operation is expected to take longer than its deadline") {
+	if got := strings.Join(p.Warnings(), "|"); !strings.Contains(got, "in 1 cell (c002) an operation is expected to "+
+		"take longer than its deadline") {
 		t.Errorf("31 GB at 100 Mbit/s in half an hour: %q", got)
 	}
 }
@@ -126,19 +129,23 @@ disseminate: {nodes: 8, gate: 10%}
 	if p := mustPlan(t, two, "systems=mesh"); p.Experiment.Baseline != "none" {
 		t.Errorf("baseline %s", p.Experiment.Baseline)
 	}
-	if _, err := Parse("test.yaml", []byte(two), []string{"baseline=none"}, testCatalog()); err == nil || !strings.Contains(err.Error(), "compares with the baseline") {
+	if _, err := Parse("test.yaml", []byte(two), []string{"baseline=none"}, testCatalog()); err == nil ||
+		!strings.Contains(err.Error(), "compares with the baseline") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Ways of writing one swarm have one plan.
 func TestSwarmIsCanonical(t *testing.T) {
-	a := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 50%}, {cut: nodes, count: 2, at: 0s, for: 1m}]", "disseminate.join={poisson: 0.5/s}", "disseminate.stay=1m")
-	b := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 50.0%}, {cut: nodes, count: 2, at: 0, for: 60s}]", "disseminate.join={poisson: 30/m}", "disseminate.stay=60s")
+	a := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 50%}, {cut: nodes, count: 2, at: 0s, "+
+		"for: 1m}]", "disseminate.join={poisson: 0.5/s}", "disseminate.stay=1m")
+	b := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 50.0%}, {cut: nodes, count: 2, at: "+
+		"0, for: 60s}]", "disseminate.join={poisson: 30/m}", "disseminate.stay=60s")
 	if a.Hash != b.Hash {
 		t.Errorf("two plans: %+v, %+v", a.Cells[0].Disseminate, b.Cells[0].Disseminate)
 	}
-	if c := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 51%}, {cut: nodes, count: 2, at: 0s, for: 1m}]", "disseminate.join={poisson: 0.5/s}", "disseminate.stay=1m"); c.Hash == a.Hash {
+	if c := mustPlan(t, swarm, "disseminate.faults=[{crash: seeders, count: 1, at: 51%}, {cut: nodes, count: 2, at: "+
+		"0s, for: 1m}]", "disseminate.join={poisson: 0.5/s}", "disseminate.stay=1m"); c.Hash == a.Hash {
 		t.Error("another fault, the same plan")
 	}
 }

@@ -12,7 +12,6 @@
 //	min, max  the limits, written as in the file
 //	zero      the word for the zero value ("auto", "none")
 //	required  "true": the key must be given
-//	form      what a text must look like ("money"), see formOf
 //	label     the short name of a factor in tables
 //
 // A field with a label may be given as a list, which makes it a factor. The tag

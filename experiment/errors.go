@@ -124,7 +124,8 @@ func (s *source) quote(line int) string {
 
 // credentials finds user names and passwords in a URL, also where what is around
 // them is not right.
-var credentials = regexp.MustCompile(`^\s*(?:([A-Za-z][A-Za-z0-9+.-]*)://)?(?:([^/?#\s@]*)@|[^/?#\s@\[\]]*:[0-9]*[^0-9/?#\s@\]][^\s@]*@)`)
+var credentials = regexp.MustCompile(`^\s*(?:([A-Za-z][A-Za-z0-9+.-]*)://)?` +
+	`(?:([^/?#\s@]*)@|[^/?#\s@\[\]]*:[0-9]*[^0-9/?#\s@\]][^\s@]*@)`)
 
 // hasCredentials reports whether a line of text begins with a URL that contains
 // credentials. In an sftp URL a user name alone is none.

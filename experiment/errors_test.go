@@ -29,22 +29,29 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		"a bracket is not closed":  "systems:\n  - use: s3\n    with: {secret_key: hunter2, x: [}\n",
 		"a colon too many":         "systems:\n  - use: s3\n    with:\n      secret_key: hunter2: x\n",
 		"a bracket, with the list": "systems: [{use: s3, with: {secret_key: hunter2}]\n",
-		"as JSON":                  "{\"systems\": [{\"use\": \"s3\", \"wiht\": 1, \"with\": {\"secret_kye\": \"hunter2\"}}]}\n",
-		"in a URL":                 "systems:\n  - {use: boost, with: {url: \"http://user:hunter2@192.0.2.1\", list: x, hedears: 1}}\n",
-		"in a URL with a slash":    "systems:\n  - {use: boost, with: {url: \"http://user:/hunter2@192.0.2.1\", list: x}}\n",
-		"in a URL without scheme":  "systems:\n  - {use: boost, with: {url: \"user:hunter2@192.0.2.1:80\", list: x}}\n",
-		"a token in a URL":         "systems:\n  - {use: boost, with: {url: \"https://hunter2@192.0.2.1:80\", list: x}}\n",
-		"a misspelt list":          "system: {use: sftp, url: \"sftp://me:hunter2@h/d\"}\n",
-		"both misspelt":            "sytems: [{use: s3, wiht: {secret_key: hunter2}}]\n",
-		"a misspelt list in lines": "sytems:\n- use: s3\n  wiht:\n    title: {secret_key: hunter2}\n  title: hunter2\nlink: {rate: 5}\n",
+		"as JSON": "{\"systems\": [{\"use\": \"s3\", \"wiht\": 1, \"with\": {\"secret_kye\": " +
+			"\"hunter2\"}}]}\n",
+		"in a URL": "systems:\n  - {use: boost, with: {url: \"http://user:hunter2@192.0.2.1\", list: " +
+			"x, hedears: 1}}\n",
+		"in a URL with a slash": "systems:\n  - {use: boost, with: {url: \"http://user:/hunter2@192.0.2.1\", list: " +
+			"x}}\n",
+		"in a URL without scheme": "systems:\n  - {use: boost, with: {url: \"user:hunter2@192.0.2.1:80\", list: x}}\n",
+		"a token in a URL": "systems:\n  - {use: boost, with: {url: \"https://hunter2@192.0.2.1:80\", list: " +
+			"x}}\n",
+		"a misspelt list": "system: {use: sftp, url: \"sftp://me:hunter2@h/d\"}\n",
+		"both misspelt":   "sytems: [{use: s3, wiht: {secret_key: hunter2}}]\n",
+		"a misspelt list in lines": "sytems:\n- use: s3\n  wiht:\n    title: {secret_key: hunter2}\n  title: " +
+			"hunter2\nlink: {rate: 5}\n",
 		"misspelt, not closed":     "sytems:\n- use: s3\n  wiht:\n    secret_key: \"hunter2\n",
 		"below a line of a known":  "systems:\n- use: s3\n  with:\n    secret_kye: a\nlink_x: [hunter2]\n",
 		"misspelt, over two lines": "link: {rat: a\n  hunter2, rate: 5}\n",
 		"a section elsewhere":      "link: {title: hunter2, rate: 5}\nsystems: [nginx]\n",
 		"another one before":       "link: {ulr: hunter2, rat: 5, rate: 5}\nsystems: [nginx]\n",
 		"a known section is open":  "link: {ulr: hunter2, x: [}\n",
-		"in lines below a typo":    "link:\n  ulr:\n    title: hunter2\n    rate: hunter2\n\n    rat:\n      rate: hunter2\n  rate: 5\n",
-		"in a list below a typo":   "link:\n  ulr:\n  - title: hunter2\n    rate: hunter2\n  - rate: hunter2\n  rate: 5\n",
+		"in lines below a typo": "link:\n  ulr:\n    title: hunter2\n    rate: hunter2\n\n    rat:\n      rate: " +
+			"hunter2\n  rate: 5\n",
+		"in a list below a typo": "link:\n  ulr:\n  - title: hunter2\n    rate: hunter2\n  - rate: hunter2\n  rate: " +
+			"5\n",
 		"typo, bracket over lines": "link:\n  ulr: {\n  rate: hunter2}\n  rate: 5\n",
 		"an unknown section, JSON": "{\"sytems\":[{\"use\":\"s3\",\"secret_key\":\"hunter2\"}]}\n",
 	} {
@@ -68,11 +75,16 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		})
 	}
 	for _, set := range []string{
-		"systems.s3.with.secret_kye=hunter2", "systems.s33.with.secret_key=hunter2", "systems.s3.secret_key=hunter2", "link.ulr=hunter2", "link={ulr: hunter2, rate: 5}", "link={title: hunter2, rate: 5}", "retrieve.wiht.secret_key=hunter2", "sytems.s3.with.secret_key=hunter2",
-		"systems.s3.with.secret_key={hunter2", "systems.s3.with.secret_key:hunter2", "systems.s3.with=hunter2", "systems.nginx.with.h2=hunter2",
-		"systems.nginx.with.workers=http://u:hunter2@192.0.2.1/", "systems.s3.with={secret_key: hunter2, secret_key: hunter2}",
+		"systems.s3.with.secret_kye=hunter2", "systems.s33.with.secret_key=hunter2", "systems.s3.secret_key=hunter2",
+		"link.ulr=hunter2", "link={ulr: hunter2, rate: 5}", "link={title: hunter2, rate: 5}",
+		"retrieve.wiht.secret_key=hunter2", "sytems.s3.with.secret_key=hunter2",
+		"systems.s3.with.secret_key={hunter2", "systems.s3.with.secret_key:hunter2", "systems.s3.with=hunter2",
+		"systems.nginx.with.h2=hunter2",
+		"systems.nginx.with.workers=http://u:hunter2@192.0.2.1/", "systems.s3.with={secret_key: hunter2, secret_key: " +
+			"hunter2}",
 	} {
-		_, err := Parse("f.yaml", []byte("scenario: retrieve\nsystems: [nginx, s3]\n"+rest), []string{set}, testCatalog())
+		_, err := Parse("f.yaml", []byte("scenario: retrieve\nsystems: [nginx, s3]\n"+rest), []string{set},
+			testCatalog())
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("--set %s: %v", set, err)
 		}
@@ -82,9 +94,12 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 // A URL without credentials is none with.
 func TestCredentialsInURLs(t *testing.T) {
 	for text, want := range map[string]bool{
-		"http://192.0.2.1:80/a@b": false, "https://h/x?to=a@b:c": false, "sftp://user@host:22/dir": false, "http://[::1]:5/@x": false,
-		"URI:CHK:abc:def:3:10:100": false, "/path/with:colon/a": false, "user@host": false, "http://host/a:b@c": false, "": false,
-		"http://u:p@h": true, "http://u@h": true, "sftp://u:p@h/": true, "u:p@h:80": true, "http://u:p/q@h": true, "http://h/\nhttp://u:p@h/": true,
+		"http://192.0.2.1:80/a@b": false, "https://h/x?to=a@b:c": false, "sftp://user@host:22/dir": false,
+		"http://[::1]:5/@x":        false,
+		"URI:CHK:abc:def:3:10:100": false, "/path/with:colon/a": false, "user@host": false, "http://host/a:b@c": false,
+		"":             false,
+		"http://u:p@h": true, "http://u@h": true, "sftp://u:p@h/": true, "u:p@h:80": true, "http://u:p/q@h": true,
+		"http://h/\nhttp://u:p@h/": true,
 	} {
 		if got := hasCredentials(text); got != want {
 			t.Errorf("%q: %v", text, got)

@@ -186,10 +186,12 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*cellError) 
 		return refuse("where", "", "no cell is left: `where` excludes every combination of the factors")
 	case e.Scenario == "sync" && count > maxSyncCells:
 		return refuse(longest.path, "choose fewer knobs or levels, or leave combinations out with `where`",
-			"%d cells: all combinations of the knobs and conditions are executed; at most %d are possible", count, maxSyncCells)
+			"%d cells: all combinations of the knobs and conditions are executed; at most %d are possible", count,
+			maxSyncCells)
 	case count*blocks > maxTrials:
 		return refuse(longest.path, "shorten the lists, narrow them with `where`, or repeat less",
-			"%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks, plural(count, "cell"),
+			"%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks,
+			plural(count, "cell"),
 			blocks, maxTrials)
 	}
 	return e.cells(combos)
@@ -301,7 +303,8 @@ func (c *combination) resolve(cell *Cell) *cellError {
 		}
 	}
 	if l := cell.Link; l.Regions != nil && l.Delay > 0 {
-		return c.impossible("link.delay", "take one of them away, or leave the cell out with `where: [\"link.regions == "+
+		return c.impossible("link.delay", "take one of them away, or leave the cell out with `where: [\"link.regions "+
+			"== "+
 			"none || link.delay == 0s\"]`",
 			"the round trips of `link.regions` replace `link.delay`, which is %s", l.Delay)
 	}
@@ -359,7 +362,8 @@ func (c *combination) override(cell *Cell) {
 func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 	size := int64(cell.Data.Size)
 	if size > 0 && int64(r.Range) > size {
-		return c.impossible(rangePath, "make the objects larger, or leave the cell out with `where: [\"retrieve.range <= "+
+		return c.impossible(rangePath, "make the objects larger, or leave the cell out with `where: "+
+			"[\"retrieve.range <= "+
 			"data.size\"]`",
 			"a range of %s does not fit into an object of %s", r.Range, cell.Data.Size)
 	}
@@ -368,7 +372,8 @@ func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
 			"receive: drop works on plain HTTP/1.1 only, not with http: \"2\"")
 	}
 	if a := r.Replays(); a != nil && a.Found != nil && a.Found.Paths == 0 && cell.Data.Objects > 0 {
-		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server that has the objects",
+		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server that has the "+
+			"objects",
 			"the log has more than %d different paths, for each of which an object would be stored", MaxPaths)
 	}
 	if r.Zipf > 0 && r.Order == "sequential" {

@@ -35,14 +35,16 @@ where:
   - system != "nginx" || retrieve.concurrency in [1, 8] || link.rate == unlimited
 `, list(systems), list(rates), list(sizes), list(workers), list(ranges))
 		// The same conditions, counted without the code under test.
-		bytes := map[string]int{"1MiB": 1 << 20, "2MB": 2e6, "512KiB": 512 << 10, "64KiB": 64 << 10, "3MiB": 3 << 20, "whole": 0}
+		bytes := map[string]int{"1MiB": 1 << 20, "2MB": 2e6, "512KiB": 512 << 10, "64KiB": 64 << 10, "3MiB": 3 << 20,
+			"whole": 0}
 		want := 0
 		for _, sy := range systems {
 			for _, ra := range rates {
 				for _, si := range sizes {
 					for _, wo := range workers {
 						for _, rg := range ranges {
-							if bytes[rg] <= bytes[si] && (sy != "nginx" || wo == "1" || wo == "8" || ra == "unlimited") {
+							if bytes[rg] <= bytes[si] && (sy != "nginx" || wo == "1" || wo == "8" ||
+								ra == "unlimited") {
 								want++
 							}
 						}
@@ -98,7 +100,8 @@ func TestGroupsAreComparable(t *testing.T) {
 			if c.Baseline {
 				baselines++
 			}
-			if c.Link.Key() != cells[0].Link.Key() || c.Data.Size != cells[0].Data.Size || c.Retrieve.Concurrency != cells[0].Retrieve.Concurrency {
+			if c.Link.Key() != cells[0].Link.Key() || c.Data.Size != cells[0].Data.Size ||
+				c.Retrieve.Concurrency != cells[0].Retrieve.Concurrency {
 				t.Errorf("group %q: %+v and %+v", g, c, cells[0])
 			}
 		}
@@ -107,7 +110,8 @@ func TestGroupsAreComparable(t *testing.T) {
 		}
 	}
 	for _, c := range p.Cells {
-		if want := map[bool]string{true: "fresh", false: "keep"}[c.System == "static-https"]; c.Retrieve.Connections != want {
+		if want := map[bool]string{true: "fresh",
+			false: "keep"}[c.System == "static-https"]; c.Retrieve.Connections != want {
 			t.Errorf("%s: connections %s, want %s", c.System, c.Retrieve.Connections, want)
 		}
 	}
@@ -115,14 +119,18 @@ func TestGroupsAreComparable(t *testing.T) {
 
 // The order of keys and the spelling of values do not change a plan; a value does.
 func TestPlanIsCanonical(t *testing.T) {
-	a := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: 1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
-	b := mustPlan(t, "# the same\nretrieve:\n  concurrency: [1, 2]\n  requests: 10\nrepetitions: {max: 6}\nsystems: [{use: nginx, mode: start, with: {workers: 2}}]\ndata: {size: 1024KiB, objects: 1}\nscenario: retrieve\nlink: {delay: 0.04s, rate: 1000Mbps}\nbaseline: nginx\n")
+	a := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: "+
+		"1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
+	b := mustPlan(t, "# the same\nretrieve:\n  concurrency: [1, 2]\n  requests: 10\nrepetitions: {max: 6}\nsystems: "+
+		"[{use: nginx, mode: start, with: {workers: 2}}]\ndata: {size: 1024KiB, objects: 1}\nscenario: "+
+		"retrieve\nlink: {delay: 0.04s, rate: 1000Mbps}\nbaseline: nginx\n")
 	if a.Hash != b.Hash {
 		x, _ := a.Marshal()
 		y, _ := b.Marshal()
 		t.Errorf("plans differ:\n%s\n%s", x, y)
 	}
-	c := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 41ms}\ndata: {size: 1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
+	c := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 41ms}\ndata: {size: "+
+		"1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
 	if a.Hash == c.Hash {
 		t.Error("another delay, the same hash")
 	}
@@ -206,7 +214,8 @@ func TestPlanReportsImpossibleCells(t *testing.T) {
 	r := *e.Retrieve
 	r.Range = 1 << 30
 	e.Retrieve = &r
-	if _, err := e.Plan(); err == nil || !strings.Contains(err.Error(), "a range of 1GiB does not fit into an object of 1MiB") {
+	if _, err := e.Plan(); err == nil || !strings.Contains(err.Error(), "a range of 1GiB does not fit into an object "+
+		"of 1MiB") {
 		t.Errorf("got %v", err)
 	}
 	e.Where = []string{"retrieve.range <="}
@@ -229,7 +238,8 @@ retrieve: {bytes: 100MiB, range: [whole, 1MiB, 3MiB], concurrency: [1, 1000]}
 		}
 		want := max((100<<20+n-1)/n, int64(c.Retrieve.Concurrency))
 		if c.Retrieve.Requests != want || c.Retrieve.Bytes != 0 {
-			t.Errorf("%s × %d: %d requests, want %d", c.Retrieve.Range, c.Retrieve.Concurrency, c.Retrieve.Requests, want)
+			t.Errorf("%s × %d: %d requests, want %d", c.Retrieve.Range, c.Retrieve.Concurrency, c.Retrieve.Requests,
+				want)
 		}
 	}
 }
@@ -249,15 +259,18 @@ retrieve: {bytes: 100MiB, range: [whole, 10MiB]}
 	if r := p.Cells[0].Retrieve; r.Bytes != 100<<20 || r.Requests != 0 {
 		t.Errorf("the bound of unknown objects became %+v", r)
 	}
-	if _, err := Parse("w.yaml", []byte(src+"allow: [write]\n"), nil, testCatalog()); err == nil || !strings.Contains(err.Error(), "impossible cell") {
+	if _, err := Parse("w.yaml", []byte(src+"allow: [write]\n"), nil, testCatalog()); err == nil ||
+		!strings.Contains(err.Error(), "impossible cell") {
 		t.Errorf("written objects have the size of the file, yet: %v", err)
 	}
 }
 
 // A mix needs objects of its own, of a known size.
 func TestMixOfTheirObjects(t *testing.T) {
-	const src = "scenario: retrieve\nsystems: [{use: boost, with: {url: \"http://x\"}}]\nretrieve: {mix: {get: 1}, requests: 1}\nallow: [write]\n"
-	if _, err := Parse("m.yaml", []byte(src), nil, testCatalog()); err == nil || !strings.Contains(err.Error(), "of a known size") {
+	const src = "scenario: retrieve\nsystems: [{use: boost, with: {url: \"http://x\"}}]\nretrieve: {mix: {get: 1}, " +
+		"requests: 1}\nallow: [write]\n"
+	if _, err := Parse("m.yaml", []byte(src), nil, testCatalog()); err == nil ||
+		!strings.Contains(err.Error(), "of a known size") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -297,7 +310,8 @@ func TestPlanHasNoSecret(t *testing.T) {
 // The estimate follows the physics: what is known of simple cases.
 func TestEstimate(t *testing.T) {
 	plan := func(link, retrieve string) CellEstimate {
-		p := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {"+link+"}\ndata: {size: 100MB}\nretrieve: {"+retrieve+"}\n")
+		p := mustPlan(t,
+			"scenario: retrieve\nsystems: [nginx]\nlink: {"+link+"}\ndata: {size: 100MB}\nretrieve: {"+retrieve+"}\n")
 		return p.Cells[0].Estimate
 	}
 	near := nearly(t, 0.03)

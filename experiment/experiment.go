@@ -19,7 +19,8 @@ type Experiment struct {
 	Systems []SystemUse `json:"systems" required:"true"`
 	// System that the others are compared with, or none. Default: the first raw baseline.
 	Baseline string `json:"baseline"`
-	// The emulated link between client and system, measured before use. In disseminate and sync: the access link of every
+	// The emulated link between client and system, measured before use. In disseminate and sync: the access link of
+	// every
 	// node; delay, jitter and loss are those between two nodes.
 	Link Link `json:"link"`
 	// The objects: seeded content, or in upload also files of a directory. Leave it out for attached systems with their
@@ -37,7 +38,8 @@ type Experiment struct {
 	Disseminate *Disseminate `json:"disseminate,omitempty" scenario:"disseminate"`
 	// A fresh node gets a chain of blocks from its peers.
 	Sync *Sync `json:"sync,omitempty" scenario:"sync"`
-	// How often each cell is measured (upload and collect: once). Each repetition is a block: every cell once, in an order
+	// How often each cell is measured (upload and collect: once). Each repetition is a block: every cell once, in an
+	// order
 	// shuffled by the seed.
 	Repetitions Repetitions `json:"repetitions"`
 	// Blocks before the measured ones: recorded, never counted (upload and collect: none).
@@ -46,12 +48,14 @@ type Experiment struct {
 	Limits Limits `json:"limits"`
 	// When to stop the whole run early.
 	Exit Exit `json:"exit"`
-	// What may be done to attached systems besides reading: write objects (removed at the end where possible; those of load tests
+	// What may be done to attached systems besides reading: write objects (removed at the end where possible; those of
+	// load tests
 	// stay unless upload.after: remove), spend money (Sia charges for reads, too).
 	Allow []string `json:"allow,omitempty" enum:"write,spend"`
 	// Conditions between factors; combinations that break one are left out.
 	Where []string `json:"where,omitempty" split:"no"`
-	// Rules such as p90(ttfb) < 200ms, throughput within 20% of nginx, or for plimsoll compare no worse than BASE by 5%.
+	// Rules such as p90(ttfb) < 200ms, throughput within 20% of nginx, or for plimsoll compare no worse than BASE by
+	// 5%.
 	// Each passes, fails or is inconclusive.
 	Gates []string `json:"gates,omitempty" split:"no"`
 	// Preconditions not to check, by their names in plimsoll doctor.
@@ -92,7 +96,7 @@ type Link struct {
 	Down BitRate `json:"down,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"down rate"`
 	// Delay one way: half the round trip.
 	Delay Duration `json:"delay" default:"0s" max:"10s" label:"delay"`
-	// Round trips between regions in place of delay: ibm-cloud, or a list of your own. Needs the emulator tun.
+	// Round trips between regions in place of delay: ibm-cloud, or a list of your own. Needs the emulator user.
 	Regions Regions `json:"regions,omitempty" default:"none" zero:"none" label:"regions"`
 	// Variation of the delay, uniform, to either side; packets keep their order.
 	Jitter Duration `json:"jitter" default:"0s" max:"10s" label:"jitter"`
@@ -104,12 +108,13 @@ type Link struct {
 	Congestion string `json:"congestion" default:"cubic"`
 	// Use IPv6 on the link.
 	IPv6 bool `json:"ipv6" default:"false"`
-	// How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms, by the
+	// How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms, by
+	// the
 	// jitter, and by the time of a ping on a slow link.
 	Tolerance Fraction `json:"tolerance" default:"5%"`
-	// netem: the kernel. tun: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
+	// netem: the kernel. user: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
 	// emulation.
-	Emulator string `json:"emulator" default:"auto" enum:"auto,netem,tun,none"`
+	Emulator string `json:"emulator" default:"auto" enum:"auto,netem,user,none"`
 }
 
 // Data is what is stored in the systems, before they are measured or, by the
@@ -126,7 +131,8 @@ type Data struct {
 	Mix Mix `json:"mix,omitempty" scenario:"upload"`
 	// Log-uniform sizes: as many objects from 1 kB to 10 kB as from 100 MB to 1 GB.
 	Spread SizeRange `json:"spread,omitzero" scenario:"upload"`
-	// Files of a directory tree, sorted; relative to the experiment file. Symbolic links and special files are left out.
+	// Files of a directory tree, sorted; relative to the experiment file. Symbolic links and special files are left
+	// out.
 	Directory string `json:"directory,omitempty" scenario:"upload"`
 	// File with one object per line: size, optionally a comma and a name.
 	Trace string `json:"trace,omitempty" scenario:"upload"`
@@ -151,10 +157,12 @@ type Warmup struct {
 
 // Limits are the deadlines of an experiment.
 type Limits struct {
-	// Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. Operations of a burst on
+	// Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. Operations of a burst
+	// on
 	// a shared link end together: allow time for all bytes.
 	Deadline Duration `json:"deadline" default:"10m" min:"1ms"`
-	// Time without a byte after which an operation has stalled; in disseminate, if nothing more comes (twice as long after
+	// Time without a byte after which an operation has stalled; in disseminate, if nothing more comes (twice as long
+	// after
 	// a fault); in sync without a new block.
 	Stall Duration `json:"stall" default:"30s" min:"1ms"`
 	// Time for a system to become ready.
@@ -162,7 +170,8 @@ type Limits struct {
 	// Share of the machine's CPU that other processes may use; above it a trial is invalid (box-busy). Can be changed
 	// afterwards.
 	Others Fraction `json:"others" default:"25%" zero:"none"`
-	// Share of a trial's time from which the machine line makes it invalid (machine-limited). Can be changed afterwards.
+	// Share of a trial's time from which the machine line makes it invalid (machine-limited). Can be changed
+	// afterwards.
 	Machine Fraction `json:"machine" default:"85%" zero:"none"`
 	// Time for a whole trial. auto: from the estimate and the deadline; none in upload and collect.
 	Trial Duration `json:"trial" default:"auto" zero:"auto"`
@@ -181,7 +190,7 @@ type Exit struct {
 
 	// Money that a system may use in a trial, in its currency: what contracts cost less unspent funds, or spending by
 	// purpose; counted from poll to poll.
-	MaxSpend string `json:"max_spend,omitempty" scenario:"upload,collect" form:"money"`
+	MaxSpend Money `json:"max_spend,omitempty" scenario:"upload,collect"`
 	// End a test that makes less progress than this.
 	Floor *Floor `json:"floor,omitempty" scenario:"upload,collect"`
 	// End a test when the system says that it is full.

@@ -190,7 +190,8 @@ func (f *Fault) check() error {
 		msg, hint string
 	}{
 		{kinds != 1, "a fault has one of crash, cut and rate", "write it like `{crash: seeders, at: 50%}`"},
-		{f.Whose != "" && f.Rate == 0, "`of` belongs to `rate` only", "name the nodes behind `" + string(f.Kind()) + "`"},
+		{f.Whose != "" && f.Rate == 0, "`of` belongs to `rate` only", "name the nodes behind `" + string(f.Kind()) +
+			"`"},
 		{who == WhoNode && f.Count != Part{}, "there is one node", "take `count` away"},
 		{f.WithoutData && f.Crash == "", "`without_data` has no meaning in this fault", "only `crash` has it"},
 		{f.WithoutData && f.For == 0, "nothing is started again, with or without data",

@@ -1,46 +1,26 @@
 package experiment
 
 import (
-	"fmt"
 	"math/big"
 	"regexp"
 	"strings"
 )
-
-// A form is what a text must look like (the tag form): parse checks one and
-// returns it in its canonical way of writing.
-type form struct {
-	kind  scalarKind
-	parse func(text string) (string, error)
-}
 
 const (
 	moneyPattern = `[0-9]+(\.[0-9]+)?`
 	sizePattern  = `[0-9]+(\.[0-9]+)?(B|KiB|MiB|GiB|TiB|PiB|kB|KB|MB|GB|TB|PB)?`
 )
 
-// formOf is the form of that name.
-func formOf(name string) form {
-	switch name {
-	case "money":
-		return form{scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: `^` + moneyPattern +
-			`$`,
-			doc: "An exact amount in the system's currency, without its unit: `3600`, `0.5`."}, parseMoney}
-	case "price":
-		return form{scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)", pattern: `^` + moneyPattern +
-			`\s+[A-Za-z]+(\s+.*)?$`,
-			doc: "Amount, currency and source for one unit of the system's currency: `0.014 USD (2018-06-01)`."}, parsePriceText}
-	}
-	panic(fmt.Sprintf("experiment: no form is named %q", name))
-}
+// Money is an exact amount in a system's currency, without its unit.
+type Money string
 
 var moneyRE = regexp.MustCompile(`^` + moneyPattern + `$`)
 
-func parseMoney(s string) (string, error) {
+func (m *Money) parse(s string) error {
 	s = strings.TrimSpace(s)
 	if !moneyRE.MatchString(s) || len(s) > 60 {
-		return "", badUnit("all its digits, without separators, exponent and currency", "%q is not %s", s,
-			formOf("money").kind.noun)
+		return badUnit("all its digits, without separators, exponent and currency", "%q is not %s", s,
+			m.describe().noun)
 	}
 	whole, part, _ := strings.Cut(s, ".")
 	if whole = strings.TrimLeft(whole, "0"); whole == "" {
@@ -49,7 +29,32 @@ func parseMoney(s string) (string, error) {
 	if part = strings.TrimRight(part, "0"); part != "" {
 		whole += "." + part
 	}
-	return whole, nil
+	*m = Money(whole)
+	return nil
+}
+
+func (m Money) String() string { return string(m) }
+
+func (Money) describe() scalarKind {
+	return scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: moneyRE.String(),
+		doc: "An exact amount in the system's currency, without its unit: `3600`, `0.5`."}
+}
+
+// PriceText is a [Price] as the file has it.
+type PriceText string
+
+func (t *PriceText) parse(s string) error {
+	_, err := ParsePrice(s)
+	*t = PriceText(strings.Join(strings.Fields(s), " "))
+	return err
+}
+
+func (t PriceText) String() string { return string(t) }
+
+func (PriceText) describe() scalarKind {
+	return scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)",
+		pattern: `^` + moneyPattern + `\s+[A-Za-z]+(\s+.*)?$`,
+		doc:     "Amount, currency and source for one unit of the system's currency: `0.014 USD (2018-06-01)`."}
 }
 
 // Price is what one unit of a system's currency costs.
@@ -66,7 +71,7 @@ func ParsePrice(s string) (Price, error) {
 	m := priceRE.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil || len(m[1]) > 60 {
 		return Price{}, badUnit("write the amount, the currency and where it is from", "%q is not %s", s,
-			formOf("price").kind.noun)
+			PriceText("").describe().noun)
 	}
 	each, _ := new(big.Rat).SetString(m[1])
 	source := strings.TrimSpace(m[4])
@@ -74,9 +79,4 @@ func ParsePrice(s string) (Price, error) {
 		source = source[1 : len(source)-1]
 	}
 	return Price{each, m[3], source}, nil
-}
-
-func parsePriceText(s string) (string, error) {
-	_, err := ParsePrice(s)
-	return strings.Join(strings.Fields(s), " "), err
 }

@@ -11,15 +11,18 @@ func TestParseMoney(t *testing.T) {
 	for text, want := range map[string]string{
 		"3600": "3600", "0.000000000000000000000001": "0.000000000000000000000001", "00012.3400": "12.34", "0": "0",
 	} {
-		if got, err := parseMoney(text); err != nil || got != want {
+		var got Money
+		if err := got.parse(text); err != nil || string(got) != want {
 			t.Errorf("%q is %q, %v, want %q", text, got, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"-1": "is not an amount", "+1": "is not", "1e3": "exponent", "1,000": "separators", "1 SC": "currency", "": "is not an amount", ".5": "is not an amount", "5.": "",
+		"-1": "is not an amount", "+1": "is not", "1e3": "exponent", "1,000": "separators", "1 SC": "currency",
+		"": "is not an amount", ".5": "is not an amount", "5.": "",
 		"all": "is not an amount", strings.Repeat("9", 100): "is not an amount",
 	} {
-		if got, err := parseMoney(text); err == nil || !strings.Contains(err.Error(), want) {
+		var got Money
+		if err := got.parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is %v, %v, want %s", text, got, err, want)
 		}
 	}
@@ -60,7 +63,8 @@ func TestTotal(t *testing.T) {
 		{Data{Objects: 10, Size: 5, Copies: 3}, 30, 150},
 		{Data{Objects: 10, Size: 5}, 10, 50},
 		{Data{Objects: 10, Spread: SizeRange{1e3, 1e9}}, 10, 10 * numeric(1e3, 1e9)},
-		{Data{Objects: 10, Mix: Mix{{Share: 0.6, From: 2 << 20, To: 6 << 20}, {Share: 0.3, Size: 20 << 20}, {Share: 0.1, Size: 700 << 20}}}, 10, 6*numeric(2<<20, 6<<20) + 3*(20<<20) + 700<<20},
+		{Data{Objects: 10, Mix: Mix{{Share: 0.6, From: 2 << 20, To: 6 << 20}, {Share: 0.3, Size: 20 << 20},
+			{Share: 0.1, Size: 700 << 20}}}, 10, 6*numeric(2<<20, 6<<20) + 3*(20<<20) + 700<<20},
 		{Data{Directory: "x", Copies: 2}, 0, 0},
 		{Data{Trace: "x"}, 0, 0},
 		{Data{}, 0, 0},

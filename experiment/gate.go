@@ -69,7 +69,8 @@ func (p *Plan) gateWarnings() []string {
 	for _, src := range p.Experiment.Gates {
 		rule, err := gate.Parse(src, names, 0)
 		// A share of operations is decided by their number, not by that of the trials.
-		if err == nil && p.Blocks < gate.FewestTrials && !(rule.Kind == gate.Limit && slices.Contains(success, rule.Metric)) {
+		if err == nil && p.Blocks < gate.FewestTrials && !(rule.Kind == gate.Limit &&
+			slices.Contains(success, rule.Metric)) {
 			undecided = append(undecided, "`"+rule.Text+"`")
 		}
 	}
@@ -77,7 +78,6 @@ func (p *Plan) gateWarnings() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("with %s nothing can be decided of %s: the interval of a median, by which a gate is "+
-		"decided, "+
-		"needs %d valid trials of each cell; set repetitions to %[3]d or more",
+		"decided, needs %d valid trials of each cell; set repetitions to %[3]d or more",
 		plural(p.Blocks, "repetition"), strings.Join(undecided, ", "), gate.FewestTrials)}
 }

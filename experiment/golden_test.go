@@ -68,7 +68,8 @@ func TestBad(t *testing.T) {
 				t.Error("the message shows a secret")
 			}
 			golden(t, strings.TrimSuffix(path, ".yaml")+".txt", []byte(err.Error()+"\n"))
-			if _, again := ParseKnowing(filepath.Base(path), src, nil, testCatalog(), testKnown()); again.Error() != err.Error() {
+			if _, again := ParseKnowing(filepath.Base(path), src, nil, testCatalog(),
+				testKnown()); again.Error() != err.Error() {
 				t.Errorf("not deterministic:\n%v\nthen:\n%v", err, again)
 			}
 		})

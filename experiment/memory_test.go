@@ -9,7 +9,8 @@ import (
 // A file of the largest size takes little memory, whatever is in it.
 func TestReadingTakesLittleMemory(t *testing.T) {
 	for _, piece := range []string{
-		"- ", "[]", "[[]]", "{}", "? ", "a: ", "&a ", "*a ", "!a ", "<<: ", "- [", "[1,", "{a: ", "a:\n", "- a\n", "- \n", "'' ", "\"a\" ", ": ", "---\n", "|\n", "#\n", "[a]: ", "- - a\n",
+		"- ", "[]", "[[]]", "{}", "? ", "a: ", "&a ", "*a ", "!a ", "<<: ", "- [", "[1,", "{a: ", "a:\n", "- a\n",
+		"- \n", "'' ", "\"a\" ", ": ", "---\n", "|\n", "#\n", "[a]: ", "- - a\n",
 	} {
 		text := []byte(strings.Repeat(piece, maxSource/len(piece)))
 		var before, after runtime.MemStats

@@ -68,9 +68,10 @@ func (n *node) get(key string) *node {
 
 // errorf is an error at n.
 func (n *node) errorf(hint, format string, args ...any) *Error {
-	return &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width, Message: fmt.Sprintf(format, args...),
-		Hint: hint,
-		set:  n.src.set, src: n.src}
+	return &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width,
+		Message: fmt.Sprintf(format, args...),
+		Hint:    hint,
+		set:     n.src.set, src: n.src}
 }
 
 // verbatim reports whether the line that n begins on has its whole text as it

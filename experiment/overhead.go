@@ -9,7 +9,8 @@ import (
 // data.size, the round trip twice link.delay.
 type Overhead struct {
 	// What is timed. put: store until accepted; put-durable: until fully redundant; put-dir: store and enter into a
-	// directory; get; range: data.size bytes of a larger object; stat; update: replace a mutable object; delete; fill: add
+	// directory; get; range: data.size bytes of a larger object; stat; update: replace a mutable object; delete; fill:
+	// add
 	// many objects, then fetch and stat some.
 	Operation string `json:"operation,omitempty" default:"put" enum:"put,put-durable,put-dir,get,range,stat,update,delete,fill" label:"operation"`
 	// Keep connections (opened by an untimed operation), or use fresh ones for each operation.
@@ -37,9 +38,11 @@ func Writes(operation string) bool {
 func (c *combination) checkOverhead(cell *Cell, o *Overhead) *cellError {
 	switch {
 	case o.Operation == "range" && cell.Data.Size > o.RangeOf:
-		hint := fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation != "+
+		hint := fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation "+
+			"!= "+
 			"range || data.size <= %s\"]`", o.RangeOf)
-		return c.impossible(dataSizePath, hint, "a range of %s does not fit into an object of %s", cell.Data.Size, o.RangeOf)
+		return c.impossible(dataSizePath, hint, "a range of %s does not fit into an object of %s", cell.Data.Size,
+			o.RangeOf)
 	case o.Connections == "fresh" && o.Concurrency > 1:
 		return c.impossible("overhead.connections", "leave the cell out with `where: [\"overhead.concurrency == 1 || "+
 			"overhead.connections == keep\"]`",

@@ -46,7 +46,8 @@ func TestLongCellsAreSkipped(t *testing.T) {
 	if again := mustPlan(t, ladder); again.Hash != p.Hash {
 		t.Error("the same file gives another plan")
 	}
-	if more := mustPlan(t, ladder, "overhead.longest=10m"); more.Hash == p.Hash || len(more.Skipped) != 0 || len(more.Cells) != 24 {
+	if more := mustPlan(t, ladder, "overhead.longest=10m"); more.Hash == p.Hash || len(more.Skipped) != 0 ||
+		len(more.Cells) != 24 {
 		t.Errorf("longest=10m: %d cells, %d skipped", len(more.Cells), len(more.Skipped))
 	}
 }

@@ -229,67 +229,68 @@ func (a axisRef) shapes(v reflect.Value) bool {
 // retrieve looks at which keys were given, not at their values: it has its say
 // beside errors in the values.
 func (d *decoder) retrieve(r *Retrieve) {
-	const section = "retrieve."
-	bySteps, byLog := r.Arrivals != nil && r.Arrivals.Process == "steps", r.Replays() != nil
-	noEnd := r.Requests == 0 && r.Bytes == 0 && r.Duration == 0 && r.PerWorker == 0 && !bySteps && !byLog
-	if noEnd && d.ok(section+"requests", section+"bytes", section+"duration", section+"per_worker",
-		section+"arrivals.process") {
-		d.fail(section+"requests", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker",
+	ended := r.Requests != 0 || r.Bytes != 0 || r.Duration != 0 || r.PerWorker != 0 || r.Replays() != nil ||
+		r.Arrivals != nil && r.Arrivals.Process == "steps"
+	if !ended && d.ok("retrieve.requests", "retrieve.bytes", "retrieve.duration", "retrieve.per_worker",
+		"retrieve.arrivals.process") {
+		d.fail("retrieve.requests", d.at["retrieve"], "give at least one of requests, bytes, duration, per_worker",
 			"nothing ends a trial")
 	}
 	if r.Mix != nil {
-		if *r.Mix == (OperationMix{}) && d.ok(section+"mix") {
-			d.fail(section+"mix", d.at[section+"mix"], "such as {get: 80, put: 15, delete: 5}",
+		if *r.Mix == (OperationMix{}) && d.ok("retrieve.mix") {
+			d.fail("retrieve.mix", d.at["retrieve.mix"], "such as {get: 80, put: 15, delete: 5}",
 				"`retrieve.mix` has no operation")
 		}
-		d.meaningless(section, "mix", "range", "order", "connections", "receive", "http", "arrivals", "bytes", "per_worker")
+		d.meaningless("mix", "range", "order", "connections", "receive", "http", "arrivals", "bytes", "per_worker")
 	}
-	a := r.Arrivals
-	if a == nil {
-		return
+	if r.Arrivals != nil {
+		r.Concurrency = 0
+		d.arrivals(r.Arrivals)
 	}
-	if byLog {
-		if d.at[section+"arrivals.speed"] == nil {
+}
+
+// arrivals are in place of workers; each process has keys of its own.
+func (d *decoder) arrivals(a *Arrivals) {
+	replayed := a.Process == "log"
+	if replayed {
+		if d.at["retrieve.arrivals.speed"] == nil {
 			a.Speed = 1
 		}
-		d.meaningless(section, "arrivals.log", "range", "order", "zipf")
+		d.meaningless("arrivals.log", "range", "order", "zipf")
 	}
-	for _, key := range []string{"concurrency", "per_worker"} {
-		if n := d.at[section+key]; n != nil {
-			d.fail(section+key, n, "take one of them away; `max_in_flight` bounds what is under way",
-				"`retrieve.%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
+	for _, key := range []string{"retrieve.concurrency", "retrieve.per_worker"} {
+		if n := d.at[key]; n != nil {
+			d.fail(key, n, "take one of them away; `max_in_flight` bounds what is under way",
+				"`%s` has no meaning with `retrieve.arrivals`: requests do not wait for workers", key)
 		}
 	}
-	r.Concurrency = 0
-	if !d.ok(section + "arrivals.process") {
+	if !d.ok("retrieve.arrivals.process") {
 		return
 	}
-	if n := d.at[section+"arrivals.speed"]; n != nil && !byLog {
-		d.fail(section+"arrivals.speed", n, "", "`retrieve.arrivals.speed` has no meaning for the process %s", a.Process)
-	}
-	at := d.at["retrieve.arrivals"]
 	for _, c := range []struct {
-		key  string
-		used bool
+		key            string
+		used, optional bool
 	}{
-		{"arrivals.rate", !bySteps && !byLog},
-		{"arrivals.log", byLog},
-		{"arrivals.steps", bySteps},
+		{"speed", replayed, true},
+		{"rate", !replayed && a.Process != "steps", false},
+		{"log", replayed, false},
+		{"steps", a.Process == "steps", false},
 	} {
-		p := section + c.key
-		if n := d.at[p]; n != nil && !c.used {
-			d.fail(p, n, "", "`%s` has no meaning for the process %s", p, a.Process)
-		} else if n == nil && c.used {
-			d.fail(p, at, "", "missing key `%s` for the process %s", p, a.Process)
+		key := "retrieve.arrivals." + c.key
+		if n := d.at[key]; n != nil && !c.used {
+			d.fail(key, n, "", "`%s` has no meaning for the process %s", key, a.Process)
+		} else if n == nil && c.used && !c.optional {
+			d.fail(key, d.at["retrieve.arrivals"], "", "missing key `%s` for the process %s", key, a.Process)
 		}
 	}
 }
 
-// meaningless refuses keys of a section that do not go with another.
-func (d *decoder) meaningless(section, with string, keys ...string) {
+// meaningless refuses keys of retrieve that do not go with another.
+func (d *decoder) meaningless(with string, keys ...string) {
 	for _, key := range keys {
-		if n := d.at[section+key]; n != nil {
-			d.fail(section+key, n, "take one of them away", "`%s%s` has no meaning with `%[1]s%[3]s`", section, key, with)
+		key = "retrieve." + key
+		if n := d.at[key]; n != nil {
+			d.fail(key, n, "take one of them away", "`%s` has no meaning with `retrieve.%s`", key, with)
 		}
 	}
 }

@@ -60,7 +60,8 @@ type Factor struct {
 	Label  string  `json:"label"` // "concurrency"
 	Value  string  `json:"value"` // as in the file, canonical: "10MiB"
 	Number float64 `json:"number,omitempty"`
-	Unit   string  `json:"unit,omitempty"` // of Number: "B", "bit/s", "s", "1/s", "ratio", "1"; empty when Value is a word
+	// of Number: "B", "bit/s", "s", "1/s", "ratio", "1"; empty when Value is a word
+	Unit string `json:"unit,omitempty"`
 }
 
 // Factor is the cell's level of the factor at path, if it varies.
@@ -100,9 +101,10 @@ type Estimate struct {
 // CellEstimate is what one trial of a cell is expected to take.
 type CellEstimate struct {
 	// of load; what surrounds a trial is not in it, but for what a swarm publishes and reads back
-	Seconds   float64 `json:"seconds"`
-	Bytes     float64 `json:"bytes"`     // file bytes
-	Operation float64 `json:"operation"` // seconds of one operation, when all workers are busy; of a swarm without faults
+	Seconds float64 `json:"seconds"`
+	Bytes   float64 `json:"bytes"` // file bytes
+	// seconds of one operation, when all workers are busy; of a swarm without faults
+	Operation float64 `json:"operation"`
 	// what bounds it: "link", "latency", "arrivals", "schedule", "machine"; empty: not known
 	Limit string `json:"limit"`
 	Bound Bound  `json:"bound,omitempty"`

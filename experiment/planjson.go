@@ -40,11 +40,13 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
 	if head.Format != PlanFormat && (strict || head.Format < oldestPlan) {
-		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that wrote it",
+		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that "+
+			"wrote it",
 			head.Format, PlanFormat)
 	}
 	if now := sum(data, head.Hash); strict && now != head.Hash {
-		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made", head.Hash,
+		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made",
+			head.Hash,
 			now)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -83,8 +85,8 @@ func checkRemoved(data []byte) error {
 				v = section[part]
 			}
 			if v != nil && fmt.Sprint(v) != key[1] {
-				return fmt.Errorf("plan: this run used %s, which this version no longer knows: report it with the version "+
-					"that recorded it", key[0])
+				return fmt.Errorf("plan: this run used %s, which this version no longer knows: report it with the "+
+					"version that recorded it", key[0])
 			}
 		}
 	}

@@ -21,7 +21,8 @@ type Key struct {
 func Keys() []Key {
 	var keys []Key
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
-		k := Key{Path: path, Value: f.valueText(), Default: f.def, Meaning: f.meaning(), Factor: f.axis || path == varyPath,
+		k := Key{Path: path, Value: f.valueText(), Default: f.def, Meaning: f.meaning(), Factor: f.axis ||
+			path == varyPath,
 			Required: f.required}
 		if s := f.section(); s != nil {
 			k.Section, k.Short = true, tableOf(s).short

@@ -49,8 +49,10 @@ func TestTable(t *testing.T) {
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	// The presets use systems that the other tests do without.
-	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}}, SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}},
-		SystemSpec{Name: "deluge", Modes: []string{"start"}}, SystemSpec{Name: "bittorrent", Modes: []string{"start"}}, SystemSpec{Name: "codex", Modes: []string{"start"}},
+	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}},
+		SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}},
+		SystemSpec{Name: "deluge", Modes: []string{"start"}}, SystemSpec{Name: "bittorrent", Modes: []string{"start"}},
+		SystemSpec{Name: "codex", Modes: []string{"start"}},
 		SystemSpec{Name: "sia-chain"}, SystemSpec{Name: "siad"}))
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +106,10 @@ func TestSchema(t *testing.T) {
 	if seen < len(bad)/4 {
 		t.Errorf("the schema sees %d of %d bad files", seen, len(bad))
 	}
-	for _, src := range []string{"scenario: retreive", "scenario: retrieve\nsystems: [ngnix]", "scenario: retrieve\nsystems: [nginx]\nretrieve: {concurency: 1}",
-		"scenario: retrieve\nsystems: [nginx]\nlink: {rate: 100MB}", "scenario: retrieve\nsystems: [nginx]\ndata: {size: 10M}"} {
+	for _, src := range []string{"scenario: retreive", "scenario: retrieve\nsystems: [ngnix]",
+		"scenario: retrieve\nsystems: [nginx]\nretrieve: {concurency: 1}",
+		"scenario: retrieve\nsystems: [nginx]\nlink: {rate: 100MB}", "scenario: retrieve\nsystems: [nginx]\ndata: " +
+			"{size: 10M}"} {
 		if validate(t, s, []byte(src)) == nil {
 			t.Errorf("the schema accepts %q", src)
 		}

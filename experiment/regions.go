@@ -58,7 +58,8 @@ func (rs *Regions) check() error {
 	for i, a := range names {
 		for _, b := range names[:i] {
 			if _, is := trips[pairOf(b, a)]; !is {
-				return badUnit(fmt.Sprintf("add `{between: [%s, %s], rtt: 40ms}`", b, a), "no round trip between %s and %s", b, a)
+				return badUnit(fmt.Sprintf("add `{between: [%s, %s], rtt: 40ms}`", b, a),
+					"no round trip between %s and %s", b, a)
 			}
 		}
 	}

@@ -7,7 +7,8 @@ import (
 
 // Hosts are dealt out to the regions in their order, whatever the order within a pair.
 func TestRoundTrips(t *testing.T) {
-	own := Regions{{Between: []string{"tokyo", "paris"}, RTT: Duration(240 * time.Millisecond)}, {Between: []string{"paris"}, RTT: Duration(2 * time.Millisecond)}}
+	own := Regions{{Between: []string{"tokyo", "paris"}, RTT: Duration(240 * time.Millisecond)},
+		{Between: []string{"paris"}, RTT: Duration(2 * time.Millisecond)}}
 	for _, c := range []struct {
 		link Link
 		a, b int
@@ -36,7 +37,8 @@ func TestRoundTrips(t *testing.T) {
 func TestAsymmetricEstimates(t *testing.T) {
 	operation := func(section string, set ...string) float64 {
 		t.Helper()
-		return mustPlan(t, "systems: [nginx]\nlink: {up: 10Mbit, down: 100Mbit}\ndata: {size: 10MB}\n"+section, set...).Cells[0].Estimate.Operation
+		return mustPlan(t, "systems: [nginx]\nlink: {up: 10Mbit, down: 100Mbit}\ndata: {size: 10MB}\n"+section,
+			set...).Cells[0].Estimate.Operation
 	}
 	read := operation("scenario: retrieve\nretrieve: {requests: 10}\n")
 	for what, c := range map[string]struct{ got, want float64 }{

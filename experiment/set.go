@@ -25,7 +25,8 @@ func (d *decoder) applySets(root *node, sets []string) {
 			src.name += " " + path
 		}
 		if !ok || path == "" {
-			d.errs = append(d.errs, at.errorf("write --set key=value, such as --set retrieve.concurrency=1,4", "not key=value"))
+			d.errs = append(d.errs, at.errorf("write --set key=value, such as --set retrieve.concurrency=1,4",
+				"not key=value"))
 			continue
 		}
 		value, errs := setValue(src, text, len([]rune(arg))-len([]rune(text)))
@@ -50,7 +51,8 @@ func setValue(src *source, text string, column int) (*node, Errors) {
 		return nil, nil
 	}
 	if !strings.ContainsAny(trimmed[:1], `[{"'`) {
-		return &node{kind: scalarNode, text: trimmed, src: src, line: 1, column: column + 1, width: len([]rune(text))}, nil
+		return &node{kind: scalarNode, text: trimmed, src: src, line: 1, column: column + 1, width: len([]rune(text))},
+			nil
 	}
 	// With spaces for the key, so that columns are those of the argument.
 	return parseYAML(src, []byte(strings.Repeat(" ", column)+text))
@@ -218,7 +220,8 @@ func (l *Limits) Set(sets []string) error {
 		path, text, ok := strings.Cut(arg, "=")
 		key, isLimit := strings.CutPrefix(strings.TrimSpace(path), "limits.")
 		if !ok || !isLimit || !slices.Contains(judged, key) {
-			return fmt.Errorf("--set %s: a finished run can be judged again by limits.%s only, such as --set limits.%s=none",
+			return fmt.Errorf("--set %s: a finished run can be judged again by limits.%s only, such as --set "+
+				"limits.%s=none",
 				arg, strings.Join(judged, " and limits."), judged[0])
 		}
 		f := tableOf(reflect.TypeFor[Limits]()).field(key)

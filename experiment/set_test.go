@@ -25,8 +25,10 @@ func TestSet(t *testing.T) {
 	}{
 		{"seed=7", func(e *Experiment) bool { return e.Seed == 7 }},
 		{"title=one, two: three", func(e *Experiment) bool { return e.Title == "one, two: three" }},
-		{"retrieve.concurrency=1,8, 16", func(e *Experiment) bool { return string(e.Factors["retrieve.concurrency"]) == "[1,8,16]" }},
-		{"retrieve.concurrency=[1, 8]", func(e *Experiment) bool { return string(e.Factors["retrieve.concurrency"]) == "[1,8]" }},
+		{"retrieve.concurrency=1,8, 16",
+			func(e *Experiment) bool { return string(e.Factors["retrieve.concurrency"]) == "[1,8,16]" }},
+		{"retrieve.concurrency=[1, 8]",
+			func(e *Experiment) bool { return string(e.Factors["retrieve.concurrency"]) == "[1,8]" }},
 		{"link.rate=1Gbit", func(e *Experiment) bool { return e.Link.Rate == 1e9 }},
 		{"link={rate: 1Gbit, delay: 40ms}", func(e *Experiment) bool { return e.Link.Delay == 40e6 }},
 		{"repetitions=9", func(e *Experiment) bool { return e.Repetitions.Max == 9 }},
@@ -46,7 +48,8 @@ func TestSet(t *testing.T) {
 		{"systems.nginx=", func(e *Experiment) bool { return len(e.Systems) == 1 && e.Baseline == "none" }},
 		{"systems.nginx=static", func(e *Experiment) bool { return e.Systems[0].Use == "static" }},
 		{`where=["retrieve.concurrency in [1, 4]"]`, func(e *Experiment) bool { return len(e.Where) == 1 }},
-		{"where=retrieve.concurrency in [1, 4]", func(e *Experiment) bool { return e.Where[0] == "retrieve.concurrency in [1, 4]" }},
+		{"where=retrieve.concurrency in [1, 4]",
+			func(e *Experiment) bool { return e.Where[0] == "retrieve.concurrency in [1, 4]" }},
 		{"allow=write,spend", func(e *Experiment) bool { return len(e.Allow) == 2 }},
 	} {
 		set := []string{c.set}
@@ -69,28 +72,29 @@ func TestSet(t *testing.T) {
 // says that it was set there.
 func TestSetErrors(t *testing.T) {
 	for _, c := range []struct{ set, want string }{
-		{"retreive.concurrency=4", "--set retreive.concurrency: unknown key `retreive`\n" +
-			"      hint: did you mean `retrieve`?"},
-		{"retrieve.concurency=4", "--set retrieve.concurency: unknown key `concurency` in `retrieve`\n" +
-			"      hint: did you mean `concurrency`?"},
-		{"link.rate=1Gbit,100MB", "--set link.rate: `link.rate`: \"100MB\" is not a rate such as 100Mbit\n" +
-			"--set | link.rate=1Gbit,100MB\n      |                 ^^^^^\n      hint: rates are in bits per second; 100MB/s is `800Mbit`"},
-		{"data.size=[1MiB, 10M]", "--set data.size: `data.size`: \"10M\" is not a size such as 10MiB\n" +
-			"--set | data.size=[1MiB, 10M]\n      |                  ^^^\n      hint: binary or decimal? write `10MiB` or `10MB`"},
-		{"systems=nginx,boksoo", "--set systems: unknown system `boksoo`\n" +
-			"      hint: known: nginx, static, boxo, boost, s3, mesh, fanout, ledger, archive, tape"},
-		{"systems.ngnix.with.workers=1", "--set systems.ngnix.with.workers: the list has no entry `ngnix`\n" +
-			"      hint: did you mean `nginx`?"},
-		{"systems.boost.with.url=x", "--set systems.boost.with.url: the list has no entry `boost`\n" +
-			"      hint: add it first: --set systems=…,boost"},
-		{"systems.nginx.with.worker=1", "--set systems.nginx.with.worker: system `nginx` has no option `worker`\n" +
-			"      hint: did you mean `workers`?"},
-		{"seed.x=1", "--set seed.x: `seed` must be a whole number, not a mapping\n" +
-			"--set | seed.x=1\n      | ^^^^"},
-		{"title", "--set: not key=value\n" +
-			"      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
-		{"scenario=", "base.yaml:1:1: missing key `scenario`\n" +
-			"    1 | scenario: retrieve\n      | ^^^^^^^^\n      hint: The question to ask; the section of the same name has its settings."},
+		{"retreive.concurrency=4", "--set retreive.concurrency: unknown key `retreive`\n      hint: did you mean " +
+			"`retrieve`?"},
+		{"retrieve.concurency=4", "--set retrieve.concurency: unknown key `concurency` in `retrieve`\n      hint: " +
+			"did you mean `concurrency`?"},
+		{"link.rate=1Gbit,100MB", "--set link.rate: `link.rate`: \"100MB\" is not a rate such as 100Mbit\n--set | " +
+			"link.rate=1Gbit,100MB\n      |                 ^^^^^\n      hint: rates are in bits per second; 100MB/s " +
+			"is `800Mbit`"},
+		{"data.size=[1MiB, 10M]", "--set data.size: `data.size`: \"10M\" is not a size such as 10MiB\n--set | " +
+			"data.size=[1MiB, 10M]\n      |                  ^^^\n      hint: binary or decimal? write `10MiB` or " +
+			"`10MB`"},
+		{"systems=nginx,boksoo", "--set systems: unknown system `boksoo`\n      hint: known: nginx, static, boxo, " +
+			"boost, s3, mesh, fanout, ledger, archive, tape"},
+		{"systems.ngnix.with.workers=1", "--set systems.ngnix.with.workers: the list has no entry `ngnix`\n      " +
+			"hint: did you mean `nginx`?"},
+		{"systems.boost.with.url=x", "--set systems.boost.with.url: the list has no entry `boost`\n      hint: add " +
+			"it first: --set systems=…,boost"},
+		{"systems.nginx.with.worker=1", "--set systems.nginx.with.worker: system `nginx` has no option `worker`\n    " +
+			"  hint: did you mean `workers`?"},
+		{"seed.x=1", "--set seed.x: `seed` must be a whole number, not a mapping\n--set | seed.x=1\n      | ^^^^"},
+		{"title", "--set: not key=value\n      hint: write --set key=value, such as --set retrieve.concurrency=1,4"},
+		{"scenario=", "base.yaml:1:1: missing key `scenario`\n    1 | scenario: " +
+			"retrieve\n      | ^^^^^^^^\n      hint: The question to ask; the section of the same name has its " +
+			"settings."},
 		{"retrieve.range=[1MiB", "--set retrieve.range: not YAML: sequence end token ']' not found"},
 	} {
 		_, err := Parse("base.yaml", []byte(setBase), []string{c.set}, testCatalog())
@@ -102,7 +106,8 @@ func TestSetErrors(t *testing.T) {
 
 // A secret given with --set is not repeated.
 func TestSetSecret(t *testing.T) {
-	_, err := Parse("base.yaml", []byte(setBase), []string{"systems=nginx,s3", "systems.s3.with.secret_key=hunter2"}, testCatalog())
+	_, err := Parse("base.yaml", []byte(setBase), []string{"systems=nginx,s3", "systems.s3.with.secret_key=hunter2"},
+		testCatalog())
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("got: %v", err)
 	}
@@ -110,7 +115,8 @@ func TestSetSecret(t *testing.T) {
 
 // The order of arguments counts: systems are chosen, then changed.
 func TestSetInOrder(t *testing.T) {
-	e, err := Parse("base.yaml", []byte(setBase), []string{"systems=nginx,boost", "systems.boost.with.url=http://a:1/b,c"}, testCatalog())
+	e, err := Parse("base.yaml", []byte(setBase),
+		[]string{"systems=nginx,boost", "systems.boost.with.url=http://a:1/b,c"}, testCatalog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +127,8 @@ func TestSetInOrder(t *testing.T) {
 
 // One condition needs neither brackets nor quotes; a list of them has both.
 func TestSetWhere(t *testing.T) {
-	const src = "scenario: retrieve\nsystems: [nginx, boxo]\ndata: {size: 1MiB}\nretrieve: {concurrency: [1, 2, 8], duration: 1s}\nwhere: [retrieve.concurrency > 1]\n"
+	const src = "scenario: retrieve\nsystems: [nginx, boxo]\ndata: {size: 1MiB}\nretrieve: {concurrency: [1, 2, 8], " +
+		"duration: 1s}\nwhere: [retrieve.concurrency > 1]\n"
 	for set, want := range map[string]int{
 		"where=retrieve.concurrency in [1, 2]":                                 4,
 		`where=["retrieve.concurrency in [1, 2]", "system == boxo"]`:           2,

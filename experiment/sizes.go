@@ -16,7 +16,8 @@ type SizeRange struct {
 
 func (r *SizeRange) check() error {
 	if r.To < r.From {
-		return badUnit(fmt.Sprintf("did you mean `{from: %s, to: %s}`?", r.To, r.From), "the range ends before it begins")
+		return badUnit(fmt.Sprintf("did you mean `{from: %s, to: %s}`?", r.To, r.From),
+			"the range ends before it begins")
 	}
 	return nil
 }

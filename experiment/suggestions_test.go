@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	replacement = regexp.MustCompile("^(?:did you mean (`[^`]+`)\\?|write (`[^`]+`), without the space|add a unit: (.*))$")
-	backticked  = regexp.MustCompile("`([^`]+)`")
+	replacement = regexp.MustCompile("^(?:did you mean (`[^`]+`)\\?|write (`[^`]+`), without the space|add a unit: " +
+		"(.*))$")
+	backticked = regexp.MustCompile("`([^`]+)`")
 )
 
 // What a message says to write in the place that it marks is accepted there: of every
@@ -34,7 +35,8 @@ func TestSuggestionsCanBePasted(t *testing.T) {
 					}
 					lines[e.Line-1] = string(r[:e.Column-1]) + word[1] + string(r[e.Column-1+e.Width:])
 					pasted++
-					_, again := ParseKnowing("x.yaml", []byte(strings.Join(lines, "\n")), nil, testCatalog(), testKnown())
+					_, again := ParseKnowing("x.yaml", []byte(strings.Join(lines, "\n")), nil, testCatalog(),
+						testKnown())
 					left, _ := again.(Errors)
 					if slices.ContainsFunc(left, func(l *Error) bool {
 						return l.Line == e.Line && l.Column == e.Column && replacement.MatchString(l.Hint)
@@ -51,11 +53,14 @@ func TestSuggestionsCanBePasted(t *testing.T) {
 	for _, c := range []struct {
 		set, want string
 	}{
-		{"retrieve.duration=2 seconds", "2s"}, {"retrieve.duration=2seconds", "2s"}, {"retrieve.duration=2 s", "2s"}, {"retrieve.duration=30 min", "30m"},
-		{"link.rate=10 MBit", ""}, {"data.size=10 mib", "10MiB"}, {"link.loss=1", "1%"}, {"link.loss=2", "2%"}, {"link.loss=1 %", "1%"},
+		{"retrieve.duration=2 seconds", "2s"}, {"retrieve.duration=2seconds", "2s"}, {"retrieve.duration=2 s", "2s"},
+		{"retrieve.duration=30 min", "30m"},
+		{"link.rate=10 MBit", ""}, {"data.size=10 mib", "10MiB"}, {"link.loss=1", "1%"}, {"link.loss=2", "2%"},
+		{"link.loss=1 %", "1%"},
 	} {
 		key, _, _ := strings.Cut(c.set, "=")
-		src := []byte("scenario: retrieve\nsystems: [static]\ndata: {size: 1MiB}\nlink: {delay: 1ms}\nretrieve: {concurrency: 1, duration: 1s}\n")
+		src := []byte("scenario: retrieve\nsystems: [static]\ndata: {size: 1MiB}\nlink: {delay: 1ms}\nretrieve: " +
+			"{concurrency: 1, duration: 1s}\n")
 		_, err := Parse("x.yaml", src, []string{c.set}, testCatalog())
 		errs, ok := err.(Errors)
 		if !ok || len(errs) != 1 {

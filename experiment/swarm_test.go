@@ -36,7 +36,8 @@ func TestLoadLine(t *testing.T) {
 		// 8 Mbit/s: 7·8 Mbit over (8 + 3·8 + 4·1) Mbit/s.
 		{"slow to send", Link{Rate: 8 * M}, Disseminate{Nodes: 8, Seeders: 1, Slow: 0.51, SlowUp: 1 * M}, 56.0 / 36},
 		// Slow leechers without a rate of their own send as all others do.
-		{"slow to receive, up is half", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 3, Seeders: 1, Slow: 0.5, SlowDown: 6 * M}, 2},
+		{"slow to receive, up is half", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 3, Seeders: 1, Slow: 0.5,
+			SlowDown: 6 * M}, 2},
 		{"unlimited", Link{}, Disseminate{Nodes: 8, Seeders: 1}, 0},
 		{"only sending is limited", Link{Up: 8 * M}, Disseminate{Nodes: 2, Seeders: 1}, 1},
 		{"no leecher is slow", Link{Rate: 8 * M}, Disseminate{Nodes: 2, Seeders: 1, SlowDown: 1 * M}, 1},
@@ -69,14 +70,16 @@ func TestLoadLineOfSome(t *testing.T) {
 		want float64
 	}{
 		{"the seeder's copy", Link{Rate: 8 * M}, Disseminate{Nodes: 4, Seeders: 1}, 1, 1},
-		{"without the slow one", Link{Rate: 8 * M}, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 3, 1},
+		{"without the slow one", Link{Rate: 8 * M}, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 3,
+			1},
 		{"with it", Link{Rate: 8 * M}, Disseminate{Nodes: 5, Seeders: 1, Slow: 0.25, SlowDown: 2 * M}, 4, 4},
 		// 3·8 Mbit over 8·2 Mbit/s.
 		{"half of the copies", Link{Rate: 100 * M, Up: 2 * M}, Disseminate{Nodes: 8, Seeders: 4}, 2, 1},
 		{"three quarters", Link{Rate: 100 * M, Up: 2 * M}, Disseminate{Nodes: 8, Seeders: 4}, 3, 1.5},
 		{"unlimited", Link{}, Disseminate{Nodes: 8, Seeders: 1}, 4, 0},
 	} {
-		if got := swarmCell(c.link, c.d).LoadLineOf(c.n, func(wire float64) float64 { return wire }); math.Abs(got-c.want) > 1e-9 {
+		if got := swarmCell(c.link, c.d).LoadLineOf(c.n,
+			func(wire float64) float64 { return wire }); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %g s, want %g s", c.name, got, c.want)
 		}
 	}
@@ -101,11 +104,14 @@ func TestPollEvery(t *testing.T) {
 		cell Cell
 		want time.Duration
 	}{
-		{"said", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 2, Seeders: 1, Poll: Duration(30 * time.Millisecond)}), 30 * time.Millisecond},
+		{"said", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 2, Seeders: 1, Poll: Duration(30 * time.Millisecond)}),
+			30 * time.Millisecond},
 		// A hundredth of 10 s × 1538/1448 is 106.2 ms.
 		{"of the line", swarmCell(Link{Rate: 0.8 * M}, Disseminate{Nodes: 2, Seeders: 1}), 107 * time.Millisecond},
-		{"31 leechers, 80 per second", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 32, Seeders: 1}), 388 * time.Millisecond},
-		{"16 leechers, 80 per second", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 17, Seeders: 1}), 200 * time.Millisecond},
+		{"31 leechers, 80 per second", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 32, Seeders: 1}),
+			388 * time.Millisecond},
+		{"16 leechers, 80 per second", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 17, Seeders: 1}),
+			200 * time.Millisecond},
 		{"once a second", swarmCell(Link{Rate: 0.008 * M}, Disseminate{Nodes: 2, Seeders: 1}), time.Second},
 		{"many leechers", swarmCell(Link{Rate: 8 * M}, Disseminate{Nodes: 256, Seeders: 1}), time.Second},
 		{"unlimited", swarmCell(Link{Rate: 0}, Disseminate{Nodes: 2, Seeders: 1}), 13 * time.Millisecond},

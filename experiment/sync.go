@@ -22,7 +22,8 @@ type Sync struct {
 	Storage string `json:"storage,omitempty" default:"disk" enum:"disk,ram" label:"storage"`
 	// What goes wrong, and when.
 	Faults Faults `json:"faults,omitempty" zero:"none" label:"faults"`
-	// Options of the systems as factors: each with its values (the first is the default), or a name of your own with named
+	// Options of the systems as factors: each with its values (the first is the default), or a name of your own with
+	// named
 	// sets of options.
 	Vary map[string]Varied `json:"vary,omitempty"`
 	// of a cell: those of the system that Vary chose, as in SystemUse.With
@@ -64,13 +65,15 @@ func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
 			useless += n
 		}
 		if up := cell.Link.UpRate(); t.Rate != 0 && !s.Speeds.Given() && up != 0 && t.Rate >= up {
-			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, which have %s",
+			return c.impossible("sync.trouble", "give a lower rate", "peers `%s` are not slower than their links, "+
+				"which have %s",
 				t, up)
 		}
 	}
 	switch {
 	case all > s.Peers:
-		return c.impossible("sync.trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble, plural(all, "peer"),
+		return c.impossible("sync.trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble,
+			plural(all, "peer"),
 			s.Peers)
 	case useless >= s.Peers:
 		return c.impossible("sync.trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)

@@ -23,7 +23,8 @@ sync:
 // What varies is a factor like any other: in the cells, on axes, in conditions and
 // on the command line.
 func TestOptionsAreFactors(t *testing.T) {
-	p := mustPlan(t, following, "sync.vary.subscriber=full,none", "sync.vary.cache=64MiB,1GiB", "sync.vary.batch=[10, 100]", "sync.vary.fsync=true,false",
+	p := mustPlan(t, following, "sync.vary.subscriber=full,none", "sync.vary.cache=64MiB,1GiB",
+		"sync.vary.batch=[10, 100]", "sync.vary.fsync=true,false",
 		`where=["sync.vary.sync_interval <= 500ms || sync.vary.batch == 10", "2 * sync.vary.cache > 128MiB || sync.vary.fsync == true"]`)
 	kept := 0
 	for _, c := range p.Cells {
@@ -35,10 +36,12 @@ func TestOptionsAreFactors(t *testing.T) {
 			}
 			return f
 		}
-		if g := f("sync_interval"); g.Value != v["sync_interval"] || g.Unit != "s" || g.Number != map[string]float64{"5s": 5, "500ms": 0.5}[g.Value] {
+		if g := f("sync_interval"); g.Value != v["sync_interval"] || g.Unit != "s" ||
+			g.Number != map[string]float64{"5s": 5, "500ms": 0.5}[g.Value] {
 			t.Errorf("%+v of %v", g, v)
 		}
-		if g := f("cache"); g.Unit != "B" || fmt.Sprint(int64(g.Number)) != v["cache"] || g.Value != map[string]string{"67108864": "64MiB", "1073741824": "1GiB"}[v["cache"]] {
+		if g := f("cache"); g.Unit != "B" || fmt.Sprint(int64(g.Number)) != v["cache"] ||
+			g.Value != map[string]string{"67108864": "64MiB", "1073741824": "1GiB"}[v["cache"]] {
 			t.Errorf("%+v of %v", g, v)
 		}
 		if g := f("batch"); g.Unit != "1" || fmt.Sprint(g.Number) != v["batch"] {
@@ -59,7 +62,8 @@ func TestOptionsAreFactors(t *testing.T) {
 	if w := p.Experiment.Systems[0].With; w["sync_interval"] != "5s" || w["subscriber"] != "none" {
 		t.Errorf("%v", w)
 	}
-	if one := mustPlan(t, following, "sync.vary.sync_interval=500ms"); len(one.Cells) != 1 || len(one.Cells[0].Factors) != 1 || one.Cells[0].Sync.Options["sync_interval"] != "500ms" {
+	if one := mustPlan(t, following, "sync.vary.sync_interval=500ms"); len(one.Cells) != 1 ||
+		len(one.Cells[0].Factors) != 1 || one.Cells[0].Sync.Options["sync_interval"] != "500ms" {
 		t.Errorf("one value: %+v", one.Cells)
 	}
 	if none := mustPlan(t, following, "sync.vary="); len(none.Cells) != 1 || none.Cells[0].Sync.Options != nil {
@@ -69,9 +73,12 @@ func TestOptionsAreFactors(t *testing.T) {
 
 // A set of options is one factor, and its name is the value.
 func TestSetsOfOptionsAreOneFactor(t *testing.T) {
-	p := mustPlan(t, following, "sync.vary={waits: [{default: {sync_interval: 5s, blocks_timeout: 2m}}, {short: {blocks_timeout: 5s, sync_interval: 500ms}}], subscriber: [full, none]}",
+	p := mustPlan(t, following, "sync.vary={waits: [{default: {sync_interval: 5s, blocks_timeout: 2m}}, {short: "+
+		"{blocks_timeout: 5s, sync_interval: 500ms}}], subscriber: [full, none]}",
 		"where=[sync.vary.waits != short || sync.vary.subscriber == none]")
-	want := []string{"full default map[blocks_timeout:2m0s subscriber:full sync_interval:5s]", "none default map[blocks_timeout:2m0s subscriber:none sync_interval:5s]", "none short map[blocks_timeout:5s subscriber:none sync_interval:500ms]"}
+	want := []string{"full default map[blocks_timeout:2m0s subscriber:full sync_interval:5s]",
+		"none default map[blocks_timeout:2m0s subscriber:none sync_interval:5s]", "none short map[blocks_timeout:5s " +
+			"subscriber:none sync_interval:500ms]"}
 	for i, c := range p.Cells {
 		if got := fmt.Sprint(c.Factors[1].Value, " ", c.Factors[2].Value, " ", c.Sync.Options); got != want[i] {
 			t.Errorf("cell %d: %s, want %s", i, got, want[i])
@@ -81,7 +88,8 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 		t.Errorf("%d cells", len(p.Cells))
 	}
 	// Names that are all durations are in order.
-	p = mustPlan(t, following, "sync.vary={waits: [{2m: {blocks_timeout: 2m}}, {500ms: {blocks_timeout: 500ms}}]}", "where=[sync.vary.waits < 1m]")
+	p = mustPlan(t, following, "sync.vary={waits: [{2m: {blocks_timeout: 2m}}, {500ms: {blocks_timeout: 500ms}}]}",
+		"where=[sync.vary.waits < 1m]")
 	if len(p.Cells) != 1 || p.Cells[0].Sync.Options["blocks_timeout"] != "500ms" {
 		t.Errorf("%+v", p.Cells)
 	}
@@ -90,7 +98,8 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 // A list on the command line has no empty value.
 func TestNoEmptyLevelIsSet(t *testing.T) {
 	for _, set := range []string{"sync.vary.cache=a,", "sync.vary.cache=,a", "sync.vary.cache=[a, '']"} {
-		_, err := Parse("f.yaml", []byte(following), []string{"systems=[{use: archive, with: {binary: /opt/a}}]", "sync.vary=", set}, testCatalog())
+		_, err := Parse("f.yaml", []byte(following), []string{"systems=[{use: archive, with: {binary: /opt/a}}]",
+			"sync.vary=", set}, testCatalog())
 		if err == nil || !strings.Contains(err.Error(), "this is no value") {
 			t.Errorf("--set %s: %v", set, err)
 		}
@@ -99,12 +108,15 @@ func TestNoEmptyLevelIsSet(t *testing.T) {
 
 // Files that mean the same have the same plan.
 func TestASyncIsCanonical(t *testing.T) {
-	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}", "sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]")
-	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}", "sync.trouble=[{silent: 1}, {slow: 25.0%, rate: 100000bit}]")
+	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}",
+		"sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]")
+	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}",
+		"sync.trouble=[{silent: 1}, {slow: 25.0%, rate: 100000bit}]")
 	if a.Hash != b.Hash {
 		t.Errorf("two plans: %+v, %+v", a.Cells[0].Sync, b.Cells[0].Sync)
 	}
-	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}", "sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]"); c.Hash == a.Hash {
+	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}",
+		"sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]"); c.Hash == a.Hash {
 		t.Error("another default, the same plan")
 	}
 }
@@ -133,8 +145,10 @@ func TestSyncEstimate(t *testing.T) {
 	near("the peers' links", over("sync.speeds={list: [100kbit, 400kbit]}"), line)
 	near("both", over("sync.speeds={list: [1Gbit]}", "link.rate=1Mbit"), line)
 	near("a spread of one", over("sync.speeds={lognormal: 250kbit, spread: 1}"), line)
-	near("silent peers send nothing", over("sync.speeds={list: [500kbit]}", "sync.trouble=[{silent: 1}, {stranger: 1}]"), line)
-	near("slow peers send slowly", over("sync.speeds={list: [400kbit]}", "sync.trouble=[{slow: 2, rate: 100kbit}]"), line)
+	near("silent peers send nothing",
+		over("sync.speeds={list: [500kbit]}", "sync.trouble=[{silent: 1}, {stranger: 1}]"), line)
+	near("slow peers send slowly", over("sync.speeds={list: [400kbit]}", "sync.trouble=[{slow: 2, rate: 100kbit}]"),
+		line)
 	for set, more := range map[string]float64{
 		"sync.faults=[{crash: peers, count: 1, at: 50%}]":                              0,
 		"sync.faults=[{crash: peers, at: 50%}]":                                        30, // the stall
@@ -144,7 +158,8 @@ func TestSyncEstimate(t *testing.T) {
 	} {
 		near(set, cell(set).Estimate.Seconds, plain.Estimate.Seconds+more)
 	}
-	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=[{rate: 500kbit, of: node, at: 50%}]").Estimate.Seconds, startFollow+1.5*line+aroundSync)
+	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=[{rate: 500kbit, of: node, at: 50%}]").Estimate.Seconds,
+		startFollow+1.5*line+aroundSync)
 	if got := cell("link.rate=1kbit").Estimate.Seconds; got != 600+aroundSync {
 		t.Errorf("%g s beside a deadline of ten minutes", got)
 	}
@@ -187,12 +202,14 @@ func TestPollsOfASync(t *testing.T) {
 
 // What is said of options of one system holds for all that have it.
 func TestVariedOptionOfTwoSystems(t *testing.T) {
-	p := mustPlan(t, following, "systems=[ledger, {use: archive, mode: start, with: {binary: /opt/a}}]", "sync.vary={batch: [10, 50]}")
+	p := mustPlan(t, following, "systems=[ledger, {use: archive, mode: start, with: {binary: /opt/a}}]",
+		"sync.vary={batch: [10, 50]}")
 	values := map[string]int{}
 	for _, c := range p.Cells {
 		values[c.System+" "+c.Sync.Options["batch"]]++
 	}
-	if want := map[string]int{"ledger 10": 1, "ledger 50": 1, "archive 10": 1, "archive 50": 1}; !maps.Equal(values, want) {
+	if want := map[string]int{"ledger 10": 1, "ledger 50": 1, "archive 10": 1, "archive 50": 1}; !maps.Equal(values,
+		want) {
 		t.Errorf("%v", values)
 	}
 }

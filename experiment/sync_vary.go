@@ -128,14 +128,16 @@ func (v *variedReader) read(n *node) (read Varied) {
 			v.fail(p, item, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`",
 				"`%s`: this is no value", v.path)
 		case item.kind == mappingNode && !nameRE.MatchString(level.Value):
-			v.fail(p, name, "letters, digits, dots, dashes and underscores", "%q cannot be the name of a set of options",
+			v.fail(p, name, "letters, digits, dots, dashes and underscores",
+				"%q cannot be the name of a set of options",
 				level.Value)
 		case slices.Contains(values, level.Value):
 			v.fail(p, name, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
 		case len(values) > 0 && !slices.Equal(sortedKeys(level.Options), sortedKeys(read.Levels[0].Options)):
 			v.fail(p, name, "name the same options in each, so that the file says what changes",
 				"the set `%s` has the options %s, the first one of `%s` has %s",
-				level.Value, strings.Join(sortedKeys(level.Options), ", "), v.path, strings.Join(sortedKeys(read.Levels[0].Options),
+				level.Value, strings.Join(sortedKeys(level.Options), ", "), v.path,
+				strings.Join(sortedKeys(read.Levels[0].Options),
 					", "))
 		case slices.ContainsFunc(read.Levels, func(l VariedLevel) bool { return maps.Equal(l.Options, level.Options) }):
 			v.fail(p, name, "a factor has each of its levels once", "the set `%s` of `%s` is the same as one before it",
@@ -216,7 +218,8 @@ func (v *variedReader) option(key *node, path string) (spec *SystemSpec, opt *Op
 		return nil, nil
 	}
 	if owner := v.owners[opt.Name]; owner != nil && owner != v.key {
-		v.fail(path, key, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", opt.Name, owner.text)
+		v.fail(path, key, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", opt.Name,
+			owner.text)
 		return nil, nil
 	}
 	v.owners[opt.Name] = v.key

@@ -36,13 +36,15 @@ func (d *decoder) systems(e *Experiment) {
 			d.fail(path+".name", at, "letters, digits, dots, dashes and underscores; not `none`",
 				"%q cannot be the name of a system", use.Name)
 		} else if first := names[use.Name]; first != nil {
-			d.fail(path+".name", at, "give one of them another `name:`", "two systems are named `%s`, the first %s", use.Name,
+			d.fail(path+".name", at, "give one of them another `name:`", "two systems are named `%s`, the first %s",
+				use.Name,
 				first.place())
 		}
 		names[use.Name] = at
 		spec := d.cat.find(use.Use)
 		if spec == nil {
-			d.fail(path+".use", d.first(path+".use", path), suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`",
+			d.fail(path+".use", d.first(path+".use", path), suggest.DidYouMean(use.Use, d.cat.names()),
+				"unknown system `%s`",
 				use.Use)
 			continue
 		}
@@ -105,13 +107,15 @@ func (d *decoder) suits(e *Experiment, use *SystemUse, spec *SystemSpec, path st
 	}
 	if n := d.at[path+".override"]; n != nil {
 		d.fail(path+".override", n, "make two experiments, or a factor",
-			"system `%s` cannot have settings of its own: in the scenario %s they are the same for all", use.Name, e.Scenario)
+			"system `%s` cannot have settings of its own: in the scenario %s they are the same for all", use.Name,
+			e.Scenario)
 	}
 	if e.Scenario == "disseminate" {
 		use.Alone = spec.Baseline
 		if use.Mode == "attach" {
 			d.fail(path+".mode", d.first(path+".mode", path+".use", path), "take `mode` away, or write `mode: start`",
-				"system `%s` is attached, but the nodes of a swarm are started here, each on a link of its own", use.Name)
+				"system `%s` is attached, but the nodes of a swarm are started here, each on a link of its own",
+				use.Name)
 		}
 	}
 }
@@ -126,7 +130,8 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 	for _, e := range n.entries {
 		opt := spec.option(e.key.text)
 		if opt == nil {
-			d.errs = append(d.errs, e.key.errorf(spec.unknownOption(e.key.text), "system `%s` has no option `%s`", spec.Name,
+			d.errs = append(d.errs, e.key.errorf(spec.unknownOption(e.key.text), "system `%s` has no option `%s`",
+				spec.Name,
 				e.key.text))
 		} else if text, ok := d.option(spec, opt, e.value, path+".with."+opt.Name); ok {
 			given[opt.Name] = text
@@ -138,7 +143,8 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		case given[opt.Name] != "" || n.get(opt.Name) != nil, opt.Required && d.varies(opt.Name):
 		case opt.Required:
 			p := path + ".with." + opt.Name
-			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`", spec.Name,
+			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`",
+				spec.Name,
 				opt.Name)
 		case opt.Default != "":
 			_, text, err := opt.read(opt.Default)

@@ -20,7 +20,6 @@ type field struct {
 	def       string
 	min, max  string
 	zero      string
-	form      string
 	label     string
 	enum      []string
 	required  bool
@@ -53,8 +52,9 @@ func tableOf(t reflect.Type) table {
 		}
 		f := field{
 			key: key, name: t.Name() + "." + sf.Name, def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
-			zero: tag.Get("zero"), form: tag.Get("form"), label: tag.Get("label"), required: tag.Get("required") == "true",
-			noSplit: tag.Get("split") == "no", typ: sf.Type, index: i,
+			zero: tag.Get("zero"), label: tag.Get("label"),
+			required: tag.Get("required") == "true",
+			noSplit:  tag.Get("split") == "no", typ: sf.Type, index: i,
 		}
 		if e := tag.Get("enum"); e != "" {
 			f.enum = strings.Split(e, ",")
@@ -162,9 +162,6 @@ func walk(t reflect.Type, prefix string, do func(path string, f field)) {
 // kind describes the type of one value of f, enumerations and words for zero
 // left aside.
 func (f *field) kind() scalarKind {
-	if f.form != "" {
-		return formOf(f.form).kind
-	}
 	if f.compound() {
 		return scalarKind{name: "mapping", noun: "a mapping"}
 	}
@@ -179,7 +176,8 @@ func (f *field) kind() scalarKind {
 	case reflect.Float64:
 		return scalarKind{name: "factor", noun: "a number such as 1.5", unit: "1", doc: "A number: `1.5`."}
 	case reflect.Int, reflect.Int64, reflect.Uint64:
-		return scalarKind{name: "number", noun: "a whole number", unit: "1", doc: "A whole number in decimal digits: `16`."}
+		return scalarKind{name: "number", noun: "a whole number", unit: "1", doc: "A whole number in decimal digits: " +
+			"`16`."}
 	}
 	panic(fmt.Sprintf("experiment: key %q has a type that the format does not know: %v", f.key, f.typ))
 }

@@ -38,7 +38,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.wrap("log", a.Found.Text())
 	}
 	t.wrap("trials", fmt.Sprintf("%d = %s × (%s + %s), blocks shuffled by seed %d",
-		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"), e.Seed))
+		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"),
+		e.Seed))
 	t.wrap("estimate", p.EstimateText())
 	for _, c := range e.Where {
 		t.wrap("where", c)

@@ -14,7 +14,8 @@ func TestTooMuchData(t *testing.T) {
 		{"data.objects=1000000", "data.mix=[{share: 100%, size: 1PiB}]"},
 		{"data.objects=1000", "data.spread={from: 900TiB, to: 1PiB}", "data.copies=1000"},
 	} {
-		if _, err := Parse("", []byte(file), set, any); err == nil || !strings.Contains(err.Error(), "PB is more than a data set can have") {
+		if _, err := Parse("", []byte(file), set, any); err == nil ||
+			!strings.Contains(err.Error(), "PB is more than a data set can have") {
 			t.Errorf("%v: %v", set, err)
 		}
 	}

@@ -68,8 +68,8 @@ type quantity struct {
 var (
 	bytesQuantity = &quantity{
 		scalarKind: scalarKind{name: "size", noun: "a size such as 10MiB", unit: "B", pattern: `^` + sizePattern + `$`,
-			doc: "Bytes, with a binary unit (`KiB` to `PiB`, powers of 1024) or a decimal one (`kB` to `PB`, powers of 1000): " +
-				"`10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
+			doc: "Bytes, with a binary unit (`KiB` to `PiB`, powers of 1024) or a decimal one (`kB` to `PB`, powers " +
+				"of 1000): `10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
 		units: append(append([]unitSize{{"", 1}, {"B", 1}}, binaryUnits...), decimalUnits...),
 		also:  map[string]string{"KB": "kB"},
 		meant: map[string]string{
@@ -81,8 +81,8 @@ var (
 	rateQuantity = &quantity{
 		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s",
 			pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
-			doc: "Bits per second, decimal: `1Gbit` (also `1Gbit/s`, `1Gbps`), `512kbit`. `100MB` is refused, because that is " +
-				"bytes."},
+			doc: "Bits per second, decimal: `1Gbit` (also `1Gbit/s`, `1Gbps`), `512kbit`. `100MB` is refused, " +
+				"because that is bytes."},
 		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}},
 		also:  map[string]string{"Kbit": "kbit"},
 		meant: map[string]string{"": "add a unit: `%Mbit` or `%bit`"},
@@ -95,9 +95,10 @@ var (
 		units: []unitSize{{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}, per: 1e9,
 		also: map[string]string{"µs": "us"},
 		meant: map[string]string{
-			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`", "days": "days are written in hours: `24h`",
-			"day": "days are written in hours: `24h`",
-			"sec": "did you mean `%s`?", "secs": "did you mean `%s`?", "seconds": "did you mean `%s`?",
+			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`",
+			"days": "days are written in hours: `24h`",
+			"day":  "days are written in hours: `24h`",
+			"sec":  "did you mean `%s`?", "secs": "did you mean `%s`?", "seconds": "did you mean `%s`?",
 			"min": "did you mean `%m`?", "mins": "did you mean `%m`?",
 			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?",
 			"millis": "did you mean `%ms`?",
@@ -247,7 +248,8 @@ func (q *quantity) unitHint(num, lower string) string {
 		if name == "" {
 			continue
 		}
-		if lower == name || lower+"b" == name || len(lower) == 1 && q == rateQuantity && name[:1] == lower && u.size > 1 {
+		if lower == name || lower+"b" == name || len(lower) == 1 && q == rateQuantity && name[:1] == lower &&
+			u.size > 1 {
 			return "did you mean `" + num + u.name + "`?"
 		}
 		names = append(names, u.name)

@@ -105,13 +105,16 @@ func TestTexts(t *testing.T) {
 }
 
 func newScalars() []scalar {
-	return []scalar{new(Bytes), new(BitRate), new(Duration), new(Fraction), new(OpRate), new(Part), new(When), new(Stay)}
+	return []scalar{new(Bytes), new(BitRate), new(Duration), new(Fraction), new(OpRate), new(Part), new(When),
+		new(Stay)}
 }
 
 // What is read can be written and read again to the same value, in text and in
 // JSON, and the schema's pattern allows both spellings.
 func FuzzUnits(f *testing.F) {
-	for _, seed := range []string{"10MiB", "10MB", "512", "1.5GiB", "0.1", "7%", "0.007%", "40ms", "1h2m3.000000004s", "100Mbit", "0.3Gbps", "3/h", "whole", "unlimited", "0", "33.333333333333333333%", "9007199254740993B", "0.0000001bit", "123456789.123456789kbit"} {
+	for _, seed := range []string{"10MiB", "10MB", "512", "1.5GiB", "0.1", "7%", "0.007%", "40ms", "1h2m3.000000004s",
+		"100Mbit", "0.3Gbps", "3/h", "whole", "unlimited", "0", "33.333333333333333333%", "9007199254740993B",
+		"0.0000001bit", "123456789.123456789kbit"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -168,7 +171,8 @@ func FuzzBytesNumber(f *testing.F) {
 }
 
 func TestDurationJSONIsSeconds(t *testing.T) {
-	for text, want := range map[string]string{"40ms": "0.04", "1m30s": "90", "1ns": "0.000000001", "0": "0", "100s": "100"} {
+	for text, want := range map[string]string{"40ms": "0.04", "1m30s": "90", "1ns": "0.000000001", "0": "0",
+		"100s": "100"} {
 		var d Duration
 		if err := d.parse(text); err != nil {
 			t.Fatal(err)

@@ -18,22 +18,24 @@ type Upload struct {
 	Backoff Duration `json:"backoff" default:"1s" min:"1ms"`
 	// Interval of the polls of contracts, files, money and storage.
 	Poll Duration `json:"poll" default:"1m" min:"100ms"`
-	// Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems charge for
+	// Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems charge
+	// for
 	// it.
 	Verify Fraction `json:"verify" default:"0%"`
 	// Leave stored objects on an attached system, or remove them when the test is done or met an exit condition.
 	After string `json:"after" default:"keep" enum:"keep,remove"`
 	// What must hold before the first upload.
 	Need Need `json:"need"`
-	// Price of one unit of the system's currency, with date or source, such as "0.014 USD (2018-06-01)"; the report then
+	// Price of one unit of the system's currency, with date or source, such as "0.014 USD (2018-06-01)"; the report
+	// then
 	// converts costs.
-	Price string `json:"price,omitempty" form:"price"`
+	Price PriceText `json:"price,omitempty"`
 }
 
 // Need is what must hold before a load test begins: waited for, then refused.
 type Need struct {
 	// Money available, at least, in the system's currency: 500.
-	Balance string `json:"balance,omitempty" form:"money"`
+	Balance Money `json:"balance,omitempty"`
 	// Contracts with servers, at least.
 	Contracts int `json:"contracts" default:"0" min:"0" max:"100000"`
 	// Time for the system to be synced, unlocked and have its contracts.
@@ -48,20 +50,9 @@ type Collect struct {
 	// How long. none: until interrupted, or until an exit condition is met.
 	For Duration `json:"for" default:"none" zero:"none"`
 	// Price of one unit of the system's currency, with date or source.
-	Price string `json:"price,omitempty" form:"price"`
+	Price PriceText `json:"price,omitempty"`
 }
 
 // LoadTest reports whether the experiment is one whose single trial goes on for
 // as long as it takes.
 func (e *Experiment) LoadTest() bool { return e.Scenario == "upload" || e.Scenario == "collect" }
-
-// Price is what one unit of a system's currency costs; empty where it is not said.
-func (e *Experiment) Price() string {
-	switch {
-	case e.Upload != nil:
-		return e.Upload.Price
-	case e.Collect != nil:
-		return e.Collect.Price
-	}
-	return ""
-}

@@ -54,7 +54,8 @@ func TestSpeedsAreDrawn(t *testing.T) {
 		if m := float64(rates[n/2]); math.Abs(m/want.median-1) > 0.05 {
 			t.Errorf("%s: median %g, want %g", text, m, want.median)
 		}
-		if lowest, highest := float64(rates[0]), float64(rates[n-1]); lowest < 0.999*want.lowest || highest > 1.001*want.highest || highest < 0.8*want.highest {
+		if lowest, highest := float64(rates[0]), float64(rates[n-1]); lowest < 0.999*want.lowest ||
+			highest > 1.001*want.highest || highest < 0.8*want.highest {
 			t.Errorf("%s: from %g to %g, want %g to %g", text, lowest, highest, want.lowest, want.highest)
 		}
 	}

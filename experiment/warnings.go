@@ -18,8 +18,8 @@ var cellWarnings = []struct {
 			"however healthy the server is"},
 	{func(_ *Experiment, c *Cell) bool {
 		return slices.ContainsFunc(c.faults(), func(f Fault) bool { return c.tooLate(f, c.Estimate.Operation) })
-	}, "a fault begins when the transfer is expected to be done: then the trial is over, and the fault never happens; " +
-		"let it begin earlier, or at a share such as 50%"},
+	}, "a fault begins when the transfer is expected to be done: then the trial is over, and the fault never " +
+		"happens; let it begin earlier, or at a share such as 50%"},
 	{func(_ *Experiment, c *Cell) bool {
 		return c.Sync != nil && slices.ContainsFunc(c.faults(), func(f Fault) bool {
 			return f.Who() == WhoPeers && f.Kind() != FaultRate && f.For == 0 && f.Of(c.Sync.Peers) == c.Sync.Peers
@@ -47,8 +47,8 @@ func (p *Plan) Warnings() []string {
 	r := p.Experiment.Repetitions
 	// The effects of sync's factors are estimated over all cells.
 	if r.Max > 1 && r.Max < fewestInterval && p.Experiment.Sync == nil {
-		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the trials: %d "+
-			"do (repetitions)",
+		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the "+
+			"trials: %d do (repetitions)",
 			plural(r.Max, "repetition"), fewestInterval))
 	}
 	warnings = append(warnings, p.Unapplied()...)
@@ -74,8 +74,9 @@ func (p *Plan) Unapplied() []string {
 			}
 		}
 		if parts != nil {
-			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects; only systems that are "+
-				"started have this: %s", s.Name, strings.Join(parts, ", ")))
+			texts = append(texts,
+				fmt.Sprintf("%s is attached, with its own network and objects; only systems that are started have "+
+					"this: %s", s.Name, strings.Join(parts, ", ")))
 		}
 	}
 	return texts

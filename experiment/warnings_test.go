@@ -10,8 +10,9 @@ func TestWarnings(t *testing.T) {
 	const (
 		burst = "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: 1GiB}\n" +
 			"retrieve: {per_worker: 1, range: 100MiB, concurrency: [10, 1000]}\n"
-		held = "scenario: retrieve\nsystems: [nginx, boxo]\ndata: {size: 1MiB}\nretrieve: {concurrency: [1, 8], requests: 100}\n" +
-			"gates: [p95(ttfb) < 200ms, success >= 98% where concurrency == 8, no worse than BASE by 5%]\n"
+		held = "scenario: retrieve\nsystems: [nginx, boxo]\ndata: {size: 1MiB}\nretrieve: {concurrency: [1, 8], " +
+			"requests: 100}\ngates: [p95(ttfb) < 200ms, success >= 98% where concurrency == 8, no worse than BASE by " +
+			"5%]\n"
 		few  = "with 4 repetitions nothing can be decided of `p95(ttfb) < 200ms`, `no worse than BASE by 5%`"
 		late = "the fault never happens"
 	)
@@ -21,21 +22,25 @@ func TestWarnings(t *testing.T) {
 		want string // empty: no warning
 	}{
 		// The study's flaw: with a 60 s deadline a fair-shared burst cannot succeed.
-		{burst, []string{"limits.deadline=60s"}, "in 1 cell (c002) an operation is expected to take longer than its deadline"},
+		{burst, []string{"limits.deadline=60s"}, "in 1 cell (c002) an operation is expected to take longer than its " +
+			"deadline"},
 		{burst, []string{"limits.deadline=1h"}, ""},
 		{held, nil, ""},
 		{held, []string{"repetitions=4"}, few},
 		{held, []string{"repetitions=4", "gates=success > 90%"}, ""},
-		{held, []string{"repetitions=4", "gates=throughput within 5% of nginx"}, "`throughput within 5% of nginx`: the interval"},
+		{held, []string{"repetitions=4", "gates=throughput within 5% of nginx"}, "`throughput within 5% of nginx`: " +
+			"the interval"},
 		{following, nil, ""},
 		{following, []string{"link.rate=1kbit", "sync.vary="}, "its deadline"},
 		{swarm, nil, ""},
 		{swarm, []string{"disseminate.faults=[{crash: seeders, at: 5m}]"}, late},
-		{swarm, []string{"disseminate.faults=[none, [{crash: leechers, count: 1, at: 5s, for: 1s}, {cut: nodes, count: 2, at: 0s}]]"}, late},
+		{swarm, []string{"disseminate.faults=[none, [{crash: leechers, count: 1, at: 5s, for: 1s}, {cut: nodes, " +
+			"count: 2, at: 0s}]]"}, late},
 		{swarm, []string{"disseminate.faults=[{crash: seeders, at: 1s}]"}, ""},
 		{swarm, []string{"disseminate.faults=[{crash: seeders, at: 0%}]"}, ""},
 		{swarm, []string{"disseminate.faults=[{crash: seeders, at: 99%}]"}, ""},
-		{swarm, []string{"disseminate.join={wave: 1, every: 10s}", "disseminate.faults=[{crash: seeders, at: 1m}]"}, ""}, // the last comes after a minute
+		{swarm, []string{"disseminate.join={wave: 1, every: 10s}", "disseminate.faults=[{crash: seeders, at: 1m}]"},
+			""}, // the last comes after a minute
 		{swarm, []string{"data.size=10GB"}, "its deadline"},
 	} {
 		got := strings.Join(warningsOf(mustPlan(t, c.file, c.set...)), "; ")

@@ -23,14 +23,15 @@ func (e *Experiment) factors() []gate.Factor {
 	var all []gate.Factor
 	for _, a := range append([]axisRef{system}, e.axes()...) {
 		f, k := a.compared(), a.field.kind()
-		all = append(all, gate.Factor{Path: a.path, Noun: k.noun, Unit: k.unit, Read: func(text string) (gate.Level, error) {
-			v := reflect.New(f.typ).Elem()
-			if err := f.parse(text, v); err != nil {
-				wrong := err.(*unitError)
-				return gate.Level{}, &gate.Error{Msg: wrong.msg, Fix: wrong.hint}
-			}
-			return levelOf(f, v), nil
-		}})
+		all = append(all, gate.Factor{Path: a.path, Noun: k.noun, Unit: k.unit,
+			Read: func(text string) (gate.Level, error) {
+				v := reflect.New(f.typ).Elem()
+				if err := f.parse(text, v); err != nil {
+					wrong := err.(*unitError)
+					return gate.Level{}, &gate.Error{Msg: wrong.msg, Fix: wrong.hint}
+				}
+				return levelOf(f, v), nil
+			}})
 	}
 	return all
 }

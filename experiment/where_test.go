@@ -86,7 +86,8 @@ disseminate: {nodes: [2, 8, 16, 32], seeders: [1, 2, 4, 8, 16]}
 where: ["CONDITION"]
 `
 	pairs := func(condition string) string {
-		p := mustPlan(t, strings.Replace(src, "CONDITION", condition+" && link.rate == 1Gbit && disseminate.seeders < disseminate.nodes", 1))
+		p := mustPlan(t, strings.Replace(src, "CONDITION", condition+" && link.rate == 1Gbit && disseminate.seeders "+
+			"< disseminate.nodes", 1))
 		var all []string
 		for _, c := range p.Cells {
 			all = append(all, fmt.Sprintf("%d/%d", c.Disseminate.Nodes, c.Disseminate.Seeders))

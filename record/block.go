@@ -261,18 +261,28 @@ func (s *columns) decode(b []byte, dst []Op) ([]Op, error) {
 	if in.err != nil {
 		return nil, in.err
 	}
-	s.values = slices.Grow(s.values[:0], int(count))[:count]
 	at := len(dst)
 	dst = slices.Grow(dst, int(count))[:at+int(count)]
-	ops := dst[at:]
-	clear(ops)
+	clear(dst[at:])
+	if err := s.fill(&in, classes, dst[at:]); err != nil {
+		return nil, err
+	}
+	if len(in.b) != 0 {
+		return nil, fmt.Errorf("%d bytes after the last column", len(in.b))
+	}
+	return dst, nil
+}
+
+// fill reads the columns into operations.
+func (s *columns) fill(in *input, classes []string, ops []Op) error {
+	s.values = slices.Grow(s.values[:0], len(ops))[:len(ops)]
 	in.column(s.values)
 	if in.err != nil {
-		return nil, in.err
+		return in.err
 	}
 	for i, v := range s.values {
 		if v < 0 || v > int64(len(classes)) {
-			return nil, fmt.Errorf("class %d of %d", v, len(classes))
+			return fmt.Errorf("class %d of %d", v, len(classes))
 		}
 		if v > 0 {
 			ops[i].Class = classes[v-1]
@@ -281,13 +291,13 @@ func (s *columns) decode(b []byte, dst []Op) ([]Op, error) {
 	for c := range opColumns {
 		in.column(s.values)
 		if in.err != nil {
-			return nil, in.err
+			return in.err
 		}
 		column := &opColumns[c]
 		previous := int64(0)
 		for i, v := range s.values {
 			if column.below > 0 && (v < 0 || v >= column.below) {
-				return nil, fmt.Errorf("column %d: unknown value %d", c, v)
+				return fmt.Errorf("column %d: unknown value %d", c, v)
 			}
 			v += previous
 			column.set(&ops[i], v)
@@ -296,10 +306,7 @@ func (s *columns) decode(b []byte, dst []Op) ([]Op, error) {
 			}
 		}
 	}
-	if len(in.b) != 0 {
-		return nil, fmt.Errorf("%d bytes after the last column", len(in.b))
-	}
-	return dst, nil
+	return nil
 }
 
 var errShort = errors.New("columns end early")

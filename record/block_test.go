@@ -13,8 +13,10 @@ import (
 )
 
 func TestBlockKeepsEveryBit(t *testing.T) {
-	extreme := Op{Kind: OpDelete, Outcome: Cancelled, Status: math.MaxUint16, Worker: math.MaxUint32, Object: math.MaxUint32,
-		Offset: math.MaxInt64, Length: math.MinInt64, Bytes: math.MaxInt64, Intended: math.MinInt64, Start: math.MaxInt64,
+	extreme := Op{Kind: OpDelete, Outcome: Cancelled, Status: math.MaxUint16, Worker: math.MaxUint32,
+		Object: math.MaxUint32,
+		Offset: math.MaxInt64, Length: math.MinInt64, Bytes: math.MaxInt64, Intended: math.MinInt64,
+		Start:     math.MaxInt64,
 		FirstByte: math.MinInt64, LastByte: math.MinInt64, Class: "ö\x00"}
 	random := make([]Op, 1000)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -22,8 +24,9 @@ func TestBlockKeepsEveryBit(t *testing.T) {
 		random[i] = Op{Kind: OpKind(r.IntN(int(numOpKinds))), Outcome: Outcome(r.IntN(int(numOutcomes))),
 			Status: uint16(r.Uint32()), Worker: r.Uint32(), Object: r.Uint32(),
 			Offset: int64(r.Uint64()), Length: int64(r.Uint64()), Bytes: int64(r.Uint64()),
-			Intended: int64(r.Uint64()), Start: int64(r.Uint64()), FirstByte: int64(r.Uint64()), LastByte: int64(r.Uint64()),
-			Class: []string{"", "a", "b", strconv.Itoa(i)}[r.IntN(4)]}
+			Intended: int64(r.Uint64()), Start: int64(r.Uint64()), FirstByte: int64(r.Uint64()),
+			LastByte: int64(r.Uint64()),
+			Class:    []string{"", "a", "b", strconv.Itoa(i)}[r.IntN(4)]}
 		if r.IntN(2) == 0 {
 			random[i].FirstByte = 0
 		}

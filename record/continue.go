@@ -92,7 +92,8 @@ func (w *TrialWriter) restore() error {
 		}
 		w.seq++
 	}
-	row := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?`, id)
+	row := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?`,
+		id)
 	if err := row.Scan(&w.marked); err != nil {
 		return err
 	}
@@ -117,9 +118,11 @@ func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, e
 	var at sql.NullInt64
 	err = r.db.QueryRow(`SELECT max(at) FROM (
 		SELECT max(last_ns) AS at FROM ops WHERE trial = ?1 AND last_ns <= ?2
-		UNION ALL SELECT * FROM (SELECT end_ns FROM samples WHERE trial = ?1 AND end_ns <= ?2 ORDER BY id DESC LIMIT 1000)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM samples
+			WHERE trial = ?1 AND end_ns <= ?2 ORDER BY id DESC LIMIT 1000)
 		UNION ALL SELECT * FROM (SELECT end_ns FROM polls WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 10)
-		UNION ALL SELECT * FROM (SELECT end_ns FROM marks WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 1000)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM marks
+			WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 1000)
 		UNION ALL SELECT began_ns FROM jobs WHERE trial = ?1
 		UNION ALL SELECT accepted_ns FROM jobs WHERE trial = ?1
 		UNION ALL SELECT durable_ns FROM jobs WHERE trial = ?1) WHERE at <= ?2`, trial, int64(until)).Scan(&at)

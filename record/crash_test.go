@@ -353,7 +353,8 @@ func TestKill9WhileCreating(t *testing.T) {
 				if created[e.Name()] {
 					t.Fatalf("round %d: a run that was created cannot be resumed: %v", round, err)
 				}
-				if !strings.Contains(err.Error(), "cut off while being created") && !strings.Contains(err.Error(), "not a run directory") {
+				if !strings.Contains(err.Error(), "cut off while being created") &&
+					!strings.Contains(err.Error(), "not a run directory") {
 					t.Fatalf("round %d: %v", round, err)
 				}
 				torn++
@@ -386,7 +387,8 @@ func TestAnUnfinishedChangeIsUndone(t *testing.T) {
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, change := range []string{"PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 1", "BEGIN IMMEDIATE",
-		"UPDATE meta SET value = 'changed' WHERE key = '" + keySchema + "'", "CREATE TABLE much AS SELECT randomblob(1000000)"} {
+		"UPDATE meta SET value = 'changed' WHERE key = '" + keySchema + "'", "CREATE TABLE much AS SELECT " +
+			"randomblob(1000000)"} {
 		if _, err := db.Exec(change); err != nil {
 			t.Fatalf("%s: %v", change, err)
 		}

@@ -198,21 +198,24 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			func() error { _, err := Open(dir); return err },
 			func() error { _, err := Resume(dir, nil, nil); return err },
 		} {
-			if err := open(); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), dir) {
+			if err := open(); err == nil || !strings.Contains(err.Error(), says) ||
+				!strings.Contains(err.Error(), dir) {
 				t.Errorf("%v, want %q", err, says)
 			}
 		}
 	}
 	r := create(t)
 	dir := r.Dir()
-	if _, err := r.conn.ExecContext(context.Background(), `UPDATE meta SET value = '99' WHERE key = ?`, keySchema); err != nil {
+	if _, err := r.conn.ExecContext(context.Background(), `UPDATE meta SET value = '99' WHERE key = ?`,
+		keySchema); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "schema 99") {
 		t.Errorf("a later schema: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, dbFile), []byte(strings.Repeat("not a database ", 1000)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, dbFile), []byte(strings.Repeat("not a database ", 1000)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
@@ -371,7 +374,8 @@ func TestImpossibleOperationsAreRefused(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if err := w.Ops([]Op{good, bad}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "c001") {
+		if err := w.Ops([]Op{good, bad}); err == nil || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), "c001") {
 			t.Errorf("%v, want %q", err, says)
 		}
 		if err := w.Block(AppendBlock(nil, []Op{good, bad})); err == nil {
@@ -438,7 +442,8 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 	}
 	for _, table := range ofTrial {
 		var n int
-		if err := r.conn.QueryRowContext(context.Background(), `SELECT count(*) FROM `+table+` WHERE trial = ?`, interrupted.ID()).Scan(&n); err != nil || n != 0 {
+		if err := r.conn.QueryRowContext(context.Background(), `SELECT count(*) FROM `+table+` WHERE trial = ?`,
+			interrupted.ID()).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%s still has %d rows of it: %v", table, n, err)
 		}
 	}

@@ -227,7 +227,8 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 		if j.Object%2 == 0 {
 			reached[n] = stage + 1
 		} else if reached[n] != stage+1 {
-			t.Fatalf("objects %d and %d were recorded at once and are apart: %d %d", j.Object-1, j.Object, reached[n], stage+1)
+			t.Fatalf("objects %d and %d were recorded at once and are apart: %d %d", j.Object-1, j.Object, reached[n],
+				stage+1)
 		}
 	}
 	for n, stage := range said {
@@ -253,7 +254,8 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 		}
 		inWindows += w.Ops()
 	}
-	if err := rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`, id).Scan(&inTotals); err != nil {
+	if err := rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`,
+		id).Scan(&inTotals); err != nil {
 		t.Fatal(err)
 	}
 	if inWindows != inTotals || inWindows > int64(ops) {

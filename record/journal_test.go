@@ -30,7 +30,8 @@ func TestATrialGoesOn(t *testing.T) {
 		}
 	}
 	give(w, 5000)
-	interim := Trial{Seconds: 7, Metrics: map[string]float64{"throughput": 3}, Notes: []string{"it goes on"}, Details: []Detail{{DetailPhase, "x", 1}}}
+	interim := Trial{Seconds: 7, Metrics: map[string]float64{"throughput": 3}, Notes: []string{"it goes on"},
+		Details: []Detail{{DetailPhase, "x", 1}}}
 	for session := range 3 {
 		if err := w.Jobs(syntheticJob(int64(session)), syntheticJob(0)); err != nil {
 			t.Fatal(err)
@@ -59,7 +60,8 @@ func TestATrialGoesOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c, summary.Counts()); d != "" || summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
+			if d := cmp.Diff(c, summary.Counts()); d != "" ||
+				summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
 				t.Errorf("summary of the pause (-want +got):\n%s", d)
 			}
 			if err := w.Ops(ops[:1]); err == nil {
@@ -73,7 +75,11 @@ func TestATrialGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := 0
-		if r, err = Resume(dir, nil, func(t Trial) bool { asked++; return t.Cell == "c001" && t.Block == 4 }); err != nil {
+		if r, err = Resume(dir, nil, func(t Trial) bool {
+			asked++
+			return t.Cell == "c001" &&
+				t.Block == 4
+		}); err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
@@ -88,7 +94,8 @@ func TestATrialGoesOn(t *testing.T) {
 		if w, last, err = r.Continue(trials[0]); err != nil {
 			t.Fatal(err)
 		}
-		if want := max(poll.End, syntheticJob(int64(session)).Durable, time.Duration(ops[len(ops)-1].LastByte)); last != want {
+		if want := max(poll.End, syntheticJob(int64(session)).Durable,
+			time.Duration(ops[len(ops)-1].LastByte)); last != want {
 			t.Errorf("session %d: the last moment is %v, want %v", session, last, want)
 		}
 		if _, _, err := r.Continue(trials[0]); err == nil {
@@ -97,7 +104,8 @@ func TestATrialGoesOn(t *testing.T) {
 		if trials, err = r.Trials(); err != nil {
 			t.Fatal(err)
 		}
-		if got := trials[0]; got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 || len(got.Metrics)+len(got.Notes)+len(got.Details) > 0 {
+		if got := trials[0]; got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 ||
+			len(got.Metrics)+len(got.Notes)+len(got.Details) > 0 {
 			t.Errorf("what the pause recorded is still there: %+v", got)
 		}
 	}
@@ -126,7 +134,8 @@ func TestATrialGoesOn(t *testing.T) {
 		t.Errorf("summary (-want +got):\n%s", d)
 	}
 	for _, q := range []float64{0, .5, .99, 1} {
-		if got.Quantile(Duration, q) != direct.Quantile(Duration, q) || got.KaplanMeier(TTFB, q) != direct.KaplanMeier(TTFB, q) {
+		if got.Quantile(Duration, q) != direct.Quantile(Duration, q) ||
+			got.KaplanMeier(TTFB, q) != direct.KaplanMeier(TTFB, q) {
 			t.Errorf("the quantiles %v differ", q)
 		}
 	}
@@ -169,8 +178,10 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 	polls[3] = Poll{Seq: 6, Missed: 1}
 	polls[4].Calls = []PollCall{{Name: "", Start: -1, End: 1, Error: "<html>\n\"\\\x00ü"}, {Name: "ü\"\\"}}
 	polls[4].Readings = []Reading{
-		{Name: "a", Value: math.Inf(1)}, {Name: "b", Value: math.Inf(-1)}, {Name: "c", Value: math.NaN(), Bad: "not told"},
-		{Name: "d", Value: math.MaxFloat64}, {Name: "e", Value: math.SmallestNonzeroFloat64}, {Name: "f", Value: math.Copysign(0, -1)},
+		{Name: "a", Value: math.Inf(1)}, {Name: "b", Value: math.Inf(-1)},
+		{Name: "c", Value: math.NaN(), Bad: "not told"},
+		{Name: "d", Value: math.MaxFloat64}, {Name: "e", Value: math.SmallestNonzeroFloat64},
+		{Name: "f", Value: math.Copysign(0, -1)},
 		{Name: "],[", Value: 0.1, Exact: "100000000000000000000000", Bad: "],["}, {Name: "a", Exact: "1"},
 	}
 	for _, p := range polls {
@@ -229,34 +240,37 @@ func checkViews(t *testing.T, rd *Reader, polls []Poll) {
 		calls = append(calls, p.Calls...)
 		readings = append(readings, p.Readings...)
 	}
-	err := eachRow(rd.db, `SELECT name, start_ns, end_ns, error FROM calls ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
-		var c PollCall
-		if err := rows.Scan(&c.Name, &c.Start, &c.End, &c.Error); err != nil {
-			return err
-		}
-		if want := calls[at]; c.Name != want.Name || c.Start != want.Start || c.End != want.End || (c.Error == "") != (want.Error == "") {
-			t.Errorf("call %d is %+v to SQL, want %+v", at, c, want)
-		}
-		at++
-		return nil
-	})
+	err := eachRow(rd.db, `SELECT name, start_ns, end_ns, error FROM calls ORDER BY seq, place`, nil,
+		func(rows *sql.Rows) error {
+			var c PollCall
+			if err := rows.Scan(&c.Name, &c.Start, &c.End, &c.Error); err != nil {
+				return err
+			}
+			if want := calls[at]; c.Name != want.Name || c.Start != want.Start || c.End != want.End ||
+				(c.Error == "") != (want.Error == "") {
+				t.Errorf("call %d is %+v to SQL, want %+v", at, c, want)
+			}
+			at++
+			return nil
+		})
 	if err != nil || at != len(calls) {
 		t.Errorf("SQL sees %d of %d calls: %v", at, len(calls), err)
 	}
 	at = 0
-	err = eachRow(rd.db, `SELECT name, value, exact, bad FROM readings ORDER BY seq, place`, nil, func(rows *sql.Rows) error {
-		var r Reading
-		if err := rows.Scan(&r.Name, number{&r.Value}, &r.Exact, &r.Bad); err != nil {
-			return err
-		}
-		want := readings[at]
-		// SQLite may read a number's last digit differently.
-		if d := cmp.Diff(want, r, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-14, 0)); d != "" {
-			t.Errorf("reading %d (-want +got):\n%s", at, d)
-		}
-		at++
-		return nil
-	})
+	err = eachRow(rd.db, `SELECT name, value, exact, bad FROM readings ORDER BY seq, place`, nil,
+		func(rows *sql.Rows) error {
+			var r Reading
+			if err := rows.Scan(&r.Name, number{&r.Value}, &r.Exact, &r.Bad); err != nil {
+				return err
+			}
+			want := readings[at]
+			// SQLite may read a number's last digit differently.
+			if d := cmp.Diff(want, r, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-14, 0)); d != "" {
+				t.Errorf("reading %d (-want +got):\n%s", at, d)
+			}
+			at++
+			return nil
+		})
 	if err != nil || at != len(readings) {
 		t.Errorf("SQL sees %d of %d readings: %v", at, len(readings), err)
 	}

@@ -75,7 +75,8 @@ var markTable = newTable("marks", "seq", "trial, seq, ",
 	"node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble", "",
 	func(m *Mark) []any {
 		return []any{
-			&m.Node, &m.Before, &m.Start, &m.End, &m.Verified, optional[int64]{&m.Written, -1}, optional[int64]{&m.Received, -1},
+			&m.Node, &m.Before, &m.Start, &m.End, &m.Verified, optional[int64]{&m.Written, -1},
+			optional[int64]{&m.Received, -1},
 			optional[int64]{&m.Sent, -1}, optional[int]{&m.Peers, -1}, &m.Complete, &m.Trouble,
 		}
 	})

@@ -19,7 +19,8 @@ func syntheticMark(i int64) Mark {
 	verified := (1+i/32)*1_000_000 + rng.Int64N(16)*16384
 	m := Mark{
 		Node: int(i % 32), Before: at - 100*time.Millisecond, Start: at, End: at + time.Duration(rng.IntN(3_000_000)),
-		Verified: verified, Written: verified - rng.Int64N(2)*16384, Received: verified + rng.Int64N(10)*16384, Sent: rng.Int64N(2 * verified), Peers: rng.IntN(32),
+		Verified: verified, Written: verified - rng.Int64N(2)*16384, Received: verified + rng.Int64N(10)*16384,
+		Sent: rng.Int64N(2 * verified), Peers: rng.IntN(32),
 	}
 	switch i % 7 {
 	case 1:
@@ -163,7 +164,8 @@ func markUntilKilled(args []string) error {
 		if err := w.Marks(syntheticMarks(n, 64)); err != nil {
 			return err
 		}
-		if err := w.Event(Event{At: time.Unix(1700000000, n), Kind: "fault", What: "crash", Detail: strconv.FormatInt(n, 10)}); err != nil {
+		if err := w.Event(Event{At: time.Unix(1700000000, n), Kind: "fault", What: "crash",
+			Detail: strconv.FormatInt(n, 10)}); err != nil {
 			return err
 		}
 		if n%640 == 0 { // what has waited for its second
@@ -235,38 +237,4 @@ func TestKill9LeavesMarksAndEventsWhole(t *testing.T) {
 	if n := len(collect(t, run.Marks(1))); n+len(events) > 0 {
 		t.Errorf("a trial that is executed again has %d marks and %d events already", n, len(events))
 	}
-}
-
-func BenchmarkMarks(b *testing.B) {
-	r := create(b)
-	w, err := r.Begin("c001", 1, false, time.Now())
-	if err != nil {
-		b.Fatal(err)
-	}
-	marks := syntheticMarks(0, int64(b.N))
-	b.ResetTimer()
-	for len(marks) > 0 {
-		n := min(80, len(marks))
-		if err := w.Marks(marks[:n]); err != nil {
-			b.Fatal(err)
-		}
-		marks = marks[n:]
-	}
-	if err := r.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	b.StopTimer()
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/mark")
-	reportSize(b, r)
-	start, n := time.Now(), 0
-	for _, err := range r.Reader.Marks(w.ID()) {
-		if err != nil {
-			b.Fatal(err)
-		}
-		n++
-	}
-	if n != b.N {
-		b.Fatalf("%d of %d", n, b.N)
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N), "ns/read")
 }

@@ -14,7 +14,8 @@ import (
 // A process that records and reads back operations may grow with their time
 // (windows), not with their number. The whole 10^8 are in the benchmarks.
 func TestMemoryIsBounded(t *testing.T) {
-	checkPeak(t, 100, "bulk", filepath.Join(t.TempDir(), "run"), strconv.Itoa(2_000_000)) // kept in memory, the operations alone were 220 MB
+	// kept in memory, the operations alone were 220 MB
+	checkPeak(t, 100, "bulk", filepath.Join(t.TempDir(), "run"), strconv.Itoa(2_000_000))
 }
 
 // Nor with the number of jobs and polls, nor when a trial goes on.
@@ -22,7 +23,8 @@ func TestMemoryOfWeeksIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("records 300,000 jobs")
 	}
-	checkPeak(t, 100, "weeks", filepath.Join(t.TempDir(), "run"), strconv.Itoa(300_000)) // kept in memory, the jobs alone were 120 MB
+	// kept in memory, the jobs alone were 120 MB
+	checkPeak(t, 100, "weeks", filepath.Join(t.TempDir(), "run"), strconv.Itoa(300_000))
 }
 
 // checkPeak runs a helper that says how much memory it took, and compares that
@@ -130,7 +132,8 @@ func recordWeeks(args []string) error {
 		for k := range 1000 {
 			jobs = append(jobs, syntheticJob(int64(i+k)))
 		}
-		if err := errors.Join(w.Jobs(jobs...), w.Ops(source.take(1000)), w.Poll(syntheticPoll(int64(i), 6, 1000))); err != nil {
+		if err := errors.Join(w.Jobs(jobs...), w.Ops(source.take(1000)),
+			w.Poll(syntheticPoll(int64(i), 6, 1000))); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,8 @@ func checkSchema(dir string, db queryer) (int, error) {
 	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
 		keySchema).Scan(&text); err != nil {
 		var se *sqlite.Error
-		if errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CANTOPEN || se.Code()&0xff == sqlite3.SQLITE_READONLY) {
+		if errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CANTOPEN ||
+			se.Code()&0xff == sqlite3.SQLITE_READONLY) {
 			return 0, fmt.Errorf("record: open %s: %w: %w", dir, errMustWrite, err)
 		}
 		return 0, fmt.Errorf("record: open %s: %s: %w", dir, dbFile, err)
@@ -108,8 +109,8 @@ func checkSchema(dir string, db queryer) (int, error) {
 		return 0, fmt.Errorf("record: open %s: %s: %w: schema %q", dir, dbFile, ErrCorrupt, text)
 	}
 	if version < oldestSchema || version > schemaVersion {
-		return 0, fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll that "+
-			"wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
+		return 0, fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll "+
+			"that wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
 	}
 	return version, nil
 }
@@ -224,8 +225,9 @@ func (r *Reader) Blocks(trial int64) iter.Seq2[[]byte, error] {
 		next := int64(0)
 		for b, err := range stream(r, blockTable, trial, -1) {
 			if err == nil && b.Seq != next {
-				err = r.errorf(fmt.Sprintf("operations of trial %d", trial), fmt.Errorf("%w: block %d is missing", ErrCorrupt,
-					next))
+				err = r.errorf(fmt.Sprintf("operations of trial %d", trial),
+					fmt.Errorf("%w: block %d is missing", ErrCorrupt,
+						next))
 			}
 			if next++; !yield(b.Data, err) || err != nil {
 				return
@@ -264,7 +266,8 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 	err := r.snapshot(func(tx *sql.Tx) error {
 		c := &s.counts
 		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns
-			FROM summaries WHERE trial = (SELECT id FROM trials WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`, trial).
+			FROM summaries WHERE trial = (SELECT id FROM trials
+			WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`, trial).
 			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.InFlightBytes, &c.First, &c.Last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

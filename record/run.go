@@ -177,8 +177,8 @@ func readPlan(dir string) ([]byte, error) {
 			return nil, fmt.Errorf("record: open %s: no such run directory", dir)
 		}
 		if _, derr := os.Stat(filepath.Join(dir, dbFile)); derr == nil {
-			return nil, fmt.Errorf("record: open %s: it has no %s: it was cut off while being created and holds no data; "+
-				"remove it and run again", dir, planFile)
+			return nil, fmt.Errorf("record: open %s: it has no %s: it was cut off while being created and holds no "+
+				"data; remove it and run again", dir, planFile)
 		}
 		return nil, fmt.Errorf("record: open %s: not a run directory: it has no %s", dir, planFile)
 	}
@@ -261,16 +261,16 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 		return explain(r.dir, err)
 	}
 	if now := planHash(stored); now != made {
-		return fmt.Errorf("record: resume %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it, "+
-			"or start a new run", r.dir, planFile, now, made)
+		return fmt.Errorf("record: resume %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); "+
+			"restore it, or start a new run", r.dir, planFile, now, made)
 	}
 	if plan != nil && planHash(plan) != made {
-		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with (%.12s…); "+
-			"a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
+		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with "+
+			"(%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
 	}
 	if version != schemaVersion {
-		return fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of plimsoll that "+
-			"began it",
+		return fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of plimsoll "+
+			"that began it",
 			r.dir, version, schemaVersion)
 	}
 	again, err := r.interrupted(keep)
@@ -284,7 +284,8 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 					return err
 				}
 			}
-			if err := r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = '' WHERE id = ?`, string(Pending), id); err != nil {
+			if err := r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = ''
+				WHERE id = ?`, string(Pending), id); err != nil {
 				return err
 			}
 		}

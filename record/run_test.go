@@ -25,7 +25,8 @@ type synthetic struct {
 }
 
 func newSynthetic(seed uint64, opsPerSecond int) *synthetic {
-	return &synthetic{rng: rand.New(rand.NewPCG(seed, 1)), workers: 100, every: int64(time.Second) / int64(opsPerSecond)}
+	return &synthetic{rng: rand.New(rand.NewPCG(seed, 1)), workers: 100,
+		every: int64(time.Second) / int64(opsPerSecond)}
 }
 
 func (s *synthetic) next() Op {
@@ -75,7 +76,8 @@ var testMetrics = []Metric{
 
 func create(t testing.TB) *Run {
 	t.Helper()
-	r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{"format":1}`), map[string]string{"version": "test"}, testMetrics)
+	r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{"format":1}`), map[string]string{"version": "test"},
+		testMetrics)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +116,18 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	samples := []Sample{
-		{Start: time.Second, End: time.Second + time.Millisecond, Process: "nginx/server", Role: "system", PID: 42, CPU: 1.5, RSS: 1e6, PSS: math.NaN(), ReadBytes: 1, WriteBytes: 2, FDs: 3, NetRx: 4, NetTx: 5, Threads: 6},
-		{Start: 2 * time.Second, End: 2 * time.Second, Process: "box", Role: "box", CPU: math.NaN(), RSS: math.NaN(), PSS: math.NaN(), ReadBytes: math.NaN(), WriteBytes: math.NaN(), FDs: math.NaN(), NetRx: math.NaN(), NetTx: math.NaN(), Threads: math.NaN()},
+		{Start: time.Second, End: time.Second + time.Millisecond, Process: "nginx/server", Role: "system", PID: 42,
+			CPU: 1.5, RSS: 1e6, PSS: math.NaN(), ReadBytes: 1, WriteBytes: 2, FDs: 3, NetRx: 4, NetTx: 5, Threads: 6},
+		{Start: 2 * time.Second, End: 2 * time.Second, Process: "box", Role: "box", CPU: math.NaN(), RSS: math.NaN(),
+			PSS: math.NaN(), ReadBytes: math.NaN(), WriteBytes: math.NaN(), FDs: math.NaN(), NetRx: math.NaN(),
+			NetTx: math.NaN(), Threads: math.NaN()},
 	}
 	if err := w.Samples(samples); err != nil {
 		t.Fatal(err)
 	}
-	link := LinkCheck{From: "load", To: "server", Emulator: "tun", Congestion: "cubic", WantRTT: .08, RTT: .0801, RTTP99: .082, WantRate: 1e9, Rate: .95e9, WantLoss: .01, Loss: math.NaN(), Lateness: 1e-5, Tolerance: .05, OK: true, Why: "because"}
+	link := LinkCheck{From: "load", To: "server", Emulator: "user", Congestion: "cubic", WantRTT: .08, RTT: .0801,
+		RTTP99: .082, WantRate: 1e9, Rate: .95e9, WantLoss: .01, Loss: math.NaN(), Lateness: 1e-5, Tolerance: .05,
+		OK: true, Why: "because"}
 	if err := w.Link(link); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +142,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	if err := r.Meta("kernel", "6.1"); err != nil {
 		t.Fatal(err)
 	}
-	trial := Trial{Seconds: 3.5, Metrics: map[string]float64{"ttfb_p50": .25, "throughput": math.Inf(1), "lost": math.NaN()}, Invalid: []string{ReasonBoxBusy}, Notes: []string{"receive: drop"}, Outcomes: map[string]int64{"ok": 1}}
+	trial := Trial{Seconds: 3.5, Metrics: map[string]float64{"ttfb_p50": .25, "throughput": math.Inf(1),
+		"lost": math.NaN()}, Invalid: []string{ReasonBoxBusy}, Notes: []string{"receive: drop"},
+		Outcomes: map[string]int64{"ok": 1}}
 	live := w.Summary().Counts()
 	if err := w.End(trial); err != nil {
 		t.Fatal(err)
@@ -221,7 +230,8 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 
 // A row of a key that is there is an error, and replaces nothing: it shows that something was counted twice.
 func TestARowTwiceIsAnError(t *testing.T) {
-	if r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{}`), nil, []Metric{testMetrics[0], testMetrics[0]}); err == nil {
+	if r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{}`), nil,
+		[]Metric{testMetrics[0], testMetrics[0]}); err == nil {
 		r.Close()
 		t.Error("two metrics of one key")
 	}

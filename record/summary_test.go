@@ -15,8 +15,10 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	s.Ops([]Op{
 		{Outcome: OK, Bytes: 100, Intended: 10 * ms, Start: 12 * ms, FirstByte: 20 * ms, LastByte: 110 * ms},
 		{Outcome: OK, Bytes: 100, Intended: 5 * ms, Start: 5 * ms, FirstByte: 25 * ms, LastByte: 30 * ms},
-		{Outcome: Error, Class: "status 500", Bytes: 7, Start: 20 * ms, Intended: 20 * ms, FirstByte: 21 * ms, LastByte: 21 * ms},
-		{Outcome: Truncated, Class: "body ended early", Bytes: 3, Start: 20 * ms, Intended: 20 * ms, FirstByte: 21 * ms, LastByte: 21 * ms},
+		{Outcome: Error, Class: "status 500", Bytes: 7, Start: 20 * ms, Intended: 20 * ms, FirstByte: 21 * ms,
+			LastByte: 21 * ms},
+		{Outcome: Truncated, Class: "body ended early", Bytes: 3, Start: 20 * ms, Intended: 20 * ms, FirstByte: 21 * ms,
+			LastByte: 21 * ms},
 		{Outcome: Deadline, Bytes: 50, Start: 20 * ms, Intended: 20 * ms, FirstByte: 50 * ms, LastByte: 500 * ms},
 		{Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms},
 	})
@@ -40,7 +42,8 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	near("duration", s.Quantile(Duration, 0.5), 0.025)
 	near("duration", s.Quantile(Duration, 1), 0.100)
 	near("lag", s.Quantile(Lag, 1), 0.002)
-	if s.Count(TTFB) != 3 || s.Censored(TTFB) != 1 || s.Count(Duration) != 2 || s.Censored(Duration) != 2 || s.Count(Lag) != 6 || s.Censored(Lag) != 0 {
+	if s.Count(TTFB) != 3 || s.Censored(TTFB) != 1 || s.Count(Duration) != 2 || s.Censored(Duration) != 2 ||
+		s.Count(Lag) != 6 || s.Censored(Lag) != 0 {
 		t.Error("counts of measures")
 	}
 	near("half", s.KaplanMeier(Duration, 0.5), 0.100)

@@ -31,7 +31,8 @@ func newTable[T any](name, key, given, columns, conflict string, fields func(*T)
 	all := given + columns
 	return &table[T]{
 		name: name, key: key, columns: columns, fields: fields, page: 200,
-		insert: fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all, strings.Repeat(", ?", strings.Count(all, ",")),
+		insert: fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all, strings.Repeat(", ?",
+			strings.Count(all, ",")),
 			conflict),
 	}
 }
@@ -65,7 +66,8 @@ type queryer interface {
 // list reads rows in the order of their key, the last of which it gives, too; a
 // limit of -1 is none.
 func list[T any](db queryer, t *table[T], where string, limit int, args ...any) (all []T, last int64, err error) {
-	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key, t.columns, t.name,
+	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key, t.columns,
+		t.name,
 		where, limit)
 	err = eachRow(db, query, args, func(rows *sql.Rows) error {
 		var v T

@@ -60,10 +60,11 @@ func meanings() map[string]string {
 		ReasonDaemonRestarted:    "a process of the system had just restarted",
 		ReasonDaemonDied:         "a process of the system ended during the trial",
 		ReasonMachineLost:        "a machine of the system was out of reach for good",
-		ReasonThrottled:          "a CPU limit (of a container, a service) held back a machine; a note of the trial names it",
-		ReasonNoOperations:       "too few operations",
-		ReasonClocks:             "answers have earlier times than their requests",
-		ReasonClock:              "the clock of a load generator on another machine was not known to 1 % of the window",
+		ReasonThrottled: "a CPU limit (of a container, a service) held back a machine; a note of the trial " +
+			"names it",
+		ReasonNoOperations: "too few operations",
+		ReasonClocks:       "answers have earlier times than their requests",
+		ReasonClock:        "the clock of a load generator on another machine was not known to 1 % of the window",
 	}
 }
 
@@ -136,17 +137,23 @@ type Detail struct {
 const (
 	DetailPhase = "phase" // seconds of a phase, by the system's own account, median over the trial's operations
 	// Of the nodes of a swarm, in the order of the cluster's nodes.
-	DetailSeeder       = "seeder"        // 1: the node had the content from the beginning, 0: it was a leecher, −1: it took no part
-	DetailLinkReceived = "link_received" // bytes that crossed the node's access link towards it, from the release to the last completion, in IP packets as they are on the wire
-	DetailLinkSent     = "link_sent"     // likewise, from it
-	DetailNodeCPU      = "node_cpu"      // CPU seconds of the node's processes in that time
-	DetailNodeRSS      = "node_rss"      // bytes: largest resident set of the node's processes in that time
-	DetailProbe        = "probe"         // seconds to store a small object when nothing else is under way, median of a probe, by phase of an upload with attribution: "03 files"
-	DetailPID          = "pid"           // process id: distinguishes a process from the one that replaced it
-	DetailRSSStart     = "rss_start"     // bytes: resident set of a process once it was ready, before anything was stored
-	DetailPSSStart     = "pss_start"     // bytes: proportional set likewise
-	DetailRSSRest      = "rss_rest"      // bytes: resident set of a process just before the load
-	DetailPSSRest      = "pss_rest"      // bytes: proportional set likewise
+	// 1: the node had the content from the beginning, 0: it was a leecher, −1: it took no part
+	DetailSeeder = "seeder"
+	// bytes that crossed the node's access link towards it, from the release to the last completion, in IP packets as
+	// they are on the wire
+	DetailLinkReceived = "link_received"
+	DetailLinkSent     = "link_sent" // likewise, from it
+	DetailNodeCPU      = "node_cpu"  // CPU seconds of the node's processes in that time
+	DetailNodeRSS      = "node_rss"  // bytes: largest resident set of the node's processes in that time
+	// seconds to store a small object when nothing else is under way, median of a probe, by phase of an upload with
+	// attribution: "03 files"
+	DetailProbe = "probe"
+	DetailPID   = "pid" // process id: distinguishes a process from the one that replaced it
+	// bytes: resident set of a process once it was ready, before anything was stored
+	DetailRSSStart = "rss_start"
+	DetailPSSStart = "pss_start" // bytes: proportional set likewise
+	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
+	DetailPSSRest  = "pss_rest"  // bytes: proportional set likewise
 	// Of the peers of a fresh node, in their order.
 	DetailPeerBlocks  = "peer_blocks"   // blocks that it delivered
 	DetailPeerBytes   = "peer_bytes"    // bytes received from it; −1: unknown
@@ -155,7 +162,8 @@ const (
 	DetailPeerFailed  = "peer_failed"   // requests to it that failed for other reasons; −1: unknown
 	DetailPeerRate    = "peer_rate"     // bit/s: rate of its link towards the node; 0: unlimited
 	DetailPeerManner  = "peer_manner"   // 0: honest, 1: silent, 2: a stranger
-	DetailRSSPeak     = "rss_peak"      // bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
+	// bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
+	DetailRSSPeak = "rss_peak"
 	// What metrics are computed from beside operations, jobs and polls: docs/run-db.md lists their names.
 	DetailLoad       = "load"        // what the load generator says of itself
 	DetailUsage      = "usage"       // what the engine observed of processes
@@ -163,17 +171,19 @@ const (
 	DetailHeldAfter  = "held_after"  // likewise after them
 	DetailFollower   = "follower"    // what a fresh node said of itself, and its chain
 	// Of load generators on machines with clocks of their own.
-	DetailClockAhead  = "clock_ahead"      // seconds that the clock was ahead of the engine's, which were taken off
-	DetailClockError  = "clock_error"      // seconds: the largest error of its times after that
-	DetailNodeRead    = "node_read"        // bytes that storage had to read for the node's processes
-	DetailNodeWritten = "node_written"     // bytes that they made storage write
-	DetailCalled      = "called"           // seconds from a leecher's release to the first call that gave it its task
-	DetailGap         = "gap"              // seconds: longest time of a leecher in which something could happen unseen
-	DetailOnDisk      = "on_disk"          // seconds since the epoch: a leecher had all on disk, or the wait for that ended
+	DetailClockAhead  = "clock_ahead"  // seconds that the clock was ahead of the engine's, which were taken off
+	DetailClockError  = "clock_error"  // seconds: the largest error of its times after that
+	DetailNodeRead    = "node_read"    // bytes that storage had to read for the node's processes
+	DetailNodeWritten = "node_written" // bytes that they made storage write
+	DetailCalled      = "called"       // seconds from a leecher's release to the first call that gave it its task
+	DetailGap         = "gap"          // seconds: longest time of a leecher in which something could happen unseen
+	// seconds since the epoch: a leecher had all on disk, or the wait for that ended
+	DetailOnDisk      = "on_disk"
 	DetailDiskOutcome = "on_disk_outcome"  // how that wait ended: an Outcome
 	DetailPayload     = "payload_received" // payload bytes that a leecher received, by its node's word
 	DetailOutage      = "outage"           // seconds from a fault's beginning to its undoing
-	DetailRecovery    = "recovery"         // seconds from a fault's undoing to a leecher's next verified bytes; −1: none came
+	// seconds from a fault's undoing to a leecher's next verified bytes; −1: none came
+	DetailRecovery = "recovery"
 )
 
 // Valid reports whether the trial may enter fits and comparisons.
@@ -202,8 +212,8 @@ type Sample struct {
 // measured, not judged, and has no load line, as what TCP reaches is no physical limit.
 const RealLink = "real"
 
-// MeshLink is the emulator of links between machines: "tun" on each, with UDP between them.
-const MeshLink = "tun over UDP"
+// MeshLink is the emulator of links between machines: "user" on each, with UDP between them.
+const MeshLink = "user over UDP"
 
 // LinkCheck is what was measured through a link before a cell used it,
 // beside what was asked for. Times in seconds, rates in bit/s.
@@ -211,7 +221,7 @@ type LinkCheck struct {
 	Trial      int64   `json:"trial"`
 	From       string  `json:"from"`
 	To         string  `json:"to"`
-	Emulator   string  `json:"emulator"`   // "netem", "tun", "tbf", "none", [RealLink] or [MeshLink]
+	Emulator   string  `json:"emulator"`   // "netem", "user", "tbf", "none", [RealLink] or [MeshLink]
 	Congestion string  `json:"congestion"` // TCP congestion control of both ends
 	WantRTT    float64 `json:"want_rtt"`
 	RTT        float64 `json:"rtt"`       // median
@@ -242,23 +252,26 @@ var (
 		return []any{&m.Key, &m.Name, &m.Unit, &m.Better, &m.Help}
 	})
 	sampleTable = newTable("samples", "id", "trial, ",
-		"start_ns, end_ns, process, role, pid, cpu, rss, pss, read_bytes, write_bytes, fds, net_rx, net_tx, threads", "",
+		"start_ns, end_ns, process, role, pid, cpu, rss, pss, read_bytes, write_bytes, fds, net_rx, net_tx, threads",
+		"",
 		func(s *Sample) []any {
 			return append([]any{&s.Start, &s.End, &s.Process, &s.Role, &s.PID},
 				numbers(&s.CPU, &s.RSS, &s.PSS, &s.ReadBytes, &s.WriteBytes, &s.FDs, &s.NetRx, &s.NetTx, &s.Threads)...)
 		})
 	linkTable = newTable("links", "id", "",
-		"trial, from_host, to_host, emulator, congestion, ok, why, "+
-			"want_rtt, rtt, rtt_p99, want_rate, rate, want_loss, loss, lateness, tolerance", "",
+		"trial, from_host, to_host, emulator, congestion, ok, why, want_rtt, rtt, rtt_p99, want_rate, rate, "+
+			"want_loss, loss, lateness, tolerance", "",
 		func(l *LinkCheck) []any {
 			return append([]any{&l.Trial, &l.From, &l.To, &l.Emulator, &l.Congestion, &l.OK, &l.Why},
-				numbers(&l.WantRTT, &l.RTT, &l.RTTP99, &l.WantRate, &l.Rate, &l.WantLoss, &l.Loss, &l.Lateness, &l.Tolerance)...)
+				numbers(&l.WantRTT, &l.RTT, &l.RTTP99, &l.WantRate, &l.Rate, &l.WantLoss, &l.Loss, &l.Lateness,
+					&l.Tolerance)...)
 		})
 	eventTable = newTable("events", "id", "", "trial, at_ns, kind, what, detail, took_ns", "", func(e *Event) []any {
 		return []any{&e.Trial, moment{&e.At}, &e.Kind, &e.What, &e.Detail, &e.Took}
 	})
 	trialTable = newTable("trials", "id", "", // only read: a trial is begun and ended by statements of its own
-		"id, cell, block, warmup, state, epoch_ns, coalesce(seconds, 0), invalid, notes, error", "", func(t *Trial) []any {
+		"id, cell, block, warmup, state, epoch_ns, coalesce(seconds, 0), invalid, notes, error", "",
+		func(t *Trial) []any {
 			return []any{
 				&t.ID, &t.Cell, &t.Block, &t.Warmup, &t.State, moment{&t.Epoch}, &t.Seconds,
 				jsonList[string]{&t.Invalid}, jsonList[string]{&t.Notes}, &t.Error,

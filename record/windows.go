@@ -108,7 +108,8 @@ var windowColumns = "second, bytes, " + strings.ReplaceAll(strings.Join(outcomeN
 // windowTable adds what is written to what is there.
 var windowTable = newTable("windows", "second", "trial, ", windowColumns,
 	"ON CONFLICT (trial, second) DO UPDATE SET "+
-		regexp.MustCompile(`\w+`).ReplaceAllString(strings.TrimPrefix(windowColumns, "second, "), "$0 = $0 + excluded.$0"),
+		regexp.MustCompile(`\w+`).ReplaceAllString(strings.TrimPrefix(windowColumns, "second, "),
+			"$0 = $0 + excluded.$0"),
 	windowFields)
 
 func windowFields(w *Window) []any {

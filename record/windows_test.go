@@ -78,7 +78,8 @@ func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
 }
 
 func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
-	_, all := windowsOf(t, []Op{{Outcome: OK, Bytes: 1000, Length: 1000, Start: 1e8, Intended: 1e8, FirstByte: 5e8, LastByte: 25e8}})
+	_, all := windowsOf(t, []Op{{Outcome: OK, Bytes: 1000, Length: 1000, Start: 1e8, Intended: 1e8, FirstByte: 5e8,
+		LastByte: 25e8}})
 	var got []int64
 	for _, w := range all {
 		got = append(got, w.Bytes)
@@ -138,14 +139,16 @@ func TestTotalsOfARunningTrial(t *testing.T) {
 		_ = want.Ops(ops[:(part+1)*BlockSize/2])
 		c := want.Counts()
 		if got := trials[0]; got.Bytes != c.Bytes || !maps.Equal(got.Outcomes, c.OutcomeMap()) {
-			t.Errorf("part %d: %s, %d bytes, %v; want %d, %v", part, got.State, got.Bytes, got.Outcomes, c.Bytes, c.OutcomeMap())
+			t.Errorf("part %d: %s, %d bytes, %v; want %d, %v", part, got.State, got.Bytes, got.Outcomes, c.Bytes,
+				c.OutcomeMap())
 		}
 		s, err := r.Summary(w.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Counts(); got.Ops != c.Ops || s.Count(Duration) != want.Count(Duration) {
-			t.Errorf("part %d: the summary has %d operations, %d durations; want %d, %d", part, got.Ops, s.Count(Duration), c.Ops, want.Count(Duration))
+			t.Errorf("part %d: the summary has %d operations, %d durations; want %d, %d", part, got.Ops,
+				s.Count(Duration), c.Ops, want.Count(Duration))
 		}
 	}
 }

@@ -34,7 +34,8 @@ func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*Tria
 	err := r.locked(func() error {
 		row := r.conn.QueryRowContext(context.Background(),
 			`INSERT INTO trials (id, cell, block, warmup, state, epoch_ns, invalid, notes, error)
-			VALUES ((SELECT id FROM trials WHERE cell = ?1 AND block = ?2 AND warmup = ?3 AND state = 'pending' ORDER BY id LIMIT 1),
+			VALUES ((SELECT id FROM trials WHERE cell = ?1 AND block = ?2 AND warmup = ?3 AND state = 'pending'
+				ORDER BY id LIMIT 1),
 				?1, ?2, ?3, 'running', ?4, '[]', '[]', '')
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, epoch_ns = excluded.epoch_ns
 			RETURNING id`,
@@ -267,18 +268,21 @@ func (w *TrialWriter) end(t Trial) error {
 		}
 		id := w.trial.ID
 		err := w.run.durably(func() error {
-			err := w.run.exec(`UPDATE trials SET state = ?, seconds = ?, invalid = ?, notes = ?, error = ? WHERE id = ?`,
+			err := w.run.exec(`UPDATE trials SET state = ?, seconds = ?, invalid = ?, notes = ?, error = ?
+				WHERE id = ?`,
 				t.State, t.Seconds, jsonList[string]{&t.Invalid}, jsonList[string]{&t.Notes}, t.Error, id)
 			if err != nil {
 				return err
 			}
 			for key, v := range t.Metrics {
-				if err := w.run.exec(`INSERT INTO results (trial, metric, value) VALUES (?, ?, ?)`, id, key, v); err != nil {
+				if err := w.run.exec(`INSERT INTO results (trial, metric, value) VALUES (?, ?, ?)`, id, key,
+					v); err != nil {
 					return fmt.Errorf("metric %q: %w", key, err)
 				}
 			}
 			for i, d := range t.Details {
-				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`, id, d.Kind,
+				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`, id,
+					d.Kind,
 					d.Name, i, d.Value); err != nil {
 					return fmt.Errorf("detail %s of %q: %w", d.Kind, d.Name, err)
 				}
@@ -314,7 +318,8 @@ func (w *TrialWriter) writeCounts(kind string, counts map[string]int64) error {
 }
 
 func (w *TrialWriter) writeTotals(c Counts) error {
-	return w.run.exec(`INSERT OR REPLACE INTO summaries (trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	return w.run.exec(`INSERT OR REPLACE INTO summaries
+		(trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		w.trial.ID, c.Ops, c.Bytes, c.OKBytes, c.InFlightBytes, c.First, c.Last)
 }
 

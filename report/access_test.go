@@ -16,8 +16,9 @@ func everyScenario(t *testing.T) map[string]string {
 	t.Helper()
 	load := plainLoad(1)
 	load.objects, load.hours = 300, 8
-	return map[string]string{"retrieve": shared(t), "overhead": costs{}.write(t), "upload": load.write(t), "disseminate": swarmTruth{}.write(t),
-		"sync": syncTruth{}.write(t)}
+	return map[string]string{"retrieve": shared(t), "overhead": costs{}.write(t), "upload": load.write(t),
+		"disseminate": swarmTruth{}.write(t),
+		"sync":        syncTruth{}.write(t)}
 }
 
 // A page can be used without seeing it and without a mouse: one main landmark, headings

@@ -31,7 +31,8 @@ func build(run *record.Reader, again bool, sets []string) (*analysis.Result, err
 	}
 	s, view := scenarios.ByName(plan.Experiment.Scenario), scenarios.ViewOf(plan.Experiment.Scenario)
 	if view == nil || s == nil {
-		return nil, fmt.Errorf("%s: unknown scenario %q; use the version of plimsoll that wrote it", run.Dir(), plan.Experiment.Scenario)
+		return nil, fmt.Errorf("%s: unknown scenario %q; use the version of plimsoll that wrote it", run.Dir(),
+			plan.Experiment.Scenario)
 	}
 	var recompute func(*record.Trial, experiment.Cell) error
 	if again {

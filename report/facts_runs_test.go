@@ -73,11 +73,12 @@ warmup: 0
 	}
 	slow := synthetic.Run{File: small, Blocks: 8, Seed: 2, Own: func(_ string, n float64) float64 { return 20e6 }}
 	for name, write := range map[string]func(testing.TB) string{
-		"retrieve":            retrieve(synthetic.Run{File: small, Blocks: 8}),
-		"retrieve-slower":     retrieve(slow),
-		"retrieve-killed":     retrieve(synthetic.Run{File: small, Blocks: 8, Stop: 27}),
-		"retrieve-corrupt":    retrieve(synthetic.Run{File: small, Blocks: 3, WrongBytes: true}),
-		"retrieve-gates":      retrieve(synthetic.Run{File: small + "gates: ['success >= 99%', 'p50(ttfb) < 1s', 'throughput within 50% of nginx']\n", Blocks: 8}),
+		"retrieve":         retrieve(synthetic.Run{File: small, Blocks: 8}),
+		"retrieve-slower":  retrieve(slow),
+		"retrieve-killed":  retrieve(synthetic.Run{File: small, Blocks: 8, Stop: 27}),
+		"retrieve-corrupt": retrieve(synthetic.Run{File: small, Blocks: 3, WrongBytes: true}),
+		"retrieve-gates": retrieve(synthetic.Run{File: small +
+			"gates: ['success >= 99%', 'p50(ttfb) < 1s', 'throughput within 50% of nginx']\n", Blocks: 8}),
 		"overhead":            costs{file: costsFile}.write,
 		"overhead-no-link":    costs{file: costsFile, noLink: true}.write,
 		"disseminate":         swarmTruth{}.write,

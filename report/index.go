@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,7 +15,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
@@ -25,12 +26,6 @@ const (
 	indexEntries = 20_000
 	indexRuns    = 2_000
 )
-
-// Index lists the runs below a directory.
-type Index struct {
-	Runs  []page.IndexRow // latest first
-	Notes []string
-}
 
 // IsRun reports whether a directory is a run directory.
 func IsRun(dir string) bool {
@@ -97,28 +92,41 @@ func changed(dir string) (at time.Time, err error) {
 	return at, nil
 }
 
-// readIndex gives the index of the runs below a directory as it is now.
-func readIndex(root string) (*Index, error) {
+// readIndex is an index of the runs below a directory, latest first, with links of a form
+// such as "run/%s/". The directory itself is named by its last part alone: the page may be
+// read by those whom the rest of its path does not concern.
+func readIndex(root, link string) (index page.Index, err error) {
 	ids, more, err := FindRuns(root)
 	if err != nil {
-		return nil, err
+		return index, err
 	}
-	index := &Index{}
+	if dir, err := filepath.Abs(root); err == nil {
+		index.Dir = filepath.Base(dir)
+	}
 	for _, id := range ids {
 		dir := filepath.Join(root, filepath.FromSlash(id))
 		row, err := rowOf(dir)
-		if err != nil { // the directory of runs itself is not named: others may see the page
+		if err != nil {
 			row = page.IndexRow{Error: strings.ReplaceAll(err.Error(), dir, id)}
 		}
-		row.ID = id
-		index.Runs = append(index.Runs, row)
+		row.ID, row.Link = id, fmt.Sprintf(link, (&url.URL{Path: id}).EscapedPath())
+		index.Rows, index.Held = append(index.Rows, row), index.Held || row.Gates != ""
 	}
-	slices.SortStableFunc(index.Runs, func(a, b page.IndexRow) int { return b.Run.Started.Compare(a.Run.Started) })
+	slices.SortStableFunc(index.Rows, func(a, b page.IndexRow) int { return b.Run.Started.Compare(a.Run.Started) })
 	if more {
-		index.Notes = append(index.Notes, fmt.Sprintf("There are more directories than are looked at: these are the first %s.",
-			words.Plural(int64(len(ids)), "run", "runs")))
+		index.More = len(ids)
 	}
 	return index, nil
+}
+
+// WriteIndex writes an index of the runs below a directory as one page, complete
+// like that of a run; its links lead to the runs' report.html.
+func WriteIndex(w io.Writer, root string) error {
+	index, err := readIndex(root, "./%s/report.html")
+	if err != nil {
+		return err
+	}
+	return page.WriteIndex(w, index)
 }
 
 // rowOf reads a run's row: from summary.json if that is newer than the database,
@@ -145,10 +153,12 @@ func rowOf(dir string) (page.IndexRow, error) {
 }
 
 func rowOfResult(r *analysis.Result) page.IndexRow {
-	row := page.IndexRow{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict, Plimsoll: r.Environ("plimsoll")}
+	row := page.IndexRow{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
+		Plimsoll: r.Environ("plimsoll")}
 	switch gates := slices.DeleteFunc(slices.Clone(r.Gates), func(g analysis.Ruling) bool { return g.Goal }); {
 	case r.Run.State == "running":
-		row.Verdict = analysis.Verdict{Text: fmt.Sprintf("%d of %d trials done so far.", r.Run.Done, r.Run.Planned), Tone: analysis.Neutral}
+		row.Verdict = analysis.Verdict{Text: fmt.Sprintf("%d of %d trials done so far.", r.Run.Done, r.Run.Planned),
+			Tone: analysis.Neutral}
 	case len(gates) == 0:
 	case !slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.State != analysis.GateBase }):
 		row.Gates = analysis.GateBase
@@ -176,7 +186,8 @@ func rowOfSummary(dir string, changed time.Time) (page.IndexRow, bool) {
 		return page.IndexRow{}, false
 	}
 	var r analysis.Result
-	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" && !record.Written(dir) {
+	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" &&
+		!record.Written(dir) {
 		return page.IndexRow{}, false
 	}
 	return rowOfResult(&r), true

@@ -2,9 +2,7 @@ package report
 
 import (
 	"bytes"
-	"io"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,13 +30,12 @@ type runsServer struct {
 }
 
 func (s *runsServer) page(w http.ResponseWriter, req *http.Request) {
-	index, err := readIndex(s.root)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	var b bytes.Buffer
-	if err := index.writePage(&b, s.root, req.URL.Query().Get("scenario"), true); err != nil {
+	index, err := readIndex(s.root, "run/%s/")
+	if err == nil {
+		err = page.WriteIndex(&b, index)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -74,45 +71,4 @@ func (s *runsServer) live(id string) http.Handler {
 		s.pages[id] = Live(filepath.Join(s.root, filepath.FromSlash(id)))
 	}
 	return s.pages[id]
-}
-
-// WriteIndex writes an index of the runs below a directory as one page, complete
-// like that of a run; its links lead to the runs' report.html.
-func WriteIndex(w io.Writer, root string) error {
-	index, err := readIndex(root)
-	if err != nil {
-		return err
-	}
-	return index.writePage(w, root, "", false)
-}
-
-// link leads from the index to a run's page.
-func link(id string, served bool) string {
-	escaped := (&url.URL{Path: id}).EscapedPath()
-	if served {
-		return "run/" + escaped + "/"
-	}
-	return "./" + escaped + "/report.html"
-}
-
-func (index *Index) writePage(w io.Writer, root, scenario string, served bool) error {
-	// The directory's name alone: the page may be read by those whom the rest of its
-	// path does not concern.
-	dir, err := filepath.Abs(root)
-	if err != nil {
-		dir = root
-	}
-	d := page.Index{Dir: filepath.Base(dir), Scenario: scenario, Served: served, Notes: index.Notes}
-	for _, r := range index.Runs {
-		if r.Scenario != "" && !slices.Contains(d.Scenarios, r.Scenario) {
-			d.Scenarios = append(d.Scenarios, r.Scenario)
-		}
-		if scenario == "" || r.Scenario == scenario {
-			r.Link = link(r.ID, served)
-			d.Rows = append(d.Rows, r)
-			d.Held = d.Held || r.Gates != ""
-		}
-	}
-	slices.Sort(d.Scenarios)
-	return page.WriteIndex(w, d)
 }

@@ -188,7 +188,8 @@ func progress(r *analysis.Result, running *record.Trial) string {
 		}
 	}
 	if ops > 0 {
-		s += fmt.Sprintf(": %s, %s", words.Plural(ops, "operation", "operations"), words.Show(float64(running.Bytes), "B"))
+		s += fmt.Sprintf(": %s, %s", words.Plural(ops, "operation", "operations"),
+			words.Show(float64(running.Bytes), "B"))
 	}
 	return s
 }

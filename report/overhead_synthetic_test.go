@@ -61,7 +61,8 @@ func (s costs) plan(t testing.TB) *experiment.Plan {
 	}
 	options := []experiment.OptionSpec{{Name: "needed", Type: "int"}, {Name: "total", Type: "int"}}
 	e, err := experiment.Parse("synthetic.yaml", []byte(s.file), nil, experiment.Catalog{
-		{Name: "tahoe", Modes: []string{"start"}, Summary: "grid", Options: options}, {Name: "sftp", Modes: []string{"start"}, Summary: "files", Baseline: true}})
+		{Name: "tahoe", Modes: []string{"start"}, Summary: "grid", Options: options},
+		{Name: "sftp", Modes: []string{"start"}, Summary: "files", Baseline: true}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
@@ -79,7 +80,8 @@ func (s costs) each(plan *experiment.Plan, do func(c experiment.Cell, t record.T
 		for _, i := range rng.Perm(len(plan.Cells)) {
 			n++
 			trial, check := s.made(plan.Cells[i], rng, stored)
-			trial.ID, trial.Block, trial.Cell, trial.Epoch = int64(n), block, plan.Cells[i].ID, costsBegun.Add(time.Duration(n)*time.Second)
+			trial.ID, trial.Block, trial.Cell, trial.Epoch = int64(n), block, plan.Cells[i].ID,
+				costsBegun.Add(time.Duration(n)*time.Second)
 			do(plan.Cells[i], trial, check)
 		}
 	}
@@ -92,7 +94,9 @@ func (s costs) write(t testing.TB) string {
 	raw, err := plan.Marshal()
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"kernel":"6.1.0","cpu.count":"2"}`}, overhead.Scenario{}.Metrics())
+	run, err := record.Create(dir, raw,
+		map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"kernel":"6.1.0","cpu.count":"2"}`},
+		overhead.Scenario{}.Metrics())
 	must(t, err)
 	must(t, run.Event(record.Event{At: costsBegun, Kind: "phase", What: "run begins"}))
 	s.each(plan, func(c experiment.Cell, trial record.Trial, check record.LinkCheck) {
@@ -106,7 +110,8 @@ func (s costs) write(t testing.TB) string {
 			took := trial.Metrics["duration_p50"]
 			start := int64(float64(i) * took * 1e9)
 			size := int64(c.Data.Size)
-			ops = append(ops, record.Op{Kind: record.OpPut, Length: size, Bytes: size, Intended: start, Start: start, FirstByte: start + int64(took*0.9e9), LastByte: start + int64(took*1e9)})
+			ops = append(ops, record.Op{Kind: record.OpPut, Length: size, Bytes: size, Intended: start, Start: start,
+				FirstByte: start + int64(took*0.9e9), LastByte: start + int64(took*1e9)})
 		}
 		must(t, w.Ops(ops))
 		must(t, w.End(trial))
@@ -121,7 +126,8 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
 	want := 2 * c.Link.Delay.Seconds()
 	rtt := max(want, 0.0003) * noise(0.003)
-	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: want, RTT: rtt, RTTP99: rtt * 1.1, WantRate: 95e6, Rate: 95e6 * noise(0.002),
+	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: want,
+		RTT: rtt, RTTP99: rtt * 1.1, WantRate: 95e6, Rate: 95e6 * noise(0.002),
 		Loss: math.NaN(), Lateness: 0.0002, Tolerance: 0.05, OK: true}
 	size, op, tahoe := float64(c.Data.Size), c.Overhead.Operation, c.System == "tahoe"
 	fill := op == "fill"
@@ -138,7 +144,9 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 		took, wire = 0.0012, 12
 	}
 	took *= noise(0.02)
-	trial := record.Trial{State: record.Done, Seconds: 5 * took, Metrics: map[string]float64{"success_rate": 1, "duration_p50": took, "throughput": size / took, "wire_bytes": wire, "system_cpu_per_op": 0.01 * noise(0.05), "others_busy": 0.01}}
+	trial := record.Trial{State: record.Done, Seconds: 5 * took,
+		Metrics: map[string]float64{"success_rate": 1, "duration_p50": took, "throughput": size / took,
+			"wire_bytes": wire, "system_cpu_per_op": 0.01 * noise(0.05), "others_busy": 0.01}}
 	if op == "get" {
 		trial.Metrics["first_byte_p50"] = took - size/cost.rate
 	} else {
@@ -156,15 +164,19 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 			if name == "client-1" {
 				peak += truthMemory * size * at
 			}
-			for kind, v := range map[string]float64{record.DetailRSSStart: rest, record.DetailPSSStart: 0.6 * rest, record.DetailRSSRest: rest * noise(0.0005), record.DetailPSSRest: 0.6 * rest * noise(0.0005),
+			for kind, v := range map[string]float64{record.DetailRSSStart: rest, record.DetailPSSStart: 0.6 * rest,
+				record.DetailRSSRest: rest * noise(0.0005), record.DetailPSSRest: 0.6 * rest * noise(0.0005),
 				record.DetailRSSPeak: peak * noise(0.0005)} {
 				trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: c.System + "/" + name, Value: v})
 			}
 		}
 		if tahoe && !fill && size > truthInline {
-			trial.Details = append(trial.Details, record.Detail{Kind: record.DetailPhase, Name: "peer selection", Value: (0.01 + 2*rtt) * noise(0.02)},
-				record.Detail{Kind: record.DetailPhase, Name: "encode and push", Value: (0.03 + 6*rtt + size/cost.rate) * noise(0.02)},
-				record.Detail{Kind: record.DetailPhase, Name: "send hashes and close", Value: (0.005 + rtt) * noise(0.02)})
+			trial.Details = append(trial.Details,
+				record.Detail{Kind: record.DetailPhase, Name: "peer selection", Value: (0.01 + 2*rtt) * noise(0.02)},
+				record.Detail{Kind: record.DetailPhase, Name: "encode and push",
+					Value: (0.03 + 6*rtt + size/cost.rate) * noise(0.02)},
+				record.Detail{Kind: record.DetailPhase, Name: "send hashes and close",
+					Value: (0.005 + rtt) * noise(0.02)})
 		}
 	}
 	if fill {
@@ -174,7 +186,8 @@ func (s costs) made(c experiment.Cell, rng *rand.Rand, stored map[string]float64
 		if tahoe {
 			slope = truthSlope
 		}
-		trial.Metrics["stored_objects"], trial.Metrics["entries_per_object"], trial.Metrics["inodes_per_object"] = mid, 6, 9
+		trial.Metrics["stored_objects"], trial.Metrics["entries_per_object"], trial.Metrics["inodes_per_object"] = mid,
+			6, 9
 		for i, key := range []string{"put_p50", "get_p50", "stat_p50"} {
 			trial.Metrics[key] = []float64{took + slope*mid/1000, 0.02, 0.004}[i] * noise(0.002)
 		}

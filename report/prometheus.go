@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type collector struct {
 	dir      string
 	counters map[string]*prometheus.CounterVec
 	gauges   map[string]*prometheus.GaugeVec // made anew each time
+	readings []gauge
 
 	mu     sync.Mutex
 	report *analysis.Result
@@ -35,29 +37,42 @@ type polled struct {
 	interval time.Duration // between the two latest
 }
 
+// otherReading is the metric of readings with names of the system's own.
+const otherReading = "plimsoll_reading"
+
 func newCollector(dir string) *collector {
 	c := &collector{dir: dir, counters: map[string]*prometheus.CounterVec{}, gauges: map[string]*prometheus.GaugeVec{},
 		polls: map[int64]*polled{}}
 	counter := func(name, help string, labels ...string) {
-		o := prometheus.CounterOpts{Name: "plimsoll_" + name, Help: help}
-		c.counters[name] = prometheus.NewCounterVec(o, labels)
+		c.counters[name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	gauge := func(name, help string, labels ...string) {
-		o := prometheus.GaugeOpts{Name: "plimsoll_" + name, Help: help}
-		c.gauges[name] = prometheus.NewGaugeVec(o, labels)
+		c.gauges[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
-	gauge("trials", "Trials of the plan, warm-up not counted.", "state")
-	counter("operations_total", "Operations of all trials, warm-up included, by outcome.", "system", "outcome")
-	counter("received_bytes_total", "Body bytes received in all trials, warm-up included.", "system")
-	gauge("median", "Median of a metric over a cell's valid trials.", "metric", "cell", "system", "where")
-	counter("polls_total", "Polls of the system.", "system")
-	counter("missed_polls_total", "Polls left out because an earlier one took too long or Plimsoll was stopped.", "system")
-	gauge("last_poll_timestamp_seconds", "When the latest poll ended.", "system")
-	gauge("call_duration_seconds", "Time that a call of the latest poll took, answered or not.", "system", "call")
-	counter("calls_total", "Calls of polls, answered or not.", "system", "call")
-	counter("call_errors_total", "Calls that were not answered as they should be: each is a gap.", "system", "call", "reason")
-	counter("bad_readings_total", "Readings that could not be true and were left out.", "system", "name")
-	gauge("reading", "A reading of the latest poll.", "system", "name")
+	gauge("plimsoll_trials", "Trials of the plan, warm-up not counted.", "state")
+	counter("plimsoll_operations_total", "Operations of all trials, warm-up included, by outcome.", "system", "outcome")
+	counter("plimsoll_received_bytes_total", "Body bytes received in all trials, warm-up included.", "system")
+	counter("plimsoll_collect_polls_total", "Polls of the system.", "system")
+	counter("plimsoll_collect_missed_polls_total",
+		"Polls left out because an earlier one took too long or Plimsoll was stopped.", "system")
+	gauge("plimsoll_collect_last_poll_timestamp_seconds", "When the latest poll ended.", "system")
+	gauge("plimsoll_collect_call_duration_seconds", "Time that a call of the latest poll took, answered or not.",
+		"system", "call")
+	counter("plimsoll_collect_calls_total", "Calls of polls, answered or not.", "system", "call")
+	counter("plimsoll_collect_call_errors_total",
+		"Calls that were not answered as they should be, by the class of the reason: each is a gap.", "system", "call",
+		"reason")
+	counter("plimsoll_collect_bad_readings_total", "Readings that could not be true and were left out.", "system",
+		"reading")
+	gauge(otherReading, "A reading with a name of the system's own.", "system", "name")
+	c.readings = gauges()
+	for _, g := range c.readings {
+		labels := []string{"system"}
+		if g.label != "" {
+			labels = append(labels, g.label)
+		}
+		gauge(g.metric, g.help, labels...)
+	}
 	return c
 }
 
@@ -88,6 +103,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, v := range c.gauges {
 		v.Collect(out)
 	}
+	c.medians(out)
 }
 
 func (c *collector) read() error {
@@ -100,20 +116,20 @@ func (c *collector) read() error {
 	if err != nil {
 		return err
 	}
-	if err := c.medians(run, trials); err != nil {
+	if err := c.build(run, trials); err != nil {
 		return err
 	}
 	systems := map[string]string{} // by cell
 	for _, cell := range c.report.Cells {
 		systems[cell.ID] = cell.System
 	}
-	c.counters["operations_total"].Reset()
-	c.counters["received_bytes_total"].Reset()
+	c.counters["plimsoll_operations_total"].Reset()
+	c.counters["plimsoll_received_bytes_total"].Reset()
 	for _, t := range trials {
 		system := systems[t.Cell]
-		c.counters["received_bytes_total"].WithLabelValues(system).Add(float64(t.Bytes))
+		c.counters["plimsoll_received_bytes_total"].WithLabelValues(system).Add(float64(t.Bytes))
 		for o, n := range t.Outcomes {
-			c.counters["operations_total"].WithLabelValues(system, o).Add(float64(n))
+			c.counters["plimsoll_operations_total"].WithLabelValues(system, o).Add(float64(n))
 		}
 		if err := c.readPolls(run, t, system); err != nil {
 			return err
@@ -122,8 +138,8 @@ func (c *collector) read() error {
 	return nil
 }
 
-// medians sets what the report says of the trials that have ended.
-func (c *collector) medians(run *record.Reader, trials []record.Trial) error {
+// build makes the report of the trials that have ended, and counts them.
+func (c *collector) build(run *record.Reader, trials []record.Trial) error {
 	running := 0
 	for _, t := range trials {
 		if t.State == record.Running {
@@ -140,12 +156,7 @@ func (c *collector) medians(run *record.Reader, trials []record.Trial) error {
 	r := c.report
 	for state, n := range map[string]int{"planned": r.Run.Planned, "valid": r.Run.Valid, "invalid": r.Run.Invalid,
 		"failed": r.Run.Failed, "running": running} {
-		c.gauges["trials"].WithLabelValues(state).Set(float64(n))
-	}
-	for _, cell := range r.Cells {
-		for metric, s := range cell.Metrics {
-			c.gauges["median"].WithLabelValues(metric, cell.ID, cell.System, r.Frame.Layout.Where(cell)).Set(float64(s.Median))
-		}
+		c.gauges["plimsoll_trials"].WithLabelValues(state).Set(float64(n))
 	}
 	return nil
 }
@@ -173,16 +184,18 @@ func (c *collector) readPolls(run *record.Reader, t record.Trial, system string)
 		return nil
 	}
 	ended := t.Epoch.Add(p.latest.End)
-	c.gauges["last_poll_timestamp_seconds"].WithLabelValues(system).Set(float64(ended.UnixMilli()) / 1000)
+	c.gauges["plimsoll_collect_last_poll_timestamp_seconds"].WithLabelValues(system).Set(float64(ended.UnixMilli()) / 1000)
 	if t.State != record.Running || time.Since(ended) >= fresh+3*p.interval {
 		return nil
 	}
 	for _, call := range p.latest.Calls {
-		c.gauges["call_duration_seconds"].WithLabelValues(system, call.Name).Set((call.End - call.Start).Seconds())
+		c.gauges["plimsoll_collect_call_duration_seconds"].WithLabelValues(system,
+			call.Name).Set((call.End - call.Start).Seconds())
 	}
 	for _, r := range p.latest.Readings {
 		if r.Bad == "" {
-			c.gauges["reading"].WithLabelValues(system, r.Name).Set(r.Value)
+			metric, labels := c.gaugeOf(r.Name)
+			c.gauges[metric].WithLabelValues(append([]string{system}, labels...)...).Set(r.Value)
 		}
 	}
 	return nil
@@ -190,17 +203,56 @@ func (c *collector) readPolls(run *record.Reader, t record.Trial, system string)
 
 // count adds a poll to the counters.
 func (c *collector) count(system string, p *record.Poll) {
-	c.counters["polls_total"].WithLabelValues(system).Inc()
-	c.counters["missed_polls_total"].WithLabelValues(system).Add(float64(p.Missed))
+	c.counters["plimsoll_collect_polls_total"].WithLabelValues(system).Inc()
+	c.counters["plimsoll_collect_missed_polls_total"].WithLabelValues(system).Add(float64(p.Missed))
 	for _, call := range p.Calls {
-		c.counters["calls_total"].WithLabelValues(system, call.Name).Inc()
+		c.counters["plimsoll_collect_calls_total"].WithLabelValues(system, call.Name).Inc()
 		if call.Error != "" {
-			c.counters["call_errors_total"].WithLabelValues(system, call.Name, collect.Class(call.Error)).Inc()
+			c.counters["plimsoll_collect_call_errors_total"].WithLabelValues(system, call.Name,
+				collect.Class(call.Error)).Inc()
 		}
 	}
 	for _, r := range p.Readings {
 		if r.Bad != "" {
-			c.counters["bad_readings_total"].WithLabelValues(system, r.Name).Inc()
+			c.counters["plimsoll_collect_bad_readings_total"].WithLabelValues(system, r.Name).Inc()
 		}
 	}
+}
+
+// medians are those of the report, each metric with a name and unit of its own.
+func (c *collector) medians(out chan<- prometheus.Metric) {
+	names := map[string]bool{}
+	for _, m := range c.report.Frame.Metrics {
+		name := medianName(m)
+		if c.gauges[name] != nil { // a reading of polls
+			name += "_median"
+		}
+		if names[name] { // absolute in bytes after absolute_bytes
+			name = "plimsoll_" + m.Key + "_median"
+		}
+		names[name] = true
+		desc := prometheus.NewDesc(name, m.Name+": median over the cell's valid trials.",
+			[]string{"cell", "system", "where"}, nil)
+		for _, cell := range c.report.Cells {
+			if s, ok := cell.Metrics[m.Key]; ok {
+				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.Median),
+					cell.ID, cell.System, c.report.Frame.Layout.Where(cell))
+			}
+		}
+	}
+}
+
+// unitSuffixes end the names of metrics, by Prometheus' conventions.
+var unitSuffixes = map[string]string{
+	"s": "_seconds", "B": "_bytes", "B/s": "_bytes_per_second", "bit/s": "_bits_per_second", "1/s": "_per_second",
+	"ratio": "_ratio", "×": "_ratio", "s/GB": "_seconds_per_gigabyte", "s/B": "_seconds_per_byte", "1": "",
+}
+
+// medianName is a metric's name for Prometheus, as in plimsoll_throughput_bytes_per_second.
+func medianName(m record.Metric) string {
+	suffix, known := unitSuffixes[m.Unit]
+	if !known {
+		suffix = "_coins" // of a currency
+	}
+	return "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
 }

@@ -108,7 +108,8 @@ func (s swarmTruth) write(t testing.TB) string {
 	return dir
 }
 
-func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block int, epoch time.Time, common float64, rng *rand.Rand) {
+func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block int, epoch time.Time, common float64,
+	rng *rand.Rand) {
 	w, err := run.Begin(c.ID, block, false, epoch)
 	must(t, err)
 	trial, ops, marks := s.made(c, block, common, rng)
@@ -123,7 +124,8 @@ func (s swarmTruth) one(t testing.TB, run *record.Run, c *experiment.Cell, block
 }
 
 // made is one trial of a cell.
-func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *rand.Rand) (record.Trial, []record.Op, []record.Mark) {
+func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *rand.Rand) (record.Trial, []record.Op,
+	[]record.Mark) {
 	d, size := c.Disseminate, float64(c.Data.Size)
 	l := d.Leechers()
 	payload := func(wire float64) float64 { return 0.949 * wire }
@@ -132,7 +134,8 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 	all := make([]leech, l)
 	for i := range all {
 		// The last leecher takes line × pace; the others a little less.
-		all[i] = leech{took: line * s.pace[c.System] * common * (1 - 0.15*float64(i)/float64(l)) * math.Exp(0.005*rng.NormFloat64()), got: 1}
+		pace := s.pace[c.System] * common * (1 - 0.15*float64(i)/float64(l))
+		all[i] = leech{took: line * pace * math.Exp(0.005*rng.NormFloat64()), got: 1}
 	}
 	if s.leechers != nil {
 		s.leechers(c, block, line, all)
@@ -145,7 +148,8 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 		x := all[i]
 		node := d.Seeders + i // the first nodes are the seeders
 		const wait = 0.04
-		op := record.Op{Kind: record.OpFetch, Worker: uint32(node), Length: int64(size), Bytes: int64(x.got * size), Outcome: x.outcome, Class: x.class,
+		op := record.Op{Kind: record.OpFetch, Worker: uint32(node), Length: int64(size), Bytes: int64(x.got * size),
+			Outcome: x.outcome, Class: x.class,
 			Intended: ns(x.join), Start: ns(x.join) + 1000, LastByte: ns(x.join + x.took)}
 		if x.got > 0 {
 			op.FirstByte = ns(x.join + wait)
@@ -158,19 +162,25 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 		before, steps := x.join, int(math.Round(x.got*100))
 		for p := 1; p <= steps; p++ {
 			at := x.join + wait + (x.took*0.999-wait)*float64(p)/float64(steps)
-			marks = append(marks, record.Mark{Node: node, Before: time.Duration(ns(before)), Start: time.Duration(ns(at)), End: time.Duration(ns(at + 0.0005)),
-				Verified: int64(math.Ceil(float64(p) / 100 * size)), Written: -1, Received: -1, Sent: -1, Peers: 3, Complete: p == 100})
+			marks = append(marks, record.Mark{Node: node, Before: time.Duration(ns(before)),
+				Start: time.Duration(ns(at)), End: time.Duration(ns(at + 0.0005)),
+				Verified: int64(math.Ceil(float64(p) / 100 * size)), Written: -1, Received: -1, Sent: -1, Peers: 3,
+				Complete: p == 100})
 			before = at
 		}
 		if x.after > 0 {
 			at := x.join + x.took + 5
-			marks = append(marks, record.Mark{Node: node, Before: time.Duration(ns(before)), Start: time.Duration(ns(at)), End: time.Duration(ns(at + 0.0005)), Verified: int64(x.after * size), Written: -1, Received: -1, Sent: -1, Peers: 3})
+			marks = append(marks, record.Mark{Node: node, Before: time.Duration(ns(before)),
+				Start: time.Duration(ns(at)), End: time.Duration(ns(at + 0.0005)), Verified: int64(x.after * size),
+				Written: -1, Received: -1, Sent: -1, Peers: 3})
 		}
 	}
 	slices.SortFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
-	m := map[string]float64{"first_byte": 0.04, "start_spread": 0.001, "resolution": poll, "overhead": 1.06, "duplicates": 1.01, "seeder_share": 0.3, "stalls": 0,
-		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7, "harness_cpu": 0.02, "others_busy": 0.01}
+	m := map[string]float64{"first_byte": 0.04, "start_spread": 0.001, "resolution": poll, "overhead": 1.06,
+		"duplicates": 1.01, "seeder_share": 0.3, "stalls": 0,
+		"ok_rate": float64(ok) / float64(l), "system_cpu": 1, "system_cpu_per_gb": 4, "node_rss_peak": 6e7,
+		"harness_cpu": 0.02, "others_busy": 0.01}
 	quantile := func(of func(leech) float64, q float64) (float64, bool) {
 		var lifetimes []stats.Lifetime
 		for _, x := range all {
@@ -217,7 +227,8 @@ func (s swarmTruth) made(c *experiment.Cell, block int, common float64, rng *ran
 	}
 	detail := func(kind string, of func(node int) float64) {
 		for n := range d.Nodes {
-			trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: fmt.Sprintf("%s-%02d", c.System, n+1), Value: of(n)})
+			trial.Details = append(trial.Details,
+				record.Detail{Kind: kind, Name: fmt.Sprintf("%s-%02d", c.System, n+1), Value: of(n)})
 		}
 	}
 	seeds := func(n int) bool { return n < d.Seeders }

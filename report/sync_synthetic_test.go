@@ -13,13 +13,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/sync"
 )
 
-var syncCatalog = experiment.Catalog{{Name: "ledger", Modes: []string{"start"}, Summary: "a chain", Follows: true, Options: []experiment.OptionSpec{
-	{Name: "send_blocks_timeout", Type: "duration", Default: "120s", Help: "a request for blocks"},
-	{Name: "send_block_timeout", Type: "duration", Default: "60s", Help: "a request for a block"},
-	{Name: "sync_interval", Type: "duration", Default: "5s", Help: "between questions"},
-	{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none", Help: "what follows"},
-	{Name: "db_sync", Type: "enum", Enum: []string{"on", "off"}, Default: "on", Help: "synced"},
-}}}
+var syncCatalog = experiment.Catalog{{Name: "ledger", Modes: []string{"start"}, Summary: "a chain", Follows: true,
+	Options: []experiment.OptionSpec{
+		{Name: "send_blocks_timeout", Type: "duration", Default: "120s", Help: "a request for blocks"},
+		{Name: "send_block_timeout", Type: "duration", Default: "60s", Help: "a request for a block"},
+		{Name: "sync_interval", Type: "duration", Default: "5s", Help: "between questions"},
+		{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none",
+			Help: "what follows"},
+		{Name: "db_sync", Type: "enum", Enum: []string{"on", "off"}, Default: "on", Help: "synced"},
+	}}}
 
 const syncFile = `
 scenario: sync
@@ -114,7 +116,9 @@ func (s syncTruth) write(t testing.TB) string {
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
 	meta := map[string]string{"plimsoll": "v0.0.0-test", "environment": `{"cpu.count":"2"}`,
-		"constants": `{"ledger":[{"name":"blocks per request","value":"100","what":"What a fresh node asks a peer for at a time."},{"name":"start of the workers","value":"1 s","what":"No block is requested before."}]}`}
+		"constants": `{"ledger":[{"name":"blocks per request","value":"100",` +
+			`"what":"What a fresh node asks a peer for at a time."},` +
+			`{"name":"start of the workers","value":"1 s","what":"No block is requested before."}]}`}
 	run, err := record.Create(dir, raw, meta, sync.Scenario{}.Metrics())
 	must(t, err)
 	begun := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -154,14 +158,17 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 	f := newcomer{first: syncFirst, serve: serve, height: 1}
 	f.chain = f.first + (serve-f.first)*0.9
 	for i := range d.Peers {
-		f.peers = append(f.peers, syncPeer{blocks: float64(d.Blocks) / float64(d.Peers), bytes: syncBytes / float64(d.Peers), busy: serve * 0.5, rate: float64(c.Link.Rate), name: fmt.Sprintf("peer-%d", i+1)})
+		f.peers = append(f.peers, syncPeer{blocks: float64(d.Blocks) / float64(d.Peers),
+			bytes: syncBytes / float64(d.Peers), busy: serve * 0.5, rate: float64(c.Link.Rate),
+			name: fmt.Sprintf("peer-%d", i+1)})
 	}
 	if s.node != nil {
 		s.node(c, block, &f)
 	}
 	ns := func(sec float64) int64 { return int64(sec * 1e9) }
 	op := func(kind record.OpKind, end float64, bytes float64) record.Op {
-		o := record.Op{Kind: kind, Length: syncBytes, Bytes: int64(bytes), Outcome: f.outcome, Class: f.class, LastByte: ns(end)}
+		o := record.Op{Kind: kind, Length: syncBytes, Bytes: int64(bytes), Outcome: f.outcome, Class: f.class,
+			LastByte: ns(end)}
 		if f.height > 0 {
 			o.FirstByte = ns(f.first)
 		}
@@ -169,7 +176,8 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 	}
 	ops := []record.Op{op(record.OpSync, f.chain, syncBytes), op(record.OpServe, f.serve, syncBytes)}
 	if f.outcome != record.OK {
-		ops = []record.Op{op(record.OpSync, f.serve, syncBytes*f.height), op(record.OpServe, f.serve, syncBytes*f.height)}
+		ops = []record.Op{op(record.OpSync, f.serve, syncBytes*f.height),
+			op(record.OpServe, f.serve, syncBytes*f.height)}
 	}
 	// Blocks come at an even rate.
 	var marks []record.Mark
@@ -180,12 +188,16 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 	for p := 0; p <= int(math.Round(100*f.height)); p++ {
 		moment := f.first + (end-f.first)*float64(p)/(100*f.height)
 		height := max(1, int64(float64(p)/100*float64(d.Blocks)))
-		marks = append(marks, record.Mark{Before: time.Duration(ns(before)), Start: time.Duration(ns(moment)) - time.Millisecond, End: time.Duration(ns(moment)), Verified: height, Written: height,
+		marks = append(marks, record.Mark{Before: time.Duration(ns(before)),
+			Start: time.Duration(ns(moment)) - time.Millisecond, End: time.Duration(ns(moment)), Verified: height,
+			Written:  height,
 			Received: int64(syncBytes * 1.06 * float64(p) / 100), Sent: -1, Peers: d.Peers})
 		before = moment - 0.001
 	}
-	m := map[string]float64{"resolution": 0.05, "system_cpu": 3, "node_rss_peak": 9e7, "disk_written": 4e7, "write_amplification": 4e7 / syncBytes, "commits": 30, "peers_connected": float64(d.Peers),
-		"replay": syncReplay, "replay_cpu": 2.2, "link_line": syncBytes * 8 / (float64(c.Link.Rate) * 0.949), "harness_cpu": 0.01, "emulator_cpu": 0.05, "box_cpu": 0.6, "others_busy": 0.01}
+	m := map[string]float64{"resolution": 0.05, "system_cpu": 3, "node_rss_peak": 9e7, "disk_written": 4e7,
+		"write_amplification": 4e7 / syncBytes, "commits": 30, "peers_connected": float64(d.Peers),
+		"replay": syncReplay, "replay_cpu": 2.2, "link_line": syncBytes * 8 / (float64(c.Link.Rate) * 0.949),
+		"harness_cpu": 0.01, "emulator_cpu": 0.05, "box_cpu": 0.6, "others_busy": 0.01}
 	if is(c, "sync.storage", "ram") {
 		m["disk_written"], m["write_amplification"] = 0, 0
 	}
@@ -197,11 +209,14 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 		}
 		most = max(most, p.blocks/float64(d.Blocks))
 		timeouts += p.timeouts
-		for kind, v := range map[string]float64{record.DetailPeerBlocks: p.blocks, record.DetailPeerBytes: p.bytes, record.DetailPeerBusy: p.busy, record.DetailPeerTimeout: p.timeouts, record.DetailPeerFailed: p.failed, record.DetailPeerRate: p.rate, record.DetailPeerManner: p.manner} {
+		for kind, v := range map[string]float64{record.DetailPeerBlocks: p.blocks, record.DetailPeerBytes: p.bytes,
+			record.DetailPeerBusy: p.busy, record.DetailPeerTimeout: p.timeouts, record.DetailPeerFailed: p.failed,
+			record.DetailPeerRate: p.rate, record.DetailPeerManner: p.manner} {
 			trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: p.name, Value: v})
 		}
 	}
-	m["peers_useful"], m["useful_share"], m["timeouts"], m["rerequests"], m["peer_share_max"] = useful, useful/float64(d.Peers), timeouts, timeouts, most
+	m["peers_useful"], m["useful_share"], m["timeouts"], m["rerequests"], m["peer_share_max"] = useful,
+		useful/float64(d.Peers), timeouts, timeouts, most
 	m["line"] = max(m["link_line"], m["replay"])
 	if f.height > 0 {
 		m["first_block"] = f.first
@@ -209,7 +224,8 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 	m["ok_rate"] = 0
 	if f.outcome == record.OK {
 		m["ok_rate"] = 1
-		m["sync_time"], m["chain_time"], m["net_time"], m["index_lag"] = f.serve, f.chain, f.serve-f.first, f.serve-f.chain
+		m["sync_time"], m["chain_time"], m["net_time"], m["index_lag"] = f.serve, f.chain, f.serve-f.first,
+			f.serve-f.chain
 		m["block_rate"], m["byte_rate"] = float64(d.Blocks-1)/(f.chain-f.first), syncBytes/(f.chain-f.first)
 		m["wire_bytes"], m["overhead"] = syncBytes*1.06, 1.06
 		m["line_share"] = m["line"] / f.serve

@@ -25,7 +25,8 @@ func TestSyncTableHasOneStatistic(t *testing.T) {
 	for _, c := range r.Cells {
 		first, serve := c.Metrics["first_block"], c.Metrics["sync_time"]
 		if !first.Median.Known() || !(first.Median <= serve.Median) || first.N != serve.N {
-			t.Errorf("%s: first block %v of %d trials, serving %v of %d and %d more", c.ID, first.Median, first.N, serve.Median, serve.N, serve.Censored)
+			t.Errorf("%s: first block %v of %d trials, serving %v of %d and %d more", c.ID, first.Median, first.N,
+				serve.Median, serve.N, serve.Censored)
 		}
 	}
 	var b bytes.Buffer
@@ -38,11 +39,13 @@ func TestSyncTableHasOneStatistic(t *testing.T) {
 // Where the default configuration is left out, the report says that nothing is compared
 // with it.
 func TestSyncWithoutItsDefault(t *testing.T) {
-	file := strings.Replace(syncFile, "repetitions:", "where: [\"sync.storage == ram || sync.vary.subscriber == none\"]\nrepetitions:", 1)
+	file := strings.Replace(syncFile, "repetitions:",
+		"where: [\"sync.storage == ram || sync.vary.subscriber == none\"]\nrepetitions:", 1)
 	r := buildDir(t, syncTruth{file: file}.write(t))
 	var b bytes.Buffer
 	must(t, page.HTML(&b, r, page.Options{}))
-	if text := b.String(); !strings.Contains(text, "the default is not among the cells") || !strings.Contains(text, "is not among the cells, so nothing is compared") {
+	if text := b.String(); !strings.Contains(text, "the default is not among the cells") ||
+		!strings.Contains(text, "is not among the cells, so nothing is compared") {
 		t.Errorf("verdict %+v", r.Verdict)
 	}
 }

@@ -27,10 +27,12 @@ func WithToken(next http.Handler, token string) http.Handler {
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		switch {
 		case same(req.URL.Query().Get("token")):
-			http.SetCookie(w, &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			http.SetCookie(w, &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true,
+				SameSite: http.SameSiteStrictMode})
 		case same(kept), same(bearer):
 		default:
-			http.Error(w, "this needs the token: open the whole address that plimsoll printed, with ?token=…, or send `Authorization: Bearer TOKEN`", http.StatusForbidden)
+			http.Error(w, "this needs the token: open the whole address that plimsoll printed, with ?token=…, or "+
+				"send `Authorization: Bearer TOKEN`", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, req)

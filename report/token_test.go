@@ -12,7 +12,10 @@ import (
 // that has opened the address once goes on with its cookie.
 func TestToken(t *testing.T) {
 	const token = "RIGHT"
-	h := report.WithToken(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), token)
+	h := report.WithToken(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}), token)
 	ask := func(address string, change func(*http.Request)) *http.Response {
 		req := httptest.NewRequest("GET", address, nil)
 		if change != nil {
@@ -30,7 +33,8 @@ func TestToken(t *testing.T) {
 			}
 		}
 		r := ask(address+"?token="+token, nil)
-		if r.StatusCode != http.StatusNoContent || len(r.Cookies()) != 1 || !r.Cookies()[0].HttpOnly || r.Cookies()[0].SameSite != http.SameSiteStrictMode {
+		if r.StatusCode != http.StatusNoContent || len(r.Cookies()) != 1 || !r.Cookies()[0].HttpOnly ||
+			r.Cookies()[0].SameSite != http.SameSiteStrictMode {
 			t.Fatalf("%s: %d, cookies %v", path, r.StatusCode, r.Cookies())
 		}
 		kept := r.Cookies()[0]
@@ -41,8 +45,12 @@ func TestToken(t *testing.T) {
 		if r := ask(address, func(req *http.Request) { req.AddCookie(kept) }); r.StatusCode != http.StatusForbidden {
 			t.Errorf("%s with another cookie: %d", path, r.StatusCode)
 		}
-		for bearer, want := range map[string]int{"Bearer " + token: http.StatusNoContent, "Bearer WRONG": http.StatusForbidden, "Bearer ": http.StatusForbidden} {
-			if r := ask(address, func(req *http.Request) { req.Header.Set("Authorization", bearer) }); r.StatusCode != want {
+		for bearer, want := range map[string]int{"Bearer " + token: http.StatusNoContent,
+			"Bearer WRONG": http.StatusForbidden, "Bearer ": http.StatusForbidden} {
+			if r := ask(address, func(req *http.Request) {
+				req.Header.Set("Authorization",
+					bearer)
+			}); r.StatusCode != want {
 				t.Errorf("%s with %q: %d", path, bearer, r.StatusCode)
 			}
 		}

@@ -59,9 +59,11 @@ func (s loadTruth) plan(t testing.TB) *experiment.Plan {
 	}
 	file := fmt.Sprintf(uploadFile, fmt.Sprintf("%dB", s.size), s.objects, every)
 	if s.collect {
-		file = "scenario: collect\ntitle: Synthetic polls\nsystems: [{use: siad, mode: attach}]\ncollect: {every: " + every + "}\n"
+		file = "scenario: collect\ntitle: Synthetic polls\nsystems: [{use: siad, mode: attach}]\ncollect: {every: " +
+			every + "}\n"
 	}
-	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
+	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil,
+		experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)
@@ -124,7 +126,8 @@ func (s loadTruth) contracts(rng *rand.Rand) []formed {
 }
 
 func (s loadTruth) state(at float64, stored int, contracts []formed) ledger {
-	l := ledger{balance: sc(9000), outgoing: new(big.Int), fees: new(big.Int), storage: new(big.Int), upload: new(big.Int), unspent: new(big.Int), spent: new(big.Int)}
+	l := ledger{balance: sc(9000), outgoing: new(big.Int), fees: new(big.Int), storage: new(big.Int),
+		upload: new(big.Int), unspent: new(big.Int), spent: new(big.Int)}
 	for _, c := range contracts {
 		all := c.all
 		if at >= c.at {
@@ -243,7 +246,8 @@ func (s loadTruth) jobs() iter.Seq[record.Job] {
 		rng := rand.New(rand.NewPCG(s.seed, 5))
 		for i, t := range s.times() {
 			took := 3 * math.Exp(0.2*rng.NormFloat64())
-			j := record.Job{Object: int64(i), State: record.JobDurable, Attempts: 1, Name: fmt.Sprint("run/", i), Ref: fmt.Sprint("ref-", i), Size: s.size,
+			j := record.Job{Object: int64(i), State: record.JobDurable, Attempts: 1, Name: fmt.Sprint("run/", i),
+				Ref: fmt.Sprint("ref-", i), Size: s.size,
 				Began: dur(t - took), Accepted: dur(t), Durable: dur(t + 300*math.Exp(0.1*rng.NormFloat64()))}
 			if !yield(j) {
 				return
@@ -256,19 +260,23 @@ func (s loadTruth) events(trial int64) []record.Event {
 	all := []record.Event{{At: loadBegun, Kind: "phase", What: "run begins"}}
 	at := func(h float64) time.Time { return loadBegun.Add(dur(h * 3600)) }
 	if s.downtime[1] > 0 {
-		all = append(all, record.Event{At: at(s.downtime[1]), Kind: "phase", What: "run resumed"}, record.Event{Trial: trial, At: at(s.downtime[1]), Kind: "session", What: "continued"})
+		all = append(all, record.Event{At: at(s.downtime[1]), Kind: "phase", What: "run resumed"},
+			record.Event{Trial: trial, At: at(s.downtime[1]), Kind: "session", What: "continued"})
 	}
-	return append(all, record.Event{Trial: trial, At: at(s.hours), Kind: "phase", What: "trial ended", Detail: "all done"}, record.Event{At: at(s.hours), Kind: "phase", What: "run ends"})
+	return append(all, record.Event{Trial: trial, At: at(s.hours), Kind: "phase", What: "trial ended",
+		Detail: "all done"}, record.Event{At: at(s.hours), Kind: "phase", What: "run ends"})
 }
 
 func (s loadTruth) trial(plan *experiment.Plan) record.Trial {
-	t := record.Trial{ID: 1, Cell: plan.Cells[0].ID, Epoch: loadBegun, State: record.Done, Seconds: s.hours * 3600, Outcomes: map[string]int64{"ok": int64(s.objects - s.lost)},
-		Metrics: map[string]float64{"file_bandwidth": float64(s.objects) * float64(s.size) / (s.hours * 3600)}}
+	t := record.Trial{ID: 1, Cell: plan.Cells[0].ID, Epoch: loadBegun, State: record.Done, Seconds: s.hours * 3600,
+		Outcomes: map[string]int64{"ok": int64(s.objects - s.lost)},
+		Metrics:  map[string]float64{"file_bandwidth": float64(s.objects) * float64(s.size) / (s.hours * 3600)}}
 	return t
 }
 
 var siadMeta = map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run sia-worst-case",
-	"systems": `{"siad":{"version":"siad 1.5.9","redundancy":"10 data + 20 parity pieces","currency":"SC","sector":"4194304"}}`}
+	"systems": `{"siad":{"version":"siad 1.5.9","redundancy":"10 data + 20 parity pieces",` +
+		`"currency":"SC","sector":"4194304"}}`}
 
 // write makes a run directory of it.
 func (s loadTruth) write(t testing.TB) string {
@@ -282,7 +290,9 @@ func (s loadTruth) write(t testing.TB) string {
 }
 
 func (s loadTruth) record(dir string, raw []byte, plan *experiment.Plan) error {
-	run, err := record.Create(dir, raw, siadMeta, []record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher, Help: "bytes per second"}})
+	run, err := record.Create(dir, raw, siadMeta,
+		[]record.Metric{{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher,
+			Help: "bytes per second"}})
 	if err != nil {
 		return err
 	}

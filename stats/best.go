@@ -21,8 +21,10 @@ type BestCell struct {
 	Value  float64  // geometric mean, in the mean of all blocks
 	N      int      // trials
 	Ratio  Interval // to the lowest; its lower end is above 1 where Tied is false
-	P      float64  // that it is no higher than the lowest, corrected for the number of combinations; where one of the two has a single trial, as if its noise were the others'
-	Tied   bool
+	// that it is no higher than the lowest, corrected for the number of combinations; where one of
+	// the two has a single trial, as if its noise were the others'
+	P    float64
+	Tied bool
 }
 
 // Best finds the combination with the lowest value and those that do not
@@ -102,5 +104,6 @@ func (d *design) unpaired(blocked bool) []string {
 	if blocked || len(d.blocks) == 1 {
 		return nil
 	}
-	return []string{fmt.Sprintf("not compared within the %d blocks: they have too few combinations in common", len(d.blocks))}
+	return []string{fmt.Sprintf("not compared within the %d blocks: they have too few combinations in common",
+		len(d.blocks))}
 }

@@ -16,7 +16,8 @@ func TestBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 1,2,1 is 0.336, 1,1,1 is 0.36, 1,0,1 is 0.4.
-	if fit.Tied != 1 || len(fit.Cells) != 12 || !slices.Equal(fit.Cells[0].Levels, []int{1, 2, 1}) || !slices.Equal(fit.Cells[1].Levels, []int{1, 1, 1}) {
+	if fit.Tied != 1 || len(fit.Cells) != 12 || !slices.Equal(fit.Cells[0].Levels, []int{1, 2, 1}) ||
+		!slices.Equal(fit.Cells[1].Levels, []int{1, 1, 1}) {
 		t.Errorf("%d tied: %+v", fit.Tied, fit.Cells[:3])
 	}
 	if c := fit.Cells[1]; math.Abs(c.Ratio.Mid/(0.36/0.336)-1) > 0.05 || !(c.Ratio.Lo > 1) || c.N != 5 {
@@ -60,7 +61,8 @@ func TestBestKeepsTheLowest(t *testing.T) {
 	for _, noise := range trialNoises {
 		t.Run(noise.name, func(t *testing.T) {
 			t.Parallel()
-			w := world{factors: factorsOf(2, 3), main: [][]float64{{1, 0.98}, {1, 0.5, 0.52}}, blocks: 5, block: 0.2, noise: noise.draw}
+			w := world{factors: factorsOf(2, 3), main: [][]float64{{1, 0.98}, {1, 0.5, 0.52}}, blocks: 5, block: 0.2,
+				noise: noise.draw}
 			tied := 0
 			kept := share(14, func(r *rand.Rand, _ int) bool {
 				fit, err := Best(w.factors, w.run(t, r), 0.95)
@@ -68,7 +70,8 @@ func TestBestKeepsTheLowest(t *testing.T) {
 					t.Fatal(err)
 				}
 				tied += fit.Tied
-				return slices.ContainsFunc(fit.Cells[:fit.Tied], func(c BestCell) bool { return slices.Equal(c.Levels, []int{1, 1}) })
+				return slices.ContainsFunc(fit.Cells[:fit.Tied],
+					func(c BestCell) bool { return slices.Equal(c.Levels, []int{1, 1}) })
 			})
 			if kept < 0.95-simulationError(0.95) {
 				t.Errorf("the lowest is kept in %.4f", kept)

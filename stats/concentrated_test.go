@@ -39,9 +39,12 @@ func TestConcentrated(t *testing.T) {
 func TestConcentratedTakesFalsePassesBack(t *testing.T) {
 	const runs, n, failing, limit = 300, 1000, 0.011, 0.991
 	rates := map[string]func(rng *rand.Rand) float64{
-		"all alike":             func(*rand.Rand) float64 { return failing },
-		"skewed, sigma 1":       func(rng *rand.Rand) float64 { return failing * math.Exp(rng.NormFloat64()-0.5) },
-		"skewed, sigma 2":       func(rng *rand.Rand) float64 { return min(1, failing*math.Exp(2*rng.NormFloat64()-2)) },
+		"all alike":       func(*rand.Rand) float64 { return failing },
+		"skewed, sigma 1": func(rng *rand.Rand) float64 { return failing * math.Exp(rng.NormFloat64()-0.5) },
+		"skewed, sigma 2": func(rng *rand.Rand) float64 {
+			return min(1,
+				failing*math.Exp(2*rng.NormFloat64()-2))
+		},
 		"1 trial of 10 is bad":  func(rng *rand.Rand) float64 { return either(rng, 0.1, 0.08, 0.003333) },
 		"1 trial of 100 is bad": func(rng *rand.Rand) float64 { return either(rng, 0.01, 0.8, 0.00303) },
 	}
@@ -65,13 +68,15 @@ func TestConcentratedTakesFalsePassesBack(t *testing.T) {
 					honest++
 				}
 			}
-			t.Logf("%2d trials, %-22s false passes %4.1f %% before, %4.1f %% after; good trials taken for concentrated %.1f %%", m, name,
+			t.Logf("%2d trials, %-22s false passes %4.1f %% before, %4.1f %% after; good trials taken for "+
+				"concentrated %.1f %%", m, name,
 				100*float64(before)/runs, 100*float64(after)/runs, 100*float64(honest)/runs)
 			if name == "skewed, sigma 2" && m == 6 && after == before {
 				t.Errorf("%d false passes before and after", before)
 			}
 			if after > before || float64(honest) > 0.02*runs || name == "all alike" && float64(after) > 0.05*runs {
-				t.Errorf("%d trials, %s: %d false passes before, %d after, %d honest ones taken back", m, name, before, after, honest)
+				t.Errorf("%d trials, %s: %d false passes before, %d after, %d honest ones taken back", m, name, before,
+					after, honest)
 			}
 		}
 	}

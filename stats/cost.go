@@ -15,10 +15,12 @@ type CostPoint struct {
 
 // CostModel is t = A + R·RTT + B·size.
 type CostModel struct {
-	A        Interval  // seconds
-	R        Interval  // round trips
-	B        Interval  // seconds per byte
-	P        float64   // that cells miss the model by chance alone; NaN: nothing was repeated, or no cell is left to test with
+	A Interval // seconds
+	R Interval // round trips
+	B Interval // seconds per byte
+	// that cells miss the model by chance alone; NaN: nothing was repeated, or no cell is left to
+	// test with
+	P        float64
 	Holds    bool      // P is not significant at 1 %
 	Why      string    // why it does not hold, or what limits the fit; empty: nothing to say
 	Residual []float64 // of each point, relative: time / predicted − 1

@@ -18,7 +18,8 @@ import (
 // docs/methodology.md): no size dominates. Trials are summarised by cell with
 // an M-estimate, the model is fitted to the cells with an MM-estimate, and the
 // intervals come from the misfit between cells (see intervals) and from what blocks
-// differ by (see blockSpread), so they are as wide as the model is wrong. A, R and B may come out below 0: nothing is cut off
+// differ by (see blockSpread), so they are as wide as the model is wrong. A, R and B may come out
+// below 0: nothing is cut off
 // that the interval has to include.
 //
 // A parameter that is not identifiable has no interval and says why: R when
@@ -38,7 +39,9 @@ func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	}
 	form := costForm{hasR: rttsVary(cells), hasB: cells[0].size != cells[len(cells)-1].size}
 	if p := form.parameters(); len(points) < p {
-		return CostModel{}, fmt.Errorf("cost: %d points for the %d parameters of t = A + R·RTT + B·size; more trials are needed", len(points), p)
+		return CostModel{},
+			fmt.Errorf("cost: %d points for the %d parameters of t = A + R·RTT + B·size; more trials are needed",
+				len(points), p)
 	}
 	fit, err := fitForm(form, noise, cells)
 	if err != nil {
@@ -78,7 +81,8 @@ func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 	if f.form.hasR {
 		m.R = intervals[1]
 	} else {
-		m.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be separated from A", 1e3*f.medianRTT()))
+		m.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be separated from A",
+			1e3*f.medianRTT()))
 		within = append(within, fmt.Sprintf("R times the round trip of %.3g ms", 1e3*f.medianRTT()))
 	}
 	if len(within) > 0 {
@@ -156,7 +160,8 @@ func (f *costFit) holds(p float64) (bool, string) {
 	case f.noise.freedom == 0:
 		return false, "no cell was repeated, so nothing says how far trials may differ from the model"
 	case math.IsNaN(p):
-		return false, fmt.Sprintf("%d cells for %d parameters: none is left to test the model with", len(f.cells), len(f.beta))
+		return false, fmt.Sprintf("%d cells for %d parameters: none is left to test the model with", len(f.cells),
+			len(f.beta))
 	case p >= lackOfFit:
 		return true, ""
 	}
@@ -171,7 +176,8 @@ func (f *costFit) holds(p float64) (bool, string) {
 	})
 	var worst []string
 	for _, g := range order[:min(3, len(order))] {
-		worst = append(worst, fmt.Sprintf("%s at %.3g ms: %+.1f %%", bytesText(f.cells[g].size), 1e3*f.cells[g].rtt, 100*relative[g]))
+		worst = append(worst, fmt.Sprintf("%s at %.3g ms: %+.1f %%", bytesText(f.cells[g].size), 1e3*f.cells[g].rtt,
+			100*relative[g]))
 	}
 	return false, fmt.Sprintf("cells miss the model by %.2g times as much as repeated trials allow (%s); worst: %s",
 		f.misfit(), formatP(p), strings.Join(worst, ", "))

@@ -47,7 +47,8 @@ type costFit struct {
 	sigma    float64 // the residuals' robust spread, in those units; at least 1 when trials were repeated
 }
 
-var errCollinear = errors.New("cost: the parameters are not identifiable: sizes and round trips change together; measure each size at two round trips or more")
+var errCollinear = errors.New("cost: the parameters are not identifiable: sizes and round trips change together; " +
+	"measure each size at two round trips or more")
 
 // fitForm minimises a robust function of the residuals on the scale of the
 // noise by iteratively reweighted Gauss–Newton steps: Huber's function first,
@@ -56,7 +57,8 @@ var errCollinear = errors.New("cost: the parameters are not identifiable: sizes 
 // 2019, §5.5).
 func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error) {
 	p := form.parameters()
-	f := &costFit{form: form, noise: noise, cells: cells, beta: make([]float64, p), residual: make([]float64, len(cells)), rows: mat.NewDense(len(cells), p, nil), sigma: 1}
+	f := &costFit{form: form, noise: noise, cells: cells, beta: make([]float64, p),
+		residual: make([]float64, len(cells)), rows: mat.NewDense(len(cells), p, nil), sigma: 1}
 	if len(cells) < p {
 		return nil, fmt.Errorf("cost: %d cells for %d parameters; measure more sizes or round trips", len(cells), p)
 	}
@@ -376,7 +378,8 @@ func (f *costFit) sandwich() (*costSandwich, bool) {
 	if chol.InverseTo(&inverse) != nil {
 		return nil, false
 	}
-	s := &costSandwich{fit: f, projected: make([][]float64, n), leverage: make([]float64, n), pseudo: f.pseudoResiduals(), share: ownShare}
+	s := &costSandwich{fit: f, projected: make([][]float64, n), leverage: make([]float64, n),
+		pseudo: f.pseudoResiduals(), share: ownShare}
 	s.inverse = func(j, k int) float64 { return inverse.At(j, k) / norms[j] / norms[k] }
 	if f.noise.unsure > 0 {
 		s.share = 1

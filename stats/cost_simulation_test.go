@@ -132,14 +132,19 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		return 0.02
 	}
 	for name, truth := range map[string]costTruth{
-		"two round trips, three sizes, three trials": {sizes: ladder(3), rtts: milliseconds(5, 80), trials: 3, noise: 0.05},
-		"nothing repeated":                           {sizes: ladder(6), rtts: study(), trials: 1, noise: 0.05},
-		"cells off by 5 %, with their replicates":    {sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02, misfit: 0.05},
-		"noise that is mostly additive":              {sizes: ladder(7), rtts: study(), trials: 6, noise: 0.001, floor: 1e-3},
-		"noise of the machine, not of the link":      {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: longer},
-		"noise of large transfers":                   {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: larger},
-		"blocks that differ by 5 %":                  {sizes: ladder(6), rtts: study(), trials: 6, noise: 0.05, block: 0.05},
-		"blocks that differ by 10 %":                 {sizes: ladder(6), rtts: study(), trials: 6, noise: 0.05, block: 0.1},
+		"two round trips, three sizes, three trials": {sizes: ladder(3), rtts: milliseconds(5, 80), trials: 3,
+			noise: 0.05},
+		"nothing repeated": {sizes: ladder(6), rtts: study(), trials: 1, noise: 0.05},
+		"cells off by 5 %, with their replicates": {sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02,
+			misfit: 0.05},
+		"noise that is mostly additive": {sizes: ladder(7), rtts: study(), trials: 6, noise: 0.001,
+			floor: 1e-3},
+		"noise of the machine, not of the link": {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: longer},
+		"noise of large transfers":              {sizes: ladder(8), rtts: study(), trials: 6, noiseOf: larger},
+		"blocks that differ by 5 %": {sizes: ladder(6), rtts: study(), trials: 6, noise: 0.05,
+			block: 0.05},
+		"blocks that differ by 10 %": {sizes: ladder(6), rtts: study(), trials: 6, noise: 0.05,
+			block: 0.1},
 	} {
 		truth.a, truth.r, truth.b, truth.outliers = 0.05, 3, 1e-7, 0.03
 		rng := rand.New(rand.NewPCG(2, 2))
@@ -175,7 +180,8 @@ func TestCostMisfitIsFound(t *testing.T) {
 	holds := 0
 	const times = 100
 	for range times {
-		truth := costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02, misfit: 0.05, outliers: 0.03}
+		truth := costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02,
+			misfit: 0.05, outliers: 0.03}
 		m, err := FitCost(truth.measure(rng), 0.95)
 		if err != nil {
 			t.Fatal(err)
@@ -192,7 +198,8 @@ func TestCostMisfitIsFound(t *testing.T) {
 func TestCostRoundTripsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for _, r := range []float64{1, 2, 3} {
-		truth := costTruth{a: 0.3e-3, r: r, b: 1e-9, sizes: ladder(6), rtts: milliseconds(5, 10, 20, 40, 80), trials: 6, noise: 0.05, floor: 20e-6, outliers: 0.03}
+		truth := costTruth{a: 0.3e-3, r: r, b: 1e-9, sizes: ladder(6), rtts: milliseconds(5, 10, 20, 40, 80), trials: 6,
+			noise: 0.05, floor: 20e-6, outliers: 0.03}
 		m, err := FitCost(truth.measure(rng), 0.95)
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,8 @@ func TestCostOfExactTimes(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	near(t, "time", m.Predict(0.03, 5e5), 0.02+4*0.03+0.05)
-	if len(m.Residual) != len(points) || slices.ContainsFunc(m.Residual, func(r float64) bool { return math.Abs(r) > 1e-4 }) {
+	if len(m.Residual) != len(points) ||
+		slices.ContainsFunc(m.Residual, func(r float64) bool { return math.Abs(r) > 1e-4 }) {
 		t.Errorf("residuals %v", m.Residual)
 	}
 }
@@ -67,7 +68,8 @@ func TestCostWithoutVariation(t *testing.T) {
 	if r := m.R; r.Bounded() || !math.IsNaN(r.Mid) || !strings.Contains(r.Warn, "round trips are alike (10") {
 		t.Errorf("one round trip: R %+v", r)
 	}
-	if !m.A.Bounded() || !strings.Contains(m.A.Warn, "includes R") || math.Abs(m.A.Mid/0.06-1) > 0.05 || !m.B.Contains(1e-7) {
+	if !m.A.Bounded() || !strings.Contains(m.A.Warn, "includes R") || math.Abs(m.A.Mid/0.06-1) > 0.05 ||
+		!m.B.Contains(1e-7) {
 		t.Errorf("one round trip: A %+v, B %+v", m.A, m.B)
 	}
 	if p := m.Predict(0.010, 1e6); math.Abs(p/0.16-1) > 0.05 {
@@ -78,7 +80,8 @@ func TestCostWithoutVariation(t *testing.T) {
 	if m, err = FitCost(truth.measure(rng), 0.95); err != nil {
 		t.Fatal(err)
 	}
-	if m.B.Bounded() || !math.IsNaN(m.B.Mid) || !strings.Contains(m.B.Warn, "sizes") || !strings.Contains(m.A.Warn, "1e+06 bytes") {
+	if m.B.Bounded() || !math.IsNaN(m.B.Mid) || !strings.Contains(m.B.Warn, "sizes") ||
+		!strings.Contains(m.A.Warn, "1e+06 bytes") {
 		t.Errorf("one size: A %+v, B %+v", m.A, m.B)
 	}
 	if r := m.R; !r.Contains(4) || !r.Bounded() {
@@ -121,9 +124,14 @@ func TestCostRefuses(t *testing.T) {
 		{with(func(p *CostPoint) { p.RTT = math.NaN() }), 0.95, "round trip of NaN s"},
 		{with(func(p *CostPoint) { p.Size = math.Inf(1) }), 0.95, "size of +Inf bytes"},
 		{with(func(p *CostPoint) { p.Size = 77 }), 0.95, "replicates must have one size"},
-		{[]CostPoint{{RTT: 0, Size: 1, Time: 1, Cell: 0}, {RTT: 0.08, Size: 1e6, Time: 2, Cell: 1}}, 0.95, "2 points for the 3 parameters"},
-		{[]CostPoint{{RTT: 0, Size: 1, Time: 1, Cell: 0}, {RTT: 0, Size: 1, Time: 1.1, Cell: 0}, {RTT: 0.08, Size: 1e6, Time: 2, Cell: 1}, {RTT: 0.08, Size: 1e6, Time: 2.1, Cell: 1}}, 0.95, "2 cells for 3 parameters"},
-		{[]CostPoint{{RTT: 0, Size: 0, Time: 1, Cell: 0}, {RTT: 0.02, Size: 1e6, Time: 2, Cell: 1}, {RTT: 0.04, Size: 2e6, Time: 3, Cell: 2}, {RTT: 0.08, Size: 4e6, Time: 5, Cell: 3}}, 0.95, "change together"},
+		{[]CostPoint{{RTT: 0, Size: 1, Time: 1, Cell: 0}, {RTT: 0.08, Size: 1e6, Time: 2, Cell: 1}}, 0.95,
+			"2 points for the 3 parameters"},
+		{[]CostPoint{{RTT: 0, Size: 1, Time: 1, Cell: 0}, {RTT: 0, Size: 1, Time: 1.1, Cell: 0},
+			{RTT: 0.08, Size: 1e6, Time: 2, Cell: 1}, {RTT: 0.08, Size: 1e6, Time: 2.1, Cell: 1}}, 0.95,
+			"2 cells for 3 parameters"},
+		{[]CostPoint{{RTT: 0, Size: 0, Time: 1, Cell: 0}, {RTT: 0.02, Size: 1e6, Time: 2, Cell: 1},
+			{RTT: 0.04, Size: 2e6, Time: 3, Cell: 2}, {RTT: 0.08, Size: 4e6, Time: 5, Cell: 3}}, 0.95,
+			"change together"},
 	} {
 		m, err := FitCost(c.points, c.conf)
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "cost: ") {
@@ -156,7 +164,8 @@ func TestCostSaysWhereItDoesNotHold(t *testing.T) {
 	}
 
 	truth.trials = 1
-	if m, err = FitCost(truth.measure(rand.New(rand.NewPCG(9, 9))), 0.95); err != nil || m.Holds || !strings.Contains(m.Why, "no cell was repeated") {
+	if m, err = FitCost(truth.measure(rand.New(rand.NewPCG(9, 9))), 0.95); err != nil || m.Holds ||
+		!strings.Contains(m.Why, "no cell was repeated") {
 		t.Errorf("nothing repeated: %v %q (%v)", m.Holds, m.Why, err)
 	}
 }
@@ -187,7 +196,8 @@ func TestCostOfAnything(t *testing.T) {
 		}
 		fitted++
 		for _, i := range []Interval{m.A, m.R, m.B} {
-			if math.IsNaN(i.Lo) || math.IsNaN(i.Hi) || i.Lo > i.Mid || i.Hi < i.Mid || math.IsNaN(i.Mid) && i.Warn == "" || math.IsInf(i.Mid, 0) {
+			if math.IsNaN(i.Lo) || math.IsNaN(i.Hi) || i.Lo > i.Mid || i.Hi < i.Mid || math.IsNaN(i.Mid) &&
+				i.Warn == "" || math.IsInf(i.Mid, 0) {
 				t.Fatalf("%+v of %+v", m, points)
 			}
 		}

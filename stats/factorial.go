@@ -100,7 +100,9 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 	if model.blocked {
 		fit.BlockSD = model.blockSD()
 	} else if len(d.blocks) > 1 {
-		fit.Warnings = append(fit.Warnings, fmt.Sprintf("the %d blocks are not in the model: with them in it the main effects are not identifiable", len(d.blocks)))
+		fit.Warnings = append(fit.Warnings,
+			fmt.Sprintf("the %d blocks are not in the model: with them in it the main effects are not identifiable",
+				len(d.blocks)))
 	}
 	fit.R2 = model.explained()
 	ps := []float64{}
@@ -112,12 +114,16 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 	for i, p := range Holm(ps) {
 		fit.Effects[i].PHolm = p
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(ps), func(p float64) bool { return !math.IsNaN(p) })); n > 0 && model.freedom > 0 {
-		fit.Warnings = append(fit.Warnings, fmt.Sprintf("%d of %d effects are not estimated, as combinations of levels have no trials", n, len(ps)))
+	if n := len(slices.DeleteFunc(slices.Clone(ps), func(p float64) bool { return !math.IsNaN(p) })); n > 0 &&
+		model.freedom > 0 {
+		fit.Warnings = append(fit.Warnings,
+			fmt.Sprintf("%d of %d effects are not estimated, as combinations of levels have no trials", n, len(ps)))
 	}
 	fit.Warnings = append(fit.Warnings, model.warnings()...)
 	if fit.LackOfFit < lackOfFit {
-		fit.Warnings = append(fit.Warnings, fmt.Sprintf("the combinations differ from the model more than their repetitions do (%s): more than two factors act together, and effects of one or two do not say all", formatP(fit.LackOfFit)))
+		fit.Warnings = append(fit.Warnings, fmt.Sprintf("the combinations differ from the model more than their "+
+			"repetitions do (%s): more than two factors act together, and effects of one or two do not say all",
+			formatP(fit.LackOfFit)))
 	}
 	return fit, nil
 }
@@ -170,7 +176,8 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs, conf float64) (*de
 					without = append(without, name)
 				}
 			}
-			d.warnings = append(d.warnings, fmt.Sprintf("no trial has %s %s", factors[f].Name, strings.Join(without, ", ")))
+			d.warnings = append(d.warnings,
+				fmt.Sprintf("no trial has %s %s", factors[f].Name, strings.Join(without, ", ")))
 		}
 	}
 	return d, nil
@@ -292,16 +299,19 @@ func (m *factorModel) warnings() []string {
 	var all []string
 	switch {
 	case m.freedom == 0:
-		return []string{fmt.Sprintf("%d trials for %d numbers of the model: none is left to estimate the noise; repeat", len(m.y), len(m.kept))}
+		return []string{fmt.Sprintf("%d trials for %d numbers of the model: none is left to estimate the noise; repeat",
+			len(m.y), len(m.kept))}
 	case m.freedom < 5:
-		all = append(all, fmt.Sprintf("the intervals rest on %d degrees of freedom; with more repetitions they would be much narrower", m.freedom))
+		all = append(all, fmt.Sprintf("the intervals rest on %d degrees of freedom; with more repetitions they would "+
+			"be much narrower", m.freedom))
 	}
 	if i, p := m.outlier(); p < outlierLevel {
 		var levels []string
 		for f, l := range m.obs[i].Levels {
 			levels = append(levels, m.factors[f].Name+" "+m.factors[f].Levels[l])
 		}
-		all = append(all, fmt.Sprintf("a trial is out of line: block %d, %s has %.3g times what the model says (%s); all intervals are the wider for it",
+		all = append(all, fmt.Sprintf("a trial is out of line: block %d, %s has %.3g times what the model says (%s); "+
+			"all intervals are the wider for it",
 			m.obs[i].Block, strings.Join(levels, ", "), math.Exp(m.residual[i]), formatP(p)))
 	}
 	return all

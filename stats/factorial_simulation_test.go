@@ -26,7 +26,8 @@ var trialNoises = []struct {
 		return math.Exp([]float64{0.02, 0.3, 0.1}[l[1]] * r.NormFloat64())
 	}},
 	{"pareto", 0.93, 0.98, func(r *rand.Rand, _ []int) float64 { return math.Pow(1-r.Float64(), -0.2) }},
-	{"student's t with two degrees of freedom", 0.93, 0.99, func(r *rand.Rand, _ []int) float64 { return math.Exp(0.1 * student2(r)) }},
+	{"student's t with two degrees of freedom", 0.93, 0.99,
+		func(r *rand.Rand, _ []int) float64 { return math.Exp(0.1 * student2(r)) }},
 }
 
 // TestFactorialIntervalsCover: each effect in five blocks, of 2 × 2 × 2
@@ -76,7 +77,8 @@ func TestFactorialAccusesNoInnocent(t *testing.T) {
 		t.Run(noise.name, func(t *testing.T) {
 			t.Parallel()
 			w := world{
-				factors: factorsOf(2, 3, 2), main: [][]float64{{1, 0.5}, {1, 1, 1}, {1, 1}}, blocks: 5, block: 0.2, noise: noise.draw,
+				factors: factorsOf(2, 3, 2), main: [][]float64{{1, 0.5}, {1, 1, 1}, {1, 1}}, blocks: 5, block: 0.2,
+				noise: noise.draw,
 			}
 			found := 0
 			wrong := share(12, func(r *rand.Rand, _ int) bool {

@@ -145,7 +145,8 @@ func TestFactorialRecoversExactly(t *testing.T) {
 // from the textbook's formula of effects and their standard error.
 func TestFactorialIsTheTextbooksWhereThatApplies(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	w := world{factors: factorsOf(2, 2, 2), main: [][]float64{{1, 0.7}, {1, 1.1}, {1, 1}}, blocks: 5, noise: lognormal(0.1)}
+	w := world{factors: factorsOf(2, 2, 2), main: [][]float64{{1, 0.7}, {1, 1.1}, {1, 1}}, blocks: 5,
+		noise: lognormal(0.1)}
 	obs := w.run(t, r)
 	fit, err := Factorial(w.factors, obs, 0.95)
 	if err != nil {
@@ -179,11 +180,14 @@ func TestFactorialLostTrials(t *testing.T) {
 		warn    string
 		blocked bool
 	}{
-		"some":               {func(l []int, b int) bool { return b == 1 && l[0] == 1 && l[2] == 0 }, "", "", true},
-		"a combination":      {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 && l[2] == 1 }, "", "", true},
-		"a pair of levels":   {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 }, "[0][1] [1][2] [0 1][1 2]", "", true},
-		"a level":            {func(l []int, _ int) bool { return l[1] == 2 }, "[1][2] [0 1][1 2] [1 2][2 1]", "no trial has B 2", true},
-		"each block a level": {func(l []int, b int) bool { return l[2] != b%2 }, "", "blocks are not in the model", false},
+		"some":          {func(l []int, b int) bool { return b == 1 && l[0] == 1 && l[2] == 0 }, "", "", true},
+		"a combination": {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 && l[2] == 1 }, "", "", true},
+		"a pair of levels": {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 }, "[0][1] [1][2] [0 1][1 2]",
+			"", true},
+		"a level": {func(l []int, _ int) bool { return l[1] == 2 }, "[1][2] [0 1][1 2] [1 2][2 1]",
+			"no trial has B 2", true},
+		"each block a level": {func(l []int, b int) bool { return l[2] != b%2 }, "", "blocks are not in the model",
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := trio()

@@ -30,7 +30,9 @@ func Fall(trials []Load) ([]Level, float64, error) {
 	byN := map[float64]*Level{}
 	for _, t := range trials {
 		if !(t.N >= 1) || !(t.X > 0) || math.IsInf(t.N, 0) || math.IsInf(t.X, 0) {
-			return nil, 1, fmt.Errorf("fall: a trial of %v users with a throughput of %v; both must be positive and finite", t.N, t.X)
+			return nil, 1,
+				fmt.Errorf("fall: a trial of %v users with a throughput of %v; both must be positive and finite", t.N,
+					t.X)
 		}
 		l := byN[t.N]
 		if l == nil {

@@ -31,7 +31,10 @@ func TestFall(t *testing.T) {
 	if n := said(func(n float64) float64 { return math.Min(n, 8) }); n > 10 {
 		t.Errorf("a plateau falls in %d of 500 runs", n)
 	}
-	if n := said(func(n float64) float64 { return math.Min(n, 8) * map[bool]float64{false: 1, true: 0.8}[n > 32] }); n < 490 {
+	if n := said(func(n float64) float64 {
+		return math.Min(n, 8) * map[bool]float64{false: 1,
+			true: 0.8}[n > 32]
+	}); n < 490 {
 		t.Errorf("a fall of a fifth is seen in %d of 500 runs only", n)
 	}
 	for _, few := range [][]Load{nil, {{1, 2}, {1, 3}}, {{1, 2}, {2, 3}, {2, 4}}, {{1, 0}, {1, 1}, {2, 1}, {2, 2}}} {

@@ -13,12 +13,14 @@ func TestBestGain(t *testing.T) {
 	for b := range 4 {
 		for _, l := range [][]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
 			// A halves, B makes it 1.1 times as long; blocks differ by a factor each.
-			v := math.Pow(0.5, float64(l[0])) * math.Pow(1.1, float64(l[1])) * math.Pow(3, float64(b)) * (1 + 0.001*float64((b*7+l[0]*3+l[1])%5))
+			v := math.Pow(0.5, float64(l[0])) * math.Pow(1.1, float64(l[1])) * math.Pow(3, float64(b)) * (1 +
+				0.001*float64((b*7+l[0]*3+l[1])%5))
 			obs = append(obs, FactorialObs{Levels: l, Block: b, Value: v})
 		}
 	}
 	g, err := BestGain(factors, obs, 0.99)
-	if err != nil || !slices.Equal(g.To, []int{1, 0}) || math.Abs(g.Ratio.Mid-0.5) > 0.005 || !g.Ratio.Contains(0.5) || g.Ratio.Hi-g.Ratio.Lo > 0.02 {
+	if err != nil || !slices.Equal(g.To, []int{1, 0}) || math.Abs(g.Ratio.Mid-0.5) > 0.005 || !g.Ratio.Contains(0.5) ||
+		g.Ratio.Hi-g.Ratio.Lo > 0.02 {
 		t.Errorf("%+v, %v", g, err)
 	}
 	if _, err := BestGain(factors, obs[1:2], 0.99); err == nil {
@@ -32,7 +34,8 @@ func TestBestGainCovers(t *testing.T) {
 	for _, noise := range trialNoises {
 		t.Run(noise.name, func(t *testing.T) {
 			t.Parallel()
-			w := world{factors: factorsOf(2, 3), main: [][]float64{{1, 0.98}, {1, 0.95, 0.97}}, blocks: 5, block: 0.2, noise: noise.draw}
+			w := world{factors: factorsOf(2, 3), main: [][]float64{{1, 0.98}, {1, 0.95, 0.97}}, blocks: 5, block: 0.2,
+				noise: noise.draw}
 			covered := share(15, func(r *rand.Rand, _ int) bool {
 				g, err := BestGain(w.factors, w.run(t, r), 0.99)
 				if err != nil {

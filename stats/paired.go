@@ -205,7 +205,8 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 	d := mean[0] - mean[1]
 	ratio = Interval{Mid: math.Exp(d), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: n}
 	if min(count[0], count[1]) < LeastBlocks {
-		ratio.Warn = fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0], LeastBlocks)
+		ratio.Warn = fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0],
+			LeastBlocks)
 		return ratio, math.NaN()
 	}
 	se := math.Sqrt(variance[0] + variance[1])

@@ -128,7 +128,8 @@ func TestPairedRatioInBlocksThatVary(t *testing.T) {
 			}
 			// 5 % of 1000 are 50, with a standard deviation of 7.
 			if wrong > 66 || covered < runs*93/100 || name == "lognormal" && found < runs*95/100 {
-				t.Errorf("%s, %d blocks: 10 %% slower was found in %d of %d, false claims %d, covered %d", name, n, found, runs, wrong, covered)
+				t.Errorf("%s, %d blocks: 10 %% slower was found in %d of %d, false claims %d, covered %d", name, n,
+					found, runs, wrong, covered)
 			}
 		}
 	}
@@ -195,7 +196,8 @@ func TestOverCellsBlocksAreTheUnit(t *testing.T) {
 				}
 			}
 			if wrong > 66 || wrongRuns > 66 || covered < 930 || coveredRuns < 930 {
-				t.Errorf("effect %g, %d blocks: %d and %d false claims, %d and %d covered", common, n, wrong, wrongRuns, covered, coveredRuns)
+				t.Errorf("effect %g, %d blocks: %d and %d false claims, %d and %d covered", common, n, wrong, wrongRuns,
+					covered, coveredRuns)
 			}
 		}
 	}

@@ -24,7 +24,8 @@ func PercentileN(q float64) int64 {
 // not, why says so in words for the user.
 func CanTell(n int64, q float64) (ok bool, why string) {
 	if need := PercentileN(q); n < need {
-		return false, fmt.Sprintf("n too small: the %.4gth percentile needs at least %d values, there are %d", 100*q, need, n)
+		return false, fmt.Sprintf("n too small: the %.4gth percentile needs at least %d values, there are %d", 100*q,
+			need, n)
 	}
 	return true, ""
 }

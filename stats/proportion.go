@@ -14,7 +14,8 @@ import (
 // requests of several trials see [ClusteredProportion].
 func Proportion(k, n int64, conf float64) Interval {
 	if n <= 0 || k < 0 || k > n {
-		return Interval{Mid: math.NaN(), Lo: 0, Hi: 1, Conf: 1, N: int(max(n, 0)), Warn: fmt.Sprintf("no share of %d in %d", k, n)}
+		return Interval{Mid: math.NaN(), Lo: 0, Hi: 1, Conf: 1, N: int(max(n, 0)),
+			Warn: fmt.Sprintf("no share of %d in %d", k, n)}
 	}
 	tail := (1 - conf) / 2
 	i := Interval{Mid: float64(k) / float64(n), Lo: 0, Hi: 1, Conf: conf, Exact: true, N: int(n)}
@@ -49,7 +50,8 @@ func ClusteredProportion(clusters []Count, oneFate bool, conf float64) Interval 
 	}
 	share := k / n
 	if m < 2 {
-		return Interval{Mid: share, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: int(m), Warn: "one cluster has no interval"}
+		return Interval{Mid: share, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: int(m),
+			Warn: "one cluster has no interval"}
 	}
 	all := share == 0 || share == 1
 	effect := 1.0

@@ -29,7 +29,8 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 		ratio.Warn = fmt.Sprintf("no ratio of the medians %.4g and %.4g: it needs positive, finite values", mx, my)
 		return ratio
 	case n < minRatioN:
-		ratio.Warn = fmt.Sprintf("n too small: %d values give no interval of a ratio; at least %d are needed", n, minRatioN)
+		ratio.Warn = fmt.Sprintf("n too small: %d values give no interval of a ratio; at least %d are needed", n,
+			minRatioN)
 		return ratio
 	case x[0] < 0 || y[0] < 0:
 		ratio.Warn = "no interval of a ratio where values are negative"
@@ -38,7 +39,8 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 	ratio.Conf = conf
 	if most := RangeConfidence(n); most < conf {
 		ratio.Conf = most
-		ratio.Warn = fmt.Sprintf("n small: %d values keep %.4g %% confidence; at least %d are needed for %.4g %%", n, 100*most, minMedianN(conf), 100*conf)
+		ratio.Warn = fmt.Sprintf("n small: %d values keep %.4g %% confidence; at least %d are needed for %.4g %%", n,
+			100*most, minMedianN(conf), 100*conf)
 	}
 	cx, cy := MedianCI(xs, ratio.Conf), MedianCI(ys, ratio.Conf)
 	// Equal values have no distance, be they 0.

@@ -12,17 +12,20 @@ func TestSlope(t *testing.T) {
 		y[i] = 3 - 0.5*x[i]
 	}
 	y[4] = 1e9 // one point that is far off
-	for _, i := range []Interval{TrendSlope(x, y, 0.5, 0.95), BlockSlope(x, y, []int{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, 0.95)} {
+	for _, i := range []Interval{TrendSlope(x, y, 0.5, 0.95),
+		BlockSlope(x, y, []int{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, 0.95)} {
 		if i.Mid != -0.5 || !i.Contains(-0.5) || !i.Bounded() || i.Conf != 0.95 || i.N != 12 {
 			t.Errorf("%+v", i)
 		}
 	}
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct{ x, y []float64 }{
-		{nil, nil}, {[]float64{2, 2, 2, 2, 2}, upTo(5)}, {upTo(5), []float64{1, 2, nan, 4, 5}}, {upTo(5), []float64{inf, inf, 3, 4, 5}},
+		{nil, nil}, {[]float64{2, 2, 2, 2, 2}, upTo(5)}, {upTo(5), []float64{1, 2, nan, 4, 5}},
+		{upTo(5), []float64{inf, inf, 3, 4, 5}},
 	} {
 		trend, blocks := TrendSlope(c.x, c.y, 0.5, 0.95), BlockSlope(c.x, c.y, make([]int, len(c.x)), 0.95)
-		if !math.IsNaN(trend.Mid) || trend.Bounded() || trend.Warn == "" || !math.IsNaN(blocks.Mid) || blocks.Bounded() {
+		if !math.IsNaN(trend.Mid) || trend.Bounded() || trend.Warn == "" || !math.IsNaN(blocks.Mid) ||
+			blocks.Bounded() {
 			t.Errorf("%v over %v: %+v, %+v", c.y, c.x, trend, blocks)
 		}
 	}

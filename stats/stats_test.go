@@ -172,7 +172,8 @@ func TestPercentileRefuses(t *testing.T) {
 	for _, c := range []struct {
 		q    float64
 		need int64
-	}{{0.5, 10}, {0.9, 10}, {0.1, 10}, {0.95, 20}, {0.99, 100}, {0.01, 100}, {0.999, 1000}, {1, math.MaxInt64}, {0, math.MaxInt64}, {math.NaN(), math.MaxInt64}} {
+	}{{0.5, 10}, {0.9, 10}, {0.1, 10}, {0.95, 20}, {0.99, 100}, {0.01, 100}, {0.999, 1000}, {1, math.MaxInt64},
+		{0, math.MaxInt64}, {math.NaN(), math.MaxInt64}} {
 		if got := PercentileN(c.q); got != c.need {
 			t.Errorf("percentile %v needs %d, want %d", c.q, got, c.need)
 		}
@@ -195,7 +196,8 @@ func TestRatio(t *testing.T) {
 		t.Error("the order of the values matters")
 	}
 
-	if five := Ratio(upTo(5), upTo(5), 0.95); five.Conf != 0.9375 || !five.Bounded() || !strings.Contains(five.Warn, "93.75 %") {
+	if five := Ratio(upTo(5), upTo(5), 0.95); five.Conf != 0.9375 || !five.Bounded() ||
+		!strings.Contains(five.Warn, "93.75 %") {
 		t.Errorf("n=5: %+v", five)
 	}
 	for name, i := range map[string]Interval{

@@ -32,7 +32,8 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	nan := math.NaN()
-	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan, WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
+	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan,
+		WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
 	others := whole
 	others.Process = OthersSample
 	fs, err := procfs.NewDefaultFS()

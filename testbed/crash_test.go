@@ -55,7 +55,8 @@ func parent(dir string) error {
 			fmt.Println("namespace", link)
 		}
 	}
-	if _, err := hosts[0].Start(ctx, Command{Name: "stubborn", Args: []string{os.Args[0], "fake", "stubborn"}}); err != nil {
+	if _, err := hosts[0].Start(ctx, Command{Name: "stubborn",
+		Args: []string{os.Args[0], "fake", "stubborn"}}); err != nil {
 		return err
 	}
 	if tb.Mode().Emulator != "none" {
@@ -65,7 +66,8 @@ func parent(dir string) error {
 	}
 	fmt.Println("all", 1)
 	for i := 0; ; i++ {
-		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: []string{os.Args[0], "fake", "stubborn"}, Stop: []StopStep{{syscall.SIGKILL, 0}}})
+		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: []string{os.Args[0], "fake", "stubborn"},
+			Stop: []StopStep{{syscall.SIGKILL, 0}}})
 		if err != nil {
 			return err
 		}
@@ -145,7 +147,8 @@ func (v *victim) traces() []int {
 			continue
 		}
 		for _, file := range []string{"cmdline", "environ"} {
-			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)); err == nil && strings.Contains(string(b), v.dir) {
+			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)); err == nil &&
+				strings.Contains(string(b), v.dir) {
 				pids = append(pids, pid)
 				break
 			}
@@ -263,7 +266,8 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	})
 	t.Logf("%q", removed)
 	all := strings.Join(removed, "\n")
-	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "plimsoll-ram-") || !strings.Contains(all, "process ") {
+	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "plimsoll-ram-") ||
+		!strings.Contains(all, "process ") {
 		t.Errorf("removed only %q", removed)
 	}
 	if left := v.remains(said); len(left) > 0 {
@@ -301,7 +305,8 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	for i, boot := range []string{bootID(), "another boot"} {
 		shift := uint64(1 - i) // right birth, but another boot; wrong birth
 		var lines []byte
-		for _, e := range []entry{{Kind: "run", PID: 1, Boot: boot, Token: "none"}, {Kind: "group", PID: other.Process.Pid, Birth: born - shift}, {Kind: "dir", Path: precious}} {
+		for _, e := range []entry{{Kind: "run", PID: 1, Boot: boot, Token: "none"},
+			{Kind: "group", PID: other.Process.Pid, Birth: born - shift}, {Kind: "dir", Path: precious}} {
 			b, _ := json.Marshal(e)
 			lines = append(append(lines, b...), '\n')
 		}
@@ -341,12 +346,14 @@ func TestStateDirectoryOfSomebodyElse(t *testing.T) {
 // least of all when it would make a testbed in its turn.
 func TestWatchdogMustBePlimsoll(t *testing.T) {
 	for _, self := range [][]string{{"true"}, {"sleep", "1;"}, {"/no/such/program"}} {
-		if _, err := New(t.Context(), Options{Dir: t.TempDir(), Self: self}); err == nil || !strings.Contains(err.Error(), "watchdog") {
+		if _, err := New(t.Context(), Options{Dir: t.TempDir(), Self: self}); err == nil ||
+			!strings.Contains(err.Error(), "watchdog") {
 			t.Errorf("%v: %v", self, err)
 		}
 	}
 	t.Setenv(reaperEnv, "1")
-	if _, err := New(t.Context(), Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "ServeNode") {
+	if _, err := New(t.Context(), Options{Dir: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "ServeNode") {
 		t.Errorf("within the watchdog: %v", err)
 	}
 }

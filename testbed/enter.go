@@ -62,7 +62,8 @@ func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 	cmd.SysProcAttr = attr
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
-	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, passed...) // before the command lives: it may be quicker than we are
 	defer signal.Stop(signals)
@@ -167,7 +168,8 @@ func tryUserNamespace() error {
 func userNamespaceHint() string {
 	for _, s := range []struct{ key, bad, hint string }{
 		{"kernel.unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1 allows them"},
-		{"kernel.apparmor_restrict_unprivileged_userns", "1", "sysctl kernel.apparmor_restrict_unprivileged_userns=0 allows them"},
+		{"kernel.apparmor_restrict_unprivileged_userns", "1", "sysctl kernel.apparmor_restrict_unprivileged_userns=0 " +
+			"allows them"},
 		{"user.max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000 allows them"},
 	} {
 		if v, err := readSysctl(s.key); err == nil && v == s.bad {
@@ -175,7 +177,8 @@ func userNamespaceHint() string {
 		}
 	}
 	if os.Geteuid() == 0 {
-		return "root lacks capabilities here: start the container with --cap-add SYS_ADMIN --cap-add NET_ADMIN, or go on with plain loopback hosts"
+		return "root lacks capabilities here: start the container with --cap-add SYS_ADMIN --cap-add NET_ADMIN, or " +
+			"go on with plain loopback hosts"
 	}
 	return "run as root, or go on with plain loopback hosts"
 }

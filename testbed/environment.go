@@ -77,7 +77,8 @@ func (here) Environment() map[string]string {
 		env["kernel.version"] = unix.ByteSliceToString(u.Version[:])
 		env["cpu.architecture"] = unix.ByteSliceToString(u.Machine[:])
 	}
-	for _, key := range []string{"net.ipv4.tcp_mem", "net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog", "net.ipv4.tcp_congestion_control"} {
+	for _, key := range []string{"net.ipv4.tcp_mem", "net.core.rmem_max", "net.core.wmem_max",
+		"net.core.netdev_max_backlog", "net.ipv4.tcp_congestion_control"} {
 		if v, err := readSysctl(key); err == nil {
 			env["machine."+key] = v
 		}

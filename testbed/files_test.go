@@ -38,8 +38,9 @@ func TestWrite(t *testing.T) {
 		r    io.Reader
 		want error
 	}{
-		"broken":    {t.Context(), io.MultiReader(strings.NewReader("new"), iotest.ErrReader(broken)), broken},
-		"cut off":   {t.Context(), io.MultiReader(strings.NewReader("new"), iotest.ErrReader(io.ErrUnexpectedEOF)), io.ErrUnexpectedEOF},
+		"broken": {t.Context(), io.MultiReader(strings.NewReader("new"), iotest.ErrReader(broken)), broken},
+		"cut off": {t.Context(), io.MultiReader(strings.NewReader("new"), iotest.ErrReader(io.ErrUnexpectedEOF)),
+			io.ErrUnexpectedEOF},
 		"cancelled": {ended, strings.NewReader("new"), context.Canceled},
 	} {
 		if err := files.Write(c.ctx, path, 0o600, c.r); !errors.Is(err, c.want) {
@@ -57,8 +58,10 @@ func TestWrite(t *testing.T) {
 func TestWalk(t *testing.T) {
 	files, dir := LocalFiles{}, t.TempDir()
 	if err := errors.Join(
-		files.MkdirAll(filepath.Join(dir, "d", "e"), 0o755), os.WriteFile(filepath.Join(dir, "d", "one"), []byte("1"), 0o600),
-		os.Link(filepath.Join(dir, "d", "one"), filepath.Join(dir, "d", "two")), os.Symlink("/", filepath.Join(dir, "link")),
+		files.MkdirAll(filepath.Join(dir, "d", "e"), 0o755), os.WriteFile(filepath.Join(dir, "d", "one"), []byte("1"),
+			0o600),
+		os.Link(filepath.Join(dir, "d", "one"), filepath.Join(dir, "d", "two")),
+		os.Symlink("/", filepath.Join(dir, "link")),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +81,8 @@ func TestWalk(t *testing.T) {
 	if err := files.Walk(dir, func(Entry) error { return stop }); !errors.Is(err, stop) {
 		t.Error(err)
 	}
-	if err := files.Walk(filepath.Join(dir, "none"), func(Entry) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
+	if err := files.Walk(filepath.Join(dir, "none"), func(Entry) error { return nil }); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("a directory that is not there: %v", err)
 	}
 }

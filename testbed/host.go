@@ -135,9 +135,10 @@ func (id ProcessID) String() string { return fmt.Sprintf("pid %d on host %s", id
 // Memory is what a process and all that it started hold, in bytes, summed over
 // them. A number that the kernel would not tell is NaN.
 type Memory struct {
-	RSS  float64 // resident set: memory shared by several counts once for each
-	PSS  float64 // proportional set: what is shared is divided among those that share it
-	Peak float64 // highest resident set of each (VmHWM) since it began or [Process.ResetPeak], not necessarily at the same moment
+	RSS float64 // resident set: memory shared by several counts once for each
+	PSS float64 // proportional set: what is shared is divided among those that share it
+	// highest resident set of each (VmHWM) since it began or [Process.ResetPeak], not necessarily at the same moment
+	Peak float64
 }
 
 // Files are a host's. A path is absolute, and means something on its host alone: two

@@ -50,7 +50,8 @@ func startEcho(t *testing.T, h *host, name string) (*process, string) {
 		t.Fatal(err)
 	}
 	addr := net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
-	p, err := h.start(t.Context(), Command{Name: name, Role: "system", Args: []string{self(t), "fake", "echo", addr}, Ready: dialer(h, addr)})
+	p, err := h.start(t.Context(), Command{Name: name, Role: "system", Args: []string{self(t), "fake", "echo", addr},
+		Ready: dialer(h, addr)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,8 @@ func TestNothingLeaks(t *testing.T) {
 			}
 			a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 			p, addr := startEcho(t, a, "echo")
-			if err := tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
+			if err := tb.Shape(t.Context(),
+				ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
 				t.Fatal(err)
 			}
 			stop := tb.Observe(t.Context(), time.Now(), 10*time.Millisecond, func([]record.Sample) {})

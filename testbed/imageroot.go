@@ -90,7 +90,8 @@ func asUserOfNamespace() error {
 		Pdeathsig:   syscall.SIGKILL,
 	}
 	// Signals go to the whole group, so the command has them, too: we wait for its end.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1,
+		unix.SIGUSR2)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("testbed: image: no user namespaces here: %w; %s", err, userNamespaceHint())
 	}
@@ -122,8 +123,10 @@ func changeRoot(root, at, own string) error {
 	if err := bindAll(root, at, way, "dev", "proc", "sys", "tmp", "run"); err != nil {
 		return err
 	}
-	for dir, mode := range map[string]fs.FileMode{"dev": 0o755, "dev/shm": 0o777 | fs.ModeSticky, "proc": 0o555, "tmp": 0o777 | fs.ModeSticky, "run": 0o755} {
-		if err := errors.Join(os.MkdirAll(filepath.Join(at, dir), 0o755), os.Chmod(filepath.Join(at, dir), mode)); err != nil {
+	for dir, mode := range map[string]fs.FileMode{"dev": 0o755, "dev/shm": 0o777 | fs.ModeSticky, "proc": 0o555,
+		"tmp": 0o777 | fs.ModeSticky, "run": 0o755} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(at, dir), 0o755),
+			os.Chmod(filepath.Join(at, dir), mode)); err != nil {
 			return err
 		}
 	}
@@ -211,7 +214,8 @@ func bindReadOnly(from, to string) error {
 	}
 	// A user namespace may not take away what the mount has been given.
 	kept := uintptr(on.Flags) & (unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME)
-	if err := unix.Mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|kept, ""); err != nil {
+	if err := unix.Mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|kept,
+		""); err != nil {
 		return fmt.Errorf("bind %s read only: %w", from, err)
 	}
 	return nil

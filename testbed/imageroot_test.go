@@ -51,7 +51,8 @@ func imageRoot(t *testing.T) (root string, command []string) {
 	if err := os.Mkdir(at, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return root, []string{self(t), "node", "image", root, at, "PATH=/bin", "LANG=image", "OF=image", "--", "/bin/sh", "-c"}
+	return root, []string{self(t), "node", "image", root, at, "PATH=/bin", "LANG=image", "OF=image", "--", "/bin/sh",
+		"-c"}
 }
 
 // What a process sees whose root is an image: its own files, its own directory under the
@@ -60,7 +61,8 @@ func TestImageAsRoot(t *testing.T) {
 	needNamespaces(t)
 	root, command := imageRoot(t)
 	h := addHost(t, newTestbed(t, Options{}), "a")
-	for _, own := range []string{filepath.Join(t.TempDir(), "own"), filepath.Join("/var", "own", fmt.Sprint("plimsoll-test-", os.Getpid()))} {
+	for _, own := range []string{filepath.Join(t.TempDir(), "own"),
+		filepath.Join("/var", "own", fmt.Sprint("plimsoll-test-", os.Getpid()))} {
 		t.Cleanup(func() { os.RemoveAll(own); os.Remove("/var/own") })
 		const script = `cat /etc/mark; echo " $OF $LANG $PATH $HOME"; pwd; cat input; echo out > output
 			echo x > /etc/mark; echo x > /bin/new; echo x > /tmp/mine && echo x > /run/mine && echo own

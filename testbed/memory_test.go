@@ -25,7 +25,8 @@ func TestPeakBeginsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p, err := h.start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)}, Stdin: in, Stdout: said})
+	p, err := h.start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)},
+		Stdin: in, Stdout: said})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,13 @@ func TestMeshWays(t *testing.T) {
 	tb := &Testbed{}
 	for i := range 3 {
 		host := netip.AddrFrom4([4]byte{100, 77, 0, byte(i + 1)})
-		tb.mesh.joined = append(tb.mesh.joined, member{host, string(rune('a' + i)), func(_ context.Context, q MeshCall) (MeshAnswer, error) {
-			if q.Adopt {
-				adopted++
-			}
-			return MeshAnswer{RTTs: []time.Duration{way, way, way}}, nil
-		}})
+		tb.mesh.joined = append(tb.mesh.joined, member{host, string(rune('a' + i)),
+			func(_ context.Context, q MeshCall) (MeshAnswer, error) {
+				if q.Adopt {
+					adopted++
+				}
+				return MeshAnswer{RTTs: []time.Duration{way, way, way}}, nil
+			}})
 	}
 	shape := func(p link.Params) ShapeSpec {
 		s := ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
@@ -55,7 +56,8 @@ func TestMeshWays(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		way, adopted = c.end, 0
-		if got := tb.MeshMoved(t.Context()); strings.Contains(got, "changed from") != c.moved || got != "" && !c.moved || adopted > 0 {
+		if got := tb.MeshMoved(t.Context()); strings.Contains(got, "changed from") != c.moved || got != "" &&
+			!c.moved || adopted > 0 {
 			t.Errorf("%s: %q, %d emulators took it over", c.name, got, adopted)
 		}
 	}

@@ -128,7 +128,8 @@ func (h *host) ListenPacket(ctx context.Context, network, address string) (net.P
 	return listen(ctx, h, network, address, (&net.ListenConfig{}).ListenPacket)
 }
 
-func listen[L any](ctx context.Context, h *host, network, address string, on func(context.Context, string, string) (L, error)) (l L, err error) {
+func listen[L any](ctx context.Context, h *host, network, address string, on func(context.Context, string, string) (L,
+	error)) (l L, err error) {
 	if err = h.numeric(address); err == nil {
 		err = inNamespace(h.ns, func() (err error) {
 			l, err = on(ctx, network, address)
@@ -174,7 +175,8 @@ func (h *host) Port(ctx context.Context, want int) (int, error) {
 		}
 		return port, l.Close()
 	}
-	return 0, fmt.Errorf("testbed: no free port on host %s: each of %d tried between %d and %d is in use", h.name, tries,
+	return 0, fmt.Errorf("testbed: no free port on host %s: each of %d tried between %d and %d is in use", h.name,
+		tries,
 		first, last)
 }
 

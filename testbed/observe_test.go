@@ -96,7 +96,8 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 func TestWritesAreCounted(t *testing.T) {
 	_, h := plainHost(t)
 	file := t.TempDir() + "/data"
-	p, err := h.start(t.Context(), Command{Name: "dd", Args: []string{"sh", "-c", "dd if=/dev/zero of=" + file + " bs=1M count=16 conv=fsync 2>/dev/null; echo written; exec sleep 100"}})
+	p, err := h.start(t.Context(), Command{Name: "dd", Args: []string{"sh", "-c", "dd if=/dev/zero of=" + file +
+		" bs=1M count=16 conv=fsync 2>/dev/null; echo written; exec sleep 100"}})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -164,7 +165,8 @@ func TestObserve(t *testing.T) {
 				t.Errorf("%s went back: %+v after %+v", s.Process, s, l)
 			}
 		}
-		for name, role := range map[string]string{"burn": "system", BoxSample: RoleBox, OthersSample: RoleBox, SelfSample: RoleEngine} {
+		for name, role := range map[string]string{"burn": "system", BoxSample: RoleBox, OthersSample: RoleBox,
+			SelfSample: RoleEngine} {
 			if got[name].Role != role {
 				t.Errorf("poll %d: sample of %s: %+v", i, name, got[name])
 			}
@@ -245,23 +247,27 @@ func TestCounter(t *testing.T) {
 		{2.5, 2.5}, {0.5, 2.5}, {1, 3}, // one went, unaccounted for
 		{math.NaN(), math.NaN()}, {1.5, 3.5},
 	} {
-		if got := c.update(step.raw, cpuRounding); math.Abs(got-step.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(step.want) {
+		if got := c.update(step.raw, cpuRounding); math.Abs(got-step.want) > 1e-9 ||
+			math.IsNaN(got) != math.IsNaN(step.want) {
 			t.Errorf("%v: got %v, want %v", step.raw, got, step.want)
 		}
 	}
 }
 
 func TestParseStat(t *testing.T) {
-	line := "42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 18446744073709551615 0 0"
+	line := "42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
+		"18446744073709551615 0 0"
 	s, err := parseStat([]byte(line))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: 'S', comm: "a) b (c)", own: 3, children: 0.5, threads: 7, birth: 1234, rss: 300 * int64(os.Getpagesize())}
+	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: 'S', comm: "a) b (c)", own: 3, children: 0.5,
+		threads: 7, birth: 1234, rss: 300 * int64(os.Getpagesize())}
 	if s != want {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
-	for _, bad := range []string{"", "1 (x", "1 (x) S 1", "1 (x) S x 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300"} {
+	for _, bad := range []string{"", "1 (x", "1 (x) S 1", "1 (x) S x 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 " +
+		"7 0 1234 1000000 300"} {
 		if _, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
@@ -269,9 +275,12 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParseNetDev(t *testing.T) {
-	text := "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n" +
-		"    lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n link0:11 1 0 0 0 0 0 0 22 2 0 0 0 0 0 0\n"
-	if rx, tx := parseNetDev(strings.NewReader(text)); rx != 111 || tx != 222 {
+	text := "Inter-|   Receive                                                |  Transmit\n" +
+		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n" +
+		"    lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n" +
+		" eth1:50 2 0 0 0 0 0 0 66 1 0 0 0 0 0 0\n"
+	// Without Ethernet's headers of 14 bytes.
+	if rx, tx := parseNetDev(strings.NewReader(text)); rx != 86+22 || tx != 172+52 {
 		t.Errorf("got %v, %v", rx, tx)
 	}
 	if rx, _ := parseNetDev(strings.NewReader("")); !math.IsNaN(rx) {

@@ -14,7 +14,8 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range all {
 		t.Logf("%s: %s: %s (%s)", p.Severity, p.Name, p.What, p.Hint)
-		if p.Name == "" || p.What == "" || !slices.Contains([]Severity{Fatal, Warning, Note}, p.Severity) || p.Severity != Note && p.Hint == "" {
+		if p.Name == "" || p.What == "" || !slices.Contains([]Severity{Fatal, Warning, Note}, p.Severity) ||
+			p.Severity != Note && p.Hint == "" {
 			t.Errorf("incomplete: %+v", p)
 		}
 		if names[p.Name] {
@@ -23,7 +24,7 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 		names[p.Name] = true
 	}
 	for _, p := range Here().Problems(Options{Plain: true}) {
-		if slices.Contains([]string{"namespaces", "netem", "tun", "emulator"}, p.Name) {
+		if slices.Contains([]string{"namespaces", "netem", "user", "emulator"}, p.Name) {
 			t.Errorf("plain hosts do not need it: %+v", p)
 		}
 	}
@@ -60,7 +61,9 @@ func TestEnvironmentIsRecorded(t *testing.T) {
 	tb := newTestbed(t, Options{})
 	addHost(t, tb, "a")
 	env := tb.Environment()
-	for _, key := range []string{"kernel", "cpu.model", "cpu.count", "memory.MemTotal", "load", "go", "testbed.namespaces", "testbed.emulator", "host.net.ipv4.tcp_congestion_control", "host.net.ipv4.tcp_slow_start_after_idle", "limit.files"} {
+	for _, key := range []string{"kernel", "cpu.model", "cpu.count", "memory.MemTotal", "load", "go",
+		"testbed.namespaces", "testbed.emulator", "host.net.ipv4.tcp_congestion_control",
+		"host.net.ipv4.tcp_slow_start_after_idle", "limit.files"} {
 		if env[key] == "" {
 			t.Errorf("%s is not recorded", key)
 		}

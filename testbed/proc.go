@@ -125,7 +125,8 @@ func (p *process) family(all map[int]stat) []stat {
 		}
 	}
 	members := kin(all, leaders)
-	members = slices.DeleteFunc(members, func(s stat) bool { return s.birth < p.birth }) // of another process that had our pid
+	// of another process that had our pid
+	members = slices.DeleteFunc(members, func(s stat) bool { return s.birth < p.birth })
 	p.seen = make(map[int]uint64, len(members))
 	for _, s := range members {
 		p.seen[s.pid] = s.birth

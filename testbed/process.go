@@ -272,7 +272,8 @@ func (p *process) wait(cmd *exec.Cmd) {
 	p.mu.Lock()
 	p.state = cmd.ProcessState
 	if err != nil && !p.stopping {
-		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, words.Duration(time.Since(p.started)), describe(cmd.ProcessState, err), p.logHint())
+		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, words.Duration(time.Since(p.started)),
+			describe(cmd.ProcessState, err), p.logHint())
 	}
 	p.mu.Unlock()
 	close(p.done)
@@ -294,11 +295,22 @@ func (p *process) awaitReady(ctx context.Context) error {
 	if limit <= 0 {
 		limit = defaultReadyTimeout
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
+	waiting, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
 	defer cancel()
+	asking, end := context.WithCancel(waiting) // the process's end cuts a probe short
+	defer end()
+	go func() {
+		select {
+		case <-p.done:
+			end()
+		case <-asking.Done():
+		}
+	}()
 	var last error
 	for pause := 5 * time.Millisecond; ; pause = min(pause*3/2, 250*time.Millisecond) {
-		err := p.probe(ctx)
+		probing, cancel := context.WithTimeout(asking, probeTimeout)
+		err := p.cmd.Ready(probing)
+		cancel()
 		select {
 		case <-p.done:
 			return p.earlyExit()
@@ -307,37 +319,29 @@ func (p *process) awaitReady(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() == nil || last == nil { // a probe cut short by the deadline says less than the one before
+		if waiting.Err() == nil || last == nil { // a probe cut short by the deadline says less than the one before
 			last = err
 		}
 		select {
-		case <-p.done:
-			return p.earlyExit()
-		case <-ctx.Done():
-			if context.Cause(ctx) == errNotReady {
-				return fmt.Errorf("not ready after %s (last: %w)%s", words.Duration(limit), last, p.logHint())
-			}
-			return fmt.Errorf("%w while waiting until it is ready (last: %w)", context.Cause(ctx), last)
+		case <-asking.Done():
 		case <-time.After(pause):
+			continue
+		}
+		switch cause := context.Cause(waiting); cause {
+		case nil:
+			return p.earlyExit()
+		case errNotReady:
+			return fmt.Errorf("not ready after %s (last: %w)%s", words.Duration(limit), last, p.logHint())
+		default:
+			return fmt.Errorf("%w while waiting until it is ready (last: %w)", cause, last)
 		}
 	}
 }
 
 var errNotReady = errors.New("not ready in time")
 
-// probe asks once; the process's end cuts it short.
-func (p *process) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	go func() {
-		select {
-		case <-p.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return p.cmd.Ready(ctx)
-}
+// probeTimeout bounds one question whether a process is ready.
+const probeTimeout = 10 * time.Second
 
 func (p *process) earlyExit() error {
 	p.mu.Lock()
@@ -346,7 +350,8 @@ func (p *process) earlyExit() error {
 	if p.state != nil {
 		what = p.state.String()
 	}
-	return fmt.Errorf("ended before it was ready, after %s: %s%s", words.Duration(time.Since(p.started)), what, p.logHint())
+	return fmt.Errorf("ended before it was ready, after %s: %s%s", words.Duration(time.Since(p.started)), what,
+		p.logHint())
 }
 
 // logHint shows the last lines of the log and says where the rest is.
@@ -484,7 +489,8 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("testbed: stop %s: pids %v do not end although killed %s ago; are they stuck in the kernel (state D)?", p.label, left, killGrace)
+			return fmt.Errorf("testbed: stop %s: pids %v do not end although killed %s ago; are they stuck in the "+
+				"kernel (state D)?", p.label, left, killGrace)
 		}
 		time.Sleep(pause)
 	}

@@ -94,11 +94,15 @@ func TestStartErrors(t *testing.T) {
 		ready func(context.Context) error
 		want  []string
 	}{
-		{"slow", t.Context(), []string{self(t), "fake", "sleep"}, never, []string{"testbed: start slow: not ready after 300 ms", "connection refused, so far", "slow.log"}},
+		{"slow", t.Context(), []string{self(t), "fake", "sleep"}, never, []string{"testbed: start slow: not ready " +
+			"after 300 ms", "connection refused, so far", "slow.log"}},
 		{"hangs", t.Context(), []string{self(t), "fake", "sleep"}, hang, []string{"not ready after 300 ms"}},
-		{"ends", t.Context(), []string{self(t), "fake", "exit", "3", "the reason why"}, hang, []string{"ended before it was ready", "exit status 3", "the reason why", "ends.log"}},
-		{"missing", t.Context(), []string{"no-such-program-anywhere"}, nil, []string{"testbed: start missing", "no-such-program-anywhere", "installed"}},
-		{"interrupted", interrupted, []string{self(t), "fake", "sleep"}, interrupting, []string{"context canceled", "so far"}},
+		{"ends", t.Context(), []string{self(t), "fake", "exit", "3", "the reason why"}, hang,
+			[]string{"ended before it was ready", "exit status 3", "the reason why", "ends.log"}},
+		{"missing", t.Context(), []string{"no-such-program-anywhere"}, nil,
+			[]string{"testbed: start missing", "no-such-program-anywhere", "installed"}},
+		{"interrupted", interrupted, []string{self(t), "fake", "sleep"}, interrupting,
+			[]string{"context canceled", "so far"}},
 		{"", t.Context(), nil, nil, []string{"needs a name"}},
 	} {
 		c := Command{Name: tc.name, Args: tc.args, Ready: tc.ready, ReadyTimeout: 300 * time.Millisecond}
@@ -131,14 +135,16 @@ func TestProcessThatEndsByItself(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("its end was not noticed")
 	}
-	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "out of cheese") {
+	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 7") ||
+		!strings.Contains(err.Error(), "out of cheese") {
 		t.Errorf("got %v", err)
 	}
 	again, err := h.start(t.Context(), fakeCommand(t, "x", "sleep"))
 	if err != nil {
 		t.Fatalf("second start: %v", err)
 	}
-	if _, err := h.start(t.Context(), fakeCommand(t, "x", "sleep")); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if _, err := h.start(t.Context(), fakeCommand(t, "x", "sleep")); err == nil ||
+		!strings.Contains(err.Error(), "runs already") {
 		t.Errorf("third start beside it: %v", err)
 	}
 	// Killed from outside: that is its own end, too.
@@ -152,7 +158,8 @@ func TestProcessThatEndsByItself(t *testing.T) {
 func TestStopEscalates(t *testing.T) {
 	_, h := plainHost(t)
 	c := fakeCommand(t, "stubborn", "stubborn")
-	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond}, {syscall.SIGKILL, 200 * time.Millisecond}}
+	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond},
+		{syscall.SIGKILL, 200 * time.Millisecond}}
 	p, err := h.start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +229,8 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 	<-p.Done()
 	b, _ := os.ReadFile(p.LogPath())
 	got := string(b)
-	if strings.Contains(got, "hunter2") || !strings.Contains(got, "FOO=bar") || !strings.Contains(got, "HOME="+tb.opt.Dir) {
+	if strings.Contains(got, "hunter2") || !strings.Contains(got, "FOO=bar") ||
+		!strings.Contains(got, "HOME="+tb.opt.Dir) {
 		t.Errorf("environment:\n%s", got)
 	}
 }
@@ -263,7 +271,8 @@ func TestPipes(t *testing.T) {
 		// Of a process that cannot be started nothing stays open.
 		in, feed = pipe()
 		result, out = pipe()
-		if _, err := h.Start(t.Context(), Command{Name: name + "2", Args: []string{"/no/such/program"}, Stdin: in, Stdout: out}); err == nil {
+		if _, err := h.Start(t.Context(), Command{Name: name + "2", Args: []string{"/no/such/program"}, Stdin: in,
+			Stdout: out}); err == nil {
 			t.Errorf("%s: a program that is not there is started", name)
 		}
 		if got, err := io.ReadAll(result); len(got) > 0 || err != nil {

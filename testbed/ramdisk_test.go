@@ -39,7 +39,8 @@ func TestRAMDisk(t *testing.T) {
 	if on, err := Here().Filesystem(d.Path); err != nil || !on.Memory() || d.On != "tmpfs of 4 MiB" {
 		t.Errorf("%s, really %v (%v)", d.On, on, err)
 	}
-	p, err := h.start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d.Path}})
+	p, err := h.start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`,
+		d.Path}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func TestRAMDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err := readWill(b); err != nil || slices.Contains(w.dirs, d.Path) || slices.Contains(tb.state.dirs, d.Path) || !bytes.Contains(b, []byte(d.Path)) {
+	if w, err := readWill(b); err != nil || slices.Contains(w.dirs, d.Path) || slices.Contains(tb.state.dirs, d.Path) ||
+		!bytes.Contains(b, []byte(d.Path)) {
 		t.Errorf("what is removed is still to be removed (%v): %q", err, w.dirs)
 	}
 	other, err := (here{tb}).RAMDisk("other", 1<<20)
@@ -134,8 +136,9 @@ func TestMountOf(t *testing.T) {
 28 22 0:26 / /net rw - nfs4 server:/export rw
 `
 	for path, want := range map[string]string{
-		"/home/x": "ext4 on /dev/vda", "/tmp/x": "tmpfs", "/tmpx": "ext4 on /dev/vda", "/tmp/with space/x": `xfs on /dev/mapper/a\b`,
-		"/tmp/over": "overlay", "/net/x": "nfs4 on server:/export",
+		"/home/x": "ext4 on /dev/vda", "/tmp/x": "tmpfs", "/tmpx": "ext4 on /dev/vda",
+		"/tmp/with space/x": `xfs on /dev/mapper/a\b`,
+		"/tmp/over":         "overlay", "/net/x": "nfs4 on server:/export",
 	} {
 		got, ok := mountOf(path, mounts)
 		if !ok || got.String() != want || got.Memory() != (want == "tmpfs") {

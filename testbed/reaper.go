@@ -30,7 +30,7 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	case "reaper":
 		return true, ServeReaper(ctx, args[2:], os.Stdin, os.Stdout)
 	case "link":
-		return true, link.ServeTUN(ctx, args[2:])
+		return true, link.Serve(ctx, args[2:])
 	case "image":
 		return true, ServeImage(args[2:])
 	}
@@ -81,7 +81,8 @@ func CleanDead(ctx context.Context) ([]string, error) {
 	var removed []string
 	var errs []error
 	for _, path := range files {
-		if info, err := os.Stat(path); err != nil || strings.HasSuffix(path, bornSuffix) && time.Since(info.ModTime()) < time.Minute {
+		if info, err := os.Stat(path); err != nil || strings.HasSuffix(path, bornSuffix) &&
+			time.Since(info.ModTime()) < time.Minute {
 			continue // gone, or about to be locked
 		}
 		f, err := lockWill(path, unix.LOCK_EX|unix.LOCK_NB)
@@ -124,7 +125,8 @@ func execute(ctx context.Context, f *os.File, path string) ([]string, error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return removed, fmt.Errorf("testbed: remove what run %d left: %w", w.run.PID, err) // the file stays for the next attempt
+		// the file stays for the next attempt
+		return removed, fmt.Errorf("testbed: remove what run %d left: %w", w.run.PID, err)
 	}
 	return removed, os.Remove(path)
 }

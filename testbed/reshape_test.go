@@ -12,7 +12,7 @@ import (
 // Links change under a connection that lives on: it loses no byte, the buffers
 // grow with the product, and who is apart reaches nobody.
 func TestReshape(t *testing.T) {
-	tb := needEmulator(t, Options{Emulate: tunOrAuto(t)})
+	tb := needEmulator(t, Options{Emulate: ownOrAuto(t)})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	_, addr := startEcho(t, a, "echo")
 	if err := tb.Reshape(t.Context(), ShapeSpec{}); err == nil || !strings.Contains(err.Error(), "not emulated") {
@@ -43,7 +43,8 @@ func TestReshape(t *testing.T) {
 	for i := range 20 { // while it passes
 		rate := []float64{20e6, 40e6}[i%2]
 		p := access(rate, 5*time.Millisecond)
-		spec := ShapeSpec{Changes: true, Up: map[string]link.Params{"a": p, "b": p}, Down: map[string]link.Params{"a": access(rate, 0)}}
+		spec := ShapeSpec{Changes: true, Up: map[string]link.Params{"a": p, "b": p},
+			Down: map[string]link.Params{"a": access(rate, 0)}}
 		if err := tb.Reshape(t.Context(), spec); err != nil {
 			t.Fatal(err)
 		}
@@ -71,11 +72,12 @@ func TestReshape(t *testing.T) {
 		t.Fatal(err)
 	}
 	if large <= small || tb.shape.buffers["a"] != large || tb.shape.environment()["link.congestion.wanted"] != "reno" {
-		t.Errorf("buffers %d, of a long fast link %d, then %d; %v", small, large, tb.shape.buffers["a"], tb.shape.environment())
+		t.Errorf("buffers %d, of a long fast link %d, then %d; %v", small, large, tb.shape.buffers["a"],
+			tb.shape.environment())
 	}
 	echoes(t, conn)
 
-	if tb.Mode().Emulator != "tun" {
+	if tb.Mode().Emulator != link.Own {
 		return
 	}
 	apart := ShapeSpec{Changes: true, Pairs: map[link.Pair]link.Params{{"a", "b"}: {Loss: 1}, {"b", "a"}: {Loss: 1}}}
@@ -98,12 +100,12 @@ func TestReshape(t *testing.T) {
 	}
 }
 
-// tunOrAuto prefers the emulator that knows pairs.
-func tunOrAuto(t *testing.T) string {
+// ownOrAuto prefers the emulator that knows pairs.
+func ownOrAuto(t *testing.T) string {
 	t.Helper()
 	for _, a := range link.Available() {
-		if a.Emulator == "tun" && a.OK {
-			return "tun"
+		if a.Emulator == link.Own && a.OK {
+			return link.Own
 		}
 	}
 	return "auto"

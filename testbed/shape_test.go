@@ -33,7 +33,8 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 		tb := needEmulator(t, Options{IPv6: ipv6})
 		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 		_, addr := startEcho(t, a, "echo") // listens before the link changes
-		spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}, Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
+		spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)},
+			Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
 		if err := tb.Shape(t.Context(), spec); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestRateAlone(t *testing.T) {
 		want   string
 	}{
 		{link.Params{Rate: 100e6}, "tbf"},
-		{link.Params{Rate: 100e6, Delay: 5 * time.Millisecond}, "tun"},
+		{link.Params{Rate: 100e6, Delay: 5 * time.Millisecond}, link.Own},
 		{link.Params{Rate: 50e6}, "tbf"},
 		{link.Params{}, "none"},
 	} {
@@ -104,7 +105,8 @@ func TestRateAlone(t *testing.T) {
 }
 
 func TestBuffersFollowTheProduct(t *testing.T) {
-	if got, want := bufferMax(product(link.Want{Rate: 1e9, RTT: 80 * time.Millisecond}), receiveMaxMin), int64(30e6); math.Abs(float64(got-want)) > 4096 {
+	if got, want := bufferMax(product(link.Want{Rate: 1e9, RTT: 80 * time.Millisecond}), receiveMaxMin),
+		int64(30e6); math.Abs(float64(got-want)) > 4096 {
 		t.Errorf("1 Gbit/s × 80 ms: %d, want %d", got, want)
 	}
 	if got := bufferMax(0, receiveMaxMin); got != receiveMaxMin {
@@ -116,7 +118,8 @@ func TestBuffersFollowTheProduct(t *testing.T) {
 	if tb.Mode().Emulator == "none" {
 		t.Skip(tb.Mode().Why)
 	}
-	if err := tb.Shape(t.Context(), ShapeSpec{Pairs: map[[2]string]link.Params{{"a", "b"}: access(1e9, 40*time.Millisecond), {"b", "a"}: access(1e9, 40*time.Millisecond)}}); err != nil {
+	if err := tb.Shape(t.Context(), ShapeSpec{Pairs: map[[2]string]link.Params{{"a", "b"}: access(1e9,
+		40*time.Millisecond), {"b", "a"}: access(1e9, 40*time.Millisecond)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range []*host{a, b} {
@@ -149,7 +152,7 @@ func TestShapeRefusesUnknownHosts(t *testing.T) {
 }
 
 func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
-	tb := needEmulator(t, Options{Emulate: "tun"})
+	tb := needEmulator(t, Options{Emulate: link.Own})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	spec := ShapeSpec{Up: map[string]link.Params{"a": access(0, 5*time.Millisecond)}}
 	if err := tb.Shape(t.Context(), spec); err != nil {
@@ -198,7 +201,8 @@ func TestCongestionOfBothEnds(t *testing.T) {
 		tb := newTestbed(t, opt)
 		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 		for _, want := range []string{"cubic", "reno"} {
-			if err := tb.Shape(t.Context(), ShapeSpec{Congestion: want, Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
+			if err := tb.Shape(t.Context(),
+				ShapeSpec{Congestion: want, Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
 				t.Fatal(err)
 			}
 			l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), "0"))
@@ -219,7 +223,10 @@ func TestCongestionOfBothEnds(t *testing.T) {
 					t.Fatal(err)
 				}
 				var got string
-				if e := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION) }); e != nil || err != nil {
+				if e := raw.Control(func(fd uintptr) {
+					got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP,
+						unix.TCP_CONGESTION)
+				}); e != nil || err != nil {
 					t.Fatal(e, err)
 				}
 				if got != want {

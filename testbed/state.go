@@ -45,7 +45,8 @@ type reaper struct {
 
 // entry is one line of the file.
 type entry struct {
-	Kind  string `json:"kind"`            // "run" (first line), "group", "gone" (a group that ended), "dir", "removed" (a directory that is no more)
+	// "run" (first line), "group", "gone" (a group that ended), "dir", "removed" (a directory that is no more)
+	Kind  string `json:"kind"`
 	PID   int    `json:"pid,omitempty"`   // ours, or the group's
 	Birth uint64 `json:"birth,omitempty"` // of PID, in clock ticks since boot
 	Boot  string `json:"boot,omitempty"`  // boot ID: pids mean nothing after a reboot
@@ -153,7 +154,8 @@ func startReaper(self []string, file string) (_ *reaper, err error) {
 		}
 	}()
 	if os.Getenv(reaperEnv) != "" {
-		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's TestMain calls testbed.ServeNode)")
+		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's " +
+			"TestMain calls testbed.ServeNode)")
 	}
 	r, w, err := os.Pipe()
 	if err != nil {

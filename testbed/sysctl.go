@@ -29,32 +29,14 @@ func hostSysctls() []sysctl {
 }
 
 // recordedSysctls are read in a host's namespace for the record.
-var recordedSysctls = []string{
-	"net.ipv4.tcp_congestion_control",
-	"net.ipv4.tcp_allowed_congestion_control",
-	"net.ipv4.tcp_available_congestion_control",
-	"net.ipv4.tcp_rmem",
-	"net.ipv4.tcp_wmem",
-	"net.ipv4.tcp_mem",
-	"net.core.rmem_max",
-	"net.core.wmem_max",
-	"net.core.somaxconn",
-	"net.core.default_qdisc",
-	"net.ipv4.tcp_max_syn_backlog",
-	"net.ipv4.tcp_no_metrics_save",
-	"net.ipv4.tcp_slow_start_after_idle",
-	"net.ipv4.tcp_window_scaling",
-	"net.ipv4.tcp_adv_win_scale",
-	"net.ipv4.tcp_sack",
-	"net.ipv4.tcp_timestamps",
-	"net.ipv4.tcp_ecn",
-	"net.ipv4.tcp_fastopen",
-	"net.ipv4.tcp_mtu_probing",
-	"net.ipv4.tcp_notsent_lowat",
-	"net.ipv4.tcp_limit_output_bytes",
-	"net.ipv4.tcp_tw_reuse",
-	"net.ipv4.ip_local_port_range",
-}
+var recordedSysctls = strings.Fields(`
+	net.ipv4.tcp_congestion_control net.ipv4.tcp_allowed_congestion_control
+	net.ipv4.tcp_available_congestion_control net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_mem
+	net.core.rmem_max net.core.wmem_max net.core.somaxconn net.core.default_qdisc
+	net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_no_metrics_save net.ipv4.tcp_slow_start_after_idle
+	net.ipv4.tcp_window_scaling net.ipv4.tcp_adv_win_scale net.ipv4.tcp_sack net.ipv4.tcp_timestamps
+	net.ipv4.tcp_ecn net.ipv4.tcp_fastopen net.ipv4.tcp_mtu_probing net.ipv4.tcp_notsent_lowat
+	net.ipv4.tcp_limit_output_bytes net.ipv4.tcp_tw_reuse net.ipv4.ip_local_port_range`)
 
 func sysctlPath(key string) string { return "/proc/sys/" + strings.ReplaceAll(key, ".", "/") }
 

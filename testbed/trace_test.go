@@ -30,7 +30,9 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	dir := t.TempDir()
 	var pids []int
 	for range 2 { // writes 8 MiB, then burns until it is stopped
-		p, err := h.start(t.Context(), Command{Name: "short", Args: []string{"/bin/sh", "-c", `dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
+		p, err := h.start(t.Context(), Command{Name: "short",
+			Args: []string{"/bin/sh", "-c",
+				`dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,8 @@ func TestLastWordsOfProcesses(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("no word of process %d", pid)
 		}
-		if s := samples[i]; !(s.CPU > 0.1) || s.RSS != 0 || s.WriteBytes < 8<<20 && !on.Memory() && s.WriteBytes != 0 || s.WriteBytes > 24<<20 {
+		if s := samples[i]; !(s.CPU > 0.1) || s.RSS != 0 || s.WriteBytes < 8<<20 && !on.Memory() && s.WriteBytes != 0 ||
+			s.WriteBytes > 24<<20 {
 			t.Errorf("its last word: %+v", s)
 		}
 	}

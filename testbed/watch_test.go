@@ -62,7 +62,8 @@ while True: pass
 	}
 	total := last[BoxSample].CPU - first[BoxSample].CPU
 	if others > total-burnt+0.1 {
-		t.Errorf("the machine used %.2f s, the watched server %.2f s of it, and yet others %.2f s", total, burnt, others)
+		t.Errorf("the machine used %.2f s, the watched server %.2f s of it, and yet others %.2f s", total, burnt,
+			others)
 	}
 	if ok, err := bed.Watch(ctx, "nobody", "127.0.0.1:1"); ok || err != nil {
 		t.Errorf("a port without listener: %v, %v", ok, err)

@@ -123,7 +123,7 @@ func TestCollect(t *testing.T) {
 	holdsNot(t, dir, password, base64.StdEncoding.EncodeToString([]byte(":"+password)))
 	w := httptest.NewRecorder()
 	report.Metrics(dir).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	if body := w.Body.String(); !strings.Contains(body, `plimsoll_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="siad"} `+fmt.Sprint(gaps)) {
+	if body := w.Body.String(); !strings.Contains(body, `plimsoll_collect_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="siad"} `+fmt.Sprint(gaps)) {
 		t.Errorf("%s", body)
 	}
 }

@@ -86,11 +86,13 @@ func (p *program) doctorOn(ctx context.Context, arg string, set []string, on str
 	}
 	if engine.EmulatesBetween(plan) {
 		if err := place.Emulates(); err != nil {
-			problems = append(problems, engine.Problem{Name: "links", What: err.Error(), Hint: ui.Hint(err), Blocking: true})
+			problems = append(problems,
+				engine.Problem{Name: "links", What: err.Error(), Hint: ui.Hint(err), Blocking: true})
 		}
 	}
 	for _, pr := range place.Check(ctx, need) {
-		problems = append(problems, engine.Problem{Name: pr.Name, What: pr.What, Hint: pr.Hint, Blocking: pr.Severity == testbed.Fatal})
+		problems = append(problems,
+			engine.Problem{Name: pr.Name, What: pr.What, Hint: pr.Hint, Blocking: pr.Severity == testbed.Fatal})
 	}
 	return p.sayProblems(arg, problems)
 }
@@ -110,13 +112,11 @@ func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 		if pr.Blocking {
 			mark = "WRONG"
 		}
-		fmt.Fprintf(p.stdout, "%s  %s\n", mark, p.wrap(pr.Name+": "+pr.What, 7))
-		if pr.Hint != "" {
-			fmt.Fprintf(p.stdout, "       %s\n", p.wrap(pr.Hint, 7))
-		}
+		p.prose(mark+"  ", "       ", pr.Name+": "+pr.What)
+		p.prose("       ", "       ", pr.Hint)
 	}
 	if blocking > 0 {
-		return ui.Exit(codeOf(&engine.PreconditionError{Problems: problems}),
+		return ui.Exit(ui.CodePreconditions,
 			fmt.Errorf("%s cannot run here; preconditions that do not hold: %d", arg, blocking))
 	}
 	if !p.ui.JSON {

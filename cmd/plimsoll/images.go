@@ -29,11 +29,9 @@ func missingImages(plan *experiment.Plan) (store image.Store, missing []string, 
 	}
 	seen := map[string]bool{}
 	for _, use := range plan.Experiment.Systems {
-		if use.Mode == string(system.Attach) {
-			continue
-		}
 		for option, ref := range use.With {
-			if ref == "" || option != system.ImageName && !strings.HasSuffix(option, "_"+system.ImageName) || seen[ref] {
+			named := option == system.ImageName || strings.HasSuffix(option, "_"+system.ImageName)
+			if !named || ref == "" || seen[ref] || use.Mode == string(system.Attach) {
 				continue
 			}
 			seen[ref] = true
@@ -42,7 +40,8 @@ func missingImages(plan *experiment.Plan) (store image.Store, missing []string, 
 			case errors.Is(err, image.ErrAbsent):
 				missing = append(missing, ref)
 			case err != nil:
-				return store, nil, usage(fmt.Errorf("%s: %w", use.Name, err), "option `"+option+"` is NAME[:TAG][@sha256:DIGEST]")
+				return store, nil, usage(fmt.Errorf("%s: %w", use.Name, err),
+					"option `"+option+"` is NAME[:TAG][@sha256:DIGEST]")
 			}
 		}
 	}
@@ -80,8 +79,8 @@ func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull b
 		if !pull {
 			size := sizeOf(ctx, store, ref)
 			if !p.ui.Terminal() || !term.IsTerminal(int(os.Stdin.Fd())) {
-				return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("image %s is not on this machine (%s)", ref, size),
-					"add --pull"))
+				err := fmt.Errorf("image %s is not on this machine (%s)", ref, size)
+				return ui.Exit(ui.CodePreconditions, ui.WithHint(err, "add --pull"))
 			}
 			fmt.Fprintf(p.stderr, "image %s is not on this machine (%s). Pull it? [y/N] ", ref, size)
 			answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
@@ -98,7 +97,9 @@ func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull b
 
 // pull brings an image from its registry, or from a file or directory; fresh asks anew what
 // a tag is.
-func (p *program) pull(ctx context.Context, store image.Store, ref, from string, fresh bool) (i image.Image, err error) {
+func (p *program) pull(
+	ctx context.Context, store image.Store, ref, from string, fresh bool,
+) (i image.Image, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not done after %s", installTime))
 	defer cancel()
 	p.ui.Progress("image " + ref)

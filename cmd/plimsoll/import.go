@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,20 +43,12 @@ describes the format.`,
 	return c
 }
 
-// importMemory is how much memory an import takes: the garbage collector works
-// harder before there is more.
-const importMemory = 280 << 20
-
 func (p *program) importLogs(ctx context.Context, files []string, out string) error {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
 	res, err := studylog.Import(ctx, files, studylog.Options{Dir: out, Version: programVersion(),
 		Metrics: disseminate.Scenario{}.Metrics(), Measure: disseminate.TimesOf})
 	if errors.Is(err, studylog.ErrNothing) {
 		return usage(err, "a log has lines with >>{…} in them, among them one of an "+
 			"experiment's configuration; see docs/study-logs.md")
-	}
-	if errors.Is(err, studylog.ErrTooMuch) {
-		return usage(err, "import fewer files at a time, and compare the runs")
 	}
 	if err != nil {
 		return err

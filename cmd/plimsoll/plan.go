@@ -42,8 +42,7 @@ func (p *program) planCommand() *cobra.Command {
 				}
 			}
 			if len(wrong) > 0 {
-				err := &engine.PreconditionError{Problems: wrong}
-				return ui.Exit(codeOf(err), err)
+				return ui.Exit(ui.CodePreconditions, &engine.PreconditionError{Problems: wrong})
 			}
 			return nil
 		},

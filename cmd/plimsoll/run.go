@@ -268,24 +268,13 @@ func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir stri
 	return ui.WithHint(err, err.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
 }
 
-// codeOf is the status of preconditions that do not hold.
-func codeOf(e *engine.PreconditionError) ui.Code {
-	if e.OfFile() {
-		return ui.CodeUsage
-	}
-	return ui.CodePreconditions
-}
-
 // withStatus gives an error that ended a run the status of a precondition where
 // trying again does not help before something else has changed.
 func withStatus(err error) error {
 	var missing *engine.PreconditionError
-	if errors.As(err, &missing) {
-		return ui.Exit(codeOf(missing), err)
-	}
 	var unready *engine.DeployError
 	var changed *upload.DataChangedError
-	if errors.As(err, &unready) || errors.As(err, &changed) {
+	if errors.As(err, &missing) || errors.As(err, &unready) || errors.As(err, &changed) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
 	return err

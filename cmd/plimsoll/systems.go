@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -40,7 +41,8 @@ func (p *program) systemsCommand() *cobra.Command {
 			return writeSystem(p.stdout, s, statusOf(c.Context(), s, sizes))
 		},
 	}
-	c.Flags().BoolVar(&sizes, "sizes", false, "ask the registries how large the container images are that can be installed")
+	c.Flags().BoolVar(&sizes, "sizes", false,
+		"ask the registries how large the container images are that can be installed")
 	c.AddCommand(p.installCommand())
 	return c
 }
@@ -54,8 +56,9 @@ type status struct {
 	Missing  []system.Problem `json:"missing,omitempty"`
 	Embedded bool             `json:"embedded"`
 	Install  string           `json:"install,omitempty"`
-	Image    string           `json:"image,omitempty"`       // that it is started from
-	Bytes    int64            `json:"image_bytes,omitempty"` // that were transferred for it
+	Image    string           `json:"image,omitempty"`         // that it is started from
+	Bytes    int64            `json:"image_bytes,omitempty"`   // that were transferred for it
+	Default  string           `json:"default_image,omitempty"` // that can be installed, and its size
 }
 
 func (p *program) listSystems(ctx context.Context, sizes bool) error {
@@ -79,31 +82,27 @@ func (p *program) listSystems(ctx context.Context, sizes bool) error {
 func statusOf(ctx context.Context, s system.System, sizes bool) status {
 	info := s.Info()
 	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
-		Install: info.Install}
-	store, err := image.Default()
-	if err == nil {
+		Install: info.Install, Default: withoutDigest(info.Image)}
+	if store, err := image.Default(); err == nil {
 		if i, err := store.Installed(info.Name); err == nil {
 			st.Image, st.Bytes = i.String(), i.Size
 		}
-	}
-	if info.Image != "" {
-		what := "container image " + info.Image
-		if sizes && err == nil {
-			what += ", " + sizeOf(ctx, store, info.Image)
+		if info.Image != "" && sizes {
+			st.Default += ", " + sizeOf(ctx, store, info.Image)
 		}
-		st.Install = fmt.Sprintf("plimsoll systems install %s (%s), or %s", info.Name, what, info.Install)
 	}
 	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		st.Missing = system.Check(ctx, s, opt)
-		for i := range st.Missing {
-			if st.Missing[i].Hint == info.Install {
-				st.Missing[i].Hint = st.Install
-			}
-		}
 	}
 	return st
+}
+
+// withoutDigest is a reference as people read it.
+func withoutDigest(ref string) string {
+	ref, _, _ = strings.Cut(ref, "@")
+	return ref
 }
 
 // systemsWidth is how many columns the list of systems and the page of one have.
@@ -115,7 +114,7 @@ func (p *program) writeSystems(list []status) {
 	tw := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(tw, "SYSTEM\tHOW\tHERE\tCAN")
 	for _, st := range list {
-		can := fold(st.Can, canWidth)
+		can := words.Wrap("", "", strings.Join(st.Can, " "), canWidth)
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", st.Name, joinModes(st.Modes), here(st), can[0])
 		for _, more := range can[1:] {
 			fmt.Fprintf(tw, "\t\t\t%s\n", more)
@@ -124,40 +123,32 @@ func (p *program) writeSystems(list []status) {
 	tw.Flush()
 	for _, st := range list {
 		for _, m := range st.Missing {
-			fmt.Fprintf(p.stdout, "\n%s\n", p.wrap(st.Name+": "+strings.TrimPrefix(m.What, st.Name+": "), 2))
-			if m.Hint != "" {
-				fmt.Fprintf(p.stdout, "  %s\n", p.wrap("to get it: "+m.Hint, 4))
-			}
+			fmt.Fprintln(p.stdout)
+			p.prose("", "  ", st.Name+": "+strings.TrimPrefix(m.What, st.Name+": "))
+			p.prose("  to get it: ", "    ", m.Hint)
+		}
+		if len(st.Missing) > 0 {
+			p.prose("  image: ", "    ", st.Default)
 		}
 	}
 	fmt.Fprintln(p.stdout, "\nplimsoll systems NAME: what one is, how to get it and its options."+
 		"\nplimsoll systems --sizes: also how large the container images are.")
 }
 
-// fold breaks words into lines of at most width, or of one word.
-func fold(words []string, width int) []string {
-	lines := []string{""}
-	for _, word := range words {
-		at := &lines[len(lines)-1]
-		switch {
-		case *at == "":
-			*at = word
-		case len(*at)+1+len(word) > width:
-			lines = append(lines, word)
-		default:
-			*at += " " + word
-		}
+// prose prints a text, in lines of the terminal that results go to; elsewhere in one line.
+func (p *program) prose(first, later, text string) {
+	width := math.MaxInt
+	if w := p.ui.Width(); w > 0 {
+		width = w - 1
 	}
-	return lines
+	writeWrapped(p.stdout, first, later, text, width)
 }
 
-// wrap breaks a text into lines of the terminal that results go to; those after the
-// first are indented. Elsewhere it stays one line.
-func (p *program) wrap(text string, indent int) string {
-	if p.ui.Width() == 0 {
-		return text
+// writeWrapped prints a text in lines of a width; nothing where there is no text.
+func writeWrapped(w io.Writer, first, later, text string, width int) {
+	if text != "" {
+		fmt.Fprintln(w, strings.Join(words.Wrap(first, later, text, width), "\n"))
 	}
-	return strings.Join(fold(strings.Fields(text), p.ui.Width()-1-indent), "\n"+strings.Repeat(" ", indent))
 }
 
 func here(st status) string {
@@ -186,20 +177,13 @@ func joinModes(modes []system.Mode) string {
 func writeSystem(w io.Writer, s system.System, st status) error {
 	info := s.Info()
 	labelled := func(label, text string) {
-		if text == "" {
-			return
-		}
-		for i, line := range fold(strings.Fields(text), systemsWidth-len("to get it: ")) {
-			if i > 0 {
-				label = ""
-			}
-			fmt.Fprintf(w, "%-11s%s\n", label, line)
-		}
+		writeWrapped(w, fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text, systemsWidth)
 	}
 	labelled("system:", info.Name+": "+info.Summary)
 	labelled("here:", strings.TrimSpace(here(st)+" "+st.Image))
 	if st.Embedded || len(st.Missing) > 0 || !info.Has(system.Start) {
 		labelled("to get it:", st.Install)
+		labelled("image:", st.Default)
 	}
 	labelled("how:", joinModes(info.Modes))
 	labelled("can:", strings.Join(info.Can, " "))
@@ -229,12 +213,8 @@ func writeSystem(w io.Writer, s system.System, st status) error {
 		case def != "":
 			kind += ", default " + def
 		}
-		for i, line := range fold(strings.Fields(o.Name+" ("+kind+")"), systemsWidth-2) {
-			fmt.Fprintf(w, "%*s%s\n", 2+2*min(i, 1), "", line)
-		}
-		for _, line := range fold(strings.Fields(o.Help), systemsWidth-6) {
-			fmt.Fprintf(w, "      %s\n", line)
-		}
+		writeWrapped(w, "  ", "    ", o.Name+" ("+kind+")", systemsWidth)
+		writeWrapped(w, "      ", "      ", o.Help, systemsWidth)
 	}
 	return nil
 }
@@ -248,7 +228,7 @@ func writePresets(p *program) error {
 	}
 	const indent = 21
 	for _, pr := range presets.List() {
-		fmt.Fprintf(p.stdout, "%-*s%s\n", indent, pr.Name, p.wrap(pr.Summary, indent))
+		p.prose(fmt.Sprintf("%-*s", indent, pr.Name), strings.Repeat(" ", indent), pr.Summary)
 	}
 	_, err := fmt.Fprintln(p.stdout, "\nplimsoll presets NAME prints one; plimsoll run NAME runs it.")
 	return err

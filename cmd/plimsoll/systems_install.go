@@ -30,8 +30,11 @@ func (p *program) installCommand() *cobra.Command {
 	}
 	for _, s := range all.All() {
 		if i := s.Info(); i.Image != "" {
-			images := append([]string{i.Image}, slices.Sorted(maps.Values(i.Images))...)
-			names = append(names, i.Name+" (image "+strings.Join(images, ", ")+")")
+			images := withoutDigest(i.Image)
+			for _, more := range slices.Sorted(maps.Values(i.Images)) {
+				images += ", " + withoutDigest(more)
+			}
+			names = append(names, i.Name+" (image "+images+")")
 		}
 	}
 	var ref, from string

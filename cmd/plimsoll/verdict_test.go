@@ -127,12 +127,3 @@ func TestStatusOfErrors(t *testing.T) {
 		}
 	}
 }
-
-// A misspelt name in the experiment file is the file's mistake.
-func TestStatusOfPreconditions(t *testing.T) {
-	for name, want := range map[string]ui.Code{"skip": ui.CodeUsage, "disk-space": ui.CodePreconditions} {
-		if got := codeOf(&engine.PreconditionError{Problems: []engine.Problem{{Name: name}}}); got != want {
-			t.Errorf("%s: status %d, want %d", name, got, want)
-		}
-	}
-}

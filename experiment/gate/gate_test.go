@@ -11,12 +11,15 @@ import (
 
 var names = Names{
 	Metrics: []Metric{{Key: "throughput", Unit: "B/s"}, {Key: "ttfb_p50", Unit: "s"}, {Key: "ttfb_p95", Unit: "s"},
-		{Key: "success_rate", Unit: "ratio"}, {Key: "storage_efficiency", Unit: "ratio"}, {Key: "ops_rate", Unit: "1/s"},
-		{Key: "expansion", Unit: "×"}, {Key: "commits", Unit: "1", Neither: true}, {Key: "line", Unit: "bit/s", Neither: true}, {Key: "cpu", Unit: "s/GB", Lower: true},
+		{Key: "success_rate", Unit: "ratio"}, {Key: "storage_efficiency", Unit: "ratio"},
+		{Key: "ops_rate", Unit: "1/s"},
+		{Key: "expansion", Unit: "×"}, {Key: "commits", Unit: "1", Neither: true},
+		{Key: "line", Unit: "bit/s", Neither: true}, {Key: "cpu", Unit: "s/GB", Lower: true},
 		{Key: "seeder_share", Unit: "ratio", Neither: true}},
 	Headline: "throughput",
-	Levels:   map[string][]string{"system": {"deluge", "codex"}, "sync.storage": {"disk", "ram"}, "disseminate.faults": {"none", "crash seeders at 50% for 5s"}},
-	Base:     true,
+	Levels: map[string][]string{"system": {"deluge", "codex"}, "sync.storage": {"disk", "ram"},
+		"disseminate.faults": {"none", "crash seeders at 50% for 5s"}},
+	Base: true,
 }
 
 func TestRules(t *testing.T) {
@@ -62,8 +65,11 @@ func TestRulesMeanCells(t *testing.T) {
 		{"system": "store.local", "sync.storage": "tape", "disseminate.faults": "none"},
 	}
 	for where, want := range map[string]string{
-		"": "012", "storage == ram": "1", "sync.storage != ram": "02", "system == store.local": "2", "system in [codex, store.local]": "02", "store.local == system": "2", "storage == ram and system == codex": "", "storage == ram || system == codex": "01",
-		`faults == "crash seeders at 50% for 5s" and system == 'deluge'`: "1", "system in [codex, deluge] && !(faults == none)": "1",
+		"": "012", "storage == ram": "1", "sync.storage != ram": "02", "system == store.local": "2",
+		"system in [codex, store.local]": "02", "store.local == system": "2",
+		"storage == ram and system == codex": "", "storage == ram || system == codex": "01",
+		`faults == "crash seeders at 50% for 5s" and system == 'deluge'`: "1", "system in [codex, deluge] && " +
+			"!(faults == none)": "1",
 	} {
 		text := "commits < 9"
 		if where != "" {
@@ -119,7 +125,8 @@ func TestMistakesAreShown(t *testing.T) {
 		{"throughput within 5% of BASE", 25, "the run has no system `BASE`", "METRIC no worse than BASE by 5%"},
 		{"ttfb_p50 < 2s where", 20, "expected a factor or a value, not the end", "factors: faults, storage, system"},
 		{"ttfb_p50 < 2s where storage ==", 31, "expected a factor or a value", ""},
-		{"ttfb_p50 < 2s where faults == crash seeders", 31, "`disseminate.faults`: it has no level `crash`", `levels: none, "crash seeders at 50% for 5s"`},
+		{"ttfb_p50 < 2s where faults == crash seeders", 31, "`disseminate.faults`: it has no level `crash`",
+			`levels: none, "crash seeders at 50% for 5s"`},
 		{`ttfb_p50 < 2s where faults == "crash`, 31, "the quoted text does not end", ""},
 		{"ttfb_p50 < 200MB", 12, "ttfb_p50 is in s, and `200MB` is not", "units"},
 		{"success_rate >= 99.9", 17, "success_rate is a share: `99.9` is 9990 %", "did you mean `99.9%`?"},
@@ -145,12 +152,14 @@ func TestMistakesAreShown(t *testing.T) {
 			continue
 		}
 		if e.At != c.at || !strings.Contains(e.Msg, c.msg) || !strings.Contains(e.Hint(), c.fix) {
-			t.Errorf("%s: column %d, %q, hint %q; want column %d, %q, %q", c.rule, e.At, e.Msg, e.Hint(), c.at, c.msg, c.fix)
+			t.Errorf("%s: column %d, %q, hint %q; want column %d, %q, %q", c.rule, e.At, e.Msg, e.Hint(),
+				c.at, c.msg, c.fix)
 		}
 	}
 	alone := names
 	alone.Base = false
-	if _, err := Parse("no worse than BASE", alone, 0.05); err == nil || !strings.Contains(err.Error(), "gate, column 15: there is no base run") {
+	if _, err := Parse("no worse than BASE", alone, 0.05); err == nil ||
+		!strings.Contains(err.Error(), "gate, column 15: there is no base run") {
 		t.Error(err)
 	}
 }

@@ -105,7 +105,8 @@ func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 
 // noWorse reads `worse than BASE by SHARE`, behind the word no.
 func (p *parser) noWorse(no token, m Metric, least float64) float64 {
 	if m.Neither {
-		p.fail(no, "name a metric of which it is known which way is better", "%s is for information: neither way is better",
+		p.fail(no, "name a metric of which it is known which way is better", "%s is for information: neither way is "+
+			"better",
 			quoted(m.Key))
 	}
 	p.expect("worse", "no")
@@ -211,7 +212,8 @@ func (p *parser) value(m Metric, op string) float64 {
 	case limit < 0 || limit == 0 && op == "<":
 		p.fail(t, "", "%s is never below 0", m.Key)
 	case limit > most && unit == "" && v <= 100*most:
-		p.fail(t, "did you mean "+quoted(fmt.Sprintf("%g%%", v))+"?", "%s is a share: %s is %g %%", m.Key, quoted(t.text),
+		p.fail(t, "did you mean "+quoted(fmt.Sprintf("%g%%", v))+"?", "%s is a share: %s is %g %%", m.Key,
+			quoted(t.text),
 			100*limit)
 	case limit > most || limit == 1 && most == 1 && op == ">":
 		p.fail(t, "", "%s is never above %g %%", m.Key, 100*most)

@@ -115,5 +115,6 @@ func (s *scanner) fail(t token, fix, format string, args ...any) {
 	if t.quoted {
 		width += 2
 	}
-	panic(&Error{What: s.what, Rule: s.text, At: t.at, Width: max(1, width), Msg: fmt.Sprintf(format, args...), Fix: fix})
+	panic(&Error{What: s.what, Rule: s.text, At: t.at, Width: max(1, width),
+		Msg: fmt.Sprintf(format, args...), Fix: fix})
 }

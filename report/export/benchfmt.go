@@ -20,7 +20,8 @@ import (
 //	benchstat -col /system trials.txt
 func Benchfmt(r *analysis.Result, w io.Writer) error {
 	out := benchfmt.NewWriter(w)
-	config := []benchfmt.Config{{Key: "scenario", Value: []byte(r.Scenario), File: true}, {Key: "plan", Value: []byte(r.Run.PlanHash), File: true}}
+	config := []benchfmt.Config{{Key: "scenario", Value: []byte(r.Scenario), File: true},
+		{Key: "plan", Value: []byte(r.Run.PlanHash), File: true}}
 	for _, key := range []string{"plimsoll", "kernel", "cpu"} {
 		if v := r.Environ(key); v != "" && !strings.ContainsAny(v, "\n\r") {
 			config = append(config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
@@ -33,7 +34,8 @@ func Benchfmt(r *analysis.Result, w io.Writer) error {
 		if m.Better == record.Neither {
 			continue
 		}
-		err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: benchUnit(m), Key: "better"}, OrigUnit: benchUnit(m), Value: string(m.Better)})
+		err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: benchUnit(m),
+			Key: "better"}, OrigUnit: benchUnit(m), Value: string(m.Better)})
 		if err != nil {
 			return err
 		}
@@ -44,7 +46,8 @@ func Benchfmt(r *analysis.Result, w io.Writer) error {
 		}
 		res := &benchfmt.Result{Config: config, Name: benchfmt.Name(benchName(r.Scenario, t.Info)), Iters: 1}
 		for _, m := range r.Metrics {
-			if v, ok := t.Metrics[m.Key]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) && analysis.Supported(m.Key, t.Trial) {
+			if v, ok := t.Metrics[m.Key]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) &&
+				analysis.Supported(m.Key, t.Trial) {
 				res.Values = append(res.Values, benchfmt.Value{Value: v, Unit: benchUnit(m)})
 			}
 		}
@@ -64,7 +67,8 @@ func benchUnit(m record.Metric) string {
 	if unit == "" {
 		unit = m.Unit
 	}
-	return strings.ReplaceAll(m.Key, "_", "-") + "-" + strings.ReplaceAll(strings.ReplaceAll(unit, " ", "-"), "/s", "/sec")
+	return strings.ReplaceAll(m.Key, "_", "-") + "-" +
+		strings.ReplaceAll(strings.ReplaceAll(unit, " ", "-"), "/s", "/sec")
 }
 
 // benchName is "Retrieve/concurrency=8/system=nginx".

@@ -35,14 +35,16 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 	}
 	dir := t.TempDir()
 	exe := filepath.Join(dir, "benchstat")
-	if out, err := exec.Command("go", "build", "-o", exe, "golang.org/x/perf/cmd/benchstat").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", exe,
+		"golang.org/x/perf/cmd/benchstat").CombinedOutput(); err != nil {
 		t.Skipf("benchstat cannot be built here: %v\n%s", err, out)
 	}
 	var runs []*analysis.Result
 	var dirs []string
 	files := []string{"-format", "csv"}
 	for i, slower := range []float64{1, 0.97} {
-		d, _ := synthetic.Run{File: twoSystems, Blocks: 9, Seed: uint64(i), Own: func(string, float64) float64 { return 40e6 * slower }}.Write(t)
+		d, _ := synthetic.Run{File: twoSystems, Blocks: 9, Seed: uint64(i),
+			Own: func(string, float64) float64 { return 40e6 * slower }}.Write(t)
 		run, err := record.Open(d)
 		must(t, err)
 		t.Cleanup(func() { run.Close() })
@@ -79,7 +81,8 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 			base, _ := strconv.ParseFloat(row[1], 64)
 			after, _ := strconv.ParseFloat(row[3], 64)
 			if math.Abs(base/float64(v.Base.Median)-1) > 1e-5 || math.Abs(after/float64(v.New[0].Median)-1) > 1e-5 {
-				t.Errorf("%s: benchstat has %v and %v, compare %v and %v", row[0], base, after, v.Base.Median, v.New[0].Median)
+				t.Errorf("%s: benchstat has %v and %v, compare %v and %v", row[0], base, after, v.Base.Median,
+					v.New[0].Median)
 			}
 			q := v.New[0].Ratio
 			n := fmt.Sprint(v.Base.N)

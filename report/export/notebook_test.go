@@ -52,7 +52,8 @@ func TestNotebook(t *testing.T) {
 		rate, _ := c.Factor("link.rate")
 		concurrency, _ := c.Factor("retrieve.concurrency")
 		if s, ok := c.Metrics["throughput"]; ok {
-			want[fmt.Sprintf("%g %s %g %.6g %d", rate.Number, c.System, concurrency.Number, float64(s.Median), s.N)] = true
+			want[fmt.Sprintf("%g %s %g %.6g %d", rate.Number, c.System, concurrency.Number, float64(s.Median),
+				s.N)] = true
 		}
 	}
 	got := map[string]bool{}
@@ -60,7 +61,8 @@ func TestNotebook(t *testing.T) {
 		got[strings.TrimSpace(line)] = true
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("medians of the notebook:\n%s\nof the report:\n%s", out, strings.Join(slices.Sorted(maps.Keys(want)), "\n"))
+		t.Errorf("medians of the notebook:\n%s\nof the report:\n%s", out,
+			strings.Join(slices.Sorted(maps.Keys(want)), "\n"))
 	}
 	for _, figure := range []string{"throughput.png", "first-byte.png"} {
 		if info, err := os.Stat(filepath.Join(dir, figure)); err != nil || info.Size() < 5000 {

@@ -30,7 +30,8 @@ type OpRow struct {
 var opTable = ofTrials((*record.Reader).Ops, func(t *record.Trial, op *record.Op, do func(*OpRow) error) error {
 	return do(&OpRow{
 		t.ID, t.Cell, int32(t.Block), t.Warmup, op.Kind.String(), op.Outcome.String(), int32(op.Status), op.Class,
-		int64(op.Worker), int64(op.Object), op.Offset, op.Length, op.Bytes, op.Intended, op.Start, op.FirstByte, op.LastByte,
+		int64(op.Worker), int64(op.Object), op.Offset, op.Length, op.Bytes, op.Intended, op.Start, op.FirstByte,
+		op.LastByte,
 	})
 })
 
@@ -78,18 +79,19 @@ type ReadingRow struct {
 	Bad     string   `parquet:"bad,dict"`
 }
 
-var readingTable = ofTrials((*record.Reader).Polls, func(t *record.Trial, p *record.Poll, do func(*ReadingRow) error) error {
-	for _, v := range p.Readings {
-		row := ReadingRow{Trial: t.ID, Poll: p.Seq, Reading: v.Name, Exact: v.Exact, Bad: v.Bad}
-		if v.Bad == "" {
-			row.Value = &v.Value
+var readingTable = ofTrials((*record.Reader).Polls,
+	func(t *record.Trial, p *record.Poll, do func(*ReadingRow) error) error {
+		for _, v := range p.Readings {
+			row := ReadingRow{Trial: t.ID, Poll: p.Seq, Reading: v.Name, Exact: v.Exact, Bad: v.Bad}
+			if v.Bad == "" {
+				row.Value = &v.Value
+			}
+			if err := do(&row); err != nil {
+				return err
+			}
 		}
-		if err := do(&row); err != nil {
-			return err
-		}
-	}
-	return nil
-})
+		return nil
+	})
 
 // JobRow is what became of one object.
 type JobRow struct {

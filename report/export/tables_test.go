@@ -31,7 +31,8 @@ func TestCSVHasOneLinePerTrial(t *testing.T) {
 	for i, name := range rows[0] {
 		at[name] = i
 	}
-	for _, name := range []string{"trial", "system", "valid", "invalid", "retrieve.concurrency", "link.rate", "throughput", "ops_ok", "ops_in_flight"} {
+	for _, name := range []string{"trial", "system", "valid", "invalid", "retrieve.concurrency", "link.rate",
+		"throughput", "ops_ok", "ops_in_flight"} {
 		if _, ok := at[name]; !ok {
 			t.Errorf("no column %s in %v", name, rows[0])
 		}
@@ -73,7 +74,8 @@ func TestParquetHasOneRowPerTrial(t *testing.T) {
 	}
 	for i, got := range rows {
 		want := r.Frame.Trials[i]
-		if got.Trial != want.ID || got.System != want.Info.System || got.Valid != want.Valid() || got.OK != want.Outcomes["ok"] || got.Throughput == nil || *got.Throughput != want.Metrics["throughput"] {
+		if got.Trial != want.ID || got.System != want.Info.System || got.Valid != want.Valid() ||
+			got.OK != want.Outcomes["ok"] || got.Throughput == nil || *got.Throughput != want.Metrics["throughput"] {
 			t.Fatalf("row %d is %+v, the trial %+v", i, got, want)
 		}
 	}

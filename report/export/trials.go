@@ -72,7 +72,8 @@ func trialColumns(r *analysis.Result) []trialColumn {
 	}
 	for _, o := range record.Outcomes() {
 		name := "ops_" + strings.ReplaceAll(o.String(), "-", "_")
-		all = append(all, trialColumn{name, integer, func(t *analysis.Trial) any { return t.Outcomes[o.String()] }, nil})
+		all = append(all, trialColumn{name, integer, func(t *analysis.Trial) any { return t.Outcomes[o.String()] },
+			nil})
 	}
 	return all
 }
@@ -126,7 +127,8 @@ func Parquet(r *analysis.Result, w io.Writer) error {
 	for _, c := range columns {
 		group[c.name] = c.kind
 	}
-	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("trials", group), parquet.Compression(&parquet.Zstd))
+	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("trials", group),
+		parquet.Compression(&parquet.Zstd))
 	for _, t := range r.Frame.Trials {
 		row := map[string]any{}
 		for _, c := range columns {

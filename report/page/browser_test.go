@@ -59,11 +59,13 @@ func inChromium(t *testing.T, chromium string, r *analysis.Result) {
 			t.Error(s)
 		}
 	}
-	if len(seen.Requests) > 2 || slices.ContainsFunc(seen.Requests, func(s string) bool { return !strings.HasPrefix(s, "file:") }) {
+	if len(seen.Requests) > 2 || slices.ContainsFunc(seen.Requests,
+		func(s string) bool { return !strings.HasPrefix(s, "file:") }) {
 		t.Errorf("requests: %v", seen.Requests)
 	}
 	if !seen.Whole || seen.Plots == 0 || seen.Pictures != seen.Plots || seen.Marks < seen.Plots {
-		t.Errorf("of %d plots %d are drawn, with %d marks; before scrolling all: %v", seen.Plots, seen.Pictures, seen.Marks, seen.Whole)
+		t.Errorf("of %d plots %d are drawn, with %d marks; before scrolling all: %v", seen.Plots, seen.Pictures,
+			seen.Marks, seen.Whole)
 	}
 	if seen.Widths["360"] > 360 || seen.Fold[".verdict"] > 800 || seen.Fold[".verdict"] < 0 || !seen.Themed {
 		t.Errorf("widths %v, bottoms %v, themed %v", seen.Widths, seen.Fold, seen.Themed)

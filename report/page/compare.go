@@ -15,27 +15,26 @@ import (
 // mostDiffers is how many differences of one kind are listed; JSON has all.
 const mostDiffers = 8
 
-// compareTable is one table of a comparison: rows of words, the first of them the head.
+// compareTable is one table of a comparison.
 type compareTable struct {
-	title string
-	rows  [][]string
-	asked bool // it is of a metric that was asked for, and not folded
+	table
+	Title string
+	Asked bool // it is of a metric that was asked for, and not folded
 }
 
-// plain is the table for a terminal, where long words may be cut.
-func (t compareTable) plain() table {
-	var p table
-	for i, name := range t.rows[0] {
-		p.Head = append(p.Head, head{Name: name, Numeric: i > 1})
-	}
-	for _, row := range t.rows[1:] {
-		var line []entry
-		for _, s := range row {
-			line = append(line, entry{Text: s})
+// add appends a row of words, which is the head if it is the first.
+func (t *compareTable) add(row ...string) {
+	if t.Head == nil {
+		for i, name := range row {
+			t.Head = append(t.Head, head{Name: name, Numeric: i > 1})
 		}
-		p.Rows = append(p.Rows, line)
+		return
 	}
-	return p
+	var line []entry
+	for _, s := range row {
+		line = append(line, entry{Text: s})
+	}
+	t.Rows = append(t.Rows, line)
 }
 
 // CompareText writes a comparison for a terminal of a width, in which tables lose
@@ -57,7 +56,7 @@ func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
 	b.WriteString("\n")
 	tables := &text{width: width, verbose: !terminal}
 	for _, t := range compareTables(c) {
-		tables.table(t.plain(), t.title, 0)
+		tables.table(t.table, t.Title, 0)
 	}
 	for _, line := range tables.lines {
 		b.WriteString(line + "\n")
@@ -82,21 +81,22 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 		fmt.Fprintf(&b, "- %s\n", markdown(line))
 	}
 	for _, t := range compareTables(c) {
-		if t.asked {
-			fmt.Fprintf(&b, "\n**%s**\n\n", markdown(t.title))
+		if t.Asked {
+			fmt.Fprintf(&b, "\n**%s**\n\n", markdown(t.Title))
 		} else {
-			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", markdown(t.title))
+			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", markdown(t.Title))
 		}
-		for i, row := range t.rows {
-			for k := range row {
-				row[k] = markdown(row[k])
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-			if i == 0 {
-				b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
-			}
+		for _, h := range t.Head {
+			b.WriteString("| " + markdown(h.Name) + " ")
 		}
-		if !t.asked {
+		b.WriteString("|\n" + strings.Repeat("|---", len(t.Head)) + "|\n")
+		for _, row := range t.Rows {
+			for _, e := range row {
+				b.WriteString("| " + markdown(e.Text) + " ")
+			}
+			b.WriteString("|\n")
+		}
+		if !t.Asked {
 			b.WriteString("\n</details>\n")
 		}
 	}
@@ -120,26 +120,12 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 // CompareHTML writes a comparison as one page that asks nothing of any network: the
 // verdict, gates, all cells together, then cells by metric and what differed.
 func CompareHTML(w io.Writer, c *analysis.Comparison) error {
-	type tableView struct {
-		Title string
-		Asked bool
-		Head  []string
-		Rows  [][]string
-	}
-	d := struct {
-		C      *analysis.Comparison
-		Runs   []string
-		Differ []string
-		Gates  []gateView
-		Tables []tableView
-	}{C: c, Runs: runLines(c), Differ: differLines(c), Gates: gateViews(c.Gates)}
-	for _, t := range compareTables(c) {
-		d.Tables = append(d.Tables, tableView{t.title, t.asked, t.rows[0], t.rows[1:]})
-	}
-	return writePlain(w, "compare.html", d)
+	return writePlain(w, "compare.html", map[string]any{"C": c, "Runs": runLines(c), "Differ": differLines(c),
+		"Gates": gateViews(c.Gates), "Tables": compareTables(c)})
 }
 
-var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;", ">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
+var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;",
+	">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
 
 func markdown(s string) string { return markdownEscapes.Replace(s) }
 
@@ -222,7 +208,7 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 		all = append(all, overTable(c))
 	}
 	for _, m := range c.Metrics {
-		if t := metricTable(c, m); len(t.rows) > 1 {
+		if t := metricTable(c, m); len(t.Rows) > 0 {
 			all = append(all, t)
 		}
 	}
@@ -232,8 +218,8 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 // overTable leaves columns out that would say the same in every row: runs of a single new
 // one, and inconclusive cells where there are none.
 func overTable(c *analysis.Comparison) compareTable {
-	t := compareTable{title: "All cells together (geometric mean of new / base)", asked: true,
-		rows: [][]string{{"metric", "run", "ratio", "95 %", "better", "worse", "same", "inconclusive", "p (Holm)"}}}
+	t := compareTable{Title: "All cells together (geometric mean of new / base)", Asked: true}
+	t.add("metric", "run", "ratio", "95 %", "better", "worse", "same", "inconclusive", "p (Holm)")
 	open := false
 	for _, o := range c.Overall {
 		m := c.Metrics[slices.IndexFunc(c.Metrics, func(m record.Metric) bool { return m.Key == o.Metric })]
@@ -244,41 +230,41 @@ func overTable(c *analysis.Comparison) compareTable {
 			ratio, p = strings.TrimPrefix(ratio, "~ "), "inconclusive"
 		}
 		open = open || o.OpenCells > 0
-		t.rows = append(t.rows, []string{m.Name, newName(c, k), ratio, interval(o.Lo, o.Hi), fmt.Sprint(o.BetterCells),
-			fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells + o.SmallCells), fmt.Sprint(o.OpenCells), p})
+		t.add(m.Name, newName(c, k), ratio, interval(o.Lo, o.Hi), fmt.Sprint(o.BetterCells),
+			fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells+o.SmallCells), fmt.Sprint(o.OpenCells), p)
 	}
-	for i := range t.rows {
-		if !open {
-			t.rows[i] = slices.Delete(t.rows[i], 7, 8)
-		}
-		if len(c.New) == 1 {
-			t.rows[i] = slices.Delete(t.rows[i], 1, 2)
-		}
+	if !open {
+		t.drop(7)
+	}
+	if len(c.New) == 1 {
+		t.drop(1)
 	}
 	return t
 }
 
 func metricTable(c *analysis.Comparison, m record.Metric) compareTable {
-	t := compareTable{title: words.Capital(m.Name) + " (" + m.Key + ")", asked: slices.Contains(c.Asked, m.Key),
-		rows: [][]string{{"cell", "system", "base"}}}
-	if !t.asked {
-		t.title += ": cells that changed"
+	t := compareTable{Title: words.Capital(m.Name) + " (" + m.Key + ")", Asked: slices.Contains(c.Asked, m.Key)}
+	if !t.Asked {
+		t.Title += ": cells that changed"
 	}
+	top := []string{"cell", "system", "base"}
 	for i := range c.New {
 		name := newName(c, i)
-		t.rows[0] = append(t.rows[0], name, name+" / base", "95 %", "p (Holm)")
+		top = append(top, name, name+" / base", "95 %", "p (Holm)")
 	}
+	t.add(top...)
 	for _, cell := range c.Cells {
 		v, ok := cell.Metrics[m.Key]
-		changed := slices.ContainsFunc(v.New, func(x *analysis.ComparedValue) bool { return x != nil && x.Ratio.Better != 0 })
-		if !ok || !t.asked && !changed {
+		changed := slices.ContainsFunc(v.New,
+			func(x *analysis.ComparedValue) bool { return x != nil && x.Ratio.Better != 0 })
+		if !ok || !t.Asked && !changed {
 			continue
 		}
 		row := []string{cell.Where, cell.System, medianText(v.Base, m.Unit)}
 		for _, x := range v.New {
 			row = append(row, comparedText(x, m.Unit)...)
 		}
-		t.rows = append(t.rows, row)
+		t.add(row...)
 	}
 	return t
 }

@@ -13,7 +13,8 @@ import (
 // cell of the headline; names from a run directory command no browser.
 func TestComparison(t *testing.T) {
 	base, slower := result(t, "retrieve"), result(t, "retrieve-slower")
-	c, err := analysis.CompareRuns(base, []*analysis.Result{slower}, []string{"base", "<script>new"}, analysis.CompareOptions{})
+	c, err := analysis.CompareRuns(base, []*analysis.Result{slower}, []string{"base", "<script>new"},
+		analysis.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,8 @@ func TestComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text, markdown, html bytes.Buffer
-	for _, err := range []error{page.CompareText(&text, c, 80), page.CompareMarkdown(&markdown, c), page.CompareHTML(&html, c)} {
+	for _, err := range []error{page.CompareText(&text, c, 80), page.CompareMarkdown(&markdown, c),
+		page.CompareHTML(&html, c)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +32,8 @@ func TestComparison(t *testing.T) {
 	if !strings.HasPrefix(text.String(), c.Verdict.Text) {
 		t.Errorf("the text begins with %.80q", text.String())
 	}
-	for name, b := range map[string]string{"text": text.String(), "Markdown": markdown.String(), "page": html.String()} {
+	for name, b := range map[string]string{"text": text.String(), "Markdown": markdown.String(),
+		"page": html.String()} {
 		for _, want := range []string{c.Verdict.Text, gate, "FAIL", "0.175×", "67.6 MB/s", "11.8 MB/s"} {
 			if !strings.Contains(b, want) {
 				t.Errorf("%s lacks %q", name, want)

@@ -93,7 +93,8 @@ const (
 )
 
 // shapes are the marks of systems by slot: colour never carries a meaning alone.
-var shapes = []string{"square", "circle", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke"}
+var shapes = []string{"square", "circle", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
+	"stroke"}
 
 func slotColour(slot int) string { return "var(--s" + strconv.Itoa(slot%8) + ")" }
 func slotShape(slot int) string  { return shapes[slot%len(shapes)] }
@@ -119,7 +120,8 @@ func (d *drawer) figures() ([]*figure, error) {
 	var all []*figure
 	for _, v := range d.View.Figures {
 		m, _ := d.metric(v.Metric)
-		f := &figure{ID: v.ID, Title: v.Title, Caption: v.Caption, Better: betterWords[m.Better], Shared: spec{"$schema": vegaLite}, folded: v.Folded}
+		f := &figure{ID: v.ID, Title: v.Title, Caption: v.Caption, Better: betterWords[m.Better],
+			Shared: spec{"$schema": vegaLite}, folded: v.Folded}
 		switch v.Kind {
 		case analysis.Against:
 			if v.X != "" {
@@ -150,7 +152,8 @@ func (d *drawer) figures() ([]*figure, error) {
 			f.Hero, f.folded = true, false
 			if best, _ := telling(d.Result); len(f.Panels) > 1 { // where the numbers beside it are of
 				f.Choose = "cells"
-				f.First = max(0, slices.IndexFunc(f.Panels, func(p *panel) bool { return best != nil && p.key == d.Frame.Layout.PanelOf(best) }))
+				f.First = max(0, slices.IndexFunc(f.Panels,
+					func(p *panel) bool { return best != nil && p.key == d.Frame.Layout.PanelOf(best) }))
 			}
 		}
 		if f.ownScales && f.Choose == "" {
@@ -249,7 +252,8 @@ func (f *figure) layers(kind string, channels spec) {
 func (d *drawer) bySystem() (colour, shape spec, all []legend) {
 	var names, colours, marks []string
 	for _, s := range d.Systems {
-		names, colours, marks = append(names, s.Name), append(colours, slotColour(s.Slot)), append(marks, slotShape(s.Slot))
+		names, colours, marks = append(names, s.Name), append(colours, slotColour(s.Slot)),
+			append(marks, slotShape(s.Slot))
 		label := s.Name
 		if s.Baseline {
 			label += " (baseline)"
@@ -282,7 +286,8 @@ func (d *drawer) factorAxis() spec {
 		for _, s := range d.Systems {
 			names = append(names, s.Name)
 		}
-		return spec{"field": "x", "type": "nominal", "scale": spec{"domain": names}, "axis": spec{"title": nil, "labelAngle": 0}}
+		return spec{"field": "x", "type": "nominal", "scale": spec{"domain": names},
+			"axis": spec{"title": nil, "labelAngle": 0}}
 	}
 	lo, hi := a.Values[0], a.Values[len(a.Values)-1]
 	pad := (hi - lo) * 0.06
@@ -319,11 +324,14 @@ func (d *drawer) place(c *analysis.Cell, beside float64) any {
 // valueChannel is an axis of values with the prefixes of their unit. least and most are
 // of all that is drawn.
 func valueChannel(field, unit, title string, log bool, least, most float64) spec {
-	scale := spec{"domain": []short{short(min(0, least*1.06)), short(max(most*1.06, math.SmallestNonzeroFloat32))}, "nice": true}
+	scale := spec{"domain": []short{short(min(0, least*1.06)), short(max(most*1.06, math.SmallestNonzeroFloat32))},
+		"nice": true}
 	if log && least > 0 {
-		scale = spec{"type": "log", "domain": []short{short(least / 1.25), short(most * 1.25)}, "nice": false, "clamp": true}
+		scale = spec{"type": "log", "domain": []short{short(least / 1.25), short(most * 1.25)}, "nice": false,
+			"clamp": true}
 	}
-	axis := spec{"title": nil, "tickCount": 5, "labelExpr": unitLabels(unit), "labelOverlap": "greedy", "labelSeparation": 5}
+	axis := spec{"title": nil, "tickCount": 5, "labelExpr": unitLabels(unit), "labelOverlap": "greedy",
+		"labelSeparation": 5}
 	if title != "" {
 		axis["title"] = title
 	}
@@ -435,7 +443,8 @@ func show(v float64, unit string) string {
 
 // tabulate makes the table of a figure from its rows.
 func (f *figure) tabulate() {
-	f.Table.Head = []head{{Name: "panel"}, {Name: "series"}, {Name: "at"}, {Name: "value", Numeric: true}, {Name: "low", Numeric: true}, {Name: "high", Numeric: true}}
+	f.Table.Head = []head{{Name: "panel"}, {Name: "series"}, {Name: "at"}, {Name: "value", Numeric: true},
+		{Name: "low", Numeric: true}, {Name: "high", Numeric: true}}
 	number := func(v any) entry {
 		s, ok := v.(short)
 		if !ok {
@@ -447,7 +456,9 @@ func (f *figure) tabulate() {
 	for _, p := range f.Panels {
 		for _, r := range p.rows {
 			if r.at != "" {
-				f.Table.Rows = append(f.Table.Rows, []entry{{Text: p.Title}, {Text: r.Series}, {Text: r.at}, number(r.value), number(r.Lo), number(r.Hi)})
+				f.Table.Rows = append(f.Table.Rows,
+					[]entry{{Text: p.Title}, {Text: r.Series}, {Text: r.at}, number(r.value), number(r.Lo),
+						number(r.Hi)})
 			}
 		}
 	}

@@ -66,7 +66,8 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 		l legend
 	}{
 		{n.lines, legend{"load line", "var(--ink)", "dash"}}, {n.machine, legend{"machine line", "var(--ink)", "bar"}},
-		{len(n.invalid), legend{"invalid trial", "var(--ink)", "hollow"}}, {n.never, legend{"not reached", "var(--soft)", "hollow"}},
+		{len(n.invalid), legend{"invalid trial", "var(--ink)", "hollow"}},
+		{n.never, legend{"not reached", "var(--soft)", "hollow"}},
 	} {
 		if extra.n > 0 {
 			f.Legend = append(f.Legend, extra.l)
@@ -91,7 +92,9 @@ func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, n *drawn)
 		c := x.Trial.Info
 		r := row{Kind: "trial", Series: c.System, X: d.place(c, 0.45), Y: short(x.Value)}
 		if !x.Trial.Valid() {
-			r.Kind, r.Tip = "invalid", fmt.Sprintf("%s: %s; invalid: %s", d.Frame.Layout.Name(c), show(x.Value, m.Unit), words.List(x.Trial.Invalid))
+			r.Kind, r.Tip = "invalid",
+				fmt.Sprintf("%s: %s; invalid: %s", d.Frame.Layout.Name(c), show(x.Value, m.Unit),
+					words.List(x.Trial.Invalid))
 			n.invalid[x.Trial.ID] = true
 		} else if n.valid[x.Trial.ID] = true; many {
 			continue
@@ -104,7 +107,8 @@ func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, n *drawn)
 func (d *drawer) cellMarks(p *panel, c *analysis.Cell, m record.Metric, lined bool, n *drawn) {
 	y, name := d.Frame.MachineLine(c, m), d.Frame.Layout.Name(c)
 	if far := m.Better == record.Higher && c.Metrics[m.Key].Median < leastMachineShare*y; lined && y.Known() && !far {
-		p.add(row{Kind: "machine", Series: c.System, X: d.place(c, 0), Y: short(y), Tip: name + ": machine line " + show(float64(y), m.Unit)})
+		p.add(row{Kind: "machine", Series: c.System, X: d.place(c, 0), Y: short(y), Tip: name + ": machine line " +
+			show(float64(y), m.Unit)})
 		n.machine++
 	}
 	if s, ok := d.of(c, m.Key); ok {
@@ -112,7 +116,8 @@ func (d *drawer) cellMarks(p *panel, c *analysis.Cell, m record.Metric, lined bo
 	} else if cut := censored(d.Frame.Of(c, m.Key)); cut > 0 {
 		n.never++
 		p.add(row{Kind: "censored", Series: c.System, X: d.place(c, 0),
-			Tip: fmt.Sprintf("%s: beyond what was watched in %s of %d", name, words.Plural(int64(cut), "trial", "trials"), c.Valid)})
+			Tip: fmt.Sprintf("%s: beyond what was watched in %s of %d", name,
+				words.Plural(int64(cut), "trial", "trials"), c.Valid)})
 	}
 }
 
@@ -131,13 +136,16 @@ func (d *drawer) scatter(f *figure, v analysis.Figure) {
 				continue
 			}
 			n++
-			p.add(row{Kind: "median", Series: x.Trial.Info.System, X: short(at), Y: short(x.Value), value: short(x.Value), at: show(at, across.Unit),
-				Tip: fmt.Sprintf("%s, at %s: %s", d.Frame.Layout.Name(x.Trial.Info), show(at, across.Unit), show(x.Value, m.Unit))})
+			p.add(row{Kind: "median", Series: x.Trial.Info.System, X: short(at), Y: short(x.Value),
+				value: short(x.Value), at: show(at, across.Unit),
+				Tip: fmt.Sprintf("%s, at %s: %s", d.Frame.Layout.Name(x.Trial.Info), show(at, across.Unit),
+					show(x.Value, m.Unit))})
 			turned.add(row{Y: short(at)})
 		}
 		least, most := extent(turned)
 		f.Panels = append(f.Panels, p)
-		p.finish(v.Title, spec{"x": valueChannel("x", across.Unit, across.Name, false, least, most), "y": f.scales([]*panel{p}, m.Unit, v.Log)[p]})
+		p.finish(v.Title, spec{"x": valueChannel("x", across.Unit, across.Name, false, least, most),
+			"y": f.scales([]*panel{p}, m.Unit, v.Log)[p]})
 	}
 	colour, shape, key := d.bySystem()
 	f.Legend, f.N = key, "n = "+words.Plural(int64(n), "valid trial", "valid trials")
@@ -146,8 +154,10 @@ func (d *drawer) scatter(f *figure, v analysis.Figure) {
 
 // median is the mark of a cell's median.
 func (d *drawer) median(c *analysis.Cell, s analysis.Summary, m record.Metric) row {
-	r := row{Kind: "median", Series: c.System, X: d.place(c, 0), Y: short(s.Median), value: short(s.Median), at: d.at(c),
-		Tip: fmt.Sprintf("%s: %s, %s", d.Frame.Layout.Name(c), words.Range(float64(s.Median), float64(s.Lo), float64(s.Hi), m.Unit),
+	r := row{Kind: "median", Series: c.System, X: d.place(c, 0), Y: short(s.Median), value: short(s.Median),
+		at: d.at(c),
+		Tip: fmt.Sprintf("%s: %s, %s", d.Frame.Layout.Name(c),
+			words.Range(float64(s.Median), float64(s.Lo), float64(s.Hi), m.Unit),
 			words.Plural(int64(s.N), "trial", "trials"))}
 	if s.Lo.Known() && s.Hi.Known() && s.N > 1 {
 		r.Lo, r.Hi = short(s.Lo), short(s.Hi)
@@ -223,7 +233,8 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 				systems = append(systems, c.System)
 			}
 			if l, ok := c.Metrics[v.Line]; ok && m.Key == v.Metric {
-				p.add(row{Kind: "line", Series: c.System, X: short(l.Median), Y: label, Tip: r.at + ": load line " + show(float64(l.Median), m.Unit)})
+				p.add(row{Kind: "line", Series: c.System, X: short(l.Median), Y: label, Tip: r.at + ": load line " +
+					show(float64(l.Median), m.Unit)})
 				lines++
 			}
 		}
@@ -232,7 +243,8 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 		}
 	}
 	colour, shape, key := d.bySystem()
-	f.Legend = slices.DeleteFunc(key, func(l legend) bool { return !slices.Contains(systems, strings.TrimSuffix(l.Label, " (baseline)")) })
+	f.Legend = slices.DeleteFunc(key,
+		func(l legend) bool { return !slices.Contains(systems, strings.TrimSuffix(l.Label, " (baseline)")) })
 	f.N = fmt.Sprintf("n = up to %s each", words.Plural(int64(most), "trial", "trials"))
 	if lines > 0 {
 		f.Legend = append(f.Legend, legend{"load line", "var(--ink)", "stroke"})
@@ -260,7 +272,8 @@ func (p *panel) barAxes(title, unit string, systems []string, isRatio, log bool)
 	p.Spec["height"] = len(labels)*max(len(systems)*11, 18) + 10
 	p.finish(title, spec{"x": valueChannel("x", unit, "", log, least, most),
 		"yOffset": spec{"field": "s", "type": "nominal", "sort": systems},
-		"y":       spec{"field": "y", "type": "nominal", "sort": nil, "axis": spec{"title": nil, "ticks": false, "labelLimit": 230}}})
+		"y": spec{"field": "y", "type": "nominal", "sort": nil,
+			"axis": spec{"title": nil, "ticks": false, "labelLimit": 230}}})
 }
 
 // distribution draws quantiles against the axis, or, of a metric of entities, the share
@@ -270,7 +283,8 @@ func (d *drawer) distribution(f *figure, v analysis.Figure) {
 	if len(metrics) == 0 || metrics[0].Key != v.Metric {
 		return
 	}
-	if v.More == nil && slices.ContainsFunc(d.Frame.Rows, func(r analysis.Row) bool { return r.Metric == v.Metric && r.Entity != "" }) {
+	if v.More == nil && slices.ContainsFunc(d.Frame.Rows,
+		func(r analysis.Row) bool { return r.Metric == v.Metric && r.Entity != "" }) {
 		d.shares(f, v, metrics[0])
 		return
 	}
@@ -333,7 +347,8 @@ func (d *drawer) shares(f *figure, v analysis.Figure, m record.Metric) {
 		step := max(len(values)/mostSteps, 1)
 		for i := 0; i < len(values); i += step {
 			share := float64(i+1) / float64(of)
-			panels[c.Group].add(row{Kind: "median", Series: c.System, X: short(values[i]), Y: short(share), value: short(share), at: show(values[i], m.Unit),
+			panels[c.Group].add(row{Kind: "median", Series: c.System, X: short(values[i]), Y: short(share),
+				value: short(share), at: show(values[i], m.Unit),
 				Tip: fmt.Sprintf("%s: %s within %s", c.System, words.Percent(share), show(values[i], m.Unit))})
 			if i+step >= len(values) && i < len(values)-1 {
 				step = len(values) - 1 - i
@@ -346,7 +361,8 @@ func (d *drawer) shares(f *figure, v analysis.Figure, m record.Metric) {
 			x := float64(r.X.(short))
 			least, most = min(least, x), max(most, x)
 		}
-		p.finish(v.Title, spec{"x": valueChannel("x", m.Unit, m.Name, v.Log, least, most), "y": valueChannel("y", "ratio", "", false, 0, 1)})
+		p.finish(v.Title, spec{"x": valueChannel("x", m.Unit, m.Name, v.Log, least, most),
+			"y": valueChannel("y", "ratio", "", false, 0, 1)})
 	}
 	colour, shape, key := d.bySystem()
 	f.Legend, f.N, f.Better = key, fmt.Sprintf("n = %s", words.Count(int64(n))), ""

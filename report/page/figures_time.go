@@ -114,7 +114,8 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 				}
 			}
 			for _, x := range merged(s.Points, min(max(mostPoints/k.count, 24), 240)) {
-				r := row{Kind: "time", Series: name, Line: fmt.Sprint(t.ID, " ", i), X: short(x.At / seconds), Y: short(x.Value),
+				r := row{Kind: "time", Series: name, Line: fmt.Sprint(t.ID, " ", i), X: short(x.At / seconds),
+					Y:     short(x.Value),
 					value: short(x.Value), at: at(x.At)}
 				if x.Lo < x.Hi {
 					r.Lo, r.Hi = short(x.Lo), short(x.Hi)
@@ -133,8 +134,9 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 			}
 		}
 	}
-	x := spec{"field": "x", "type": "quantitative", "scale": spec{"domain": []short{0, short(k.longest / seconds)}, "nice": false},
-		"axis": spec{"title": title, "grid": false, "tickCount": 6}}
+	x := spec{"field": "x", "type": "quantitative",
+		"scale": spec{"domain": []short{0, short(k.longest / seconds)}, "nice": false},
+		"axis":  spec{"title": title, "grid": false, "tickCount": 6}}
 	for p, y := range f.scales(f.Panels, m.Unit, v.Log) {
 		p.finish(v.Title, spec{"x": x, "y": y})
 	}
@@ -224,7 +226,8 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 			f.left++
 			continue
 		}
-		p := &panel{Title: fmt.Sprintf("%s (trial %d)", d.Frame.Layout.Name(c), t.ID), key: d.Frame.Layout.PanelOf(c), Spec: spec{}}
+		p := &panel{Title: fmt.Sprintf("%s (trial %d)", d.Frame.Layout.Name(c), t.ID), key: d.Frame.Layout.PanelOf(c),
+			Spec: spec{}}
 		end, entities := 0.0, []string{}
 		for _, s := range spans[t] {
 			end = max(end, s.From, s.To)
@@ -236,8 +239,9 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		x := valueChannel("x", "s", "since the start", false, 0, end)
 		x["scale"] = spec{"domain": []short{0, short(end * 1.02)}, "nice": false}
 		p.Spec["height"] = 16*len(entities) + 4
-		p.finish(v.Title, spec{"x": x, "y": spec{"field": "y", "type": "nominal", "sort": entities, "scale": spec{"domain": entities},
-			"axis": spec{"title": nil, "ticks": false, "domain": false, "labelFontSize": 10}}})
+		p.finish(v.Title, spec{"x": x,
+			"y": spec{"field": "y", "type": "nominal", "sort": entities, "scale": spec{"domain": entities},
+				"axis": spec{"title": nil, "ticks": false, "domain": false, "labelFontSize": 10}}})
 		if len(p.rows) > most {
 			most, f.First = len(p.rows), len(f.Panels)
 		}
@@ -251,12 +255,14 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 // bar is the mark of a span.
 func (b *bars) bar(s analysis.Span) row {
 	note := cmp.Or(s.Note, s.Kind)
-	r := row{Kind: "span", Series: s.Kind, X: short(s.From), X2: short(s.To), Y: s.Entity, at: s.Entity, Lo: short(s.From), Hi: short(s.To),
+	r := row{Kind: "span", Series: s.Kind, X: short(s.From), X2: short(s.To), Y: s.Entity, at: s.Entity,
+		Lo: short(s.From), Hi: short(s.To),
 		Tip: fmt.Sprintf("%s, %s–%s: %s", s.Entity, words.Moment(s.From), words.Moment(s.To), note)}
 	switch {
 	case s.Entity == "":
 		b.faults = true
-		r = row{Kind: "all", X: short(s.From), X2: short(max(s.To, s.From)), Tip: fmt.Sprintf("%s after the start: %s", words.Moment(s.From), note)}
+		r = row{Kind: "all", X: short(s.From), X2: short(max(s.To, s.From)),
+			Tip: fmt.Sprintf("%s after the start: %s", words.Moment(s.From), note)}
 	case s.From == s.To:
 		b.moments = true
 		r.Kind, r.Tip = "moment", fmt.Sprintf("%s, %s after the start: %s", s.Entity, words.Moment(s.From), note)

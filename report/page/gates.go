@@ -25,7 +25,8 @@ type gateView struct {
 var gateTones = []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
 
 func gateTone(state string) analysis.Tone {
-	return cmp.Or(map[string]analysis.Tone{analysis.GatePass: analysis.Good, analysis.GateFail: analysis.Bad}[state], analysis.Warn)
+	return cmp.Or(map[string]analysis.Tone{analysis.GatePass: analysis.Good, analysis.GateFail: analysis.Bad}[state],
+		analysis.Warn)
 }
 
 // gateViews name the run where gates are of several.
@@ -33,7 +34,8 @@ func gateViews(gates []analysis.Ruling) []gateView {
 	several := slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.Run != gates[0].Run })
 	var all []gateView
 	for _, g := range gates {
-		v := gateView{Ruling: g, Kind: "gate", Tone: gateTone(g.State), Outcome: strings.ToUpper(g.State), Deciding: decidingCells(g)}
+		v := gateView{Ruling: g, Kind: "gate", Tone: gateTone(g.State), Outcome: strings.ToUpper(g.State),
+			Deciding: decidingCells(g)}
 		if g.Goal {
 			v.Kind = "goal"
 		}
@@ -43,9 +45,12 @@ func gateViews(gates []analysis.Ruling) []gateView {
 		if why := cmp.Or(g.Why, countStates(g)); why != "" {
 			v.Outcome += " (" + why + ")"
 		}
-		v.Table.Head = []head{{Name: "system"}, {Name: "cell"}, {Name: "state"}, {Name: "n", Numeric: true}, {Name: "why"}}
+		v.Table.Head = []head{{Name: "system"}, {Name: "cell"}, {Name: "state"}, {Name: "n", Numeric: true},
+			{Name: "why"}}
 		for _, c := range g.Cells {
-			v.Table.Rows = append(v.Table.Rows, []entry{{Text: c.System}, {Text: c.Where}, {Text: c.State, Tone: gateTone(c.State)}, integer(c.N), {Text: c.Why}})
+			v.Table.Rows = append(v.Table.Rows,
+				[]entry{{Text: c.System}, {Text: c.Where}, {Text: c.State, Tone: gateTone(c.State)}, integer(c.N),
+					{Text: c.Why}})
 		}
 		all = append(all, v)
 	}

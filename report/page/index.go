@@ -11,13 +11,10 @@ import (
 
 // Index is an index of runs, for the page.
 type Index struct {
-	Dir       string
-	Scenarios []string
-	Scenario  string // the one that is listed; empty: all
-	Served    bool   // by a server, which filters
-	Notes     []string
-	Rows      []IndexRow
-	Held      bool // some of them have gates
+	Dir  string
+	Rows []IndexRow
+	Held bool // some of them have gates
+	More int  // not 0: only the first so many of the runs there
 }
 
 // IndexRow is a run.
@@ -42,7 +39,8 @@ func writePlain(w io.Writer, name string, data any) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("").Funcs(template.FuncMap{"gateTone": gateTone, "list": func(all []string) string { return strings.Join(all, ", ") },
+	t, err := template.New("").Funcs(template.FuncMap{"gateTone": gateTone,
+		"list":  func(all []string) string { return strings.Join(all, ", ") },
 		"style": func() template.CSS { return template.CSS(style) }}).ParseFS(files, "templates/"+name)
 	if err != nil {
 		return err

@@ -112,9 +112,12 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live), Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data),
-		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false), Links: linkTable(r),
-		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r), Reasons: reasons(r)}
+	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live), Style: template.CSS(style),
+		Script: template.JS(script), Data: template.JS(data),
+		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false),
+		Links:   linkTable(r),
+		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r),
+		Reasons: reasons(r)}
 	p.NumbersWhere, p.Numbers = keyNumbers(r)
 	for _, f := range figures {
 		switch {
@@ -172,7 +175,8 @@ func policy(script []byte, live bool) string {
 		connect = "'self'"
 	}
 	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; style-src 'unsafe-inline'; img-src data: blob:; connect-src " + connect + "; base-uri 'none'; form-action 'none'"
+		"'; style-src 'unsafe-inline'; img-src data: blob:; connect-src " + connect +
+		"; base-uri 'none'; form-action 'none'"
 }
 
 // facts are what was executed, in a few words each.

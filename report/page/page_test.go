@@ -123,14 +123,16 @@ func parse(t testing.TB, src string) parsed {
 // The page of every run asks nothing of any network, has data for every figure, at most
 // six in sight beside that of the first screen, and few words.
 func TestPage(t *testing.T) {
-	loads := regexp.MustCompile(`(?i)(src|href|action|poster|data)\s*=\s*["']?\s*(https?:|//)|url\(\s*["']?\s*(https?:|//)|@import`)
+	loads := regexp.MustCompile(`(?i)(src|href|action|poster|data)\s*=\s*["']?\s*(https?:|//)|` +
+		`url\(\s*["']?\s*(https?:|//)|@import`)
 	views(t, func(t *testing.T, r *analysis.Result) {
 		src := write(t, r)
 		script := regexp.MustCompile(`(?s)<script>.*?</script>`) // its policy lets it load nothing
 		if at := loads.FindString(script.ReplaceAllString(src, "")); at != "" {
 			t.Errorf("the page would load something: %s", at)
 		}
-		if policy := html.UnescapeString(src[:2000]); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "connect-src 'none'") {
+		if policy := html.UnescapeString(src[:2000]); !strings.Contains(policy, "default-src 'none'") ||
+			!strings.Contains(policy, "connect-src 'none'") {
 			t.Error("no policy forbids requests")
 		}
 		p := parse(t, src)
@@ -185,7 +187,8 @@ func TestFiguresOfRetrieve(t *testing.T) {
 	for _, c := range r.Cells {
 		s := c.Metrics["throughput"]
 		near := func(m [3]float64) bool {
-			return math.Abs(m[0]/float64(s.Median)-1)+math.Abs(m[1]/float64(s.Lo)-1)+math.Abs(m[2]/float64(s.Hi)-1) < 1e-5
+			off := math.Abs(m[0]/float64(s.Median)-1) + math.Abs(m[1]/float64(s.Lo)-1)
+			return off+math.Abs(m[2]/float64(s.Hi)-1) < 1e-5
 		}
 		if !slices.ContainsFunc(marks[c.System], near) {
 			t.Errorf("no mark for %s: %v", c.ID, s)
@@ -197,8 +200,10 @@ func TestFiguresOfRetrieve(t *testing.T) {
 		for _, x := range s.Points {
 			sum += x.Value
 		}
-		if mean := sum / float64(len(s.Points)); s.Trial.Valid() && math.Abs(mean/s.Trial.Metrics["throughput"]-1) > 0.5 {
-			t.Errorf("trial %d: mean of the series %g B/s, throughput %g B/s", s.Trial.ID, mean, s.Trial.Metrics["throughput"])
+		if mean := sum / float64(len(s.Points)); s.Trial.Valid() &&
+			math.Abs(mean/s.Trial.Metrics["throughput"]-1) > 0.5 {
+			t.Errorf("trial %d: mean of the series %g B/s, throughput %g B/s", s.Trial.ID, mean,
+				s.Trial.Metrics["throughput"])
 		}
 	}
 }
@@ -209,9 +214,12 @@ func TestHostileNames(t *testing.T) {
 	r := result(t, "retrieve")
 	r.Title, r.Question, r.Verdict.Text = evil, evil, evil
 	r.Notes, r.Environment = []string{evil}, []analysis.Pair{{Key: evil, Value: evil}}
-	r.Findings = []analysis.Finding{{Rule: "x", Tone: analysis.Bad, Title: evil, Advice: evil, Evidence: []string{evil}}}
-	r.Gates = []analysis.Ruling{{Rule: evil, State: "fail", Cells: []analysis.CellRuling{{System: evil, Where: evil, State: "fail", Why: evil}}}}
-	r.Tables = []analysis.Table{{ID: "own", Title: evil, Caption: evil, Head: []analysis.TableColumn{{Name: evil}}, Rows: [][]analysis.Value{{analysis.Text(evil)}}}}
+	r.Findings = []analysis.Finding{{Rule: "x", Tone: analysis.Bad, Title: evil, Advice: evil,
+		Evidence: []string{evil}}}
+	r.Gates = []analysis.Ruling{{Rule: evil, State: "fail",
+		Cells: []analysis.CellRuling{{System: evil, Where: evil, State: "fail", Why: evil}}}}
+	r.Tables = []analysis.Table{{ID: "own", Title: evil, Caption: evil,
+		Head: []analysis.TableColumn{{Name: evil}}, Rows: [][]analysis.Value{{analysis.Text(evil)}}}}
 	r.Systems[1].Name = evil
 	for _, c := range r.Cells {
 		if c.System == "boxo" {
@@ -245,7 +253,8 @@ func TestRealLinks(t *testing.T) {
 	says := func() (real bool) { // all of it or nothing
 		src := write(t, r)
 		real = strings.Contains(src, ">as it is<")
-		if strings.Contains(src, "Links between machines have none") != real || strings.Contains(src, "the tolerance makes") == real {
+		if strings.Contains(src, "Links between machines have none") != real ||
+			strings.Contains(src, "the tolerance makes") == real {
 			t.Errorf("the page is of two minds about its links (real: %v)", real)
 		}
 		return real
@@ -284,7 +293,8 @@ title: Many cells
 question: What does the page of many cells weigh?
 systems: [nginx, boxo]
 baseline: nginx
-link: {rate: [100Mbit, 150Mbit, 200Mbit, 250Mbit, 300Mbit, 400Mbit, 500Mbit, 700Mbit, 800Mbit, 1Gbit], delay: [2ms, 10ms, 20ms, 40ms, 60ms]}
+link: {rate: [100Mbit, 150Mbit, 200Mbit, 250Mbit, 300Mbit, 400Mbit, 500Mbit, 700Mbit, 800Mbit, 1Gbit],
+  delay: [2ms, 10ms, 20ms, 40ms, 60ms]}
 data: {size: 64MiB}
 retrieve: {concurrency: [1, 4, 8, 16, 64], range: 1MiB, requests: 4}
 repetitions: 2
@@ -317,7 +327,8 @@ func TestNumbersAreWhereSystemsDiffer(t *testing.T) {
 	if !strings.Contains(r.Verdict.Text, "slower than nginx") {
 		t.Fatal(r.Verdict.Text)
 	}
-	if got := parse(t, write(t, r)).text; !strings.Contains(got, "At concurrency 64, rate 1 Gbit/s, where they differ most") {
+	got := parse(t, write(t, r)).text
+	if !strings.Contains(got, "At concurrency 64, rate 1 Gbit/s, where they differ most") {
 		t.Errorf("%.600s", got)
 	}
 }

@@ -19,6 +19,14 @@ type table struct {
 	Rows [][]entry
 }
 
+// drop takes a column out.
+func (t *table) drop(i int) {
+	t.Head = slices.Delete(t.Head, i, i+1)
+	for k, row := range t.Rows {
+		t.Rows[k] = slices.Delete(row, i, i+1)
+	}
+}
+
 type head struct {
 	Name    string
 	Numeric bool
@@ -216,18 +224,18 @@ func ownTable(x analysis.Table) table {
 	}
 	for i := len(t.Head) - 1; i >= 0; i-- { // the place of cells where there is one
 		if !slices.ContainsFunc(t.Rows, func(r []entry) bool { return strings.Trim(r[i].Text, "–") != "" }) {
-			t.Head = slices.Delete(t.Head, i, i+1)
-			for k, r := range t.Rows {
-				t.Rows[k] = slices.Delete(r, i, i+1)
-			}
+			t.drop(i)
 		}
 	}
 	return t
 }
 
 func linkTable(r *analysis.Result) table {
-	t := table{Head: []head{{Name: "link"}, {Name: "cells"}, {Name: "emulator"}, {Name: "checks", Numeric: true}, {Name: "RTT wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true},
-		{Name: "p99", Numeric: true}, {Name: "rate wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true}, {Name: "loss", Numeric: true}, {Name: "lateness p99", Numeric: true}, {Name: "off", Numeric: true}}}
+	t := table{Head: []head{{Name: "link"}, {Name: "cells"}, {Name: "emulator"}, {Name: "checks", Numeric: true},
+		{Name: "RTT wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true},
+		{Name: "p99", Numeric: true}, {Name: "rate wanted", Numeric: true},
+		{Name: "measured (farthest)", Numeric: true}, {Name: "loss", Numeric: true},
+		{Name: "lateness p99", Numeric: true}, {Name: "off", Numeric: true}}}
 	for _, l := range r.Links {
 		rtt, rate, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), integer(l.Off)
 		wantRTT, want := number(l.WantRTT, "s"), entry{Text: "unlimited"}
@@ -245,14 +253,16 @@ func linkTable(r *analysis.Result) table {
 		if l.WantLoss > 0 {
 			loss.Note = "of " + words.Percent(float64(l.WantLoss))
 		}
-		t.Rows = append(t.Rows, []entry{{Text: l.From + " → " + l.To}, {Text: l.Where}, {Text: l.Emulator, Note: l.Congestion}, integer(l.Checks),
+		t.Rows = append(t.Rows, []entry{{Text: l.From + " → " + l.To}, {Text: l.Where},
+			{Text: l.Emulator, Note: l.Congestion}, integer(l.Checks),
 			wantRTT, rtt, number(l.RTTP99, "s"), want, rate, loss, number(l.Lateness, "s"), off})
 	}
 	return t
 }
 
 func invalidTable(r *analysis.Result) table {
-	t := table{Head: []head{{Name: "trial", Numeric: true}, {Name: "system"}, {Name: "cell"}, {Name: "block", Numeric: true}, {Name: "why"}}}
+	t := table{Head: []head{{Name: "trial", Numeric: true}, {Name: "system"}, {Name: "cell"},
+		{Name: "block", Numeric: true}, {Name: "why"}}}
 	for _, v := range r.Invalid {
 		why := strings.Join(v.Reasons, ", ")
 		if v.Error != "" {
@@ -270,7 +280,8 @@ func invalidTable(r *analysis.Result) table {
 // reasons say what the reasons of invalid trials mean, those that occur.
 func reasons(r *analysis.Result) (all []analysis.Pair) {
 	for _, why := range record.Reasons() {
-		if slices.ContainsFunc(r.Invalid, func(v analysis.InvalidTrial) bool { return slices.Contains(v.Reasons, why) }) {
+		if slices.ContainsFunc(r.Invalid,
+			func(v analysis.InvalidTrial) bool { return slices.Contains(v.Reasons, why) }) {
 			all = append(all, analysis.Pair{Key: why, Value: record.Meaning(why)})
 		}
 	}

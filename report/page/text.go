@@ -138,17 +138,21 @@ func (t *text) warnings() {
 		}
 	}
 	if left > 0 {
-		t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(left), "more finding", "more findings")))
+		t.line("", fmt.Sprintf("   %s: --verbose, or the page.",
+			words.Plural(int64(left), "more finding", "more findings")))
 	}
 }
 
 // gates are one line each, those that fail first.
 func (t *text) gates() {
 	all := gateViews(t.r.Gates)
-	slices.SortStableFunc(all, func(a, b gateView) int { return slices.Index(gateTones, a.Tone) - slices.Index(gateTones, b.Tone) })
+	slices.SortStableFunc(all, func(a, b gateView) int {
+		return slices.Index(gateTones, a.Tone) - slices.Index(gateTones, b.Tone)
+	})
 	for i, g := range all {
 		if i == mostGates && !t.verbose {
-			t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(len(all)-i), "more gate", "more gates")))
+			t.line("", fmt.Sprintf("   %s: --verbose, or the page.",
+				words.Plural(int64(len(all)-i), "more gate", "more gates")))
 			return
 		}
 		t.line(g.Tone, g.Kind+" "+g.Rule+": "+g.Outcome)
@@ -187,7 +191,8 @@ func (t *text) cells(room int) {
 	if n := len(all.Rows); n > max(room-3, 1) && !t.verbose {
 		all.Rows = t.largest(all.Rows, max(room-3, 1))
 		defer func() {
-			t.lines[len(t.lines)-1] = fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(n-len(all.Rows)), "more cell", "more cells"))
+			t.lines[len(t.lines)-1] = fmt.Sprintf("   %s: --verbose, or the page.",
+				words.Plural(int64(n-len(all.Rows)), "more cell", "more cells"))
 			t.line("", "")
 		}()
 	}
@@ -314,7 +319,8 @@ func align(t table, columns []int, notes, clip int) (lines []string, wide int) {
 	fmt.Fprintln(w)
 	noted := map[int]bool{}
 	for _, c := range columns {
-		if len(noted) < notes && slices.ContainsFunc(t.Rows, func(r []entry) bool { return strings.HasPrefix(r[c].Note, "±") }) {
+		if len(noted) < notes && slices.ContainsFunc(t.Rows,
+			func(r []entry) bool { return strings.HasPrefix(r[c].Note, "±") }) {
 			noted[c] = true
 		}
 	}

@@ -33,7 +33,8 @@ func TestText(t *testing.T) {
 				t.Errorf("the verdict's %q is cut off", word)
 			}
 		}
-		compared := slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { _, ok := c.Ratios[r.Headline]; return ok })
+		compared := slices.ContainsFunc(r.Cells,
+			func(c *analysis.Cell) bool { _, ok := c.Ratios[r.Headline]; return ok })
 		if strings.Contains(s, "in the same block") != compared {
 			t.Errorf("what ratios are to is said: %v, want %v", !compared, compared)
 		}

@@ -44,7 +44,6 @@ type entry struct {
 	Duration    *float64 `json:"duration"` // seconds
 	Error       string   `json:"error"`
 
-	size   int     // of the record, in bytes
 	config *config // of a record of an experiment's configuration
 }
 
@@ -156,12 +155,12 @@ func parse(raw []byte, kind string) (entry, error) {
 	default:
 		err = fmt.Errorf("%w %q", errUnknown, kind)
 	}
-	e.size = len(raw)
 	return e, err
 }
 
 func (c *config) check() error {
-	if c.System == "" || c.FileSize <= 0 || c.Nodes.Size < 2 || c.Seeders < 1 || c.Seeders >= c.Nodes.Size || c.Repetitions < 1 || c.SeederSets < 1 || c.Unit < 1 {
+	if c.System == "" || c.FileSize <= 0 || c.Nodes.Size < 2 || c.Seeders < 1 || c.Seeders >= c.Nodes.Size ||
+		c.Repetitions < 1 || c.SeederSets < 1 || c.Unit < 1 {
 		return fmt.Errorf("impossible configuration of %q: %+v", c.SetID, *c)
 	}
 	return nil

@@ -72,16 +72,19 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	for _, x := range g.experiments {
 		switch {
 		case x.config == nil && x.records() > 0:
-			res.Left = append(res.Left, fmt.Sprintf("%s: %d records of an experiment whose configuration is not there: how large its files were is not known", x.stream.name, x.records()))
+			res.Left = append(res.Left, fmt.Sprintf("%s: %d records of an experiment whose configuration is not "+
+				"there: how large its files were is not known", x.stream.name, x.records()))
 		case x.config != nil && len(x.trials) == 0:
-			res.Left = append(res.Left, fmt.Sprintf("%s (%s): a configuration without a single request", x.config.SetID, x.stream.name))
+			res.Left = append(res.Left,
+				fmt.Sprintf("%s (%s): a configuration without a single request", x.config.SetID, x.stream.name))
 		case x.config != nil:
 			usable = append(usable, x)
 		}
 	}
 	res.Counts = g.counts
 	if len(usable) == 0 {
-		return res, fmt.Errorf("import: %s: %w: %s", strings.Join(files, ", "), ErrNothing, strings.Join(append(res.Counts.words(), res.Left...), "; "))
+		return res, fmt.Errorf("import: %s: %w: %s", strings.Join(files, ", "), ErrNothing,
+			strings.Join(append(res.Counts.words(), res.Left...), "; "))
 	}
 	slices.SortStableFunc(usable, func(a, b *experiment) int { return a.trials[0].first.Compare(b.trials[0].first) })
 	p, cells, err := planOf(usable, files, res)
@@ -92,7 +95,8 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	if err != nil {
 		return res, err
 	}
-	from := fmt.Sprintf("%s (%s); %s", Format, strings.Join(p.Imported.From, ", "), strings.Join(slices.Concat(unknown, p.Imported.Notes), "; "))
+	from := fmt.Sprintf("%s (%s); %s", Format, strings.Join(p.Imported.From, ", "),
+		strings.Join(slices.Concat(unknown, p.Imported.Notes), "; "))
 	run, err := record.Create(o.Dir, raw, map[string]string{"version": o.Version, "imported": from}, o.Metrics)
 	if err != nil {
 		return res, err
@@ -113,18 +117,14 @@ func (c *Counts) words() []string {
 	say(c.Cut, "records that are cut off")
 	say(c.Incomplete, "records without what their type must have")
 	say(c.Unassigned, "download metrics of which no experiment is known")
-	for _, kind := range slices.Sorted(maps.Keys(c.Unknown)) {
-		say(c.Unknown[kind], fmt.Sprintf("records of the unknown type %q", kind))
-	}
-	if len(c.CutFiles) > 0 {
-		words = append(words, "files that end too early: "+strings.Join(c.CutFiles, ", "))
-	}
+	say(c.Unknown, "records of unknown types")
 	return words
 }
 
 // Words is the result in sentences for the user.
 func (r *Result) Words() []string {
-	words := []string{fmt.Sprintf("%d experiments, %d trials, %d leechers (%d of them unfinished)", r.Experiments, r.Trials, r.Leechers, r.Unfinished)}
+	words := []string{fmt.Sprintf("%d experiments, %d trials, %d leechers (%d of them unfinished)", r.Experiments,
+		r.Trials, r.Leechers, r.Unfinished)}
 	words = append(append(words, r.absent()...), r.Counts.words()...)
 	for _, l := range r.Left {
 		words = append(words, "left out: "+l)
@@ -158,7 +158,8 @@ func planOf(all []*experiment, files []string, res *Result) (*plan.Plan, map[cel
 	baseline := "none"
 	if slices.Contains(systems, reference) && len(systems) > 1 { // it comes first, as a baseline does
 		baseline = reference
-		systems = append([]string{reference}, slices.DeleteFunc(systems, func(s string) bool { return s == reference })...)
+		systems = append([]string{reference},
+			slices.DeleteFunc(systems, func(s string) bool { return s == reference })...)
 	}
 	var catalog plan.Catalog
 	for _, s := range systems {
@@ -184,10 +185,12 @@ func planOf(all []*experiment, files []string, res *Result) (*plan.Plan, map[cel
 		return nil, nil, err
 	}
 	from := plan.Imported{Format: Format, Unknown: unknown, Notes: res.Counts.words()}
-	for _, k := range slices.SortedFunc(maps.Keys(names), func(a, b cellKey) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(names),
+		func(a, b cellKey) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
 		slices.Sort(names[k])
 		if ids := slices.Compact(names[k]); len(ids) > 1 {
-			from.Notes = append(from.Notes, fmt.Sprintf("%s, %d seeders of %d nodes and %s: the experiments %s are one cell, since the log has no place for what else they may differ in",
+			from.Notes = append(from.Notes, fmt.Sprintf("%s, %d seeders of %d nodes and %s: the experiments %s are "+
+				"one cell, since the log has no place for what else they may differ in",
 				k.system, k.seeders, k.nodes, plan.Bytes(k.size), strings.Join(ids, ", ")))
 		}
 	}
@@ -236,10 +239,12 @@ func (w *writer) write(ctx context.Context, all []*experiment) error {
 		}
 	}
 	trials := slices.SortedFunc(maps.Keys(of), func(a, b *trial) int {
-		return cmp.Or(a.first.Compare(b.first), cmp.Compare(blocks[a], blocks[b]), cmp.Compare(of[a].config.System, of[b].config.System))
+		return cmp.Or(a.first.Compare(b.first), cmp.Compare(blocks[a], blocks[b]),
+			cmp.Compare(of[a].config.System, of[b].config.System))
 	})
 	w.res.Experiments, w.res.Trials = len(all), len(trials)
-	if err := w.run.Event(record.Event{At: trials[0].first, Kind: "phase", What: "run begins", Detail: "imported"}); err != nil {
+	if err := w.run.Event(record.Event{At: trials[0].first, Kind: "phase", What: "run begins",
+		Detail: "imported"}); err != nil {
 		return err
 	}
 	for _, t := range trials {
@@ -250,7 +255,8 @@ func (w *writer) write(ctx context.Context, all []*experiment) error {
 			return err
 		}
 	}
-	return w.run.Event(record.Event{At: trials[len(trials)-1].lastSeen(), Kind: "phase", What: "run ends", Detail: "imported"})
+	return w.run.Event(record.Event{At: trials[len(trials)-1].lastSeen(), Kind: "phase", What: "run ends",
+		Detail: "imported"})
 }
 
 // lastSeen is the last moment of which the trial has a record; what follows the downloads
@@ -291,14 +297,13 @@ func (w *writer) trial(x *experiment, t *trial, block int) error {
 	if err != nil {
 		return err
 	}
-	events := append([]record.Event{{At: epoch, Kind: "note", What: "imported", Detail: fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)}}, t.events()...)
-	for _, e := range events {
-		if err := rec.Event(e); err != nil {
-			return err
-		}
+	from := fmt.Sprintf("%s of %s (%s)", t.dataset, x.config.SetID, x.stream.name)
+	if err := rec.Event(record.Event{At: epoch, Kind: "note", What: "imported", Detail: from}); err != nil {
+		return err
 	}
 	if !timed {
-		return rec.Fail(fmt.Errorf("%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID, t.errorWords()))
+		return rec.Fail(fmt.Errorf("%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID,
+			t.errorWords()))
 	}
 	end, ops, marks := w.leechers(x, t, epoch)
 	if err := rec.Ops(ops); err != nil {
@@ -309,13 +314,15 @@ func (w *writer) trial(x *experiment, t *trial, block int) error {
 	}
 	end.Metrics = w.measure(ops)
 	byStart := func(a, b record.Op) int { return cmp.Compare(a.Start, b.Start) }
-	end.Metrics["start_spread"] = time.Duration(slices.MaxFunc(ops, byStart).Start - slices.MinFunc(ops, byStart).Start).Seconds()
+	apart := slices.MaxFunc(ops, byStart).Start - slices.MinFunc(ops, byStart).Start
+	end.Metrics["start_spread"] = time.Duration(apart).Seconds()
 	end.Seconds = time.Duration(ops[len(ops)-1].LastByte).Seconds()
 	return rec.End(end)
 }
 
 // leechers reads what the leechers of a trial did, and what is wrong with it.
-func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.Trial, ops []record.Op, marks []record.Mark) {
+func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.Trial, ops []record.Op,
+	marks []record.Mark) {
 	note := func(holds bool, format string, args ...any) {
 		if holds {
 			end.Notes = append(end.Notes, fmt.Sprintf(format, args...))
@@ -347,15 +354,19 @@ func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.
 		if f.earlier > 0 {
 			end.Invalid = []string{record.ReasonClocks}
 		}
-		note(f.earlier > 0, "the clock of %s is at least %s behind the runner's: its first record came before the request", name, words.Duration(f.earlier))
-		note(t.leechers[name].start.IsZero(), "the request of %s was not recorded: it is timed from the first of the others", name)
+		note(f.earlier > 0,
+			"the clock of %s is at least %s behind the runner's: its first record came before the request", name,
+			words.Duration(f.earlier))
+		note(t.leechers[name].start.IsZero(),
+			"the request of %s was not recorded: it is timed from the first of the others", name)
 		again += f.again
 		ops, marks = append(ops, f.op), append(marks, f.marks...)
 	}
 	want := x.config.Nodes.Size - x.config.Seeders
 	note(len(ops) != want, "%d leechers have a record, %d were to be there", len(ops), want)
 	note(again > 0, "%d pieces were downloaded more than once", again)
-	note(lost > 0, "%d leechers completed by the runner's word and lack their last records: when they did is not known", lost)
+	note(lost > 0, "%d leechers completed by the runner's word and lack their last records: when they did is not known",
+		lost)
 	slices.SortStableFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
 	return end, ops, marks
@@ -373,25 +384,4 @@ func (t *trial) errorWords() string {
 		}
 	}
 	return words
-}
-
-// events are the stages and the seeding.
-func (t *trial) events() (all []record.Event) {
-	for _, e := range t.said {
-		if e.Type == typeStage {
-			all = append(all, record.Event{At: e.Timestamp.Time, Kind: "phase", What: e.Stage + " " + e.Boundary + "s", Detail: e.Error})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.seeded)) {
-		s := t.seeded[name]
-		if s.start.IsZero() {
-			continue
-		}
-		e := record.Event{At: s.start, Kind: "node", What: "seeded", Detail: name}
-		if !s.end.IsZero() {
-			e.Took = s.end.Sub(s.start)
-		}
-		all = append(all, e)
-	}
-	return all
 }

@@ -33,7 +33,8 @@ func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.T
 	if start := t.leechers[name].start; !start.IsZero() {
 		begun = start.Sub(epoch)
 	}
-	f := fetch{op: record.Op{Kind: record.OpFetch, Worker: uint32(node), Length: c.FileSize, Intended: int64(begun), Start: int64(begun)}}
+	f := fetch{op: record.Op{Kind: record.OpFetch, Worker: uint32(node), Length: c.FileSize, Intended: int64(begun),
+		Start: int64(begun)}}
 	pieces, last, percent := map[int64]bool{}, begun, int64(-1)
 	all := t.progress[name]
 	for i, m := range all {

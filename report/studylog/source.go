@@ -27,9 +27,8 @@ type Counts struct {
 	Incomplete int64 // records without a field that their type must have, or with an impossible one
 	Duplicates int64 // records that were there already
 	Unassigned int64 // download metrics of which no experiment is known
-	Unknown    map[string]int64
+	Unknown    int64 // records of a type that is not known
 	Files      int64
-	CutFiles   []string // compressed files that end too early
 }
 
 // stream is a sequence of records that one process, or all of one experiment, wrote. A
@@ -45,31 +44,20 @@ type stream struct {
 type reader struct {
 	ctx    context.Context
 	counts *Counts
-	take   func(s stream, e entry) error
+	take   func(s stream, e entry)
 }
 
-const (
-	longest = 1 << 20 // of a line, a row or a record
-	deepest = 3       // archives and compressed files within one another
-	kinds   = 20      // names that are listed of what was left out
-)
+// longest is the most bytes of a line or a record, however well it is compressed.
+const longest = 1 << 20
 
-// bounded ends with an error when a record is too long.
-type bounded struct {
-	in   io.Reader
-	left int
-}
-
-// next begins another record.
-func (b *bounded) next() { b.left = longest }
+// bounded ends with an error where a record is too long; N is what is left of it.
+type bounded struct{ io.LimitedReader }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+	if b.N <= 0 {
 		return 0, fmt.Errorf("a record is longer than %d bytes", longest)
 	}
-	n, err := b.in.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
+	return b.LimitedReader.Read(p)
 }
 
 // path reads a file, or all files below a directory.
@@ -86,19 +74,15 @@ func (r *reader) path(name string) error {
 		if info, err := f.Stat(); err != nil || info.IsDir() {
 			return err
 		}
-		if err := r.file(filepath.ToSlash(p), f, 0); err != nil {
+		if err := r.file(filepath.ToSlash(p), f); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
 	})
 }
 
-// file reads one file, compressed or not. What a compressed one that ends too early has
-// until there is used.
-func (r *reader) file(name string, f io.Reader, depth int) error {
-	if depth > deepest {
-		return fmt.Errorf("%s: compressed or archived more than %d times", name, deepest)
-	}
+// file reads one file, compressed or not.
+func (r *reader) file(name string, f io.Reader) error {
 	in := bufio.NewReaderSize(f, 1<<16)
 	base := path.Base(name)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -110,28 +94,23 @@ func (r *reader) file(name string, f io.Reader, depth int) error {
 		if strings.HasSuffix(name, ".tgz") {
 			plain = strings.TrimSuffix(name, ".tgz") + ".tar"
 		}
-		if err = r.file(plain, z, depth+1); !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
-		}
-		if len(r.counts.CutFiles) < kinds {
-			r.counts.CutFiles = append(r.counts.CutFiles, base)
-		}
-		return nil
+		return r.file(plain, z)
 	}
 	if strings.HasSuffix(base, ".tar") {
-		return r.archive(name, in, depth)
+		return r.archive(name, in)
 	}
 	r.counts.Files++
 	switch {
 	case strings.HasSuffix(base, ".csv"):
 		return r.table(name, in)
 	case strings.HasSuffix(base, typeConfig+".jsonl"):
-		return r.configs(name, in)
+		r.configs(name, in)
+		return nil
 	}
 	return r.lines(name, in)
 }
 
-func (r *reader) archive(name string, f io.Reader, depth int) error {
+func (r *reader) archive(name string, f io.Reader) error {
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
 		switch {
@@ -142,38 +121,22 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 		case h.Typeflag != tar.TypeReg:
 			continue
 		}
-		if err := r.file(name+"/"+h.Name, t, depth+1); err != nil {
+		if err := r.file(name+"/"+h.Name, t); err != nil {
 			return err
 		}
 	}
 }
 
-// lines reads a log: lines of any program that contain records. What is left of a line
-// that is too long is no record.
-func (r *reader) lines(name string, in *bufio.Reader) error {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if len(line) <= longest {
-			line = append(line, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if len(line) > longest {
-			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
-		} else if len(line) > 0 {
-			if err := r.line(name, string(line)); err != nil {
-				return err
-			}
-		}
-		line = line[:0]
-		if errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
+// lines reads a log: lines of any program that contain records.
+func (r *reader) lines(name string, in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longest)
+	for lines.Scan() {
+		if err := r.line(name, lines.Text()); err != nil {
 			return err
 		}
 	}
+	return lines.Err()
 }
 
 // pod is the prefix that kubectl logs --prefix and the study's own dump give.
@@ -188,39 +151,31 @@ func (r *reader) line(name, line string) error {
 	if m := pod.FindStringSubmatch(line); m != nil {
 		s.name += " " + m[1]
 	}
-	e, found, err := find(line)
-	if !found {
-		return nil
+	if e, found, err := find(line); found {
+		r.entry(s, e, err)
 	}
-	return r.entry(s, e, err)
+	return nil
 }
 
 // entry takes a record, or counts why it cannot be used.
-func (r *reader) entry(s stream, e entry, err error) error {
+func (r *reader) entry(s stream, e entry, err error) {
 	switch {
 	case err == nil:
-		return r.take(s, e)
+		r.take(s, e)
 	case errors.Is(err, errUnknown):
-		if r.counts.Unknown == nil {
-			r.counts.Unknown = map[string]int64{}
-		}
-		if r.counts.Unknown[e.Type] == 0 && len(r.counts.Unknown) >= kinds {
-			e.Type = "others"
-		}
-		r.counts.Unknown[e.Type]++
+		r.counts.Unknown++
 	case e.Type != "":
 		r.counts.Incomplete++
 	default:
 		r.counts.Cut++
 	}
-	return nil
 }
 
 // configs reads the configurations that the study's program splits from the records of an
 // experiment. One that is cut off ends them: what was there is used.
-func (r *reader) configs(name string, in io.Reader) error {
-	b := &bounded{in, longest}
-	for dec := json.NewDecoder(b); dec.More(); b.next() {
+func (r *reader) configs(name string, in io.Reader) {
+	b := &bounded{io.LimitedReader{R: in, N: longest}}
+	for dec := json.NewDecoder(b); dec.More(); b.N = longest {
 		var raw json.RawMessage
 		r.counts.Lines++
 		if dec.Decode(&raw) != nil {
@@ -228,11 +183,8 @@ func (r *reader) configs(name string, in io.Reader) error {
 			break
 		}
 		e, err := parse(raw, strings.TrimSuffix(path.Base(name), ".jsonl"))
-		if err := r.entry(ofDirectory(name), e, err); err != nil {
-			return err
-		}
+		r.entry(ofDirectory(name), e, err)
 	}
-	return nil
 }
 
 // ofDirectory is the stream of a directory into which the study's program has split the
@@ -246,8 +198,8 @@ func ofDirectory(name string) stream {
 func (r *reader) table(name string, in io.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
 	var head []string
-	b := &bounded{in, longest}
-	for rows := csv.NewReader(b); ; b.next() {
+	b := &bounded{io.LimitedReader{R: in, N: longest}}
+	for rows := csv.NewReader(b); ; b.N = longest {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
@@ -267,9 +219,7 @@ func (r *reader) table(name string, in io.Reader) error {
 		}
 		r.counts.Lines++
 		e, err := fromRow(kind, head, row)
-		if err := r.entry(ofDirectory(name), e, err); err != nil {
-			return err
-		}
+		r.entry(ofDirectory(name), e, err)
 	}
 }
 

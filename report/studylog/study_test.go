@@ -27,8 +27,10 @@ type study struct {
 	unit                             int64
 }
 
-var codexStudy = study{system: "codex", size: 1 << 20, nodes: 4, seeders: 1, sets: 2, repetition: 2, begin: time.Date(2025, 2, 20, 10, 0, 0, 0, time.UTC), rate: 1e5, unit: 1}
-var delugeStudy = study{system: "deluge", size: 4 << 20, nodes: 5, seeders: 2, sets: 2, repetition: 2, begin: time.Date(2025, 2, 20, 11, 0, 0, 0, time.UTC), rate: 1e6, unit: 16 << 10}
+var codexStudy = study{system: "codex", size: 1 << 20, nodes: 4, seeders: 1, sets: 2, repetition: 2,
+	begin: time.Date(2025, 2, 20, 10, 0, 0, 0, time.UTC), rate: 1e5, unit: 1}
+var delugeStudy = study{system: "deluge", size: 4 << 20, nodes: 5, seeders: 2, sets: 2, repetition: 2,
+	begin: time.Date(2025, 2, 20, 11, 0, 0, 0, time.UTC), rate: 1e6, unit: 16 << 10}
 
 func (s study) node(i int) string { return fmt.Sprintf("%s-nodes-%d", s.system, i) }
 
@@ -61,8 +63,12 @@ func (s study) logs() []logged {
 	for i := range s.nodes {
 		nodes = append(nodes, map[string]any{"name": s.node(i), "address": "a.example.org"})
 	}
-	all := []logged{{"runner-" + s.system, map[string]any{"entry_type": kind, "experiment_type": kind, "experiment_set_id": s.system + "-set", "seeder_sets": s.sets, "seeders": s.seeders,
-		"file_size": s.size, "repetitions": s.repetition, "download_metric_unit_bytes": s.unit, "nodes": map[string]any{"network_size": s.nodes, "name": s.system + "-nodes-{node_index}", "nodes": nodes}}}}
+	all := []logged{{"runner-" + s.system,
+		map[string]any{"entry_type": kind, "experiment_type": kind, "experiment_set_id": s.system + "-set",
+			"seeder_sets": s.sets, "seeders": s.seeders,
+			"file_size": s.size, "repetitions": s.repetition, "download_metric_unit_bytes": s.unit,
+			"nodes": map[string]any{"network_size": s.nodes, "name": s.system + "-nodes-{node_index}",
+				"nodes": nodes}}}}
 	at := s.begin
 	runner := func(kind string, when time.Time, fields map[string]any) {
 		fields["entry_type"], fields["timestamp"] = kind, stamp(when)
@@ -72,7 +78,8 @@ func (s study) logs() []logged {
 		runner("experiment_stage", when, map[string]any{"name": "", "stage": name, "type": boundary, "error": nil})
 	}
 	request := func(name, destination, boundary, dataset string, when time.Time) {
-		runner("request_event", when, map[string]any{"name": name, "node": "runner", "destination": destination, "type": boundary, "request_id": fmt.Sprintf("Meta(name='%s')", dataset)})
+		runner("request_event", when, map[string]any{"name": name, "node": "runner", "destination": destination,
+			"type": boundary, "request_id": fmt.Sprintf("Meta(name='%s')", dataset)})
 	}
 	for set := range s.sets {
 		for rep := range s.repetition {
@@ -103,14 +110,17 @@ func (s study) logs() []logged {
 				request("leech", name, "end", dataset, start.Add(time.Millisecond))
 				took := s.took(set, rep, i)
 				metric := func(name string, value, have int64) {
-					when := start.Add(time.Duration(float64(took) * float64(have) / float64(s.size))).Truncate(time.Microsecond)
+					done := time.Duration(float64(took) * float64(have) / float64(s.size))
+					when := start.Add(done).Truncate(time.Microsecond)
 					if have == s.size {
 						when = start.Add(took)
 					}
 					if when.After(last) {
 						last = when
 					}
-					all = append(all, logged{s.node(i), map[string]any{"entry_type": "download_metric", "timestamp": stamp(when), "name": name, "value": value, "node": s.node(i), "dataset_name": dataset}})
+					all = append(all, logged{s.node(i),
+						map[string]any{"entry_type": "download_metric", "timestamp": stamp(when), "name": name,
+							"value": value, "node": s.node(i), "dataset_name": dataset}})
 				}
 				if s.unit == 1 {
 					step := s.size / 100
@@ -132,7 +142,9 @@ func (s study) logs() []logged {
 			stage("downloading", "start", at.Add(20*time.Millisecond))
 			at = last.Add(time.Second)
 			stage("downloading", "end", at)
-			runner("experiment_status", at.Add(time.Millisecond), map[string]any{"name": s.system + "-set", "repetition": set*s.repetition + rep, "duration": at.Sub(begun).Seconds(), "error": nil})
+			runner("experiment_status", at.Add(time.Millisecond),
+				map[string]any{"name": s.system + "-set", "repetition": set*s.repetition + rep,
+					"duration": at.Sub(begun).Seconds(), "error": nil})
 			stage("deleting", "start", at.Add(2*time.Millisecond))
 			stage("deleting", "end", at.Add(time.Second))
 			at = at.Add(10 * time.Second)

@@ -2,7 +2,6 @@ package studylog
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -59,34 +58,19 @@ type gatherer struct {
 	experiments []*experiment
 	current     map[string]*experiment // by the name of the stream
 	samples     map[source][]sample
-	held        int // bytes, at most about
 }
 
-// room is how much of the records is held in memory, in bytes; tests have less.
-var room = 200 << 20
-
-// ErrTooMuch is of files with more records than can be held.
-var ErrTooMuch = errors.New("more records than an import can hold")
-
 // take is what the reader calls with each record.
-func (g *gatherer) take(s stream, e entry) error {
-	if g.held > room {
-		return fmt.Errorf("%w: they take more than %d MiB", ErrTooMuch, room>>20)
-	}
+func (g *gatherer) take(s stream, e entry) {
 	if e.Type == typeDownload {
 		dataset, _, _ := datasetOf(e.Dataset)
 		from := source{s, dataset, e.Node}
-		if g.samples[from] == nil {
-			g.held += 500 + len(s.name) + len(s.file) + len(dataset) + len(e.Node)
-		}
-		g.held += 32 // a sample, and room to grow
 		g.samples[from] = append(g.samples[from], sample{e.Timestamp.UnixNano(), *e.Value})
-		return nil
+		return
 	}
-	g.held += 500 + 8*e.size // what a node of a configuration takes, which is written in few bytes
 	x := g.current[s.name]
-	if x == nil || e.config != nil && x.config != nil && x.records() > 0 && !(s.labelled && reflect.DeepEqual(x.config, e.config)) {
-		g.held += 1000 + len(s.name)
+	if x == nil || e.config != nil && x.config != nil && x.records() > 0 &&
+		!(s.labelled && reflect.DeepEqual(x.config, e.config)) {
 		x = &experiment{stream: s, streams: map[string]bool{s.name: true}}
 		g.current[s.name] = x
 		g.experiments = append(g.experiments, x)
@@ -101,7 +85,6 @@ func (g *gatherer) take(s stream, e entry) error {
 	default:
 		x.config = e.config
 	}
-	return nil
 }
 
 // assemble makes trials of what was gathered.
@@ -137,7 +120,9 @@ func (g *gatherer) assemble() {
 	}
 	for t := range of {
 		for node, all := range t.progress {
-			slices.SortFunc(all, func(a, b sample) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.value, b.value)) })
+			slices.SortFunc(all, func(a, b sample) int {
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.value, b.value))
+			})
 			once := slices.Compact(all)
 			g.counts.Duplicates += int64(len(all) - len(once))
 			g.counts.Records += int64(len(once))
@@ -200,7 +185,8 @@ func merge(all []*experiment) []*experiment {
 func (g *gatherer) ordered(all []entry) []entry {
 	seen := map[string]bool{}
 	once := slices.DeleteFunc(all, func(e entry) bool {
-		id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID, e.Stage)
+		id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID,
+			e.Stage)
 		if e.Repetition != nil {
 			id += fmt.Sprint(*e.Repetition)
 		}
@@ -259,7 +245,8 @@ func (x *experiment) assignStages() {
 		}
 		begins[i] = t.first
 		for _, e := range x.stages {
-			if e.Stage == "seeding" && e.Boundary == "start" && e.Timestamp.After(x.trials[i-1].first) && !e.Timestamp.After(t.first) {
+			if e.Stage == "seeding" && e.Boundary == "start" && e.Timestamp.After(x.trials[i-1].first) &&
+				!e.Timestamp.After(t.first) {
 				begins[i] = e.Timestamp.Time
 			}
 		}
@@ -306,7 +293,8 @@ func (x *experiment) nodes() []string {
 
 // natural compares names so that node-2 comes before node-10.
 func natural(a, b string) int {
-	return cmp.Or(cmp.Compare(strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")),
+		cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // cellKey is what makes a cell of an experiment.

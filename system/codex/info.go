@@ -18,7 +18,8 @@ func (System) Info() system.Info {
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"put", "delete", "list", "stat", "cold", "stats", "connect", "spread", "restart"},
 		Image:   "logosstorage/logos-storage-nim:latest",
-		Install: "build Codex or Logos Storage and name the program in option `binary` or PLIMSOLL_CODEX",
+		Install: "plimsoll systems install codex, or build Codex or Logos Storage and name the program in option `binary` " +
+			"or PLIMSOLL_CODEX",
 		// Measured once, after 100 MiB: 100 MB.
 		NodeMemory: 128 << 20,
 		Options: append(daemon.Options("http://127.0.0.1:8080"), []system.Option{

@@ -15,7 +15,8 @@ func (System) Info() system.Info {
 		Can:     []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https", "h2"},
 		Image: "nginx:1.30.4@sha256:" +
 			"09cc2702709e6388d979d8030e3ab4eb1ceb699b2dced26d7543e872a822e823",
-		Install:  "install the Debian package nginx-light, or name the program in option `binary` or PLIMSOLL_NGINX",
+		Install: "install the Debian package nginx-light, or plimsoll systems install nginx, or name the program in " +
+			"option `binary` or PLIMSOLL_NGINX",
 		Baseline: true,
 		Options: []system.Option{
 			{Name: "workers", Type: "string", Default: "auto", Help: "worker processes: a number, or auto for one per CPU"},

@@ -15,7 +15,8 @@ func (System) Info() system.Info {
 		Can:     []string{"http", "put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor"},
 		Image:   "ghcr.io/siafoundation/renterd:latest",
 		Images:  map[string]string{hostd: "ghcr.io/siafoundation/hostd:latest"},
-		Install: "get renterd and hostd, v2.9 or later, from their projects and name them in options `binary` and `hostd`, or PLIMSOLL_RENTERD and PLIMSOLL_HOSTD",
+		Install: "plimsoll systems install renterd, or get renterd and hostd, v2.9 or later, from their projects and " +
+			"name them in options `binary` and `hostd`, or PLIMSOLL_RENTERD and PLIMSOLL_HOSTD",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of the node, such as http://127.0.0.1:9980, without /api; empty when started"},
 			{Name: "password", Type: "string", Secret: true, Default: "RENTERD_API_PASSWORD", Help: "attach: environment variable with the API password"},

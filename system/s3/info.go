@@ -15,7 +15,8 @@ func (System) Info() system.Info {
 		Can:     []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https"},
 		Image: "versity/versitygw:v1.8.0@sha256:" +
 			"30292fc2eeacc67a36993b01f7a7a5e3361a19cced0e80c1d71cfa2a4b0a2499",
-		Install: "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or name the program in option `binary` or PLIMSOLL_VERSITYGW",
+		Install: "plimsoll systems install s3, or go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or " +
+			"name the program in option `binary` or PLIMSOLL_VERSITYGW",
 		Options: []system.Option{
 			{Name: "endpoint", Type: "string", Help: "attach: URL of the server, such as https://s3.example.org; empty when started"},
 			{Name: "bucket", Type: "string", Default: "plimsoll", Help: "bucket; must exist when attached"},

@@ -70,9 +70,12 @@ func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment
 	raw, err := plan.Marshal()
 	must(t, err)
 	dir = filepath.Join(t.TempDir(), "run")
-	run, err = record.Create(dir, raw, map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
-		"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons","load":"0.10 0.12 0.09 1/123 4567"}`,
-		"systems":     `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},"static":{"version":"v0.0.0-test"}}`}, Metrics())
+	run, err = record.Create(dir, raw,
+		map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
+			"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons",` +
+				`"load":"0.10 0.12 0.09 1/123 4567"}`,
+			"systems": `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},` +
+				`"static":{"version":"v0.0.0-test"}}`}, Metrics())
 	must(t, err)
 	return dir, run, plan
 }
@@ -98,7 +101,8 @@ func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
 			n++
 		}
 	}
-	must(t, run.Event(record.Event{At: begun.Add(time.Duration(n) * 10 * time.Second), Kind: "phase", What: "run ends"}))
+	must(t, run.Event(record.Event{At: begun.Add(time.Duration(n) * 10 * time.Second), Kind: "phase",
+		What: "run ends"}))
 	if !s.Open {
 		must(t, run.Close())
 	}
@@ -107,13 +111,15 @@ func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
 
 // trial simulates a fair-shared link: at most the link's rate for all, at most
 // the system's own rate.
-func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand, n int) {
+func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand,
+	n int) {
 	w, err := run.Begin(c.ID, block, block < 0, epoch)
 	must(t, err)
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
 	rate, rtt := float64(c.Link.Rate)/8*0.949, 2*time.Duration(c.Link.Delay).Seconds()
 	measured := rate * noise(0.002)
-	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: rtt, RTT: rtt * noise(0.003), RTTP99: rtt * 1.04,
+	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: rtt,
+		RTT: rtt * noise(0.003), RTTP99: rtt * 1.04,
 		WantRate: rate * 8, Rate: measured * 8, Loss: math.NaN(), Lateness: 0.0002, Tolerance: 0.05, OK: true}
 	trial := record.Trial{Notes: []string{"receive: verify (raw http/1.1, pooled buffers)", "protocol: http/1.1"}}
 	if n == 25 {
@@ -142,7 +148,8 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 	for i := range count {
 		start := float64(i/conc) * each
 		took := each * noise(0.08)
-		op := record.Op{Kind: record.OpRange, Status: 206, Worker: uint32(i % conc), Offset: int64(i) << 16, Length: int64(size), Bytes: int64(size),
+		op := record.Op{Kind: record.OpRange, Status: 206, Worker: uint32(i % conc), Offset: int64(i) << 16,
+			Length: int64(size), Bytes: int64(size),
 			Start: int64(start * 1e9), FirstByte: int64((start + rtt + 0.003*float64(conc)*noise(0.3)) * 1e9)}
 		op.LastByte = max(op.FirstByte, int64((start+took)*1e9))
 		op.Intended = op.Start
@@ -164,7 +171,8 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 	must(t, w.Ops(ops))
 	for sec := range int(end) + 1 {
 		at := time.Duration(sec) * time.Second
-		must(t, w.Samples([]record.Sample{{Start: at, End: at + time.Millisecond, Process: c.System + "/server", Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7, PSS: math.NaN(),
+		must(t, w.Samples([]record.Sample{{Start: at, End: at + time.Millisecond, Process: c.System + "/server",
+			Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7, PSS: math.NaN(),
 			ReadBytes: 0, WriteBytes: 0, FDs: 20, NetRx: 0, NetTx: 0, Threads: 4}}))
 	}
 	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4, "static": 0.33}[c.System]
@@ -178,7 +186,8 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 	gb := bytes / 1e9
 	trial.Metrics["system_cpu_per_gb"] = perGB * noise(0.03)
 	trial.Metrics["generator_cpu_per_gb"] = (0.31*gb*noise(0.03) + 0.002) / gb
-	trial.Metrics["system_rss_peak"] = (map[string]float64{"nginx": 9e6, "boxo": 88e6, "static": 21e6}[c.System] + 1e5*float64(conc)) * noise(0.01)
+	trial.Metrics["system_rss_peak"] = (map[string]float64{"nginx": 9e6, "boxo": 88e6, "static": 21e6}[c.System] +
+		1e5*float64(conc)) * noise(0.01)
 	trial.Metrics["generator_rss_peak"] = (22e6 + 4e4*float64(conc)) * noise(0.01)
 	trial.Metrics["others_busy"] = 0.02 * noise(0.2)
 	trial.Seconds = end
