@@ -20,7 +20,8 @@ func (i Info) Fill(o Options) (Options, error) {
 			v = opt.Default
 		}
 		if v != "" && len(opt.Enum) > 0 && !slices.Contains(opt.Enum, v) {
-			return nil, fmt.Errorf("%s: option %q is one of %s, not %q", i.Name, opt.Name, strings.Join(opt.Enum, ", "), v)
+			return nil, fmt.Errorf("%s: option %q is one of %s, not %q", i.Name, opt.Name, strings.Join(opt.Enum, ", "),
+				v)
 		}
 		full[opt.Name] = v
 	}

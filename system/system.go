@@ -103,7 +103,8 @@ func WrongOptions(name string, err error) []Problem {
 	if err == nil {
 		return nil
 	}
-	return []Problem{{What: err.Error(), Hint: "correct the options of system " + name + ": `with:` in the experiment file, --with of collect", Options: true}}
+	return []Problem{{What: err.Error(), Hint: "correct the options of system " + name +
+		": `with:` in the experiment file, --with of collect", Options: true}}
 }
 
 // Missing is the problem that a program cannot be used; none without an error.
@@ -165,7 +166,8 @@ var (
 	ErrWarm     = errors.New("the object is not cold") // a read would be answered from a cache near the client
 	ErrAnswer   = errors.New("the answer is not what it should be")
 	ErrHTML     = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // something else answers there, or a proxy does
-	ErrStalled  = errors.New("stalled")                             // no byte came for a limit of the system's own, though the object is there
+	// no byte came for a limit of the system's own, though the object is there
+	ErrStalled = errors.New("stalled")
 )
 
 // Node is one node of a cluster: a [Store], a [Member] of a swarm, or a

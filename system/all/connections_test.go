@@ -91,7 +91,11 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 		sent, received int64 // at least
 		do             func() error
 	}{
-		{"put", size, 0, func() error { ref, err = n.(system.Updater).PutMutable(ctx, "object", size, object("a")); return err }},
+		{"put", size, 0, func() error {
+			ref, err = n.(system.Updater).PutMutable(ctx, "object", size,
+				object("a"))
+			return err
+		}},
 		{"update", size, 0, func() error { return n.(system.Updater).Update(ctx, ref, size, object("b")) }},
 		{"get", 0, size, func() error { return n.Get(ctx, ref, io.Discard) }},
 		{"range", 0, 1000, func() error { return n.(system.Ranger).GetRange(ctx, ref, 10, 1000, io.Discard) }},
@@ -134,7 +138,8 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 		t.Errorf("a seed sent %d bytes over the client's link", s)
 	}
 	h, err := n.(system.Stats).Stats(ctx)
-	if err != nil || h.Objects != 1 || h.Absolute < size || h.Absolute > size+10_000 || h.Disk < size || h.Entries < 1 || h.Inodes < 2 {
+	if err != nil || h.Objects != 1 || h.Absolute < size || h.Absolute > size+10_000 || h.Disk < size ||
+		h.Entries < 1 || h.Inodes < 2 {
 		t.Errorf("stats of one object of %d bytes: %+v, %v", size, h, err)
 	}
 }

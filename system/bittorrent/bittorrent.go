@@ -67,7 +67,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	kind := &member.Kind{
 		Name: name, Peer: member.IPPort,
 		Ref: func(ref string) error { _, err := parse(ref); return err },
-		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"}, // the library has no option for it, and maps files by default
+		// the library has no option for it, and maps files by default
+		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"},
 		RefOf: func(said json.RawMessage) (string, error) {
 			var info []byte
 			err := json.Unmarshal(said, &info)

@@ -51,7 +51,9 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	}
 	conf.KeepAliveTimeout = awake
 
-	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string { return filepath.Join(base, h.HexString()) }
+	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string {
+		return filepath.Join(base, h.HexString())
+	}
 	conf.DefaultStorage = storage.NewFileOpts(storage.NewFileClientOpts{
 		ClientBaseDir:   c.dir,
 		TorrentDirMaker: directory,

@@ -87,7 +87,8 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		return err
 	}
 	if *control == "" || c.listen == "" || c.dir == "" || flags.NArg() > 0 {
-		return errors.New("bittorrent: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides flags")
+		return errors.New("bittorrent: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing " +
+			"besides flags")
 	}
 	c.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	p := &peer{config: c, tasks: map[hash]*held{}}
@@ -104,7 +105,8 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	var redialling member.Background
 	redialling.Begin(p.redial)
 	defer redialling.Stop()
-	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.listen + ", control", Address: *control, Handler: member.Handler(p)})
+	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.listen + ", control", Address: *control,
+		Handler: member.Handler(p)})
 }
 
 // redial goes on naming their peers to incomplete torrents.
@@ -125,7 +127,8 @@ func (p *peer) introduce(h *held) {
 	var peers []torrent.PeerInfo
 	for _, a := range slices.Concat(h.From, p.known) {
 		if at, err := netip.ParseAddrPort(a); err == nil && a != p.listen {
-			peers = append(peers, torrent.PeerInfo{Addr: net.TCPAddrFromAddrPort(at), Source: torrent.PeerSourceDirect, Trusted: true})
+			peers = append(peers, torrent.PeerInfo{Addr: net.TCPAddrFromAddrPort(at), Source: torrent.PeerSourceDirect,
+				Trusted: true})
 		}
 	}
 	h.t.AddPeers(peers)

@@ -36,7 +36,8 @@ func newKind() *member.Kind {
 
 // startPeer starts a node of the swarm whose key is psk. The tool speaks to it on its own
 // host alone: what crosses links is bitswap.
-func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, kind *member.Kind, psk string) (*member.Daemon, error) {
+func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, kind *member.Kind, psk string) (*member.Daemon,
+	error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err

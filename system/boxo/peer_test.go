@@ -23,7 +23,8 @@ func openAlone(t *testing.T) (*node, string) {
 	dir := t.TempDir()
 	f := swarmFlags{key: filepath.Join(dir, "swarm.key"), identity: filepath.Join(dir, "id"), listen: "127.0.0.1:0"}
 	private, _, err := newIdentity()
-	if err := errors.Join(err, os.WriteFile(f.identity, private, 0o600), os.WriteFile(f.key, []byte(swarmKey()), 0o600)); err != nil {
+	if err := errors.Join(err, os.WriteFile(f.identity, private, 0o600), os.WriteFile(f.key, []byte(swarmKey()),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	n, end, err := openNode(t.Context(), f, importer{chunk: 1 << 10, rawLeaves: true, cidVersion: 1}, dir, 0)
@@ -109,7 +110,8 @@ func TestPublishThatBreaksOff(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	if err := n.ReadBack(w, httptest.NewRequest("GET", "/", http.NoBody), ref.(string)); err != nil || !bytes.Equal(w.Body.Bytes(), data[:4<<10]) {
+	if err := n.ReadBack(w, httptest.NewRequest("GET", "/", http.NoBody), ref.(string)); err != nil ||
+		!bytes.Equal(w.Body.Bytes(), data[:4<<10]) {
 		t.Errorf("what was there: %d bytes, %v", w.Body.Len(), err)
 	}
 }

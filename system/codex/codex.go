@@ -39,22 +39,27 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	if d.Client.Addr().IsLoopback() {
-		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network namespace keeps in, and there are none here; see plimsoll doctor")
+		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network " +
+			"namespace keeps in, and there are none here; see plimsoll doctor")
 	}
 	speaks, flags, err := speaks(ctx, bin)
 	if err != nil {
 		return nil, err
 	}
 	k, about := kind(d.Options, bin, speaks, flags), map[string]string{
-		"binary": bin, "dialect": speaks.String(), "quota": d.Options["quota"], "block_retries": d.Options["block_retries"],
+		"binary": bin, "dialect": speaks.String(), "quota": d.Options["quota"],
+		"block_retries": d.Options["block_retries"],
 	}
 	if d.Swarm {
 		about["discovery"] = "connect"
-		about["publish"], about["fetch"], about["progress"] = "import into the node", "POST /data/CID/network", "blocks in /space"
+		about["publish"], about["fetch"], about["progress"] = "import into the node", "POST /data/CID/network",
+			"blocks in /space"
 		return k.Swarm(ctx, d, about)
 	}
-	about["put"], about["seed"], about["get"] = "import into the client's node: nothing crosses the link", "import into the server's node", "network/stream"
-	about["connections"], about["requests"] = "kept between the nodes", "one connection to the client's own node for each"
+	about["put"], about["seed"], about["get"] = "import into the client's node: nothing crosses the link",
+		"import into the server's node", "network/stream"
+	about["connections"], about["requests"] = "kept between the nodes",
+		"one connection to the client's own node for each"
 	return k.Pair(ctx, d, about, func(p *daemon.Pair[*api]) group.Node { return seeding{newNode(p)} })
 }
 

@@ -25,7 +25,8 @@ func TestSwarm(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
-	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"url": "127.0.0.1:8080"}}
+	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
+		Options: system.Options{"url": "127.0.0.1:8080"}}
 	if _, err := system.Begin(t.Context(), System{}, system.Attach, d); err == nil {
 		t.Error("attach to what is no URL")
 	}

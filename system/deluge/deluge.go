@@ -57,12 +57,16 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{
 		"version": "deluge " + p.Deluge, "binary": p.bin,
-		"libraries":                      "libtorrent " + p.Libtorrent + ", Twisted " + p.Twisted + ", Python " + p.Python,
+		"libraries": "libtorrent " + p.Libtorrent + ", Twisted " + p.Twisted + ", Python " +
+			p.Python,
 		"peers":                          "named by us; no tracker, DHT, PEX or local discovery; private torrents",
-		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false", "max_failcount": "none",
+		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false",
+		"max_failcount": "none",
 	}
 	for _, k := range []string{"transport", "piece", "upload_slots", "encryption", "reconnect"} {
 		identity[k] = opt[k]
 	}
-	return group.Start(ctx, len(nodes), identity, func(_ context.Context, i int) (group.Node, error) { return nodes[i], nil })
+	return group.Start(ctx, len(nodes), identity, func(_ context.Context, i int) (group.Node, error) {
+		return nodes[i], nil
+	})
 }

@@ -28,10 +28,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
 		"discovery": "none: seeders are named", "upload_limit": opt["upload_limit"],
 	}
-	kind := &member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort, Leaf: true, RefOf: func(said json.RawMessage) (string, error) {
-		var m manifest
-		err := json.Unmarshal(said, &m)
-		return m.ref(), err
-	}}
+	kind := &member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort, Leaf: true,
+		RefOf: func(said json.RawMessage) (string, error) {
+			var m manifest
+			err := json.Unmarshal(said, &m)
+			return m.ref(), err
+		}}
 	return kind.Cluster(ctx, d, identity, "--upload_limit="+opt["upload_limit"])
 }

@@ -44,7 +44,8 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		return err
 	}
 	if *control == "" || *listen == "" || *dir == "" || flags.NArg() > 0 {
-		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides flags")
+		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides " +
+			"flags")
 	}
 	p := &peer{dir: *dir, contents: map[string]*content{}}
 	if *limit > 0 {

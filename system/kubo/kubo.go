@@ -83,7 +83,8 @@ func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, 
 // aboutOf is what decides how fast the node seems.
 func aboutOf(opt system.Options) map[string]string {
 	return map[string]string{
-		"method": "cat", "range": "cat with offset and length", "put": "add to the client's node, pinned: nothing crosses the link",
+		"method": "cat", "range": "cat with offset and length",
+		"put":         "add to the client's node, pinned: nothing crosses the link",
 		"cid_version": "1", "raw_leaves": "true", "chunk": opt["chunk"],
 		"durability": "flatfs does not sync: an add ends in the page cache",
 	}

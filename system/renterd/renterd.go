@@ -63,7 +63,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	n := newNode(a, opt["bucket"])
 	n.asked, n.Write, n.Prefix, n.Mark = asked, d.Write, strings.TrimPrefix(opt["prefix"], "/"), d.Mark()
-	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": n.bucket, "prefix": n.Prefix}
+	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector),
+		"bucket": n.bucket, "prefix": n.Prefix}
 	if err := n.attach(ctx, opt["packing"], identity); err != nil {
 		a.Close()
 		return nil, err
@@ -83,7 +84,8 @@ func redundancy(opt system.Options) (url.Values, error) {
 		return nil, err
 	}
 	if total < minimum || total > 255 {
-		return nil, fmt.Errorf("renterd: options `min_shards` and `total_shards` are %d and %d: wanted 1 ≤ min ≤ total ≤ 255", minimum, total)
+		return nil, fmt.Errorf("renterd: options `min_shards` and `total_shards` are %d and %d: wanted 1 ≤ min ≤ "+
+			"total ≤ 255", minimum, total)
 	}
 	return url.Values{"minshards": {strconv.FormatInt(minimum, 10)}, "totalshards": {strconv.FormatInt(total, 10)}}, nil
 }

@@ -35,7 +35,8 @@ type node struct {
 	proc       testbed.Process
 	attached   bool
 	write      bool
-	mark       string // begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
+	// begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
+	mark string
 
 	ours sync.Map // refs put here, which are there
 }
@@ -153,7 +154,8 @@ func (n *node) valid(key string) bool {
 			return false
 		}
 	}
-	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.ValidPath(key) == nil)
+	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") &&
+		(n.attached || disk.ValidPath(key) == nil)
 }
 
 // Put implements system.Node.

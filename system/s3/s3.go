@@ -124,7 +124,8 @@ func endpointOf(opt system.Options) (e endpoint, err error) {
 		return e, err
 	}
 	if (e.access == "") != (e.secret == "") {
-		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"], opt["secret_key"])
+		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"],
+			opt["secret_key"])
 	}
 	return e, nil
 }

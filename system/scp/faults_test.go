@@ -29,7 +29,8 @@ func testCopies(t *testing.T, n *node) {
 			t.Fatal(err)
 		}
 		var got bytes.Buffer
-		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), systemtest.Bytes("new", size+1)) {
+		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(),
+			systemtest.Bytes("new", size+1)) {
 			t.Errorf("get of %d bytes: %d, %v", size+1, got.Len(), err)
 		}
 	}
@@ -67,7 +68,8 @@ func TestProtocols(t *testing.T) {
 			if err := os.WriteFile(n.server.KnownHosts, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := n.Put(systemtest.Context(t), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "Host key verification failed") {
+			if _, err := n.Put(systemtest.Context(t), "x", 1, strings.NewReader("x")); err == nil ||
+				!strings.Contains(err.Error(), "Host key verification failed") {
 				t.Errorf("put to an unknown host: %v", err)
 			}
 			if left, err := os.ReadDir(n.scratch.Path); err != nil || len(left) > 0 {

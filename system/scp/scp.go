@@ -26,7 +26,8 @@ var (
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	problems := sshd.Check(ctx, name, opt)
 	if _, err := program(opt); err != nil {
-		problems = append(problems, system.Problem{What: err.Error(), Hint: "install the Debian package openssh-client, or name the program in option `scp`"})
+		problems = append(problems, system.Problem{What: err.Error(),
+			Hint: "install the Debian package openssh-client, or name the program in option `scp`"})
 	}
 	return problems
 }
@@ -37,7 +38,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"client": clientVersion(ctx), "protocol": d.Options["protocol"], "connections": "fresh", "puts": system.PutsTear}
+	identity := map[string]string{"client": clientVersion(ctx), "protocol": d.Options["protocol"],
+		"connections": "fresh", "puts": system.PutsTear}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		server, err := sshd.Start(ctx, name, d, d.Hosts[i], func(ctx context.Context, s *sshd.Server) error {
 			return s.Probe(ctx, d.Client.Dial)

@@ -55,7 +55,10 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	n := newNode(server.Login(), d.Client, server.Path)
 	n.server = server
 	identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
-	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error { identity["cipher"] = s.Cipher(); return nil }); err != nil {
+	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error {
+		identity["cipher"] = s.Cipher()
+		return nil
+	}); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	// A connection has a process of its own at the server, which outlives the

@@ -78,7 +78,8 @@ func (n *node) Follow(ctx context.Context, what system.FollowTask) error {
 			return fmt.Errorf("sia-chain: %q is no address of a peer, IP:PORT: %w", a, err)
 		}
 	}
-	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers, Settings: what.Settings}
+	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers,
+		Settings: what.Settings}
 	if _, err := parse(t.Settings); err != nil {
 		return err
 	}

@@ -82,7 +82,8 @@ func meaning(err error) error {
 	}
 	switch e.Status {
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password (siad keeps it in the file apipassword)", err, system.ErrAuth)
+		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password (siad keeps "+
+			"it in the file apipassword)", err, system.ErrAuth)
 	case 491:
 		return fmt.Errorf("%w; siad runs without that module: start it with -M gctwr", err)
 	}

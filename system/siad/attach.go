@@ -29,7 +29,8 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 			return err
 		}
 		if !r.Ready {
-			return fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.api.Base.Host, r.Active, r.Needed, system.ErrTooFew)
+			return fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.api.Base.Host, r.Active,
+				r.Needed, system.ErrTooFew)
 		}
 	}
 	return n.identify(ctx, identity)
@@ -45,7 +46,8 @@ func (n *node) pieces(ctx context.Context, opt system.Options) (err error) {
 		return err
 	}
 	if own.DataPieces < 1 || own.ParityPieces < 1 {
-		return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`", n.api.Base.Host)
+		return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`",
+			n.api.Base.Host)
 	}
 	n.data, n.parity = own.DataPieces, own.ParityPieces
 	return nil
@@ -65,7 +67,8 @@ func (n *node) identify(ctx context.Context, identity map[string]string) error {
 		return err
 	}
 	if before15.MatchString(version) {
-		return fmt.Errorf("siad: %s is siad %s, whose reports are others: it must be 1.5 or later", n.api.Base.Host, version)
+		return fmt.Errorf("siad: %s is siad %s, whose reports are others: it must be 1.5 or later", n.api.Base.Host,
+			version)
 	}
 	identity["version"], identity["currency"] = "siad "+version, "SC"
 	identity["redundancy"] = fmt.Sprintf("%d data + %d parity pieces", n.data, n.parity)

@@ -59,9 +59,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
+	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector),
+		"hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout,
+			fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
 		defer cancel()
 		n, err := startNetwork(ctx, d, b.path, p)
 		if err != nil {
@@ -128,11 +130,13 @@ func planOf(opt system.Options) (plan, error) {
 	case hosts < 2 || hosts > 64:
 		return plan{}, fmt.Errorf("siad: option \"hosts\": %d is not between 2 and 64", hosts)
 	case data+parity > hosts:
-		return plan{}, fmt.Errorf("siad: %d data + %d parity pieces need as many hosts, there are %d: %w", data, parity, hosts, system.ErrTooFew)
+		return plan{}, fmt.Errorf("siad: %d data + %d parity pieces need as many hosts, there are %d: %w", data, parity,
+			hosts, system.ErrTooFew)
 	case size < folderUnit || size%folderUnit != 0:
 		return plan{}, fmt.Errorf("siad: option \"host_size\": %d is not a multiple of 16 MiB", size)
 	case timeout <= 0:
 		return plan{}, fmt.Errorf("siad: option \"start_timeout\": %v is not positive", timeout)
 	}
-	return plan{hosts: int(hosts), data: data, parity: parity, hostSize: size, wallet: rand.Text(), timeout: timeout}, nil
+	return plan{hosts: int(hosts), data: data, parity: parity, hostSize: size, wallet: rand.Text(), timeout: timeout},
+		nil
 }

@@ -26,7 +26,8 @@ func (System) Check(context.Context, system.Options) []system.Problem { return n
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	identity := map[string]string{
-		"version": runtime.Version(), "server": "net/http", "tls": opt["tls"], "h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "put": "http",
+		"version": runtime.Version(), "server": "net/http", "tls": opt["tls"],
+		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "put": "http",
 	}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		p, err := fileserver.Prepare(ctx, name, d, d.Hosts[i])

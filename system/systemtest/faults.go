@@ -110,7 +110,8 @@ func (s Suite) killedInPut(t *testing.T) {
 	k := s.start(t)
 	failsSoon(t, "a put during which the system was killed", func() error {
 		killing := &once{do: func() { kill(t, k.c.Nodes()...) }}
-		_, err := k.n.Put(Context(t), "midway", midway, io.MultiReader(Content("midway", midway/2), killing, Content("midway-2", midway/2)))
+		_, err := k.n.Put(Context(t), "midway", midway, io.MultiReader(Content("midway", midway/2), killing,
+			Content("midway-2", midway/2)))
 		return err
 	})
 }

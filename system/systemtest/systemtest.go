@@ -196,7 +196,8 @@ func (s Suite) start(t *testing.T) *objects {
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	t.Helper()
 	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 2)
-	return fence(t, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: maps.Clone(s.Options), Write: s.Write})
+	return fence(t, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
+		Options: maps.Clone(s.Options), Write: s.Write})
 }
 
 // size is the amount that a case uses: little for a slow system.

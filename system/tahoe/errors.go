@@ -36,7 +36,8 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 		err = fmt.Errorf("tahoe: %s: %w", doing, err)
 	case strings.Contains(s.Text, "UploadUnhappinessError"):
 		if m := full.FindStringSubmatch(s.Text); m != nil && m[1] != "0" {
-			err = fmt.Errorf("tahoe: %s: %w, or an upload of the same bytes that was cut off still holds the place, for up to 30 minutes: %s", doing, system.ErrQuota, message(s))
+			err = fmt.Errorf("tahoe: %s: %w, or an upload of the same bytes that was cut off still holds the place, "+
+				"for up to 30 minutes: %s", doing, system.ErrQuota, message(s))
 		} else {
 			err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 		}

@@ -60,7 +60,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	if d.Hosts[0].Addr().Is6() && !c.foolscap {
-		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: foolscap`, or give the hosts IPv4 addresses")
+		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: " +
+			"foolscap`, or give the hosts IPv4 addresses")
 	}
 	bin, err := program(opt)
 	if err != nil {
@@ -71,7 +72,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	identity := map[string]string{
-		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(), // every client has proved it when it is ready
+		// every client has proved it when it is ready
+		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(),
 		"nodes":   strconv.Itoa(c.nodes),
 		"shares":  fmt.Sprintf("%d of %d, on %d different nodes", c.needed, c.total, c.happy),
 		"mutable": opt["mutable"], "connections": "kept by the clients to the storage nodes",
@@ -115,7 +117,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	if !d.Write && len(entries) == 0 {
-		return nil, errors.New("tahoe: nothing to read: give read caps in option \"caps\", or `allow: [write]` in the experiment file")
+		return nil, errors.New("tahoe: nothing to read: give read caps in option \"caps\", or `allow: [write]` in " +
+			"the experiment file")
 	}
 	n, err := newNode(name, u.String(), d.Client)
 	if err != nil {
@@ -129,7 +132,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	have, protocols := connected(all)
 	identity := map[string]string{
-		"version": "tahoe-lafs (its web API does not tell the version)", "endpoint": u.Host, "nodes": fmt.Sprintf("%d of %d known are connected", have, len(all)),
+		"version": "tahoe-lafs (its web API does not tell the version)", "endpoint": u.Host,
+		"nodes":    fmt.Sprintf("%d of %d known are connected", have, len(all)),
 		"protocol": strings.Join(slices.Sorted(maps.Keys(protocols)), ", "), "mutable": opt["mutable"],
 		"connections": "kept by the client to the storage nodes",
 	}

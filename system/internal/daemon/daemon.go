@@ -86,8 +86,10 @@ type Daemon[A API] struct {
 }
 
 // start starts a daemon whose API is at port.
-func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int, first A) (*Daemon[A], error) {
-	n := &Daemon[A]{Process: member.Process{System: k.Name, Label: k.Name + "/" + label, Host: h}, Dir: disk.Of(d, h, label)}
+func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int,
+	first A) (*Daemon[A], error) {
+	n := &Daemon[A]{Process: member.Process{System: k.Name, Label: k.Name + "/" + label, Host: h},
+		Dir: disk.Of(d, h, label)}
 	more, err := member.Ports(ctx, h, []int{port}, 2)
 	if err != nil {
 		return nil, err
@@ -140,10 +142,14 @@ func (n *Daemon[A]) Stop(ctx context.Context) error {
 // Options are those that such systems share; example is the URL of a daemon.
 func Options(example string) []system.Option {
 	return []system.Option{
-		{Name: "url", Type: "string", Help: "attach: API of the client's node, such as " + example + "; empty when started"},
-		{Name: "server_url", Type: "string", Help: "attach: API of the node that holds prepared objects; empty: the client's node, and reads cross no link"},
-		{Name: "not_found_after", Type: "duration", Default: "15s", Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
-		{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "time without a byte after which a read is given up; 0s: the operation's deadline"},
+		{Name: "url", Type: "string", Help: "attach: API of the client's node, such as " + example +
+			"; empty when started"},
+		{Name: "server_url", Type: "string", Help: "attach: API of the node that holds prepared objects; empty: the " +
+			"client's node, and reads cross no link"},
+		{Name: "not_found_after", Type: "duration", Default: "15s",
+			Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
+		{Name: "stall_after", Type: "duration", Default: "1m0s",
+			Help: "time without a byte after which a read is given up; 0s: the operation's deadline"},
 	}
 }
 

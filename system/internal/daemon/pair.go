@@ -109,7 +109,8 @@ func (p *Pair[A]) PutFar(ctx context.Context, name string, size int64, r io.Read
 
 func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size int64, r io.Reader) (system.Ref, error) {
 	if !p.Closed && !p.write {
-		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name, system.ErrReadOnly)
+		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name,
+			system.ErrReadOnly)
 	}
 	ref, err := on.Store(ctx, name, size, r)
 	if err != nil {
@@ -145,7 +146,8 @@ func (p *Pair[A]) Search(
 	if err := p.reconnect(ctx); err != nil {
 		return nil, err
 	}
-	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Body: p.StallAfter, Alive: p.alive}
+	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Body: p.StallAfter,
+		Alive: p.alive}
 	if p.Closed {
 		w.Known = func(ctx context.Context) (bool, error) {
 			for _, a := range p.apis {
@@ -194,7 +196,8 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 	switch {
 	case err == nil:
 		resp.Body.Close()
-		return fail(fmt.Errorf("the client's node still serves it; does something else use its blocks? %w", system.ErrWarm))
+		return fail(fmt.Errorf("the client's node still serves it; does something else use its blocks? %w",
+			system.ErrWarm))
 	case !errors.Is(err, system.ErrNotFound):
 		return fail(fmt.Errorf("is it cold? %w", err))
 	}

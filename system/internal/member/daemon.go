@@ -109,14 +109,16 @@ type Daemon struct {
 
 // Cluster starts a node on each host, whose peers find it at IP:PORT. flags are added to
 // --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
-func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string, flags ...string) (system.Cluster, error) {
+func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,
+	flags ...string) (system.Cluster, error) {
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
 		listen := system.JoinPort(d.Hosts[i], port)
-		n, err := k.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen, append([]string{"--listen=" + listen}, flags...)...)
+		n, err := k.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen,
+			append([]string{"--listen=" + listen}, flags...)...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
@@ -127,7 +129,8 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 // Start runs a node that keeps what it has in label, within the host's directory, and
 // waits until it is ready. listen is where it takes its peers, IP:PORT, address what they call that;
 // args are added to --control=ADDRESS and --dir=DIRECTORY.
-func (k *Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string, args ...string) (*Daemon, error) {
+func (k *Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string,
+	args ...string) (*Daemon, error) {
 	taken, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return nil, err

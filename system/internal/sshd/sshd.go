@@ -47,7 +47,8 @@ func (s *Server) Address() string { return system.JoinPort(s.Host, s.Port) }
 
 // Start starts a server for the system named name and waits until ready has
 // logged in and read the probe.
-func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host, ready func(ctx context.Context, s *Server) error) (*Server, error) {
+func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host, ready func(ctx context.Context,
+	s *Server) error) (*Server, error) {
 	fail := func(err error) (*Server, error) { return nil, fmt.Errorf("%s: %w", name, err) }
 	bin, err := program(name, d.Options)
 	if err != nil {
@@ -95,7 +96,8 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	})
 	if err != nil {
 		if errors.Is(err, system.ErrAuth) {
-			err = fmt.Errorf("%w; is the account of %s locked (`passwd -S %s`), or its shell not in place?", err, s.User, s.User)
+			err = fmt.Errorf("%w; is the account of %s locked (`passwd -S %s`), or its shell not in place?", err,
+				s.User, s.User)
 		}
 		return fail(fmt.Errorf("start: %w", err))
 	}
