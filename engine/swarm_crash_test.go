@@ -56,7 +56,7 @@ func TestKilledSwarmLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	const nodes = 4
 	procs := killVictim(t, "victim", strconv.Itoa(nodes))
 	count := 0

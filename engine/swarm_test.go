@@ -26,7 +26,7 @@ const swarmExperiment = `
 scenario: disseminate
 systems: [{use: bittorrent, with: {piece: 16KiB}}]
 data: {size: 512KiB}
-link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: tun}
+link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: user}
 disseminate: {nodes: %d%s}
 repetitions: 2
 warmup: 0
@@ -124,10 +124,10 @@ func (s *swarm) has(ctx context.Context, i int, ref system.Ref, n int64) error {
 	}
 }
 
-// needTUN skips where links cannot be emulated by TUN devices.
-func needTUN(t *testing.T) {
+// needLinks skips where links cannot be emulated one by one.
+func needLinks(t *testing.T) {
 	t.Helper()
-	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "tun"})
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "user"})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -138,7 +138,7 @@ func needTUN(t *testing.T) {
 
 func (s *swarm) run(t *testing.T, src string) (Result, string) {
 	t.Helper()
-	needTUN(t)
+	needLinks(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

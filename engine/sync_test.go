@@ -37,7 +37,7 @@ func TestSync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	peers := map[int]bool{} // process ids
 	var stores []scenario.StoreDir
 	s := &syncing{}
@@ -180,7 +180,7 @@ func TestDeathsInASync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	s := &syncing{}
 	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
 		error) {
@@ -235,7 +235,7 @@ func TestDeathOfAnIdlePeer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	s := &syncing{}
 	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
 		error) {
@@ -280,7 +280,7 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	procs := killVictim(t, "sync-victim", "2")
 	count := 0
 	for _, p := range procs {

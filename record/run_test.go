@@ -125,7 +125,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	if err := w.Samples(samples); err != nil {
 		t.Fatal(err)
 	}
-	link := LinkCheck{From: "load", To: "server", Emulator: "tun", Congestion: "cubic", WantRTT: .08, RTT: .0801,
+	link := LinkCheck{From: "load", To: "server", Emulator: "user", Congestion: "cubic", WantRTT: .08, RTT: .0801,
 		RTTP99: .082, WantRate: 1e9, Rate: .95e9, WantLoss: .01, Loss: math.NaN(), Lateness: 1e-5, Tolerance: .05,
 		OK: true, Why: "because"}
 	if err := w.Link(link); err != nil {

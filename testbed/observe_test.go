@@ -275,10 +275,12 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParseNetDev(t *testing.T) {
-	text := "Inter-|   Receive                                                |  Transmit\n face |bytes    packets " +
-		"errs drop fifo frame compressed multicast|bytes    packets errs\n    lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 " +
-		"0\n  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n link0:11 1 0 0 0 0 0 0 22 2 0 0 0 0 0 0\n"
-	if rx, tx := parseNetDev(strings.NewReader(text)); rx != 111 || tx != 222 {
+	text := "Inter-|   Receive                                                |  Transmit\n" +
+		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n" +
+		"    lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n" +
+		" eth1:50 2 0 0 0 0 0 0 66 1 0 0 0 0 0 0\n"
+	// Without Ethernet's headers of 14 bytes.
+	if rx, tx := parseNetDev(strings.NewReader(text)); rx != 86+22 || tx != 172+52 {
 		t.Errorf("got %v, %v", rx, tx)
 	}
 	if rx, _ := parseNetDev(strings.NewReader("")); !math.IsNaN(rx) {

@@ -24,7 +24,7 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 		names[p.Name] = true
 	}
 	for _, p := range Here().Problems(Options{Plain: true}) {
-		if slices.Contains([]string{"namespaces", "netem", "tun", "emulator"}, p.Name) {
+		if slices.Contains([]string{"namespaces", "netem", "user", "emulator"}, p.Name) {
 			t.Errorf("plain hosts do not need it: %+v", p)
 		}
 	}

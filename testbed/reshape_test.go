@@ -12,7 +12,7 @@ import (
 // Links change under a connection that lives on: it loses no byte, the buffers
 // grow with the product, and who is apart reaches nobody.
 func TestReshape(t *testing.T) {
-	tb := needEmulator(t, Options{Emulate: tunOrAuto(t)})
+	tb := needEmulator(t, Options{Emulate: ownOrAuto(t)})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	_, addr := startEcho(t, a, "echo")
 	if err := tb.Reshape(t.Context(), ShapeSpec{}); err == nil || !strings.Contains(err.Error(), "not emulated") {
@@ -77,7 +77,7 @@ func TestReshape(t *testing.T) {
 	}
 	echoes(t, conn)
 
-	if tb.Mode().Emulator != "tun" {
+	if tb.Mode().Emulator != link.Own {
 		return
 	}
 	apart := ShapeSpec{Changes: true, Pairs: map[link.Pair]link.Params{{"a", "b"}: {Loss: 1}, {"b", "a"}: {Loss: 1}}}
@@ -100,12 +100,12 @@ func TestReshape(t *testing.T) {
 	}
 }
 
-// tunOrAuto prefers the emulator that knows pairs.
-func tunOrAuto(t *testing.T) string {
+// ownOrAuto prefers the emulator that knows pairs.
+func ownOrAuto(t *testing.T) string {
 	t.Helper()
 	for _, a := range link.Available() {
-		if a.Emulator == "tun" && a.OK {
-			return "tun"
+		if a.Emulator == link.Own && a.OK {
+			return link.Own
 		}
 	}
 	return "auto"

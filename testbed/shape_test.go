@@ -87,7 +87,7 @@ func TestRateAlone(t *testing.T) {
 		want   string
 	}{
 		{link.Params{Rate: 100e6}, "tbf"},
-		{link.Params{Rate: 100e6, Delay: 5 * time.Millisecond}, "tun"},
+		{link.Params{Rate: 100e6, Delay: 5 * time.Millisecond}, link.Own},
 		{link.Params{Rate: 50e6}, "tbf"},
 		{link.Params{}, "none"},
 	} {
@@ -152,7 +152,7 @@ func TestShapeRefusesUnknownHosts(t *testing.T) {
 }
 
 func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
-	tb := needEmulator(t, Options{Emulate: "tun"})
+	tb := needEmulator(t, Options{Emulate: link.Own})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	spec := ShapeSpec{Up: map[string]link.Params{"a": access(0, 5*time.Millisecond)}}
 	if err := tb.Shape(t.Context(), spec); err != nil {

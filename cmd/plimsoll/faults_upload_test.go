@@ -84,8 +84,8 @@ func TestSystemKilledUnderALoadTest(t *testing.T) {
 func TestEmulatorKilledUnderALoadTest(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
-	needTUN(t)
-	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: tun}", 1))
+	needLinks(t)
+	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: user}", 1))
 	s.await("0 of 150 objects accepted")
 	time.Sleep(800 * time.Millisecond)
 	s.kill("node link")

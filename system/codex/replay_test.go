@@ -186,6 +186,7 @@ func TestReadsThatFail(t *testing.T) {
 		"unknown, no node has it":              {replay.Chain(only(nowhere, "GET", "/network/stream"), only(nowhere, "GET", "/exists")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			opt := []replay.Option{replay.Content(part)}
 			if c.bytes > 0 {
 				opt = []replay.Option{replay.Instead(c.answers[0].Answer.Body.SHA256, systemtest.Bytes(name, c.bytes))}

@@ -144,6 +144,7 @@ func TestReadsThatFail(t *testing.T) {
 		"unknown, no node has it":                 {replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := one(t, c.answers, made("100MiB", max(c.bytes, 1)))
 			n.Closed, n.NotFoundAfter = c.closed, cmp.Or(c.after, n.NotFoundAfter)
 			var got bytes.Buffer

@@ -17,5 +17,5 @@ func TestConformanceFromImage(t *testing.T) {
 	}
 	paths := systemtest.Existing("/run/sshd", "/usr/sbin/sshd", "/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth", "/bin/bash", "/bin/sh")
 	opt := system.Options{"image": systemtest.Pulled(t, imagetest.OfMachine(t, paths...))}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Daemon: "sshd"})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true, Daemon: "sshd"})
 }

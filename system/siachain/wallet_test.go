@@ -66,6 +66,7 @@ func truthOf(t *testing.T, c *chain.Chain) (of map[types.Address]truth) {
 // TestIndexIsRight compares what walletd's code keeps, on SQLite in Go, with what
 // the chain's blocks say: balances, outputs and events of each watched address.
 func TestIndexIsRight(t *testing.T) {
+	t.Parallel()
 	for form, subscriber := range map[string]string{"v1": "personal", "v2": "full"} {
 		spec := chain.Spec{Blocks: 300, Transactions: 3, Form: form, Seed: 3}
 		c, err := chain.Cache{Dir: t.TempDir()}.Chain(systemtest.Context(t), spec, nil)
@@ -187,6 +188,7 @@ func TestBadArguments(t *testing.T) {
 // TestDiskHoldsTheIndex: what a chain is said to take on the disk has room for the
 // full index, whose growth with the chain is foretold within a factor.
 func TestDiskHoldsTheIndex(t *testing.T) {
+	t.Parallel()
 	if err := registerSQLite(); err != nil {
 		t.Fatal(err)
 	}

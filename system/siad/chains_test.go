@@ -21,6 +21,7 @@ const devVersion = "siad v1.5.9-dev"
 // TestFakeChains holds what is ours to a stand-in of siad: processes, the cache,
 // connecting, the ends of nodes.
 func TestFakeChains(t *testing.T) {
+	t.Parallel()
 	systemtest.RunChains(t, systemtest.Chains{
 		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeChainBinary(t, devVersion)}, Spec: system.ChainSpec{Blocks: 40, Form: "v1", Seed: 1},
 		Store: "consensus/consensus.db", NoStranger: true, Namespaces: true,

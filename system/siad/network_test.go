@@ -81,6 +81,7 @@ func TestNetworkForms(t *testing.T) {
 
 // TestNetworkThatDoesNotForm ends at its deadline and says what it waited for.
 func TestNetworkThatDoesNotForm(t *testing.T) {
+	t.Parallel()
 	rec := replay.Load(t, "testdata/network.jsonl")
 	steps := renterSteps(rec)
 	for i, e := range steps {

@@ -453,6 +453,7 @@ func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 
 // A renter that hangs holds a put up until its deadline, and not for long after it.
 func TestPutOfARenterThatHangs(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
 	defer server.Close()
@@ -570,6 +571,7 @@ func TestOptions(t *testing.T) {
 // TestListOfManyFiles: the answer is larger than what would be kept of one, and
 // none of it is; and what ends the walk is the visitor's error, not the answer's.
 func TestListOfManyFiles(t *testing.T) {
+	t.Parallel()
 	const many = 130_000
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		out := bufio.NewWriter(w)

@@ -37,6 +37,9 @@ type Suite struct {
 	Namespaces bool
 	// Brief: another suite of the same system kills its nodes in the midst of their work.
 	Brief bool
+	// Image: another suite has the same system without one; the cases are those that meet
+	// its files and processes.
+	Image bool
 }
 
 // Truths is what holds of one system and not of all; the zero value is a system
@@ -109,6 +112,8 @@ var objectCases = []struct {
 	{"stop", "", (*objects).stop},
 }
 
+var imageCases = strings.Fields("sizes concurrent list delete health stop")
+
 // apartCases have deployments of their own, which they kill.
 var apartCases = []struct {
 	name string
@@ -142,6 +147,9 @@ func Run(t *testing.T, s Suite) {
 		can := system.Abilities(k.n)
 		for _, c := range objectCases {
 			t.Run(c.name, func(t *testing.T) {
+				if s.Image && !slices.Contains(imageCases, c.name) {
+					t.Skip("the suite without an image has it")
+				}
 				if c.needs != "" && !slices.Contains(can, c.needs) {
 					t.Skipf("the system has no ability %q", c.needs)
 				}
@@ -153,7 +161,7 @@ func Run(t *testing.T, s Suite) {
 		return // nothing of ours to kill
 	}
 	for _, c := range apartCases {
-		if s.Brief && c.name != "killed in a get" {
+		if s.Brief && c.name != "killed in a get" || s.Image && c.name == "killed in a put" {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

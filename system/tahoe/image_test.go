@@ -36,5 +36,5 @@ func TestConformanceFromImage(t *testing.T) {
 		"image": systemtest.Pulled(t, imagetest.OfMachine(t, paths...)), "binary": bin,
 		"nodes": "1", "needed": "1", "total": "1", "mutable": "MDMF",
 	}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths(), Brief: true})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths(), Image: true, Brief: true})
 }

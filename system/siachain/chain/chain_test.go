@@ -245,6 +245,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 
 // The fullest blocks are valid, too.
 func TestFullBlocks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("signs thousands of transactions")
 	}
