@@ -306,13 +306,7 @@ func (r *run) prepareTime(s *site) time.Duration {
 func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
 
 func cellsOf(plan *experiment.Plan, name string) []experiment.Cell {
-	var cells []experiment.Cell
-	for _, c := range plan.Cells {
-		if c.System == name {
-			cells = append(cells, c)
-		}
-	}
-	return cells
+	return slices.DeleteFunc(slices.Clone(plan.Cells), func(c experiment.Cell) bool { return c.System != name })
 }
 
 // clear removes from attached systems what the run has stored there, and says
@@ -397,10 +391,9 @@ func (s *site) machines() []testbed.Machine {
 
 // died returns the first process of the deployment that has ended.
 func (s *site) died() testbed.Process {
-	for _, p := range s.processes() {
-		if ended([]testbed.Process{p}) {
-			return p
-		}
+	all := s.processes()
+	if i := slices.IndexFunc(all, testbed.Ended); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
