@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
@@ -116,17 +115,15 @@ func emulatorHint(name string) string {
 }
 
 func memoryProblems() []Problem {
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		return []Problem{{"proc", Fatal, "cannot read /proc: processes cannot be observed (" + err.Error() + ")",
-			"mount -t proc proc /proc"}}
-	}
-	m, err := proc.Meminfo()
-	if err != nil || m.MemAvailableBytes == nil || *m.MemAvailableBytes >= wantMemory {
+	free, err := here{}.AvailableMemory()
+	switch {
+	case err != nil:
+		return []Problem{{"proc", Fatal, "processes cannot be observed: " + err.Error(), "mount -t proc proc /proc"}}
+	case free >= wantMemory:
 		return nil
 	}
-	return []Problem{{"memory", Warning, fmt.Sprintf("%d MiB of memory available: systems may be measured while the "+
-		"machine swaps or kills", *m.MemAvailableBytes>>20), "end other programs, or use a machine with more"}}
+	return []Problem{{"memory", Warning, words.Bytes(free) + " of memory available: systems may be measured while the " +
+		"machine swaps or kills", "end other programs, or use a machine with more"}}
 }
 
 func clockProblems() []Problem {

@@ -32,7 +32,8 @@ func TestPrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d", "--storage-quota=8192mb") {
+		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d",
+			"--storage-quota=8192mb") {
 			if !slices.Contains(args, want) {
 				t.Errorf("%s: %v lack %s", c.flags, args, want)
 			}
