@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // checkMachine asks what a machine lacks for the run. Links are emulated on this one.
@@ -25,18 +26,18 @@ func checkMachine(cfg Config, at nodePlace) []Problem {
 
 // testbedOptions are what the plan wants of a testbed.
 func testbedOptions(cfg Config) testbed.Options {
-	link := cfg.Plan.Experiment.Link
-	emulator := link.Emulator
+	wanted := cfg.Plan.Experiment.Link
+	emulator := wanted.Emulator
 	if _, pairs := plansChanges(cfg.Plan); pairs && (emulator == "" || emulator == "auto") {
-		emulator = "tun" // the only one that knows pairs of hosts
+		emulator = link.Own // the only one that knows pairs of hosts
 	}
 	mesh := cfg.Machines > 0 && EmulatesBetween(cfg.Plan)
 	if mesh {
-		emulator = "tun"
+		emulator = link.Own
 	}
 	real := cfg.Machines > 0 && !mesh
 	return testbed.Options{
-		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, IPv6: link.IPv6,
+		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, IPv6: wanted.IPv6,
 		Plain: real || attaches(cfg.Plan) && !shapes(cfg.Plan), Hosts: cfg.Hosts, Real: real, Mesh: mesh,
 	}
 }
@@ -56,7 +57,7 @@ func checkLinks(_ context.Context, cfg Config) []Problem {
 	case pairs && emulator == "netem":
 		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults "+
 			"that cut nodes off need",
-			"say link: {emulator: tun}, or auto, which chooses it")}
+			"say link: {emulator: user}, or auto, which chooses it")}
 	}
 	if changes && attaches(cfg.Plan) {
 		return []Problem{refuse("the links of an attached system cannot be changed",

@@ -131,10 +131,10 @@ skip: [machine]
 func TestRegionsChooseTheEmulator(t *testing.T) {
 	cfg := swarmConfig(t, 4, "")
 	cfg.Plan.Cells[0].Link.Regions = experiment.Regions{{Table: "ibm-cloud"}}
-	for emulator, refused := range map[string]bool{"auto": false, "tun": false, "netem": true} {
+	for emulator, refused := range map[string]bool{"auto": false, "user": false, "netem": true} {
 		cfg.Plan.Experiment.Link.Emulator = emulator
 		if got := Blocking(checkLinks(t.Context(), cfg)); len(got) > 0 != refused || !refused &&
-			testbedOptions(cfg).Emulate != "tun" {
+			testbedOptions(cfg).Emulate != "user" {
 			t.Errorf("%s: %+v", emulator, got)
 		}
 	}
@@ -144,13 +144,9 @@ func TestRegionsChooseTheEmulator(t *testing.T) {
 func linksOf(t *testing.T, dir string) []record.LinkCheck {
 	t.Helper()
 	db, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	all, err := db.Links()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }

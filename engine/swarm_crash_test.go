@@ -56,7 +56,7 @@ func TestKilledSwarmLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	const nodes = 4
 	procs := killVictim(t, "victim", strconv.Itoa(nodes))
 	count := 0
@@ -80,12 +80,8 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Start())
 	watchdog := time.AfterFunc(2*time.Minute, func() { _ = c.Process.Kill() })
 	defer watchdog.Stop()
 	in := bufio.NewScanner(out)

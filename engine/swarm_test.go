@@ -26,7 +26,7 @@ const swarmExperiment = `
 scenario: disseminate
 systems: [{use: bittorrent, with: {piece: 16KiB}}]
 data: {size: 512KiB}
-link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: tun}
+link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: user}
 disseminate: {nodes: %d%s}
 repetitions: 2
 warmup: 0
@@ -37,9 +37,7 @@ skip: [machine]
 func swarmPlan(t *testing.T, src string) *experiment.Plan {
 	t.Helper()
 	plan, err := planOfSwarm(src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plan
 }
 
@@ -124,29 +122,25 @@ func (s *swarm) has(ctx context.Context, i int, ref system.Ref, n int64) error {
 	}
 }
 
-// needTUN skips where links cannot be emulated by TUN devices.
-func needTUN(t *testing.T) {
+// needLinks skips where links cannot be emulated one by one.
+func needLinks(t *testing.T) {
 	t.Helper()
-	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "tun"})
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Emulate: "user"})
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := bed.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close(t.Context()))
 }
 
 func (s *swarm) run(t *testing.T, src string) (Result, string) {
 	t.Helper()
-	needTUN(t)
+	needLinks(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	res, err := Run(ctx, Config{Plan: swarmPlan(t, src), Systems: []system.System{bittorrent.System{}}, Scenario: s,
 		Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return res, dir
 }
 
@@ -236,14 +230,10 @@ func TestSwarm(t *testing.T) {
 		t.Errorf("got %+v", res)
 	}
 	rec, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hosts := []string{"bittorrent-01", "bittorrent-02", "bittorrent-03"}
 	for _, trial := range trials {
 		for _, why := range trial.Invalid {
@@ -268,9 +258,7 @@ func TestSwarm(t *testing.T) {
 		}
 	}
 	events, err := rec.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	count := map[string]int{}
 	for _, e := range events {
 		if e.Trial != 0 || e.Kind == "health" {

@@ -146,7 +146,7 @@ func (n *chainNode) stop(ctx context.Context) error {
 
 // serve makes it a peer: one that is there goes on.
 func (n *chainNode) serve(ctx context.Context) error {
-	if n.p != nil && !ended(n.Processes()) {
+	if n.p != nil && !testbed.Ended(n.p) {
 		return nil
 	}
 	return n.start(ctx)
@@ -155,7 +155,7 @@ func (n *chainNode) serve(ctx context.Context) error {
 const syncExperiment = `
 scenario: sync
 systems: [{use: chains}]
-link: {rate: 40Mbit, delay: 2ms, tolerance: 30%%, emulator: tun}
+link: {rate: 40Mbit, delay: 2ms, tolerance: 30%%, emulator: user}
 sync: {blocks: 100, transactions: 1%s}
 repetitions: %s
 warmup: 0

@@ -23,9 +23,7 @@ import (
 func syncConfig(t *testing.T, s *syncing, more, repetitions string) Config {
 	t.Helper()
 	plan, err := planOfSync(more, repetitions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s, Dir: filepath.Join(t.TempDir(), "run")}
 }
 
@@ -37,7 +35,7 @@ func TestSync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	peers := map[int]bool{} // process ids
 	var stores []scenario.StoreDir
 	s := &syncing{}
@@ -121,17 +119,13 @@ func TestSync(t *testing.T) {
 		}
 	}
 	rec, err := record.Open(cfg.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	if got := rec.Meta()["chains"]; got != fmt.Sprintf("%q", cache) {
 		t.Errorf("the record says that chains are in %s", got)
 	}
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		for _, why := range trial.Invalid {
 			if why == record.ReasonDaemonDied || why == record.ReasonDaemonRestarted {
@@ -180,7 +174,7 @@ func TestDeathsInASync(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	s := &syncing{}
 	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
 		error) {
@@ -208,14 +202,10 @@ func TestDeathsInASync(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	rec, err := record.Open(cfg.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		noted := slices.ContainsFunc(trial.Notes, func(n string) bool {
 			return strings.HasPrefix(n,
@@ -235,7 +225,7 @@ func TestDeathOfAnIdlePeer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	s := &syncing{}
 	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
 		error) {
@@ -258,14 +248,10 @@ func TestDeathOfAnIdlePeer(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	rec, err := record.Open(cfg.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		cell, _, _ := (&run{plan: cfg.Plan}).cellAndUse(trial.Cell)
 		if died := slices.Contains(trial.Invalid, record.ReasonDaemonDied); died != (cell.Sync.Peers == 2) {
@@ -280,7 +266,7 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	needTUN(t)
+	needLinks(t)
 	procs := killVictim(t, "sync-victim", "2")
 	count := 0
 	for _, p := range procs {

@@ -63,9 +63,7 @@ where:
 			t.Fatalf("%s\n%v", src, err)
 		}
 		p, err := e.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(p.Cells) != want || p.Estimate.Trials != want*7 {
 			t.Errorf("%s\n%d cells, %d trials, want %d cells", src, len(p.Cells), p.Estimate.Trials, want)
 		}
@@ -140,9 +138,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	for _, path := range files(t, "testdata/good/*.yaml") {
 		p := mustPlan(t, string(read(t, path)))
 		b, err := p.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		back, err := LoadPlan(b)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
@@ -165,9 +161,7 @@ func TestPlanRoundTrip(t *testing.T) {
 func TestLoadPlanRefuses(t *testing.T) {
 	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
 	b, err := p.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
 		{`"format": 5`, `"format": 6`}: "format 6",
@@ -280,14 +274,10 @@ func TestEstimateOfShortLog(t *testing.T) {
 	src := read(t, "testdata/good/replay.yaml")
 	for _, duration := range []string{"none", "10s"} {
 		e, err := Parse("r.yaml", src, []string{"retrieve.duration=" + duration}, testCatalog())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e.Retrieve.Arrivals.Found = &RequestLog{Requests: 1, Bytes: 1000, Paths: 1}
 		p, err := e.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := p.Marshal(); err != nil || p.Cells[0].Estimate.Seconds > 1 || p.Cells[0].Estimate.Bytes != 1000 {
 			t.Errorf("duration %s: %+v, %v", duration, p.Cells[0].Estimate, err)
 		}
@@ -299,9 +289,7 @@ func TestPlanHasNoSecret(t *testing.T) {
 	t.Setenv("S3_SECRET", "hunter2")
 	p := mustPlan(t, string(read(t, "testdata/good/everything.yaml")))
 	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s := string(b); strings.Contains(s, "hunter2") || !strings.Contains(s, `"secret_key":"S3_SECRET"`) {
 		t.Error("want the variable's name and not its value")
 	}

@@ -96,7 +96,7 @@ type Link struct {
 	Down BitRate `json:"down,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"down rate"`
 	// Delay one way: half the round trip.
 	Delay Duration `json:"delay" default:"0s" max:"10s" label:"delay"`
-	// Round trips between regions in place of delay: ibm-cloud, or a list of your own. Needs the emulator tun.
+	// Round trips between regions in place of delay: ibm-cloud, or a list of your own. Needs the emulator user.
 	Regions Regions `json:"regions,omitempty" default:"none" zero:"none" label:"regions"`
 	// Variation of the delay, uniform, to either side; packets keep their order.
 	Jitter Duration `json:"jitter" default:"0s" max:"10s" label:"jitter"`
@@ -112,9 +112,9 @@ type Link struct {
 	// the
 	// jitter, and by the time of a ping on a slow link.
 	Tolerance Fraction `json:"tolerance" default:"5%"`
-	// netem: the kernel. tun: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
+	// netem: the kernel. user: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
 	// emulation.
-	Emulator string `json:"emulator" default:"auto" enum:"auto,netem,tun,none"`
+	Emulator string `json:"emulator" default:"auto" enum:"auto,netem,user,none"`
 }
 
 // Data is what is stored in the systems, before they are measured or, by the

@@ -212,8 +212,8 @@ type Sample struct {
 // measured, not judged, and has no load line, as what TCP reaches is no physical limit.
 const RealLink = "real"
 
-// MeshLink is the emulator of links between machines: "tun" on each, with UDP between them.
-const MeshLink = "tun over UDP"
+// MeshLink is the emulator of links between machines: "user" on each, with UDP between them.
+const MeshLink = "user over UDP"
 
 // LinkCheck is what was measured through a link before a cell used it,
 // beside what was asked for. Times in seconds, rates in bit/s.
@@ -221,7 +221,7 @@ type LinkCheck struct {
 	Trial      int64   `json:"trial"`
 	From       string  `json:"from"`
 	To         string  `json:"to"`
-	Emulator   string  `json:"emulator"`   // "netem", "tun", "tbf", "none", [RealLink] or [MeshLink]
+	Emulator   string  `json:"emulator"`   // "netem", "user", "tbf", "none", [RealLink] or [MeshLink]
 	Congestion string  `json:"congestion"` // TCP congestion control of both ends
 	WantRTT    float64 `json:"want_rtt"`
 	RTT        float64 `json:"rtt"`       // median

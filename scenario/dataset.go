@@ -32,7 +32,8 @@ func ReadDataSet(ctx context.Context, d experiment.Data, seed uint64, base strin
 			each += float64(set.Object(i).Size)
 		}
 		if sum := each * float64(copies); sum > experiment.MaxTotal {
-			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(), words.Bytes(sum))
+			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(),
+				words.Bytes(sum))
 		}
 	}
 	return set, nil
@@ -63,13 +64,15 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 		}
 	case "spread":
 		var err error
-		if sizes, err = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From), To: int64(d.Spread.To)}); err != nil {
+		if sizes, err = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From),
+			To: int64(d.Spread.To)}); err != nil {
 			return nil, err
 		}
 	case "size":
 		sizes = workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)}
 	default:
-		return nil, fmt.Errorf("the experiment has no data set: give data.size, mix, spread, directory or trace, and allow: [write] for attached systems")
+		return nil, fmt.Errorf("the experiment has no data set: give data.size, mix, spread, directory or trace, " +
+			"and allow: [write] for attached systems")
 	}
 	return workload.NewSynthetic(sizes, nil, opt)
 }

@@ -36,7 +36,8 @@ func TestDataSet(t *testing.T) {
 	}{
 		{"size", experiment.Data{Objects: 3, Size: 10}, 3, 30, "00000000.bin"},
 		{"copies", experiment.Data{Objects: 3, Size: 10, Copies: 4}, 12, 120, "00000000-00000000.bin"},
-		{"mix", experiment.Data{Objects: 10, Mix: experiment.Mix{{Share: 0.6, Size: 5}, {Share: 0.4, Size: 1000}}}, 10, 6*5 + 4*1000, "00000000.bin"},
+		{"mix", experiment.Data{Objects: 10, Mix: experiment.Mix{{Share: 0.6, Size: 5}, {Share: 0.4, Size: 1000}}}, 10,
+			6*5 + 4*1000, "00000000.bin"},
 		{"spread", experiment.Data{Objects: 10, Spread: experiment.SizeRange{From: 7, To: 7}}, 10, 70, "00000000.bin"},
 		{"directory", experiment.Data{Directory: "tree"}, 2, 5, "a/c.txt"},
 		{"copies of a directory", experiment.Data{Directory: "tree", Copies: 2}, 4, 10, "a/c-00000000.txt"},

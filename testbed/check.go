@@ -71,9 +71,9 @@ func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool
 
 func (t *Testbed) statsHere(ctx context.Context) (s link.Stats, running bool, err error) {
 	t.shape.mu.Lock()
-	e, active := t.shape.tun, t.shape.active
+	e, active := t.shape.own, t.shape.active
 	t.shape.mu.Unlock()
-	if e == nil || active != "tun" {
+	if e == nil || active != link.Own {
 		return link.Stats{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, emulatorTimeout)
@@ -91,10 +91,10 @@ func (t *Testbed) EmulatorErr() error {
 	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
-	if t.shape.tun == nil || t.shape.active != "tun" {
+	if t.shape.own == nil || t.shape.active != link.Own {
 		return nil
 	}
-	return t.shape.tun.Err()
+	return t.shape.own.Err()
 }
 
 func (t *Testbed) activeEmulator() string {

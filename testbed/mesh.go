@@ -75,22 +75,34 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 		s.carrier, s.carrierAt, err = link.OpenCarrier(ctx, s.machine)
 	case q.Join != nil:
 		if err = s.end(ctx, t.hub); err == nil {
-			s.mesh, s.active, s.spec = q.Join, "tun", ShapeSpec{Seed: q.Seed}
-			err = s.emulateTUN(ctx, t, t.localHosts())
+			s.mesh, s.active, s.spec = q.Join, link.Own, ShapeSpec{Seed: q.Seed}
+			err = s.join(ctx, t)
 		}
-	case q.Probe && s.tun == nil:
+	case q.Probe && s.own == nil:
 		err = errors.New("testbed: the link emulator does not run")
 	case q.Probe:
-		a.RTTs, err = s.tun.Probe(ctx, q.Adopt)
+		a.RTTs, err = s.own.Probe(ctx, q.Adopt)
 	}
 	a.At = s.carrierAt
 	return a, err
 }
 
-func (t *Testbed) localHosts() []*host {
+// join starts the emulator of the mesh, between this machine's host and those of the others.
+func (s *shaper) join(ctx context.Context, t *Testbed) error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.hosts)
+	hosts := slices.Clone(t.hosts)
+	t.mu.Unlock()
+	for i, p := range s.mesh.Peers {
+		for _, a := range p.Addrs {
+			if i == s.mesh.Self {
+				continue
+			}
+			if err := hosts[0].meet(a); err != nil {
+				return err
+			}
+		}
+	}
+	return s.emulate(ctx, t, hosts)
 }
 
 // mesh is all machines of one, as the engine's testbed sees them.

@@ -11,12 +11,13 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// network joins the hosts by veth pairs to a bridge in a namespace of its own
-// (the hub), which has no way out. An emulator puts its own devices beside
-// the veths; the hosts' addresses stay where they are and only the route to
-// the other hosts changes, so that servers may go on listening.
+// network joins the hosts by veth pairs in a namespace of its own (the hub), which has no
+// way out: there they hang on a bridge, or our emulator carries packets between them.
+// Nothing changes in the hosts then, so servers may go on listening.
 type network struct {
 	ipv6   bool
 	hub    *os.File
@@ -145,7 +146,7 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	if err := h.nl.LinkSetUp(h.veth); err != nil {
 		return fmt.Errorf("set %s up: %w", vethName, err)
 	}
-	if err := h.route(h.veth, ""); err != nil {
+	if err := h.route(""); err != nil {
 		return err
 	}
 	if err := n.introduce(h, others); err != nil {
@@ -188,10 +189,8 @@ func (n *network) introduce(h *host, others []*host) error {
 	for _, o := range others {
 		for _, pair := range [][2]*host{{h, o}, {o, h}} {
 			for _, a := range pair[1].addrs(n.ipv6) {
-				neigh := &netlink.Neigh{LinkIndex: pair[0].veth.Attrs().Index, Family: family(a),
-					State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: hostMAC(pair[1].index)}
-				if err := pair[0].nl.NeighSet(neigh); err != nil {
-					return fmt.Errorf("introduce %s to %s: %w", pair[0].name, pair[1].name, err)
+				if err := pair[0].meet(a); err != nil {
+					return err
 				}
 			}
 		}
@@ -199,22 +198,51 @@ func (n *network) introduce(h *host, others []*host) error {
 	return nil
 }
 
-// route sends what h has for the other hosts through dev. A congestion
+// meet gives h the hardware address of another host.
+func (h *host) meet(a netip.Addr) error {
+	b := a.As16()
+	neigh := &netlink.Neigh{
+		LinkIndex: h.veth.Attrs().Index, Family: family(a), State: netlink.NUD_PERMANENT, IP: a.AsSlice(),
+		HardwareAddr: hostMAC(int(b[14])<<8 | int(b[15])),
+	}
+	if err := h.nl.NeighSet(neigh); err != nil {
+		return fmt.Errorf("introduce %s to %s: %w", a, h.name, err)
+	}
+	return nil
+}
+
+// ports are the two ends of a host's cable.
+func (n *network) ports(h *host) link.Ports {
+	return link.Ports{Up: link.Port{NL: h.nl, Device: vethName}, Down: link.Port{NL: n.nl, Device: hubPort(h.index)}}
+}
+
+// bridgePort joins a host to the others by the bridge, or takes it off.
+func (n *network) bridgePort(h *host, join bool) error {
+	port, err := n.nl.LinkByName(hubPort(h.index))
+	if err != nil {
+		return err
+	}
+	if join {
+		return n.nl.LinkSetMaster(port, n.bridge)
+	}
+	return n.nl.LinkSetNoMaster(port)
+}
+
+// route sends what h has for the other hosts through its cable. A congestion
 // control given here applies to all of h's connections to them, even one that
 // the namespace's sysctl may not choose.
-func (h *host) route(dev netlink.Link, congestion string) error {
+func (h *host) route(congestion string) error {
 	for _, a := range h.addrs(h.t.net.ipv6) {
 		p := prefix4
 		if a.Is6() {
 			p = prefix6
 		}
 		r := &netlink.Route{
-			Family: family(a), LinkIndex: dev.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(),
-			Congctl: congestion,
-			Dst:     &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
+			Family: family(a), LinkIndex: h.veth.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(), Congctl: congestion,
+			Dst: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
 		}
 		if err := h.nl.RouteReplace(r); err != nil {
-			return fmt.Errorf("route %s through %s: %w", p, dev.Attrs().Name, err)
+			return fmt.Errorf("route %s: %w", p, err)
 		}
 	}
 	return nil

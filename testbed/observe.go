@@ -3,6 +3,7 @@ package testbed
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"math"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Names of the samples that are not of a process on a host.
@@ -242,7 +244,7 @@ func gone(pid int) bool {
 	return err != nil
 }
 
-// Traffic implements Host. A super-packet counts with the headers of one segment.
+// Traffic implements Host: IP packets. A super-packet counts with the headers of one segment.
 func (h *host) Traffic() (rx, tx float64) {
 	if h.netdev == nil {
 		return math.NaN(), math.NaN()
@@ -262,13 +264,16 @@ func parseNetDev(r io.Reader) (rx, tx float64) {
 		}
 		name, rest, ok := strings.Cut(sc.Text(), ":")
 		f := strings.Fields(rest)
-		if !ok || strings.TrimSpace(name) == "lo" || len(f) < 9 {
+		if !ok || strings.TrimSpace(name) == "lo" || len(f) < 10 {
 			continue
 		}
-		in, err1 := strconv.ParseFloat(f[0], 64)
-		out, err2 := strconv.ParseFloat(f[8], 64)
-		if err1 == nil && err2 == nil {
-			rx, tx = rx+in, tx+out
+		var n [4]float64 // bytes and packets, received and sent
+		var errs [4]error
+		for i, at := range []int{0, 1, 8, 9} {
+			n[i], errs[i] = strconv.ParseFloat(f[at], 64)
+		}
+		if errors.Join(errs[:]...) == nil {
+			rx, tx = rx+n[0]-link.Framing*n[1], tx+n[2]-link.Framing*n[3]
 		}
 	}
 }

@@ -2,16 +2,13 @@ package testbed
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
@@ -27,7 +24,7 @@ const (
 // Problem is something about this machine that a run suffers from, and what to
 // do about it.
 type Problem struct {
-	Name     string   `json:"name"` // "namespaces", "netem", "tun", …: what an experiment's `skip` names
+	Name     string   `json:"name"` // "namespaces", "netem", "user", …: what an experiment's `skip` names
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
 	Hint     string   `json:"hint,omitempty"`
@@ -50,20 +47,20 @@ func (here) Problems(opt Options) []Problem {
 	return all
 }
 
-// emulation is what a testbed with these options does on this machine, whether the
-// emulator "tun" works, and what is missing. It changes nothing.
-func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
+// emulation is what a testbed with these options does on this machine, whether our own
+// emulator works, and what is missing. It changes nothing.
+func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 	none := func(why string) { mode.Emulator, mode.Why = "none", "links are not emulated: "+why }
 	if opt.Real {
 		mode.Real = true
 		none("they are those between the machines")
-		return mode, tun, missing
+		return mode, own, missing
 	}
 	if opt.Plain {
 		none("the run asked for plain hosts, without network namespaces")
-		return mode, tun, missing
+		return mode, own, missing
 	}
-	asked, severity := opt.Emulate == "netem" || opt.Emulate == "tun", Warning
+	asked, severity := opt.Emulate == link.NetemDiscipline || opt.Emulate == link.Own, Warning
 	if asked {
 		severity = Fatal
 	}
@@ -76,17 +73,17 @@ func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
 		if !mayMakeNamespaces() && tryUserNamespace() == nil {
 			p = Problem{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}
 		}
-		return mode, tun, []Problem{p}
+		return mode, own, []Problem{p}
 	}
 	_ = ns.Close()
 	if mode.Namespaces = true; opt.Emulate == "none" {
 		none("the run asked for none")
-		return mode, tun, missing
+		return mode, own, missing
 	}
 	var why []string
 	for _, a := range link.Available() { // the preferred one first
 		if a.OK {
-			tun = tun || a.Emulator == "tun"
+			own = own || a.Emulator == link.Own
 			if mode.Emulator == "" && (!asked || opt.Emulate == a.Emulator) {
 				mode.Emulator = a.Emulator
 			}
@@ -100,58 +97,45 @@ func (opt Options) emulation() (mode Mode, tun bool, missing []Problem) {
 		missing = append(missing, p)
 	}
 	if mode.Emulator == "" {
-		none("neither netem nor TUN works here (" + strings.Join(why, "; ") + ")")
+		none("neither netem nor our emulator works here (" + strings.Join(why, "; ") + ")")
 		if !asked {
-			missing = append(missing, Problem{"emulator", Warning, "links cannot be emulated: neither netem nor TUN " +
-				"works here",
-				"see the two above: either one is enough"})
+			missing = append(missing, Problem{"emulator", Warning,
+				"links cannot be emulated: neither netem nor our emulator works here", "see the two above: either one is enough"})
 		}
 	}
-	return mode, tun, missing
+	return mode, own, missing
 }
 
 func emulatorHint(name string) string {
-	if name == "netem" {
+	if name == link.NetemDiscipline {
 		return "modprobe sch_netem, or install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
-			"kernel-modules-extra on Fedora); the TUN emulator does without"
+			"kernel-modules-extra on Fedora); the emulator \"user\" does without"
 	}
-	info, err := os.Stat("/dev/net/tun")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "modprobe tun; in a container, give it the device: --device /dev/net/tun"
-	case err == nil && info.Mode().Perm()&0o006 != 0o006:
-		return "chmod 666 /dev/net/tun lets ordinary users have TUN devices in their own namespaces, as most " +
-			"distributions do"
-	}
-	return "in a container, give it the device: --device /dev/net/tun"
+	return "the kernel needs veth pairs and packet sockets (modprobe veth af_packet); some sandboxes have none"
 }
 
 func memoryProblems() []Problem {
-	proc, err := procfs.NewDefaultFS()
-	if err != nil {
-		return []Problem{{"proc", Fatal, "cannot read /proc: processes cannot be observed (" + err.Error() + ")",
-			"mount -t proc proc /proc"}}
-	}
-	m, err := proc.Meminfo()
-	if err != nil || m.MemAvailableBytes == nil || *m.MemAvailableBytes >= wantMemory {
+	free, err := here{}.AvailableMemory()
+	switch {
+	case err != nil:
+		return []Problem{{"proc", Fatal, "processes cannot be observed: " + err.Error(), "mount -t proc proc /proc"}}
+	case free >= wantMemory:
 		return nil
 	}
-	return []Problem{{"memory", Warning, fmt.Sprintf("%d MiB of memory available: systems may be measured while the "+
-		"machine swaps or kills", *m.MemAvailableBytes>>20), "end other programs, or use a machine with more"}}
+	return []Problem{{"memory", Warning, words.Bytes(free) + " of memory available: systems may be measured while the " +
+		"machine swaps or kills", "end other programs, or use a machine with more"}}
 }
 
 func clockProblems() []Problem {
 	var out []Problem
-	if c := readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"); c == "hpet" ||
-		c == "acpi_pm" || c == "jiffies" {
+	const source = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+	if c := readLine(source); c == "hpet" || c == "acpi_pm" || c == "jiffies" {
 		out = append(out, Problem{"clock", Warning, "the kernel's clock source is " + c +
-			": reading the time is slow and shows in every latency",
-			"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, if the machine has a " +
-				"stable one"})
+			": reading the time is slow and shows in every latency", "echo tsc > " + source + ", if the machine has a stable one"})
 	}
 	if g := governors(); g != "" && g != "performance" {
-		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g +
-			": speed changes with load and heat", "cpupower frequency-set -g performance"})
+		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g + ": speed changes with load and heat",
+			"cpupower frequency-set -g performance"})
 	}
 	return out
 }
@@ -185,5 +169,5 @@ func (here) Busy(ctx context.Context, limit float64) string {
 
 // ProblemNames are all names that a [Problem] may have.
 func ProblemNames() []string {
-	return []string{"namespaces", "netem", "tun", "emulator", "proc", "memory", "clock", "governor", "busy"}
+	return []string{"namespaces", link.NetemDiscipline, link.Own, "emulator", "proc", "memory", "clock", "governor", "busy"}
 }

@@ -30,7 +30,7 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	case "reaper":
 		return true, ServeReaper(ctx, args[2:], os.Stdin, os.Stdout)
 	case "link":
-		return true, link.ServeTUN(ctx, args[2:])
+		return true, link.Serve(ctx, args[2:])
 	case "image":
 		return true, ServeImage(args[2:])
 	}

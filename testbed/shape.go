@@ -71,16 +71,16 @@ type shaper struct {
 	spec       ShapeSpec
 	congestion string // in force, as far as we know
 	buffers    map[string]int64
-	tunWorks   bool
+	ownWorks   bool        // our own emulator
 	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
-	tun        *link.Emulator
+	own        *link.Emulator
 	kernel     *link.Kernel
-	devices    int        // hosts that have one of tun
-	mesh       *link.Mesh // that tun is part of; nil: none
+	devices    int        // hosts that own knows
+	mesh       *link.Mesh // that own is part of; nil: none
 	machine    netip.Addr // our own address, for the emulators of other machines
 	carrier    *os.File   // by which these reach ours
 	carrierAt  netip.AddrPort
-	active     string // what emulates now: "tun", "netem", "tbf" or "none"
+	active     string // what emulates now: link.Own, "netem", "tbf" or "none"
 }
 
 // Shape makes all links what spec says, and sets congestion control and TCP
@@ -122,14 +122,14 @@ func (t *Testbed) shapeHere(ctx context.Context, spec ShapeSpec) error {
 	}
 	s.active = "none"
 	if s.mesh != nil {
-		s.active = "tun"
-	} else if mode.Emulator != "none" && (spec.shaped() || spec.Changes || t.opt.Emulate == "tun") {
+		s.active = link.Own
+	} else if mode.Emulator != "none" && (spec.shaped() || spec.Changes || t.opt.Emulate == link.Own) {
 		s.active = mode.Emulator
-		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.tunWorks {
-			s.active = "tun" // netem knows no pairs
+		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.ownWorks {
+			s.active = link.Own // netem knows no pairs
 		}
-		if s.active == "tun" && !spec.Changes && spec.topology().RateOnly() && s.tbfWorks() {
-			s.active = link.TBFDiscipline // a third of the CPU that tun needs, see BenchmarkShapers
+		if s.active == link.Own && !spec.Changes && spec.topology().RateOnly() && s.tbfWorks() {
+			s.active = link.TBFDiscipline // a third of the CPU that ours needs, see BenchmarkShapers
 		}
 	}
 	if err := s.emulate(ctx, t, hosts); err != nil {
@@ -177,9 +177,9 @@ func (t *Testbed) reshapeHere(ctx context.Context, spec ShapeSpec) error {
 	}
 	var err error
 	switch s.active {
-	case "tun":
-		if err = s.tun.Err(); err == nil {
-			err = s.tun.Shape(ctx, spec.topology())
+	case link.Own:
+		if err = s.own.Err(); err == nil {
+			err = s.own.Shape(ctx, spec.topology())
 		}
 	case link.NetemDiscipline, link.TBFDiscipline:
 		err = s.kernel.Shape(spec.topology())
@@ -263,73 +263,72 @@ func (s ShapeSpec) check(hosts []string) error {
 	return s.topology().Validate()
 }
 
-// emulate makes the active emulator shape all hosts, and the other none.
+// emulate makes the active emulator shape all hosts, and the others none.
 func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
-	if s.active == "tun" {
-		if err := s.emulateTUN(ctx, t, hosts); err != nil {
+	if s.active != link.Own {
+		if err := s.end(ctx, t.hub); err != nil {
 			return err
 		}
 	}
-	if s.active == link.NetemDiscipline || s.active == link.TBFDiscipline {
-		return s.emulateKernel(t.net, hosts)
-	}
-	if s.kernel == nil {
-		return nil
-	}
-	return s.kernel.Shape(link.Topology{})
-}
-
-func (s *shaper) emulateKernel(hub *network, hosts []*host) error {
 	ports := map[string]link.Ports{}
 	for _, h := range hosts {
-		ports[h.name] = link.Ports{Up: link.Port{NL: h.nl, Device: vethName},
-			Down: link.Port{NL: hub.nl, Device: hubPort(h.index)}}
+		ports[h.name] = t.net.ports(h)
+		if err := t.net.bridgePort(h, s.active != link.Own); err != nil {
+			return fmt.Errorf("host %s: %w", h.name, err)
+		}
 	}
-	s.kernel = link.NewKernel(s.active, ports)
-	return s.kernel.Shape(s.spec.topology())
+	discipline, topology := link.TBFDiscipline, link.Topology{}
+	if t.mode.Emulator == link.NetemDiscipline {
+		discipline = link.NetemDiscipline
+	}
+	if s.active == link.NetemDiscipline || s.active == link.TBFDiscipline {
+		topology = s.spec.topology()
+	}
+	s.kernel = link.NewKernel(discipline, ports)
+	if err := s.kernel.Shape(topology); err != nil || s.active != link.Own {
+		return err
+	}
+	return s.emulateOwn(ctx, t, hosts)
 }
 
-// emulateTUN gives every host a device of the emulator and shapes it; an emulator that has
-// died, or does not know all hosts, is started again.
-func (s *shaper) emulateTUN(ctx context.Context, t *Testbed, hosts []*host) error {
-	if s.tun != nil && s.mesh != nil { // started by Join
-		if err := s.tun.Err(); err != nil {
+// emulateOwn lets our emulator shape all hosts; one that has died, or does not know all
+// hosts, is started again.
+func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, hosts []*host) error {
+	if s.own != nil && s.mesh != nil { // started by Join
+		if err := s.own.Err(); err != nil {
 			return err
 		}
-	} else if s.tun != nil && (s.tun.Err() != nil || s.devices != len(hosts)) {
-		if err := s.tun.Err(); err != nil {
+	} else if s.own != nil && (s.own.Err() != nil || s.devices != len(hosts)) {
+		if err := s.own.Err(); err != nil {
 			t.log("starting the link emulator again: " + err.Error())
 		}
 		if err := s.end(ctx, t.hub); err != nil {
 			return err
 		}
 	}
-	if s.tun == nil {
+	if s.own == nil {
 		var devices []link.Device
 		for _, h := range hosts {
-			d := link.Device{Host: s.nameOf(h), Netns: int(h.ns.Fd())}
-			for _, a := range h.addrs(t.net.ipv6) {
-				d.Addrs = append(d.Addrs, netip.PrefixFrom(a, a.BitLen()))
-			}
-			devices = append(devices, d)
+			devices = append(devices, link.Device{Host: s.nameOf(h), Addrs: h.addrs(t.net.ipv6), Ports: t.net.ports(h)})
 		}
-		launch := func(ctx context.Context, stdin *os.File, devices []*os.File) (link.Process, error) {
-			return t.hub.start(ctx, Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"),
-				Stdin: stdin, files: devices})
+		launch := func(ctx context.Context, stdin *os.File, sockets []*os.File) (link.Process, error) {
+			c := Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"), Stdin: stdin, files: sockets}
+			return t.hub.start(ctx, c)
 		}
 		var e *link.Emulator
 		var err error
+		hub := int(t.net.hub.Fd())
 		if opt := (link.Options{Seed: s.spec.Seed}); s.mesh != nil {
-			e, err = link.NewMesh(ctx, launch, opt, *s.mesh, s.carrier, devices[0])
+			e, err = link.NewMesh(ctx, launch, opt, *s.mesh, s.carrier, hub, devices[0])
 		} else {
-			e, err = link.NewTUN(ctx, launch, opt, devices...)
+			e, err = link.New(ctx, launch, opt, hub, devices...)
 		}
 		if err != nil {
 			return err
 		}
-		s.tun, s.devices = e, len(hosts)
+		s.own, s.devices = e, len(hosts)
 	}
-	return s.tun.Shape(ctx, s.spec.topology())
+	return s.own.Shape(ctx, s.spec.topology())
 }
 
 // bufferMaxima are those of TCP's buffers that a host's connections need.
@@ -371,26 +370,20 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
 		return err
 	}
 	s.buffers[h.name] = receive
-	dev := h.veth
-	if s.active == "tun" {
-		if dev, err = h.nl.LinkByName(link.DefaultDevice); err != nil {
-			return fmt.Errorf("find %s: %w", link.DefaultDevice, err)
-		}
-	}
 	if refused == nil {
 		s.congestion = congestion
-		return h.route(dev, "")
+		return h.route("")
 	}
 	// A namespace may choose only among what the machine's root allows to all;
 	// a route may ask for any that the kernel has.
-	if h.route(dev, s.spec.Congestion) == nil {
+	if h.route(s.spec.Congestion) == nil {
 		s.congestion = s.spec.Congestion
 		return nil
 	}
 	t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s (%v), it stays %s", h.name,
 		s.spec.Congestion, refused, congestion))
 	s.congestion = congestion
-	return h.route(dev, "")
+	return h.route("")
 }
 
 // product is the bandwidth-delay product in bytes.
@@ -445,11 +438,11 @@ func (s *shaper) close(ctx context.Context, hub *host) error {
 
 // end ends the emulator process.
 func (s *shaper) end(ctx context.Context, hub *host) error {
-	if s.tun == nil {
+	if s.own == nil {
 		return nil
 	}
-	err := s.tun.Close(ctx)
-	s.tun = nil
+	err := s.own.Close(ctx)
+	s.own = nil
 	return errors.Join(err, stopAll(ctx, processes(hub)))
 }
 

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Dir     string       // logs of this run go to Dir/logs; kept
 	Self    []string     // command prefix that runs plimsoll; nil: this executable
-	Emulate string       // "auto" (or empty), "netem", "tun", "none": how links are emulated
+	Emulate string       // "auto" (or empty), "netem", link.Own, "none": how links are emulated
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
 	Log     func(string) // called with what happens, one line each; may be nil
@@ -58,7 +58,7 @@ const (
 // Mode is what the testbed can do on this machine. It is part of the record.
 type Mode struct {
 	Namespaces bool   `json:"namespaces"`
-	Emulator   string `json:"emulator"`       // "netem", "tun" or "none"; "tun" includes tbf for a rate alone
+	Emulator   string `json:"emulator"`       // "netem", link.Own (and tbf for a rate alone) or "none"
 	Real       bool   `json:"real,omitempty"` // links are those between machines: measured, never shaped
 	Mesh       bool   `json:"mesh,omitempty"` // links are emulated between machines
 	Why        string `json:"why,omitempty"`  // why links are not emulated, one sentence
@@ -103,9 +103,9 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 		return nil, err
 	}
 	switch opt.Emulate {
-	case "", "auto", "netem", "tun", "none":
+	case "", "auto", "netem", link.Own, "none":
 	default:
-		return nil, fmt.Errorf("testbed: emulator %q is unknown: want auto, netem, tun or none", opt.Emulate)
+		return nil, fmt.Errorf("testbed: emulator %q is unknown: want auto, netem, user or none", opt.Emulate)
 	}
 	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), started: time.Now(), labels: map[string]string{}}
 	if len(t.self) == 0 {
@@ -151,7 +151,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 // choose decides between namespaces and plain loopback, and opens the network.
 func (t *Testbed) choose() (err error) {
 	var missing []Problem
-	t.mode, t.shape.tunWorks, missing = t.opt.emulation()
+	t.mode, t.shape.ownWorks, missing = t.opt.emulation()
 	t.mode.Mesh = t.opt.Mesh
 	for _, p := range missing {
 		if p.Severity == Fatal { // what was asked for
@@ -162,7 +162,7 @@ func (t *Testbed) choose() (err error) {
 		return nil
 	}
 	if t.net, err = newNetwork(t.opt.IPv6); err != nil {
-		if t.opt.Emulate == "netem" || t.opt.Emulate == "tun" {
+		if t.opt.Emulate == "netem" || t.opt.Emulate == link.Own {
 			return fmt.Errorf("testbed: emulator %s needs a network of hosts: %w", t.opt.Emulate, err)
 		}
 		t.mode = Mode{Emulator: "none", Why: "links are not emulated: no network of hosts could be made here (" +
@@ -170,7 +170,7 @@ func (t *Testbed) choose() (err error) {
 		return nil
 	}
 	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}
-	tbf := t.mode.Emulator == "tun" && (t.opt.Emulate == "" || t.opt.Emulate == "auto")
+	tbf := t.mode.Emulator == link.Own && (t.opt.Emulate == "" || t.opt.Emulate == "auto")
 	t.shape.active, t.shape.tbfWorks = "none", sync.OnceValue(func() bool { return tbf && link.HasTBF() })
 	return nil
 }

@@ -80,7 +80,8 @@ func TestVerifyFindsOneBit(t *testing.T) {
 	c := Content{Seed: 3, Index: 1, Size: 3*checkChunk + 100}
 	data := all(t, c)
 	for _, off := range []int64{0, 5, checkChunk - 1} {
-		for _, at := range []int64{off, off + 1, off + checkChunk - 1, off + checkChunk, off + 2*checkChunk + 7, c.Size - 1} {
+		for _, at := range []int64{off, off + 1, off + checkChunk - 1, off + checkChunk, off + 2*checkChunk + 7,
+			c.Size - 1} {
 			p := bytes.Clone(data[off:])
 			p[at-off] ^= 1 << (at % 8)
 			if got, ok := c.Verify(p, off); ok || got != at {

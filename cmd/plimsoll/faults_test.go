@@ -191,7 +191,7 @@ func TestSystemKilledDuringATrial(t *testing.T) {
 // TestEmulatorKilledDuringATrial: likewise for the link emulator.
 func TestEmulatorKilledDuringATrial(t *testing.T) {
 	t.Parallel()
-	needTUN(t)
+	needLinks(t)
 	s := startRun(t, faultExperiment)
 	s.await("block 2 of 4")
 	time.Sleep(400 * time.Millisecond)
@@ -279,13 +279,4 @@ func TestFullDisk(t *testing.T) {
 	if _, err := r.Trials(); err != nil {
 		t.Errorf("what was recorded cannot be read: %v", err)
 	}
-}
-
-func needTUN(t *testing.T) {
-	t.Helper()
-	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("no TUN device: %v", err)
-	}
-	f.Close()
 }

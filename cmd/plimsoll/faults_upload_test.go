@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -30,7 +31,7 @@ skip: [machine]
 
 func needNginx(t *testing.T) {
 	t.Helper()
-	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 }
 
 // resume goes on with a session's run in another one, to its end.
@@ -84,8 +85,8 @@ func TestSystemKilledUnderALoadTest(t *testing.T) {
 func TestEmulatorKilledUnderALoadTest(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
-	needTUN(t)
-	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: tun}", 1))
+	needLinks(t)
+	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: user}", 1))
 	s.await("0 of 150 objects accepted")
 	time.Sleep(800 * time.Millisecond)
 	s.kill("node link")

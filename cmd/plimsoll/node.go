@@ -44,7 +44,7 @@ func (p *program) nodeCommand() *cobra.Command {
 			return res, withStatus(err)
 		})
 	})
-	part("link", "the link emulator", link.ServeTUN)
+	part("link", "the link emulator", link.Serve)
 	part("image", "become a program of a container image", func(_ context.Context, args []string) error {
 		return testbed.ServeImage(args)
 	})

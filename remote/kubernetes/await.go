@@ -3,15 +3,11 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	batch "k8s.io/api/batch/v1"
-	core "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-project/plimsoll/remote"
 )
@@ -30,10 +26,10 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 	defer cancel()
 	said := ""
 	for begun := time.Now(); ; {
-		pods, err := c.list(ctx, run)
+		pods, err := c.living(ctx, run)
 		why := obstacle{what: "the API server does not answer"}
 		if err == nil {
-			var ready []*core.Pod
+			var ready []*pod
 			if ready, why = assemble(pods, n, need); ready != nil {
 				return c.machines(ctx, run, ready), nil
 			}
@@ -74,16 +70,16 @@ type obstacle struct {
 
 // assemble is the pods that have a run's n machines, in the order of their indices, when the
 // first need of them are ready; nil in place of others that are not.
-func assemble(pods []core.Pod, n, need int) ([]*core.Pod, obstacle) {
-	ready := make([]*core.Pod, n)
+func assemble(pods []pod, n, need int) ([]*pod, obstacle) {
+	ready := make([]*pod, n)
 	why := obstacle{what: fmt.Sprintf("%d of %d pods have been made", len(pods), n)}
 	for at := range pods {
 		p := &pods[at]
-		i, err := strconv.Atoi(p.Annotations[batch.JobCompletionIndexAnnotation])
-		if err != nil || i < 0 || i >= n || p.Status.Phase == core.PodFailed || p.Status.Phase == core.PodSucceeded {
+		i, err := strconv.Atoi(p.Metadata.Annotations["batch.kubernetes.io/job-completion-index"])
+		if err != nil || i < 0 || i >= n || p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" {
 			continue
 		}
-		if _, err := netip.ParseAddr(p.Status.PodIP); err == nil && is(p, core.PodReady) {
+		if _, err := netip.ParseAddr(p.Status.IP); err == nil && p.Status.Conditions.are("Ready") {
 			ready[i] = p
 		} else if i < need && !why.final {
 			why = reason(p)
@@ -95,26 +91,20 @@ func assemble(pods []core.Pod, n, need int) ([]*core.Pod, obstacle) {
 	return ready, obstacle{}
 }
 
-func is(p *core.Pod, t core.PodConditionType) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c core.PodCondition) bool {
-		return c.Type == t && c.Status == core.ConditionTrue
-	})
-}
-
 // reason is why a pod is not ready.
-func reason(p *core.Pod) obstacle {
+func reason(p *pod) obstacle {
 	for _, c := range p.Status.Conditions {
-		if c.Type == core.PodScheduled && c.Status == core.ConditionFalse {
+		if c.Type == "PodScheduled" && c.Status == "False" {
 			return obstacle{unplaced: true, what: fmt.Sprintf("no node for pod %s: %s "+
-				"(a machine has a node of its own unless --pack is given)", p.Name, c.Message)}
+				"(a machine has a node of its own unless --pack is given)", p.Metadata.Name, c.Message)}
 		}
 	}
-	for _, s := range p.Status.ContainerStatuses {
+	for _, s := range p.Status.Containers {
 		w := s.State.Waiting
 		if w == nil {
 			continue
 		}
-		o := obstacle{what: fmt.Sprintf("pod %s on %s: %s", p.Name, p.Spec.NodeName, w.Reason)}
+		o := obstacle{what: fmt.Sprintf("pod %s on %s: %s", p.Metadata.Name, p.Spec.NodeName, w.Reason)}
 		if w.Message != "" {
 			o.what += ": " + w.Message
 		}
@@ -124,21 +114,21 @@ func reason(p *core.Pod) obstacle {
 			o.what = fmt.Sprintf("image %s cannot be pulled by node %s (--image names another): %s: %s", s.Image,
 				p.Spec.NodeName, w.Reason, w.Message)
 		case "CrashLoopBackOff":
-			o.final, o.log = true, p.Name
+			o.final, o.log = true, p.Metadata.Name
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			o.final = true
 		}
 		return o
 	}
-	return obstacle{what: fmt.Sprintf("pod %s on %s is %s", p.Name, p.Spec.NodeName, p.Status.Phase)}
+	return obstacle{what: fmt.Sprintf("pod %s on %s is %s", p.Metadata.Name, p.Spec.NodeName, p.Status.Phase)}
 }
 
 // refused looks for why pods are not made: a quota, or a policy that refuses them.
 func (c *Cluster) refused(ctx context.Context, run string, otherwise obstacle) obstacle {
-	var events core.EventList
-	r := c.core.Get().Namespace(c.namespace(run)).Resource("events").
-		Param("fieldSelector", "reason=FailedCreate,involvedObject.name="+nameOf(run))
-	if err := do(ctx, r, &events); err != nil || len(events.Items) == 0 {
+	var events list[struct{ Message string }]
+	of := "?fieldSelector=reason%3DFailedCreate,involvedObject.name%3D" + nameOf(run)
+	err := c.get(ctx, at(coreAPI, c.namespace(run), "events")+of, &events)
+	if err != nil || len(events.Items) == 0 {
 		return otherwise
 	}
 	return obstacle{what: "the cluster refuses a pod: " + events.Items[len(events.Items)-1].Message, final: true}
@@ -146,35 +136,34 @@ func (c *Cluster) refused(ctx context.Context, run string, otherwise obstacle) o
 
 // lastWords is the end of the log of a container that has ended.
 func (c *Cluster) lastWords(ctx context.Context, run, pod string) string {
-	r := c.core.Get().Namespace(c.namespace(run)).Resource("pods").Name(pod).SubResource("log").
-		Param("previous", "true").Param("tailLines", "5")
-	s, err := r.Stream(ctx)
-	if err != nil {
+	var log string
+	last := "?previous=true&tailLines=5&limitBytes=2000"
+	if c.get(ctx, at(coreAPI, c.namespace(run), "pods", pod, "log")+last, &log) != nil {
 		return ""
 	}
-	defer s.Close()
-	b, _ := io.ReadAll(io.LimitReader(s, 2000)) // what has come is better than nothing
-	return "; its log ends: " + strings.TrimSpace(string(b))
+	return "; its log ends: " + strings.TrimSpace(log)
 }
 
+const zoneLabel = "topology.kubernetes.io/zone"
+
 // machines are those of pods. The zone is the node's, for those who may look at nodes.
-func (c *Cluster) machines(ctx context.Context, run string, pods []*core.Pod) (all []remote.Machine) {
+func (c *Cluster) machines(ctx context.Context, run string, pods []*pod) (all []remote.Machine) {
 	for i, p := range pods {
 		if p == nil {
 			all = append(all, remote.Machine{Name: fmt.Sprintf("pod%d", i)})
 			continue
 		}
-		addr := netip.MustParseAddr(p.Status.PodIP)
+		addr := netip.MustParseAddr(p.Status.IP)
 		m := remote.Machine{
-			Name: fmt.Sprintf("pod%d", i), Node: p.Spec.NodeName, Zone: p.Labels[core.LabelTopologyZone],
+			Name: fmt.Sprintf("pod%d", i), Node: p.Spec.NodeName, Zone: p.Metadata.Labels[zoneLabel],
 			Addr: addr, Agent: netip.AddrPortFrom(addr, agentPort), Dir: workDir,
 		}
-		var node core.Node
-		if m.Zone == "" && do(ctx, c.core.Get().Resource("nodes").Name(m.Node), &node) == nil {
-			m.Zone = node.Labels[core.LabelTopologyZone]
+		var n node
+		if m.Zone == "" && c.get(ctx, at(coreAPI, "", "nodes", m.Node), &n) == nil {
+			m.Zone = n.Metadata.Labels[zoneLabel]
 		}
 		c.mu.Lock()
-		c.pods[m] = pod{c.namespace(run), p.Name}
+		c.pods[m] = podName{c.namespace(run), p.Metadata.Name}
 		c.mu.Unlock()
 		all = append(all, m)
 	}

@@ -2,15 +2,11 @@ package kubernetes
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	authorization "k8s.io/api/authorization/v1"
-	core "k8s.io/api/core/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/image"
@@ -19,8 +15,7 @@ import (
 // Check implements remote.Place.
 func (c *Cluster) Check(ctx context.Context, machines int) []testbed.Problem {
 	if c.given != "" {
-		r := c.core.Get().Namespace(c.given).Resource("pods").Param("limit", "1")
-		if err := do(ctx, r, &core.PodList{}); err != nil {
+		if err := c.get(ctx, at(coreAPI, c.given, "pods")+"?limit=1", nil); err != nil {
 			return []testbed.Problem{problem(testbed.Fatal, "kubernetes", err.Error(), "`kubectl --namespace "+c.given+
 				" get pods` must work first")}
 		}
@@ -34,8 +29,8 @@ func (c *Cluster) Check(ctx context.Context, machines int) []testbed.Problem {
 		return problems
 	}
 	problems = c.sweep(ctx)
-	var nodes core.NodeList
-	if err := do(ctx, c.core.Get().Resource("nodes"), &nodes); err != nil {
+	var nodes list[node]
+	if err := c.get(ctx, at(coreAPI, "", "nodes"), &nodes); err != nil {
 		return append(problems, problem(testbed.Note, "nodes", "how many there are cannot be seen: "+err.Error(), ""))
 	}
 	return append(append(problems, c.room(nodes.Items, machines)...), c.findImage(ctx, nodes.Items)...)
@@ -61,15 +56,18 @@ func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
 		verb, of, _ := strings.Cut(need, " ")
 		of, group, _ := strings.Cut(of, ".")
 		resource, sub, _ := strings.Cut(of, "/")
-		q := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorization.ResourceAttributes{
-				Namespace: c.given, Verb: verb, Group: group, Resource: resource, Subresource: sub,
-			},
-		}}
-		if err := do(ctx, c.authorization.Post().Resource("selfsubjectaccessreviews").Body(q), q); err != nil {
+		review := map[string]any{
+			"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+			"spec": map[string]any{"resourceAttributes": map[string]string{
+				"namespace": c.given, "verb": verb, "group": group, "resource": resource, "subresource": sub,
+			}},
+		}
+		var answer struct{ Status struct{ Allowed bool } }
+		err := c.call(ctx, http.MethodPost, at(authorizationAPI, "", "selfsubjectaccessreviews"), review, &answer)
+		if err != nil {
 			return nil, err
 		}
-		if !q.Status.Allowed {
+		if !answer.Status.Allowed {
 			lacking = append(lacking, need)
 		}
 	}
@@ -85,16 +83,10 @@ func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
 }
 
 // room says whether so many machines find nodes.
-func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
+func (c *Cluster) room(nodes []node, machines int) []testbed.Problem {
 	usable := 0
 	for _, n := range nodes {
-		ready := slices.ContainsFunc(n.Status.Conditions, func(c core.NodeCondition) bool {
-			return c.Type == core.NodeReady && c.Status == core.ConditionTrue
-		})
-		closed := slices.ContainsFunc(n.Spec.Taints, func(t core.Taint) bool {
-			return t.Effect != core.TaintEffectPreferNoSchedule
-		})
-		if ready && !n.Spec.Unschedulable && !closed {
+		if n.usable() {
 			usable++
 		}
 	}
@@ -108,7 +100,7 @@ func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
 }
 
 // findImage says whether the image of the agents can be had: nodes list some of those that they have.
-func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []testbed.Problem {
+func (c *Cluster) findImage(ctx context.Context, nodes []node) []testbed.Problem {
 	for _, n := range nodes {
 		for _, i := range n.Status.Images {
 			if slices.ContainsFunc(i.Names, func(name string) bool {
@@ -134,26 +126,22 @@ var unborn = 10 * time.Minute // less in a test
 
 // sweep removes what is left of runs that have no living Job.
 func (c *Cluster) sweep(ctx context.Context) (problems []testbed.Problem) {
-	var runs meta.PartialObjectMetadataList // namespaces, or Jobs in the one that was given
-	r := c.core.Get().Resource("namespaces")
+	var runs list[object]
+	path := at(coreAPI, "", "namespaces")
 	if c.given != "" {
-		r = c.batch.Get().Namespace(c.given).Resource("jobs")
+		path = at(batchAPI, c.given, "jobs")
 	}
-	b, err := r.Param("labelSelector", runLabel).Do(ctx).Raw()
-	if err == nil {
-		err = json.Unmarshal(b, &runs)
-	}
-	if err != nil {
+	if err := c.get(ctx, path+ofRuns(""), &runs); err != nil {
 		what := "what dead runs left cannot be seen: " + err.Error()
 		return []testbed.Problem{problem(testbed.Note, "left over", what, "")}
 	}
 	for _, o := range runs.Items {
-		run := o.Labels[runLabel]
-		if o.Name != nameOf(run) || time.Since(o.CreationTimestamp.Time) < unborn {
+		run := o.Metadata.Labels[runLabel]
+		if o.Metadata.Name != nameOf(run) || time.Since(o.Metadata.Made) < unborn {
 			continue
 		}
 		j, err := c.job(ctx, run)
-		if ignoreMissing(err) != nil || err == nil && !over(j) && !*j.Spec.Suspend {
+		if ignoreMissing(err) != nil || err == nil && !j.over() && !j.Spec.Suspend {
 			continue
 		}
 		what := "removed what run " + run + " left in namespace " + c.namespace(run)

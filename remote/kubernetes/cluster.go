@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,15 +18,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	authorization "k8s.io/api/authorization/v1"
-	batch "k8s.io/api/batch/v1"
-	core "k8s.io/api/core/v1"
-	networking "k8s.io/api/networking/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -52,15 +44,14 @@ type Cluster struct {
 	image  string // of the agents
 	pack   bool   // a node may have several machines
 	config *rest.Config
-	// The clients that client-go generates know every kind of object there is, which would make
-	// this program a fifth larger.
-	core, batch, networking, authorization rest.Interface
+	client *http.Client
+	server string // URL of the API
 
 	mu   sync.Mutex
-	pods map[remote.Machine]pod // of machines that Create and Find have given
+	pods map[remote.Machine]podName // of machines that Create and Find have given
 }
 
-type pod struct{ namespace, name string }
+type podName struct{ namespace, name string }
 
 var _ remote.Place = (*Cluster)(nil)
 
@@ -74,7 +65,7 @@ func Open(where string, opt Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: read the kubeconfig: %w", err)
 	}
-	c := &Cluster{opt: opt, pods: map[remote.Machine]pod{}}
+	c := &Cluster{opt: opt, pods: map[remote.Machine]podName{}}
 	if err := c.parse(known, where); err != nil {
 		return nil, err
 	}
@@ -83,34 +74,14 @@ func Open(where string, opt Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: no access to a cluster: %w; `kubectl get pods` must work first", err)
 	}
-	c.config.QPS, c.config.Burst = 50, 100
-	c.config.WarningHandler = rest.NoWarnings{}
-	types := runtime.NewScheme()
-	for _, g := range []struct {
-		version schema.GroupVersion
-		add     func(*runtime.Scheme) error
-		client  *rest.Interface
-	}{
-		{core.SchemeGroupVersion, core.AddToScheme, &c.core},
-		{batch.SchemeGroupVersion, batch.AddToScheme, &c.batch},
-		{networking.SchemeGroupVersion, networking.AddToScheme, &c.networking},
-		{authorization.SchemeGroupVersion, authorization.AddToScheme, &c.authorization},
-	} {
-		if err := g.add(types); err != nil {
-			return nil, fmt.Errorf("kubernetes: %w", err)
-		}
-		config := rest.CopyConfig(c.config)
-		config.GroupVersion, config.APIPath = &g.version, "/apis"
-		if g.version.Group == "" {
-			config.APIPath = "/api"
-		}
-		config.NegotiatedSerializer = serializer.NewCodecFactory(types).WithoutConversion()
-		client, err := rest.RESTClientFor(config)
-		if err != nil {
-			return nil, fmt.Errorf("kubernetes: %w", err)
-		}
-		*g.client = client
+	if c.client, err = rest.HTTPClientFor(c.config); err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
+	server, _, err := rest.DefaultServerUrlFor(c.config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	c.server = strings.TrimSuffix(server.String(), "/")
 	return c, nil
 }
 
@@ -173,47 +144,17 @@ func (c *Cluster) namespace(run string) string {
 // nameOf is the name of every object of a run.
 func nameOf(run string) string { return "plimsoll-" + run }
 
-// callTimeout is how long the API server may take to answer a question.
-const callTimeout = 30 * time.Second
-
-// do sends a request and reads its answer.
-func do(ctx context.Context, r *rest.Request, answer runtime.Object) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	res := r.Do(ctx)
-	if answer == nil || res.Error() != nil {
-		return res.Error()
-	}
-	return res.Into(answer)
-}
-
-func create(ctx context.Context, c rest.Interface, namespace, resource string, o runtime.Object) error {
-	r := c.Post().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Body(o)
-	if err := do(ctx, r, o); err != nil {
-		return fmt.Errorf("kubernetes: make the run's %s: %w", resource, err)
-	}
-	return nil
-}
-
-func (c *Cluster) job(ctx context.Context, run string) (*batch.Job, error) {
-	var j batch.Job
-	err := do(ctx, c.batch.Get().Namespace(c.namespace(run)).Resource("jobs").Name(nameOf(run)), &j)
+func (c *Cluster) job(ctx context.Context, run string) (*job, error) {
+	var j job
+	err := c.get(ctx, at(batchAPI, c.namespace(run), "jobs", nameOf(run)), &j)
 	return &j, err
 }
 
-// list is the pods of a run that are not about to go.
-func (c *Cluster) list(ctx context.Context, run string) (living []core.Pod, err error) {
-	var all core.PodList
-	r := c.core.Get().Namespace(c.namespace(run)).Resource("pods").Param("labelSelector", runLabel+"="+run)
-	if err := do(ctx, r, &all); err != nil {
-		return nil, err
-	}
-	for _, p := range all.Items {
-		if p.DeletionTimestamp == nil {
-			living = append(living, p)
-		}
-	}
-	return living, nil
+// living are the pods of a run that are not about to go.
+func (c *Cluster) living(ctx context.Context, run string) ([]pod, error) {
+	var all list[pod]
+	err := c.get(ctx, at(coreAPI, c.namespace(run), "pods")+ofRuns(run), &all)
+	return slices.DeleteFunc(all.Items, func(p pod) bool { return p.Metadata.Deleted != nil }), err
 }
 
 // Emulates implements remote.Place: a pod without capabilities has no TUN device.
@@ -224,40 +165,35 @@ func (c *Cluster) Emulates() error {
 
 // Create implements remote.Place.
 func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine, error) {
-	o, err := c.objects(spec)
+	all, err := c.objects(spec)
 	if err != nil {
 		return nil, err
 	}
+	ns := c.namespace(spec.Run)
 	if c.given == "" {
-		if err := create(ctx, c.core, "", "namespaces", o.namespace); err != nil {
+		if err := c.create(ctx, at(coreAPI, "", "namespaces"), all[0], nil); err != nil {
 			return nil, err
 		}
 	}
-	ns := c.namespace(spec.Run)
-	// The Job is suspended until there is all that its pods need, which it owns.
-	if err := create(ctx, c.batch, ns, "jobs", o.job); err != nil {
+	// The job is suspended until there is all that its pods need, which it owns.
+	var j job
+	if err := c.create(ctx, at(batchAPI, ns, "jobs"), all[1], &j); err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
-		client   rest.Interface
-		resource string
-		object   interface {
-			runtime.Object
-			meta.Object
-		}
-	}{
-		{c.core, "serviceaccounts", o.account}, {c.core, "secrets", o.secret},
-		{c.networking, "networkpolicies", o.policy},
+	owner := map[string]string{
+		"apiVersion": "batch/v1", "kind": "Job", "name": nameOf(spec.Run), "uid": j.Metadata.UID,
+	}
+	for i, path := range []string{
+		at(coreAPI, ns, "serviceaccounts"), at(coreAPI, ns, "secrets"), at(networkingAPI, ns, "networkpolicies"),
 	} {
-		part.object.SetOwnerReferences([]meta.OwnerReference{{
-			APIVersion: batch.SchemeGroupVersion.String(), Kind: "Job", Name: o.job.Name, UID: o.job.UID,
-		}})
-		if err := create(ctx, part.client, ns, part.resource, part.object); err != nil {
+		o := all[2+i]
+		o["metadata"].(map[string]any)["ownerReferences"] = []any{owner}
+		if err := c.create(ctx, path, o, nil); err != nil {
 			return nil, err
 		}
 	}
-	begin := c.batch.Patch("application/merge-patch+json").Namespace(ns).Resource("jobs").Name(o.job.Name)
-	if err := do(ctx, begin.Body([]byte(`{"spec":{"suspend":false}}`)), nil); err != nil {
+	begin := map[string]any{"spec": map[string]bool{"suspend": false}}
+	if err := c.call(ctx, http.MethodPatch, at(batchAPI, ns, "jobs", nameOf(spec.Run)), begin, nil); err != nil {
 		return nil, fmt.Errorf("kubernetes: begin the run's job: %w", err)
 	}
 	machines, err := c.await(ctx, spec.Run, spec.Machines, spec.Machines)
@@ -284,10 +220,10 @@ func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 // with it; of others that are gone there is no more than the name.
 func (c *Cluster) Find(ctx context.Context, run string, _ remote.Machine) ([]remote.Machine, error) {
 	j, err := c.job(ctx, run)
-	if err == nil && !over(j) && j.DeletionTimestamp == nil && !strings.HasPrefix(j.Status.CompletedIndexes, "0") {
+	if err == nil && !j.over() && j.Metadata.Deleted == nil && !strings.HasPrefix(j.Status.Completed, "0") {
 		ctx, cancel := context.WithTimeout(ctx, findTimeout)
 		defer cancel()
-		machines, err := c.await(ctx, run, int(*j.Spec.Completions), 1)
+		machines, err := c.await(ctx, run, j.Spec.Completions, 1)
 		if !errors.Is(err, remote.ErrGone) {
 			return machines, err
 		}
@@ -298,13 +234,6 @@ func (c *Cluster) Find(ctx context.Context, run string, _ remote.Machine) ([]rem
 		return nil, err
 	}
 	return nil, remote.ErrGone
-}
-
-// over says whether a Job has ended, by whatever cause.
-func over(j *batch.Job) bool {
-	return slices.ContainsFunc(j.Status.Conditions, func(c batch.JobCondition) bool {
-		return (c.Type == batch.JobComplete || c.Type == batch.JobFailed) && c.Status == core.ConditionTrue
-	})
 }
 
 // patience is how long pods may take to go before they are removed by force, which is for those
@@ -318,8 +247,8 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 	for begun := time.Now(); err == nil && c.left(ctx, run); {
 		if !forced && time.Since(begun) > patience {
 			forced = true
-			r := c.core.Delete().Namespace(c.namespace(run)).Resource("pods").Param("labelSelector", runLabel+"="+run)
-			err = do(ctx, r.Body(&meta.DeleteOptions{GracePeriodSeconds: new(int64)}), nil)
+			now := map[string]int{"gracePeriodSeconds": 0}
+			err = c.call(ctx, http.MethodDelete, at(coreAPI, c.namespace(run), "pods")+ofRuns(run), now, nil)
 		}
 		select {
 		case <-ctx.Done():
@@ -336,27 +265,19 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 // end asks for the end of what all else of a run goes with: its namespace, or its Job.
 func (c *Cluster) end(ctx context.Context, run string) error {
 	if c.given == "" {
-		return do(ctx, c.core.Delete().Resource("namespaces").Name(nameOf(run)), nil)
+		return c.call(ctx, http.MethodDelete, at(coreAPI, "", "namespaces", nameOf(run)), nil, nil)
 	}
-	policy := meta.DeletePropagationForeground
-	r := c.batch.Delete().Namespace(c.given).Resource("jobs").Name(nameOf(run))
-	return do(ctx, r.Body(&meta.DeleteOptions{PropagationPolicy: &policy}), nil)
+	how := map[string]string{"propagationPolicy": "Foreground"}
+	return c.call(ctx, http.MethodDelete, at(batchAPI, c.given, "jobs", nameOf(run)), how, nil)
 }
 
 // left says whether that is there, or cannot be seen.
 func (c *Cluster) left(ctx context.Context, run string) bool {
 	var err error
 	if c.given == "" {
-		err = do(ctx, c.core.Get().Resource("namespaces").Name(nameOf(run)), nil)
+		err = c.get(ctx, at(coreAPI, "", "namespaces", nameOf(run)), nil)
 	} else {
 		_, err = c.job(ctx, run)
 	}
-	return !apierrors.IsNotFound(err)
-}
-
-func ignoreMissing(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a namespace that is being deleted
-		return nil
-	}
-	return err
+	return !missing(err)
 }

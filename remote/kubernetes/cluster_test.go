@@ -1,13 +1,13 @@
 package kubernetes
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
-	batch "k8s.io/api/batch/v1"
-	core "k8s.io/api/core/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/plimsoll-project/plimsoll/remote"
 )
 
 func TestWhere(t *testing.T) {
@@ -41,60 +41,94 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// Machines are in the order of their indices, whatever else is there; what hinders one is told
-// from what will pass.
+// Machines are in the order of their indices, whatever else is there; what hinders one is not
+// taken for what will pass.
 func TestAssemble(t *testing.T) {
-	const yes, no = core.ConditionTrue, core.ConditionFalse
-	made := func(index, ip string, ready core.ConditionStatus, change func(*core.Pod)) core.Pod {
-		p := core.Pod{ObjectMeta: meta.ObjectMeta{Name: "pod-" + index}}
-		p.Annotations = map[string]string{batch.JobCompletionIndexAnnotation: index}
-		p.Spec.NodeName, p.Status.PodIP, p.Status.Phase = "node1", ip, core.PodRunning
-		p.Status.Conditions = []core.PodCondition{{Type: core.PodReady, Status: ready}}
+	const yes, no = "True", "False"
+	made := func(index, ip, ready string, change func(*pod)) pod {
+		p := pod{Metadata: metadata{Name: "pod-" + index}}
+		p.Metadata.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": index}
+		p.Spec.NodeName, p.Status.IP, p.Status.Phase = "node1", ip, "Running"
+		p.Status.Conditions = conditions{{Type: "Ready", Status: ready}}
 		if change != nil {
 			change(&p)
 		}
 		return p
 	}
-	waiting := func(reason, message string) func(*core.Pod) {
-		return func(p *core.Pod) {
-			state := core.ContainerState{Waiting: &core.ContainerStateWaiting{Reason: reason, Message: message}}
-			p.Status.ContainerStatuses = []core.ContainerStatus{{Image: "i:1", State: state}}
+	waiting := func(reason, message string) func(*pod) {
+		return func(p *pod) {
+			c := container{Image: "i:1"}
+			c.State.Waiting = &struct{ Reason, Message string }{reason, message}
+			p.Status.Containers = []container{c}
 		}
 	}
 	first := made("0", "10.0.0.1", yes, nil)
 	for _, c := range []struct {
 		name  string
-		pods  []core.Pod
+		pods  []pod
 		want  string
 		final bool
 	}{
-		{"both, in order", []core.Pod{made("1", "10.0.0.2", yes, nil), first}, "", false},
-		{"one is missing", []core.Pod{first}, "1 of 2 pods have been made", false},
-		{"one has failed and is replaced", []core.Pod{
-			first, made("1", "10.0.0.2", yes, func(p *core.Pod) { p.Status.Phase = core.PodFailed }),
+		{"both, in order", []pod{made("1", "10.0.0.2", yes, nil), first}, "", false},
+		{"one is missing", []pod{first}, "1 of 2 pods have been made", false},
+		{"one has failed and is replaced", []pod{
+			first, made("1", "10.0.0.2", yes, func(p *pod) { p.Status.Phase = "Failed" }),
 		}, "2 of 2 pods have been made", false},
-		{"no node", []core.Pod{first, made("1", "", no, func(p *core.Pod) {
-			p.Status.Conditions = []core.PodCondition{{Type: core.PodScheduled, Status: no, Message: "0/3 nodes"}}
+		{"no node", []pod{first, made("1", "", no, func(p *pod) {
+			p.Status.Conditions = conditions{{Type: "PodScheduled", Status: no, Message: "0/3 nodes"}}
 		})}, "no node for pod pod-1: 0/3 nodes", false},
-		{"pulled for the first time", []core.Pod{made("1", "", no, waiting("ErrImagePull", "not found"))},
+		{"pulled for the first time", []pod{made("1", "", no, waiting("ErrImagePull", "not found"))},
 			"image i:1 cannot be pulled by node node1", false},
-		{"pulled again", []core.Pod{first, made("1", "", no, waiting("ImagePullBackOff", "not found"))},
+		{"pulled again", []pod{first, made("1", "", no, waiting("ImagePullBackOff", "not found"))},
 			"ImagePullBackOff: not found", true},
-		{"begins", []core.Pod{first, made("1", "", no, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
-		{"crashes", []core.Pod{made("1", "10.0.0.2", no, waiting("CrashLoopBackOff", "")), first},
+		{"begins", []pod{first, made("1", "", no, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
+		{"crashes", []pod{made("1", "10.0.0.2", no, waiting("CrashLoopBackOff", "")), first},
 			"CrashLoopBackOff", true},
 	} {
 		got, why := assemble(c.pods, 2, 2)
 		if (got != nil) != (c.want == "") || !strings.Contains(why.what, c.want) || why.final != c.final {
 			t.Errorf("%s: %d machines, %+v", c.name, len(got), why)
 		}
-		if first := c.pods[0].Name == "pod-0"; first {
-			if got, _ := assemble(c.pods, 2, 1); got == nil || got[0].Name != "pod-0" {
+		if first := c.pods[0].Metadata.Name == "pod-0"; first {
+			if got, _ := assemble(c.pods, 2, 1); got == nil || got[0].Metadata.Name != "pod-0" {
 				t.Errorf("%s: the first is ready, and not found", c.name)
 			}
 		}
-		if got != nil && (got[0].Name != "pod-0" || got[1].Name != "pod-1") {
-			t.Errorf("%s: %s, %s", c.name, got[0].Name, got[1].Name)
+		if got != nil && (got[0].Metadata.Name != "pod-0" || got[1].Metadata.Name != "pod-1") {
+			t.Errorf("%s: %s, %s", c.name, got[0].Metadata.Name, got[1].Metadata.Name)
+		}
+	}
+}
+
+// The objects are what the API takes, in the order in which they are made.
+func TestObjects(t *testing.T) {
+	for _, pack := range []bool{false, true} {
+		c := Cluster{image: `r.example:5000/a"b`, pack: pack}
+		all, err := c.objects(remote.Spec{Run: "rabcdefghij2", Machines: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := ""
+		for _, o := range all {
+			kinds += o["kind"].(string) + " "
+			if o["metadata"].(map[string]any)["name"] != "plimsoll-rabcdefghij2" {
+				t.Errorf("%v", o["metadata"])
+			}
+		}
+		if kinds != "Namespace Job ServiceAccount Secret NetworkPolicy " {
+			t.Error(kinds)
+		}
+		b, err := json.Marshal(all[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, there := range map[string]bool{
+			`"completions":3`: true, `"defaultMode":288`: true, `"image":"r.example:5000/a\"b"`: true,
+			`"cpu":"1"`: !pack, `"podAntiAffinity"`: !pack, `"topologySpreadConstraints"`: pack,
+		} {
+			if strings.Contains(string(b), want) != there {
+				t.Errorf("pack %t: %s in %s", pack, want, b)
+			}
 		}
 	}
 }

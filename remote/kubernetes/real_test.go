@@ -2,10 +2,10 @@ package kubernetes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,10 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	core "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -73,7 +69,7 @@ func spec(t *testing.T, run string, machines int) (s remote.Spec, ours agent.Cre
 	return remote.Spec{Run: run, Machines: machines, Credentials: theirs}, ours
 }
 
-func made(t *testing.T, c *Cluster, s remote.Spec) []remote.Machine {
+func machinesOf(t *testing.T, c *Cluster, s remote.Spec) []remote.Machine {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := c.Delete(context.Background(), s.Run); err != nil {
@@ -123,7 +119,7 @@ func TestClusterMachines(t *testing.T) {
 	}
 	s, ours := spec(t, "machines0001", 3)
 	begun := time.Now()
-	machines := made(t, c, s)
+	machines := machinesOf(t, c, s)
 	t.Logf("3 machines after %s", time.Since(begun))
 	nodes := map[string]bool{}
 	for i, m := range machines {
@@ -199,20 +195,24 @@ func within(t *testing.T, limit time.Duration, what string, done func() bool) {
 	}
 }
 
-// namespace makes one for all runs of a test.
-func namespace(t *testing.T, c *Cluster, name string, quota core.ResourceList) {
+type fields = map[string]any
+
+// made makes an object of a resource.
+func made(t *testing.T, c *Cluster, path, name string, spec fields) {
 	t.Helper()
-	ns := &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: name}}
-	if err := create(t.Context(), c.core, "", "namespaces", ns); err != nil {
+	o := fields{"metadata": fields{"name": name}, "spec": spec}
+	if err := c.create(t.Context(), path, o, nil); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = do(context.Background(), c.core.Delete().Resource("namespaces").Name(name), nil) })
-	if quota != nil {
-		q := &core.ResourceQuota{ObjectMeta: meta.ObjectMeta{Name: "few"}, Spec: core.ResourceQuotaSpec{Hard: quota}}
-		if err := create(t.Context(), c.core, name, "resourcequotas", q); err != nil {
-			t.Fatal(err)
-		}
-	}
+}
+
+// namespace makes one for all runs of a test.
+func namespace(t *testing.T, c *Cluster, name string) {
+	t.Helper()
+	made(t, c, at(coreAPI, "", "namespaces"), name, nil)
+	t.Cleanup(func() {
+		_ = c.call(context.Background(), http.MethodDelete, at(coreAPI, "", "namespaces", name), nil, nil)
+	})
 }
 
 // What keeps machines from coming is said, in a namespace of the user's, of which all is removed
@@ -220,7 +220,8 @@ func namespace(t *testing.T, c *Cluster, name string, quota core.ResourceList) {
 func TestClusterRefusals(t *testing.T) {
 	notShort(t)
 	c := real(t, "/given")
-	namespace(t, c, "given", core.ResourceList{"count/pods": resource.MustParse("3")})
+	namespace(t, c, "given")
+	made(t, c, at(coreAPI, "given", "resourcequotas"), "few", fields{"hard": fields{"count/pods": "3"}})
 	for _, k := range []struct {
 		run      string
 		machines int
@@ -248,10 +249,8 @@ func TestClusterRefusals(t *testing.T) {
 	}
 	for _, kind := range []string{"pods", "secrets", "serviceaccounts"} {
 		within(t, 20*time.Second, "no "+kind+" are left", func() bool { // the cluster's garbage collector removes them
-			var left meta.PartialObjectMetadataList
-			r := c.core.Get().Namespace("given").Resource(kind).Param("labelSelector", runLabel)
-			b, err := r.Do(t.Context()).Raw()
-			return err == nil && json.Unmarshal(b, &left) == nil && len(left.Items) == 0
+			var left list[object]
+			return c.get(t.Context(), at(coreAPI, "given", kind)+ofRuns(""), &left) == nil && len(left.Items) == 0
 		})
 	}
 	c = real(t, "")
@@ -273,8 +272,8 @@ func TestClusterCheck(t *testing.T) {
 	notShort(t)
 	c := real(t, "")
 	const run = "dead00000001"
-	dead := &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: nameOf(run), Labels: map[string]string{runLabel: run}}}
-	if err := create(t.Context(), c.core, "", "namespaces", dead); err != nil {
+	dead := fields{"metadata": fields{"name": nameOf(run), "labels": fields{runLabel: run}}}
+	if err := c.create(t.Context(), at(coreAPI, "", "namespaces"), dead, nil); err != nil {
 		t.Fatal(err)
 	}
 	if p := c.Check(t.Context(), 1); len(p) > 0 {
@@ -313,7 +312,7 @@ func TestClusterServerAway(t *testing.T) {
 	notShort(t)
 	c := real(t, "")
 	s, _ := spec(t, "away00000001", 1)
-	m := made(t, c, s)[0]
+	m := machinesOf(t, c, s)[0]
 	script(t, "signal", "apiserver", "STOP")
 	defer script(t, "signal", "apiserver", "CONT")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

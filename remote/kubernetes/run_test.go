@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"bytes"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	core "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/remote"
@@ -92,25 +89,25 @@ func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons
 // nothingLeft says what is left of any run in the cluster.
 func nothingLeft(t *testing.T, c *Cluster) {
 	t.Helper()
-	var all core.NamespaceList
-	if err := do(t.Context(), c.core.Get().Resource("namespaces").Param("labelSelector", runLabel), &all); err != nil {
+	var all list[object]
+	if err := c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all); err != nil {
 		t.Fatal(err)
 	}
 	for _, ns := range all.Items {
-		t.Errorf("namespace %s is left", ns.Name)
+		t.Errorf("namespace %s is left", ns.Metadata.Name)
 	}
 }
 
 // theRun is the ID of the one run that the cluster has.
 func theRun(t *testing.T, c *Cluster) (run string) {
 	t.Helper()
-	var all core.NamespaceList
-	if err := do(t.Context(), c.core.Get().Resource("namespaces").Param("labelSelector", runLabel), &all); err != nil {
+	var all list[object]
+	if err := c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all); err != nil {
 		t.Fatal(err)
 	}
 	for _, ns := range all.Items {
-		if ns.DeletionTimestamp == nil {
-			run = ns.Labels[runLabel]
+		if ns.Metadata.Deleted == nil {
+			run = ns.Metadata.Labels[runLabel]
 		}
 	}
 	return run
@@ -280,14 +277,11 @@ func TestClusterClients(t *testing.T) {
 func TestClusterThrottled(t *testing.T) {
 	notShort(t)
 	c := real(t, "/limited")
-	namespace(t, c, "limited", nil)
-	limit := core.ResourceList{core.ResourceCPU: resource.MustParse("200m")}
-	r := &core.LimitRange{ObjectMeta: meta.ObjectMeta{Name: "limit"}, Spec: core.LimitRangeSpec{
-		Limits: []core.LimitRangeItem{{Type: core.LimitTypeContainer, Default: limit, DefaultRequest: limit}},
-	}}
-	if err := create(t.Context(), c.core, "limited", "limitranges", r); err != nil {
-		t.Fatal(err)
-	}
+	namespace(t, c, "limited")
+	limit := fields{"cpu": "200m"}
+	made(t, c, at(coreAPI, "limited", "limitranges"), "limit", fields{
+		"limits": []fields{{"type": "Container", "default": limit, "defaultRequest": limit}},
+	})
 	dir, args := options(t, ":/limited")
 	call(t, append([]string{"run", experimentFile(t, manyTrials), "--set", "repetitions=2", "--pack"}, args...)...).
 		ends(4 * time.Minute)
@@ -311,8 +305,9 @@ func TestClusterTrouble(t *testing.T) {
 	c := real(t, "")
 	dir, args := options(t, "")
 	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
-	at := c.pods[begun(t, c, p)[1]]
-	if err := do(t.Context(), c.core.Delete().Namespace(at.namespace).Resource("pods").Name(at.name), nil); err != nil {
+	pod := c.pods[begun(t, c, p)[1]]
+	err := c.call(t.Context(), http.MethodDelete, at(coreAPI, pod.namespace, "pods", pod.name), nil, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	again(t, p, 1)

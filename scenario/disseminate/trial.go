@@ -300,7 +300,8 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 		return float64(t.op(n).Outcome)
 	})
 	if !t.d.Stay.Forever {
-		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in the load",
+		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in "+
+			"the load",
 			t.d.Stay)
 	}
 	load.Notes = t.Notes

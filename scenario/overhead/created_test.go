@@ -37,8 +37,9 @@ func memNode(t *testing.T, opt system.Options) *mem.Node {
 
 func siteOf(mode system.Mode, cluster system.Cluster) scenario.Site {
 	return scenario.Site{
-		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: cluster, Seed: 1, Limits: scenariotest.Limits(),
-		Event: func(string, string, string, time.Duration) {}, Say: func(string) {},
+		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: cluster, Seed: 1,
+		Limits: scenariotest.Limits(),
+		Event:  func(string, string, string, time.Duration) {}, Say: func(string) {},
 	}
 }
 
@@ -58,7 +59,8 @@ func held(t *testing.T, n *mem.Node) int {
 // what was prepared, what fill added, directories, and what was accepted before
 // its operation failed. A started system goes as a whole.
 func TestCloseRemovesWhatWasStored(t *testing.T) {
-	cells := []experiment.Cell{cell("get", 1000), cell("range", 1000), cell("update", 1000), cell("put-dir", 1000), cell("fill", 1000), cell("delete", 1000), cell("put-durable", 1000)}
+	cells := []experiment.Cell{cell("get", 1000), cell("range", 1000), cell("update", 1000), cell("put-dir", 1000),
+		cell("fill", 1000), cell("delete", 1000), cell("put-durable", 1000)}
 	for _, mode := range []system.Mode{system.Attach, system.Start} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			// Nothing is durable before the deadline of the operation.
@@ -68,7 +70,8 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, c := range cells {
-				load, err := runner.Trial(t.Context(), c, uint64(i), scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }}))
+				load, err := runner.Trial(t.Context(), c, uint64(i), scenariotest.Sink(scenario.Sink{Epoch: time.Now(),
+					Block: func([]byte) error { return nil }}))
 				if err != nil {
 					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
 				}
@@ -104,19 +107,22 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		return runner
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		if err := prepared(t, onlyNode{memNode(t, nil)}).Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
+		if err := prepared(t, onlyNode{memNode(t, nil)}).Close(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
 			t.Errorf("a node that cannot delete: %v", err)
 		}
 		n := memNode(t, nil)
 		runner := prepared(t, n)
 		n.Change(func(m *mem.Model) { m.Errors = 1 })
-		if err := runner.Close(t.Context()); !errors.Is(err, mem.ErrInjected) || !strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
+		if err := runner.Close(t.Context()); !errors.Is(err, mem.ErrInjected) ||
+			!strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
 			t.Errorf("a node that fails: %v", err)
 		}
 		// A server that hangs is not waited for with every object anew.
 		n.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0, 1 })
 		begun := time.Now()
-		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
+		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(),
+			"8 of 8 objects of ours stay") {
 			t.Errorf("a node that hangs: %v", err)
 		}
 		if took := time.Since(begun); took != scenario.RemoveHangs*scenario.RemoveOneTimeout {
@@ -141,14 +147,17 @@ func TestCloseSaysWhatMayBeLeft(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		n := memNode(t, system.Options{"errors": "1"})
 		what := cell("put", 1000)
-		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: onlyNode{n}}), []experiment.Cell{what})
+		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: onlyNode{n}}),
+			[]experiment.Cell{what})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})); err != nil {
+		if _, err := runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(),
+			Block: func([]byte) error { return nil }})); err != nil {
 			t.Fatal(err)
 		}
-		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "6 operations that failed may each have left an object") {
+		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(),
+			"6 operations that failed may each have left an object") {
 			t.Errorf("six puts failed: %v", err)
 		}
 	})
@@ -171,7 +180,8 @@ func TestCloseRemovesWhatFailedPutsLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func([]byte) error { return nil }})); err != nil {
+		if _, err := runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(),
+			Block: func([]byte) error { return nil }})); err != nil {
 			t.Fatal(err)
 		}
 		before := held(t, n.Node)

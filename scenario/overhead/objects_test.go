@@ -25,11 +25,13 @@ func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
 			return unfit
 		}
 		n := memNode(t, nil)
-		e := prepare(onlyNode{n}, nil, cell("get", 1000), cell("stat", 1000), cell("stat", 2000), cell("delete", 1000), cell("put", 1000, fresh))
+		e := prepare(onlyNode{n}, nil, cell("get", 1000), cell("stat", 1000), cell("stat", 2000), cell("delete", 1000),
+			cell("put", 1000, fresh))
 		if e == nil || len(e.Problems) != 3 || !strings.HasPrefix(e.Error(), "it: it cannot do the operation stat") {
 			t.Fatalf("got %v", e)
 		}
-		for _, where := range []string{`system != it || overhead.operation != stat`, `system != it || overhead.operation != delete`, `system != it || overhead.connections != fresh`} {
+		for _, where := range []string{`system != it || overhead.operation != stat`,
+			`system != it || overhead.operation != delete`, `system != it || overhead.connections != fresh`} {
 			if !strings.Contains(e.Hint(), where) {
 				t.Errorf("no %q in the hint %q", where, e.Hint())
 			}
@@ -48,7 +50,8 @@ func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
 		}
 		e = prepare(onlyNode{n}, always, cell("put", 1000, fresh), cell("put", 1000))
 		if e == nil || len(e.Problems) != 1 || !strings.Contains(e.Error(), "connections: keep") ||
-			!strings.Contains(e.Hint(), `system != it || overhead.connections != keep`) || !strings.Contains(e.Hint(), "override: {connections: fresh}") {
+			!strings.Contains(e.Hint(), `system != it || overhead.connections != keep`) ||
+			!strings.Contains(e.Hint(), "override: {connections: fresh}") {
 			t.Errorf("keep on it: %v", e)
 		}
 	})
@@ -59,7 +62,8 @@ func TestPrepares(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		four := func(o *experiment.Overhead) { o.Concurrency = 4 }
 		cells := []experiment.Cell{
-			cell("get", 1000), cell("stat", 1000, four), cell("get", 3000), cell("range", 10), cell("range", 20), cell("update", 500, four),
+			cell("get", 1000), cell("stat", 1000, four), cell("get", 3000), cell("range", 10), cell("range", 20),
+			cell("update", 500, four),
 			cell("put", 1<<30), cell("delete", 1<<30),
 		}
 		objects, bytes := Scenario{}.Prepares(cells)

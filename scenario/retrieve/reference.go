@@ -36,7 +36,8 @@ func (e *WrongBytesError) Error() string { return "wrong bytes: " + e.what }
 
 // Hint implements the interface that the terminal asks for hints.
 func (e *WrongBytesError) Hint() string {
-	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure this server"
+	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure " +
+		"this server"
 }
 
 // Notes of trials that compare with what the server sent before.
@@ -187,7 +188,8 @@ func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err erro
 // fetch reads a target, or so many of its first bytes, from the client's host, as the load
 // generator will. of is how many there are.
 func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of int64, w io.Writer) (int64, error) {
-	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
+	transport := &http.Transport{DialContext: r.site.Client.Dial,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	if target.CAFile != "" {
 		pem, err := os.ReadFile(target.CAFile)

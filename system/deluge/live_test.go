@@ -19,9 +19,10 @@ import (
 // startOn starts a swarm that ends with the test, its client on the last host.
 func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*node {
 	t.Helper()
-	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
 	last := len(hosts) - 1
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:last],
+		Client: hosts[last], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +92,7 @@ func wantBack(t *testing.T, n *node, ref system.Ref, data []byte) {
 // TestWrongBytesAreFound: a daemon claims what it is said to have without a
 // look; reading back shows it, and no leecher ever takes it.
 func TestWrongBytesAreFound(t *testing.T) {
+	t.Parallel()
 	nodes := startOn(t, systemtest.Hosts(t, 3), nil)
 	data := systemtest.Bytes("wrong", 1<<20)
 	ref := publish(t, nodes[0], data)
@@ -121,6 +123,7 @@ func TestWrongBytesAreFound(t *testing.T) {
 
 // TestSeederComesLater: a leecher whose peer is not up yet gets it when it is.
 func TestSeederComesLater(t *testing.T) {
+	t.Parallel()
 	nodes := startOn(t, systemtest.Hosts(t, 3), system.Options{"reconnect": "1s"})
 	data := systemtest.Bytes("later", 2<<20)
 	ref := publish(t, nodes[0], data)
@@ -143,6 +146,7 @@ func TestSeederComesLater(t *testing.T) {
 // TestPublishedAgainAfterRestart: a seeder that kept its data hashes that, and takes no
 // new copy.
 func TestPublishedAgainAfterRestart(t *testing.T) {
+	t.Parallel()
 	n := startOn(t, systemtest.Hosts(t, 2), nil)[0]
 	data := systemtest.Bytes("again", 64<<20)
 	ref := publish(t, n, data)
@@ -154,7 +158,8 @@ func TestPublishedAgainAfterRestart(t *testing.T) {
 			}
 		}
 		if again := publish(t, n, data); again != ref || n.task(ref) != kept {
-			t.Errorf("%s: published anew as %s in %s, before as %s in %s", what, again, n.task(ref).dir.Path, ref, kept.dir.Path)
+			t.Errorf("%s: published anew as %s in %s, before as %s in %s", what, again, n.task(ref).dir.Path, ref,
+				kept.dir.Path)
 		}
 		if f := fetched(t, n, ref); !f.Complete {
 			t.Errorf("%s: published, and it does not serve: %+v", what, f)
@@ -170,6 +175,7 @@ func TestPublishedAgainAfterRestart(t *testing.T) {
 // TestTransportsDoNotMix: what speaks uTP alone is not reached by what speaks TCP
 // alone, and each of them among its own.
 func TestTransportsDoNotMix(t *testing.T) {
+	t.Parallel()
 	data := systemtest.Bytes("transports", 2<<20)
 	var seeders []*node
 	hosts := systemtest.Hosts(t, 5)
@@ -195,6 +201,7 @@ func TestTransportsDoNotMix(t *testing.T) {
 // TestOnlyItsOwnAddress: a daemon listens nowhere but at its host's address, on
 // the port of the peers and that of the API.
 func TestOnlyItsOwnAddress(t *testing.T) {
+	t.Parallel()
 	nodes := startOn(t, systemtest.Hosts(t, 3), system.Options{"transport": "both"})
 	for _, n := range nodes {
 		sockets := listening(t, n.Processes()[0].ID().PID)

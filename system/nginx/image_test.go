@@ -17,5 +17,5 @@ func TestConformanceFromImage(t *testing.T) {
 	paths := []string{bin}
 	paths = append(paths, systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx", "/etc/ssl/openssl.cnf")...)
 	opt := system.Options{"image": systemtest.Pulled(t, imagetest.OfMachine(t, paths...)), "tls": "true"}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true})
 }

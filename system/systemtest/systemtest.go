@@ -37,6 +37,9 @@ type Suite struct {
 	Namespaces bool
 	// Brief: another suite of the same system kills its nodes in the midst of their work.
 	Brief bool
+	// Image: another suite has the same system without one; the cases are those that meet
+	// its files and processes.
+	Image bool
 }
 
 // Truths is what holds of one system and not of all; the zero value is a system
@@ -109,6 +112,8 @@ var objectCases = []struct {
 	{"stop", "", (*objects).stop},
 }
 
+var imageCases = strings.Fields("sizes concurrent list delete health stop")
+
 // apartCases have deployments of their own, which they kill.
 var apartCases = []struct {
 	name string
@@ -129,7 +134,7 @@ func Run(t *testing.T, s Suite) {
 	if s.Attach != nil {
 		s.Options, _ = s.Attach(t)
 	}
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	t.Run("shared", func(t *testing.T) {
 		k := s.start(t)
 		if k.c.Identity()["version"] == "" {
@@ -142,6 +147,9 @@ func Run(t *testing.T, s Suite) {
 		can := system.Abilities(k.n)
 		for _, c := range objectCases {
 			t.Run(c.name, func(t *testing.T) {
+				if s.Image && !slices.Contains(imageCases, c.name) {
+					t.Skip("the suite without an image has it")
+				}
 				if c.needs != "" && !slices.Contains(can, c.needs) {
 					t.Skipf("the system has no ability %q", c.needs)
 				}
@@ -153,7 +161,7 @@ func Run(t *testing.T, s Suite) {
 		return // nothing of ours to kill
 	}
 	for _, c := range apartCases {
-		if s.Brief && c.name != "killed in a get" {
+		if s.Brief && c.name != "killed in a get" || s.Image && c.name == "killed in a put" {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -176,7 +184,7 @@ func (s Suite) start(t *testing.T) *objects {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	c, err := d.Begin(ctx, s.System, mode)
+	c, err := system.Begin(ctx, s.System, mode, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	wantWithinFences(t, d)
@@ -188,7 +196,8 @@ func (s Suite) start(t *testing.T) *objects {
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	t.Helper()
 	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 2)
-	return fence(t, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: maps.Clone(s.Options), Write: s.Write})
+	return fence(t, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
+		Options: maps.Clone(s.Options), Write: s.Write})
 }
 
 // size is the amount that a case uses: little for a slow system.

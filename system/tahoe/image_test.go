@@ -24,7 +24,8 @@ func TestConformanceFromImage(t *testing.T) {
 	if python == "" {
 		t.Skipf("%s is no Python script", bin)
 	}
-	out, err := exec.Command(python, "-c", "import os, sys; print(os.path.dirname(os.__file__)); print(sys.prefix); print(os.path.realpath(sys.executable))").Output()
+	out, err := exec.Command(python, "-c", "import os, sys; print(os.path.dirname(os.__file__)); print(sys.prefix); "+
+		"print(os.path.realpath(sys.executable))").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,5 +37,5 @@ func TestConformanceFromImage(t *testing.T) {
 		"image": systemtest.Pulled(t, imagetest.OfMachine(t, paths...)), "binary": bin,
 		"nodes": "1", "needed": "1", "total": "1", "mutable": "MDMF",
 	}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths(), Brief: true})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths(), Image: true, Brief: true})
 }

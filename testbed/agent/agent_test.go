@@ -96,6 +96,7 @@ func gone(t *testing.T, pid int) {
 }
 
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	tb := bed(t, testbed.Options{Plain: true})
 	h, other := addHost(t, tb, "a"), addHost(t, tb, "b")
 
@@ -397,6 +398,7 @@ func TestMachine(t *testing.T) {
 // Each host is a namespace of its own, the calls cross no link of it, and the agent
 // measures what the emulator does.
 func TestNamespaces(t *testing.T) {
+	t.Parallel()
 	tb := bed(t, testbed.Options{})
 	if m := tb.Mode(); m.Emulator == "none" {
 		t.Skip(m.Why)
@@ -481,6 +483,7 @@ func issue(t *testing.T, a *Authority, server bool) Credentials {
 // An agent's end, by kill -9 or because its engine has been silent, is the end of all that
 // it started.
 func TestAgentEnds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		orphaned time.Duration
@@ -528,6 +531,7 @@ func TestAgentEnds(t *testing.T) {
 
 // A machine that was lost and is reached again does nothing that it was asked to do before.
 func TestReachedAgain(t *testing.T) {
+	t.Parallel()
 	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	defer end(nil)
 	opt := testbed.Options{Dir: *dir, Plain: true}
 	if *number > 0 {
-		opt.Plain, opt.Emulate = false, "tun"
+		opt.Plain, opt.Emulate = false, link.Own
 	}
 	bed, err := testbed.New(ctx, opt)
 	if err != nil {

@@ -7,9 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Own is the name of our emulator.
+const Own = "user"
+
 // Availability says whether an emulator works here, and if not, why.
 type Availability struct {
-	Emulator string `json:"emulator"` // "netem" or "tun"
+	Emulator string `json:"emulator"` // NetemDiscipline or Own
 	OK       bool   `json:"ok"`
 	Why      string `json:"why,omitempty"`
 }
@@ -24,7 +27,7 @@ func Available() []Availability {
 		}
 		return Availability{name, true, ""}
 	}
-	return []Availability{try("netem", tryNetem), try("tun", tryTUN)}
+	return []Availability{try(NetemDiscipline, tryNetem), try(Own, tryPackets)}
 }
 
 // inScratch runs f inside a new network namespace.
@@ -37,12 +40,15 @@ func inScratch(f func() error) error {
 	})
 }
 
-func tryTUN() error {
-	fd, err := createTUN(DefaultDevice)
+func tryPackets() error {
+	if err := makeVeth(); err != nil {
+		return err
+	}
+	f, err := openSocket()
 	if err != nil {
 		return err
 	}
-	return unix.Close(fd)
+	return f.Close()
 }
 
 // HasTBF reports whether the kernel has the token bucket filter; it needs the same rights.
@@ -65,13 +71,20 @@ func tryNetem() error {
 // tryQdisc puts a discipline on one end of a veth pair, which loads its module where
 // the kernel may.
 func tryQdisc(qdisc func(netlink.QdiscAttrs) netlink.Qdisc) error {
-	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a"}, PeerName: "b"}
-	if err := netlink.LinkAdd(veth); err != nil {
-		return fmt.Errorf("make a veth pair: %w", err)
+	if err := makeVeth(); err != nil {
+		return err
 	}
 	dev, err := netlink.LinkByName("a")
 	if err != nil {
 		return err
 	}
 	return netlink.QdiscAdd(qdisc(netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}))
+}
+
+func makeVeth() error {
+	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a"}, PeerName: "b"}
+	if err := netlink.LinkAdd(veth); err != nil {
+		return fmt.Errorf("make a veth pair: %w", err)
+	}
+	return nil
 }

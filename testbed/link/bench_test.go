@@ -59,7 +59,7 @@ func benchStream(b *testing.B, p Params) {
 		b.ReportMetric(s.CPU.Seconds()/seconds, "cpu-emulator")
 		b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
 		b.ReportMetric(0, "ns/op")
-		b.Log(s.Scheduler, "drops", s.Drops, "device drops", s.Hosts["a"].DeviceDrops)
+		b.Log(s.Scheduler, "drops", s.Drops)
 	}
 }
 
@@ -118,7 +118,11 @@ func BenchmarkNetwork(b *testing.B) {
 			n := newNetwork(1, &pool{limit: 1 << 30})
 			var now int64
 			n.clock = func() int64 { return now }
-			n.deliver = func(int32, packet) bool { return true }
+			n.deliver = func(due []event, done func(event, bool)) {
+				for _, ev := range due {
+					done(ev, true)
+				}
+			}
 			n.add("a", nil)
 			n.add("b", []netip.Addr{hostAddr(1)})
 			n.reshape(symmetric(Params{Rate: 1e10, Delay: 40 * time.Millisecond, Loss: loss}, "a", "b"))

@@ -198,7 +198,7 @@ func (c *carrier) write(p *peer, run []byte) {
 
 // receive takes what has come, at most so many times, and reports whether more may be there.
 func (c *carrier) receive(clock func() int64) {
-	for range readsPerTurn {
+	for range atOnce {
 		c.incoming.SetControllen(len(c.control))
 		n, _, e := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&c.incoming)), unix.MSG_DONTWAIT)
 		if e == unix.EINTR {

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,9 +23,9 @@ type Process interface {
 	Stop(ctx context.Context) error
 }
 
-// Launch starts ServeTUN as a process with the given file as its standard input and the
-// devices as its files from number 3 on. The files stay the caller's: NewTUN closes them.
-type Launch func(ctx context.Context, stdin *os.File, devices []*os.File) (Process, error)
+// Launch starts Serve as a process with the given file as its standard input and the
+// sockets as its files from number 3 on. The files stay the caller's.
+type Launch func(ctx context.Context, stdin *os.File, sockets []*os.File) (Process, error)
 
 // Options of an emulator.
 type Options struct {
@@ -50,54 +49,65 @@ type Emulator struct {
 	conn    net.Conn
 	client  *rpc.Client
 
+	devices []Device
+	names   []string // of all hosts, also those on other machines
+
 	mu     sync.Mutex // guards what follows
-	hosts  map[string]*emulated
-	names  []string // of all hosts, also those on other machines
 	closed bool
 }
 
-// emulated is a host's device, for what is done from the outside.
-type emulated struct {
-	nl   *netlink.Handle
-	segs int // of a super-packet, at most, as it was set; 0: not yet
+// New launches an emulator process between the ports of hosts on a hub, which must not be
+// joined by a bridge, and waits until it is ready. No link is shaped yet. The descriptor is
+// of the hub's network namespace.
+func New(ctx context.Context, launch Launch, o Options, hub int, devices ...Device) (*Emulator, error) {
+	return newEmulator(ctx, launch, Setup{Options: o}, nil, hub, devices)
 }
 
-// NewTUN makes a device inside the namespace of each host, launches an emulator process
-// with these and waits until it is ready. No link is shaped yet.
-func NewTUN(ctx context.Context, launch Launch, o Options, devices ...Device) (*Emulator, error) {
-	return newEmulator(ctx, launch, Setup{Options: o, Devices: devices}, nil)
-}
-
-// NewMesh is NewTUN for the one host of this machine in a mesh, which begins when all
+// NewMesh is New for the one host of this machine in a mesh, which begins when all
 // emulators have started. The socket is of OpenCarrier, and stays the caller's.
-func NewMesh(ctx context.Context, launch Launch, o Options, m Mesh, socket *os.File, device Device) (*Emulator, error) {
+func NewMesh(ctx context.Context, launch Launch, o Options, m Mesh, socket *os.File, hub int, d Device) (*Emulator, error) {
 	o.Threads = 1
 	m.Peers = slices.Clone(m.Peers)
 	for i := range m.Peers {
 		m.Peers[i].Size = carrySize(m.Peers[i].At)
 	}
-	return newEmulator(ctx, launch, Setup{o, []Device{device}, &m}, socket)
+	return newEmulator(ctx, launch, Setup{Options: o, Mesh: &m}, socket, hub, []Device{d})
 }
 
-func newEmulator(ctx context.Context, launch Launch, q Setup, socket *os.File) (_ *Emulator, err error) {
-	e := &Emulator{hosts: map[string]*emulated{}}
+func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, hub int, devices []Device) (_ *Emulator, err error) {
+	e := &Emulator{devices: devices}
+	if q.Options.Memory == 0 {
+		q.Options.Memory = DefaultMemory
+	}
+	if q.Options.Threads == 0 {
+		q.Options.Threads = max(runtime.NumCPU()/2, 1)
+	}
 	var files []*os.File
 	defer func() {
-		for _, f := range files { // the emulator has its own; the devices must die with it
+		for _, f := range files {
 			f.Close()
 		}
 		if err != nil {
 			err = errors.Join(err, e.Close(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, d := range q.Devices {
-		fd, nl, err := openTUN(d)
+	for _, d := range devices {
+		port, err := d.Ports.Down.NL.LinkByName(d.Ports.Down.Device)
+		if err != nil {
+			return nil, fmt.Errorf("link: find the port of %s: %w", d.Host, err)
+		}
+		q.Hosts = append(q.Hosts, Attached{d.Host, d.Addrs, port.Attrs().Index})
+		e.names = append(e.names, d.Host)
+	}
+	for range q.Options.Threads {
+		err := InNamespace(hub, func() error {
+			f, err := openSocket()
+			files = append(files, f)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, os.NewFile(uintptr(fd), d.Host))
-		e.hosts[d.Host] = &emulated{nl: nl}
-		e.names = append(e.names, d.Host)
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -112,8 +122,8 @@ func newEmulator(ctx context.Context, launch Launch, q Setup, socket *os.File) (
 	}
 	e.client = rpc.NewClient(e.conn)
 	given := files
-	if socket != nil {
-		given = append(slices.Clone(files), socket)
+	if q.Mesh != nil {
+		given = append(slices.Clone(files), carrier)
 		for _, p := range q.Mesh.Peers {
 			e.names = append(e.names, p.Host)
 		}
@@ -122,12 +132,6 @@ func newEmulator(ctx context.Context, launch Launch, q Setup, socket *os.File) (
 		return nil, fmt.Errorf("link: start the emulator: %w", err)
 	}
 	theirs.Close() // its end is noticed only when no one else has the socket
-	if q.Options.Memory == 0 {
-		q.Options.Memory = DefaultMemory
-	}
-	if q.Options.Threads == 0 {
-		q.Options.Threads = max(runtime.NumCPU()/2, 1)
-	}
 	return e, e.call(ctx, "Start", q, new(bool))
 }
 
@@ -186,32 +190,21 @@ func (e *Emulator) Shape(ctx context.Context, t Topology) error {
 // limitBursts sets how large a super-packet of each host's device may be. A
 // connection takes the limit over when it is made.
 func (e *Emulator) limitBursts(t Topology) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for name, h := range e.hosts {
-		rate := t.Up[name].Rate
+	for _, d := range e.devices {
+		rate := t.Up[d.Host].Rate
 		for k, p := range t.Pairs {
-			if k[0] == name {
+			if k[0] == d.Host {
 				rate = least(rate, p.Rate)
 			}
 		}
 		for _, other := range e.names {
-			if other != name {
+			if other != d.Host {
 				rate = least(rate, t.Down[other].Rate)
 			}
 		}
-		segs := segmentsPerBurst(rate)
-		if segs == h.segs {
-			continue
+		if err := d.Ports.Up.limitBursts(segmentsPerBurst(rate)); err != nil {
+			return fmt.Errorf("link: limit super-packets of %s: %w", d.Host, err)
 		}
-		dev, err := h.nl.LinkByName(DefaultDevice)
-		if err == nil {
-			err = h.nl.LinkSetGSOMaxSegs(dev, segs)
-		}
-		if err != nil {
-			return fmt.Errorf("link: limit super-packets of %s on %s: %w", DefaultDevice, name, err)
-		}
-		h.segs = segs
 	}
 	return nil
 }
@@ -221,19 +214,15 @@ func (e *Emulator) Stats(ctx context.Context) (s Stats, err error) {
 	if err := e.call(ctx, "Stats", false, &s); err != nil {
 		return Stats{}, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for name, h := range e.hosts {
-		if dev, err := h.nl.LinkByName(DefaultDevice); err == nil && dev.Attrs().Statistics != nil {
-			of := s.Hosts[name]
-			of.DeviceDrops = int64(dev.Attrs().Statistics.TxDropped)
-			s.Hosts[name] = of
-		}
+	unread := s.Drops[DropUnread]
+	for _, d := range e.devices {
+		unread.Segments += d.Ports.Up.dropped() + d.Ports.Down.dropped()
 	}
+	s.Drops[DropUnread] = unread
 	return s, nil
 }
 
-// Close ends the emulator and the hosts' devices with it. It may be called again.
+// Close ends the emulator, and with it all traffic between hosts. It may be called again.
 func (e *Emulator) Close(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -241,9 +230,6 @@ func (e *Emulator) Close(ctx context.Context) error {
 		return nil
 	}
 	e.closed = true
-	for _, h := range e.hosts {
-		h.nl.Close()
-	}
 	if e.client != nil {
 		e.client.Close() // it ends when its standard input does
 	}

@@ -21,7 +21,7 @@ const (
 // works where packets leave: on the host's end for its uplink, on the hub's end for
 // its downlink.
 //
-// netem differs from the TUN emulator in these ways, which the measurement of a link
+// netem differs from our emulator in these ways, which the measurement of a link
 // shows when they matter: it decides on losses before the rate, and per packet as
 // it was sent, so hosts with losses may not send super-packets; its queue counts
 // packets, so a queue of super-packets holds more bytes than asked for; and paths
@@ -50,10 +50,10 @@ func (n *Kernel) Shape(t Topology) error {
 		return err
 	}
 	if len(t.Pairs) > 0 {
-		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: tun", n.discipline)
+		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: user", n.discipline)
 	}
 	if n.discipline == TBFDiscipline && !t.RateOnly() {
-		return errors.New("link: tbf can give links a rate alone, no delay, jitter or loss; use emulator: tun")
+		return errors.New("link: tbf can give links a rate alone, no delay, jitter or loss; use emulator: user")
 	}
 	names := make([]string, 0, len(n.hosts))
 	for name := range n.hosts {
@@ -88,12 +88,30 @@ func (n *Kernel) Shape(t Topology) error {
 	return nil
 }
 
+// limitBursts sets of how many segments a super-packet that leaves the port may be.
+func (p Port) limitBursts(segs int) error {
+	dev, err := p.NL.LinkByName(p.Device)
+	if err != nil {
+		return err
+	}
+	return p.NL.LinkSetGSOMaxSegs(dev, segs)
+}
+
+// dropped is how many packets came to the port and went no further.
+func (p Port) dropped() int64 {
+	dev, err := p.NL.LinkByName(p.Device)
+	if err != nil || dev.Attrs().Statistics == nil {
+		return 0
+	}
+	return int64(dev.Attrs().Statistics.RxDropped)
+}
+
 func (p Port) apply(discipline string, params Params, segs int, fastest float64) error {
 	dev, err := p.NL.LinkByName(p.Device)
 	if err != nil {
 		return err
 	}
-	if err := p.NL.LinkSetGSOMaxSegs(dev, segs); err != nil {
+	if err := p.limitBursts(segs); err != nil {
 		return fmt.Errorf("limit super-packets: %w", err)
 	}
 	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}

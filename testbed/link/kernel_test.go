@@ -1,73 +1,38 @@
 package link
 
 import (
+	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // onHub makes hosts on a hub, shaped by the kernel.
 func onHub(t testing.TB, discipline string, names ...string) (*Kernel, map[string]*labHost) {
 	t.Helper()
 	needRoot(t)
-	hub := newNamespace(t)
-	nl, err := netlink.NewHandleAt(hub, unix.NETLINK_ROUTE)
-	if err != nil {
+	h := newHub(t)
+	if err := h.nl.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "hub"}}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(nl.Close)
-	if err := nl.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "hub"}}); err != nil {
-		t.Fatal(err)
+	bridge, err := h.nl.LinkByName("hub")
+	if err == nil {
+		err = h.nl.LinkSetUp(bridge)
 	}
-	bridge, err := nl.LinkByName("hub")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nl.LinkSetUp(bridge); err != nil {
-		t.Fatal(err)
-	}
-	ports := map[string]Ports{}
-	hosts := map[string]*labHost{}
+	ports, hosts := map[string]Ports{}, map[string]*labHost{}
 	for i, name := range names {
-		h := &labHost{name: name, ns: newNamespace(t), v4: netip.AddrFrom4([4]byte{10, 78, 0, byte(i + 1)}), congestion: "cubic"}
-		hosts[name] = h
-		port := fmt.Sprintf("p%d", i)
-		veth := &netlink.Veth{
-			LinkAttrs: netlink.LinkAttrs{Name: port, MasterIndex: bridge.Attrs().Index},
-			PeerName:  "eth0", PeerNamespace: netlink.NsFd(int(h.ns)),
+		host, d := h.attach(t, name, i+1)
+		ports[name], hosts[name] = d.Ports, host
+		port, e := h.nl.LinkByName(d.Ports.Down.Device)
+		if err = errors.Join(err, e); err == nil {
+			err = h.nl.LinkSetMaster(port, bridge)
 		}
-		if err := nl.LinkAdd(veth); err != nil {
-			t.Fatal(err)
-		}
-		inside, err := netlink.NewHandleAt(h.ns, unix.NETLINK_ROUTE)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(inside.Close)
-		eth, err := inside.LinkByName("eth0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: h.v4.AsSlice(), Mask: net.CIDRMask(24, 32)}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := inside.LinkSetUp(eth); err != nil {
-			t.Fatal(err)
-		}
-		p, err := nl.LinkByName(port)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := nl.LinkSetUp(p); err != nil {
-			t.Fatal(err)
-		}
-		ports[name] = Ports{Port{inside, "eth0"}, Port{nl, port}}
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return NewKernel(discipline, ports), hosts
 }

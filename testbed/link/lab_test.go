@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -22,7 +23,7 @@ import (
 // The test binary is the emulator process too.
 func TestMain(m *testing.M) {
 	if os.Getenv("LINK_TEST_EMULATOR") != "" {
-		if err := ServeTUN(context.Background(), os.Args[1:]); err != nil {
+		if err := Serve(context.Background(), os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -53,8 +54,8 @@ func needRoot(t testing.TB) {
 		t.Skip("needs root to make network namespaces")
 	}
 	for _, a := range Available() {
-		if a.Emulator == "tun" && !a.OK {
-			t.Skip("tun: " + a.Why)
+		if a.Emulator == Own && !a.OK {
+			t.Skip(a.Why)
 		}
 	}
 }
@@ -68,27 +69,92 @@ func newLabWith(t testing.TB, o Options, names ...string) *lab {
 	t.Helper()
 	needRoot(t)
 	t.Setenv("LINK_TEST_EMULATOR", "1")
+	h := newHub(t)
 	l := &lab{t: t, hosts: map[string]*labHost{}}
 	var devices []Device
 	for i, name := range names {
-		ns := newNamespace(t)
-		h := &labHost{
-			name: name, ns: ns,
-			v4:         netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}),
-			v6:         netip.MustParseAddr(fmt.Sprintf("fd77::%d", i+1)),
-			congestion: "cubic",
-		}
-		l.hosts[name] = h
-		addrs := []netip.Prefix{netip.PrefixFrom(h.v4, 24), netip.PrefixFrom(h.v6, 64)}
-		devices = append(devices, Device{Host: name, Netns: int(ns), Addrs: addrs})
+		host, d := h.attach(t, name, i+1)
+		l.hosts[name] = host
+		devices = append(devices, d)
 	}
-	e, err := NewTUN(t.Context(), Exec(os.Args[0]), o, devices...)
+	e, err := New(t.Context(), Exec(os.Args[0]), o, int(h.ns), devices...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.emulator = e
 	t.Cleanup(func() { e.Close(context.Background()) })
 	return l
+}
+
+// hub is a namespace with the hub's ends of hosts' cables.
+type hub struct {
+	ns netns.NsHandle
+	nl *netlink.Handle
+}
+
+func newHub(t testing.TB) *hub {
+	t.Helper()
+	h := &hub{ns: newNamespace(t)}
+	h.nl = handle(t, h.ns)
+	return h
+}
+
+func handle(t testing.TB, ns netns.NsHandle) *netlink.Handle {
+	t.Helper()
+	nl, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nl.Close)
+	return nl
+}
+
+const mostHosts = 20 // of a lab
+
+// attach adds a host, which has a number from 1 and knows the hardware addresses of all others.
+func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
+	t.Helper()
+	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(i)}) }
+	v6 := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("fd77::%x", i)) }
+	mac := func(i int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 0, byte(i)} }
+	host := &labHost{name: name, ns: newNamespace(t), v4: v4(number), v6: v6(number), congestion: "cubic"}
+	inside := handle(t, host.ns)
+	port := fmt.Sprintf("p%d", number)
+	err := h.nl.LinkAdd(&netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: port}, PeerName: "eth0", PeerHardwareAddr: mac(number),
+		PeerNamespace: netlink.NsFd(int(host.ns)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := h.nl.LinkByName(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eth, err := inside.LinkByName("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: host.v4.AsSlice(), Mask: net.CIDRMask(24, 32)}}),
+		inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: host.v6.AsSlice(), Mask: net.CIDRMask(64, 128)}, Flags: unix.IFA_F_NODAD}),
+		inside.LinkSetUp(eth), h.nl.LinkSetUp(out))
+	for i := 1; i <= mostHosts; i++ {
+		for _, a := range []netip.Addr{v4(i), v6(i)} {
+			family := unix.AF_INET
+			if a.Is6() {
+				family = unix.AF_INET6
+			}
+			if i != number {
+				err = errors.Join(err, inside.NeighSet(&netlink.Neigh{LinkIndex: eth.Attrs().Index, Family: family,
+					State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: mac(i)}))
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, Device{name, []netip.Addr{host.v4, host.v6}, Ports{Port{inside, "eth0"}, Port{h.nl, port}}}
 }
 
 // newNamespace makes a network namespace with loopback and TCP buffers of up to

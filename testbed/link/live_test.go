@@ -365,7 +365,6 @@ func TestReshapeLive(t *testing.T) {
 			dropped += c.Segments
 		}
 	}
-	dropped += s.Hosts["a"].DeviceDrops
 	if n+dropped != sent.Load() {
 		t.Errorf("%d sent, %d received, %d dropped", sent.Load(), n, dropped)
 	}
@@ -474,11 +473,13 @@ func TestEmulatorStopped(t *testing.T) {
 }
 
 func TestEmulatorDoesNotStart(t *testing.T) {
-	if _, err := NewTUN(t.Context(), Exec("/nonexistent"), Options{}); err == nil {
+	needRoot(t)
+	hub := int(newHub(t).ns)
+	if _, err := New(t.Context(), Exec("/nonexistent"), Options{}, hub); err == nil {
 		t.Error("no error")
 	}
 	start := time.Now()
-	_, err := NewTUN(t.Context(), Exec("/bin/false"), Options{})
+	_, err := New(t.Context(), Exec("/bin/false"), Options{}, hub)
 	if err == nil || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("error %v", err)
 	}
@@ -497,9 +498,14 @@ func TestServeWithoutAClient(t *testing.T) {
 }
 
 func TestDeviceErrors(t *testing.T) {
-	l := newLab(t, "a")
-	for want, netns := range map[string]int{"enter network namespace": 9999, "TUNSETIFF": int(l.hosts["a"].ns)} {
-		_, err := NewTUN(t.Context(), Exec("/nonexistent"), Options{}, Device{Host: "b", Netns: netns})
+	needRoot(t)
+	h := newHub(t)
+	for want, c := range map[string]struct {
+		hub  int
+		port string
+	}{"enter network namespace": {9999, "lo"}, "find the port of b": {int(h.ns), "p1"}} {
+		d := Device{Host: "b", Ports: Ports{Down: Port{h.nl, c.port}}}
+		_, err := New(t.Context(), Exec("/nonexistent"), Options{}, c.hub, d)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -509,12 +515,12 @@ func TestDeviceErrors(t *testing.T) {
 // A device that goes neither stops nor occupies the emulator.
 func TestDeviceGoes(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
-	nl := l.emulator.hosts["c"].nl
-	dev, err := nl.LinkByName(DefaultDevice)
+	port := l.emulator.devices[2].Ports.Down
+	dev, err := port.NL.LinkByName(port.Device)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nl.LinkDel(dev); err != nil {
+	if err := port.NL.LinkDel(dev); err != nil {
 		t.Fatal(err)
 	}
 	c, err := l.hosts["a"].Dial(t.Context(), "udp", net.JoinHostPort(l.hosts["c"].v4.String(), "9"))

@@ -7,28 +7,27 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// loop is one thread of the emulator's data path: it reads the TUN devices of its
-// hosts, waits for the next departure and writes. Host i belongs to thread i mod n;
-// a packet for another's host is handed over when it has left the uplink, so that
-// queues and paths need no lock. Go's timers and poller are too coarse for it: it
-// sleeps in epoll_pwait2 and reads and writes with raw system calls.
+// loop is one thread of the emulator's data path: it takes the packets of its hosts, waits
+// for the next departure and sends. A packet for another's host is handed over when it has
+// left the uplink, so that queues and paths need no lock. Go's timers and poller are too
+// coarse for it: it sleeps in ppoll with nanoseconds.
 type loop struct {
 	net   *network
 	all   []*loop // every thread's, by number
 	index int     // its own number
-	fds   []int   // by host; -1: of another thread
-	epoll int
-	wake  int // eventfd: there are commands or packets
+	wake  int     // eventfd: there are commands or packets
 	start time.Time
 
-	carrier   *carrier // to other machines; nil: there is none
+	packets   *packetSocket
+	devices   []int         // by host; 0: of another machine
+	hosts     map[int]int32 // by device
+	carrier   *carrier      // to other machines; nil: there is none
 	scheduler string
 
 	mu       sync.Mutex
@@ -44,63 +43,38 @@ type loop struct {
 	spare    []event
 }
 
-// carrierEvent is the event of datagrams from other machines, in the place of a host's number.
-const carrierEvent = -2
+// atOnce bounds how many packets may arrive before those that are due leave.
+const atOnce = 64
 
-// readsPerTurn bounds how long one host may keep the others waiting.
-const readsPerTurn = 16
-
-// newLoops makes the threads of an emulator; none runs yet.
-func newLoops(o Options) ([]*loop, error) {
-	all := make([]*loop, o.Threads)
+// newLoops makes the threads of an emulator, which take their packets from the descriptors
+// of as many packet sockets; none runs yet.
+func newLoops(o Options, sockets []int) (all []*loop, err error) {
 	buffers, start := &pool{limit: o.Memory}, time.Now()
-	for i := range all {
-		l := &loop{net: newNetwork(o.Seed, buffers), all: all, index: i, start: start, done: make(chan struct{}),
-			out: make([][]event, o.Threads)}
-		l.net.clock = l.now
-		l.net.deliver = l.write
-		if o.Threads > 1 {
+	for i, fd := range sockets {
+		l := &loop{
+			net: newNetwork(o.Seed, buffers), index: i, start: start, done: make(chan struct{}),
+			out: make([][]event, len(sockets)), hosts: map[int]int32{},
+		}
+		l.net.clock, l.net.deliver = l.now, l.deliver
+		if len(sockets) > 1 {
 			l.net.forward = l.forward
 		}
-		if err := l.open(); err != nil {
-			for _, o := range all[:i] {
-				o.close()
-			}
+		if l.packets, err = newPacketSocket(fd, i, len(sockets)); err != nil {
 			return nil, err
 		}
-		all[i] = l
+		if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	for _, l := range all {
+		l.all = all
 	}
 	return all, nil
 }
 
-func (l *loop) open() (err error) {
-	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return err
-	}
-	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		unix.Close(l.epoll)
-		return err
-	}
-	if err = l.watch(l.wake, -1); err != nil {
-		l.close()
-	}
-	return err
-}
-
-func (l *loop) close() {
-	for _, fd := range append(l.fds, l.epoll, l.wake) {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
-}
-
-func (l *loop) watch(fd int, host int32) error {
-	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: host})
-}
-
 // owner is the thread of a host.
-func (l *loop) owner(host int32) *loop { return l.all[int(host)%len(l.all)] }
+func (l *loop) owner(host int32) *loop { return l.all[l.devices[host]%len(l.all)] }
 
 // now is the loop's clock: monotonic nanoseconds.
 func (l *loop) now() int64 { return int64(time.Since(l.start)) }
@@ -132,36 +106,29 @@ func (l *loop) rouse() {
 	unix.Write(l.wake, one[:])
 }
 
-// addHost adds a host behind a TUN descriptor, which its thread owns from now on, before
-// the threads run.
-func addHost(all []*loop, name string, addrs []netip.Addr, fd int) (err error) {
-	for _, l := range all {
-		host := l.net.add(name, addrs)
-		l.fds = append(l.fds, -1)
-		if l.owner(host) == l {
-			l.fds[host] = fd
-			err = l.watch(fd, host)
-		}
-	}
-	return err
+// addHost adds a host behind a device, by its number, before the threads run.
+func (l *loop) addHost(name string, addrs []netip.Addr, device int) {
+	host := l.net.add(name, addrs)
+	l.devices = append(l.devices, device)
+	l.hosts[device] = host
 }
 
-// addPeers joins the one host, behind a TUN descriptor, to those of a mesh, before the thread
+// addPeers joins the one host, behind a device, to those of a mesh, before the thread
 // runs. Hosts have the same numbers on all machines, so that paths lose the same packets.
-func (l *loop) addPeers(m *Mesh, tun, socket int) (err error) {
+func (l *loop) addPeers(m *Mesh, device, socket int) (err error) {
 	if l.carrier, err = newCarrier(socket, m, l.net); err != nil {
 		return err
 	}
 	l.net.carry = l.carrier.carry
 	for i, p := range m.Peers {
 		if i == m.Self {
-			err = errors.Join(err, addHost([]*loop{l}, p.Host, p.Addrs, tun))
+			l.addHost(p.Host, p.Addrs, device)
 			continue
 		}
 		l.net.hosts[l.net.add(p.Host, p.Addrs)].away = true
-		l.fds = append(l.fds, -1)
+		l.devices = append(l.devices, 0)
 	}
-	return errors.Join(err, l.watch(socket, carrierEvent))
+	return nil
 }
 
 // forward keeps a packet for another thread's host until flush; false: it is this thread's.
@@ -244,86 +211,78 @@ func (l *loop) run() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // of this thread
 	l.scheduler = prioritize()
 
-	scratch := l.net.pool.get(maxPacket)
-	events := make([]unix.EpollEvent, 64)
 	for !l.stopped {
 		l.collect()
+		more := l.packets.receive(l.now, atOnce, l.take)
 		wakesAt := int64(math.MaxInt64)
 		if next, any := l.net.advance(l.now()); any {
 			wakesAt = next
 		}
-		for _, ev := range events[:l.sleep(events, wakesAt)] {
-			if ev.Fd == carrierEvent {
-				l.carrier.receive(l.now)
-				continue
-			}
-			if ev.Fd < 0 {
-				l.runCommands()
-				continue
-			}
-			for range readsPerTurn {
-				size, e := rawRead(l.fds[ev.Fd], scratch)
-				if e == unix.EAGAIN {
-					break
-				}
-				if e != 0 {
-					// The device was deleted. Left in, it would be reported for ever.
-					unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, l.fds[ev.Fd], nil)
-					break
-				}
-				scratch = l.take(ev.Fd, scratch, size)
-			}
-			l.flush()
-			l.collect()
-			l.net.advance(l.now())
+		l.flush()
+		if !more {
+			l.sleep(wakesAt)
 		}
 	}
 }
 
-// sleep waits for packets and commands until wakesAt and returns the number of events.
-func (l *loop) sleep(events []unix.EpollEvent, wakesAt int64) int {
-	l.wakesAt.Store(wakesAt)
-	defer l.wakesAt.Store(0)
-	switch {
-	case l.received.Load() > 0: // handed over before the others could see that it sleeps
-		return epollWait(l.epoll, events, 0)
-	case wakesAt == math.MaxInt64:
-		return epollWait(l.epoll, events, -1)
+// sleep waits for packets and commands until wakesAt. While packets are on their way,
+// others may wait a little: they are stamped when they arrive, and due long after.
+func (l *loop) sleep(wakesAt int64) {
+	all := [3]unix.PollFd{{Fd: int32(l.wake)}, {Fd: -1}, {Fd: int32(l.packets.fd)}}
+	for i := range all {
+		all[i].Events = unix.POLLIN
 	}
-	return epollWait(l.epoll, events, max(wakesAt-l.now(), 0))
-}
-
-// take hands the size bytes just read into scratch to the network, and returns
-// the buffer for the next read.
-func (l *loop) take(host int32, scratch []byte, size int) []byte {
+	fds := all[:]
+	if l.carrier != nil {
+		fds[1].Fd = int32(l.carrier.fd)
+	}
 	now := l.now()
-	var fresh []byte
-	if size > bufferSizes[len(bufferSizes)-2] {
-		if fresh = l.net.pool.get(maxPacket); fresh != nil {
-			l.net.arrive(host, scratch[:size], now) // no copy
-			return fresh
-		}
-	} else if fresh = l.net.pool.get(size); fresh != nil {
-		copy(fresh, scratch[:size])
-		l.net.arrive(host, fresh, now)
-		return scratch
+	if l.net.patience > 0 && wakesAt < math.MaxInt64 {
+		fds = fds[:2]
+		wakesAt = min(wakesAt, now+l.net.patience)
 	}
-	l.net.refuse(scratch[:size])
-	return scratch
+	l.wakesAt.Store(wakesAt)
+	var timeout *unix.Timespec
+	if wakesAt < math.MaxInt64 || l.received.Load() > 0 { // handed over before the others could see that it sleeps
+		ts := unix.NsecToTimespec(max(wakesAt-now, 0))
+		if l.received.Load() > 0 {
+			ts = unix.Timespec{}
+		}
+		timeout = &ts
+	}
+	// Raw: the runtime's monitor would take the processor away at every call, and poll for it.
+	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+	l.wakesAt.Store(0)
+	if fds[0].Revents != 0 {
+		l.runCommands()
+	}
+	if fds[1].Revents != 0 {
+		l.carrier.receive(l.now)
+	}
 }
 
-func (l *loop) write(host int32, p packet) bool {
-	fd := l.fds[host]
-	for {
-		_, _, e := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&p.buf[0])), uintptr(len(p.buf)))
-		if e != unix.EINTR {
-			return e == 0
-		}
+// take hands a packet that a device's host sent at a time to the network.
+func (l *loop) take(device int, frame []byte, at int64) {
+	host, ok := l.hosts[device]
+	if !ok {
+		return
 	}
+	buf := l.net.pool.get(len(frame))
+	if buf == nil {
+		l.net.refuse(frame)
+		return
+	}
+	copy(buf, frame)
+	l.net.arrive(host, buf, at)
+}
+
+func (l *loop) deliver(due []event, done func(event, bool)) {
+	l.packets.send(due, l.devices, done)
 }
 
 func (l *loop) stats() (s Stats, err error) {
 	err = l.do(func() {
+		l.net.drops[iUnread].Segments += l.packets.missed()
 		s = l.net.stats()
 		s.Scheduler = l.scheduler
 		var ts unix.Timespec
@@ -345,26 +304,4 @@ func allStats(all []*loop) (Stats, error) {
 	sum.At = time.Duration(all[0].now())
 	sum.Held, sum.HeldPeak, sum.HeldLimit = all[0].net.pool.usage()
 	return sum, err
-}
-
-func epollWait(epoll int, events []unix.EpollEvent, ns int64) int {
-	var ts *unix.Timespec
-	if ns >= 0 {
-		t := unix.NsecToTimespec(ns)
-		ts = &t
-	}
-	n, _, e := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(ts)), 0, 0)
-	if e != 0 {
-		return 0
-	}
-	return int(n)
-}
-
-func rawRead(fd int, b []byte) (int, syscall.Errno) {
-	for {
-		n, _, e := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		if e != unix.EINTR {
-			return int(n), e
-		}
-	}
 }

@@ -29,7 +29,7 @@ type Peer struct {
 	Host  string
 	Addrs []netip.Addr
 	At    netip.AddrPort // where it receives datagrams
-	Size  int            // of datagrams to it, at most; set by NewTUN
+	Size  int            // of datagrams to it, at most; set by NewMesh
 }
 
 // OpenCarrier opens the UDP socket by which an emulator reaches those of other machines, in
@@ -143,6 +143,7 @@ func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 			}
 			(*rtts)[p.number] = rtt
 		}
+		l.net.setPatience()
 	})
 	return errors.Join(err, silent)
 }

@@ -49,7 +49,11 @@ func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]b
 	return all[0], all[1], func() (got [][]byte) {
 		time.Sleep(20 * time.Millisecond)
 		n := all[1].net
-		n.deliver = func(_ int32, p packet) bool { got = append(got, bytes.Clone(p.buf)); return true }
+		n.deliver = func(due []event, _ func(event, bool)) {
+			for _, ev := range due {
+				got = append(got, bytes.Clone(ev.p.buf))
+			}
+		}
 		for range 4 {
 			all[1].receive(func() int64 { return 0 })
 		}
@@ -62,7 +66,7 @@ func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]b
 func packetTo(segs int) []byte {
 	p := craft{gso: 1448, body: 1448 * segs, flags: 0x10, rng: mathrand.New(mathrand.NewPCG(1, 1))}.bytes()
 	to := hostAddr(1).As4()
-	copy(p[vnetLen+16:], to[:])
+	copy(p[headLen+16:], to[:])
 	return p
 }
 
@@ -251,10 +255,13 @@ func newMeshLab(t *testing.T, between Params, n int) *meshLab {
 	m.shape(symmetric(between, names...))
 	mesh := Mesh{Key: []byte(carrierKey)}
 	var sockets []*os.File
+	var hubs []*hub
+	var devices []Device
 	for i, name := range names {
-		ns := newNamespace(t)
-		h := &labHost{name: string(rune('a' + i)), ns: ns, v4: netip.AddrFrom4([4]byte{10, 78, 0, byte(i + 1)}), congestion: "cubic"}
-		m.hosts = append(m.hosts, h)
+		hubs = append(hubs, newHub(t))
+		h, d := hubs[i].attach(t, string(rune('a'+i)), i+1)
+		d.Addrs = d.Addrs[:1]
+		m.hosts, devices = append(m.hosts, h), append(devices, d)
 		at := m.lab.hosts[name]
 		err := InNamespace(int(at.ns), func() error {
 			f, addr, err := OpenCarrier(t.Context(), at.Addr())
@@ -266,11 +273,10 @@ func newMeshLab(t *testing.T, between Params, n int) *meshLab {
 			t.Fatal(err)
 		}
 	}
-	for i, h := range m.hosts {
+	for i := range m.hosts {
 		mesh.Self = i
 		err := InNamespace(int(m.lab.hosts[names[i]].ns), func() error {
-			d := Device{Host: h.name, Netns: int(h.ns), Addrs: []netip.Prefix{netip.PrefixFrom(h.v4, 24)}}
-			e, err := NewMesh(t.Context(), Exec(os.Args[0]), Options{Seed: 7}, mesh, sockets[i], d)
+			e, err := NewMesh(t.Context(), Exec(os.Args[0]), Options{Seed: 7}, mesh, sockets[i], int(hubs[i].ns), devices[i])
 			m.emulators = append(m.emulators, e)
 			return err
 		})

@@ -21,10 +21,13 @@ type network struct {
 	shape   Topology
 	pending eventHeap
 	pool    *pool
-	deliver func(host int32, p packet) bool // writes p to its host now
-	forward func(ev event) bool             // takes what another thread delivers; nil: there is one thread
-	carry   func(ev event)                  // takes what is due at a host on another machine
-	clock   func() int64                    // for lateness alone
+	due     []event                                           // to leave now
+	deliver func(due []event, done func(ev event, sent bool)) // sends them to their hosts
+	forward func(ev event) bool                               // takes what another thread delivers; nil: there is one thread
+	carry   func(ev event)                                    // takes what is due at a host on another machine
+	clock   func() int64                                      // for lateness alone
+
+	patience int64 // how long no packet that arrives needs to be looked at
 
 	in, out  Count
 	drops    [len(dropCauses)]Count
@@ -93,6 +96,29 @@ func (n *network) reshape(t Topology) {
 				path.gap = path.nextGap()
 			}
 		}
+	}
+	n.setPatience()
+}
+
+// mostPatience is how late a packet may be that has no delay, while others are on their way.
+const mostPatience = 200e3 // ns
+
+// setPatience finds half of the least delay that there is.
+func (n *network) setPatience() {
+	least := int64(2 * mostPatience)
+	delayed := false
+	for _, h := range n.hosts {
+		for j, path := range h.paths {
+			if h.away || path.delay == 0 {
+				continue
+			}
+			delayed = true
+			least = min(least, int64(path.delay-path.jitterUp-path.jitterDown)-n.hosts[j].lead)
+		}
+	}
+	n.patience = 0
+	if delayed {
+		n.patience = max(least/2, 0)
 	}
 }
 
@@ -198,10 +224,7 @@ func (n *network) lose(path *netPath, p packet, ev event) {
 // advance moves everything that is due at now. It returns when the next step is
 // due, or false when nothing is under way.
 func (n *network) advance(now int64) (next int64, any bool) {
-	for len(n.pending.e) > 0 {
-		if at := n.pending.e[0].at; at > now {
-			return at, true
-		}
+	for len(n.pending.e) > 0 && n.pending.e[0].at <= now {
 		ev := n.pending.pop()
 		if n.hosts[ev.dst].away {
 			n.carry(ev)
@@ -217,16 +240,34 @@ func (n *network) advance(now int64) (next int64, any bool) {
 			n.pending.push(ev)
 			continue
 		}
-		n.lateness.add(n.clock() - ev.at + ev.late)
-		if n.deliver(ev.dst, ev.p) {
-			n.out.add(ev.p.segs, ev.p.wire())
-			n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
-			n.pool.put(ev.p.buf)
-		} else {
-			n.drop(ev.p, iWrite)
+		if n.due = append(n.due, ev); len(n.due) == sendBatch {
+			n.depart()
 		}
 	}
-	return 0, false
+	n.depart()
+	if len(n.pending.e) == 0 {
+		return 0, false
+	}
+	return n.pending.e[0].at, true
+}
+
+// depart sends what is due.
+func (n *network) depart() {
+	if len(n.due) > 0 {
+		n.deliver(n.due, n.departed)
+		n.due = n.due[:0]
+	}
+}
+
+func (n *network) departed(ev event, sent bool) {
+	n.lateness.add(n.clock() - ev.at + ev.late)
+	if !sent {
+		n.drop(ev.p, iWrite)
+		return
+	}
+	n.out.add(ev.p.segs, ev.p.wire())
+	n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
+	n.pool.put(ev.p.buf)
 }
 
 // carried takes a packet that another machine has sent to a host's downlink, and its buffer.

@@ -32,18 +32,20 @@ type delivery struct {
 func newSim(t *testing.T, hosts int, top Topology) *sim {
 	s := &sim{n: newNetwork(1, &pool{limit: 1 << 30})}
 	s.n.clock = func() int64 { return s.now }
-	s.n.deliver = func(host int32, p packet) bool {
-		ip := p.ip()
-		l4 := 20
-		if ip[0]>>4 == 6 {
-			l4 = 40
+	s.n.deliver = func(due []event, done func(event, bool)) {
+		for _, ev := range due {
+			ip := ev.p.ip()
+			l4 := 20
+			if ip[0]>>4 == 6 {
+				l4 = 40
+			}
+			d := delivery{s.now, ev.dst, ev.p.wire(), ev.p.segs, binary.BigEndian.Uint32(ip[l4+4:]), nil}
+			if s.keep {
+				d.buf = bytes.Clone(ev.p.buf)
+			}
+			s.got = append(s.got, d)
+			done(ev, true)
 		}
-		d := delivery{s.now, host, p.wire(), p.segs, binary.BigEndian.Uint32(ip[l4+4:]), nil}
-		if s.keep {
-			d.buf = bytes.Clone(p.buf)
-		}
-		s.got = append(s.got, d)
-		return true
 	}
 	for i := range hosts {
 		s.n.add(hostName(i), []netip.Addr{hostAddr(i)})
@@ -67,7 +69,7 @@ func (s *sim) send(src, dst, segs int, seq uint32) {
 		p = craft{gso: 1448, body: body, flags: 0x10, rng: rand.New(rand.NewPCG(9, 9))}.bytes()
 		s.template[segs] = p
 	}
-	ip := p[vnetLen:]
+	ip := p[headLen:]
 	a := hostAddr(dst).As4()
 	copy(ip[16:], a[:])
 	binary.BigEndian.PutUint32(ip[24:], seq)

@@ -8,28 +8,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vnetLen is the length of struct virtio_net_hdr, which precedes every packet
-// on a TUN device opened with IFF_VNET_HDR:
+// vnetLen is the length of struct virtio_net_hdr, which precedes every frame on a packet
+// socket with PACKET_VNET_HDR:
 //
 //	0 flags  1 gso_type  2 hdr_len  4 gso_size  6 csum_start  8 csum_offset
 //
-// in native byte order. maxPacket holds one with the largest IP packet.
+// in native byte order; headLen has the Ethernet header too, and maxPacket holds the largest
+// IP packet.
 const (
 	vnetLen   = 10
-	maxPacket = vnetLen + 40 + 65536
+	headLen   = vnetLen + Framing
+	maxPacket = headLen + 40 + 65536
 )
 
 // packet is an IP packet of one segment, or a super-packet: segs segments that
 // the kernel will cut out of it, sharing one header of hdr bytes, gso bytes of
 // payload in each but the last.
 type packet struct {
-	buf  []byte // virtio header and IP packet
+	buf  []byte // virtio header, Ethernet header and IP packet
 	hdr  int32
 	gso  int32
 	segs int32
 }
 
-func (p packet) ip() []byte { return p.buf[vnetLen:] }
+func (p packet) ip() []byte { return p.buf[headLen:] }
 
 // wire is the number of bytes that the packet's segments occupy on the wire.
 func (p packet) wire() int64 {
@@ -46,13 +48,13 @@ func (p packet) segment() int64 {
 
 var errMalformed = errors.New("malformed packet")
 
-// parse reads the geometry of a packet as it comes from a TUN device, and where
+// parse reads the geometry of a packet as it comes from a host, and where
 // it goes. It trusts no length in it: anything in a namespace may have sent it.
 func parse(buf []byte) (p packet, dst netip.Addr, err error) {
-	if len(buf) < vnetLen+20 {
+	if len(buf) < headLen+20 {
 		return p, dst, errMalformed
 	}
-	p = packet{buf: buf, hdr: int32(len(buf) - vnetLen), segs: 1}
+	p = packet{buf: buf, hdr: int32(len(buf) - headLen), segs: 1}
 	ip := p.ip()
 	var network int // length of the smallest network header
 	switch ip[0] >> 4 {
@@ -76,7 +78,7 @@ func parse(buf []byte) (p packet, dst netip.Addr, err error) {
 		return p, dst, nil
 	}
 	gso := int(binary.NativeEndian.Uint16(buf[4:]))
-	start := int(binary.NativeEndian.Uint16(buf[6:])) // of the transport header
+	start := int(binary.NativeEndian.Uint16(buf[6:])) - Framing // of the transport header
 	offset := int(binary.NativeEndian.Uint16(buf[8:]))
 	var hdr, sum int
 	switch kind {
@@ -107,7 +109,7 @@ func (p packet) size(from, to int32) int {
 	if p.segs == 1 {
 		return len(p.buf)
 	}
-	return vnetLen + int(p.hdr) + int(min(to*p.gso, int32(len(p.ip()))-p.hdr)-from*p.gso)
+	return headLen + int(p.hdr) + int(min(to*p.gso, int32(len(p.ip()))-p.hdr)-from*p.gso)
 }
 
 // span is the wire size of segments [from, to).
@@ -115,7 +117,7 @@ func (p packet) span(from, to int32) int64 {
 	if p.segs == 1 {
 		return p.wire()
 	}
-	return int64(p.size(from, to)-vnetLen) + int64(to-from-1)*int64(p.hdr) + int64(to-from)*Framing
+	return int64(p.size(from, to)-headLen) + int64(to-from-1)*int64(p.hdr) + int64(to-from)*Framing
 }
 
 // cut writes segments [from, to) as a packet of their own into buf, which must
@@ -125,7 +127,7 @@ func (p packet) cut(buf []byte, from, to int32) packet {
 		copy(buf, p.buf)
 		return packet{buf, p.hdr, p.gso, 1}
 	}
-	body := int(p.hdr) + vnetLen
+	body := int(p.hdr) + headLen
 	copy(buf, p.buf[:body])
 	copy(buf[body:], p.buf[body+int(from*p.gso):])
 	return p.repair(buf, from, to)
@@ -143,8 +145,8 @@ func (p packet) truncate(n int32) packet {
 // what the kernel's segmentation would have given them (tcp_gso_segment,
 // __udp_gso_segment and inet_gso_segment).
 func (p packet) repair(buf []byte, from, to int32) packet {
-	ip := buf[vnetLen:]
-	start := int(binary.NativeEndian.Uint16(buf[6:]))
+	ip := buf[headLen:]
+	start := int(binary.NativeEndian.Uint16(buf[6:])) - Framing
 	offset := int(binary.NativeEndian.Uint16(buf[8:]))
 	l4 := ip[start:]
 	proto := byte(unix.IPPROTO_TCP)
@@ -177,7 +179,7 @@ func (p packet) repair(buf []byte, from, to int32) packet {
 	pseudo := sum(uint32(proto)+uint32(len(l4)), addrs)
 	binary.BigEndian.PutUint16(l4[offset:], fold(pseudo))
 
-	binary.NativeEndian.PutUint16(buf[2:], uint16(p.hdr))
+	binary.NativeEndian.PutUint16(buf[2:], uint16(p.hdr)+Framing)
 	q := packet{buf, p.hdr, p.gso, to - from}
 	if q.segs == 1 {
 		buf[1] = unix.VIRTIO_NET_HDR_GSO_NONE

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// craft makes a super-packet as a kernel hands it to a TUN device: partial
+// craft makes a super-packet as a kernel hands it to a packet socket: partial
 // checksum, one header, body bytes of payload cut every gso.
 type craft struct {
 	v6, udp, ext, ecn bool // ext: IP options or an extension header
@@ -37,11 +37,11 @@ func (c craft) bytes() []byte {
 	if c.udp {
 		transport = 8
 	}
-	b := make([]byte, vnetLen+start+transport+c.body)
-	for i := range b[vnetLen:] {
-		b[vnetLen+i] = byte(c.rng.Uint32())
+	b := make([]byte, headLen+start+transport+c.body)
+	for i := range b[headLen:] {
+		b[headLen+i] = byte(c.rng.Uint32())
 	}
-	ip := b[vnetLen:]
+	ip := b[headLen:]
 	l4 := ip[start:]
 	proto, next := byte(unix.IPPROTO_TCP), byte(0)
 	offset := 16
@@ -94,8 +94,8 @@ func (c craft) bytes() []byte {
 	} else {
 		binary.NativeEndian.PutUint16(b[4:], 0)
 	}
-	binary.NativeEndian.PutUint16(b[2:], uint16(min(len(ip), 65535))) // a kernel may say more than the header
-	binary.NativeEndian.PutUint16(b[6:], uint16(start))
+	binary.NativeEndian.PutUint16(b[2:], uint16(min(len(ip)+Framing, 65535))) // a kernel may say more than the header
+	binary.NativeEndian.PutUint16(b[6:], uint16(start+Framing))
 	binary.NativeEndian.PutUint16(b[8:], uint16(offset))
 	return b
 }
@@ -128,10 +128,10 @@ func pseudo(ip []byte, proto byte, length int) []byte {
 // wireSegments segments a packet and completes all checksums.
 func wireSegments(t testing.TB, b []byte) [][]byte {
 	t.Helper()
-	ip := b[vnetLen:]
-	start := int(binary.NativeEndian.Uint16(b[6:]))
+	ip := b[headLen:]
+	start := int(binary.NativeEndian.Uint16(b[6:])) - Framing
 	offset := int(binary.NativeEndian.Uint16(b[8:]))
-	if hdr := int(binary.NativeEndian.Uint16(b[2:])); hdr > len(ip) {
+	if hdr := int(binary.NativeEndian.Uint16(b[2:])) - Framing; hdr > len(ip) {
 		t.Fatalf("hdr_len %d of a packet of %d: the kernel refuses it", hdr, len(ip))
 	}
 	if v := int(binary.BigEndian.Uint16(ip[2:])); ip[0]>>4 == 4 && v != len(ip) {
@@ -280,9 +280,9 @@ func TestParseFindsTheDestination(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		b := craft{v6: v6, gso: 100, body: 250, rng: rand.New(rand.NewPCG(1, 1))}.bytes()
 		_, dst, err := parse(b)
-		want, _ := netip.AddrFromSlice(b[vnetLen+16 : vnetLen+20])
+		want, _ := netip.AddrFromSlice(b[headLen+16 : headLen+20])
 		if v6 {
-			want, _ = netip.AddrFromSlice(b[vnetLen+24 : vnetLen+40])
+			want, _ = netip.AddrFromSlice(b[headLen+24 : headLen+40])
 		}
 		if err != nil || dst != want {
 			t.Errorf("%v, %v; want %v", dst, err, want)
@@ -306,7 +306,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.segs < 1 || p.wire() < int64(len(b)-vnetLen) {
+		if p.segs < 1 || p.wire() < int64(len(b)-headLen) {
 			t.Fatalf("%d segments, %d bytes on the wire, of %d", p.segs, p.wire(), len(b))
 		}
 		for from := int32(0); from < p.segs; from += 1 + p.segs/7 {

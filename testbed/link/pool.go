@@ -18,7 +18,7 @@ type pool struct {
 	free       [len(bufferSizes)][][]byte
 }
 
-var bufferSizes = [...]int{512, 2048, 8192, 32768, maxPacket + 14} // a multiple of 8
+var bufferSizes = [...]int{512, 2048, 8192, 32768, maxPacket} // multiples of 8
 
 const chunk = 1 << 20
 

@@ -11,14 +11,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
-// ServeTUN is the emulator process, `plimsoll node link`: it serves the client
+// Serve is the emulator process, `plimsoll node link`: it serves the client
 // whose socket is its standard input until that closes or ctx ends. It needs no
-// rights over any namespace; the TUN devices are its files from number 3 on.
-func ServeTUN(ctx context.Context, args []string) error {
+// rights over any namespace; its packet sockets are its files from number 3 on.
+func Serve(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("link: unexpected argument %q: the emulator is configured over its standard input", args[0])
 	}
@@ -35,18 +33,22 @@ func ServeTUN(ctx context.Context, args []string) error {
 	for _, l := range s.loops {
 		l.stop()
 	}
-	for _, l := range s.loops { // after the last has stopped
-		l.close()
-	}
 	return nil
 }
 
-// Setup is what an emulator process begins with. Device i is its file 3 + i. In a mesh there is
-// one, and the socket is the file after it.
+// Setup is what an emulator process begins with. The packet socket of thread i is its file 3 + i.
+// In a mesh there is one, and one host; the socket between machines is the file after it.
 type Setup struct {
 	Options Options
-	Devices []Device
+	Hosts   []Attached
 	Mesh    *Mesh
+}
+
+// Attached is a host and the number of its device.
+type Attached struct {
+	Host   string
+	Addrs  []netip.Addr
+	Device int
 }
 
 // service is what an emulator process answers.
@@ -68,24 +70,24 @@ func (s *service) Start(q Setup, _ *bool) (err error) {
 	if s.loops != nil {
 		return errors.New("link: the data path has been started already")
 	}
-	loops, err := newLoops(q.Options)
+	const first = 3
+	var sockets []int
+	for i := range q.Options.Threads {
+		sockets = append(sockets, first+i)
+	}
+	loops, err := newLoops(q.Options, sockets)
 	if err != nil {
 		return fmt.Errorf("link: start the data path: %w", err)
 	}
-	const first = 3
-	for i, d := range q.Devices {
-		err := unix.SetNonblock(first+i, true)
-		if q.Mesh != nil {
-			err = errors.Join(err, loops[0].addPeers(q.Mesh, first, first+1))
-		} else {
-			addrs := make([]netip.Addr, len(d.Addrs))
-			for i, a := range d.Addrs {
-				addrs[i] = a.Addr()
-			}
-			err = errors.Join(err, addHost(loops, d.Host, addrs, first+i))
+	if q.Mesh != nil {
+		if err := loops[0].addPeers(q.Mesh, q.Hosts[0].Device, first+1); err != nil {
+			return fmt.Errorf("link: join the mesh: %w", err)
 		}
-		if err != nil {
-			return fmt.Errorf("link: device of %s: %w", d.Host, err)
+	} else {
+		for _, l := range loops {
+			for _, h := range q.Hosts {
+				l.addHost(h.Host, h.Addrs, h.Device)
+			}
 		}
 	}
 	for _, l := range loops {

@@ -48,6 +48,7 @@ const (
 	DropMemory    = "memory"     // the emulator's own limit: a result under it is void
 	DropMalformed = "malformed"
 	DropWrite     = "write"   // the receiving device refused: its host is gone or down
+	DropUnread    = "unread"  // packets, not segments, for which the emulator was too slow; they are not in In
 	DropCarrier   = "carrier" // lost between machines, about; less what comes late after all
 )
 
@@ -61,20 +62,18 @@ const (
 	iMemory
 	iMalformed
 	iWrite
+	iUnread
 	iCarrier
 )
 
 var dropCauses = [...]string{iUp: DropUp, iPair: DropPair, iDown: DropDown, iLoss: DropLoss,
-	iNoRoute: DropNoRoute, iMemory: DropMemory, iMalformed: DropMalformed, iWrite: DropWrite,
+	iNoRoute: DropNoRoute, iMemory: DropMemory, iMalformed: DropMalformed, iWrite: DropWrite, iUnread: DropUnread,
 	iCarrier: DropCarrier}
 
 // HostStats is one host's link.
 type HostStats struct {
 	Sent     Count // entered the uplink
 	Received Count // left the downlink
-	// DeviceDrops are packets that the host's device dropped before the emulator
-	// could read them: the emulator was too slow. Filled in by Emulator.Stats.
-	DeviceDrops int64
 }
 
 // Merge adds what another thread, or machine, has done.
@@ -86,7 +85,7 @@ func (s *Stats) Merge(o Stats) {
 	}
 	for name, h := range o.Hosts {
 		a := s.Hosts[name]
-		s.Hosts[name] = HostStats{a.Sent.plus(h.Sent), a.Received.plus(h.Received), a.DeviceDrops + h.DeviceDrops}
+		s.Hosts[name] = HostStats{a.Sent.plus(h.Sent), a.Received.plus(h.Received)}
 	}
 	s.Lateness.merge(o.Lateness)
 }
@@ -106,7 +105,7 @@ func (s Stats) Since(before Stats) Stats {
 	d.Hosts = map[string]HostStats{}
 	for name, h := range s.Hosts {
 		b := before.Hosts[name]
-		d.Hosts[name] = HostStats{h.Sent.minus(b.Sent), h.Received.minus(b.Received), h.DeviceDrops - b.DeviceDrops}
+		d.Hosts[name] = HostStats{h.Sent.minus(b.Sent), h.Received.minus(b.Received)}
 	}
 	d.Lateness = s.Lateness.Since(before.Lateness)
 	return d
@@ -148,10 +147,8 @@ func (s Stats) Trouble(limit time.Duration) string {
 	if d := s.Drops[DropCarrier].Segments; float64(d) > carrierLoss*float64(s.In.Segments) {
 		return fmt.Sprintf("the network between the machines lost about %d segments of the emulated links", d)
 	}
-	for name, h := range s.Hosts {
-		if h.DeviceDrops > 0 {
-			return fmt.Sprintf("the emulator was too slow to read %d packets of %s", h.DeviceDrops, name)
-		}
+	if d := s.Drops[DropUnread].Segments; d > 0 {
+		return fmt.Sprintf("the emulator was too slow to read %d packets", d)
 	}
 	return ""
 }

@@ -86,7 +86,7 @@ func BenchmarkShapers(b *testing.B) {
 		name    string
 		threads int
 		delay   time.Duration
-	}{{"tun/1", 1, time.Millisecond}, {"tun/2", 2, time.Millisecond}, {"tun/1/rate", 1, 0}, {"tbf/rate", 0, 0}} {
+	}{{"user/1", 1, time.Millisecond}, {"user/2", 2, time.Millisecond}, {"user/1/rate", 1, 0}, {"tbf/rate", 0, 0}} {
 		b.Run(c.name, func(b *testing.B) {
 			var names []string
 			for i := range 16 {

@@ -1,0 +1,181 @@
+package link
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Device is a host's way to the emulator.
+type Device struct {
+	Host  string
+	Addrs []netip.Addr
+	Ports Ports
+}
+
+// openSocket opens the packet socket by which a thread of an emulator reaches the devices of
+// this network namespace. No packet comes before it has a ring.
+func openSocket() (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("link: open a packet socket: %w", err)
+	}
+	const buffer = 16 << 20 // bytes: what the hosts have not taken yet
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, buffer)
+	}
+	for _, o := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING} {
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, o, 1); err != nil {
+			unix.Close(fd)
+			return nil, fmt.Errorf("link: set option %d of a packet socket: %w", o, err)
+		}
+	}
+	return os.NewFile(uintptr(fd), "packets"), nil
+}
+
+// The ring of a packet socket, which the kernel fills: slots of one frame each, in blocks.
+const (
+	slotSize  = (unix.SizeofTpacket2Hdr + 32 + maxPacket + 15) &^ 15
+	blockSize = 1 << 20
+	perBlock  = blockSize / slotSize
+	ringSize  = 64 * blockSize // of all threads together
+)
+
+// socket is a packet socket with its ring, and what is about to be sent. The thread that it
+// belongs to takes the frames of the devices with its remainder of their numbers.
+type packetSocket struct {
+	fd    int
+	ring  []byte
+	next  int // slot
+	slots int
+	empty int64 // when there was nothing in it
+
+	messages [sendBatch]message
+	vectors  [sendBatch]unix.Iovec
+	to       [sendBatch]unix.RawSockaddrLinklayer
+}
+
+// message is struct mmsghdr.
+type message struct {
+	unix.Msghdr
+	sent uint32
+	_    [4]byte
+}
+
+const sendBatch = 32 // frames in one call
+
+// newPacketSocket starts a packet socket that takes the frames of the devices whose numbers have the remainder i.
+func newPacketSocket(fd, i, n int) (*packetSocket, error) {
+	s := &packetSocket{fd: fd}
+	fail := func(what string, err error) (*packetSocket, error) {
+		return nil, fmt.Errorf("link: %s of a packet socket: %w", what, err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
+		return fail("set the version", err)
+	}
+	blocks := ringSize / blockSize / n
+	r := unix.TpacketReq{Block_size: blockSize, Block_nr: uint32(blocks), Frame_size: slotSize, Frame_nr: uint32(blocks * perBlock)}
+	if err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &r); err != nil {
+		return fail("make the ring", err)
+	}
+	var err error
+	if s.ring, err = unix.Mmap(fd, 0, blocks*blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return fail("map the ring", err)
+	}
+	s.slots = blocks * perBlock
+	if n > 1 { // ld ifindex; mod n; jeq i
+		const ifindex = 0xfffff008 // SKF_AD_OFF + SKF_AD_IFINDEX
+		program := []unix.SockFilter{
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: ifindex},
+			{Code: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(n)},
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(i)},
+			{Code: unix.BPF_RET | unix.BPF_K, K: 1 << 18},
+			{Code: unix.BPF_RET | unix.BPF_K},
+		}
+		filter := &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+		if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, filter); err != nil {
+			return fail("filter the frames", err)
+		}
+	}
+	for i := range s.messages {
+		m := &s.messages[i]
+		m.Name, m.Namelen = (*byte)(unsafe.Pointer(&s.to[i])), unix.SizeofSockaddrLinklayer
+		m.Iov = &s.vectors[i]
+		m.SetIovlen(1)
+		s.to[i].Family = unix.AF_PACKET
+	}
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: swapped(unix.ETH_P_ALL)}); err != nil {
+		return fail("begin", err)
+	}
+	return s, nil
+}
+
+func swapped(v uint16) uint16 { return v<<8 | v>>8 }
+
+// receive calls take with each frame that has come, its device and when it came, by a clock; at
+// most so many; more says whether others may be there.
+func (s *packetSocket) receive(clock func() int64, most int, take func(index int, frame []byte, at int64)) (more bool) {
+	now := clock()
+	wall := time.Now().UnixNano() - now // the kernel's stamps are of the clock on the wall
+	last := s.empty
+	for range most {
+		slot := s.ring[s.next/perBlock*blockSize+s.next%perBlock*slotSize:]
+		h := (*unix.Tpacket2Hdr)(unsafe.Pointer(&slot[0]))
+		if atomic.LoadUint32(&h.Status)&unix.TP_STATUS_USER == 0 {
+			s.empty = now
+			return false
+		}
+		if s.next++; s.next == s.slots {
+			s.next = 0
+		}
+		// That clock may be set meanwhile; frames come in order, and none came before it was empty.
+		last = min(max(int64(h.Sec)*1e9+int64(h.Nsec)-wall, last), now)
+		from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&slot[(unix.SizeofTpacket2Hdr+15)&^15]))
+		begin := int(h.Mac) - vnetLen
+		take(int(from.Ifindex), slot[begin:int(h.Mac)+int(h.Snaplen)], last)
+		atomic.StoreUint32(&h.Status, unix.TP_STATUS_KERNEL)
+	}
+	s.empty = last
+	return true
+}
+
+// send sends frames to devices and says which could not be.
+func (s *packetSocket) send(all []event, devices []int, done func(ev event, sent bool)) {
+	for i, ev := range all {
+		s.vectors[i].Base = &ev.p.buf[0]
+		s.vectors[i].SetLen(len(ev.p.buf))
+		s.to[i].Ifindex = int32(devices[ev.dst])
+		s.to[i].Protocol = swapped(unix.ETH_P_IP)
+		if ev.p.ip()[0]>>4 == 6 {
+			s.to[i].Protocol = swapped(unix.ETH_P_IPV6)
+		}
+	}
+	for i := 0; i < len(all); {
+		n, _, e := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&s.messages[i])), uintptr(len(all)-i), 0, 0, 0)
+		if e == unix.EINTR {
+			continue
+		}
+		if e != 0 { // the first one failed
+			done(all[i], false)
+			i++
+			continue
+		}
+		for range n {
+			done(all[i], true)
+			i++
+		}
+	}
+}
+
+// missed is how many frames had no slot since the last time.
+func (s *packetSocket) missed() int64 {
+	if stats, err := unix.GetsockoptTpacketStats(s.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		return int64(stats.Drops)
+	}
+	return 0
+}
