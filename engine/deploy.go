@@ -146,7 +146,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	begun := time.Now()
 	mode := system.Start
 	bring := func(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-		return d.Begin(ctx, s.sys, mode)
+		return system.Begin(ctx, s.sys, mode, d)
 	}
 	if s.attached() {
 		mode = system.Attach
@@ -154,7 +154,9 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	} else {
 		d.Hosts = s.hosts
 		if revive && s.keeps {
-			bring = r.cfg.reviver(s.use).Revive
+			bring = func(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+				return system.Revive(ctx, r.cfg.reviver(s.use), d)
+			}
 			r.say.Phase("starting " + name + " again on its data")
 		} else {
 			r.say.Phase("starting " + name)
