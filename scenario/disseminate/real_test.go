@@ -24,7 +24,7 @@ import (
 func TestSwarmOfProcesses(t *testing.T) {
 	const size = 8 << 20
 	hosts := systemtest.Hosts(t, 5)
-	c, err := bittorrent.System{}.Start(systemtest.Context(t), system.Deployment{
+	c, err := system.Begin(systemtest.Context(t), bittorrent.System{}, system.Start, system.Deployment{
 		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"upload_limit": "8388608"},
 		Swarm: true,
 	})

@@ -85,7 +85,7 @@ func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
 						opt[k] = v
 					}
 					s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
-						return dialect.system.Attach(t.Context(), system.Deployment{Client: sim.Host(), Write: true,
+						return system.Begin(t.Context(), dialect.system, system.Attach, system.Deployment{Client: sim.Host(), Write: true,
 							Run: "0123abcd", Options: opt})
 					}}
 					over = s.crashTwice(first, 1+first%5*4)

@@ -96,7 +96,7 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 		if err := b.cluster.Stop(t.Context()); err != nil {
 			t.Logf("stop: %v", err)
 		}
-		if b.cluster, err = sys.Revive(systemtest.Context(t), d); err != nil {
+		if b.cluster, err = system.Revive(systemtest.Context(t), sys, d); err != nil {
 			t.Fatal(err)
 		}
 	}
