@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -22,12 +23,13 @@ import (
 
 func nginxImage(t *testing.T) v1.Image {
 	t.Helper()
-	return imagetest.OfMachine(t, append(systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx"), "/usr/sbin/nginx")...)
+	more := systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx")
+	return imagetest.OfMachine(t, append(more, "/usr/sbin/nginx")...)
 }
 
 // From the name of an image in an experiment to the digest in the record.
 func TestImages(t *testing.T) {
-	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 	dir := t.TempDir()
 	t.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache"))
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
@@ -39,7 +41,8 @@ func TestImages(t *testing.T) {
 	ref := imagetest.Push(t, imagetest.Registry(t), img)
 	file := filepath.Join(dir, "one.yaml")
 	text := "scenario: retrieve\nsystems: [{use: nginx, with: {image: \"" + ref + "\"}}]\ndata: {size: 100kB}\n" +
-		"repetitions: 1\nwarmup: 0\nretrieve: {concurrency: 1, requests: 3}\nlimits: {others: none, machine: none}\nskip: [machine]\n"
+		"repetitions: 1\nwarmup: 0\nretrieve: {concurrency: 1, requests: 3}\n" +
+		"limits: {others: none, machine: none}\nskip: [machine]\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
