@@ -45,15 +45,18 @@ func TestAttachedProvider(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			args := []string{"run", "boost-retrieval", "--out", dir}
-			for _, set := range []string{"systems=" + systems, "systems.boost.with.url=" + provider.URL, "systems.boost.with.list=" + list,
-				"link.rate=100Mbit,200Mbit", "data.size=4MiB", "retrieve.range=1MiB", "retrieve.concurrency=10", "retrieve.bytes=10MiB",
+			for _, set := range []string{"systems=" + systems, "systems.boost.with.url=" + provider.URL,
+				"systems.boost.with.list=" + list,
+				"link.rate=100Mbit,200Mbit", "data.size=4MiB", "retrieve.range=1MiB", "retrieve.concurrency=10",
+				"retrieve.bytes=10MiB",
 				"repetitions=1", "warmup=0", "limits.others=100%", "skip=machine"} {
 				args = append(args, "--set", set)
 			}
 			cmd := exec.CommandContext(ctx, os.Args[0], args...)
 			cmd.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
 			out, err := cmd.CombinedOutput()
-			if _, exited := err.(*exec.ExitError); err != nil && (!exited || strings.Contains(string(out), "precondition")) {
+			if _, exited := err.(*exec.ExitError); err != nil &&
+				(!exited || strings.Contains(string(out), "precondition")) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			run, err := record.Open(dir)
@@ -110,7 +113,8 @@ func TestAttachedProvider(t *testing.T) {
 				}
 			}
 			report, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-			if err != nil || !bytes.Contains(report, []byte("boost is attached")) && !bytes.Contains(report, []byte("Boost is attached")) {
+			if err != nil || !bytes.Contains(report, []byte("boost is attached")) &&
+				!bytes.Contains(report, []byte("Boost is attached")) {
 				t.Errorf("the report does not say what boost was given: %v", err)
 			}
 		})

@@ -141,9 +141,11 @@ func newCIJob(t *testing.T) *ciJob {
 		}
 	}
 	write("small.yaml", tinyFile)
-	write("tools/make", "#!/bin/sh\n[ \"$*\" = build ] && mkdir -p bin && printf '#!/bin/sh\\nexec %s \"$@\"\\n' '"+exe+"' > bin/plimsoll && chmod +x bin/plimsoll\n")
+	write("tools/make", "#!/bin/sh\n[ \"$*\" = build ] && mkdir -p bin && printf '#!/bin/sh\\nexec %s \"$@\"\\n' "+
+		"'"+exe+"' > bin/plimsoll && chmod +x bin/plimsoll\n")
 	write("tools/git", "#!/bin/sh\n[ \"$*\" = 'checkout 0123abc' ]\n")
-	return &ciJob{dir, append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "PATH="+filepath.Join(dir, "tools")+":"+os.Getenv("PATH"),
+	return &ciJob{dir, append(os.Environ(), "PLIMSOLL_TEST_MAIN=1",
+		"PATH="+filepath.Join(dir, "tools")+":"+os.Getenv("PATH"),
 		"CI_MERGE_REQUEST_DIFF_BASE_SHA=0123abc")}
 }
 

@@ -68,7 +68,8 @@ func TestClients(t *testing.T) {
 	var a, b []float64
 	for i := range one {
 		if !maps.Equal(one[i].ops, three[i].ops) || one[i].bytes != three[i].bytes {
-			t.Errorf("trial %d: %d operations and %d bytes, of one generator %d and %d", i, len(three[i].ops), three[i].bytes, len(one[i].ops), one[i].bytes)
+			t.Errorf("trial %d: %d operations and %d bytes, of one generator %d and %d", i, len(three[i].ops),
+				three[i].bytes, len(one[i].ops), one[i].bytes)
 		}
 		a, b = append(a, one[i].p50), append(b, three[i].p50)
 	}

@@ -36,7 +36,9 @@ func TestDocsAreExecuted(t *testing.T) {
 			systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
 		},
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md", "../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md"} {
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md",
+		"../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md",
+		"../../docs/sync.md", "../../docs/compare.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
 			if need := needs[filepath.Base(doc)]; need != nil {
 				need(t)
@@ -101,19 +103,24 @@ func executeDoc(t *testing.T, doc string) {
 			command = strings.ReplaceAll(command, "-c 1,10,100 -d 10s", "-c 2 -d 50ms")
 		case !strings.HasPrefix(command, "bin/plimsoll run "):
 		case strings.Contains(command, "load-test"), strings.Contains(command, "sia-"):
-			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]
+			command += " --set data.objects=" + map[bool]string{false: "20",
+				true: "1"}[strings.Contains(command, "best-case")]
 		case strings.Contains(command, "object-cost"):
 			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
 		case strings.Contains(command, "tahoe-overhead"):
 			command += short + " --set overhead.operation=put --set data.size=56B --set link.delay=2.5ms"
 		case strings.Contains(command, "boost-retrieval"):
-			command += short + " --set data.size=1MiB --set retrieve.range=64KiB --set retrieve.concurrency=10 --set retrieve.bytes=64KiB"
+			command += short + " --set data.size=1MiB --set retrieve.range=64KiB --set retrieve.concurrency=10 " +
+				"--set retrieve.bytes=64KiB"
 		case strings.Contains(command, "codex-dissemination"):
-			command += short + " --set systems=bittorrent,fanout --set disseminate.nodes=2 --set disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=128KiB"
+			command += short + " --set systems=bittorrent,fanout --set disseminate.nodes=2 --set " +
+				"disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=128KiB"
 		case strings.Contains(command, "swarm"):
-			command += short + " --set systems=fanout --set disseminate.nodes=2,3 --set data.size=128KiB --set disseminate.faults=none"
+			command += short + " --set systems=fanout --set disseminate.nodes=2,3 --set data.size=128KiB --set " +
+				"disseminate.faults=none"
 		case strings.Contains(command, "fresh"):
-			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk --set 'sync.vary={subscriber: [full, none]}'"
+			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk --set " +
+				"'sync.vary={subscriber: [full, none]}'"
 		case strings.Contains(command, "replay"):
 			command += short
 		default:
@@ -126,7 +133,8 @@ func executeDoc(t *testing.T, doc string) {
 		c.Dir = dir
 		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "SIA_API_PASSWORD=secret", "TMPDIR="+t.TempDir())
 		out, err := c.CombinedOutput()
-		if code := c.ProcessState.ExitCode(); err != nil && code != int(ui.CodeInvalid) && code != int(ui.CodeUndecided) {
+		if code := c.ProcessState.ExitCode(); err != nil && code != int(ui.CodeInvalid) &&
+			code != int(ui.CodeUndecided) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}

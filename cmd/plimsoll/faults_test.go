@@ -115,7 +115,8 @@ func (s *session) killed(text string) bool {
 		env, err := os.ReadFile(p)
 		cmd, _ := os.ReadFile(filepath.Dir(p) + "/cmdline")
 		// nginx writes its title over its environment.
-		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+s.tmp)) && !bytes.Contains(env, []byte(s.dir)) && !bytes.Contains(cmd, []byte(s.dir)) {
+		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+s.tmp)) && !bytes.Contains(env, []byte(s.dir)) &&
+			!bytes.Contains(cmd, []byte(s.dir)) {
 			continue
 		}
 		if strings.Contains(strings.ReplaceAll(string(cmd), "\x00", " "), text) {
@@ -184,7 +185,8 @@ func TestSystemKilledDuringATrial(t *testing.T) {
 		}
 	}
 	if dead > 1 || restarted != 1 {
-		t.Errorf("%d trials with a dead system (want at most 1), %d after a restart (want 1):\n%s", dead, restarted, s.output())
+		t.Errorf("%d trials with a dead system (want at most 1), %d after a restart (want 1):\n%s", dead, restarted,
+			s.output())
 	}
 }
 

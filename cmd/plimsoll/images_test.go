@@ -22,7 +22,8 @@ import (
 
 func nginxImage(t *testing.T) v1.Image {
 	t.Helper()
-	return imagetest.OfMachine(t, append(systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx"), "/usr/sbin/nginx")...)
+	return imagetest.OfMachine(t, append(systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx"),
+		"/usr/sbin/nginx")...)
 }
 
 // From the name of an image in an experiment to the digest in the record.
@@ -39,7 +40,8 @@ func TestImages(t *testing.T) {
 	ref := imagetest.Push(t, imagetest.Registry(t), img)
 	file := filepath.Join(dir, "one.yaml")
 	text := "scenario: retrieve\nsystems: [{use: nginx, with: {image: \"" + ref + "\"}}]\ndata: {size: 100kB}\n" +
-		"repetitions: 1\nwarmup: 0\nretrieve: {concurrency: 1, requests: 3}\nlimits: {others: none, machine: none}\nskip: [machine]\n"
+		"repetitions: 1\nwarmup: 0\nretrieve: {concurrency: 1, requests: 3}\nlimits: {others: none, machine: " +
+		"none}\nskip: [machine]\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

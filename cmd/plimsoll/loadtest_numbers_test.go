@@ -50,11 +50,13 @@ func TestBandwidthOfSparsePolls(t *testing.T) {
 			t.Errorf("%s: the metric is %v, the report says %v", key, m[key], at)
 		}
 		least, bounded := cell[key+"_least"]
-		if most := cell[key+"_most"]; bounded && (float64(least.Median) > at*(1+1e-6) || float64(most.Median) < at*(1-1e-6)) {
+		if most := cell[key+"_most"]; bounded && (float64(least.Median) > at*(1+1e-6) ||
+			float64(most.Median) < at*(1-1e-6)) {
 			t.Errorf("%s is %v, and between %v and %v", key, at, least.Median, most.Median)
 		}
 	}
 	if ratio := m["absolute_bandwidth"] / m["file_bandwidth"]; math.Abs(ratio-m["expansion"]) > 1e-6 {
-		t.Errorf("%v times the bytes came in the same time, and the ratio of the bandwidths is %v: %v", m["expansion"], ratio, m)
+		t.Errorf("%v times the bytes came in the same time, and the ratio of the bandwidths is %v: %v", m["expansion"],
+			ratio, m)
 	}
 }

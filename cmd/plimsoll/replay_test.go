@@ -41,7 +41,8 @@ func TestReplayKilledAndResumed(t *testing.T) {
 	var log strings.Builder
 	for i := range 30 {
 		path := []string{"/a", "/b?c=d", "/gone"}[i%3]
-		fmt.Fprintf(&log, "{\"ts\":%d.%02d,\"method\":\"GET\",\"uri\":%q,\"status\":206,\"bytes\":10,\"range\":\"bytes=%d-\"}\n", 100+i/20, i%20*5, path, i)
+		fmt.Fprintf(&log, `{"ts":%d.%02d,"method":"GET","uri":%q,"status":206,"bytes":10,"range":"bytes=%d-"}`+"\n",
+			100+i/20, i%20*5, path, i)
 	}
 	write := func(name, text string) string {
 		path := filepath.Join(work, name)
@@ -88,7 +89,8 @@ skip: [machine]
 	}
 	write("access.log", log.String())
 	c, out = plimsoll("resume", dir, "--keep-going")
-	if c.Wait(); c.ProcessState.ExitCode() != 0 && c.ProcessState.ExitCode() != 5 { // 5: on a busy machine all trials may be invalid
+	// 5: on a busy machine all trials may be invalid
+	if c.Wait(); c.ProcessState.ExitCode() != 0 && c.ProcessState.ExitCode() != 5 {
 		t.Fatalf("resume: %v\n%s", c.ProcessState, out)
 	}
 	r, err := record.Open(dir)
@@ -119,7 +121,8 @@ skip: [machine]
 		slices.SortFunc(ops, func(a, b record.Op) int { return int(a.Offset - b.Offset) })
 		var sequence []string
 		for _, op := range ops {
-			sequence = append(sequence, fmt.Sprintf("%v %d+%d", time.Duration(op.Intended-ops[0].Intended), op.Offset, op.Length))
+			sequence = append(sequence, fmt.Sprintf("%v %d+%d", time.Duration(op.Intended-ops[0].Intended), op.Offset,
+				op.Length))
 		}
 		if first == nil {
 			first = sequence

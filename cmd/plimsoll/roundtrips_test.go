@@ -89,7 +89,8 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 		if trial.Metrics["wire_bytes"] <= 100 {
 			t.Errorf("%s: %g bytes on the wire for 100 of the object", what, trial.Metrics["wire_bytes"])
 		}
-		if trial.State == record.Done && !slices.ContainsFunc(trial.Details, func(d record.Detail) bool { return d.Kind == record.DetailRSSPeak && d.Value > 1e6 }) {
+		if trial.State == record.Done && !slices.ContainsFunc(trial.Details,
+			func(d record.Detail) bool { return d.Kind == record.DetailRSSPeak && d.Value > 1e6 }) {
 			t.Errorf("%s: the server's memory is missing: %v", what, trial.Details)
 		}
 	}

@@ -86,7 +86,8 @@ func TestServeWantsItsToken(t *testing.T) {
 	if _, addresses = served(t, root); httpStatus(t, http.DefaultClient, addresses[0]) != http.StatusOK {
 		t.Error("with a token of one's own")
 	}
-	if _, addresses = served(t, root, "--no-token"); strings.Contains(addresses[0], "?") || httpStatus(t, http.DefaultClient, addresses[0]) != http.StatusOK {
+	if _, addresses = served(t, root, "--no-token"); strings.Contains(addresses[0], "?") ||
+		httpStatus(t, http.DefaultClient, addresses[0]) != http.StatusOK {
 		t.Errorf("%q without a token", addresses[0])
 	}
 }

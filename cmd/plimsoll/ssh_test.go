@@ -301,7 +301,8 @@ warmup: 0`, "--clients", "3")
 		m.t = t
 		_, links := m.compare(over, swarmOverSSH+"1\nlink: {rate: 20Mbit, delay: 10ms}\n")
 		for _, l := range links {
-			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate { // a busy machine may be slower
+			// a busy machine may be slower
+			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
 				t.Errorf("link %+v", l)
 			}
 		}
@@ -336,7 +337,8 @@ warmup: 0`, "--clients", "3")
 		p = m.start("resume", dir, "--keep-going")
 		m.await(p, "block 8 of 10")
 		m.kill("--name box1") // an agent, and with it its emulator
-		if said := m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid); !strings.Contains(said, "is on another machine now") {
+		if said := m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid); !strings.Contains(said,
+			"is on another machine now") {
 			t.Errorf("it said:\n%s", said)
 		}
 		m.clean()
@@ -387,7 +389,8 @@ func resultsOf(t *testing.T, dir string) (facts []string) {
 	check(t, err)
 	facts = append(facts, string(r.Plan()))
 	for _, trial := range trials {
-		facts = append(facts, fmt.Sprintln(trial.Cell, trial.Block, trial.State, trial.Outcomes, trial.Bytes, trial.Error))
+		facts = append(facts, fmt.Sprintln(trial.Cell, trial.Block, trial.State, trial.Outcomes, trial.Bytes,
+			trial.Error))
 	}
 	slices.Sort(facts)
 	return facts
@@ -406,7 +409,10 @@ func trialsOf(t *testing.T, dir string, want int) (invalid int) {
 		if trial.State == record.Done {
 			blocks[trial.Block] = true
 		}
-		if slices.ContainsFunc(trial.Invalid, func(why string) bool { return why != "emulator-late" && why != "link-off" }) {
+		if slices.ContainsFunc(trial.Invalid, func(why string) bool {
+			return why != "emulator-late" &&
+				why != "link-off"
+		}) {
 			t.Logf("trial %d is invalid: %v", trial.ID, trial.Invalid)
 			invalid++
 		}

@@ -78,7 +78,8 @@ func TestSwarmKilledAndResumed(t *testing.T) {
 	if len(seen) != 4 {
 		t.Errorf("trials that were done: %v", seen)
 	}
-	if r := run.report.Run; r.Done != 4 || r.Planned != 4 || r.State != "complete" || len(run.report.Frame.Trials) != 4 {
+	if r := run.report.Run; r.Done != 4 || r.Planned != 4 || r.State != "complete" ||
+		len(run.report.Frame.Trials) != 4 {
 		t.Errorf("the report tells of %+v, with %d trials", r, len(run.report.Frame.Trials))
 	}
 }

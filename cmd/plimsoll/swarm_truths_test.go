@@ -216,7 +216,8 @@ func TestSwarmTimesAreTheLinks(t *testing.T) {
 		for i := range s.trials {
 			trial := &s.trials[i]
 			m := trial.Metrics
-			t.Logf("%s: last %.3f s, line %.3f s, resolution %.0f ms, overhead %.3f, start spread %.1f ms", trial.name(), m["time_last"], m["line"], 1e3*m["resolution"], m["overhead"], 1e3*m["start_spread"])
+			t.Logf("%s: last %.3f s, line %.3f s, resolution %.0f ms, overhead %.3f, start spread %.1f ms",
+				trial.name(), m["time_last"], m["line"], 1e3*m["resolution"], m["overhead"], 1e3*m["start_spread"])
 			if trial.ok() != len(trial.fetches) {
 				t.Errorf("%s: outcomes %v %v", trial.name(), trial.Outcomes, trial.Classes)
 				continue
@@ -289,8 +290,10 @@ func (s *swarmTrial) wantBytes(t *testing.T) {
 		}
 	}
 	size := float64(s.cell.Data.Size)
-	if want := size * float64(len(s.fetches)); received < want || math.Abs(received/want-s.Metrics["overhead"]) > 0.001 {
-		t.Errorf("%s: %g bytes came to the leechers, whose content is %g; overhead is said to be %v", s.name(), received, want, s.Metrics["overhead"])
+	if want := size * float64(len(s.fetches)); received < want ||
+		math.Abs(received/want-s.Metrics["overhead"]) > 0.001 {
+		t.Errorf("%s: %g bytes came to the leechers, whose content is %g; overhead is said to be %v", s.name(),
+			received, want, s.Metrics["overhead"])
 	}
 	if seeders != float64(s.cell.Disseminate.Seeders) || sent < size {
 		t.Errorf("%s: %g seeders sent %g bytes of a content of %g", s.name(), seeders, sent, size)
@@ -332,13 +335,17 @@ func TestSwarmJoins(t *testing.T) {
 			at = append(at, time.Duration(f.Intended-trial.fetches[0].Intended))
 			took = append(took, float64(f.LastByte-f.Intended)/1e9)
 			if f.Start < f.Intended || f.LastByte <= f.Start {
-				t.Errorf("%s: leecher %d was to begin at %d ns, began at %d and ended at %d", trial.name(), k, f.Intended, f.Start, f.LastByte)
+				t.Errorf("%s: leecher %d was to begin at %d ns, began at %d and ended at %d", trial.name(), k,
+					f.Intended, f.Start, f.LastByte)
 			}
 		}
 		m := trial.Metrics
-		t.Logf("%s: came after %v, took %.3f; last %.3f, median %.3f, spread %.4f", trial.name(), at, took, m["time_last"], m["time_median"], m["start_spread"])
-		if last := slices.Max(took); math.Abs(m["time_last"]-last) > 1e-6 || m["time_median"] < slices.Min(took) || m["time_median"] > last {
-			t.Errorf("%s: leechers took %v from their own release, and the metrics are last %v, median %v", trial.name(), took, m["time_last"], m["time_median"])
+		t.Logf("%s: came after %v, took %.3f; last %.3f, median %.3f, spread %.4f", trial.name(), at, took,
+			m["time_last"], m["time_median"], m["start_spread"])
+		if last := slices.Max(took); math.Abs(m["time_last"]-last) > 1e-6 || m["time_median"] < slices.Min(took) ||
+			m["time_median"] > last {
+			t.Errorf("%s: leechers took %v from their own release, and the metrics are last %v, median %v",
+				trial.name(), took, m["time_last"], m["time_median"])
 		}
 		if _, has := m["line"]; has {
 			t.Errorf("%s has a load line, and its leechers do not begin together", trial.name())
@@ -349,7 +356,8 @@ func TestSwarmJoins(t *testing.T) {
 					t.Errorf("%s: leecher %d came after %v, want %v", trial.name(), k, a, want)
 				}
 			}
-		} else if gap := at[len(at)-1] / time.Duration(len(at)-1); slices.ContainsFunc(at[1:], func(a time.Duration) bool { return a <= 0 }) || gap < 20*time.Millisecond || gap > 2*time.Second {
+		} else if gap := at[len(at)-1] / time.Duration(len(at)-1); slices.ContainsFunc(at[1:],
+			func(a time.Duration) bool { return a <= 0 }) || gap < 20*time.Millisecond || gap > 2*time.Second {
 			t.Errorf("%s: leechers came after %v", trial.name(), at)
 		}
 		key := fmt.Sprintf("%v in block %d", trial.cell.Disseminate.Join, trial.Block)

@@ -205,7 +205,8 @@ func TestUploadKilledS3(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(data, "load"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive", "--quiet", "--access-log", logfile, "posix", data)
+	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive",
+		"--quiet", "--access-log", logfile, "posix", data)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,9 @@ func TestUploadKilledS3(t *testing.T) {
 
 	kills := killsOr(6)
 	dir, files := tree(t, 300*kills, 20_000) // a quick server stores some 150 before a kill
-	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), kills, 40,
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3",
+		"endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: "+
+			"PLIMSOLL_TEST_SECRET", dir), kills, 40,
 		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
 	holdsNot(t, r.Dir(), "secret-of-the-test")
 	if len(jobs) != len(files) {
@@ -316,7 +319,8 @@ func TestUploadKilledTahoe(t *testing.T) {
 	t.Parallel()
 	kills := killsOr(3) // a grid takes seconds of CPU time to come up
 	dir, files := tree(t, 100+12*kills, 3_000)
-	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}", dir), kills, 13)
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}",
+		dir), kills, 13)
 	refs, reach := map[string]bool{}, 0
 	for _, j := range jobs {
 		_, name, _ := strings.Cut(j.Name, "/")
@@ -358,6 +362,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 		}
 	}
 	if first < 0 || held-first != float64(reach) {
-		t.Errorf("the storage nodes held %v objects at first and hold %v in the end, the run has stored %d that reach them", first, held, reach)
+		t.Errorf("the storage nodes held %v objects at first and hold %v in the end, the run has stored %d that "+
+			"reach them", first, held, reach)
 	}
 }
