@@ -14,7 +14,7 @@ import (
 const deadSeederExperiment = `
 scenario: disseminate
 systems: [bittorrent, boxo, fanout]
-data: {size: 2MiB}
+data: {size: 6MiB}
 link: {rate: 20Mbit, delay: 1ms}
 disseminate: {nodes: 3, faults: [none, [{crash: seeders, at: 20%}]]}
 repetitions: 1
