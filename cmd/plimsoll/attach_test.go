@@ -36,9 +36,7 @@ func TestAttachedProvider(t *testing.T) {
 	}))
 	defer provider.Close()
 	list := filepath.Join(t.TempDir(), "pieces.txt")
-	if err := os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600))
 	for systems, cells := range map[string]int{"boost": 1, "static,boost": 3} {
 		t.Run(systems, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
@@ -72,9 +70,7 @@ func TestAttachedProvider(t *testing.T) {
 					Factors    []struct{ Path, Value string }
 				}
 			}
-			if err := json.Unmarshal(run.Plan(), &plan); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(run.Plan(), &plan))
 			if len(plan.Cells) != cells {
 				t.Errorf("%d cells, want %d", len(plan.Cells), cells)
 			}
@@ -92,9 +88,7 @@ func TestAttachedProvider(t *testing.T) {
 				}
 			}
 			trials, err := run.Trials()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if len(trials) != cells {
 				t.Errorf("%d trials, want %d", len(trials), cells)
 			}
@@ -104,9 +98,7 @@ func TestAttachedProvider(t *testing.T) {
 				}
 			}
 			links, err := run.Links()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for _, l := range links {
 				if l.From != "static" {
 					t.Errorf("a link was measured from %s to %s", l.From, l.To)

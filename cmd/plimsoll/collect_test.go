@@ -33,9 +33,7 @@ func recordedSiad(t *testing.T) (url string, others func() []string) {
 	}
 	for _, file := range []string{"attach", "files", "reports", "monitor"} {
 		f, err := os.Open(filepath.Join("..", "..", "system", "siad", "testdata", file+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 16<<20)
 		for lines.Scan() {
@@ -46,9 +44,7 @@ func recordedSiad(t *testing.T) (url string, others func() []string) {
 					Body   struct{ Text string }
 				}
 			}
-			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(lines.Bytes(), &e))
 			if (e.Step == "report" || e.Step == "renter/files" || e.Path == "/daemon/version") &&
 				e.Answer.Status == 200 && answers[e.Path] == nil {
 				answers[e.Path] = json.RawMessage(e.Answer.Body.Text)
@@ -181,9 +177,7 @@ func TestCollectGoesOn(t *testing.T) {
 		return root.ExecuteContext(ctx)
 	})
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	trials, err := r.Trials()
 	if err != nil || len(trials) != 1 {
@@ -191,9 +185,7 @@ func TestCollectGoesOn(t *testing.T) {
 	}
 	next, n, missed := int64(0), 0, 0
 	for p, err := range r.Polls(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if p.Seq != next+int64(p.Missed) {
 			t.Errorf("poll %d after %d, %d missed", p.Seq, next-1, p.Missed)
 		}

@@ -66,21 +66,13 @@ func executeDoc(t *testing.T, doc string) {
 	defer server.Close()
 
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")))
 	// The file that getting-started takes over from the README.
 	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, text := range [][]byte{readme, mustRead(t, doc)} {
 		writeYAML(t, dir, string(text), strings.TrimPrefix(server.URL, "http://"))
 	}
@@ -158,17 +150,13 @@ func writeYAML(t *testing.T, dir, text, address string) {
 			continue
 		}
 		yaml = strings.ReplaceAll(yaml, "127.0.0.1:8080", address)
-		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644))
 	}
 }
 
 func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }

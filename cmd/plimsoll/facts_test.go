@@ -40,9 +40,7 @@ func TestFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := run([]string{"report", dirs[name]}, strings.NewReader(""), io.Discard, io.Discard)
 			b, err := os.ReadFile(filepath.Join(dirs[name], "summary.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			checkFacts(t, name, status, b)
 		})
 	}

@@ -35,14 +35,10 @@ func TestBandwidthOfSparsePolls(t *testing.T) {
 		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 	}
 	rd, err := record.Open(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer rd.Close()
 	r, err := report.Build(rd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	cell, m := r.Cells[0].Metrics, r.Frame.Trials[0].Metrics
 	for _, key := range []string{"file_bandwidth", "absolute_bandwidth"} {
 		at := float64(cell[key].Median)

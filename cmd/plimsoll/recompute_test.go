@@ -23,9 +23,7 @@ import (
 func recomputed(t *testing.T, dir string) (n int) {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	plan, err := experiment.LoadPlan(r.Plan())
 	check(t, err)

@@ -46,9 +46,7 @@ func TestReplayKilledAndResumed(t *testing.T) {
 	}
 	write := func(name, text string) string {
 		path := filepath.Join(work, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write("access.log", log.String())
@@ -69,9 +67,7 @@ skip: [machine]
 		c := exec.CommandContext(t.Context(), os.Args[0], args...)
 		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
 		c.Stdout, c.Stderr = &out, &out
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, c.Start())
 		return c, &out
 	}
 	c, out := plimsoll("run", file, "--out", dir, "--keep-going")
@@ -94,14 +90,10 @@ skip: [machine]
 		t.Fatalf("resume: %v\n%s", c.ProcessState, out)
 	}
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	done, first := map[string]int{}, []string(nil)
 	for _, trial := range trials {
 		if trial.State != record.Done {
@@ -113,9 +105,7 @@ skip: [machine]
 		}
 		var ops []record.Op
 		for op, err := range r.Ops(trial.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			ops = append(ops, op)
 		}
 		slices.SortFunc(ops, func(a, b record.Op) int { return int(a.Offset - b.Offset) })

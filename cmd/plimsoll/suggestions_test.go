@@ -39,7 +39,7 @@ var sentences = append(
 // names must exist, and one that is there to be pasted must be complete.
 func TestSuggestedCommandsExist(t *testing.T) {
 	commands, named := 0, 0
-	check := func(at, text string) {
+	look := func(at, text string) {
 		c, n, err := checkCommands(text)
 		commands, named = commands+c, named+n
 		if err != nil {
@@ -73,15 +73,13 @@ func TestSuggestedCommandsExist(t *testing.T) {
 			}
 			text, ok := written(expr)
 			if ok {
-				check(fset.Position(n.Pos()).String(), text)
+				look(fset.Position(n.Pos()).String(), text)
 			}
 			return !ok
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if commands < 10 || named < 30 {
 		t.Errorf("only %d commands to paste and %d in sentences were found", commands, named)
 	}

@@ -51,9 +51,7 @@ func TestSwarmKilledAndResumed(t *testing.T) {
 	c := exec.Command(os.Args[0], "resume", s.dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp)
 	c.Stdout, c.Stderr = s, s
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, c.Start())
 	watchdog := time.AfterFunc(2*time.Minute, func() { c.Process.Kill() })
 	defer watchdog.Stop()
 	if err := c.Wait(); err != nil && ui.Code(c.ProcessState.ExitCode()) != ui.CodeInvalid {

@@ -25,13 +25,9 @@ func needLinks(t *testing.T) {
 		t.Skip("runs for some seconds")
 	}
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	mode := bed.Mode()
-	if err := bed.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, bed.Close(t.Context()))
 	if mode.Emulator == "none" {
 		t.Skip("links are not emulated here: ", mode.Why)
 	}
@@ -80,9 +76,7 @@ func runSwarm(t *testing.T, yaml string) *swarmRun {
 func readSwarm(t *testing.T, dir string) *swarmRun {
 	t.Helper()
 	rec, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { rec.Close() })
 	s := &swarmRun{t: t, dir: dir, rec: rec}
 	if s.plan, err = experiment.LoadPlan(rec.Plan()); err != nil {
@@ -92,13 +86,9 @@ func readSwarm(t *testing.T, dir string) *swarmRun {
 		t.Fatal(err)
 	}
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	events, err := rec.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, trial := range trials {
 		st := swarmTrial{Trial: trial}
 		for _, c := range s.plan.Cells {
@@ -118,9 +108,7 @@ func readSwarm(t *testing.T, dir string) *swarmRun {
 			}
 		}
 		for op, err := range rec.Ops(trial.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if op.Kind == record.OpFetch {
 				st.fetches = append(st.fetches, op)
 			}

@@ -52,9 +52,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	t.Helper()
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "upload.yaml")
-	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(yaml), 0o644))
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 5))
 	args := []string{"run", file, "--out", dir, "--keep-going"}
 	for killed, ended := 0, false; !ended; {
@@ -67,9 +65,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 		if rng.IntN(8) == 0 { // now and then before it stores anything, too
 			target, pause = 0, time.Duration(rng.Int64N(int64(time.Second)))
 		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, c.Start())
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
 		hangs := time.After(3 * time.Minute)
@@ -118,9 +114,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	}
 	recomputed(t, dir)
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { r.Close() })
 	trials, err := r.Trials()
 	if err != nil || len(trials) != 1 || trials[0].State != record.Done {
@@ -129,9 +123,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	var jobs []record.Job
 	adopted := 0
 	for j, err := range r.Jobs(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if j.Adopted {
 			adopted++
 		}
@@ -177,12 +169,8 @@ func tree(t *testing.T, n int, most int64) (dir string, files map[string][]byte)
 		chacha.Read(content)
 		name := fmt.Sprintf("%02d/file %04d.bin", i%17, i)
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, content, 0o644))
 		files[name] = content
 	}
 	return dir, files
@@ -202,14 +190,10 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 	address := systemtest.FreeAddress(t)
 	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
-	if err := os.Mkdir(filepath.Join(data, "load"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(filepath.Join(data, "load"), 0o755))
 	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive",
 		"--quiet", "--access-log", logfile, "posix", data)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, server.Start())
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
 	for range 200 {
 		if c, err := net.Dial("tcp", address); err == nil {
@@ -260,13 +244,9 @@ func TestUploadKilledS3(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	log, err := os.ReadFile(logfile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	puts := map[string]int{}
 	for _, m := range regexp.MustCompile(`s3_PutObject (\S+) \S+ 200 `).FindAllStringSubmatch(string(log), -1) {
 		puts[m[1]]++
@@ -291,14 +271,10 @@ skip: [machine]
 func cameBack(t *testing.T, r *record.Reader, objects int) {
 	t.Helper()
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	same := 0
 	for op, err := range r.Ops(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if op.Kind == record.OpGet && op.Outcome == record.OK {
 			same++
 		}
@@ -344,14 +320,10 @@ func TestUploadKilledTahoe(t *testing.T) {
 	}
 	cameBack(t, r, len(jobs))
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	first, held := -1.0, -1.0 // the first poll comes before the first object
 	for p, err := range r.Polls(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, reading := range p.Readings {
 			if reading.Name == "objects" {
 				held = reading.Value
