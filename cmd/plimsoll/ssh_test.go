@@ -351,33 +351,39 @@ warmup: 0`, "--clients", "3")
 	})
 	t.Run("refused", func(t *testing.T) {
 		m.t = t
-		other := filepath.Join(t.TempDir(), "known_hosts")
-		b, err := os.ReadFile(m.known)
-		check(t, err)
-		lines := strings.SplitAfter(string(b), "\n")
-		host, _, _ := strings.Cut(lines[1], " ")
-		_, key, _ := strings.Cut(lines[0], " ")
-		check(t, os.WriteFile(other, []byte(lines[0]+host+" "+key+lines[2]), 0o600))
-		list := filepath.Join(t.TempDir(), "hosts.yaml")
-		b, err = os.ReadFile(m.list)
-		check(t, err)
-		check(t, os.WriteFile(list, []byte(strings.ReplaceAll(string(b), m.known, other)), 0o600))
-		for _, c := range []struct{ list, set, want string }{
-			{list, "disseminate.nodes=2", "is not the one in " + other + " line 2"},
-			{m.list, "disseminate.nodes=8", "needs 9 machines"},
-			{m.list, "link.emulator=netem", "links on one machine"},
-		} {
-			dir := filepath.Join(t.TempDir(), "run")
-			p := m.start(over(c.list, m.experiment(swarmOverSSH+"2"), "--set", c.set, "--out", dir)...)
-			if said := m.end(p, ui.CodePreconditions); !strings.Contains(said, c.want) {
-				t.Errorf("it said:\n%s", said)
-			}
-			m.clean()
-			if _, err := os.Stat(dir); err == nil {
-				t.Errorf("%s is left", dir)
-			}
-		}
+		m.refuses(over)
 	})
+}
+
+// refuses: machines with another key, too few of them, and links that they cannot have.
+func (m *sshMachines) refuses(over func(string, ...string) []string) {
+	t := m.t
+	other := filepath.Join(t.TempDir(), "known_hosts")
+	b, err := os.ReadFile(m.known)
+	check(t, err)
+	lines := strings.SplitAfter(string(b), "\n")
+	host, _, _ := strings.Cut(lines[1], " ")
+	_, key, _ := strings.Cut(lines[0], " ")
+	check(t, os.WriteFile(other, []byte(lines[0]+host+" "+key+lines[2]), 0o600))
+	list := filepath.Join(t.TempDir(), "hosts.yaml")
+	b, err = os.ReadFile(m.list)
+	check(t, err)
+	check(t, os.WriteFile(list, []byte(strings.ReplaceAll(string(b), m.known, other)), 0o600))
+	for _, c := range []struct{ list, set, want string }{
+		{list, "disseminate.nodes=2", "is not the one in " + other + " line 2"},
+		{m.list, "disseminate.nodes=8", "needs 9 machines"},
+		{m.list, "link.emulator=netem", "links on one machine"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		p := m.start(over(c.list, m.experiment(swarmOverSSH+"2"), "--set", c.set, "--out", dir)...)
+		if said := m.end(p, ui.CodePreconditions); !strings.Contains(said, c.want) {
+			t.Errorf("it said:\n%s", said)
+		}
+		m.clean()
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s is left", dir)
+		}
+	}
 }
 
 // resultsOf are the trials of a run with their outcomes, and the bytes of operations.
