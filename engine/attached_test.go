@@ -30,9 +30,7 @@ type lasting struct {
 func newLasting(t *testing.T) *lasting {
 	t.Helper()
 	c, err := mem.System{}.Start(t.Context(), system.Deployment{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &lasting{Node: c.Nodes()[0].(*mem.Node), names: map[string]bool{}}
 }
 
@@ -108,9 +106,7 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 	for i, keeping := range []bool{false, true, false} {
 		l.keeping = keeping
 		before, err := l.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dir := filepath.Join(t.TempDir(), "run")
 		res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{},
 			Dir: dir})
@@ -118,18 +114,12 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 			t.Fatalf("run %d: %+v, %v", i, res, err)
 		}
 		after, err := l.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := record.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		events, err := r.Events()
 		r.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		said := false
 		for _, e := range events {
 			said = said || e.What == "objects not removed" && strings.Contains(e.Detail, "objects of ours stay")

@@ -33,13 +33,7 @@ func (s *site) trace() func() []testbed.Process {
 // deaths are those of the processes that have ended by themselves: by now another
 // may have taken their place.
 func deaths(procs []testbed.Process) []testbed.Process {
-	var all []testbed.Process
-	for _, p := range procs {
-		if p.Err() != nil {
-			all = append(all, p)
-		}
-	}
-	return all
+	return slices.DeleteFunc(procs, func(p testbed.Process) bool { return p.Err() == nil })
 }
 
 // deathNotes say so of a trial; the scenario knows the moment, and what the node
@@ -76,7 +70,7 @@ func (r *run) reviveNodes(ctx context.Context, s *site) bool {
 		return false
 	}
 	for i, n := range s.cluster.Nodes() {
-		if !ended(n.Processes()) {
+		if !slices.ContainsFunc(n.Processes(), testbed.Ended) {
 			continue
 		}
 		again, ok := n.(system.Restarter)
@@ -91,16 +85,4 @@ func (r *run) reviveNodes(ctx context.Context, s *site) bool {
 		r.event("health", "node restarted", s.hosts[i].Name(), time.Since(begun))
 	}
 	return true
-}
-
-// ended reports whether one of these processes has ended.
-func ended(procs []testbed.Process) bool {
-	for _, p := range procs {
-		select {
-		case <-p.Done():
-			return true
-		default:
-		}
-	}
-	return false
 }

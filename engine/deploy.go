@@ -146,7 +146,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	begun := time.Now()
 	mode := system.Start
 	bring := func(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-		return d.Begin(ctx, s.sys, mode)
+		return system.Begin(ctx, s.sys, mode, d)
 	}
 	if s.attached() {
 		mode = system.Attach
@@ -154,7 +154,9 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	} else {
 		d.Hosts = s.hosts
 		if revive && s.keeps {
-			bring = r.cfg.reviver(s.use).Revive
+			bring = func(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+				return system.Revive(ctx, r.cfg.reviver(s.use), d)
+			}
 			r.say.Phase("starting " + name + " again on its data")
 		} else {
 			r.say.Phase("starting " + name)
@@ -304,13 +306,7 @@ func (r *run) prepareTime(s *site) time.Duration {
 func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
 
 func cellsOf(plan *experiment.Plan, name string) []experiment.Cell {
-	var cells []experiment.Cell
-	for _, c := range plan.Cells {
-		if c.System == name {
-			cells = append(cells, c)
-		}
-	}
-	return cells
+	return slices.DeleteFunc(slices.Clone(plan.Cells), func(c experiment.Cell) bool { return c.System != name })
 }
 
 // clear removes from attached systems what the run has stored there, and says
@@ -395,10 +391,9 @@ func (s *site) machines() []testbed.Machine {
 
 // died returns the first process of the deployment that has ended.
 func (s *site) died() testbed.Process {
-	for _, p := range s.processes() {
-		if ended([]testbed.Process{p}) {
-			return p
-		}
+	all := s.processes()
+	if i := slices.IndexFunc(all, testbed.Ended); i >= 0 {
+		return all[i]
 	}
 	return nil
 }

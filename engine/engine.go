@@ -494,12 +494,9 @@ func (r *run) earlierStop() *scenario.Stop {
 
 // attaches reports whether any system of the plan runs elsewhere.
 func attaches(p *experiment.Plan) bool {
-	for _, s := range p.Experiment.Systems {
-		if s.Mode == string(system.Attach) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Experiment.Systems, func(s experiment.SystemUse) bool {
+		return s.Mode == string(system.Attach)
+	})
 }
 
 // shapes reports whether any cell wants a link that differs from the bare machine's.

@@ -52,9 +52,7 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
 			}
 			r, err := record.Open(cfg.Dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			meta := r.Meta()
 			r.Close()
 			if !strings.Contains(meta["stopped"], c.condition) {

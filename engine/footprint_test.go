@@ -26,19 +26,13 @@ func TestFootprintKnowsWhatWasThereAtTheStart(t *testing.T) {
 		t.Skip("no sleep")
 	}
 	bed, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer bed.Close(t.Context())
 	host, err := bed.AddHost(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	start := func(name string) testbed.Process {
 		p, err := host.Start(t.Context(), testbed.Command{Name: name, Role: "system", Args: []string{sleep, "60"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return p
 	}
 	first, later := start("first"), start("later")

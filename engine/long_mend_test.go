@@ -21,22 +21,16 @@ import (
 func TestFloorAfterADeath(t *testing.T) {
 	t.Parallel()
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer bed.Close(context.WithoutCancel(t.Context()))
 	plan := memPlan(t, strings.Replace(fmt.Sprintf(longExperiment, "attach", "floor: {bytes: 55B, window: 1h}"),
 		"upload: {}", "upload: {poll: 6h}", 1))
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		canonical, err := plan.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rec, err := record.Create(dir, canonical, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer rec.Close()
 		slow := time.Duration(1 << 60) // nothing is stored from then on
 		load := &slowLoad{
@@ -51,9 +45,7 @@ func TestFloorAfterADeath(t *testing.T) {
 		l := newLasting(t)
 		r.sites = map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}}
 		trial := &execution{r: r, s: r.sites["mem"], cell: plan.Cells[0], continues: true}
-		if err := trial.open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, trial.open(t.Context()))
 		during := func(d time.Duration) error {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)

@@ -128,16 +128,12 @@ skip: [machine, budget]
 func trialsOf(t *testing.T, dir string) (trials []record.Trial, events []record.Event, meta map[string]string) {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
-	if trials, err = r.Trials(); err != nil {
-		t.Fatal(err)
-	}
-	if events, err = r.Events(); err != nil {
-		t.Fatal(err)
-	}
+	trials, err = r.Trials()
+	must(t, err)
+	events, err = r.Events()
+	must(t, err)
 	return trials, events, r.Meta()
 }
 
@@ -282,8 +278,7 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 		t.Errorf("got %+v", trials)
 	}
 	if !slices.ContainsFunc(events, func(e record.Event) bool {
-		return e.What == "trial begins anew" &&
-			strings.Contains(e.Detail, "mem")
+		return e.What == "trial begins anew" && strings.Contains(e.Detail, "mem")
 	}) {
 		t.Errorf("nothing says that it began anew: %+v", events)
 	}
@@ -332,8 +327,7 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 			}
 			if !strings.Contains(meta["stopped"], c.want) ||
 				!slices.ContainsFunc(trials[0].Notes, func(n string) bool {
-					return strings.HasPrefix(n,
-						record.NoteEnded+c.want+": ")
+					return strings.HasPrefix(n, record.NoteEnded+c.want+": ")
 				}) {
 				t.Errorf("recorded: %q, notes %q", meta["stopped"], trials[0].Notes)
 			}
@@ -358,9 +352,7 @@ func TestDays(t *testing.T) {
 		days = 1
 	}
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer bed.Close(context.WithoutCancel(t.Context()))
 	src := strings.Replace(fmt.Sprintf(longExperiment, "attach", fmt.Sprintf("max_runtime: %dh, floor: {bytes: 1kB, "+
 		"window: 1h}", 24*days)), "upload: {}", "upload: {poll: 6h}", 1)
@@ -368,13 +360,9 @@ func TestDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "run")
 		canonical, err := plan.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rec, err := record.Create(dir, canonical, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer rec.Close()
 		load := &slowLoad{every: 10 * time.Minute, objects: 1 << 30, bytes: 10_000}
 		r := &run{
@@ -386,9 +374,7 @@ func TestDays(t *testing.T) {
 		r.sites = map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}}
 		begun := time.Now()
 		trial, err := r.trial(t.Context(), plan.Cells[0], 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r.stoppedBy == nil || r.stoppedBy.Condition != "max_runtime" {
 			t.Errorf("ended by %v", r.stoppedBy)
 		}
@@ -401,9 +387,7 @@ func TestDays(t *testing.T) {
 		}
 		samples := 0
 		for _, err := range rec.Samples(trial.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			samples++
 		}
 		if samples == 0 || samples > 4*(days*4+2) { // plimsoll, the box, the others

@@ -56,3 +56,11 @@ func ownCache(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

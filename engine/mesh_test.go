@@ -60,9 +60,7 @@ func meshOf(t *testing.T, names ...string) (r *run, at map[string]*machineAway) 
 			at[name] = &machineAway{name: name, addr: testbed.MeshAddr(made)}
 			return at[name], nil
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = bed.Close(context.Background()) })
 	r = &run{plan: &experiment.Plan{}, say: silent{}, bed: bed, sites: map[string]*site{}}
 	for _, name := range names {

@@ -231,16 +231,11 @@ func (m *meter) others() (edges []record.Sample) {
 	return edges
 }
 
-// usage is what was used between the first and the last poll.
+// usage is what was used between the first and the last poll; others are accounted for apart.
 func (m *meter) usage() scenario.Usage {
-	var used byMachine
-	for edges := range slices.Chunk(m.others(), 2) {
-		used.add(edges[0], edges[1])
-	}
-	busy, _ := used.worst(m.machines)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: busy,
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN(),
 		HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), EmulatorThread: math.NaN(), BoxCPU: math.NaN(),
 		BusiestCPU: math.NaN(), IOPressure: math.NaN()}
 	if m.seen {

@@ -94,9 +94,7 @@ func TestTheBusiestMachineCounts(t *testing.T) {
 		}
 	}
 	used, err := recordedOthers(each(samples))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		machines []testbed.Machine
 		share    float64

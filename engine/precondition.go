@@ -138,13 +138,7 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 
 // Blocking filters the problems that keep a run from beginning.
 func Blocking(all []Problem) []Problem {
-	var blocking []Problem
-	for _, p := range all {
-		if p.Blocking {
-			blocking = append(blocking, p)
-		}
-	}
-	return blocking
+	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return !p.Blocking })
 }
 
 // PreconditionError lists what keeps a run from beginning.

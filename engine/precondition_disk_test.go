@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,4 +48,4 @@ func TestDiskSpace(t *testing.T) {
 // keeper is a system whose data can be brought up again.
 type keeper struct{ mem.System }
 
-func (keeper) Revive(context.Context, system.Deployment) (system.Cluster, error) { return nil, nil }
+func (keeper) Kept(system.Deployment) error { return nil }

@@ -11,14 +11,10 @@ import (
 // limit, which a run raises, does not count.
 func TestMoreConnectionsThanFiles(t *testing.T) {
 	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was))
 	soft := was
 	soft.Cur = min(was.Max, 512)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &soft); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &soft))
 	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was)
 	for connections, want := range map[int]int{1: 0, int(min(was.Max, 1<<30)) - spareFiles: 0,
 		int(min(was.Max, 1<<30)) + 1: 1} {

@@ -33,7 +33,7 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 		}
 		found := false
 		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
-		for _, p := range sys.Check(checkCtx, system.Options(use.With)) {
+		for _, p := range system.Check(checkCtx, sys, system.Options(use.With)) {
 			// A system names itself in its errors; here its name in the file leads.
 			what := strings.TrimPrefix(p.What, use.Use+": ")
 			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
@@ -100,7 +100,7 @@ func look(ctx context.Context, cfg Config, sys system.System, use experiment.Sys
 		return err
 	}
 	d := system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))}
-	c, err := d.Begin(ctx, sys, system.Attach)
+	c, err := system.Begin(ctx, sys, system.Attach, d)
 	if err != nil {
 		return err
 	}

@@ -85,13 +85,9 @@ func TestBudget(t *testing.T) {
 func TestDataReadable(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "set")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o755))
 	for i := range 9 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("file-", i)), []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint("file-", i)), []byte("x"), 0o644))
 	}
 	check := func(directory string) []Problem {
 		plan := &experiment.Plan{Cells: []experiment.Cell{{Data: experiment.Data{Directory: directory, Copies: 3}}}}
@@ -107,9 +103,7 @@ func TestDataReadable(t *testing.T) {
 	if p := check(filepath.Join(base, "none")); len(p) != 1 || p[0].Hint != "" {
 		t.Errorf("an absolute path does not start anywhere: %+v", p)
 	}
-	if err := os.Mkdir(filepath.Join(base, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(base, "empty"), 0o755))
 	if p := check("empty"); len(p) != 1 || p[0].Hint != "" {
 		t.Errorf("an empty directory is where it should be: %+v", p)
 	}
@@ -117,9 +111,7 @@ func TestDataReadable(t *testing.T) {
 		t.Skip("root reads everything")
 	}
 	for i := range 7 {
-		if err := os.Chmod(filepath.Join(dir, fmt.Sprint("file-", i)), 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(dir, fmt.Sprint("file-", i)), 0))
 	}
 	p := check("set")
 	if len(p) != 1 || !strings.Contains(p[0].What, "7 of 9 files") ||
@@ -131,9 +123,7 @@ func TestDataReadable(t *testing.T) {
 // Every name that `skip:` takes is in the documentation.
 func TestPreconditionsAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../docs/scripting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range Skippable() {
 		if !strings.Contains(string(doc), "`"+name+"`") {
 			t.Errorf("docs/scripting.md does not name %s", name)

@@ -144,13 +144,9 @@ func TestRegionsChooseTheEmulator(t *testing.T) {
 func linksOf(t *testing.T, dir string) []record.LinkCheck {
 	t.Helper()
 	db, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	all, err := db.Links()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }

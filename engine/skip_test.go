@@ -49,13 +49,9 @@ func memPlan(t *testing.T, src string) *experiment.Plan {
 		spec.Options = append(spec.Options, experiment.OptionSpec(o))
 	}
 	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan, err := e.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plan
 }
 
@@ -66,21 +62,15 @@ func TestSkippedTrials(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: skipping{}, Dir: dir}
 	res, err := Run(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.Failed != 0 || res.Skipped != 6 || res.Trials != 6 {
 		t.Errorf("got %+v", res)
 	}
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trials, err := r.Trials()
 	r.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	skipped := 0
 	for _, trial := range trials {
 		if trial.State != record.Skipped {

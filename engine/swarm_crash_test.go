@@ -80,12 +80,8 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Start())
 	watchdog := time.AfterFunc(2*time.Minute, func() { _ = c.Process.Kill() })
 	defer watchdog.Stop()
 	in := bufio.NewScanner(out)

@@ -37,9 +37,7 @@ skip: [machine]
 func swarmPlan(t *testing.T, src string) *experiment.Plan {
 	t.Helper()
 	plan, err := planOfSwarm(src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plan
 }
 
@@ -131,9 +129,7 @@ func needLinks(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := bed.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close(t.Context()))
 }
 
 func (s *swarm) run(t *testing.T, src string) (Result, string) {
@@ -144,9 +140,7 @@ func (s *swarm) run(t *testing.T, src string) (Result, string) {
 	defer cancel()
 	res, err := Run(ctx, Config{Plan: swarmPlan(t, src), Systems: []system.System{bittorrent.System{}}, Scenario: s,
 		Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return res, dir
 }
 
@@ -236,14 +230,10 @@ func TestSwarm(t *testing.T) {
 		t.Errorf("got %+v", res)
 	}
 	rec, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hosts := []string{"bittorrent-01", "bittorrent-02", "bittorrent-03"}
 	for _, trial := range trials {
 		for _, why := range trial.Invalid {
@@ -252,8 +242,7 @@ func TestSwarm(t *testing.T) {
 			}
 		}
 		if !slices.ContainsFunc(trial.Notes, func(n string) bool {
-			return strings.HasPrefix(n,
-				"1 of the processes of bittorrent died")
+			return strings.HasPrefix(n, "1 of the processes of bittorrent died")
 		}) {
 			t.Errorf("no note of the process that died: %q", trial.Notes)
 		}
@@ -268,9 +257,7 @@ func TestSwarm(t *testing.T) {
 		}
 	}
 	events, err := rec.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	count := map[string]int{}
 	for _, e := range events {
 		if e.Trial != 0 || e.Kind == "health" {

@@ -92,27 +92,19 @@ func TestSwarmOfWrongBytes(t *testing.T) {
 	defer cancel()
 	res, err := Run(ctx, Config{Plan: swarmPlan(t, fmt.Sprintf(swarmExperiment, 3, "")),
 		Systems: []system.System{spoilt{}}, Scenario: disseminate.Scenario{}, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.Trials != 2 || res.WrongBytes != 2 {
 		t.Errorf("got %+v, want 2 trials with a leecher each that has wrong bytes", res)
 	}
 	rec, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		count := map[string]int{}
 		for op, err := range rec.Ops(trial.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			count[op.Kind.String()+" "+op.Outcome.String()]++
 		}
 		for _, what := range []string{"fetch ok", "fetch wrong-bytes"} {
@@ -125,9 +117,7 @@ func TestSwarmOfWrongBytes(t *testing.T) {
 		}
 	}
 	rep, err := report.Build(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i := slices.IndexFunc(rep.Findings, func(f analysis.Finding) bool { return f.Rule == "wrong-bytes" })
 	if i < 0 || !strings.Contains(strings.Join(rep.Findings[i].Evidence, "; "), "bittorrent") {
 		t.Errorf("the report does not say so: %+v", rep.Findings)

@@ -146,7 +146,7 @@ func (n *chainNode) stop(ctx context.Context) error {
 
 // serve makes it a peer: one that is there goes on.
 func (n *chainNode) serve(ctx context.Context) error {
-	if n.p != nil && !ended(n.Processes()) {
+	if n.p != nil && !testbed.Ended(n.p) {
 		return nil
 	}
 	return n.start(ctx)

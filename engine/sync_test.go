@@ -23,9 +23,7 @@ import (
 func syncConfig(t *testing.T, s *syncing, more, repetitions string) Config {
 	t.Helper()
 	plan, err := planOfSync(more, repetitions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s, Dir: filepath.Join(t.TempDir(), "run")}
 }
 
@@ -121,17 +119,13 @@ func TestSync(t *testing.T) {
 		}
 	}
 	rec, err := record.Open(cfg.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	if got := rec.Meta()["chains"]; got != fmt.Sprintf("%q", cache) {
 		t.Errorf("the record says that chains are in %s", got)
 	}
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		for _, why := range trial.Invalid {
 			if why == record.ReasonDaemonDied || why == record.ReasonDaemonRestarted {
@@ -208,18 +202,13 @@ func TestDeathsInASync(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	rec, err := record.Open(cfg.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		noted := slices.ContainsFunc(trial.Notes, func(n string) bool {
-			return strings.HasPrefix(n,
-				"1 of the processes of chains died")
+			return strings.HasPrefix(n, "1 of the processes of chains died")
 		})
 		if slices.Contains(trial.Invalid, record.ReasonDaemonDied) != (trial.Block == 0 || trial.Block == 2) ||
 			noted != (trial.Block < 3) || slices.Contains(trial.Invalid, record.ReasonDaemonRestarted) {
@@ -258,14 +247,10 @@ func TestDeathOfAnIdlePeer(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	rec, err := record.Open(cfg.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rec.Close()
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		cell, _, _ := (&run{plan: cfg.Plan}).cellAndUse(trial.Cell)
 		if died := slices.Contains(trial.Invalid, record.ReasonDaemonDied); died != (cell.Sync.Peers == 2) {

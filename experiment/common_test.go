@@ -107,3 +107,11 @@ const fewRepetitions = "give no 95 % interval of a median"
 func warningsOf(p *Plan) []string {
 	return slices.DeleteFunc(p.Warnings(), func(w string) bool { return strings.Contains(w, fewRepetitions) })
 }
+
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

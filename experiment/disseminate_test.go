@@ -107,9 +107,7 @@ func TestZeroHasItsWord(t *testing.T) {
 		"link.up=rate,50bit":        "up rate / 50bit",
 	} {
 		var text strings.Builder
-		if err := mustPlan(t, swarm, set).WriteText(&text); err != nil {
-			t.Fatal(err)
-		}
+		must(t, mustPlan(t, swarm, set).WriteText(&text))
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%s: no %q in\n%s", set, want, text.String())
 		}

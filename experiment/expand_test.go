@@ -9,6 +9,26 @@ import (
 	"testing"
 )
 
+// expected is how many cells there are, counted without the code under test.
+func expected(systems, rates, sizes, workers, ranges []string) (cells int) {
+	bytes := map[string]int{"1MiB": 1 << 20, "2MB": 2e6, "512KiB": 512 << 10, "64KiB": 64 << 10, "3MiB": 3 << 20,
+		"whole": 0}
+	for _, sy := range systems {
+		for _, ra := range rates {
+			for _, si := range sizes {
+				for _, wo := range workers {
+					for _, rg := range ranges {
+						if bytes[rg] <= bytes[si] && (sy != "nginx" || wo == "1" || wo == "8" || ra == "unlimited") {
+							cells++
+						}
+					}
+				}
+			}
+		}
+	}
+	return cells
+}
+
 // The number of cells is the product of the lists, less what is excluded; each
 // combination comes once, and in each group every system comes once.
 func TestExpansion(t *testing.T) {
@@ -34,24 +54,7 @@ where:
   - retrieve.range <= data.size
   - system != "nginx" || retrieve.concurrency in [1, 8] || link.rate == unlimited
 `, list(systems), list(rates), list(sizes), list(workers), list(ranges))
-		// The same conditions, counted without the code under test.
-		bytes := map[string]int{"1MiB": 1 << 20, "2MB": 2e6, "512KiB": 512 << 10, "64KiB": 64 << 10, "3MiB": 3 << 20,
-			"whole": 0}
-		want := 0
-		for _, sy := range systems {
-			for _, ra := range rates {
-				for _, si := range sizes {
-					for _, wo := range workers {
-						for _, rg := range ranges {
-							if bytes[rg] <= bytes[si] && (sy != "nginx" || wo == "1" || wo == "8" ||
-								ra == "unlimited") {
-								want++
-							}
-						}
-					}
-				}
-			}
-		}
+		want := expected(systems, rates, sizes, workers, ranges)
 		e, err := Parse("p.yaml", []byte(src), nil, testCatalog())
 		if want == 0 {
 			if err == nil || !strings.Contains(err.Error(), "no cell is left") {
@@ -63,9 +66,7 @@ where:
 			t.Fatalf("%s\n%v", src, err)
 		}
 		p, err := e.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(p.Cells) != want || p.Estimate.Trials != want*7 {
 			t.Errorf("%s\n%d cells, %d trials, want %d cells", src, len(p.Cells), p.Estimate.Trials, want)
 		}
@@ -140,9 +141,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	for _, path := range files(t, "testdata/good/*.yaml") {
 		p := mustPlan(t, string(read(t, path)))
 		b, err := p.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		back, err := LoadPlan(b)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
@@ -165,9 +164,7 @@ func TestPlanRoundTrip(t *testing.T) {
 func TestLoadPlanRefuses(t *testing.T) {
 	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
 	b, err := p.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
 		{`"format": 5`, `"format": 6`}: "format 6",
@@ -280,14 +277,10 @@ func TestEstimateOfShortLog(t *testing.T) {
 	src := read(t, "testdata/good/replay.yaml")
 	for _, duration := range []string{"none", "10s"} {
 		e, err := Parse("r.yaml", src, []string{"retrieve.duration=" + duration}, testCatalog())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e.Retrieve.Arrivals.Found = &RequestLog{Requests: 1, Bytes: 1000, Paths: 1}
 		p, err := e.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := p.Marshal(); err != nil || p.Cells[0].Estimate.Seconds > 1 || p.Cells[0].Estimate.Bytes != 1000 {
 			t.Errorf("duration %s: %+v, %v", duration, p.Cells[0].Estimate, err)
 		}
@@ -299,9 +292,7 @@ func TestPlanHasNoSecret(t *testing.T) {
 	t.Setenv("S3_SECRET", "hunter2")
 	p := mustPlan(t, string(read(t, "testdata/good/everything.yaml")))
 	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s := string(b); strings.Contains(s, "hunter2") || !strings.Contains(s, `"secret_key":"S3_SECRET"`) {
 		t.Error("want the variable's name and not its value")
 	}

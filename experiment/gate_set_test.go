@@ -48,9 +48,7 @@ gates:
 		}
 		// A report reads the rules of its plan again, by the names that the plan has.
 		p, err := e.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, rule := range p.Experiment.Gates {
 			if _, err := gate.Parse(rule, p.Experiment.gateNames(p.Cells), 0); err != nil {
 				t.Errorf("%v: the plan's rule %s: %v", c.set, rule, err)

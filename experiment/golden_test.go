@@ -16,9 +16,7 @@ var update = flag.Bool("update", false, "write golden files instead of comparing
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, got, 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -42,9 +40,7 @@ func files(t *testing.T, pattern string) []string {
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -82,15 +78,11 @@ func TestGood(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			p := mustPlan(t, string(read(t, path)))
 			b, err := p.Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			base := strings.TrimSuffix(path, ".yaml")
 			golden(t, base+".json", b)
 			var text strings.Builder
-			if err := p.WriteText(&text); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.WriteText(&text))
 			// The hash is in the JSON already.
 			golden(t, base+".txt", []byte(strings.ReplaceAll(text.String(), p.Hash, "HASH")))
 			for line := range strings.Lines(text.String()) {

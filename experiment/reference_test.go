@@ -54,21 +54,13 @@ func schema(t *testing.T) *jsonschema.Schema {
 		SystemSpec{Name: "deluge", Modes: []string{"start"}}, SystemSpec{Name: "bittorrent", Modes: []string{"start"}},
 		SystemSpec{Name: "codex", Modes: []string{"start"}},
 		SystemSpec{Name: "sia-chain"}, SystemSpec{Name: "siad"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("experiment.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AddResource("experiment.json", doc))
 	s, err := c.Compile("experiment.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -80,13 +72,9 @@ func validate(t *testing.T, s *jsonschema.Schema, src []byte) error {
 		return err
 	}
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s.Validate(doc)
 }
 

@@ -117,9 +117,7 @@ func TestSetSecret(t *testing.T) {
 func TestSetInOrder(t *testing.T) {
 	e, err := Parse("base.yaml", []byte(setBase),
 		[]string{"systems=nginx,boost", "systems.boost.with.url=http://a:1/b,c"}, testCatalog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := e.Systems[1].With["url"]; got != "http://a:1/b,c" {
 		t.Errorf("url is %q", got)
 	}

@@ -20,13 +20,9 @@ func TestTooMuchData(t *testing.T) {
 		}
 	}
 	e, err := Parse("", []byte(file), []string{"data.objects=4096", "data.size=1PiB"}, any)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := e.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, bytes := p.Cells[0].Data.Total(); bytes != 4096*(1<<50) {
 		t.Errorf("%g bytes", bytes)
 	}

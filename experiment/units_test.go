@@ -174,9 +174,7 @@ func TestDurationJSONIsSeconds(t *testing.T) {
 	for text, want := range map[string]string{"40ms": "0.04", "1m30s": "90", "1ns": "0.000000001", "0": "0",
 		"100s": "100"} {
 		var d Duration
-		if err := d.parse(text); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.parse(text))
 		if b, err := json.Marshal(d); err != nil || string(b) != want {
 			t.Errorf("%s is %s in JSON, want %s (%v)", text, b, want, err)
 		}

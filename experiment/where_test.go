@@ -55,9 +55,7 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 	} {
 		set := []string{"retrieve.range=" + c.rangeSize}
 		e, err := Parse("w.yaml", []byte(src), set, testCatalog())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cond, err := gate.ParseCondition(c.expr, e.factors())
 		if err != nil {
 			t.Errorf("%s: %v", c.expr, err)

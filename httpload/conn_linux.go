@@ -464,7 +464,8 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 		return
 	}
 	early := c.state == awaitHead || c.state == sending
-	if early && c.reused && !c.heard && !c.retried && !c.last && (errno == 0 || errno == unix.ECONNRESET || errno == unix.EPIPE) {
+	if early && c.reused && !c.heard && !c.retried && !c.last &&
+		(errno == 0 || errno == unix.ECONNRESET || errno == unix.EPIPE) {
 		// The server closed the idle connection while our request was on its
 		// way: RFC 9110 §9.2.2 lets an idempotent request be sent again.
 		l.tally.reconnects++

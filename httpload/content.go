@@ -87,7 +87,8 @@ func openExpected(objects []Object) (all []expected, release func(), err error) 
 			maps = append(maps, unmap)
 			if int64(len(mem)) != o.Size {
 				release()
-				return nil, nil, fmt.Errorf("httpload: reference of object %d: %s has %d bytes, the object has %d", i, o.Reference, len(mem), o.Size)
+				return nil, nil, fmt.Errorf("httpload: reference of object %d: %s has %d bytes, the object has %d", i,
+					o.Reference, len(mem), o.Size)
 			}
 			all[i].mem = mem
 		}

@@ -82,10 +82,13 @@ func (s Spec) Split(n int) []Spec {
 // to the callbacks, which may be nil and are never called twice at once; times are of our
 // clock. When ctx ends, operations under way are recorded as cancelled and the result is
 // what there was until then. Drive closes what the generators read.
-func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error, onProgress func(Progress)) (Result, error) {
-	d := &drive{onBlock: onBlock, onProgress: onProgress, ready: make(chan struct{}, len(parts)), start: make(chan struct{}), failed: make(chan struct{})}
+func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error,
+	onProgress func(Progress)) (Result, error) {
+	d := &drive{onBlock: onBlock, onProgress: onProgress, ready: make(chan struct{}, len(parts)),
+		start: make(chan struct{}), failed: make(chan struct{})}
 	for i := range parts {
-		d.shards = append(d.shards, &shard{Generator: generators[i], index: i, drive: d, spec: parts[i], gob: gob.NewDecoder(generators[i].Out)})
+		d.shards = append(d.shards, &shard{Generator: generators[i], index: i, drive: d, spec: parts[i],
+			gob: gob.NewDecoder(generators[i].Out)})
 	}
 	stop := context.AfterFunc(ctx, func() {
 		d.closeInputs()

@@ -169,38 +169,57 @@ func faults() []fault {
 		{name: "healthy", script: with(nil, all, true)},
 		{name: "healthy whole", script: with(nil, all, true), whole: true},
 		{name: "truncates", script: with(nil, half, false), outcome: record.Truncated, class: classEOFBody},
-		{name: "length too short", script: with(map[string]string{"Content-Length": "10"}, func(p []byte) []byte { return p[:10] }, true), outcome: record.Truncated, class: "content-length too short"},
-		{name: "length too long", script: with(map[string]string{"Content-Length": "99999999"}, all, true), outcome: record.Error, class: "content-length too long"},
-		{name: "ten bytes with 200 to a range", script: text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), outcome: record.Error, class: "status 200 to a range"},
+		{name: "length too short", script: with(map[string]string{"Content-Length": "10"},
+			func(p []byte) []byte { return p[:10] }, true), outcome: record.Truncated,
+			class: "content-length too short"},
+		{name: "length too long", script: with(map[string]string{"Content-Length": "99999999"}, all, true),
+			outcome: record.Error, class: "content-length too long"},
+		{name: "ten bytes with 200 to a range", script: text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"),
+			outcome: record.Error, class: "status 200 to a range"},
 		{name: "200 with everything to a range", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			r.Header.Del("Range")
 			answer(c, r, data, nil)
 			c.Write(data)
 			return true
 		}, outcome: record.Error, class: "status 200 to a range"},
-		{name: "206 to a whole object", whole: true, script: text("HTTP/1.1 206 X\r\nContent-Length: 1\r\nContent-Range: bytes 0-0/1\r\n\r\n0"), outcome: record.Error, class: "status 206 to a whole object"},
-		{name: "416", script: text("HTTP/1.1 416 X\r\nContent-Range: bytes */10\r\nContent-Length: 0\r\n\r\n"), outcome: record.Error, class: "status 416"},
-		{name: "wrong content-range", script: with(map[string]string{"Content-Range": "bytes 1-2/3"}, all, true), outcome: record.Error, class: "wrong content-range"},
+		{name: "206 to a whole object", whole: true,
+			script:  text("HTTP/1.1 206 X\r\nContent-Length: 1\r\nContent-Range: bytes 0-0/1\r\n\r\n0"),
+			outcome: record.Error, class: "status 206 to a whole object"},
+		{name: "416", script: text("HTTP/1.1 416 X\r\nContent-Range: bytes */10\r\nContent-Length: 0\r\n\r\n"),
+			outcome: record.Error, class: "status 416"},
+		{name: "wrong content-range", script: with(map[string]string{"Content-Range": "bytes 1-2/3"}, all, true),
+			outcome: record.Error, class: "wrong content-range"},
 		{name: "wrong size in content-range", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			off, n := span(r, data)
-			answer(c, r, data, map[string]string{"Content-Range": fmt.Sprintf("bytes %d-%d/%d", off, off+n-1, len(data)+1)})
+			answer(c, r, data, map[string]string{"Content-Range": fmt.Sprintf("bytes %d-%d/%d", off, off+n-1,
+				len(data)+1)})
 			return false
 		}, outcome: record.Error, class: "wrong size in content-range"},
-		{name: "malformed content-range", script: with(map[string]string{"Content-Range": "bytes what"}, all, true), outcome: record.Error, class: errContentRange.Error()},
-		{name: "no content-range", script: with(map[string]string{"Content-Range": ""}, all, true), outcome: record.Error, class: "206 without content-range"},
-		{name: "first bit wrong", script: flip(func(int) int { return 0 }), outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
-		{name: "one bit wrong", script: flip(func(n int) int { return n / 3 }), outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
-		{name: "last bit wrong", script: flip(func(n int) int { return n - 1 }), outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
+		{name: "malformed content-range", script: with(map[string]string{"Content-Range": "bytes what"}, all, true),
+			outcome: record.Error, class: errContentRange.Error()},
+		{name: "no content-range", script: with(map[string]string{"Content-Range": ""}, all, true),
+			outcome: record.Error, class: "206 without content-range"},
+		{name: "first bit wrong", script: flip(func(int) int { return 0 }), outcome: record.WrongBytes,
+			class: classWrong, drop: "ok/"},
+		{name: "one bit wrong", script: flip(func(n int) int { return n / 3 }), outcome: record.WrongBytes,
+			class: classWrong, drop: "ok/"},
+		{name: "last bit wrong", script: flip(func(n int) int { return n - 1 }), outcome: record.WrongBytes,
+			class: classWrong, drop: "ok/"},
 		{name: "wrong, then truncated", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			answer(c, r, data, nil)
 			c.Write(make([]byte, 100))
 			return false
 		}, outcome: record.WrongBytes, class: classWrong, drop: "truncated/" + classEOFBody},
-		{name: "closes at once", script: func(net.Conn, *http.Request, []byte) bool { return false }, outcome: record.Error, class: classEOFBefore},
-		{name: "closes in the head", script: text("HTTP/1.1 206 Par"), outcome: record.Error, class: classEOFHead, https: "error/" + classEOFBefore},
-		{name: "closes after the head", script: with(nil, func([]byte) []byte { return nil }, false), outcome: record.Truncated, class: classEOFBody},
-		{name: "resets before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return abort(c) }, outcome: record.Error, class: classReset},
-		{name: "stalls before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return wait(c) }, outcome: record.Stalled, class: phaseBeforeHead},
+		{name: "closes at once", script: func(net.Conn, *http.Request, []byte) bool { return false },
+			outcome: record.Error, class: classEOFBefore},
+		{name: "closes in the head", script: text("HTTP/1.1 206 Par"), outcome: record.Error, class: classEOFHead,
+			https: "error/" + classEOFBefore},
+		{name: "closes after the head", script: with(nil, func([]byte) []byte { return nil }, false),
+			outcome: record.Truncated, class: classEOFBody},
+		{name: "resets before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return abort(c) },
+			outcome: record.Error, class: classReset},
+		{name: "stalls before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return wait(c) },
+			outcome: record.Stalled, class: phaseBeforeHead},
 		{name: "stalls in the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool {
 			c.Write([]byte("HTTP/1.1 206"))
 			return wait(c)
@@ -219,7 +238,8 @@ func faults() []fault {
 			}
 			return false
 		}, outcome: record.Stalled, class: phaseHead, https: "stalled/" + phaseBeforeHead},
-		{name: "gzip", script: with(map[string]string{"Content-Encoding": "gzip"}, all, true), outcome: record.Error, class: "content-encoding gzip"},
+		{name: "gzip", script: with(map[string]string{"Content-Encoding": "gzip"}, all, true), outcome: record.Error,
+			class: "content-encoding gzip"},
 		{name: "chunked", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
 			chunks(c, part(r, data), "0\r\nTrailer: x\r\n\r\n")
@@ -252,18 +272,27 @@ func faults() []fault {
 			chunks(c, half(part(r, data)), "")
 			return false
 		}, outcome: record.Truncated, class: classEOFBody},
-		{name: "body until the end", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, all, false)},
-		{name: "body until the end, short", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, half, false), outcome: record.Truncated, class: classEOFBody},
-		{name: "body until the end, long", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, func(p []byte) []byte { return append(append([]byte(nil), p...), 0) }, false), outcome: record.Error, class: classLong},
-		{name: "redirect", script: text("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"), outcome: record.Error, class: "redirect 302"},
-		{name: "500", script: text("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops"), outcome: record.Error, class: "status 500"},
-		{name: "503", script: text("HTTP/1.1 503 X\r\nContent-Length: 4\r\n\r\nbusy"), outcome: record.Refused, class: "status 503"},
-		{name: "429", script: text("HTTP/1.1 429 X\r\nContent-Length: 0\r\n\r\n"), outcome: record.Refused, class: "status 429"},
+		{name: "body until the end", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, all,
+			false)},
+		{name: "body until the end, short", script: with(map[string]string{"Content-Length": "", "Connection": "close"},
+			half, false), outcome: record.Truncated, class: classEOFBody},
+		{name: "body until the end, long", script: with(map[string]string{"Content-Length": "", "Connection": "close"},
+			func(p []byte) []byte { return append(append([]byte(nil), p...), 0) }, false), outcome: record.Error,
+			class: classLong},
+		{name: "redirect", script: text("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: " +
+			"0\r\n\r\n"), outcome: record.Error, class: "redirect 302"},
+		{name: "500", script: text("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops"), outcome: record.Error,
+			class: "status 500"},
+		{name: "503", script: text("HTTP/1.1 503 X\r\nContent-Length: 4\r\n\r\nbusy"), outcome: record.Refused,
+			class: "status 503"},
+		{name: "429", script: text("HTTP/1.1 429 X\r\nContent-Length: 0\r\n\r\n"), outcome: record.Refused,
+			class: "status 429"},
 		{name: "continues first", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			c.Write([]byte("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"))
 			return with(nil, all, true)(c, r, data)
 		}},
-		{name: "huge head", script: text("HTTP/1.1 206 X\r\nX: " + strings.Repeat("x", 2*maxHead) + "\r\n\r\n"), outcome: record.Error, class: errHeadTooLarge.Error()},
+		{name: "huge head", script: text("HTTP/1.1 206 X\r\nX: " + strings.Repeat("x", 2*maxHead) + "\r\n\r\n"),
+			outcome: record.Error, class: errHeadTooLarge.Error()},
 		{name: "not HTTP", script: text("SSH-2.0-OpenSSH_9.2\r\n\r\n"), outcome: record.Error, class: malformed},
 		{name: "closes after each answer", script: with(map[string]string{"Connection": "close"}, all, false)},
 		{name: "closes after each answer without saying so", script: with(nil, all, false)},
@@ -278,7 +307,8 @@ func TestFaults(t *testing.T) {
 			t.Run(path+"/"+f.name, func(t *testing.T) {
 				t.Parallel()
 				url := faulty(t, path == "https", data, f.script)
-				s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c, Insecure: true}}, Concurrency: 2, Requests: 6, Range: 200_000,
+				s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c, Insecure: true}}, Concurrency: 2,
+					Requests: 6, Range: 200_000,
 					Stall: 10 * time.Second, Deadline: 10 * time.Second, Duration: 15 * time.Second}
 				if f.outcome == record.Stalled {
 					s.Stall, s.Concurrency = 400*time.Millisecond, 6 // wait once, not three times
@@ -305,7 +335,8 @@ func TestFaults(t *testing.T) {
 					if is := op.Outcome.String() + "/" + op.Class; is != want {
 						t.Errorf("%s, want %s (status %d, %d bytes)", is, want, op.Status, op.Bytes)
 					}
-					if (op.Outcome == record.OK) != (op.Bytes == op.Length) && op.Outcome != record.WrongBytes && op.Class != classLong {
+					if (op.Outcome == record.OK) != (op.Bytes == op.Length) && op.Outcome != record.WrongBytes &&
+						op.Class != classLong {
 						t.Errorf("%s with %d of %d bytes", op.Outcome, op.Bytes, op.Length)
 					}
 					if op.LastByte < op.Start {
@@ -315,7 +346,8 @@ func TestFaults(t *testing.T) {
 				if took := time.Since(began); took > 12*time.Second {
 					t.Errorf("took %v", took)
 				}
-				if f.name == "chunked" && (res.Chunked != 6 || (path == "drop") != strings.Contains(res.Receive, "6 chunked")) {
+				if f.name == "chunked" && (res.Chunked != 6 || (path == "drop") != strings.Contains(res.Receive,
+					"6 chunked")) {
 					t.Errorf("%d chunked answers, receive path %q", res.Chunked, res.Receive)
 				}
 			})
@@ -331,7 +363,8 @@ func TestRefusedConnection(t *testing.T) {
 	addr := l.Addr().String()
 	l.Close()
 	for _, scheme := range []string{"http", "https"} {
-		res, _ := runSpec(t, Spec{Objects: []Object{{URL: scheme + "://" + addr + "/", Size: 1}}, Concurrency: 3, Requests: 9})
+		res, _ := runSpec(t, Spec{Objects: []Object{{URL: scheme + "://" + addr + "/", Size: 1}}, Concurrency: 3,
+			Requests: 9})
 		if res.Outcomes["refused"] != 9 || res.Classes[classRefused] != 9 {
 			t.Errorf("%s: outcomes %v, classes %v", scheme, res.Outcomes, res.Classes)
 		}
@@ -363,7 +396,8 @@ func TestReconnect(t *testing.T) {
 		})
 		res, _ := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 5})
 		if res.Outcomes["ok"] != 5 || res.Reconnects != 4 || res.Dials != 5 {
-			t.Errorf("%s: outcomes %v, classes %v, %d reconnects, %d dials", how, res.Outcomes, res.Classes, res.Reconnects, res.Dials)
+			t.Errorf("%s: outcomes %v, classes %v, %d reconnects, %d dials", how, res.Outcomes, res.Classes,
+				res.Reconnects, res.Dials)
 		}
 	}
 }
@@ -374,12 +408,14 @@ func TestUnsolicitedBytes(t *testing.T) {
 	data := contentBytes(t, c)
 	url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
 		var b strings.Builder
-		fmt.Fprintf(&b, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n%s", data, data)
+		fmt.Fprintf(&b, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: "+
+			"100\r\n\r\n%s", data, data)
 		c.Write([]byte(b.String()))
 		return true
 	})
 	for _, receive := range []string{"verify", "drop"} {
-		res, _ := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 5, Receive: receive})
+		res, _ := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 5,
+			Receive: receive})
 		if res.Outcomes["ok"] != 5 || res.Dials != 5 {
 			t.Errorf("%s: outcomes %v, %d dials", receive, res.Outcomes, res.Dials)
 		}

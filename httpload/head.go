@@ -62,17 +62,9 @@ func headEnd(b []byte, from int) int {
 func parseHead(b []byte) (head, error) {
 	h := head{length: -1, total: -1}
 	line, rest := cutLine(string(b))
-	// HTTP/1.1 200 OK
-	minor, status, ok := strings.Cut(strings.TrimPrefix(line, "HTTP/1."), " ")
-	if !ok || len(line) < 12 || line[:7] != "HTTP/1." || len(minor) != 1 || len(status) > 3 && status[3] != ' ' {
+	if !h.statusLine(line) {
 		return h, errMalformedHead
 	}
-	n, ok := number(status[:3])
-	if _, digit := number(minor); !ok || !digit || n < 100 {
-		return h, errMalformedHead
-	}
-	h.status = int(n)
-	h.close = minor == "0"
 	relevant := true // no field to continue before the first
 	for {
 		if line, rest = cutLine(rest); line == "" {
@@ -101,6 +93,18 @@ func parseHead(b []byte) (head, error) {
 		h.length = -1
 	}
 	return h, nil
+}
+
+// statusLine parses "HTTP/1.1 200 OK".
+func (h *head) statusLine(line string) bool {
+	minor, status, ok := strings.Cut(strings.TrimPrefix(line, "HTTP/1."), " ")
+	if !ok || len(line) < 12 || line[:7] != "HTTP/1." || len(minor) != 1 || len(status) > 3 && status[3] != ' ' {
+		return false
+	}
+	n, ok := number(status[:3])
+	_, digit := number(minor)
+	h.status, h.close = int(n), minor == "0"
+	return ok && digit && n >= 100
 }
 
 func (h *head) field(name, value string) (relevant bool, err error) {

@@ -21,16 +21,28 @@ func TestParseHead(t *testing.T) {
 		ok + "content-LENGTH: 12 \r\n":  with(func(h *head) { h.length = 12 }),
 		ok + "Content-Length: 5, 5\r\n": with(func(h *head) { h.length = 5 }),
 		ok + "Connection: x, Close\r\n": with(func(h *head) { h.close = true }),
-		"HTTP/1.0 206 x\r\nConnection: keep-alive\r\n":             base,
-		ok + "Transfer-Encoding: Chunked\r\n":                      with(func(h *head) { h.chunked = true }),
-		ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n": with(func(h *head) { h.chunked, h.close = true, true }),
-		ok + "Content-Range: bytes 0-9/100\r\n":                    with(func(h *head) { h.ranged, h.last, h.total = true, 9, 100 }),
-		ok + "Content-Range: Bytes 5-5/*\r\n":                      with(func(h *head) { h.ranged, h.first, h.last = true, 5, 5 }),
-		ok + "Content-Range: bytes */7\r\n":                        with(func(h *head) { h.ranged, h.first, h.last, h.total = true, -1, -1, 7 }),
-		ok + "Content-Encoding: GZIP\r\n":                          with(func(h *head) { h.encoding = "gzip" }),
-		ok + "Content-Encoding: identity\r\n":                      base,
-		ok + "Content-Encoding: surprise\r\n":                      with(func(h *head) { h.encoding = "other" }),
-		ok + "X: a\r\n b\r\n\tc\r\n":                               base,
+		"HTTP/1.0 206 x\r\nConnection: keep-alive\r\n": base,
+		ok + "Transfer-Encoding: Chunked\r\n":          with(func(h *head) { h.chunked = true }),
+		ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n": with(func(h *head) {
+			h.chunked, h.close = true,
+				true
+		}),
+		ok + "Content-Range: bytes 0-9/100\r\n": with(func(h *head) {
+			h.ranged, h.last,
+				h.total = true, 9, 100
+		}),
+		ok + "Content-Range: Bytes 5-5/*\r\n": with(func(h *head) {
+			h.ranged, h.first,
+				h.last = true, 5, 5
+		}),
+		ok + "Content-Range: bytes */7\r\n": with(func(h *head) {
+			h.ranged, h.first, h.last,
+				h.total = true, -1, -1, 7
+		}),
+		ok + "Content-Encoding: GZIP\r\n":     with(func(h *head) { h.encoding = "gzip" }),
+		ok + "Content-Encoding: identity\r\n": base,
+		ok + "Content-Encoding: surprise\r\n": with(func(h *head) { h.encoding = "other" }),
+		ok + "X: a\r\n b\r\n\tc\r\n":          base,
 	} {
 		b := []byte(in + "\r\n")
 		if n := headEnd(b, 0); n != len(b) {
@@ -73,7 +85,8 @@ func TestParseHead(t *testing.T) {
 
 // However a head is cut into pieces, its end is found, and not before it is there.
 func TestHeadEndInPieces(t *testing.T) {
-	for _, in := range []string{"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.1 200 OK\nA: b\n\nbody", "HTTP/1.1 200 OK\r\nA: b\n\r\nbody"} {
+	for _, in := range []string{"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.1 200 OK\nA: b\n\nbody",
+		"HTTP/1.1 200 OK\r\nA: b\n\r\nbody"} {
 		want := strings.Index(in, "body")
 		for cut := 1; cut < len(in); cut++ {
 			got := headEnd([]byte(in[:cut]), 0)
@@ -166,4 +179,21 @@ func FuzzChunked(f *testing.F) {
 			t.Errorf("whole: %q %v %v; in pieces of %d: %q %v %v", all, done, failed, step, cut, cutDone, cutFailed)
 		}
 	})
+}
+
+// A large body has many chunks, whose framing has no bound of its own.
+func TestManyChunks(t *testing.T) {
+	var c chunkedBody
+	got, rest := 0, []byte(strings.Repeat("1\r\nx\r\n", 40_000)+"0\r\n\r\n")
+	for done := false; !done; {
+		var data []byte
+		var err error
+		if data, rest, done, err = c.next(rest); err != nil {
+			t.Fatalf("after %d chunks: %v", got, err)
+		}
+		got += len(data)
+	}
+	if got != 40_000 || len(rest) > 0 {
+		t.Errorf("%d bytes, %d left", got, len(rest))
+	}
 }

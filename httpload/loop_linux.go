@@ -54,7 +54,8 @@ func newLoop(r *raw) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("httpload: epoll: %w", err)
 	}
-	return &loop{raw: r, ep: ep, buf: make([]byte, recvBuffer), events: make([]unix.EpollEvent, 256), tally: newTally(r.rec, r.link)}, nil
+	return &loop{raw: r, ep: ep, buf: make([]byte, recvBuffer), events: make([]unix.EpollEvent, 256),
+		tally: newTally(r.rec, r.link)}, nil
 }
 
 func (l *loop) close() {

@@ -54,16 +54,19 @@ func TestRedirectsAreFollowed(t *testing.T) {
 		redirects int64
 		dials     int64 // at most; 0: not looked at
 	}{
-		"followed":         {location: other.URL, object: moved, redirects: requests, dials: 4},
-		"not to follow":    {location: other.URL, others: "error", class: "redirect 302"},
-		"in the trial":     {location: other.URL, object: httpload.Object{Follow: true}, from: before, others: "error", class: "redirect 302"},
+		"followed":      {location: other.URL, object: moved, redirects: requests, dials: 4},
+		"not to follow": {location: other.URL, others: "error", class: "redirect 302"},
+		"in the trial": {location: other.URL, object: httpload.Object{Follow: true}, from: before, others: "error",
+			class: "redirect 302"},
 		"on the same host": {location: "/there", object: moved, redirects: requests, dials: 2},
 		"in an open loop": {location: other.URL, object: moved, redirects: requests,
 			spec: httpload.Spec{Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 400}, MaxInFlight: 10}},
-		"to nowhere":       {location: gone.URL, object: moved, others: "refused", class: "connection refused"},
-		"to no URL":        {location: "ftp://127.0.0.1/", object: moved, others: "error", class: "redirect not followed"},
-		"in circles":       {location: "/", object: moved, others: "error", class: "redirect not followed"},
-		"to damaged bytes": {location: damaged.URL, object: moved, others: "wrong-bytes", class: "wrong bytes", redirects: requests},
+		"to nowhere": {location: gone.URL, object: moved, others: "refused", class: "connection refused"},
+		"to no URL": {location: "ftp://127.0.0.1/", object: moved, others: "error",
+			class: "redirect not followed"},
+		"in circles": {location: "/", object: moved, others: "error", class: "redirect not followed"},
+		"to damaged bytes": {location: damaged.URL, object: moved, others: "wrong-bytes", class: "wrong bytes",
+			redirects: requests},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
@@ -104,12 +107,14 @@ func TestRedirectsAreFollowed(t *testing.T) {
 			if c.class != "" && res.Classes[c.class] != requests-c.from {
 				t.Errorf("%v, want %q", res.Classes, c.class)
 			}
-			if c.others == "" && res.Redirects != c.redirects || res.Reconnects != 0 || c.dials > 0 && res.Dials > c.dials {
+			if c.others == "" && res.Redirects != c.redirects || res.Reconnects != 0 || c.dials > 0 &&
+				res.Dials > c.dials {
 				t.Errorf("%d redirects, %d reconnects, %d dials; want %d, 0, at most %d",
 					res.Redirects, res.Reconnects, res.Dials, c.redirects, c.dials)
 			}
 			for _, op := range ops {
-				if op.Outcome == record.OK && (op.Bytes != 1000 || op.Status != http.StatusPartialContent || op.FirstByte < op.Start) {
+				if op.Outcome == record.OK && (op.Bytes != 1000 || op.Status != http.StatusPartialContent ||
+					op.FirstByte < op.Start) {
 					t.Errorf("%+v", op)
 				}
 			}

@@ -65,11 +65,13 @@ func (t *trial) conclude(res *Result) {
 		why(&res.Saturated, "an event loop waited %.0f %% of the time for a CPU", 100*res.RunDelay)
 	}
 	if w := res.Wait.P50; w >= minOwnWait && w >= maxOwnShare*ttfb {
-		why(&res.Saturated, "answers lay ready for %.2g s before they were read (median; the median time to the first byte is %.2g s)", w, ttfb)
+		why(&res.Saturated, "answers lay ready for %.2g s before they were read (median; the median time to the "+
+			"first byte is %.2g s)", w, ttfb)
 	}
 	for class, n := range res.Classes {
 		if strings.HasPrefix(class, classLocalFailure) {
-			why(&res.Saturated, "%d operations failed on this machine: %s", n, strings.TrimPrefix(class, classLocalFailure))
+			why(&res.Saturated, "%d operations failed on this machine: %s", n,
+				strings.TrimPrefix(class, classLocalFailure))
 		}
 	}
 	if late := t.late.Seconds(); late > max(maxOwnLate, maxLateStart*took) {
@@ -109,7 +111,8 @@ func (t *trial) receivePath(res *Result) string {
 	for _, w := range []struct {
 		is   bool
 		what string
-	}{{seeded, "compared with seeded content (AES-128-CTR)"}, {files, "compared with a reference file"}, {unknown, "content unknown: length checked, not compared"}} {
+	}{{seeded, "compared with seeded content (AES-128-CTR)"}, {files, "compared with a reference file"},
+		{unknown, "content unknown: length checked, not compared"}} {
 		if w.is {
 			with = append(with, w.what)
 		}

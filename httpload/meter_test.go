@@ -26,16 +26,23 @@ func TestSaturation(t *testing.T) {
 		saturated, behind bool
 		why               string
 	}{
-		"idle":           {what{res: Result{Busy: 0.3, RunDelay: 0.01}, cpu: 0.3, sum: fast}, false, false, ""},
-		"busy loop":      {what{res: Result{Busy: 0.97}, cpu: 0.5, sum: fast}, true, false, "busy 97 %"},
-		"all CPUs":       {what{res: Result{Busy: 0.5}, cpu: 0.95 * float64(usableCPUs()), sum: fast}, true, false, "CPUs"},
-		"no CPU for it":  {what{res: Result{Busy: 0.5, RunDelay: 0.4}, cpu: 0.1, sum: fast}, true, false, "waited 40 %"},
-		"late reads":     {what{sum: func(s *tally) { fast(s); s.wait.Reset(); observe(s.wait, second/100) }}, true, false, "lay ready for 0.01 s"},
-		"late, slow net": {what{sum: func(s *tally) { observe(s.first, 10*second); observe(s.wait, second/100) }}, false, false, ""},
-		"late starts":    {what{open: true, sum: func(s *tally) { fast(s); observe(s.late, second/10) }}, false, true, "later than they could"},
-		"no ports":       {what{res: Result{Classes: map[string]int64{classNoPort: 3}}, sum: fast}, true, false, "3 operations failed on this machine: no free port"},
+		"idle":      {what{res: Result{Busy: 0.3, RunDelay: 0.01}, cpu: 0.3, sum: fast}, false, false, ""},
+		"busy loop": {what{res: Result{Busy: 0.97}, cpu: 0.5, sum: fast}, true, false, "busy 97 %"},
+		"all CPUs": {what{res: Result{Busy: 0.5}, cpu: 0.95 * float64(usableCPUs()), sum: fast}, true, false,
+			"CPUs"},
+		"no CPU for it": {what{res: Result{Busy: 0.5, RunDelay: 0.4}, cpu: 0.1, sum: fast}, true, false,
+			"waited 40 %"},
+		"late reads": {what{sum: func(s *tally) { fast(s); s.wait.Reset(); observe(s.wait, second/100) }}, true,
+			false, "lay ready for 0.01 s"},
+		"late, slow net": {what{sum: func(s *tally) { observe(s.first, 10*second); observe(s.wait, second/100) }},
+			false, false, ""},
+		"late starts": {what{open: true, sum: func(s *tally) { fast(s); observe(s.late, second/10) }}, false, true,
+			"later than they could"},
+		"no ports": {what{res: Result{Classes: map[string]int64{classNoPort: 3}}, sum: fast}, true, false,
+			"3 operations failed on this machine: no free port"},
 	} {
-		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu, sum: newTally(newRecorder(&ops{}, nil), &linkUse{})}
+		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu,
+			sum: newTally(newRecorder(&ops{}, nil), &linkUse{})}
 		if test.open {
 			tr.spec.Arrivals = &workload.ArrivalSpec{}
 		}

@@ -59,7 +59,8 @@ type netWorker struct {
 
 func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
-	r := &netRun{trial: t, tally: newTally(t.rec, t.link), protocols: map[string]bool{}, buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
+	r := &netRun{trial: t, tally: newTally(t.rec, t.link), protocols: map[string]bool{},
+		buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
 	if err := r.loadTLS(); err != nil {
 		return err
 	}
@@ -270,7 +271,8 @@ type fetch struct {
 // do executes one operation; possible is when it could have started.
 func (w *netWorker) do(req request, possible int64) {
 	r, s := w.run, w.run.trial.spec
-	f := &fetch{op: newOp(&req, w.id, r.started, r.now()), req: req, wrong: -1, phase: phaseConnect, limit: s.Stall, link: r.trial.link}
+	f := &fetch{op: newOp(&req, w.id, r.started, r.now()), req: req, wrong: -1, phase: phaseConnect, limit: s.Stall,
+		link: r.trial.link}
 	r.mu.Lock()
 	r.tally.begin(&f.op, possible)
 	r.mu.Unlock()
@@ -458,6 +460,25 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 		}
 		return record.Cancelled, f.phase
 	}
+	switch outcome, class := protocolFailure(err); {
+	case outcome == record.Stalled:
+		return outcome, f.phase
+	case class != "":
+		return outcome, class
+	case inBody && errors.Is(err, io.ErrUnexpectedEOF):
+		return record.Truncated, classEOFBody
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return record.Error, classEOFBefore
+	case strings.HasPrefix(err.Error(), "tls: ") || strings.Contains(err.Error(), "remote error: tls"):
+		return record.Error, "tls: handshake failed"
+	case inBody:
+		return record.Error, "broken body"
+	}
+	return record.Error, errMalformedHead.Error()
+}
+
+// protocolFailure classifies what the error itself names; an empty class: nothing.
+func protocolFailure(err error) (record.Outcome, string) {
 	var (
 		errno  syscall.Errno
 		stream http2.StreamError
@@ -469,28 +490,17 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 	case errors.As(err, &stream):
 		return record.Error, "h2 stream error " + stream.Code.String()
 	case errors.As(err, &errno):
-		switch o, class := errnoOutcome(errno); {
-		case o == record.Stalled:
-			return o, f.phase
-		case strings.HasPrefix(class, classLocalFailure): // or not: an HTTP client's call fails in more ways
+		o, class := errnoOutcome(errno)
+		if strings.HasPrefix(class, classLocalFailure) { // or not: an HTTP client's call fails in more ways
 			return record.Error, errno.Error()
-		default:
-			return o, class
 		}
+		return o, class
 	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(err.Error(), "redirect to "):
 		return record.Error, classNotFollowed
 	case strings.Contains(err.Error(), "response headers exceeded"):
 		return record.Error, errHeadTooLarge.Error()
-	case inBody && errors.Is(err, io.ErrUnexpectedEOF):
-		return record.Truncated, classEOFBody
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return record.Error, classEOFBefore
-	case strings.HasPrefix(err.Error(), "tls: ") || strings.Contains(err.Error(), "remote error: tls"):
-		return record.Error, "tls: handshake failed"
-	case inBody:
-		return record.Error, "broken body"
 	}
-	return record.Error, errMalformedHead.Error()
+	return record.Error, ""
 }
 
 // loadTLS makes one TLS configuration for each kind that the objects ask for.

@@ -80,7 +80,8 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	r.receiveWindow(n)
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < uint64(n+spareFiles) {
-		return fmt.Errorf("httpload: %d connections need %d open files, the limit is %d; raise it (ulimit -n)", n, n+spareFiles, files.Cur)
+		return fmt.Errorf("httpload: %d connections need %d open files, the limit is %d; raise it (ulimit -n)", n,
+			n+spareFiles, files.Cur)
 	}
 	threads := s.Threads
 	if threads == 0 {

@@ -23,7 +23,8 @@ type recorder struct {
 }
 
 func newRecorder(sink record.OpSink, cancel context.CancelCauseFunc) *recorder {
-	r := &recorder{sink: sink, queue: make(chan []record.Op, 8), done: make(chan struct{}), cancel: cancel, parts: map[*tally]Progress{}}
+	r := &recorder{sink: sink, queue: make(chan []record.Op, 8), done: make(chan struct{}), cancel: cancel,
+		parts: map[*tally]Progress{}}
 	go func() {
 		defer close(r.done)
 		for ops := range r.queue {

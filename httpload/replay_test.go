@@ -30,7 +30,8 @@ func recording(t *testing.T, secure bool, data []byte) (*httptest.Server, func()
 	var all []received
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
-		all = append(all, received{strings.TrimSpace(r.Method + " " + r.RequestURI + " " + r.Header.Get("Range")), time.Now()})
+		all = append(all, received{strings.TrimSpace(r.Method + " " + r.RequestURI + " " + r.Header.Get("Range")),
+			time.Now()})
 		mu.Unlock()
 		if r.URL.Path == "/gone" {
 			http.NotFound(w, r)
@@ -75,12 +76,14 @@ func TestReplayAsIs(t *testing.T) {
 	t.Parallel()
 	path := writeLog(t, loggedAsIs)
 	requests := []string{"GET /a?x=%2F", "GET //b bytes=5-14", "HEAD /a", "GET /gone", "HEAD /a"}
-	due := []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond, 600 * time.Millisecond, 800 * time.Millisecond}
+	due := []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond, 600 * time.Millisecond,
+		800 * time.Millisecond}
 	for _, secure := range []bool{false, true} {
 		s, seen := recording(t, secure, bytes.Repeat([]byte("x"), 1000))
 		res, got := runSpec(t, Spec{
-			Objects:  []Object{{URL: s.URL + "/other", Size: -1, Insecure: true}},
-			Arrivals: &workload.ArrivalSpec{Process: "log", Log: path, LogSize: int64(len(loggedAsIs)), Speed: 2, AsIs: true}, MaxInFlight: 10, HTTP: "1.1",
+			Objects: []Object{{URL: s.URL + "/other", Size: -1, Insecure: true}},
+			Arrivals: &workload.ArrivalSpec{Process: "log", Log: path, LogSize: int64(len(loggedAsIs)), Speed: 2,
+				AsIs: true}, MaxInFlight: 10, HTTP: "1.1",
 		})
 		if res.Outcomes["ok"] != 4 || res.Classes["status 404"] != 1 || res.Ops != 5 || res.Bytes != 1010 {
 			t.Errorf("outcomes %v, classes %v, %d bytes", res.Outcomes, res.Classes, res.Bytes)
@@ -88,13 +91,15 @@ func TestReplayAsIs(t *testing.T) {
 		slices.SortFunc(got, func(a, b record.Op) int { return int(a.Intended - b.Intended) })
 		for i, op := range got {
 			if at := time.Duration(op.Intended - res.Started); at != due[i] || op.Start < op.Intended {
-				t.Errorf("request %d was intended at %v and started %v after that, want %v", i, at, time.Duration(op.Start-op.Intended), due[i])
+				t.Errorf("request %d was intended at %v and started %v after that, want %v", i, at,
+					time.Duration(op.Start-op.Intended), due[i])
 			}
 		}
 		var what []string
 		server := seen()
 		first := server[slices.IndexFunc(server, func(r received) bool { return r.what == requests[0] })].at
-		latest := time.Duration(got[0].LastByte - got[0].Intended) // the first came no later than so long after its time
+		// the first came no later than so long after its time
+		latest := time.Duration(got[0].LastByte - got[0].Intended)
 		for _, r := range server {
 			what = append(what, r.what)
 			if i := slices.Index(requests, r.what); i > 0 && r.at.Before(first.Add(due[i]-latest)) {
@@ -114,7 +119,8 @@ func TestReplayOfObjects(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	for i := range 200 {
-		fmt.Fprintf(&log, "{\"ts\":%d.%03d,\"method\":\"GET\",\"uri\":\"/%c\",\"status\":206,\"bytes\":100,\"range\":\"bytes=%d-\"}\n", i/100, i%100, 'p'+i%3, i)
+		fmt.Fprintf(&log, `{"ts":%d.%03d,"method":"GET","uri":"/%c","status":206,"bytes":100,"range":"bytes=%d-"}`+"\n",
+			i/100, i%100, 'p'+i%3, i)
 	}
 	var objects []Object
 	for i := range 3 {
@@ -122,7 +128,8 @@ func TestReplayOfObjects(t *testing.T) {
 		s := serveContent(t, &c)
 		objects = append(objects, Object{URL: s.URL, Size: c.Size, Content: &c})
 	}
-	spec := Spec{Objects: objects, Arrivals: &workload.ArrivalSpec{Process: "log", Log: writeLog(t, log.String()), LogSize: int64(log.Len()), Speed: 10}, MaxInFlight: 20, Epoch: time.Now()}
+	spec := Spec{Objects: objects, Arrivals: &workload.ArrivalSpec{Process: "log", Log: writeLog(t, log.String()),
+		LogSize: int64(log.Len()), Speed: 10}, MaxInFlight: 20, Epoch: time.Now()}
 	var all ops
 	for _, part := range spec.Split(2) {
 		part.Epoch = time.Now()
@@ -170,7 +177,8 @@ func TestReplayBounds(t *testing.T) {
 	} {
 		s := test.spec
 		s.Objects = []Object{{Size: -1}}
-		s.Arrivals = &workload.ArrivalSpec{Process: "log", Log: writeLog(t, text), LogSize: int64(test.size), Speed: 1, AsIs: true}
+		s.Arrivals = &workload.ArrivalSpec{Process: "log", Log: writeLog(t, text), LogSize: int64(test.size), Speed: 1,
+			AsIs: true}
 		sc := newSchedule(&s)
 		for more := true; more; {
 			_, _, _, more = sc.claimDue(int64(2 * time.Hour))

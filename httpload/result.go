@@ -15,19 +15,23 @@ type Result struct {
 	Started int64 `json:"started"`
 	Ended   int64 `json:"ended"`
 
-	Ops      int64            `json:"ops"`              // operations of every outcome
-	Bytes    int64            `json:"bytes"`            // bytes of objects received, of every outcome; bodies of error answers do not count
+	Ops int64 `json:"ops"` // operations of every outcome
+	// bytes of objects received, of every outcome; bodies of error answers do not count
+	Bytes    int64            `json:"bytes"`
 	Warmed   int64            `json:"warmed,omitempty"` // bytes of the warm-up, in no other number
 	Outcomes map[string]int64 `json:"outcomes"`
 	Classes  map[string]int64 `json:"classes,omitempty"`
 
-	Dials      int64 `json:"dials"`                // connections opened
-	Reconnects int64 `json:"reconnects,omitempty"` // requests sent again because the server had closed a kept connection
-	Redirects  int64 `json:"redirects,omitempty"`  // followed
-	Chunked    int64 `json:"chunked,omitempty"`    // answers in chunks; in drop mode they were received by copying
+	Dials int64 `json:"dials"` // connections opened
+	// requests sent again because the server had closed a kept connection
+	Reconnects int64 `json:"reconnects,omitempty"`
+	Redirects  int64 `json:"redirects,omitempty"` // followed
+	Chunked    int64 `json:"chunked,omitempty"`   // answers in chunks; in drop mode they were received by copying
 
-	OfferedRate  float64 `json:"offered_rate"`  // arrivals per second of the time in which they came; of a closed loop the same as AchievedRate
-	AchievedRate float64 `json:"achieved_rate"` // operations finished per second (deadline, in flight and cancelled are not finished)
+	// arrivals per second of the time in which they came; of a closed loop the same as AchievedRate
+	OfferedRate float64 `json:"offered_rate"`
+	// operations finished per second (deadline, in flight and cancelled are not finished)
+	AchievedRate float64 `json:"achieved_rate"`
 
 	// Lag is how long after its intended start an operation started, for
 	// whatever reason; Late is the part of it that the generator caused itself

@@ -61,7 +61,8 @@ func TestHealthyServer(t *testing.T) {
 				for _, order := range []string{"random", "aligned", "sequential"} {
 					t.Run(receive+"/"+connections+"/"+order, func(t *testing.T) {
 						res, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL + "/x", Size: c.Size, Content: c}},
-							Concurrency: 4, Range: size, Order: order, Connections: connections, Receive: receive, Requests: 20, Stall: 10 * time.Second})
+							Concurrency: 4, Range: size, Order: order, Connections: connections, Receive: receive,
+							Requests: 20, Stall: 10 * time.Second})
 						if res.Outcomes["ok"] != 20 {
 							t.Fatalf("outcomes %v, classes %v", res.Outcomes, res.Classes)
 						}
@@ -73,7 +74,8 @@ func TestHealthyServer(t *testing.T) {
 							t.Errorf("%d bytes, want %d", res.Bytes, 20*want)
 						}
 						for _, op := range got {
-							if op.Bytes != want || op.Offset < 0 || op.Offset+want > c.Size || op.FirstByte < op.Start || op.LastByte < op.FirstByte {
+							if op.Bytes != want || op.Offset < 0 || op.Offset+want > c.Size ||
+								op.FirstByte < op.Start || op.LastByte < op.FirstByte {
 								t.Errorf("operation %+v", op)
 							}
 						}

@@ -50,8 +50,9 @@ type request struct {
 }
 
 func newSchedule(s *Spec) *schedule {
-	sc := &schedule{seed: s.Seed, order: s.Order, rangeSize: s.Range, objects: s.Objects, maxOps: s.Requests, maxBytes: s.Bytes,
-		shard: int64(s.Shard), shards: int64(max(1, s.Shards))}
+	sc := &schedule{seed: s.Seed, order: s.Order, rangeSize: s.Range, objects: s.Objects, maxOps: s.Requests,
+		maxBytes: s.Bytes,
+		shard:    int64(s.Shard), shards: int64(max(1, s.Shards))}
 	if s.Range > 0 {
 		var sum int64
 		for i := range s.Objects {
@@ -67,7 +68,7 @@ func newSchedule(s *Spec) *schedule {
 		sc.arrivals = sc.replay
 		sc.advance(0)
 	} else if s.Arrivals != nil {
-		sc.arrivals, _ = s.Arrivals.Arrivals(s.Seed) // checked by prepare
+		sc.arrivals = s.Arrivals.Arrivals(s.Seed)
 		for _, st := range s.Arrivals.Steps {
 			sc.length += int64(st.For)
 		}

@@ -89,7 +89,8 @@ func TestShardsGetAllObjects(t *testing.T) {
 		}
 		for k := 0; k < n; k += 2 {
 			if owners[k]+owners[k+1] != 3 || owners[k] == 0 || owners[k+1] == 0 {
-				t.Fatalf("%s: operations %d and %d belong to shards %d and %d", order, k, k+1, owners[k]-1, owners[k+1]-1)
+				t.Fatalf("%s: operations %d and %d belong to shards %d and %d", order, k, k+1, owners[k]-1,
+					owners[k+1]-1)
 			}
 		}
 	}

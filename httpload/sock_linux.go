@@ -33,7 +33,8 @@ func recvfrom(fd int, p unsafe.Pointer, n int64, flags uintptr) (int, unix.Errno
 
 func send(fd int, b []byte) (n int, errno unix.Errno) {
 	for {
-		m, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+		m, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+			uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		if e != unix.EINTR {
 			return int(m), e
 		}
@@ -43,12 +44,14 @@ func send(fd int, b []byte) (n int, errno unix.Errno) {
 // setLowat sets how many bytes must lie ready before epoll reports a socket.
 func setLowat(fd, n int) {
 	v := int32(n)
-	unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, uintptr(unsafe.Pointer(&v)), 4, 0)
+	unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, uintptr(unsafe.Pointer(&v)),
+		4, 0)
 }
 
 func sockopt(fd, opt int) int {
 	v, size := int32(0), uint32(4)
-	if _, _, e := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, uintptr(opt), uintptr(unsafe.Pointer(&v)), uintptr(unsafe.Pointer(&size)), 0); e != 0 {
+	if _, _, e := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, uintptr(opt),
+		uintptr(unsafe.Pointer(&v)), uintptr(unsafe.Pointer(&size)), 0); e != 0 {
 		return 0
 	}
 	return int(v)
@@ -91,7 +94,8 @@ func errnoOf(err error) unix.Errno {
 // kernel's older call knows milliseconds only (before Linux 5.11).
 func epollWait(ep int, events []unix.EpollEvent, timeout time.Duration) int {
 	ts := unix.NsecToTimespec(int64(max(timeout, 0)))
-	n, _, e := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	n, _, e := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))),
+		uintptr(len(events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 	if e == unix.ENOSYS {
 		m, err := unix.EpollWait(ep, events, int((timeout+time.Millisecond-1)/time.Millisecond))
 		n, e = uintptr(max(m, 0)), errnoOf(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -122,159 +123,78 @@ func (o *Object) span() int64 {
 }
 
 const (
-	orderRandom, orderAligned, orderSequential = "random", "aligned", "sequential"
-	connKeep, connFresh                        = "keep", "fresh"
-	httpAuto, http11, http2Only                = "auto", "1.1", "2"
-	receiveVerify, receiveDrop                 = "verify", "drop"
+	orderAligned, orderSequential = "aligned", "sequential"
+	connFresh                     = "fresh"
+	http11, http2Only             = "1.1", "2"
+	receiveDrop                   = "drop"
 )
 
-const (
-	// maxConnections bounds what a mistyped concurrency may do.
-	maxConnections = 100_000
-	// maxThreads is how many event loops there are at most unless more are
-	// asked for.
-	maxThreads = 4
-)
+// maxThreads is how many event loops there are at most unless more are asked for.
+const maxThreads = 4
 
-// prepare fills in defaults and checks. The error names every problem.
+// prepare fills in defaults, and checks what the experiment's own check has not seen: what
+// depends on the servers. The error names every problem.
 func (s *Spec) prepare() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("httpload: "+format, args...)) }
-	oneOf := func(name string, v *string, values ...string) {
-		if *v == "" {
-			*v = values[0]
-		}
-		for _, w := range values {
-			if *v == w {
-				return
-			}
-		}
-		bad("%s is %q; one of %q", name, *v, values)
+	s.Stall, s.Window = cmp.Or(s.Stall, 30*time.Second), cmp.Or(s.Window, time.Second)
+	if len(s.Objects) == 0 {
+		return errors.New("httpload: no objects to fetch")
 	}
-	oneOf("order", &s.Order, orderRandom, orderAligned, orderSequential)
-	oneOf("connections", &s.Connections, connKeep, connFresh)
-	oneOf("http", &s.HTTP, httpAuto, http11, http2Only)
-	oneOf("receive", &s.Receive, receiveVerify, receiveDrop)
-
-	if s.Arrivals == nil {
-		if s.Concurrency < 1 || s.Concurrency > maxConnections {
-			bad("concurrency is %d; 1 to %d", s.Concurrency, maxConnections)
-		}
-		if s.MaxInFlight != 0 {
-			bad("max_in_flight needs arrivals; a closed loop is bounded by its concurrency")
-		}
-	} else {
+	if s.Arrivals != nil {
 		s.MaxInFlight = s.inFlight()
-		if s.MaxInFlight < 1 || s.MaxInFlight > maxConnections {
-			bad("max_in_flight is %d; 1 to %d", s.MaxInFlight, maxConnections)
-		}
-		if s.PerWorker != 0 {
-			bad("per_worker needs a closed loop")
-		}
-		if a := s.Arrivals; a.Process == "log" {
-			if !(a.Speed > 0) || a.Log == "" || a.AsIs && len(s.Objects) != 1 {
-				bad("a replay needs a log, a speed above 0 and, where its paths are asked for as they are, one object")
-			}
-		} else if _, err := a.Arrivals(s.Seed); err != nil {
-			bad("%w", err)
+	}
+	if s.connections() < 1 {
+		return errors.New("httpload: a load needs at least one connection")
+	}
+	var errs []error
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		if err := errors.Join(s.checkURL(o), o.checkHeader()); err != nil {
+			errs = append(errs, fmt.Errorf("httpload: object %d, %q: %w", i, o.URL, err))
 		}
 	}
-	if s.Shards > 1 && s.Epoch.IsZero() {
-		bad("a shard needs the epoch of the whole")
-	}
-	if s.Shard < 0 || s.FirstWorker < 0 || s.Shard >= max(1, s.Shards) {
-		bad("shard %d of %d, first worker %d: want a shard below their number", s.Shard, s.Shards, s.FirstWorker)
-	}
-	if s.Barrier && (s.Arrivals != nil || s.Connections == connFresh) {
-		bad("a barrier needs a closed loop and kept connections")
-	}
-	if s.Warmup > 0 && (s.Arrivals != nil || s.Connections == connFresh) {
-		bad("a warm-up needs a closed loop and kept connections")
-	}
-	if s.Requests < 0 || s.Warmup < 0 || s.Bytes < 0 || s.Duration < 0 || s.PerWorker < 0 || s.Deadline < 0 || s.Stall < 0 || s.Rate < 0 || s.Range < 0 || s.Window < 0 || s.Threads < 0 {
-		bad("requests, warmup, bytes, duration, per_worker, deadline, stall, rate, range, window and threads must not be negative")
-	}
-	endless := s.Arrivals == nil || s.Arrivals.Process != "steps" && s.Arrivals.Process != "log"
-	if s.Requests == 0 && s.Bytes == 0 && s.Duration == 0 && s.PerWorker == 0 && endless {
-		bad("nothing ends the trial; set requests, bytes, duration or per_worker")
-	}
-	if s.Stall == 0 {
-		s.Stall = 30 * time.Second
-	}
-	if s.Window == 0 {
-		s.Window = time.Second
-	}
-	s.prepareObjects(bad)
 	return errors.Join(errs...)
 }
 
-func (s *Spec) prepareObjects(bad func(string, ...any)) {
-	if len(s.Objects) == 0 {
-		bad("no objects to fetch")
+// checkURL is why an object cannot be fetched as the load asks.
+func (s *Spec) checkURL(o *Object) error {
+	first, err := url.Parse(s.Objects[0].URL)
+	if err != nil {
+		return err
 	}
-	scheme := ""
-	for i := range s.Objects {
-		o := &s.Objects[i]
-		u, err := url.Parse(o.URL)
-		if err != nil {
-			bad("object %d: %w", i, err)
-			continue
+	u, err := url.Parse(o.URL)
+	switch drop := s.Receive == receiveDrop; {
+	case err != nil:
+		return err
+	case u.Scheme != first.Scheme:
+		return fmt.Errorf("all objects of a trial must have the same scheme (%s)", first.Scheme)
+	case u.Scheme == "https" && drop:
+		return errors.New("the drop path cannot receive TLS (the kernel cannot discard what has to be decrypted); " +
+			"use receive: verify, or http")
+	case o.Moved && drop:
+		return errors.New("it redirects, which the drop path does not follow; " +
+			"use receive: verify, or the URL that it redirects to")
+	case u.Scheme == "http" && s.HTTP == http2Only:
+		return errors.New("HTTP/2 is offered over https only; use http: auto or 1.1")
+	case s.Range > 0 && o.span() < s.Range:
+		return fmt.Errorf("a range of %d bytes does not fit an object of %d bytes", s.Range, o.span())
+	}
+	return nil
+}
+
+// checkHeader refuses what would be another request than the one that is measured.
+func (o *Object) checkHeader() error {
+	for name, values := range o.Header {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("%q is not a header name", name)
 		}
-		if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
-			bad("object %d: %q is not an http or https URL", i, o.URL)
-			continue
+		if reservedHeader(name) {
+			return fmt.Errorf("header %s is set by the load generator", name)
 		}
-		if scheme == "" {
-			scheme = u.Scheme
-		}
-		switch {
-		case u.Scheme != scheme:
-			bad("object %d: %q: all objects of a trial must have the same scheme (%s)", i, o.URL, scheme)
-		case u.Scheme == "https" && s.Receive == receiveDrop:
-			bad("object %d: %q: the drop path cannot receive TLS (the kernel cannot discard what has to be decrypted); use receive: verify, or http", i, o.URL)
-		case o.Moved && s.Receive == receiveDrop:
-			bad("object %d: %q redirects, which the drop path does not follow; use receive: verify, or the URL that it redirects to", i, o.URL)
-		case o.Moved && s.Barrier:
-			bad("a barrier needs URLs that do not redirect: net/http cannot open connections ahead")
-		case u.Scheme == "https" && s.Barrier:
-			bad("a barrier needs plain http: net/http cannot open connections ahead")
-		case u.Scheme == "http" && s.HTTP == http2Only:
-			bad("object %d: %q: HTTP/2 is offered over https only; use http: auto or 1.1", i, o.URL)
-		case s.HTTP == http2Only && s.Receive == receiveDrop:
-			bad("the drop path speaks HTTP/1.1 only; use receive: verify, or http: 1.1")
-		}
-		if u.User != nil {
-			bad("object %d: a URL must not hold credentials; use a header", i)
-		}
-		if o.Size < -1 {
-			bad("object %d: size is %d", i, o.Size)
-		}
-		if o.Within < 0 || o.Within > max(o.Size, 0) {
-			bad("object %d: ranges are to be within %d bytes of an object of %d bytes", i, o.Within, o.Size)
-		}
-		if s.Range > 0 && o.span() < s.Range {
-			bad("object %d: a range of %d bytes does not fit an object of %d bytes", i, s.Range, o.span())
-		}
-		if o.Content != nil && o.Content.Size != o.Size {
-			bad("object %d: content of %d bytes for an object of %d bytes", i, o.Content.Size, o.Size)
-		}
-		if o.Content != nil && o.Reference != "" {
-			bad("object %d: has both seeded content and a reference file", i)
-		}
-		for name, values := range o.Header {
-			if !httpguts.ValidHeaderFieldName(name) {
-				bad("object %d: %q is not a header name", i, name)
-			}
-			if reservedHeader(name) {
-				bad("object %d: header %s is set by the load generator", i, name)
-			}
-			for _, v := range values {
-				if !httpguts.ValidHeaderFieldValue(v) {
-					bad("object %d: header %s has a value that HTTP does not allow", i, name)
-				}
-			}
+		if slices.ContainsFunc(values, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) }) {
+			return fmt.Errorf("header %s has a value that HTTP does not allow", name)
 		}
 	}
+	return nil
 }
 
 // inFlight is the most connections of an open loop.

@@ -72,7 +72,8 @@ func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead ti
 	return err
 }
 
-func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out *frameWriter, ahead time.Duration) error {
+func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out *frameWriter,
+	ahead time.Duration) error {
 	var s Spec
 	d := json.NewDecoder(stdin)
 	d.DisallowUnknownFields()

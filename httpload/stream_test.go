@@ -23,7 +23,8 @@ func generator(t *testing.T, ahead time.Duration) Generator {
 }
 
 // driven is a load that generators share, whose clocks are ahead by so much.
-func driven(t *testing.T, s Spec, ahead ...time.Duration) (res Result, all []record.Op, progress []Progress, err error) {
+func driven(t *testing.T, s Spec, ahead ...time.Duration) (res Result, all []record.Op, progress []Progress,
+	err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -44,7 +45,8 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	c := content(10_000)
 	s := serveContent(t, c)
-	res, all, progress, err := driven(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3, Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
+	res, all, progress, err := driven(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3,
+		Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,14 +87,17 @@ func TestDriveErrors(t *testing.T) {
 	if _, _, _, err := driven(t, Spec{}, 0); err == nil || !strings.Contains(err.Error(), "no objects") {
 		t.Errorf("no objects: %v", err)
 	}
-	for in, want := range map[string]string{"": "read the specification", "{": "read the specification", `{"concurency": 1}`: "concurency"} {
-		if err := Serve(t.Context(), strings.NewReader(in), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+	for in, want := range map[string]string{"": "read the specification", "{": "read the specification",
+		`{"concurency": 1}`: "concurency"} {
+		if err := Serve(t.Context(), strings.NewReader(in), io.Discard); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
 	for _, stream := range []string{"", "\x20\x01", "?\x00\x00\x00\x00"} {
 		_, in := io.Pipe()
-		_, err := Drive(t.Context(), make([]Spec, 1), []Generator{{In: in, Out: io.NopCloser(strings.NewReader(stream))}}, nil, nil)
+		_, err := Drive(t.Context(), make([]Spec, 1), []Generator{{In: in,
+			Out: io.NopCloser(strings.NewReader(stream))}}, nil, nil)
 		var failed *GeneratorError
 		if !errors.As(err, &failed) {
 			t.Errorf("stream %q: %v", stream, err)
@@ -115,14 +120,17 @@ func TestShardsAreOneLoad(t *testing.T) {
 	t.Parallel()
 	c := content(300_000)
 	server := serveContent(t, c)
-	objects := []Object{{URL: server.URL, Size: c.Size, Content: c}, {URL: server.URL + "/again", Size: c.Size, Content: c}}
+	objects := []Object{{URL: server.URL, Size: c.Size, Content: c},
+		{URL: server.URL + "/again", Size: c.Size, Content: c}}
 	for name, s := range map[string]Spec{
-		"requests":         {Concurrency: 6, Requests: 100, Range: 1000},
-		"bytes":            {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
-		"burst":            {Concurrency: 6, PerWorker: 1, Barrier: true},
-		"warm":             {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
-		"open":             {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, Requests: 100, Range: 1000},
-		"open, in time":    {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 400}, Duration: 300 * time.Millisecond, Range: 1000},
+		"requests": {Concurrency: 6, Requests: 100, Range: 1000},
+		"bytes":    {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
+		"burst":    {Concurrency: 6, PerWorker: 1, Barrier: true},
+		"warm":     {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
+		"open": {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, Requests: 100,
+			Range: 1000},
+		"open, in time": {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 400},
+			Duration: 300 * time.Millisecond, Range: 1000},
 		"odd":              {Concurrency: 7, Requests: 70, Range: 1000}, // is not divided
 		"unknown sizes":    {Concurrency: 6, Requests: 30},
 		"more than enough": {Concurrency: 2, Requests: 30, Range: 1000},
@@ -151,7 +159,8 @@ func TestShardsAreOneLoad(t *testing.T) {
 						at.intended = op.Intended - res.Started
 					}
 					set[at]++
-					if from, to := int64(began.Sub(s.Epoch)), int64(time.Since(s.Epoch)); op.Start < from || op.LastByte > to || op.FirstByte != 0 && op.FirstByte < op.Start || op.FirstByte > op.LastByte {
+					if from, to := int64(began.Sub(s.Epoch)), int64(time.Since(s.Epoch)); op.Start < from ||
+						op.LastByte > to || op.FirstByte != 0 && op.FirstByte < op.Start || op.FirstByte > op.LastByte {
 						t.Fatalf("%+v is not between %d and %d", op, from, to)
 					}
 				}
@@ -163,13 +172,15 @@ func TestShardsAreOneLoad(t *testing.T) {
 				if !maps.Equal(got, want) {
 					t.Errorf("clocks %v: %d different operations, one generator did %d", ahead, len(got), len(want))
 				}
-				if s.Duration == 0 && (res.Ops != one.Ops || res.Bytes != one.Bytes || !maps.Equal(res.Outcomes, one.Outcomes)) {
+				if s.Duration == 0 && (res.Ops != one.Ops || res.Bytes != one.Bytes ||
+					!maps.Equal(res.Outcomes, one.Outcomes)) {
 					t.Errorf("clocks %v: %d operations, %d bytes, %v; one generator did %d, %d, %v",
 						ahead, res.Ops, res.Bytes, res.Outcomes, one.Ops, one.Bytes, one.Outcomes)
 				}
 				for i, clock := range res.Clocks {
 					if off := clock.Ahead - ahead[i]; off.Abs() > clock.Error || clock.Error > time.Second {
-						t.Errorf("a clock that is ahead by %v was found to be by %v ± %v", ahead[i], clock.Ahead, clock.Error)
+						t.Errorf("a clock that is ahead by %v was found to be by %v ± %v", ahead[i], clock.Ahead,
+							clock.Error)
 					}
 				}
 			}
@@ -181,7 +192,8 @@ func TestShardsAreOneLoad(t *testing.T) {
 func TestDeadShard(t *testing.T) {
 	c := content(1_000_000)
 	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
-	s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 3, Duration: time.Minute, Epoch: time.Now()}
+	s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 3, Duration: time.Minute,
+		Epoch: time.Now()}
 	generators := []Generator{generator(t, 0), generator(t, 0), generator(t, 0)}
 	time.AfterFunc(200*time.Millisecond, func() { generators[1].Out.Close() })
 	_, err := Drive(t.Context(), s.Split(3), generators, nil, nil)

@@ -39,8 +39,9 @@ type tally struct {
 
 func newTally(rec *recorder, link *linkUse) *tally {
 	hist := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Hour), 2) }
-	return &tally{rec: rec, link: link, batch: make([]record.Op, 0, batchSize), outcomes: map[record.Outcome]int64{}, classes: map[string]int64{},
-		lag: hist(), late: hist(), wait: hist(), first: hist()}
+	return &tally{rec: rec, link: link, batch: make([]record.Op, 0, batchSize), outcomes: map[record.Outcome]int64{},
+		classes: map[string]int64{},
+		lag:     hist(), late: hist(), wait: hist(), first: hist()}
 }
 
 func observe(h *hdrhistogram.Histogram, ns int64) {

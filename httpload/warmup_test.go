@@ -18,7 +18,10 @@ import (
 func TestWarmupOfWholeObjects(t *testing.T) {
 	data := make([]byte, 64<<10)
 	var connections atomic.Int64
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(data) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		w.Write(data)
+	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			connections.Add(1)
@@ -26,7 +29,8 @@ func TestWarmupOfWholeObjects(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: true}}, Concurrency: 2, Warmup: 16 << 10, Requests: 20}
+	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: true}}, Concurrency: 2,
+		Warmup: 16 << 10, Requests: 20}
 	var got ops
 	res, err := Run(t.Context(), spec, &got)
 	if err != nil {

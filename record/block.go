@@ -192,26 +192,14 @@ func appendColumn(raw []byte, v []int64) []byte {
 	if len(v) == 0 {
 		return raw
 	}
-	constant := true
-	for _, x := range v[1:] {
-		if x != v[0] {
-			constant = false
-			break
-		}
-	}
-	if constant {
+	if !slices.ContainsFunc(v, func(x int64) bool { return x != v[0] }) {
 		raw = append(raw, columnConstant)
 		return binary.AppendVarint(raw, v[0])
 	}
 	raw = append(raw, columnPlain)
 	raw = slices.Grow(raw, len(v)*binary.MaxVarintLen64)
 	for _, x := range v {
-		u := uint64(x)<<1 ^ uint64(x>>63)
-		for u >= 0x80 {
-			raw = append(raw, byte(u)|0x80)
-			u >>= 7
-		}
-		raw = append(raw, byte(u))
+		raw = binary.AppendVarint(raw, x)
 	}
 	return raw
 }
@@ -361,21 +349,12 @@ func (in *input) column(v []int64) {
 		in.fail()
 		return
 	}
-	mode := in.b[0]
-	b := in.b[1:]
-	if mode == columnConstant {
-		x, n := binary.Varint(b)
-		if n <= 0 {
-			in.fail()
-			return
-		}
-		for i := range v {
-			v[i] = x
-		}
-		in.b = b[n:]
-		return
-	}
+	mode, b := in.b[0], in.b[1:]
 	for i := range v {
+		if i > 0 && mode == columnConstant {
+			v[i] = v[0]
+			continue
+		}
 		if len(b) > 0 && b[0] < 0x80 { // most columns hold small values
 			u := uint64(b[0])
 			v[i] = int64(u>>1) ^ -int64(u&1)

@@ -48,9 +48,7 @@ func TestMain(m *testing.M) {
 func helper(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.CommandContext(t.Context(), exe, args...)
 	cmd.Env = append(os.Environ(), helperEnv+"="+name)
 	return cmd
@@ -65,12 +63,8 @@ func runUntilKilled(t *testing.T, name string, wait bool, after time.Duration, a
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	first, end := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(end)
@@ -181,12 +175,8 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	plan := []byte(`{"plan":1}`)
 	run, err := Create(dir, plan, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, run.Close())
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	ended := map[int]bool{}
 	interrupted := 0
@@ -203,9 +193,7 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 			}
 		}
 		rd, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		interrupted += verify(t, rd, ended, before)
 		rd.Close()
 	}
@@ -215,23 +203,17 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 	t.Logf("%d trials ended, %d were interrupted", len(ended), interrupted)
 
 	run, err = Resume(dir, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer run.Close()
 	trials, err := run.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tr := range trials {
 		if tr.State == Running {
 			t.Errorf("trial %d is still running", tr.ID)
 		}
 	}
 	last := slices.Max(slices.Collect(maps.Keys(ended))) + 100
-	if err := writeTrial(run, last, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeTrial(run, last, false))
 	ended[last] = true
 	verify(t, run.Reader, ended, nil)
 }
@@ -246,9 +228,7 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		t.Fatalf("integrity: %v %v", integrity, err)
 	}
 	trials, err := rd.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := map[int]bool{}
 	for _, tr := range trials {
 		if tr.State != Done {
@@ -267,9 +247,7 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		}
 		want, n := trialOps(tr.Block), 0
 		for op, err := range rd.Ops(tr.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if expected := want.next(); op != expected {
 				t.Fatalf("trial %d, operation %d: %+v, want %+v", tr.ID, n, op, expected)
 			}
@@ -283,9 +261,7 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		}
 		var samples, wantSamples int
 		for _, err := range rd.Samples(tr.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			samples++
 		}
 		if wantSamples = (n + 999) / 1000; samples != wantSamples {
@@ -293,15 +269,11 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		}
 		var inWindows int64
 		for w, err := range rd.Windows(tr.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			inWindows += w.Ops()
 		}
 		summary, err := rd.Summary(tr.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c := summary.Counts(); c.Ops != int64(n) || inWindows != int64(n) {
 			t.Fatalf("trial %d has %d operations; in its summary are %d, in its windows %d", tr.ID, n, c.Ops, inWindows)
 		}
@@ -344,9 +316,7 @@ func TestKill9WhileCreating(t *testing.T) {
 			created[line] = true
 		}
 		entries, err := os.ReadDir(parent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, e := range entries {
 			run, err := Resume(filepath.Join(parent, e.Name()), []byte("plan"), nil)
 			if err != nil {
@@ -374,16 +344,10 @@ func TestKill9WhileCreating(t *testing.T) {
 func TestAnUnfinishedChangeIsUndone(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
 	run, err := Create(dir, []byte(`{"plan":1}`), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, run.Close())
 	db, err := sql.Open("sqlite", filepath.Join(dir, dbFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, change := range []string{"PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 1", "BEGIN IMMEDIATE",
@@ -393,15 +357,11 @@ func TestAnUnfinishedChangeIsUndone(t *testing.T) {
 			t.Fatalf("%s: %v", change, err)
 		}
 	}
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(copied, os.DirFS(dir)))
 	if journal, err := os.Stat(filepath.Join(copied, dbFile+"-journal")); err != nil || journal.Size() == 0 {
 		t.Fatalf("no journal: %v", err)
 	}
 	rd, err := Open(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rd.Close()
 }

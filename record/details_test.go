@@ -15,25 +15,17 @@ func TestDetailsAndSkippedTrials(t *testing.T) {
 	r := create(t)
 	begin := func(cell string) *TrialWriter {
 		w, err := r.Begin(cell, 0, false, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return w
 	}
 	details := []Detail{
 		{DetailPhase, "upload", 0.25}, {DetailPhase, "connect", 0.01}, // the system's order, not the alphabet's
 		{DetailRSSRest, "tahoe/client-1", 24e6},
 	}
-	if err := begin("c001").End(Trial{Details: details}); err != nil {
-		t.Fatal(err)
-	}
-	if err := begin("c002").Skip("put of 10MB took 2 min, longer than overhead.longest (1m)"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, begin("c001").End(Trial{Details: details}))
+	must(t, begin("c002").Skip("put of 10MB took 2 min, longer than overhead.longest (1m)"))
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := trials[0]; !slices.Equal(got.Details, details) || !got.Valid() {
 		t.Errorf("got %+v", got)
 	}
@@ -51,12 +43,8 @@ func TestOtherSchemas(t *testing.T) {
 		oldestSchema - 1: false, oldestSchema: true, starvedSince: true, schemaVersion + 1: false,
 	} {
 		r := create(t)
-		if err := writeTrial(r, 1, false); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeTrial(r, 1, false))
+		must(t, r.Close())
 		statements := fmt.Sprintf(`UPDATE meta SET value = '%d' WHERE key = 'record.schema';`, version)
 		if version < starvedSince {
 			statements += `ALTER TABLE windows DROP COLUMN starved`
@@ -83,8 +71,6 @@ func TestOtherSchemas(t *testing.T) {
 func openDB(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return db
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 	sqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 const (
@@ -72,37 +74,6 @@ func dataSource(path string, query url.Values) (string, error) {
 	return "file:" + (&url.URL{Path: abs}).EscapedPath() + "?" + query.Encode(), nil
 }
 
-// writeDurably writes a file so that after a crash it is there completely or
-// not at all.
-func writeDurably(path string, data []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			os.Remove(tmp.Name())
-		}
-	}()
-	if _, err = tmp.Write(data); err != nil {
-		return err
-	}
-	if err = tmp.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = tmp.Sync(); err != nil {
-		return err
-	}
-	if err = tmp.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncFile(filepath.Dir(path))
-}
-
 // syncFile brings a file's content, or a directory's entries, to the disk.
 func syncFile(path string) error {
 	f, err := os.Open(path)
@@ -161,5 +132,5 @@ func freeSpace(dir string) string {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return "unknown space"
 	}
-	return fmt.Sprintf("%.1f MiB", float64(st.Bavail)*float64(st.Bsize)/(1<<20))
+	return words.Bytes(float64(st.Bavail) * float64(st.Bsize))
 }

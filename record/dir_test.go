@@ -36,16 +36,12 @@ func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(tmpfs(t, "4m"), "run")
 	plan := []byte("{}")
 	run, err := Create(dir, plan, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := writeTrial(run, 1, false); err != nil { // some 60 kB
 		t.Fatal(err)
 	}
 	w, err := run.Begin("c001", 2, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ops := newSynthetic(1, 1000)
 	for i := 0; err == nil; i++ {
 		if i > 10_000 {
@@ -55,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 			err = run.Flush()
 		}
 	}
-	for _, says := range []string{dir, "disk full", "MiB free"} {
+	for _, says := range []string{dir, "disk full", "B free"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("%q does not say %q", err, says)
 		}
@@ -70,32 +66,23 @@ func TestFullDisk(t *testing.T) {
 
 	// The disk is still full, and everything that had ended can be read.
 	rd, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	verify(t, rd, map[int]bool{1: true}, nil)
 	rd.Close()
 
 	// With space again it goes on.
-	if err := unix.Mount("", filepath.Dir(dir), "", unix.MS_REMOUNT, "size=64m"); err != nil {
-		t.Fatal(err)
-	}
-	if run, err = Resume(dir, plan, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mount("", filepath.Dir(dir), "", unix.MS_REMOUNT, "size=64m"))
+	run, err = Resume(dir, plan, nil)
+	must(t, err)
 	defer run.Close()
-	if err := writeTrial(run, 2, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeTrial(run, 2, false))
 	verify(t, run.Reader, map[int]bool{1: true, 2: true}, nil)
 }
 
 func TestCreateOnAFullDisk(t *testing.T) {
 	parent := tmpfs(t, "1m")
 	fill, err := os.Create(filepath.Join(parent, "fill"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer fill.Close()
 	for err == nil {
 		_, err = fill.Write(make([]byte, 4096))
@@ -114,43 +101,30 @@ func TestReadOnlyMedia(t *testing.T) {
 	closed, killed := filepath.Join(mount, "closed"), filepath.Join(mount, "killed")
 	for _, dir := range []string{closed, killed} {
 		run, err := Create(dir, []byte("{}"), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := writeTrial(run, 1, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, writeTrial(run, 1, false))
 		if dir == closed {
-			if err := run.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, run.Close())
 			continue
 		}
 		// What a killed process leaves: the log beside the database.
 		files := map[string][]byte{}
 		for _, name := range []string{planFile, dbFile, dbFile + "-wal"} {
-			if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			files[name], err = os.ReadFile(filepath.Join(dir, name))
+			must(t, err)
 		}
 		run.Close()
 		for name, b := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, name), b, 0o644))
 		}
 	}
 	entries, err := os.ReadDir(closed)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("a closed run holds more than its two files: %v %v", entries, err)
 	}
-	if err := unix.Mount("", mount, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mount("", mount, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	rd, err := Open(closed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	verify(t, rd, map[int]bool{1: true}, nil)
 	rd.Close()
 	// Without its log it would be another run: better none than a wrong one.
@@ -174,13 +148,9 @@ func TestResumeRefusesAnotherPlan(t *testing.T) {
 		t.Errorf("another plan: %v", err)
 	}
 	r, err := Resume(dir, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Close()
-	if err := os.WriteFile(filepath.Join(dir, planFile), []byte("edited"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, planFile), []byte("edited"), 0o644))
 	for _, plan := range [][]byte{nil, plan, []byte("edited")} {
 		if _, err := Resume(dir, plan, nil); err == nil || !strings.Contains(err.Error(), "was changed since") {
 			t.Errorf("edited %s: %v", planFile, err)
@@ -227,19 +197,13 @@ func TestStrangeDirectoryNames(t *testing.T) {
 	for _, name := range []string{"a b", "50%", "a?b=c", "x#y", "ö", "a&mode=memory", "%41"} {
 		dir := filepath.Join(t.TempDir(), name)
 		run, err := Create(dir, []byte("{}"), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := run.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, run.Close())
 		if _, err := os.Stat(filepath.Join(dir, dbFile)); err != nil {
 			t.Error(err)
 		}
 		rd, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rd.Close()
 	}
 }
@@ -266,9 +230,7 @@ func TestCreateIsExclusive(t *testing.T) {
 		t.Errorf("%d writers created the same run", won)
 	}
 	rd, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rd.Close()
 }
 
@@ -276,14 +238,10 @@ func TestReadingWhileWriting(t *testing.T) {
 	t.Parallel()
 	r := create(t)
 	rd, err := Open(r.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rd.Close()
 	w, err := r.Begin("c001", 1, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var written int
@@ -317,9 +275,7 @@ func TestReadingWhileWriting(t *testing.T) {
 	for end := time.Now().Add(700 * time.Millisecond); time.Now().Before(end); {
 		want, n := newSynthetic(11, 20_000), 0
 		for op, err := range rd.Ops(w.ID()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if op != want.next() {
 				t.Fatalf("operation %d is not what was written", n)
 			}
@@ -333,9 +289,7 @@ func TestReadingWhileWriting(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, err := range rd.Windows(w.ID()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		if _, err := rd.Summary(w.ID()); err != nil {
 			t.Fatal(err)
@@ -348,9 +302,7 @@ func TestReadingWhileWriting(t *testing.T) {
 	if seen == 0 {
 		t.Error("nothing was seen while it was written")
 	}
-	if err := w.End(Trial{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.End(Trial{}))
 	if s, err := rd.Summary(w.ID()); err != nil || s.Counts().Ops != int64(written) {
 		t.Errorf("%v; %d operations, written %d", err, s.Counts().Ops, written)
 	}
@@ -359,9 +311,7 @@ func TestReadingWhileWriting(t *testing.T) {
 func TestImpossibleOperationsAreRefused(t *testing.T) {
 	r := create(t)
 	w, err := r.Begin("c001", 1, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good := Op{Outcome: OK, Length: 10, Bytes: 10, Start: 5, Intended: 5, FirstByte: 6, LastByte: 7}
 	for says, change := range map[string]func(*Op){
 		"before it started":    func(o *Op) { o.LastByte = 4 },
@@ -386,12 +336,8 @@ func TestImpossibleOperationsAreRefused(t *testing.T) {
 		t.Errorf("rubbish: %v", err)
 	}
 	// Nothing of what was refused was kept, and the trial goes on.
-	if err := w.Ops([]Op{good}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.End(Trial{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Ops([]Op{good}))
+	must(t, w.End(Trial{}))
 	if ops := collect(t, r.Ops(w.ID())); len(ops) != 1 || ops[0] != good {
 		t.Errorf("%+v", ops)
 	}
@@ -403,36 +349,22 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 	begin := func(block int) *TrialWriter {
 		t.Helper()
 		w, err := r.Begin("c001", block, false, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Ops(newSynthetic(1, 1000).take(5000)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, w.Ops(newSynthetic(1, 1000).take(5000)))
 		w.Samples([]Sample{{Process: "x"}})
 		w.Link(LinkCheck{From: "a"})
 		w.Event(Event{What: "e"})
 		return w
 	}
-	if err := begin(1).End(Trial{Metrics: map[string]float64{"m": 1}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := begin(2).Fail(errors.New("no server")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, begin(1).End(Trial{Metrics: map[string]float64{"m": 1}}))
+	must(t, begin(2).Fail(errors.New("no server")))
 	interrupted := begin(3)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Close())
 	r, err := Resume(dir, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var states []TrialState
 	for _, tr := range trials {
 		states = append(states, tr.State)
@@ -448,15 +380,11 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 		}
 	}
 	w, err := r.Begin("c001", 3, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if w.ID() != interrupted.ID() {
 		t.Errorf("it is trial %d now, was %d", w.ID(), interrupted.ID())
 	}
-	if err := w.End(Trial{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.End(Trial{}))
 	if warm, err := r.Begin("c001", 3, true, time.Now()); err != nil || warm.ID() == w.ID() {
 		t.Errorf("another trial has the same ID: %v", err)
 	}
@@ -467,9 +395,7 @@ func TestAReaderOutlivesTheWriter(t *testing.T) {
 	r := create(t)
 	dir := r.Dir()
 	rd, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rd.Close()
 	sees := func(n int) {
 		t.Helper()
@@ -478,20 +404,15 @@ func TestAReaderOutlivesTheWriter(t *testing.T) {
 		}
 	}
 	for n := range 3 {
-		if err := writeTrial(r, n, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeTrial(r, n, false))
 		sees(n + 1)
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Close())
 		if info, err := os.Stat(filepath.Join(dir, dbFile+"-wal")); err == nil && info.Size() > 0 {
 			t.Errorf("the log holds %d bytes after the run was closed", info.Size())
 		}
 		sees(n + 1)
-		if r, err = Resume(dir, nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		r, err = Resume(dir, nil, nil)
+		must(t, err)
 		sees(n + 1)
 	}
 	r.Close()

@@ -13,9 +13,7 @@ import (
 // Nothing may be missing there, and nothing may be there that is not.
 func TestEveryColumnIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/run-db.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	documented := map[string][]string{}
 	heading := regexp.MustCompile("^### `([a-z_]+)`")
 	item := regexp.MustCompile("^- ((?:`[a-z0-9_]+`(?:, )?)+): .{3,}$")
@@ -36,15 +34,11 @@ func TestEveryColumnIsDocumented(t *testing.T) {
 	actual := map[string][]string{}
 	rows, err := r.Reader.db.Query(`SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c
 		WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var table, column string
-		if err := rows.Scan(&table, &column); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&table, &column))
 		actual[table] = append(actual[table], column)
 	}
 	for table, columns := range actual {

@@ -50,6 +50,30 @@ func journalUntilKilled(args []string) error {
 	}
 }
 
+// storeJobs stores pairs of jobs, stage after stage, from several goroutines; each pair and stage that was
+// stored is printed.
+func storeJobs(w *TrialWriter, pair *atomic.Int64) (wait func() error) {
+	var wg sync.WaitGroup
+	failed := make([]error, 4)
+	for k := range failed {
+		wg.Go(func() {
+			for range 60 {
+				n := pair.Add(1) - 1
+				for stage := range stages {
+					if failed[k] = w.Jobs(stageJob(2*n, stage), stageJob(2*n+1, stage)); failed[k] != nil {
+						return
+					}
+					fmt.Println(n, stage)
+				}
+			}
+		})
+	}
+	return func() error {
+		wg.Wait()
+		return errors.Join(failed...)
+	}
+}
+
 func journalSession(run *Run) error {
 	trials, err := run.Trials()
 	if err != nil {
@@ -80,21 +104,7 @@ func journalSession(run *Run) error {
 		}
 		pair.Store(j.Object/2 + 1)
 	}
-	var wg sync.WaitGroup
-	failed := make([]error, 4)
-	for k := range failed {
-		wg.Go(func() {
-			for range 60 {
-				n := pair.Add(1) - 1
-				for stage := range stages {
-					if failed[k] = w.Jobs(stageJob(2*n, stage), stageJob(2*n+1, stage)); failed[k] != nil {
-						return
-					}
-					fmt.Println(n, stage)
-				}
-			}
-		})
-	}
+	stored := storeJobs(w, &pair)
 	for i := range 21 { // the last is a block whose windows wait for the next flush
 		batch := ops.take(250)
 		if i%2 == 1 {
@@ -112,8 +122,7 @@ func journalSession(run *Run) error {
 			return err
 		}
 	}
-	wg.Wait()
-	if err := errors.Join(failed...); err != nil {
+	if err := stored(); err != nil {
 		return err
 	}
 	if pair.Load()%2 == 0 {
@@ -134,9 +143,7 @@ func TestKill9LosesNoJob(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	run, err := Create(dir, []byte("{}"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run.Close()
 	reach := 300 * time.Millisecond
 	if raceEnabled {
@@ -163,21 +170,14 @@ func TestKill9LosesNoJob(t *testing.T) {
 		t.Fatalf("only %d pairs of jobs were recorded: the test shows nothing", len(said))
 	}
 
-	if run, err = Resume(dir, nil, func(Trial) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
+	run, err = Resume(dir, nil, func(Trial) bool { return true })
+	must(t, err)
 	defer run.Close()
 	trials, err := run.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, _, err := run.Continue(trials[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.End(Trial{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, w.End(Trial{}))
 	ops := collect(t, run.Ops(w.ID()))
 	if want := journalOps().take(len(ops)); !slices.Equal(ops, want) {
 		t.Error("the operations are not those that were given")
@@ -196,14 +196,10 @@ func TestKill9LosesNoJob(t *testing.T) {
 func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 	t.Helper()
 	rd, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rd.Close()
 	trials, err := rd.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(trials) == 0 {
 		if len(said) > 0 {
 			t.Fatal("the trial is lost")
@@ -216,9 +212,7 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 	}
 	reached := map[int64]int{}
 	for j, err := range rd.Jobs(id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		stage := slices.Index(stages, j.State)
 		if d := cmp.Diff(stageJob(j.Object, stage), j); d != "" {
 			t.Fatalf("object %d (-want +got):\n%s", j.Object, d)
@@ -238,9 +232,7 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 	}
 	next := int64(0)
 	for p, err := range rd.Polls(id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d := cmp.Diff(syntheticPoll(next, 6, 25), p, cmpopts.EquateNaNs()); d != "" {
 			t.Fatalf("poll %d (-want +got):\n%s", next, d)
 		}
@@ -249,9 +241,7 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 	ops := len(collect(t, rd.Ops(id)))
 	var inWindows, inTotals int64
 	for w, err := range rd.Windows(id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		inWindows += w.Ops()
 	}
 	if err := rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`,

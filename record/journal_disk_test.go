@@ -16,7 +16,7 @@ func TestFullDiskUnderJobs(t *testing.T) {
 	mount := tmpfs(t, "4m")
 	dir := filepath.Join(mount, "run")
 	recorded := fillWithJobs(t, dir)
-	for _, says := range []string{dir, "disk full", "MiB free"} {
+	for _, says := range []string{dir, "disk full", "B free"} {
 		if !strings.Contains(recorded.err.Error(), says) {
 			t.Errorf("%q does not say %q", recorded.err, says)
 		}
@@ -29,9 +29,7 @@ func TestFullDiskUnderJobs(t *testing.T) {
 		t.Errorf("resume on a full disk: %v", err)
 	}
 	recorded.check(t, dir)
-	if err := unix.Mount("", mount, "", unix.MS_REMOUNT, "size=64m"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mount("", mount, "", unix.MS_REMOUNT, "size=64m"))
 	recorded.goOn(t, dir)
 }
 
@@ -46,7 +44,7 @@ func TestFileSizeLimitUnderJobs(t *testing.T) {
 	if _, err := fmt.Sscanf(string(out), "%d jobs recorded", &recorded.jobs); err != nil || recorded.jobs == 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, says := range []string{dir, "cannot write", "MiB free"} {
+	for _, says := range []string{dir, "cannot write", "B free"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("%q does not say %q", out, says)
 		}
@@ -80,9 +78,7 @@ func keepAll(Trial) bool { return true }
 func fillWithJobs(t *testing.T, dir string) filled {
 	t.Helper()
 	got, err := recordUntilFull(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return got
 }
 
@@ -119,15 +115,11 @@ func recordUntilFull(dir string) (got filled, err error) {
 func (f filled) check(t *testing.T, dir string) {
 	t.Helper()
 	rd, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rd.Close()
 	n := int64(0)
 	for j, err := range rd.Jobs(1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if j != syntheticJob(n) {
 			t.Fatalf("job %d is %+v", n, j)
 		}
@@ -141,23 +133,15 @@ func (f filled) check(t *testing.T, dir string) {
 func (f filled) goOn(t *testing.T, dir string) {
 	t.Helper()
 	run, err := Resume(dir, nil, keepAll)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer run.Close()
 	w, last, err := run.Continue(Trial{ID: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := syntheticJob(f.jobs - 1).Durable; last < want {
 		t.Errorf("the last moment is %v, want %v", last, want)
 	}
-	if err := w.Jobs(syntheticJob(2_000_000)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.End(Trial{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Jobs(syntheticJob(2_000_000)))
+	must(t, w.End(Trial{}))
 	if jobs := collect(t, run.Jobs(w.ID())); int64(len(jobs)) <= f.jobs {
 		t.Errorf("%d jobs", len(jobs))
 	}

@@ -16,69 +16,34 @@ func TestATrialGoesOn(t *testing.T) {
 	dir, id := r.Dir(), r.ID()
 	epoch := time.Unix(1700000000, 0).UTC()
 	w, err := r.Begin("c001", 4, false, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source := newSynthetic(1, 50)
 	var ops []Op
 	give := func(w *TrialWriter, n int) {
 		t.Helper()
 		batch := source.take(n)
 		ops = append(ops, batch...)
-		if err := w.Ops(batch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Ops(batch))
 	}
 	give(w, 5000)
 	interim := Trial{Seconds: 7, Metrics: map[string]float64{"throughput": 3}, Notes: []string{"it goes on"},
 		Details: []Detail{{DetailPhase, "x", 1}}}
 	for session := range 3 {
-		if err := w.Jobs(syntheticJob(int64(session)), syntheticJob(0)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Jobs(syntheticJob(int64(session)), syntheticJob(0)))
 		poll := syntheticPoll(int64(10*session), 2, 9)
-		if err := w.Poll(poll); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Poll(poll))
 		give(w, 100)
 		if session%2 == 0 {
-			if err := w.Pause(interim); err != nil {
-				t.Fatal(err)
-			}
-			trials, err := r.Trials()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Pause(interim))
 			want := interim
 			want.ID, want.Cell, want.Block, want.State, want.Epoch = w.ID(), "c001", 4, Running, epoch
-			c := w.Summary().Counts()
-			want.Outcomes, want.Classes, want.Bytes = c.OutcomeMap(), c.Classes, c.Bytes
-			if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
-				t.Errorf("paused (-want +got):\n%s", d)
-			}
-			summary, err := r.Summary(w.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(c, summary.Counts()); d != "" ||
-				summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
-				t.Errorf("summary of the pause (-want +got):\n%s", d)
-			}
-			if err := w.Ops(ops[:1]); err == nil {
-				t.Error("operations after the pause were accepted")
-			}
-			if err := w.Jobs(syntheticJob(1)); err == nil {
-				t.Error("jobs after the pause were accepted")
-			}
+			checkPaused(t, r, w, want)
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Close())
 		asked := 0
 		if r, err = Resume(dir, nil, func(t Trial) bool {
 			asked++
-			return t.Cell == "c001" &&
-				t.Block == 4
+			return t.Cell == "c001" && t.Block == 4
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -91,9 +56,8 @@ func TestATrialGoesOn(t *testing.T) {
 			t.Fatal(trials, err)
 		}
 		var last time.Duration
-		if w, last, err = r.Continue(trials[0]); err != nil {
-			t.Fatal(err)
-		}
+		w, last, err = r.Continue(trials[0])
+		must(t, err)
 		if want := max(poll.End, syntheticJob(int64(session)).Durable,
 			time.Duration(ops[len(ops)-1].LastByte)); last != want {
 			t.Errorf("session %d: the last moment is %v, want %v", session, last, want)
@@ -101,22 +65,52 @@ func TestATrialGoesOn(t *testing.T) {
 		if _, _, err := r.Continue(trials[0]); err == nil {
 			t.Error("two go on with the same trial")
 		}
-		if trials, err = r.Trials(); err != nil {
-			t.Fatal(err)
-		}
+		trials, err = r.Trials()
+		must(t, err)
 		if got := trials[0]; got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 ||
 			len(got.Metrics)+len(got.Notes)+len(got.Details) > 0 {
 			t.Errorf("what the pause recorded is still there: %+v", got)
 		}
 	}
 	give(w, 5000)
-	if err := w.End(Trial{Metrics: map[string]float64{"throughput": 5}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.End(Trial{Metrics: map[string]float64{"throughput": 5}}))
 	if _, _, err := r.Continue(Trial{ID: w.ID()}); err == nil {
 		t.Error("a trial that has ended goes on")
 	}
 
+	checkWhole(t, r, w, ops)
+	if jobs := collect(t, r.Jobs(w.ID())); len(jobs) != 3 {
+		t.Errorf("%d jobs", len(jobs))
+	}
+	if polls := collect(t, r.Polls(w.ID())); len(polls) != 3 {
+		t.Errorf("%d polls", len(polls))
+	}
+}
+
+// checkPaused compares what a reader has of a trial that was paused, and that it takes no more.
+func checkPaused(t *testing.T, r *Run, w *TrialWriter, want Trial) {
+	t.Helper()
+	trials, err := r.Trials()
+	must(t, err)
+	c := w.Summary().Counts()
+	want.Outcomes, want.Classes, want.Bytes = c.OutcomeMap(), c.Classes, c.Bytes
+	if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("paused (-want +got):\n%s", d)
+	}
+	summary, err := r.Summary(w.ID())
+	must(t, err)
+	if d := cmp.Diff(c, summary.Counts()); d != "" ||
+		summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
+		t.Errorf("summary of the pause (-want +got):\n%s", d)
+	}
+	if w.Ops(newSynthetic(1, 50).take(1)) == nil || w.Jobs(syntheticJob(1)) == nil {
+		t.Error("operations or jobs after the pause were accepted")
+	}
+}
+
+// checkWhole compares a trial with its operations, in windows, one by one and summarised.
+func checkWhole(t *testing.T, r *Run, w *TrialWriter, ops []Op) {
+	t.Helper()
 	_, want := windowsOf(t, ops)
 	if d := cmp.Diff(want, collect(t, r.Windows(w.ID()))); d != "" {
 		t.Errorf("windows (-want +got):\n%s", d)
@@ -125,9 +119,7 @@ func TestATrialGoesOn(t *testing.T) {
 		t.Errorf("operations (-want +got):\n%s", d)
 	}
 	got, err := r.Summary(w.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	direct := NewSummary()
 	direct.Ops(ops)
 	if d := cmp.Diff(direct.Counts(), got.Counts()); d != "" {
@@ -139,20 +131,12 @@ func TestATrialGoesOn(t *testing.T) {
 			t.Errorf("the quantiles %v differ", q)
 		}
 	}
-	if jobs := collect(t, r.Jobs(w.ID())); len(jobs) != 3 {
-		t.Errorf("%d jobs", len(jobs))
-	}
-	if polls := collect(t, r.Polls(w.ID())); len(polls) != 3 {
-		t.Errorf("%d polls", len(polls))
-	}
 }
 
 func TestJobsAndPollsAreReadBack(t *testing.T) {
 	r := create(t)
 	w, err := r.Begin("c001", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var jobs []Job
 	for i := range int64(jobTable.page + 10) {
 		jobs = append(jobs, syntheticJob(3*i))
@@ -162,12 +146,8 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 	jobs[3] = Job{Object: 9, State: JobAccepted, Adopted: true, Accepted: 1}
 	early := jobs[4]
 	early.State, early.Durable = JobPutting, 0
-	if err := w.Jobs(early); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Jobs(jobs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Jobs(early))
+	must(t, w.Jobs(jobs...))
 	if d := cmp.Diff(jobs, collect(t, r.Jobs(w.ID()))); d != "" {
 		t.Errorf("jobs (-want +got):\n%s", d)
 	}
@@ -185,13 +165,9 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 		{Name: "],[", Value: 0.1, Exact: "100000000000000000000000", Bad: "],["}, {Name: "a", Exact: "1"},
 	}
 	for _, p := range polls {
-		if err := w.Poll(p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Poll(p))
 	}
-	if err := r.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Flush())
 	if d := cmp.Diff(polls, collect(t, r.Polls(w.ID())), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("polls (-want +got):\n%s", d)
 	}
@@ -203,9 +179,7 @@ func TestTheJournalReachesTheDisk(t *testing.T) {
 	begun := time.Now()
 	r := create(t)
 	w, err := r.Begin("c001", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	waits := func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -218,9 +192,7 @@ func TestTheJournalReachesTheDisk(t *testing.T) {
 		"jobs":  func() error { return w.Jobs(syntheticJob(1)) },
 		"polls": func() error { return w.Poll(syntheticPoll(1, 1, 1)) },
 	} {
-		if err := write(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, write())
 		if !waits() && time.Since(begun) < syncEvery*flushEvery {
 			t.Errorf("%s do not wait for the disk", what)
 		}

@@ -48,22 +48,16 @@ func TestMarksAreReadBack(t *testing.T) {
 	var writers []*TrialWriter
 	for block := range 2 {
 		w, err := r.Begin("c001", block, false, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		writers = append(writers, w)
 	}
 	n := int64(2*markTable.page + 3)
 	for from := int64(0); from < n; from += 501 {
 		for i, w := range writers { // two trials at once do not mix
-			if err := w.Marks(syntheticMarks(from+int64(i)*n, min(501, n-from))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Marks(syntheticMarks(from+int64(i)*n, min(501, n-from))))
 		}
 	}
-	if err := r.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Flush())
 	for i, w := range writers {
 		if d := cmp.Diff(syntheticMarks(int64(i)*n, n), collect(t, r.Marks(w.ID()))); d != "" {
 			t.Errorf("marks of trial %d (-want +got):\n%s", w.ID(), d)
@@ -77,9 +71,7 @@ func TestMarksAreReadBack(t *testing.T) {
 func TestImpossibleMarksAreRefused(t *testing.T) {
 	r := create(t)
 	w, err := r.Begin("c001", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good := syntheticMark(40)
 	for name, spoil := range map[string]func(*Mark){
 		"node":     func(m *Mark) { m.Node = -1 },
@@ -98,9 +90,7 @@ func TestImpossibleMarksAreRefused(t *testing.T) {
 	if err := w.Marks([]Mark{good}); err != nil {
 		t.Fatalf("the trial does not go on: %v", err)
 	}
-	if err := w.End(Trial{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.End(Trial{}))
 	if got := collect(t, r.Marks(w.ID())); len(got) != 1 {
 		t.Errorf("%d marks, one was accepted", len(got))
 	}
@@ -114,23 +104,14 @@ func TestImpossibleMarksAreRefused(t *testing.T) {
 func TestMarksOfATrialThatGoesOn(t *testing.T) {
 	r := create(t)
 	w, err := r.Begin("c001", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Marks(syntheticMarks(0, 100)); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if r, err = Resume(r.Dir(), nil, func(Trial) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, w.Marks(syntheticMarks(0, 100)))
+	must(t, r.Close())
+	r, err = Resume(r.Dir(), nil, func(Trial) bool { return true })
+	must(t, err)
 	defer r.Close()
 	w, last, err := r.Continue(Trial{ID: w.ID()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var latest time.Duration
 	for i := range int64(100) {
 		latest = max(latest, syntheticMark(i).End)
@@ -138,12 +119,8 @@ func TestMarksOfATrialThatGoesOn(t *testing.T) {
 	if last != latest {
 		t.Errorf("the last moment is %v, want %v", last, latest)
 	}
-	if err := w.Marks(syntheticMarks(100, 100)); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Marks(syntheticMarks(100, 100)))
+	must(t, r.Flush())
 	if d := cmp.Diff(syntheticMarks(0, 200), collect(t, r.Marks(w.ID()))); d != "" {
 		t.Errorf("marks (-want +got):\n%s", d)
 	}
@@ -186,36 +163,24 @@ func TestKill9LeavesMarksAndEventsWhole(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	run, err := Create(dir, []byte(`{}`), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, run.Close())
 	for round := range 6 {
 		lines := runUntilKilled(t, "marks", true, time.Duration(20*round)*time.Millisecond, dir)
 		said, err := strconv.ParseInt(lines[len(lines)-1], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rd, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := int64(0)
 		for m, err := range rd.Marks(1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if want := syntheticMark(n); m != want {
 				t.Fatalf("mark %d is %+v, want %+v", n, m, want)
 			}
 			n++
 		}
 		events, err := rd.Events()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, e := range events {
 			if e.Trial != 1 || e.Detail != strconv.Itoa(64*i) {
 				t.Fatalf("event %d is %+v", i, e)
@@ -226,14 +191,11 @@ func TestKill9LeavesMarksAndEventsWhole(t *testing.T) {
 			t.Fatalf("%d marks and %d events, %d marks had been written", n, len(events), said)
 		}
 	}
-	if run, err = Resume(dir, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	run, err = Resume(dir, nil, nil)
+	must(t, err)
 	defer run.Close()
 	events, err := run.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := len(collect(t, run.Marks(1))); n+len(events) > 0 {
 		t.Errorf("a trial that is executed again has %d marks and %d events already", n, len(events))
 	}

@@ -9,14 +9,10 @@ import (
 // its own. Operations that are ok and have one have moved so many bytes.
 func TestBytesOfWhatBecameDurable(t *testing.T) {
 	run, err := Create(t.TempDir()+"/run", []byte("{}"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer run.Close()
 	w, err := run.Begin("c001", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := w.Ops([]Op{{Kind: OpPutDurable, Start: 1, Intended: 1, LastByte: 9}}); err != nil {
 		t.Error(err)
 	}

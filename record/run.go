@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 )
 
 // flushEvery is how long recorded data may wait in memory or in an open
@@ -52,7 +55,7 @@ type Run struct {
 // writing. The directory may exist when it is empty. The metrics define what
 // trials will yield; meta is stored as it is. On error nothing is left of what
 // it made.
-func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (_ *Run, err error) {
+func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (*Run, error) {
 	made, err := makeDir(dir)
 	if err != nil {
 		return nil, err
@@ -61,36 +64,35 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 	if err != nil {
 		return nil, fmt.Errorf("record: create %s: %w", dir, err)
 	}
-	defer func() {
-		if err != nil {
-			removeFiles(dir, made)
-			lock.Close()
-		}
-	}()
 	// Looked at again under the lock: two may have found it empty.
 	if err := checkEmpty(dir); err != nil {
-		made = false
+		lock.Close()
 		return nil, err
 	}
 	r, err := openRun(dir, lock)
-	if err != nil {
-		return nil, err
-	}
-	r.made = made
-	if err := r.fill(plan, meta, metrics); err != nil {
+	if err == nil {
+		r.made = made
+		if err = r.fill(plan, meta, metrics); err == nil {
+			// plan.json comes last: a directory without it was never a run.
+			err = atomicfile.Write(filepath.Join(dir, planFile), func(w io.Writer) error {
+				_, err := w.Write(plan)
+				return err
+			})
+		}
+		if err == nil {
+			err = syncFile(dir)
+		}
+		if err = explain(dir, err); err == nil {
+			err = r.start()
+		}
+		if err == nil {
+			return r, nil
+		}
 		r.shut()
-		return nil, explain(dir, err)
 	}
-	// plan.json comes last: a directory without it was never a run.
-	if err := writeDurably(filepath.Join(dir, planFile), plan); err != nil {
-		r.shut()
-		return nil, explain(dir, err)
-	}
-	if err := r.start(); err != nil {
-		r.shut()
-		return nil, err
-	}
-	return r, nil
+	removeFiles(dir, made)
+	lock.Close()
+	return nil, err
 }
 
 // Resume opens a run directory to go on writing. When plan is given and is not
@@ -111,12 +113,10 @@ func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 		lock.Close()
 		return nil, err
 	}
-	if err := r.repair(stored, plan, keep); err != nil {
-		r.shut()
-		lock.Close()
-		return nil, err
+	if err = r.repair(stored, plan, keep); err == nil {
+		err = r.start()
 	}
-	if err := r.start(); err != nil {
+	if err != nil {
 		r.shut()
 		lock.Close()
 		return nil, err

@@ -78,9 +78,7 @@ func create(t testing.TB) *Run {
 	t.Helper()
 	r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{"format":1}`), map[string]string{"version": "test"},
 		testMetrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -89,9 +87,7 @@ func collect[T any](t testing.TB, seq func(func(T, error) bool)) []T {
 	t.Helper()
 	var all []T
 	for v, err := range seq {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, v)
 	}
 	return all
@@ -101,20 +97,12 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	r := create(t)
 	epoch := time.Unix(1700000000, 123456789).UTC()
 	w, err := r.Begin("c001", 2, true, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ops := newSynthetic(1, 5000).take(3*BlockSize + 17)
-	if err := w.Ops(ops[:5000]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Ops(ops[:5000]))
 	encoded := AppendBlock(nil, ops[5000:6000])
-	if err := w.Block(encoded); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Ops(ops[6000:]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Block(encoded))
+	must(t, w.Ops(ops[6000:]))
 	samples := []Sample{
 		{Start: time.Second, End: time.Second + time.Millisecond, Process: "nginx/server", Role: "system", PID: 42,
 			CPU: 1.5, RSS: 1e6, PSS: math.NaN(), ReadBytes: 1, WriteBytes: 2, FDs: 3, NetRx: 4, NetTx: 5, Threads: 6},
@@ -122,44 +110,28 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 			PSS: math.NaN(), ReadBytes: math.NaN(), WriteBytes: math.NaN(), FDs: math.NaN(), NetRx: math.NaN(),
 			NetTx: math.NaN(), Threads: math.NaN()},
 	}
-	if err := w.Samples(samples); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Samples(samples))
 	link := LinkCheck{From: "load", To: "server", Emulator: "user", Congestion: "cubic", WantRTT: .08, RTT: .0801,
 		RTTP99: .082, WantRate: 1e9, Rate: .95e9, WantLoss: .01, Loss: math.NaN(), Lateness: 1e-5, Tolerance: .05,
 		OK: true, Why: "because"}
-	if err := w.Link(link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Link(link))
 	event := Event{At: epoch.Add(time.Second), Kind: "health", What: "probe", Detail: "200", Took: time.Millisecond}
-	if err := w.Event(event); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Event(event))
 	runEvent := Event{At: epoch, Kind: "note", What: "begun"}
-	if err := r.Event(runEvent); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Meta("kernel", "6.1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Event(runEvent))
+	must(t, r.Meta("kernel", "6.1"))
 	trial := Trial{Seconds: 3.5, Metrics: map[string]float64{"ttfb_p50": .25, "throughput": math.Inf(1),
 		"lost": math.NaN()}, Invalid: []string{ReasonBoxBusy}, Notes: []string{"receive: drop"},
 		Outcomes: map[string]int64{"ok": 1}}
 	live := w.Summary().Counts()
-	if err := w.End(trial); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.End(trial))
 	if err := w.Ops(ops[:1]); err == nil {
 		t.Error("operations after the end were accepted")
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Close())
 
 	rd, err := Open(r.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rd.Close()
 	same := func(what string, got, want any) {
 		t.Helper()
@@ -174,31 +146,23 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	same("operations", collect(t, rd.Ops(w.ID())), ops)
 	same("samples", collect(t, rd.Samples(w.ID())), samples)
 	links, err := rd.Links()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	link.Trial, event.Trial = w.ID(), w.ID()
 	same("links", links, []LinkCheck{link})
 	events, err := rd.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.SortFunc(events, func(a, b Event) int { return int(b.Trial - a.Trial) })
 	same("events", events, []Event{event, runEvent})
 
 	trials, err := rd.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := trial
 	want.ID, want.Cell, want.Block, want.Warmup, want.State, want.Epoch = w.ID(), "c001", 2, true, Done, epoch
 	want.Outcomes, want.Classes, want.Bytes = live.OutcomeMap(), live.Classes, live.Bytes
 	same("trials", trials, []Trial{want})
 
 	summary, err := rd.Summary(w.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	direct := NewSummary()
 	direct.Ops(ops)
 	same("counts", summary.Counts(), direct.Counts())
@@ -239,9 +203,7 @@ func TestARowTwiceIsAnError(t *testing.T) {
 		"marks": func(w *TrialWriter) error { w.marked = 0; return w.Marks(syntheticMarks(0, 1)) },
 		"ops": func(w *TrialWriter) error {
 			w.seq = 0
-			if err := w.Ops([]Op{{LastByte: 1}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Ops([]Op{{LastByte: 1}}))
 			return w.run.Flush()
 		},
 	} {
@@ -250,9 +212,7 @@ func TestARowTwiceIsAnError(t *testing.T) {
 		if err == nil {
 			err = errors.Join(w.Marks(syntheticMarks(0, 1)), w.Ops([]Op{{LastByte: 1}}), r.Flush())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := write(w); err == nil {
 			t.Errorf("%s: two rows of one key", what)
 		}

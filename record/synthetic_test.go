@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"math"
+	"testing"
 	"time"
 )
 
@@ -43,4 +44,12 @@ func syntheticPoll(seq int64, calls, readings int) Poll {
 		p.Readings = append(p.Readings, r)
 	}
 	return p
+}
+
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -53,23 +53,15 @@ func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
 	t.Helper()
 	r := create(t)
 	w, err := r.Begin("c", 1, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for len(ops) > 0 {
 		k := min(97, len(ops))
-		if err := w.Ops(ops[:k]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Ops(ops[:k]))
 		if ops = ops[k:]; len(ops)%5 == 0 {
-			if err := r.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Flush())
 		}
 	}
-	if err := w.End(Trial{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.End(Trial{}))
 	all = collect(t, r.Windows(w.ID()))
 	for _, w := range all {
 		n += w.Ops()
@@ -115,26 +107,18 @@ func TestWindowsOfALongTrial(t *testing.T) {
 func TestTotalsOfARunningTrial(t *testing.T) {
 	r := create(t)
 	w, err := r.Begin("c", 1, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ops := newSynthetic(3, 1000).take(3 * BlockSize)
 	for part := range 3 {
-		if err := w.Ops(ops[part*BlockSize/2 : (part+1)*BlockSize/2]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Ops(ops[part*BlockSize/2:(part+1)*BlockSize/2]))
 		if part < 2 {
 			err = r.Flush()
 		} else {
 			err = w.End(Trial{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		trials, err := r.Trials()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := NewSummary()
 		_ = want.Ops(ops[:(part+1)*BlockSize/2])
 		c := want.Counts()
@@ -143,9 +127,7 @@ func TestTotalsOfARunningTrial(t *testing.T) {
 				c.OutcomeMap())
 		}
 		s, err := r.Summary(w.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := s.Counts(); got.Ops != c.Ops || s.Count(Duration) != want.Count(Duration) {
 			t.Errorf("part %d: the summary has %d operations, %d durations; want %d, %d", part, got.Ops,
 				s.Count(Duration), c.Ops, want.Count(Duration))

@@ -276,14 +276,15 @@ func (l *Launcher) start(ctx context.Context, o order) error {
 		w.CloseWithError(err)
 	}()
 	defer r.Close()
-	return l.node(ctx, "start", r, io.Discard)
+	return l.node(ctx, "start", r, io.Discard, fmt.Sprintf("--emulate=%t", o.Machines[0].Number > 0))
 }
 
 // node runs a part of ServeNode on the first machine.
-func (l *Launcher) node(ctx context.Context, verb string, in io.Reader, out io.Writer) error {
+func (l *Launcher) node(ctx context.Context, verb string, in io.Reader, out io.Writer, flags ...string) error {
 	var said strings.Builder
 	m := l.machines[0]
-	err := l.Place.Exec(ctx, m, []string{"node", "run", verb, "--dir", m.Dir}, in, out, &said)
+	args := append([]string{"node", "run", verb, "--dir", m.Dir}, flags...)
+	err := l.Place.Exec(ctx, m, args, in, out, &said)
 	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
@@ -309,7 +310,8 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 	l.where = *w
 	l.where.On = l.On
 	if w.Ended || w.First == nil {
-		return false, errors.Join(l.clear(ctx), l.recorded())
+		l.anew()
+		return false, l.clear(ctx)
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -337,7 +339,8 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 				"it stays there: try again, or remove "+filepath.Join(l.cfg.Dir, whereIs)+" to give it up")
 		}
 	}
-	return false, errors.Join(l.clear(ctx), l.recorded())
+	l.anew()
+	return false, l.clear(ctx)
 }
 
 func (l *Launcher) state(ctx context.Context) (string, error) {
@@ -352,12 +355,11 @@ func (l *Launcher) state(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the engine's state on %s is %q", l.machines[0].Name, said.String())
 }
 
-// recorded makes a run that never recorded anything here a new one.
-func (l *Launcher) recorded() error {
+// anew makes a run that never recorded anything here a new one.
+func (l *Launcher) anew() {
 	if _, err := os.Stat(filepath.Join(l.cfg.Dir, database)); errors.Is(err, os.ErrNotExist) {
 		l.cfg.Resume, l.again = false, true
 	}
-	return nil
 }
 
 // follow shows what happens until the run is over, brings its directory here now and then, and

@@ -34,7 +34,6 @@ const (
 	RunDir       = "run"
 	tmpDir       = "tmp"         // temporary files of the engine, and so the paths of deployments on all machines
 	progressFile = "progress"    // events, in gob
-	nowFile      = "now"         // the latest of those of which only that is of interest
 	interrupted  = "interrupted" // made when the engine was: a second signal would kill it
 	machinesFile = "machines"    // where all are now, in gob: some took the places of others
 	turnLock     = "turn.lock"   // taken before trialLock, so that neither side starves
@@ -77,7 +76,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	}
 	switch args[0] {
 	case "start": // an engine that outlives us
-		return start(*dir, in, out)
+		return detach(*dir, "engine.log", in, out, "engine", "--dir", *dir, fmt.Sprintf("--emulate=%t", *emulate))
 	case "engine":
 		return serveEngine(ctx, *dir, in, out, execute)
 	case "follow":
@@ -199,8 +198,18 @@ func detach(dir, log string, in io.Reader, out io.Writer, args ...string) error 
 	return err
 }
 
-// start reads an order, and of a run that is resumed its directory, and starts the engine.
-func start(dir string, in io.Reader, out io.Writer) error {
+// lingering is how long the run directory waits on the machine to be fetched when
+// the run is over.
+const lingering = 24 * time.Hour
+
+// serveEngine reads an order, and of a run that is resumed its directory. It executes the order, writes what
+// happens to a file, and waits until it is ended.
+func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, execute Execute) error {
+	unlock, err := lockProcess(filepath.Join(dir, engineLock))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	from := bufio.NewReader(in) // of which gob reads no more than its own
 	var o order
 	if err := gob.NewDecoder(from).Decode(&o); err != nil {
@@ -214,34 +223,10 @@ func start(dir string, in io.Reader, out io.Writer) error {
 			return fmt.Errorf("read the run directory: %w", err)
 		}
 	}
-	var again bytes.Buffer
-	if err := gob.NewEncoder(&again).Encode(o); err != nil {
-		return err
-	}
-	return detach(dir, "engine.log", &again, out, "engine", "--dir", dir,
-		fmt.Sprintf("--emulate=%t", o.Machines[0].Number > 0))
-}
-
-// lingering is how long the run directory waits on the machine to be fetched when
-// the run is over.
-const lingering = 24 * time.Hour
-
-// serveEngine executes an order, writes what happens to a file, and waits until it is ended.
-func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, execute Execute) error {
-	unlock, err := lockProcess(filepath.Join(dir, engineLock))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	var o order
-	if err := gob.NewDecoder(in).Decode(&o); err != nil {
-		return err
-	}
 	plan, err := experiment.LoadPlan(o.Plan)
 	if err != nil {
 		return err
 	}
-	os.Remove(filepath.Join(dir, nowFile))
 	file, err := os.Create(filepath.Join(dir, progressFile))
 	if err != nil {
 		return err
@@ -285,7 +270,7 @@ type recorder struct {
 
 	mu  sync.Mutex
 	enc *gob.Encoder
-	at  time.Time // of the latest in the other file
+	at  time.Time // of the latest of which many come
 }
 
 var _ engine.Progress = (*recorder)(nil)
@@ -298,15 +283,18 @@ func (r *recorder) event(e event) {
 	}
 }
 
-// now keeps the latest of what happens often, once a second.
+// now writes what happens often, once a second.
 func (r *recorder) now(e event) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.at) < time.Second {
-		return
+	e.At = time.Now()
+	often := e.At.Sub(r.at) < time.Second
+	if !often {
+		r.at = e.At
 	}
-	r.at = time.Now()
-	_ = atomicfile.Write(filepath.Join(r.dir, nowFile), func(w io.Writer) error { return gob.NewEncoder(w).Encode(e) })
+	r.mu.Unlock()
+	if !often {
+		r.event(e)
+	}
 }
 
 func (r *recorder) Start()            { r.event(event{Kind: started}) }
@@ -328,7 +316,11 @@ func (r *recorder) End(t record.Trial, cell experiment.Cell) {
 // followEvery is how often a follower looks for more.
 const followEvery = 200 * time.Millisecond
 
-// follow writes the events from the first on, until the run is over or the engine has died.
+// oldAfter is when it is too late to show how far a trial or a phase is.
+const oldAfter = 5 * time.Second
+
+// follow writes the events from the first on, until the run is over or the engine has died; of those that come
+// often the latest.
 func follow(ctx context.Context, dir string, out io.Writer) error {
 	say := gob.NewEncoder(out)
 	file, err := os.Open(filepath.Join(dir, progressFile))
@@ -340,23 +332,16 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 		return say.Encode(event{Kind: died, Text: "the engine never began"})
 	}
 	defer file.Close()
-	var latest []byte
-	tail := &tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock), idle: func() error {
-		b, err := os.ReadFile(filepath.Join(dir, nowFile))
-		var e event
-		if err != nil || bytes.Equal(b, latest) || gob.NewDecoder(bytes.NewReader(b)).Decode(&e) != nil {
-			return nil
-		}
-		latest = b
-		return say.Encode(e)
-	}}
-	for events := gob.NewDecoder(tail); ; {
+	for events := gob.NewDecoder(&tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock)}); ; {
 		var e event
 		if err := events.Decode(&e); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
 			text, _ := os.ReadFile(filepath.Join(dir, "engine.log"))
 			e = event{Kind: died, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
+		}
+		if !e.At.IsZero() && time.Since(e.At) > oldAfter {
+			continue
 		}
 		if err := say.Encode(e); err != nil || e.Kind == over || e.Kind == died {
 			return err
@@ -369,7 +354,6 @@ type tail struct {
 	ctx  context.Context
 	file *os.File
 	lock string // that the process holds
-	idle func() error
 }
 
 func (t *tail) Read(b []byte) (int, error) {
@@ -382,9 +366,6 @@ func (t *tail) Read(b []byte) (int, error) {
 			return 0, io.ErrUnexpectedEOF
 		}
 		last = holder(t.lock) == 0 // what it wrote last is yet to be read
-		if err := t.idle(); err != nil {
-			return 0, err
-		}
 		select {
 		case <-t.ctx.Done():
 			return 0, t.ctx.Err()

@@ -53,6 +53,7 @@ type event struct {
 	Block      int
 	Ops, Bytes int64
 	Elapsed    time.Duration
+	At         time.Time // of what comes often
 	State      scenario.State
 	Trial      record.Trial
 	Result     engine.Result

@@ -75,6 +75,23 @@ const (
 	RemoveHangs      = 3
 )
 
+// Remove deletes an object of ours; that it is not there is as good.
+func Remove(ctx context.Context, node system.Node, o system.Object) error {
+	d, ok := node.(system.Deleter)
+	if !ok {
+		return errors.New("it cannot remove objects")
+	}
+	if a, ok := node.(system.Adopter); ok { // it knows nothing of other sessions, nor of a put that failed
+		a.Adopt(o)
+	}
+	ctx, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
+	defer cancel()
+	if err := d.Delete(ctx, o.Ref); !errors.Is(err, system.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
 // Removal removes objects one after the other, and counts. The zero value is ready.
 type Removal struct {
 	gone, stay, hangs int
@@ -83,20 +100,18 @@ type Removal struct {
 
 var errHung = errors.New("not tried after others hung")
 
-// Try removes an object with do, unless ctx has ended or the system hangs, and reports
-// whether it is gone; that it was not there is as good.
-func (r *Removal) Try(ctx context.Context, do func(context.Context) error) bool {
+// Try removes an object, unless ctx has ended or the system hangs, and reports whether it is gone.
+func (r *Removal) Try(ctx context.Context, node system.Node, o system.Object) bool {
 	err := ctx.Err()
 	if err == nil && r.hangs >= RemoveHangs {
 		err = errHung
 	} else if err == nil {
-		one, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
-		defer cancel()
-		if err = do(one); err != nil && one.Err() != nil {
+		begun := time.Now()
+		if err = Remove(ctx, node, o); err != nil && time.Since(begun) >= RemoveOneTimeout {
 			r.hangs++
 		}
 	}
-	if err == nil || errors.Is(err, system.ErrNotFound) {
+	if err == nil {
 		r.gone++
 		return true
 	}
@@ -126,24 +141,15 @@ func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error 
 	refs := slices.SortedFunc(maps.Keys(b.refs), func(x, y system.Ref) int { return b.refs[y] - b.refs[x] })
 	b.mu.Unlock()
 	var left Removal
-	d, ok := node.(system.Deleter)
-	adopter, _ := node.(system.Adopter)
 	for _, ref := range refs {
-		if left.Try(ctx, func(ctx context.Context) error {
-			if !ok {
-				return errors.New("it cannot remove objects")
-			}
-			if adopter != nil { // it knows nothing of a put that failed
-				adopter.Adopt(system.Object{Ref: ref, Size: -1})
-			}
-			return d.Delete(ctx, ref)
-		}) {
+		if left.Try(ctx, node, system.Object{Ref: ref, Size: -1}) {
 			b.Removed(ref)
 		}
 	}
 	err := left.Err()
 	if lost > 0 {
-		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not known",
+		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not "+
+			"known",
 			lost))
 	}
 	return err
@@ -151,3 +157,23 @@ func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error 
 
 // RemoveTimeout bounds the removal of one trial's objects.
 const RemoveTimeout = time.Minute
+
+// RemoveMade removes what a trial has stored, where the node can, so that disks do not fill,
+// and calls gone for each that went. What stays is an event.
+func (s *Site) RemoveMade(ctx context.Context, node system.Node, made []system.Object, gone func(i int)) {
+	_, can := node.(system.Deleter)
+	if !can || ctx.Err() != nil && s.Use.Mode != string(system.Attach) { // the whole deployment goes
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
+	defer cancel()
+	var left Removal
+	for i, o := range made {
+		if left.Try(ctx, node, o) {
+			gone(i)
+		}
+	}
+	if err := left.Err(); err != nil {
+		s.Event("note", "objects not removed", s.Use.Name+": "+err.Error(), 0)
+	}
+}

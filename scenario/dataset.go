@@ -14,13 +14,8 @@ import (
 
 // DataSet builds the data set of a cell: the same from the same data and seed.
 // base is the directory that a relative directory or trace is looked up in. What
-// cannot be read is an error that names it.
-func DataSet(d experiment.Data, seed uint64, base string) (workload.Set, error) {
-	return ReadDataSet(context.Background(), d, seed, base)
-}
-
-// ReadDataSet is DataSet with an end: listing a large tree takes its time.
-func ReadDataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
+// cannot be read is an error that names it. Listing a large tree takes its time.
+func DataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	set, err := dataSet(ctx, d, seed, base)
 	if err != nil {
 		return nil, err // not a set that is nil inside
@@ -32,7 +27,8 @@ func ReadDataSet(ctx context.Context, d experiment.Data, seed uint64, base strin
 			each += float64(set.Object(i).Size)
 		}
 		if sum := each * float64(copies); sum > experiment.MaxTotal {
-			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(), words.Bytes(sum))
+			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(),
+				words.Bytes(sum))
 		}
 	}
 	return set, nil
@@ -63,13 +59,15 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 		}
 	case "spread":
 		var err error
-		if sizes, err = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From), To: int64(d.Spread.To)}); err != nil {
+		if sizes, err = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From),
+			To: int64(d.Spread.To)}); err != nil {
 			return nil, err
 		}
 	case "size":
 		sizes = workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)}
 	default:
-		return nil, fmt.Errorf("the experiment has no data set: give data.size, mix, spread, directory or trace, and allow: [write] for attached systems")
+		return nil, fmt.Errorf("the experiment has no data set: give data.size, mix, spread, directory or trace, " +
+			"and allow: [write] for attached systems")
 	}
 	return workload.NewSynthetic(sizes, nil, opt)
 }

@@ -36,14 +36,15 @@ func TestDataSet(t *testing.T) {
 	}{
 		{"size", experiment.Data{Objects: 3, Size: 10}, 3, 30, "00000000.bin"},
 		{"copies", experiment.Data{Objects: 3, Size: 10, Copies: 4}, 12, 120, "00000000-00000000.bin"},
-		{"mix", experiment.Data{Objects: 10, Mix: experiment.Mix{{Share: 0.6, Size: 5}, {Share: 0.4, Size: 1000}}}, 10, 6*5 + 4*1000, "00000000.bin"},
+		{"mix", experiment.Data{Objects: 10, Mix: experiment.Mix{{Share: 0.6, Size: 5}, {Share: 0.4, Size: 1000}}}, 10,
+			6*5 + 4*1000, "00000000.bin"},
 		{"spread", experiment.Data{Objects: 10, Spread: experiment.SizeRange{From: 7, To: 7}}, 10, 70, "00000000.bin"},
 		{"directory", experiment.Data{Directory: "tree"}, 2, 5, "a/c.txt"},
 		{"copies of a directory", experiment.Data{Directory: "tree", Copies: 2}, 4, 10, "a/c-00000000.txt"},
 		{"trace", experiment.Data{Trace: "trace.csv"}, 2, 1012, "first"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set, err := DataSet(c.data, 7, base)
+			set, err := DataSet(t.Context(), c.data, 7, base)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +57,7 @@ func TestDataSet(t *testing.T) {
 			if set.Len() != c.objects || sum != c.bytes || set.Object(0).Name != c.first {
 				t.Errorf("%d objects of %d bytes, the first %q", set.Len(), sum, set.Object(0).Name)
 			}
-			again, err := DataSet(c.data, 7, base)
+			again, err := DataSet(t.Context(), c.data, 7, base)
 			if err != nil || again.Fingerprint() != set.Fingerprint() {
 				t.Errorf("the same data set has another fingerprint (%v)", err)
 			}
@@ -98,7 +99,7 @@ func TestDataSetErrors(t *testing.T) {
 		{experiment.Data{Trace: "nowhere.csv"}, "nowhere.csv"},
 		{experiment.Data{Trace: "trace.csv"}, "trace.csv:2: "},
 	} {
-		set, err := DataSet(c.data, 1, base)
+		set, err := DataSet(t.Context(), c.data, 1, base)
 		if err == nil || set != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.data, set, err)
 		}

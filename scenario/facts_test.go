@@ -15,10 +15,12 @@ func TestFactsComeBack(t *testing.T) {
 	unknown := math.NaN()
 	load := Load{
 		Seconds: 1.5, Warmed: 2, CPU: 0.25, RSSPeak: 3, OfferedRate: 4, AchievedRate: 5, LagP99: 6,
-		Links: make([]record.LinkCheck, 2), Details: []record.Detail{{Kind: record.DetailPhase, Name: "connect", Value: 7}},
+		Links: make([]record.LinkCheck, 2), Details: []record.Detail{{Kind: record.DetailPhase, Name: "connect",
+			Value: 7}},
 	}
 	usage := Usage{
-		SystemCPU: 1, SystemRSSPeak: 2, OthersBusy: 0, HarnessCPU: unknown, BoxCPU: 5, EmulatorCPU: 6, EmulatorThread: unknown, BusiestCPU: 8, IOPressure: 9,
+		SystemCPU: 1, SystemRSSPeak: 2, OthersBusy: 0, HarnessCPU: unknown, BoxCPU: 5, EmulatorCPU: 6,
+		EmulatorThread: unknown, BusiestCPU: 8, IOPressure: 9,
 		Nodes: []NodeUsage{{1, 2, 3, 4}, {unknown, unknown, unknown, unknown}, {5, 6, 7, 8}},
 	}
 	details := Details(load, usage, []string{"a-01", "a-02", "a-03"}, true)
@@ -33,7 +35,8 @@ func TestFactsComeBack(t *testing.T) {
 	if got, want := numbersOf(in.Usage), numbersOf(usage); !reflect.DeepEqual(got, want) {
 		t.Errorf("usage %v, want %v", got, want)
 	}
-	if _, err := Recompute(nil, nil, record.Trial{Details: details[:1]}, experiment.Cell{}, nil); !errors.Is(err, ErrNoFacts) {
+	if _, err := Recompute(nil, nil, record.Trial{Details: details[:1]}, experiment.Cell{}, nil); !errors.Is(err,
+		ErrNoFacts) {
 		t.Errorf("an old trial: %v", err)
 	}
 }
@@ -47,7 +50,8 @@ func numbersOf(u Usage) (all []float64) {
 		}
 		all = append(all, v)
 	}
-	for _, v := range []float64{u.SystemCPU, u.SystemRSSPeak, u.OthersBusy, u.HarnessCPU, u.BoxCPU, u.EmulatorCPU, u.EmulatorThread, u.BusiestCPU, u.IOPressure} {
+	for _, v := range []float64{u.SystemCPU, u.SystemRSSPeak, u.OthersBusy, u.HarnessCPU, u.BoxCPU, u.EmulatorCPU,
+		u.EmulatorThread, u.BusiestCPU, u.IOPressure} {
 		add(v)
 	}
 	for _, n := range u.Nodes {

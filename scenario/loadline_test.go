@@ -48,7 +48,8 @@ func TestSlowStartIsBetweenItsBounds(t *testing.T) {
 		for size := 1.0; size < 1e9; size *= 1.7 {
 			kept, fresh := p.Time(Request{Size: size}), p.Time(Request{Size: size, Fresh: true})
 			doublings := math.Ceil(math.Log2(size/14_600 + 1))
-			if least, most := kept+p.RTT, kept+p.RTT*(1+max(0, doublings)); fresh < least-1e-9*least || fresh > most*(1+1e-9) {
+			if least, most := kept+p.RTT, kept+p.RTT*(1+max(0, doublings)); fresh < least-1e-9*least ||
+				fresh > most*(1+1e-9) {
 				t.Errorf("%+v, %g B: %g s on a fresh connection, want %g to %g", p, size, fresh, least, most)
 			}
 			if fresh < before {
@@ -67,7 +68,8 @@ func TestPathOf(t *testing.T) {
 		ok    bool
 	}{
 		{"none", nil, Path{}, false},
-		{"as measured, not as asked for", &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6, WantRTT: 0.1, RTT: 0.103}, Path{0.95e6, 0.103}, true},
+		{"as measured, not as asked for", &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6, WantRTT: 0.1, RTT: 0.103},
+			Path{0.95e6, 0.103}, true},
 		{"a delay alone", &record.LinkCheck{Rate: 3e9, WantRTT: 0.1, RTT: 0.1}, Path{math.Inf(1), 0.1}, true},
 		{"a rate alone", &record.LinkCheck{WantRate: 8e6, Rate: 8e6, RTT: 3e-4}, Path{1e6, 0}, true},
 		{"not limited", &record.LinkCheck{Rate: 3e9, RTT: 5e-5}, Path{math.Inf(1), 0}, false},

@@ -21,15 +21,17 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 		act  func(*Operation) error
 		want time.Duration
 	}{
-		"deadline": {func(w *Operation) error { <-w.Ctx.Done(); time.Sleep(time.Second); return context.Cause(w.Ctx) }, 10 * time.Second},
+		"deadline": {func(w *Operation) error { <-w.Ctx.Done(); time.Sleep(time.Second); return context.Cause(w.Ctx) },
+			10 * time.Second},
 		"stall": {func(w *Operation) error {
 			w.Received(1)
 			<-w.Ctx.Done()
 			time.Sleep(3 * time.Second)
 			return context.Cause(w.Ctx)
 		}, 4 * time.Second},
-		"failed": {func(*Operation) error { time.Sleep(2 * time.Second); return errors.New("refused") }, 2 * time.Second},
-		"late":   {func(*Operation) error { time.Sleep(11 * time.Second); return nil }, 11 * time.Second},
+		"failed": {func(*Operation) error { time.Sleep(2 * time.Second); return errors.New("refused") },
+			2 * time.Second},
+		"late": {func(*Operation) error { time.Sleep(11 * time.Second); return nil }, 11 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -51,7 +51,8 @@ func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 	switch {
 	case err == nil:
 		return record.OK, "", 0
-	case errors.Is(cause, ErrStalled), cause == nil && errors.Is(err, system.ErrStalled): // our limit, or the system's own
+	// our limit, or the system's own
+	case errors.Is(cause, ErrStalled), cause == nil && errors.Is(err, system.ErrStalled):
 		return record.Stalled, "", 0
 	case errors.Is(cause, ErrDeadline):
 		return record.Deadline, "", 0

@@ -146,12 +146,13 @@ type State struct {
 	Bytes      int64         // file bytes accepted
 	Absolute   int64         // bytes of storage servers since the trial began; −1: not reported
 	AbsoluteAt time.Duration // end of the poll that reported it; negative: no poll of this session did
-	Spent      *big.Int      // used up since the trial began, its budget included, in the smallest unit; nil: not reported
-	Decimals   int           // of Spent
-	Finished   int64         // attempts that came to an end of their own, in this trial
-	Failures   int64         // of them that failed through the server
-	Full       string        // the system's words that it can take no more; empty: it can
-	Idle       bool          // it pauses on purpose: its progress is not judged
+	// used up since the trial began, its budget included, in the smallest unit; nil: not reported
+	Spent    *big.Int
+	Decimals int    // of Spent
+	Finished int64  // attempts that came to an end of their own, in this trial
+	Failures int64  // of them that failed through the server
+	Full     string // the system's words that it can take no more; empty: it can
+	Idle     bool   // it pauses on purpose: its progress is not judged
 }
 
 // Ended is of how many objects it is decided what becomes of them.
@@ -167,7 +168,8 @@ func (s *Stop) Error() string { return fmt.Sprintf("stopped by %s: %s", s.Condit
 
 // Load is what the load generator says of itself after a trial.
 type Load struct {
-	Seconds      float64 // length of the window that operations were started in or, without one, first start to last end
+	// length of the window that operations were started in or, without one, first start to last end
+	Seconds      float64
 	Warmed       float64 // bytes that came before the window, in no operation that counts
 	CPU          float64 // CPU seconds of the generator's process in the window
 	RSSPeak      float64 // bytes
@@ -225,14 +227,18 @@ type Usage struct {
 	SystemRSSPeak float64 // bytes, their sum; NaN likewise
 	OthersBusy    float64 // share of the box's CPU used by processes that are not ours
 	HarnessCPU    float64 // share of the box's CPU used by this process; NaN where it cannot be measured
-	BoxCPU        float64 // share of the box's CPU used by all processes together; NaN likewise, and over less than a second. Near 1: it is the machine that was measured
-	EmulatorCPU   float64 // share of it used by the link emulator's process, where there is one; NaN likewise
+	// share of the box's CPU used by all processes together; NaN likewise, and over less than a second. Near 1: it is
+	// the machine that was measured
+	BoxCPU      float64
+	EmulatorCPU float64 // share of it used by the link emulator's process, where there is one; NaN likewise
 	// EmulatorThread is the share of the time in which the busiest thread of the
 	// emulator's process used a CPU; NaN as BoxCPU, and where there is no such process.
 	EmulatorThread float64
-	BusiestCPU     float64     // CPUs that the one of the system's processes kept busy that used most; NaN likewise
-	IOPressure     float64     // share of the time in which at least one task on the machine waited for storage; NaN where the kernel does not report it
-	Nodes          []NodeUsage // of a swarm, in the order of the cluster's nodes
+	BusiestCPU     float64 // CPUs that the one of the system's processes kept busy that used most; NaN likewise
+	// share of the time in which at least one task on the machine waited for storage; NaN where the kernel does not
+	// report it
+	IOPressure float64
+	Nodes      []NodeUsage // of a swarm, in the order of the cluster's nodes
 }
 
 // NodeUsage is what the processes of one node used, also of those that were killed

@@ -30,8 +30,15 @@ func (d Deployment) Mark() string {
 	return base32.StdEncoding.EncodeToString(sum[:])[:10] + "-"
 }
 
-// Begin starts the system, or attaches to it.
-func (d Deployment) Begin(ctx context.Context, s System, mode Mode) (Cluster, error) {
+// Begin starts the system, or attaches to it, with the defaults of its options.
+func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, err error) {
+	info := s.Info()
+	if d.Options, err = info.Fill(d.Options); err != nil {
+		return nil, err
+	}
+	if key := info.attaching(d.Options); key != "" && mode == Start {
+		return nil, fmt.Errorf("%s: option %q is for mode: attach", info.Name, key)
+	}
 	starter, starts := s.(Starter)
 	attacher, attaches := s.(Attacher)
 	switch {
@@ -40,7 +47,25 @@ func (d Deployment) Begin(ctx context.Context, s System, mode Mode) (Cluster, er
 	case mode == Attach && attaches:
 		return attacher.Attach(ctx, d)
 	}
-	return nil, fmt.Errorf("%s: it has no mode %s", s.Info().Name, mode)
+	return nil, fmt.Errorf("%s: it has no mode %s", info.Name, mode)
+}
+
+// Revive brings a deployment up again on its directory, with the same data under the same refs, after any kind of
+// end. Its directory and the addresses of the hosts are those of Start.
+func Revive(ctx context.Context, s Reviver, d Deployment) (Cluster, error) {
+	if err := s.Kept(d); err != nil {
+		return nil, fmt.Errorf("%s: no deployment to go on with: %w", s.Info().Name, err)
+	}
+	return Begin(ctx, s, Start, d)
+}
+
+// Check says what is missing to use the system with these options.
+func Check(ctx context.Context, s System, opt Options) []Problem {
+	full, err := s.Info().Fill(opt)
+	if err != nil {
+		return WrongOptions(s.Info().Name, err)
+	}
+	return s.Check(ctx, full)
 }
 
 // Node is the command that runs an embedded system: `plimsoll node NAME ARG…`.
@@ -88,17 +113,15 @@ func (d Deployment) DirOf(h testbed.Host) string { return filepath.Join(d.Dir, h
 // Holds is an error when the directory that a host keeps its data in, within DirOf, is
 // not there: then there is nothing to revive.
 func (d Deployment) Holds(h testbed.Host, directory string) error {
-	if _, err := testbed.Stat(h.Files(), filepath.Join(d.DirOf(h), directory)); err != nil {
-		return fmt.Errorf("no deployment to go on with: %w", err)
-	}
-	return nil
+	_, err := testbed.Stat(h.Files(), filepath.Join(d.DirOf(h), directory))
+	return err
 }
 
 // HoldsData is Holds for systems that keep the files of each server in data.
-func (d Deployment) HoldsData(name string) error {
+func (d Deployment) HoldsData() error {
 	for _, h := range d.Hosts {
 		if err := d.Holds(h, "data"); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
 	}
 	return nil

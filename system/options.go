@@ -20,7 +20,8 @@ func (i Info) Fill(o Options) (Options, error) {
 			v = opt.Default
 		}
 		if v != "" && len(opt.Enum) > 0 && !slices.Contains(opt.Enum, v) {
-			return nil, fmt.Errorf("%s: option %q is one of %s, not %q", i.Name, opt.Name, strings.Join(opt.Enum, ", "), v)
+			return nil, fmt.Errorf("%s: option %q is one of %s, not %q", i.Name, opt.Name, strings.Join(opt.Enum, ", "),
+				v)
 		}
 		full[opt.Name] = v
 	}
@@ -30,6 +31,16 @@ func (i Info) Fill(o Options) (Options, error) {
 		}
 	}
 	return full, nil
+}
+
+// attaching is an option that has a value and is, as its Help says, for attaching alone; empty: there is none.
+func (i Info) attaching(o Options) string {
+	for _, opt := range i.Options {
+		if strings.HasPrefix(opt.Help, "attach: ") && o[opt.Name] != opt.Default {
+			return opt.Name
+		}
+	}
+	return ""
 }
 
 // Has reports whether the system can be had in mode m.

@@ -89,7 +89,8 @@ const ImageName = "image"
 
 // ImageOption is that of every system whose program can be that of a container image.
 func ImageOption() Option {
-	return Option{Name: ImageName, Type: "string", Help: "start: container image, NAME[:TAG][@sha256:DIGEST]; `binary` is a path in it"}
+	return Option{Name: ImageName, Type: "string", Help: "start: container image, NAME[:TAG][@sha256:DIGEST]; " +
+		"`binary` is a path in it"}
 }
 
 // versionTime bounds asking a program for its version: a cold start of Python takes
@@ -108,7 +109,9 @@ func Says(ctx context.Context, name, program, want string, args ...string) error
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %s is not the program of this system: `%s %s` fails: %w", name, program, program, strings.Join(args, " "), err)
+		return fmt.Errorf("%s: %s is not the program of this system: `%s %s` fails: %w", name, program, program,
+			strings.Join(args, " "), err)
 	}
-	return fmt.Errorf("%s: %s is not the program of this system: `%s %s` says %.60q", name, program, program, strings.Join(args, " "), out)
+	return fmt.Errorf("%s: %s is not the program of this system: `%s %s` says %.60q", name, program, program,
+		strings.Join(args, " "), out)
 }

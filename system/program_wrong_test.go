@@ -30,7 +30,7 @@ func TestWrongProgramIsFound(t *testing.T) {
 			continue
 		}
 		for of, path := range programs {
-			problems := s.Check(t.Context(), system.Options{"binary": path})
+			problems := system.Check(t.Context(), s, system.Options{"binary": path})
 			if (len(problems) == 0) != (of == name) {
 				t.Errorf("%s with the program of %s: %v", name, of, problems)
 			}

@@ -72,19 +72,21 @@ const (
 	ReadOutgoing       = "outgoing"         // money on its way out, not confirmed
 	ReadIncoming       = "incoming"         // money on its way in
 	ReadUnspent        = "unspent"          // money in contracts, not spent
-	ReadSpent          = "spent"            // money: all that contracts cost so far, unspent included, by the system's own total
-	ReadSpentPrefix    = "spent:"           // money by purpose: "spent:fees", "spent:storage", "spent:upload", "spent:download"
-	ReadEnded          = "ended"            // money: what contracts that are over had used; it is not in "spent"
-	ReadEndedPrefix    = "ended:"           // money by purpose, likewise
-	ReadEndedUnspent   = "ended_unspent"    // money: what they had not used, which comes back, or has
-	ReadPeriod         = "allowance_period" // blocks that contracts are bought for
-	ReadPricePrefix    = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
+	// money: all that contracts cost so far, unspent included, by the system's own total
+	ReadSpent = "spent"
+	// money by purpose: "spent:fees", "spent:storage", "spent:upload", "spent:download"
+	ReadSpentPrefix  = "spent:"
+	ReadEnded        = "ended"            // money: what contracts that are over had used; it is not in "spent"
+	ReadEndedPrefix  = "ended:"           // money by purpose, likewise
+	ReadEndedUnspent = "ended_unspent"    // money: what they had not used, which comes back, or has
+	ReadPeriod       = "allowance_period" // blocks that contracts are bought for
+	ReadPricePrefix  = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
 )
 
-// Reviver is a system whose started deployment keeps everything in
-// Deployment.Dir, and can be brought up again on it: with the same data, under
-// the same refs, after any kind of end. Dir is where Start had it; the
-// addresses of the hosts are the same.
+// Reviver is a system whose started deployment keeps everything in Deployment.Dir, so that Start brings it up again
+// on that: see [Revive].
 type Reviver interface {
-	Revive(ctx context.Context, d Deployment) (Cluster, error)
+	System
+	// Kept is an error when what a deployment has kept is not there.
+	Kept(d Deployment) error
 }

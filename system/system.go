@@ -19,7 +19,8 @@ import (
 type System interface {
 	Info() Info
 	// Check says what is missing on this machine to start (or, when opt names
-	// an endpoint, to attach to) the system. It changes nothing.
+	// an endpoint, to attach to) the system. It changes nothing. Options have their
+	// defaults here, in Start and in Attach: callers use the functions [Check] and [Begin].
 	Check(ctx context.Context, opt Options) []Problem
 }
 
@@ -102,7 +103,16 @@ func WrongOptions(name string, err error) []Problem {
 	if err == nil {
 		return nil
 	}
-	return []Problem{{What: err.Error(), Hint: "correct the options of system " + name + ": `with:` in the experiment file, --with of collect", Options: true}}
+	return []Problem{{What: err.Error(), Hint: "correct the options of system " + name +
+		": `with:` in the experiment file, --with of collect", Options: true}}
+}
+
+// Missing is the problem that a program cannot be used; none without an error.
+func (i Info) Missing(err error) []Problem {
+	if err == nil {
+		return nil
+	}
+	return []Problem{{What: err.Error(), Hint: i.Install}}
 }
 
 // Deployment is what a system gets to start on or attach with.
@@ -156,7 +166,8 @@ var (
 	ErrWarm     = errors.New("the object is not cold") // a read would be answered from a cache near the client
 	ErrAnswer   = errors.New("the answer is not what it should be")
 	ErrHTML     = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // something else answers there, or a proxy does
-	ErrStalled  = errors.New("stalled")                             // no byte came for a limit of the system's own, though the object is there
+	// no byte came for a limit of the system's own, though the object is there
+	ErrStalled = errors.New("stalled")
 )
 
 // Node is one node of a cluster: a [Store], a [Member] of a swarm, or a

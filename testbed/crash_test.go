@@ -92,12 +92,8 @@ func startVictim(t *testing.T) *victim {
 	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	v.cmd.Stderr = os.Stderr
 	out, err := v.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := v.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, v.cmd.Start())
 	go func() {
 		defer close(v.said)
 		for sc := bufio.NewScanner(out); sc.Scan(); {
@@ -201,9 +197,7 @@ func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
 			v.until(t, "all")
 		}
 		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
-		if err := v.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, v.cmd.Process.Kill())
 		_ = v.cmd.Wait()
 		said := v.until(t, "")
 		v.awaitNothing(t, said)
@@ -259,9 +253,8 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	var removed []string
 	eventually(t, "the dead run is found", func() bool {
 		var err error
-		if removed, err = CleanDead(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		removed, err = CleanDead(t.Context())
+		must(t, err)
 		return len(removed) > 0
 	})
 	t.Logf("%q", removed)
@@ -286,22 +279,14 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	other := exec.Command(self(t), "fake", "sleep")
 	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Start())
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
 	born, err := birth(other.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	precious := filepath.Join(dir, "precious")
-	if err := os.Mkdir(precious, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(precious, 0o700))
 	sd, err := stateDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, boot := range []string{bootID(), "another boot"} {
 		shift := uint64(1 - i) // right birth, but another boot; wrong birth
 		var lines []byte
@@ -311,9 +296,7 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 			lines = append(append(lines, b...), '\n')
 		}
 		lines = append(lines, `{"kind":"dir","path":"/half a li`...)
-		if err := os.WriteFile(filepath.Join(sd, "x"+stateSuffix), lines, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(sd, "x"+stateSuffix), lines, 0o600))
 		removed, err := CleanDead(t.Context())
 		if err != nil || len(removed) != 0 {
 			t.Errorf("removed %q, %v", removed, err)
@@ -331,12 +314,8 @@ func TestStateDirectoryOfSomebodyElse(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("XDG_RUNTIME_DIR", "")
-	if err := os.Mkdir(filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())), 0o700))
+	must(t, os.Chmod(filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())), 0o777))
 	if _, err := stateDir(); err == nil || !strings.Contains(err.Error(), "not ours alone") {
 		t.Errorf("got %v", err)
 	}
@@ -369,12 +348,8 @@ func TestStateDirectory(t *testing.T) {
 		return
 	}
 	others := filepath.Join(dir, "others") // as sudo leaves it
-	if err := os.Mkdir(others, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(others, 54321, 54321); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(others, 0o700))
+	must(t, os.Chown(others, 54321, 54321))
 	t.Setenv("XDG_RUNTIME_DIR", others)
 	if got, err := stateDir(); err != nil || got != filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID())) {
 		t.Errorf("got %s, %v", got, err)

@@ -136,17 +136,23 @@ func namespaced() *syscall.SysProcAttr {
 }
 
 // ownIDs maps every ID that this user namespace has to itself.
-func ownIDs(file string) (ids []syscall.SysProcIDMap) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil
+func ownIDs(file string) []syscall.SysProcIDMap {
+	ids := idMap(file)
+	for i := range ids {
+		ids[i].HostID = ids[i].ContainerID
 	}
+	return ids
+}
+
+// idMap is user_namespaces(7)'s map of IDs to those outside of this user namespace.
+func idMap(file string) (ids []syscall.SysProcIDMap) {
+	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {
-		var in, out, n int
-		if _, err := fmt.Sscan(line, &in, &out, &n); err != nil {
+		var m syscall.SysProcIDMap
+		if _, err := fmt.Sscan(line, &m.ContainerID, &m.HostID, &m.Size); err != nil {
 			return nil
 		}
-		ids = append(ids, syscall.SysProcIDMap{ContainerID: in, HostID: in, Size: n})
+		ids = append(ids, m)
 	}
 	return ids
 }

@@ -119,9 +119,7 @@ func asUser(t *testing.T, args ...string) (*exec.Cmd, string) {
 	}
 	const uid = 54321
 	dir, err := os.MkdirTemp("", "testbed-user-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	exe := filepath.Join(dir, "plimsoll")
 	b, err := os.ReadFile(self(t))
@@ -131,9 +129,7 @@ func asUser(t *testing.T, args ...string) (*exec.Cmd, string) {
 	if err == nil {
 		err = errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, uid))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(exe, append([]string{"fake", "enter", dir}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
@@ -193,9 +189,7 @@ func TestRootWithoutTheCapability(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd, dir := asUser(t)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // still root
-			if err := os.Chown(dir, 0, 0); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chown(dir, 0, 0))
 			cmd.Path, cmd.Args = setpriv, append([]string{setpriv, "--bounding-set", drop}, cmd.Args...)
 			r := report(t, cmd)
 			if strings.Contains(r.Error, "no user namespaces") {
@@ -228,12 +222,8 @@ func TestNoNamespaces(t *testing.T) {
 func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
 	cmd, _ := asUser(t, "wait")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	b := make([]byte, 64)
 	n, _ := out.Read(b)
 	if string(b[:n]) != "waiting\n" {
@@ -249,12 +239,8 @@ func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
 func TestEnterDiesWithItsParent(t *testing.T) {
 	cmd, dir := asUser(t, "wait")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	b := make([]byte, 64)
 	_, _ = out.Read(b)
 	v := &victim{dir: dir}

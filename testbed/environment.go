@@ -143,10 +143,8 @@ func readLine(file string) string {
 func governors() string {
 	files, _ := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
 	var all []string
-	seen := map[string]bool{}
 	for _, f := range files {
-		if g := readLine(f); g != "" && !seen[g] {
-			seen[g] = true
+		if g := readLine(f); g != "" && !slices.Contains(all, g) {
 			all = append(all, g)
 		}
 	}

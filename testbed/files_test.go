@@ -20,9 +20,7 @@ func TestWrite(t *testing.T) {
 	path := filepath.Join(dir, "a", "b", "file")
 	large := bytes.Repeat([]byte("0123456789abcdef"), 200_000) // several chunks
 	for _, content := range [][]byte{nil, []byte("first"), large} {
-		if err := files.Write(t.Context(), path, 0o640, iotest.HalfReader(bytes.NewReader(content))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, files.Write(t.Context(), path, 0o640, iotest.HalfReader(bytes.NewReader(content))))
 		if b, err := files.ReadFile(path); err != nil || !bytes.Equal(b, content) {
 			t.Errorf("%d bytes instead of %d, %v", len(b), len(content), err)
 		}

@@ -46,15 +46,11 @@ func dialer(h Host, addr string) func(context.Context) error {
 func startEcho(t *testing.T, h *host, name string) (*process, string) {
 	t.Helper()
 	port, err := h.Port(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	addr := net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
 	p, err := h.start(t.Context(), Command{Name: name, Role: "system", Args: []string{self(t), "fake", "echo", addr},
 		Ready: dialer(h, addr)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p, addr
 }
 
@@ -75,9 +71,7 @@ func TestHostsReachOneAnother(t *testing.T) {
 			_, addr := startEcho(t, a, "echo")
 			for _, h := range []*host{a, b, c} {
 				conn, err := h.Dial(t.Context(), "tcp", addr)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if from := netip.MustParseAddrPort(conn.LocalAddr().String()).Addr(); from != h.Addr() {
 					t.Errorf("connection of host %s comes from %s, want %s", h.Name(), from, h.Addr())
 				}
@@ -91,14 +85,10 @@ func TestHostsReachOneAnother(t *testing.T) {
 func TestHostsAreIsolated(t *testing.T) {
 	needNamespaces(t)
 	outside, err := net.Listen("tcp", "127.0.0.1:0") // on the machine's loopback
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer outside.Close()
 	before, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tb := newTestbed(t, Options{})
 	a := addHost(t, tb, "a")
 
@@ -114,9 +104,7 @@ func TestHostsAreIsolated(t *testing.T) {
 	}
 	// Nothing of it is seen on the machine, so nothing there can lead to it.
 	after, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(after) != len(before) {
 		t.Errorf("interfaces: %v, before %v", after, before)
 	}
@@ -133,13 +121,9 @@ func TestPacketsAndPorts(t *testing.T) {
 		tb := newTestbed(t, opt)
 		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 		pc, err := a.ListenPacket(t.Context(), "udp", net.JoinHostPort(a.Addr().String(), "0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := b.Dial(t.Context(), "udp", pc.LocalAddr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := c.Write([]byte("ping")); err != nil {
 			t.Fatal(err)
 		}
@@ -153,13 +137,9 @@ func TestPacketsAndPorts(t *testing.T) {
 		_ = pc.Close()
 
 		port, err := a.Port(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), strconv.Itoa(port)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = l.Close()
 	}
 }
@@ -175,9 +155,7 @@ func TestPlainHostsKnowNames(t *testing.T) {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	c, err := a.Dial(t.Context(), "tcp", "localhost:"+port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = c.Close()
 }
 
@@ -195,9 +173,7 @@ func TestDialsDoNotWaitForOneAnother(t *testing.T) {
 		dialed <- err
 	}()
 	c, err := b.Dial(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = c.Close()
 	cancel()
 	if err := <-dialed; err == nil {
@@ -210,9 +186,7 @@ func threads(t *testing.T) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	tasks, err := filepath.Glob("/proc/self/task/*/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, task := range tasks {
 		if ns, err := os.Readlink(task); err == nil {
 			out[ns]++
@@ -229,9 +203,7 @@ func TestNothingLeaks(t *testing.T) {
 		round := func() {
 			opt.Dir = t.TempDir()
 			tb, err := New(t.Context(), opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 			p, addr := startEcho(t, a, "echo")
 			if err := tb.Shape(t.Context(),
@@ -240,15 +212,11 @@ func TestNothingLeaks(t *testing.T) {
 			}
 			stop := tb.Observe(t.Context(), time.Now(), 10*time.Millisecond, func([]record.Sample) {})
 			c, err := b.Dial(t.Context(), "tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			echoes(t, c)
 			_ = c.Close()
 			stop()
-			if err := tb.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tb.Close(t.Context()))
 			if err := tb.Close(t.Context()); err != nil {
 				t.Errorf("second close: %v", err)
 			}
@@ -273,9 +241,7 @@ func TestNothingLeaks(t *testing.T) {
 			return g <= goroutines && f <= files
 		})
 		own, err := os.Readlink("/proc/self/ns/net")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		eventually(t, "all threads at home", func() bool {
 			all := threads(t)
 			return len(all) == 1 && all[own] > 0

@@ -23,15 +23,11 @@ func imageRoot(t *testing.T) (root string, command []string) {
 	}
 	root, at := filepath.Join(dir, "root"), filepath.Join(dir, "mount")
 	for _, d := range []string{"bin", "etc", "var/own", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(root, d), 0o755))
 	}
 	for _, program := range []string{"/bin/sh", "/bin/cat", "/bin/sleep", "/bin/id", "/bin/ls"} {
 		out, err := exec.Command("sh", "-c", "echo "+program+"; ldd "+program+" | grep -o '/[^ ]*'").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range strings.Fields(string(out)) {
 			b, err := os.ReadFile(f)
 			if err == nil {
@@ -40,17 +36,11 @@ func imageRoot(t *testing.T) (root string, command []string) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(root, f), b, 0o755)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "etc/mark"), []byte("of the image"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(at, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(root, "etc/mark"), []byte("of the image"), 0o644))
+	must(t, os.Mkdir(at, 0o755))
 	return root, []string{self(t), "node", "image", root, at, "PATH=/bin", "LANG=image", "OF=image", "--", "/bin/sh",
 		"-c"}
 }
@@ -67,20 +57,12 @@ func TestImageAsRoot(t *testing.T) {
 		const script = `cat /etc/mark; echo " $OF $LANG $PATH $HOME"; pwd; cat input; echo out > output
 			echo x > /etc/mark; echo x > /bin/new; echo x > /tmp/mine && echo x > /run/mine && echo own
 			echo x > /dev/null; ls /; test -e /home || echo no home; cat /proc/self/comm; id -u`
-		if err := os.MkdirAll(own, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(own, "input"), []byte("input\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(own, 0o755))
+		must(t, os.WriteFile(filepath.Join(own, "input"), []byte("input\n"), 0o644))
 		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := h.Start(t.Context(), Command{Name: "shell", Dir: own, Stdout: out, Args: append(command, script)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		<-p.Done()
 		got, _ := os.ReadFile(out.Name())
 		want := "of the image image C /bin " + own + "\n" + own + "\ninput\nown\n"
@@ -104,9 +86,7 @@ func TestImageAsUser(t *testing.T) {
 	root, command := imageRoot(t)
 	b, err := os.ReadFile(self(t)) // whose directory is closed to others
 	command[0] = filepath.Join(filepath.Dir(root), "self")
-	if err := errors.Join(err, os.WriteFile(command[0], b, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.WriteFile(command[0], b, 0o755)))
 	asUser := func(prefix ...string) (string, error) {
 		args := append(prefix, append(command, "id -u; cat /etc/mark")...)
 		cmd := exec.Command(args[0], args[1:]...)
@@ -135,9 +115,7 @@ func TestKilledInAnImage(t *testing.T) {
 	root, command := imageRoot(t)
 	h := addHost(t, newTestbed(t, Options{}), "a")
 	p, err := h.Start(t.Context(), Command{Name: "shell", Dir: t.TempDir(), Args: append(command, "sleep 600 & wait")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pid := p.ID().PID
 	deadline := time.Now().Add(20 * time.Second)
 	for comm := ""; comm != "sh"; time.Sleep(10 * time.Millisecond) {
@@ -149,9 +127,7 @@ func TestKilledInAnImage(t *testing.T) {
 	if m := p.Memory(); !(m.RSS > 0) {
 		t.Errorf("memory: %+v", m)
 	}
-	if err := p.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Signal(syscall.SIGKILL))
 	<-p.Done()
 	if err := p.Stop(t.Context()); err != nil {
 		t.Error(err)

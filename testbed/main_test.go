@@ -164,9 +164,7 @@ func burn(args []string) error {
 func self(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return exe
 }
 
@@ -178,9 +176,7 @@ func newTestbed(t *testing.T, opt Options) *Testbed {
 	}
 	opt.Log = func(s string) { t.Log(s) }
 	tb, err := New(t.Context(), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := tb.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)
@@ -202,8 +198,14 @@ func needNamespaces(t *testing.T) {
 func addHost(t *testing.T, tb *Testbed, name string) *host {
 	t.Helper()
 	h, err := tb.AddHost(t.Context(), name)
+	must(t, err)
+	return h.(*host)
+}
+
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h.(*host)
 }

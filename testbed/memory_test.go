@@ -17,19 +17,13 @@ func TestPeakBeginsAnew(t *testing.T) {
 	_, h := plainHost(t)
 	const bytes = 64 << 20
 	in, feed, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, said, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer out.Close()
 	p, err := h.start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)},
 		Stdin: in, Stdout: said})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := bufio.NewReader(out)
 	swell := func() {
 		t.Helper()

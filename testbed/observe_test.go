@@ -23,22 +23,16 @@ import (
 func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child bool) (*process, func() float64) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	or, ow, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Args = []string{self(t), "fake", "burn", strconv.Itoa(threads), strconv.Itoa(bytes)}
 	if child {
 		c.Args = append(c.Args, "child")
 	}
 	c.Stdin, c.Stdout = r, ow
 	p, err := h.start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = r.Close()
 	_ = ow.Close()
 	return p, func() float64 {
@@ -114,9 +108,7 @@ func TestHostTraffic(t *testing.T) {
 	p, addr := startEcho(t, a, "echo")
 	before := p.sample(scan())
 	c, err := b.Dial(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 4 {
 		echoes(t, c) // 256 KiB each way
 	}
@@ -217,9 +209,7 @@ func TestOthersAreToldFromUs(t *testing.T) {
 		t.Skip(err)
 	}
 	proc, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer proc.Kill()
 	start, err := readStat(pid)
 	if err != nil {
@@ -231,9 +221,7 @@ func TestOthersAreToldFromUs(t *testing.T) {
 	cpu := start.cpu()
 	_, others = measure()
 	end2, err := readStat(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	took := end2.cpu() - cpu
 	if took > 0.2 && others < took/2 {
 		t.Errorf("another's process took %.2f s, others %.2f s", took, others)
@@ -258,9 +246,7 @@ func TestParseStat(t *testing.T) {
 	line := "42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
 		"18446744073709551615 0 0"
 	s, err := parseStat([]byte(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: 'S', comm: "a) b (c)", own: 3, children: 0.5,
 		threads: 7, birth: 1234, rss: 300 * int64(os.Getpagesize())}
 	if s != want {

@@ -15,17 +15,13 @@ func TestIOPressure(t *testing.T) {
 		t.Skip("this kernel has no pressure stall information")
 	}
 	f, err := os.Create(filepath.Join(t.TempDir(), "written"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for range 20 {
 		if _, err := f.Write(make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Sync())
 	}
 	waited := Here().IOPressure() - before
 	// The kernel's clock of it is read a little after ours.

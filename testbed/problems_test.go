@@ -42,9 +42,7 @@ func TestBusy(t *testing.T) {
 	for range runtime.NumCPU() {
 		c := exec.Command("sh", "-c", "while :; do :; done")
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Start())
 		// What we started is ours, so the look is another process's.
 		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	}

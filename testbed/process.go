@@ -217,12 +217,10 @@ func (h *host) bury(name string) error {
 		if p.cmd.Name != name {
 			continue
 		}
-		select {
-		case <-p.done:
+		if Ended(p) {
 			return p.kill(context.Background())
-		default:
-			return fmt.Errorf("it runs already on host %s (pid %d)", h.name, p.pid)
 		}
+		return fmt.Errorf("it runs already on host %s (pid %d)", h.name, p.pid)
 	}
 	return nil
 }
@@ -311,12 +309,10 @@ func (p *process) awaitReady(ctx context.Context) error {
 		probing, cancel := context.WithTimeout(asking, probeTimeout)
 		err := p.cmd.Ready(probing)
 		cancel()
-		select {
-		case <-p.done:
+		switch {
+		case Ended(p):
 			return p.earlyExit()
-		default:
-		}
-		if err == nil {
+		case err == nil:
 			return nil
 		}
 		if waiting.Err() == nil || last == nil { // a probe cut short by the deadline says less than the one before
@@ -425,10 +421,8 @@ func (p *process) Err() error {
 
 // Signal implements Process.
 func (p *process) Signal(s syscall.Signal) error {
-	select {
-	case <-p.done:
+	if Ended(p) {
 		return fmt.Errorf("testbed: %s to %s: it has ended", s, p.label)
-	default:
 	}
 	if err := killGroup(p.pid, s); err != nil {
 		return fmt.Errorf("testbed: %s to %s: %w", s, p.label, err)
@@ -498,23 +492,16 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 
 // ended waits at most d for the leader to end.
 func (p *process) ended(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-p.done:
-		return true
-	default:
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+		case <-timer.C:
+		}
 	}
-	if d <= 0 {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return true
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	return false
+	return Ended(p)
 }
 
 // forget takes the process off the books: nothing of it is left to observe or

@@ -43,9 +43,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func logs(t *testing.T, p *process, text string) func() bool {
 	return func() bool {
 		b, err := os.ReadFile(p.LogPath())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return strings.Contains(string(b), text)
 	}
 }
@@ -127,9 +125,7 @@ func TestStartErrors(t *testing.T) {
 func TestProcessThatEndsByItself(t *testing.T) {
 	_, h := plainHost(t)
 	p, err := h.start(t.Context(), fakeCommand(t, "x", "exit", "7", "out of cheese"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	select {
 	case <-p.Done():
 	case <-time.After(10 * time.Second):
@@ -161,17 +157,13 @@ func TestStopEscalates(t *testing.T) {
 	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond},
 		{syscall.SIGKILL, 200 * time.Millisecond}}
 	p, err := h.start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	eventually(t, "leader and child run", func() bool {
 		return len(p.members()) == 2 && logs(t, p, "stubborn\nstubborn")()
 	})
 	pids := p.members()
 	began := time.Now()
-	if err := p.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop(t.Context()))
 	if took := time.Since(began); took < 200*time.Millisecond {
 		t.Errorf("killed after %s, before it was asked in every way", took)
 	}
@@ -188,16 +180,12 @@ func TestStopEscalates(t *testing.T) {
 func TestStopWithoutTimeKillsAtOnce(t *testing.T) {
 	_, h := plainHost(t)
 	p, err := h.start(t.Context(), fakeCommand(t, "stubborn", "stubborn", "child"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	eventually(t, "it ignores signals", logs(t, p, "stubborn"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if err := p.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop(ctx))
 	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("took %s, as if there were no deadline", took)
 	}
@@ -206,9 +194,7 @@ func TestStopWithoutTimeKillsAtOnce(t *testing.T) {
 func TestStopRemovesOrphans(t *testing.T) {
 	_, h := plainHost(t)
 	p, err := h.start(t.Context(), fakeCommand(t, "orphan", "orphan"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-p.Done()
 	eventually(t, "a child is left", func() bool { return len(p.members()) == 1 })
 	child := p.members()[0]
@@ -223,9 +209,7 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 	c := fakeCommand(t, "env", "env")
 	c.Env = []string{"FOO=bar"}
 	p, err := h.start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-p.Done()
 	b, _ := os.ReadFile(p.LogPath())
 	got := string(b)
@@ -239,17 +223,13 @@ func TestPipes(t *testing.T) {
 	_, h := plainHost(t)
 	// Held open by us: it must not end by itself.
 	held, err := h.start(t.Context(), fakeCommand(t, "held", "stdin"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The caller's own, files or not: the input ends when the caller's does, and the
 	// output when all has come.
 	for name, pipe := range map[string]func() (io.ReadCloser, io.WriteCloser){
 		"files": func() (io.ReadCloser, io.WriteCloser) {
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r, w
 		},
 		"streams": func() (io.ReadCloser, io.WriteCloser) { return io.Pipe() },
@@ -257,9 +237,7 @@ func TestPipes(t *testing.T) {
 		in, feed := pipe()
 		result, out := pipe()
 		p, err := h.Start(t.Context(), Command{Name: name, Args: []string{"/bin/cat"}, Stdin: in, Stdout: out})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		go func() {
 			_, _ = feed.Write([]byte("to and fro"))
 			feed.Close()
@@ -291,9 +269,7 @@ func TestPipes(t *testing.T) {
 
 func TestLogTail(t *testing.T) {
 	path := t.TempDir() + "/log"
-	if err := os.WriteFile(path, []byte(strings.Repeat("x", 100<<10)+"\na\nb\nc\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Repeat("x", 100<<10)+"\na\nb\nc\n"), 0o600))
 	if got := logTail(path, 1024, 2); got != "b\nc" {
 		t.Errorf("got %q", got)
 	}
@@ -321,9 +297,7 @@ func TestCloseWhileStarting(t *testing.T) {
 			}
 		}()
 		first := <-pids
-		if err := tb.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tb.Close(t.Context()))
 		<-ended
 		close(pids)
 		for pid := first; pid != 0; pid = <-pids {

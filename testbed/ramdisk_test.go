@@ -19,9 +19,7 @@ func needMounts(t *testing.T) {
 	if err := unix.Mount("plimsoll", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}
-	if err := unix.Unmount(dir, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Unmount(dir, 0))
 }
 
 // A RAM disk holds so much and no more, processes on hosts see it, and nothing of
@@ -33,17 +31,13 @@ func TestRAMDisk(t *testing.T) {
 	h := addHost(t, tb, "a")
 	const size = 4 << 20
 	d, err := (here{tb}).RAMDisk("store", size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if on, err := Here().Filesystem(d.Path); err != nil || !on.Memory() || d.On != "tmpfs of 4 MiB" {
 		t.Errorf("%s, really %v (%v)", d.On, on, err)
 	}
 	p, err := h.start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`,
 		d.Path}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-p.Done()
 	if b, err := os.ReadFile(filepath.Join(d.Path, "file")); err != nil || string(b) != "here\n" {
 		t.Errorf("the process's file: %q, %v", b, err)
@@ -55,9 +49,7 @@ func TestRAMDisk(t *testing.T) {
 		t.Errorf("more than it holds: %v", err)
 	}
 	open, err := os.Open(filepath.Join(d.Path, "most")) // as a daemon may that does not end
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer open.Close()
 	if err := d.Remove(); err != nil {
 		t.Error(err)
@@ -68,17 +60,13 @@ func TestRAMDisk(t *testing.T) {
 	// Neither the testbed nor its watchdog has anything left to do about it: one is made
 	// for each trial.
 	b, err := os.ReadFile(tb.state.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if w, err := readWill(b); err != nil || slices.Contains(w.dirs, d.Path) || slices.Contains(tb.state.dirs, d.Path) ||
 		!bytes.Contains(b, []byte(d.Path)) {
 		t.Errorf("what is removed is still to be removed (%v): %q", err, w.dirs)
 	}
 	other, err := (here{tb}).RAMDisk("other", 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := tb.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -95,9 +83,7 @@ func TestRAMDisk(t *testing.T) {
 func mounted(t *testing.T, dir string) bool {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bytes.Contains(b, []byte(dir))
 }
 
@@ -108,9 +94,7 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	t.Setenv("TMPDIR", tmp)
 	tb := newTestbed(t, Options{Plain: true})
 	free, err := Here().AvailableMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = (here{tb}).RAMDisk("store", int64(free))
 	var missing *MemoryError
 	if !errors.As(err, &missing) || missing.Want != float64(int64(free)) || missing.Free <= 0 || missing.Hint() == "" {

@@ -19,13 +19,9 @@ func TestReshape(t *testing.T) {
 		t.Errorf("reshape before any shape: %v", err)
 	}
 	base := ShapeSpec{Changes: true, Congestion: "reno"}
-	if err := tb.Shape(t.Context(), base); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.Shape(t.Context(), base))
 	conn, err := b.Dial(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	echoes(t, conn)
 
@@ -37,25 +33,19 @@ func TestReshape(t *testing.T) {
 	}()
 	go func() { _, _ = conn.Write(make([]byte, bytes)) }()
 	before, _, err := tb.EmulatorStats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 20 { // while it passes
 		rate := []float64{20e6, 40e6}[i%2]
 		p := access(rate, 5*time.Millisecond)
 		spec := ShapeSpec{Changes: true, Up: map[string]link.Params{"a": p, "b": p},
 			Down: map[string]link.Params{"a": access(rate, 0)}}
-		if err := tb.Reshape(t.Context(), spec); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tb.Reshape(t.Context(), spec))
 		if got := tb.Want(a, b); got.Rate != rate || got.RTT != 10*time.Millisecond {
 			t.Errorf("wanted of the link: %+v", got)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := <-came; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-came)
 	if after, running, err := tb.EmulatorStats(t.Context()); err != nil || running {
 		if trouble := after.Since(before).Drops[link.DropMemory]; trouble.Segments > 0 || err != nil {
 			t.Errorf("drops %+v, %v", trouble, err)
@@ -64,13 +54,9 @@ func TestReshape(t *testing.T) {
 
 	small := tb.shape.buffers["a"]
 	long := access(1e9, 500*time.Millisecond)
-	if err := tb.Reshape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": long, "b": long}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.Reshape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": long, "b": long}}))
 	large := tb.shape.buffers["a"]
-	if err := tb.Reshape(t.Context(), base); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.Reshape(t.Context(), base))
 	if large <= small || tb.shape.buffers["a"] != large || tb.shape.environment()["link.congestion.wanted"] != "reno" {
 		t.Errorf("buffers %d, of a long fast link %d, then %d; %v", small, large, tb.shape.buffers["a"],
 			tb.shape.environment())
@@ -81,9 +67,7 @@ func TestReshape(t *testing.T) {
 		return
 	}
 	apart := ShapeSpec{Changes: true, Pairs: map[link.Pair]link.Params{{"a", "b"}: {Loss: 1}, {"b", "a"}: {Loss: 1}}}
-	if err := tb.Reshape(t.Context(), apart); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.Reshape(t.Context(), apart))
 	if _, err := conn.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +75,7 @@ func TestReshape(t *testing.T) {
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Errorf("%d bytes came through a partition", n)
 	}
-	if err := tb.Reshape(t.Context(), base); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.Reshape(t.Context(), base))
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := conn.Read(make([]byte, 1)); err != nil {
 		t.Errorf("after the partition has healed: %v", err)

@@ -35,13 +35,9 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 		_, addr := startEcho(t, a, "echo") // listens before the link changes
 		spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)},
 			Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
-		if err := tb.Shape(t.Context(), spec); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tb.Shape(t.Context(), spec))
 		c, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%+v", c)
 		if c.RTT < 0.040 || c.Rate > 100e6 || c.Emulator != tb.Mode().Emulator {
 			t.Errorf("shaped link: %+v", c)
@@ -50,27 +46,20 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 			t.Errorf("congestion control %q, want %s", c.Congestion, DefaultCongestion)
 		}
 		conn, err := b.Dial(t.Context(), "tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		echoes(t, conn)
 		_ = conn.Close()
 
 		// Back to a link that is not shaped.
-		if err := tb.Shape(t.Context(), ShapeSpec{Congestion: "reno"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tb.Shape(t.Context(), ShapeSpec{Congestion: "reno"}))
 		u, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%+v", u)
 		if u.RTT > c.RTT/2 || u.Rate < 2*c.Rate || u.Emulator != "none" || u.Congestion != "reno" {
 			t.Errorf("link after shaping was taken away: %+v", u)
 		}
-		if conn, err = b.Dial(t.Context(), "tcp", addr); err != nil {
-			t.Fatal(err)
-		}
+		conn, err = b.Dial(t.Context(), "tcp", addr)
+		must(t, err)
 		_ = conn.Close()
 	}
 }
@@ -91,13 +80,9 @@ func TestRateAlone(t *testing.T) {
 		{link.Params{Rate: 50e6}, "tbf"},
 		{link.Params{}, "none"},
 	} {
-		if err := tb.Shape(t.Context(), ShapeSpec{Down: map[string]link.Params{"b": c.params}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tb.Shape(t.Context(), ShapeSpec{Down: map[string]link.Params{"b": c.params}}))
 		m, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if m.Emulator != c.want || c.params.Rate > 0 && m.Rate > c.params.Rate {
 			t.Errorf("%+v: %+v, want emulator %s", c.params, m, c.want)
 		}
@@ -125,9 +110,7 @@ func TestBuffersFollowTheProduct(t *testing.T) {
 	for _, h := range []*host{a, b} {
 		for _, key := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
 			var got string
-			if err := h.keeper.do(func() (err error) { got, err = readSysctl(key); return err }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, h.keeper.do(func() (err error) { got, err = readSysctl(key); return err }))
 			if !strings.HasSuffix(got, " 30003200") {
 				t.Errorf("host %s: %s = %q", h.name, key, got)
 			}
@@ -155,9 +138,7 @@ func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
 	tb := needEmulator(t, Options{Emulate: link.Own})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	spec := ShapeSpec{Up: map[string]link.Params{"a": access(0, 5*time.Millisecond)}}
-	if err := tb.Shape(t.Context(), spec); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.Shape(t.Context(), spec))
 	var pid int
 	for _, s := range tb.Poll(time.Now()) {
 		if s.Role == "emulator" {
@@ -167,9 +148,7 @@ func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
 	if pid == 0 {
 		t.Fatal("the emulator is not observed")
 	}
-	if err := tb.EmulatorErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.EmulatorErr())
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	for limit := time.Now().Add(10 * time.Second); tb.EmulatorErr() == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
@@ -181,14 +160,10 @@ func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if err := tb.Shape(t.Context(), spec); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tb.Shape(t.Context(), spec))
 	_, addr := startEcho(t, a, "echo")
 	c, err := b.Dial(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	echoes(t, c)
 	_ = c.Close()
 }
@@ -206,26 +181,17 @@ func TestCongestionOfBothEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), "0"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			client, err := b.Dial(t.Context(), "tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			server, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for end, c := range map[string]net.Conn{"client": client, "server": server} {
 				raw, err := c.(*net.TCPConn).SyscallConn()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var got string
 				if e := raw.Control(func(fd uintptr) {
-					got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP,
-						unix.TCP_CONGESTION)
+					got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 				}); e != nil || err != nil {
 					t.Fatal(e, err)
 				}

@@ -89,14 +89,9 @@ func ownedByUs(dir string) bool {
 // in there must not share root's directory out here.
 func outerUID() int {
 	uid := os.Geteuid()
-	b, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil {
-		return uid
-	}
-	for line := range strings.Lines(string(b)) {
-		var in, out, n int
-		if _, err := fmt.Sscan(line, &in, &out, &n); err == nil && uid >= in && uid < in+n {
-			return out + uid - in
+	for _, m := range idMap("/proc/self/uid_map") {
+		if uid >= m.ContainerID && uid < m.ContainerID+m.Size {
+			return m.HostID + uid - m.ContainerID
 		}
 	}
 	return uid

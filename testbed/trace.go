@@ -8,17 +8,23 @@ import (
 	"github.com/prometheus/procfs"
 )
 
+// Ended reports whether a process has ended, or is out of reach for good.
+func Ended(p Process) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 // Trace follows the processes of hosts: the function that it returns lists those that ran
 // when it began, and all that were started since, also those that have ended.
 func Trace(hosts ...Host) func() []Process {
 	over := map[Process]bool{}
 	for _, h := range hosts {
 		for _, p := range h.Processes() {
-			select {
-			case <-p.Done():
-				over[p] = true
-			default:
-			}
+			over[p] = Ended(p)
 		}
 	}
 	return func() (all []Process) {

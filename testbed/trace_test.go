@@ -33,19 +33,13 @@ func TestLastWordsOfProcesses(t *testing.T) {
 		p, err := h.start(t.Context(), Command{Name: "short",
 			Args: []string{"/bin/sh", "-c",
 				`dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		eventually(t, "it has written and burnt", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "written"))
 			return err == nil && p.sample(scan()).CPU > 0.1
 		})
-		if err := p.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(filepath.Join(dir, "written")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Stop(t.Context()))
+		must(t, os.Remove(filepath.Join(dir, "written")))
 		if peak := p.Peak(); !(peak > 100<<10) {
 			t.Errorf("peak of one that has ended: %g", peak)
 		}
@@ -53,9 +47,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	}
 	stop()
 	on, err := Here().Filesystem(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, pid := range pids {
 		i := slices.IndexFunc(samples, func(s record.Sample) bool { return s.PID == pid && s.Process == "short" })
 		if i < 0 {
@@ -74,15 +66,11 @@ func TestLastWordsOfProcesses(t *testing.T) {
 		t.Errorf("traced %v, want %v", got, pids)
 	}
 	p, err := h.start(t.Context(), Command{Name: "short", Args: []string{"/bin/sleep", "60"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if peak := p.Peak(); !(peak > 0) {
 		t.Errorf("peak of one that runs: %g", peak)
 	}
-	if err := p.Stop(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Stop(context.Background()))
 }
 
 // A trace has what runs, what is started later, and nothing of other hosts.
@@ -91,22 +79,16 @@ func TestTrace(t *testing.T) {
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	start := func(h *host, name string) *process {
 		p, err := h.start(t.Context(), Command{Name: name, Args: []string{"/bin/sleep", "60"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return p
 	}
 	there, dead := start(a, "there"), start(a, "dead")
-	if err := syscall.Kill(dead.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(dead.PID(), syscall.SIGKILL))
 	<-dead.Done()
 	traced := Trace(a)
 	comes := start(a, "comes")
 	start(b, "elsewhere")
-	if err := comes.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, comes.Stop(t.Context()))
 	again := start(a, "comes")
 	if got := traced(); !slices.Equal(got, []Process{there, comes, again}) {
 		t.Errorf("got %d processes", len(got))

@@ -19,9 +19,7 @@ func TestWatchAForeignServer(t *testing.T) {
 		t.Skip("no python3 to play the foreign server")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	server := exec.Command(python, "-c", `
@@ -29,9 +27,7 @@ import socket, sys
 s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True: pass
 `, strconv.Itoa(port))
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Start())
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	for range 200 {
@@ -44,9 +40,7 @@ while True: pass
 
 	ctx := context.Background()
 	bed, err := New(ctx, Options{Dir: t.TempDir(), Plain: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { bed.Close(ctx) })
 	if ok, err := bed.Watch(ctx, "burner", address); err != nil || !ok {
 		t.Fatalf("watch: %v, %v", ok, err)

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"fmt"
 	"math"
 	"time"
 )
@@ -46,8 +45,8 @@ func (p Poisson) Pace(_ time.Duration, hits uint64) (time.Duration, bool) {
 
 // Step is a part of [Steps]: a rate held for a time.
 type Step struct {
-	PerSecond float64
-	For       time.Duration
+	PerSecond float64       `json:"rate"`
+	For       time.Duration `json:"for"`
 }
 
 // Steps holds one rate after another and then stops. A rate of 0 is a pause.
@@ -68,9 +67,9 @@ func (s Steps) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
 
 // ArrivalSpec describes an arrival process in data.
 type ArrivalSpec struct {
-	Process string     `json:"process"`        // "constant", "poisson", "steps", "log"
-	Rate    float64    `json:"rate,omitempty"` // operations per second
-	Steps   []StepSpec `json:"steps,omitempty"`
+	Process string  `json:"process"`        // "constant", "poisson", "steps", "log"
+	Rate    float64 `json:"rate,omitempty"` // operations per second
+	Steps   Steps   `json:"steps,omitempty"`
 
 	// Of the process log: the file to replay, and how much faster.
 	Log     string  `json:"log,omitempty"`
@@ -81,41 +80,16 @@ type ArrivalSpec struct {
 	AsIs bool `json:"as_is,omitempty"`
 }
 
-// StepSpec is one step of an [ArrivalSpec].
-type StepSpec struct {
-	Rate float64       `json:"rate"`
-	For  time.Duration `json:"for"`
-}
-
-// Arrivals builds the process; seed is that of a Poisson process.
-func (a ArrivalSpec) Arrivals(seed uint64) (Arrivals, error) {
-	positive := func(name string, v float64) error {
-		if !(v > 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("arrivals: %s: %s must be above 0 per second, not %v", a.Process, name, v)
-		}
-		return nil
-	}
+// Arrivals builds the process, all of whose rates are above 0 and which is no log; seed is
+// that of a Poisson process.
+func (a ArrivalSpec) Arrivals(seed uint64) Arrivals {
 	switch a.Process {
 	case "constant":
-		return Constant(a.Rate), positive("rate", a.Rate)
+		return Constant(a.Rate)
 	case "poisson":
-		return Poisson{a.Rate, seed}, positive("rate", a.Rate)
-	case "steps":
-		var s Steps
-		sum := 0.0
-		for i, st := range a.Steps {
-			if !(st.Rate >= 0) || math.IsInf(st.Rate, 0) || st.For <= 0 {
-				return nil, fmt.Errorf("arrivals: steps: step %d needs a rate of at least 0 and a time above 0 (rate %v for %v)", i+1, st.Rate, st.For)
-			}
-			sum += st.Rate * st.For.Seconds()
-			s = append(s, Step{st.Rate, st.For})
-		}
-		if !(sum > 0) {
-			return nil, fmt.Errorf("arrivals: steps: no step with a rate above 0")
-		}
-		return s, nil
+		return Poisson{a.Rate, seed}
 	}
-	return nil, fmt.Errorf("arrivals: unknown process %q; one of constant, poisson, steps", a.Process)
+	return a.Steps
 }
 
 // Mix is a hash of a seed and a counter: the k-th number of a random sequence

@@ -157,7 +157,8 @@ func (l *RequestLog) order(before time.Duration) error {
 		return nil
 	}
 	if back > maxBack {
-		return l.errorf("the request is %v earlier than the one before it: sort the log by time", back.Round(time.Second))
+		return l.errorf("the request is %v earlier than the one before it: sort the log by time",
+			back.Round(time.Second))
 	}
 	l.Unordered, l.Back, l.next.At = l.Unordered+1, max(l.Back, back), before
 	return nil
@@ -344,8 +345,9 @@ func (l *RequestLog) time(stamp string) (time.Duration, error) {
 		}
 	}
 	l.stamp = ""
-	return 0, fmt.Errorf("the time is %q, not such as 10/Oct/2025:13:55:36 +0000, 2025-10-10T13:55:36Z or 1760104536.25",
-		stamp)
+	return 0,
+		fmt.Errorf("the time is %q, not such as 10/Oct/2025:13:55:36 +0000, 2025-10-10T13:55:36Z or 1760104536.25",
+			stamp)
 }
 
 // Paths numbers different paths in the order in which they come, by their hashes.

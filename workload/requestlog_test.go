@@ -32,10 +32,15 @@ func TestRequestLogFormats(t *testing.T) {
 	want := LoggedRequest{Path: "/ipfs/bafy/a%20b?format=raw", Length: -1, Bytes: 2326}
 	for _, line := range []string{
 		`192.0.2.1 - - [10/Oct/2025:13:55:36 -0700] "GET /ipfs/bafy/a%20b?format=raw HTTP/1.0" 200 2326`,
-		`2001:db8::1 - frank [10/Oct/2025:13:55:36 -0700] "GET /ipfs/bafy/a%20b?format=raw HTTP/1.1" 200 2326 "http://ref/" "Mozilla \"x\" [en]"`,
-		`192.0.2.1 - - [10/Oct/2025:13:55:36 +0000] "GET /ipfs/bafy/a\x20b?format=raw HTTP/2.0" 200 2326 "-" "curl" "-" rt=0.010`,
-		`{"server":"gw1","time":"2025-10-10T13:55:36.123Z","method":"GET","uri":"/ipfs/bafy/a%20b?format=raw","status":200,"headers":{"Accept":"*/*"},"resp_body_size":2326,"resp_time":0.1}`,
-		`{"msec":"1760104536.123","request_method":"GET","request_uri":"/ipfs/bafy/a%20b?format=raw","status":"200","body_bytes_sent":"2326","http_range":""}`,
+		`2001:db8::1 - frank [10/Oct/2025:13:55:36 -0700] "GET /ipfs/bafy/a%20b?format=raw HTTP/1.1" ` +
+			`200 2326 "http://ref/" "Mozilla \"x\" [en]"`,
+		`192.0.2.1 - - [10/Oct/2025:13:55:36 +0000] "GET /ipfs/bafy/a\x20b?format=raw HTTP/2.0" ` +
+			`200 2326 "-" "curl" "-" rt=0.010`,
+		`{"server":"gw1","time":"2025-10-10T13:55:36.123Z","method":"GET",` +
+			`"uri":"/ipfs/bafy/a%20b?format=raw","status":200,"headers":{"Accept":"*/*"},` +
+			`"resp_body_size":2326,"resp_time":0.1}`,
+		`{"msec":"1760104536.123","request_method":"GET","request_uri":"/ipfs/bafy/a%20b?format=raw",` +
+			`"status":"200","body_bytes_sent":"2326","http_range":""}`,
 		`{"msec":1760104536.123,"method":"GET","uri":"/ipfs/bafy/a b?format=raw","status":200,"bytes":2326}`,
 		`{"ts":1760104536,"request":"GET /ipfs/bafy/a%20b?format=raw HTTP/1.1","status":200,"bytes":2326}`,
 	} {
@@ -54,7 +59,7 @@ h - - [10/Oct/2025:13:55:39 +0000] "GET /a HTTP/1.1" 206 10 "-" "curl"
 h - - [10/Oct/2025:13:55:40 +0000] "GET /a HTTP/1.1" 206 10 "-" "curl" "bytes=-10"
 h - - [10/Oct/2025:13:55:40 +0000] "GET /a HTTP/1.1" 206 10 "-" "curl" "bytes=0-1,5-6"
 h - - [10/Oct/2025:13:55:40 +0000] "GET /a HTTP/1.1" 206 0 "-" "curl" "bytes=0-1"
-{"time":"2025-10-10T13:55:41Z","method":"GET","uri":"/a","status":206,"headers":{"range":"bytes=7-9"},"resp_body_size":3}
+{"time":"2025-10-10T13:55:41Z","method":"GET","uri":"/a","status":206,"headers":{"range":"bytes=7-9"},"bytes":3}
 h - - [10/Oct/2025:13:55:42 +0000] "HEAD /a HTTP/1.1" 200 0
 h - - [10/Oct/2025:13:55:43 +0000] "GET /a HTTP/1.1" 304 -
 `)
@@ -66,15 +71,18 @@ h - - [10/Oct/2025:13:55:43 +0000] "GET /a HTTP/1.1" 304 -
 	if is := strings.Join(text, ", "); is != want || l.Unplaced != 1 {
 		t.Errorf("%s, %d without a beginning", is, l.Unplaced)
 	}
-	if left := map[string]int64{"several ranges, or one from the end": 2, "empty range": 1}; !maps.Equal(l.Skipped, left) {
+	if left := map[string]int64{"several ranges, or one from the end": 2, "empty range": 1}; !maps.Equal(l.Skipped,
+		left) {
 		t.Errorf("left out %v", l.Skipped)
 	}
 }
 
 func TestRequestLogLeavesOut(t *testing.T) {
 	var log strings.Builder
-	for _, request := range []string{`"POST /a HTTP/1.1" 200 5`, `"GET /a HTTP/1.1" 404 5`, `"GET /a HTTP/1.1" 404 5`, `"\x16\x03\x01" 400 157`,
-		`"-" 400 0`, `"GET http://other/a HTTP/1.1" 200 5`, `"GET /%zz HTTP/1.1" 200 5`, `"GET /a HTTP/1.1" 301 5`, `"GET /a HTTP/1.1" 204 0`,
+	for _, request := range []string{`"POST /a HTTP/1.1" 200 5`, `"GET /a HTTP/1.1" 404 5`, `"GET /a HTTP/1.1" 404 5`,
+		`"\x16\x03\x01" 400 157`,
+		`"-" 400 0`, `"GET http://other/a HTTP/1.1" 200 5`, `"GET /%zz HTTP/1.1" 200 5`, `"GET /a HTTP/1.1" 301 5`,
+		`"GET /a HTTP/1.1" 204 0`,
 		`"GET /a HTTP/1.1" 202 5`, `"GET /a HTTP/1.1" 200 5`} {
 		fmt.Fprintf(&log, "h - - [10/Oct/2025:13:55:36 +0000] %s\n", request)
 	}
@@ -89,7 +97,8 @@ func TestRequestLogLeavesOut(t *testing.T) {
 	for _, n := range l.Skipped {
 		sum += n
 	}
-	if s := l.Skipped; s["POST"] != 1 || s["status 404"] != 2 || s["no HTTP request"] != 2 || s["no path"] != 2 || s["status 301"] != 1 || s["status 204"] != 1 || s["status 202"] != 1 || sum != 40 || len(s) > maxSkipped+1 {
+	if s := l.Skipped; s["POST"] != 1 || s["status 404"] != 2 || s["no HTTP request"] != 2 || s["no path"] != 2 ||
+		s["status 301"] != 1 || s["status 204"] != 1 || s["status 202"] != 1 || sum != 40 || len(s) > maxSkipped+1 {
 		t.Errorf("left out %v", s)
 	}
 }
@@ -130,10 +139,14 @@ func TestRequestLogErrors(t *testing.T) {
 		"h [10/Oct/2025:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 -5": "access.log:3: the number of bytes is \"-5\"",
 		`{"time":`:                          "access.log:3: not a JSON object of a request",
 		`{"msec":1,"status":200,"bytes":1}`: "access.log:3: the object has no method, or no uri",
-		`{"msec":1760104540,"method":"GET","uri":"/a","status":200,"size":1}`: "access.log:3: the object has no number of bytes",
-		`h [10/Oct/2025:10:55:36 +0000] "GET /a HTTP/1.1" 200 5`:              "access.log:3: the request is 3h0m0s earlier than the one before it: sort",
-		strings.Repeat("x", maxLogLine+1):                                     "access.log:3: bufio.Scanner: token too long",
-		strings.Repeat(good, maxAtOnce):                                       "more than 65536 requests have the same time",
+		`{"msec":1760104540,"method":"GET","uri":"/a","status":200,"size":1}`: "access.log:3: the object has no " +
+			"number of bytes",
+		`h [10/Oct/2025:10:55:36 +0000] "GET /a HTTP/1.1" 200 5`: "access.log:3: the request is 3h0m0s " +
+			"earlier than the one before it: sort",
+		strings.Repeat("x", maxLogLine+1): "access.log:3: bufio.Scanner: token " +
+			"too long",
+		strings.Repeat(good, maxAtOnce): "more than 65536 requests have the " +
+			"same time",
 	} {
 		l := NewRequestLog(strings.NewReader(good+"# a comment\n"+line+"\n"), "access.log")
 		var err error
@@ -144,7 +157,8 @@ func TestRequestLogErrors(t *testing.T) {
 			t.Errorf("%.60s: error %v, want one with %q", line, err, want)
 		}
 	}
-	if _, err := NewRequestLog(strings.NewReader("\n"), "access.log").Next(); err == nil || err.Error() != "access.log: no line can be replayed" {
+	if _, err := NewRequestLog(strings.NewReader("\n"), "access.log").Next(); err == nil ||
+		err.Error() != "access.log: no line can be replayed" {
 		t.Errorf("an empty log: %v", err)
 	}
 }
@@ -161,7 +175,8 @@ func (l *longLog) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		at := time.Unix(1760104536+int64(l.n/1000), 0).UTC().Format("02/Jan/2006:15:04:05 -0700")
-		l.rest = fmt.Appendf(l.rest[:0], "192.0.2.1 - - [%s] \"GET /file-%d HTTP/1.1\" 200 1000 \"-\" \"curl\"\n", at, l.n)
+		l.rest = fmt.Appendf(l.rest[:0], "192.0.2.1 - - [%s] \"GET /file-%d HTTP/1.1\" 200 1000 \"-\" \"curl\"\n", at,
+			l.n)
 		l.n++
 	}
 	n := copy(p, l.rest)

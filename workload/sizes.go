@@ -55,7 +55,8 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) (*Spread, error) {
 	sum := 0.0
 	for _, b := range buckets {
 		if !(b.Weight > 0) || math.IsInf(b.Weight, 0) || b.From < 1 || b.To < b.From {
-			return nil, fmt.Errorf("workload: a share of %v with sizes from %d to %d bytes cannot be had", b.Weight, b.From, b.To)
+			return nil, fmt.Errorf("workload: a share of %v with sizes from %d to %d bytes cannot be had", b.Weight,
+				b.From, b.To)
 		}
 		sum += b.Weight
 	}

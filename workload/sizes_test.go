@@ -116,7 +116,8 @@ func TestSpreadPinned(t *testing.T) {
 }
 
 func TestSpreadDependsOnSeed(t *testing.T) {
-	a, again, other := spread(t, 100, 1, Bucket{1, kB, GB}), spread(t, 100, 1, Bucket{1, kB, GB}), spread(t, 100, 2, Bucket{1, kB, GB})
+	a, again, other := spread(t, 100, 1, Bucket{1, kB, GB}), spread(t, 100, 1, Bucket{1, kB, GB}),
+		spread(t, 100, 2, Bucket{1, kB, GB})
 	same := 0
 	for i := range 100 {
 		if a.Size(i) != again.Size(i) {
@@ -132,7 +133,8 @@ func TestSpreadDependsOnSeed(t *testing.T) {
 }
 
 func TestBadSpreads(t *testing.T) {
-	for _, b := range [][]Bucket{{}, {{0, 1, 2}}, {{-1, 1, 2}}, {{math.NaN(), 1, 2}}, {{math.Inf(1), 1, 2}}, {{1, 0, 2}}, {{1, 3, 2}}} {
+	for _, b := range [][]Bucket{{}, {{0, 1, 2}}, {{-1, 1, 2}}, {{math.NaN(), 1, 2}}, {{math.Inf(1), 1, 2}},
+		{{1, 0, 2}}, {{1, 3, 2}}} {
 		if _, err := NewSpread(10, 1, b...); err == nil {
 			t.Errorf("%v is accepted", b)
 		}

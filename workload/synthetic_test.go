@@ -62,7 +62,8 @@ func TestSyntheticCopies(t *testing.T) {
 
 func TestCopyName(t *testing.T) {
 	for name, want := range map[string]string{
-		"a/b.txt": "a/b-00000007.txt", "a.d/b": "a.d/b-00000007", ".profile": ".profile-00000007", "a/.x": "a/.x-00000007",
+		"a/b.txt": "a/b-00000007.txt", "a.d/b": "a.d/b-00000007", ".profile": ".profile-00000007",
+		"a/.x":     "a/.x-00000007",
 		"x.tar.gz": "x.tar-00000007.gz", "a.": "a-00000007.", "..b": "..b-00000007",
 	} {
 		if got := copyName(name, 7); got != want {
@@ -89,10 +90,12 @@ func TestCheckFindsOneBit(t *testing.T) {
 		}
 	}
 	var m *Mismatch
-	if err := check(t, s, 1, append(bytes.Clone(good), 0), 1000); !errors.As(err, &m) || m.At != int64(len(good)) || m.Why != "is beyond the end" {
+	if err := check(t, s, 1, append(bytes.Clone(good), 0), 1000); !errors.As(err, &m) || m.At != int64(len(good)) ||
+		m.Why != "is beyond the end" {
 		t.Errorf("one byte more: %v", err)
 	}
-	if err := check(t, s, 1, good[:len(good)-1], 1000); !errors.As(err, &m) || m.At != int64(len(good)-1) || m.Why != "is missing" {
+	if err := check(t, s, 1, good[:len(good)-1], 1000); !errors.As(err, &m) || m.At != int64(len(good)-1) ||
+		m.Why != "is missing" {
 		t.Errorf("one byte less: %v", err)
 	}
 	if err := check(t, s, 0, good, 1000); !errors.As(err, &m) {

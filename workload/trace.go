@@ -126,7 +126,7 @@ func checkName(name string) error {
 	case strings.ContainsRune(name, 0):
 		return fmt.Errorf("the name %q has a zero byte", name)
 	case path.Clean("/"+name) != "/"+name:
-		return fmt.Errorf("the name %q is not a plain path: it has a slash at an end, an empty part, or dots for a part", name)
+		return fmt.Errorf("the name %q is not a plain path: it ends in a slash, or a part is empty or dots", name)
 	}
 	return nil
 }

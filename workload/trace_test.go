@@ -8,7 +8,10 @@ import (
 )
 
 func readTrace(text string) (*Trace, error) {
-	return ReadTrace(strings.NewReader(text), "t.csv", func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	return ReadTrace(strings.NewReader(text), "t.csv", func(s string) (int64,
+		error) {
+		return strconv.ParseInt(s, 10, 64)
+	})
 }
 
 func TestTrace(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -36,7 +37,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
-	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 	ref := systemtest.Pulled(t, nginxImage(t))
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "crash.yaml")

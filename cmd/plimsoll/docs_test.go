@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/sftp"
@@ -28,12 +29,12 @@ func TestDocsAreExecuted(t *testing.T) {
 		t.Skip("runs for some seconds")
 	}
 	needs := map[string]func(t *testing.T){
-		"load-test.md": func(t *testing.T) { systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil)) },
-		"retrieve.md":  func(t *testing.T) { systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil)) },
+		"load-test.md": func(t *testing.T) { systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil)) },
+		"retrieve.md":  func(t *testing.T) { systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil)) },
 		"overhead.md": func(t *testing.T) {
-			systemtest.Need(t, "tahoe", tahoe.System{}.Check(t.Context(), nil))
-			systemtest.Need(t, "sshd", sftp.System{}.Check(t.Context(), nil))
-			systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+			systemtest.Need(t, "tahoe", system.Check(t.Context(), tahoe.System{}, nil))
+			systemtest.Need(t, "sshd", system.Check(t.Context(), sftp.System{}, nil))
+			systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 		},
 	}
 	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -30,7 +31,7 @@ skip: [machine]
 
 func needNginx(t *testing.T) {
 	t.Helper()
-	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 }
 
 // resume goes on with a session's run in another one, to its end.

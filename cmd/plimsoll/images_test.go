@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -22,25 +23,29 @@ import (
 
 func nginxImage(t *testing.T) v1.Image {
 	t.Helper()
-	return imagetest.OfMachine(t, append(systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx"),
-		"/usr/sbin/nginx")...)
+	more := systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx")
+	return imagetest.OfMachine(t, append(more, "/usr/sbin/nginx")...)
 }
 
 // From the name of an image in an experiment to the digest in the record.
 func TestImages(t *testing.T) {
-	systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 	dir := t.TempDir()
 	t.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache"))
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
 	img := nginxImage(t)
 	digest, err := img.Digest()
-	check(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ref := imagetest.Push(t, imagetest.Registry(t), img)
 	file := filepath.Join(dir, "one.yaml")
 	text := "scenario: retrieve\nsystems: [{use: nginx, with: {image: \"" + ref + "\"}}]\ndata: {size: 100kB}\n" +
-		"repetitions: 1\nwarmup: 0\nretrieve: {concurrency: 1, requests: 3}\nlimits: {others: none, machine: " +
-		"none}\nskip: [machine]\n"
-	check(t, os.WriteFile(file, []byte(text), 0o644))
+		"repetitions: 1\nwarmup: 0\nretrieve: {concurrency: 1, requests: 3}\n" +
+		"limits: {others: none, machine: none}\nskip: [machine]\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	plimsoll := func(want string, status int, args ...string) {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], args...)
@@ -60,7 +65,9 @@ func TestImages(t *testing.T) {
 	plimsoll("image", 2, "plan", file, "--set", "systems.0.with.image=A!")
 	plimsoll("is here", 0, "run", file, "--pull", "--keep-going", "--out", "with")
 	r, err := record.Open(filepath.Join(dir, "with"))
-	check(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer r.Close()
 	if got := r.Meta()["systems"]; !strings.Contains(got, `"image":"`+ref+"@"+digest.String()+`"`) {
 		t.Errorf("the record has %s", got)
@@ -75,7 +82,9 @@ func TestImages(t *testing.T) {
 	plimsoll("image, ", 0, "systems")
 	saved := filepath.Join(dir, "saved.tar")
 	tag, _ := name.NewTag("nginx:saved")
-	check(t, tarball.WriteToFile(saved, tag, img))
+	if err := tarball.WriteToFile(saved, tag, img); err != nil {
+		t.Fatal(err)
+	}
 	plimsoll("image local/nginx@sha256:", 0, "systems", "install", "nginx", "--image-dir", saved)
 	plimsoll("@"+digest.String(), 0, "systems", "nginx")
 

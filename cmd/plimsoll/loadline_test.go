@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/sftp"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -50,9 +51,9 @@ func TestNobodyBeatsTheLoadLine(t *testing.T) {
 			t.Parallel()
 			switch c.scenario {
 			case "retrieve":
-				systemtest.Need(t, "nginx", nginx.System{}.Check(t.Context(), nil))
+				systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 			case "overhead":
-				systemtest.Need(t, "sshd", sftp.System{}.Check(t.Context(), nil))
+				systemtest.Need(t, "sshd", system.Check(t.Context(), sftp.System{}, nil))
 			}
 			s := startRun(t, c.file)
 			if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid {

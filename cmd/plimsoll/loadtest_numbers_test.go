@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/sftp"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -28,7 +29,7 @@ skip: [machine]
 // Report and metrics of a load test have one bandwidth, of the time in which it
 // stored.
 func TestBandwidthOfSparsePolls(t *testing.T) {
-	systemtest.Need(t, "sshd", sftp.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "sshd", system.Check(t.Context(), sftp.System{}, nil))
 	t.Parallel()
 	s := startRun(t, sparsePolls)
 	if code := s.end(); code != ui.CodeOK {

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/deluge"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -39,7 +40,7 @@ func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
 	needLinks(t)
 	t.Run("embedded", func(t *testing.T) { test(t, "bittorrent", "boxo", "fanout") })
 	t.Run("deluge", func(t *testing.T) {
-		systemtest.Need(t, "deluge", deluge.System{}.Check(t.Context(), nil))
+		systemtest.Need(t, "deluge", system.Check(t.Context(), deluge.System{}, nil))
 		test(t, "deluge")
 	})
 }

@@ -94,7 +94,7 @@ func statusOf(ctx context.Context, s system.System, sizes bool) status {
 	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		st.Missing = s.Check(ctx, opt)
+		st.Missing = system.Check(ctx, s, opt)
 	}
 	return st
 }

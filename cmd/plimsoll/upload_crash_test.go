@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/system/tahoe"
@@ -182,7 +183,7 @@ func TestUploadKilledS3(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for a minute")
 	}
-	systemtest.Need(t, "versitygw", s3.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil))
 	t.Parallel()
 	bin := os.Getenv("PLIMSOLL_VERSITYGW")
 	if bin == "" {
@@ -291,7 +292,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some minutes")
 	}
-	systemtest.Need(t, "tahoe", tahoe.System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "tahoe", system.Check(t.Context(), tahoe.System{}, nil))
 	t.Parallel()
 	kills := killsOr(3) // a grid takes seconds of CPU time to come up
 	dir, files := tree(t, 100+12*kills, 3_000)

@@ -43,7 +43,7 @@ var allowed = []struct {
 	{"experiment/", []string{"internal"}},
 	{"presets/", nil},
 	{"workload/", nil},
-	{"record/", nil},
+	{"record/", []string{"internal"}},
 	{"stats/", nil},
 	{"internal/", []string{"internal", "record"}},
 }

@@ -12,12 +12,14 @@ import (
 // By these a report tells what limits: each scenario that measures a system's speed has
 // what the machine did, and says that it has it.
 func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
-	cell := experiment.Cell{Retrieve: &experiment.Retrieve{}, Overhead: &experiment.Overhead{}, Upload: &experiment.Upload{}, Disseminate: &experiment.Disseminate{}, Sync: &experiment.Sync{}}
+	cell := experiment.Cell{Retrieve: &experiment.Retrieve{}, Overhead: &experiment.Overhead{},
+		Upload: &experiment.Upload{}, Disseminate: &experiment.Disseminate{}, Sync: &experiment.Sync{}}
 	for _, s := range All() {
 		if s.Name() == (upload.Collect{}).Name() {
 			continue // it offers nothing whose speed something could limit
 		}
-		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(), Usage: scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
+		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(),
+			Usage: scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
 		told := map[string]bool{}
 		for _, d := range s.Metrics() {
 			told[d.Key] = true

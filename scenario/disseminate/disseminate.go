@@ -32,15 +32,15 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
 	if use.Mode == string(system.Attach) {
 		return []system.Problem{{
-			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and kills some: " +
-				"it cannot attach to nodes that run",
+			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and " +
+				"kills some: it cannot attach to nodes that run",
 			Hint: "leave `attach` out, so that it is started",
 		}}
 	}
 	if !slices.Contains(can, "spread") {
 		return []system.Problem{{
-			What: fmt.Sprintf("its nodes do not get content from each other, which the scenario disseminate needs (it has no "+
-				"ability \"spread\"; it can: %s)", strings.Join(can, ", ")),
+			What: fmt.Sprintf("its nodes do not get content from each other, which the scenario disseminate needs "+
+				"(it has no ability \"spread\"; it can: %s)", strings.Join(can, ", ")),
 			Hint: "take it out of the experiment, or choose the option of it that makes a swarm",
 		}}
 	}
@@ -54,13 +54,16 @@ func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []sy
 	var problems []system.Problem
 	if crash {
 		problems = append(problems, system.Problem{
-			What: `its nodes cannot be killed and started again, which faults of the kind crash need (it has no ability "restart")`,
-			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]", use.Name),
+			What: "its nodes cannot be killed and started again, which faults of the kind crash need " +
+				`(it has no ability "restart")`,
+			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]",
+				use.Name),
 		})
 	}
 	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Disseminate.Fresh }) {
 		problems = append(problems, system.Problem{
-			What: `its nodes cannot be started anew before each trial, which disseminate.fresh needs (it has no ability "restart")`,
+			What: "its nodes cannot be started anew before each trial, which disseminate.fresh needs " +
+				`(it has no ability "restart")`,
 			Hint: "say fresh: false: only what the trial before has left is removed then",
 		})
 	}
@@ -89,7 +92,8 @@ func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experimen
 	}
 	all := site.Cluster.Nodes()
 	if len(all) < need || need == 0 {
-		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name, len(all),
+		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name,
+			len(all),
 			need)
 	}
 	for i, n := range all {

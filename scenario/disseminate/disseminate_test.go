@@ -103,7 +103,8 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Dissemi
 	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: experiment.SystemUse{Name: "mem", Mode: "start"}, Cluster: c, Network: &memLinks{nodes: s.nodes}, Seed: 1,
 		Limits: experiment.Limits{
-			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second), Start: experiment.Duration(time.Minute),
+			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second),
+			Start: experiment.Duration(time.Minute),
 		},
 	}, []experiment.Cell{s.cell})
 	if err != nil {
@@ -138,7 +139,8 @@ func (s *swarmTest) trial(ctx context.Context) error {
 		},
 	}))
 	s.load, s.took = load, time.Since(begun)
-	s.m = Scenario{}.Measure(scenario.Measured{Cell: s.cell, Summary: sum, Load: load, Ops: slices.Values(s.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
+	s.m = Scenario{}.Measure(scenario.Measured{Cell: s.cell, Summary: sum, Load: load, Ops: slices.Values(s.ops),
+		Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN()}})
 	for _, n := range s.nodes {
 		if h := n.Health(context.Background()); h != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			s.t.Errorf("after the trial: %v", h)
@@ -325,7 +327,8 @@ func TestSwarmDeadSeeder(t *testing.T) {
 			if s.took < 45*time.Second || s.took > 47*time.Second { // 15 s until the half, limits.stall
 				t.Errorf("the trial took %v", s.took)
 			}
-			if e := s.happened("crash begins"); len(e) != 1 || !strings.HasPrefix(e[0].Detail, "crash seeders at 50%: mem-0") || e[0].Kind != "fault" {
+			if e := s.happened("crash begins"); len(e) != 1 || !strings.HasPrefix(e[0].Detail,
+				"crash seeders at 50%: mem-0") || e[0].Kind != "fault" {
 				t.Errorf("events %+v", s.events)
 			}
 			if s.m["stalls"] != 3 || s.m["ok_rate"] != 0 {
@@ -349,13 +352,15 @@ func TestSwarmDeadSeeder(t *testing.T) {
 // TestSwarmStallPasses: the seeder comes back after two minutes.
 func TestSwarmStallPasses(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 10s for 2m") }, nil)
+		s := newSwarmTest(t, 4, 1,
+			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 10s for 2m") }, nil)
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["stalls"] != 3 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
 		}
 		s.about("time", s.m["time_last"], 150)
-		if len(s.happened("stalled")) != 3 || len(s.happened("stall passed")) != 3 || len(s.happened("crash ends")) != 1 {
+		if len(s.happened("stalled")) != 3 || len(s.happened("stall passed")) != 3 ||
+			len(s.happened("crash ends")) != 1 {
 			t.Errorf("events %+v", s.events)
 		}
 		if s.m["recovered"] != 1 {
@@ -477,7 +482,7 @@ func TestSwarmStarts(t *testing.T) {
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("none") }, nil)
-		trial, err := s.runner.trial(s.cell, 1, scenario.Sink{})
+		trial, err := s.runner.trial(t.Context(), s.cell, 1, scenario.Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -492,12 +497,18 @@ func TestSwarmStarts(t *testing.T) {
 // not recovered from it; those that have all by then had nothing to recover from.
 func TestSwarmNotRecovered(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 10s for 10s") }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("crash 2 leechers at 10s " +
+				"for 10s")
+		}, nil)
 		faults := s.cell.Disseminate.Faults
 		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
 		var n atomic.Int64
 		healthy := m.System.(system.Restarter)
-		restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, errors.New("its store is broken")} })
+		restarting(m, func(r system.Restarter) system.Restarter {
+			return starts{r, &n,
+				errors.New("its store is broken")}
+		})
 		time.AfterFunc(25*time.Second, func() { _ = healthy.Restart(t.Context(), true) }) // for the test's own look
 		_ = s.trial(t.Context())
 		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
@@ -505,7 +516,8 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 2m") }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 2m") },
+			nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(time.Minute)
 		s.run()
 		if s.outcomes() != "map[stalled:3]" && s.outcomes() != "map[deadline:3]" || s.m["recovered"] != 0 {
@@ -516,7 +528,8 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 2, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 1 seeders at 2s for 20s") }, nil)
+		s := newSwarmTest(t, 4, 2,
+			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 1 seeders at 2s for 20s") }, nil)
 		s.run()
 		if v, has := s.m["recovered"]; has || s.outcomes() != "map[ok:2]" {
 			t.Errorf("outcomes %s, recovered %v of those that went on", s.outcomes(), v)
@@ -527,7 +540,8 @@ func TestSwarmNotRecovered(t *testing.T) {
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s for 1m") }, nil)
+		s := newSwarmTest(t, 5, 1,
+			func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s for 1m") }, nil)
 		s.run()
 		// 5 MB each at 20 s; the two that are left have all at 30 s, the others
 		// from 80 s on likewise.
@@ -541,7 +555,8 @@ func TestSwarmCut(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s") }, nil)
+		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s") },
+			nil)
 		s.run()
 		if s.outcomes() != "map[cancelled cut away on purpose:2 ok:2]" {
 			t.Errorf("outcomes %s", s.outcomes())
@@ -557,7 +572,10 @@ func TestSwarmCut(t *testing.T) {
 func TestSwarmSeedersCut(t *testing.T) {
 	for _, faults := range []string{"cut seeders at 15s", "crash seeders at 15s"} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Join, d.Faults = joinOf("waves of 1 every 11s"), faultsOf(faults) }, nil)
+			s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) {
+				d.Join,
+					d.Faults = joinOf("waves of 1 every 11s"), faultsOf(faults)
+			}, nil)
 			s.run()
 			if s.outcomes() != "map[ok:1 stalled:3]" || s.m["ok_rate"] != 0.25 {
 				t.Errorf("%s: outcomes %s, metrics %v", faults, s.outcomes(), s.m)
@@ -623,7 +641,8 @@ func TestSwarmBadNodes(t *testing.T) {
 		trouble  mem.Trouble
 		outcomes string
 	}{
-		"refuses":   {mem.Trouble{Refuse: fmt.Errorf("no room: %w", system.ErrQuota)}, "map[error quota or disk full:1 ok:2]"},
+		"refuses": {mem.Trouble{Refuse: fmt.Errorf("no room: %w", system.ErrQuota)},
+			"map[error quota or disk full:1 ok:2]"},
 		"lies":      {mem.Trouble{Wrong: true}, "map[ok:2 wrong-bytes:1]"},
 		"stops":     {mem.Trouble{Stop: 0.3, Says: "no peers"}, "map[ok:2 stalled no peers:1]"},
 		"is mute":   {mem.Trouble{Mute: true}, "map[ok:2 stalled no answer:1]"},
@@ -696,7 +715,8 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 		})
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 1s") }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 1s") },
+			nil)
 		s.run()
 		s.about("the one that was left alone", s.m["time_median"], s.m["time_last"])
 	})
@@ -709,7 +729,8 @@ func TestSwarmBlind(t *testing.T) {
 		4 * time.Second: {"was due at 50 % and came at 8", "gave no answer for 8"},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") }, nil)
+			s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") },
+				nil)
 			for _, n := range s.nodes {
 				n.SetTrouble(mem.Trouble{Slow: slow})
 			}
@@ -737,7 +758,8 @@ func TestSwarmDeadline(t *testing.T) {
 			t.Errorf("outcomes %s", s.outcomes())
 		}
 		for _, op := range s.fetches() {
-			if took := time.Duration(op.LastByte - op.Intended); op.Outcome == record.Deadline && took != 15*time.Second {
+			if took := time.Duration(op.LastByte - op.Intended); op.Outcome == record.Deadline &&
+				took != 15*time.Second {
 				t.Errorf("deadline after %v", took)
 			}
 		}
@@ -858,12 +880,15 @@ func TestSwarmLinks(t *testing.T) {
 			t.Errorf("load line %v", line)
 		}
 		// Half of the leechers need not wait for the slow one.
-		if line := s.m["line_median"]; math.Abs(line-10*1514.0/1448) > 0.001 || math.Abs(s.m["speed_line"]*line/float64(s.cell.Data.Size)-1) > 1e-9 {
+		if line := s.m["line_median"]; math.Abs(line-10*1514.0/1448) > 0.001 ||
+			math.Abs(s.m["speed_line"]*line/float64(s.cell.Data.Size)-1) > 1e-9 {
 			t.Errorf("load line of half of them %v, of the speed %v", line, s.m["speed_line"])
 		}
 		// A link that was measured slower than asked for carries less.
-		m := Scenario{}.Measure(scenario.Measured{Cell: s.cell, Load: s.load, Ops: slices.Values(s.ops), Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
-		if math.Abs(m["line"]-s.m["line"]/0.95) > 1e-9 || math.Abs(m["line_share"]-s.m["line"]/0.95/s.m["time_last"]) > 1e-9 {
+		m := Scenario{}.Measure(scenario.Measured{Cell: s.cell, Load: s.load, Ops: slices.Values(s.ops),
+			Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
+		if math.Abs(m["line"]-s.m["line"]/0.95) > 1e-9 ||
+			math.Abs(m["line_share"]-s.m["line"]/0.95/s.m["time_last"]) > 1e-9 {
 			t.Errorf("as measured: load line %v, %v of the time", m["line"], m["line_share"])
 		}
 	})
@@ -890,10 +915,12 @@ func TestSwarmLinks(t *testing.T) {
 func TestSwarmUsage(t *testing.T) {
 	cell := experiment.Cell{Disseminate: &experiment.Disseminate{Nodes: 2}}
 	measure := func(nodes ...scenario.NodeUsage) map[string]float64 {
-		return Scenario{}.Measure(scenario.Measured{Cell: cell, Ops: slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
+		return Scenario{}.Measure(scenario.Measured{Cell: cell,
+			Ops:   slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
 			Usage: scenario.Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: nodes}})
 	}
-	m := measure(scenario.NodeUsage{CPU: 0.5, RSSPeak: 1e6}, scenario.NodeUsage{CPU: 1.5, RSSPeak: 2e6}, scenario.NodeUsage{CPU: 5, RSSPeak: 4e9})
+	m := measure(scenario.NodeUsage{CPU: 0.5, RSSPeak: 1e6}, scenario.NodeUsage{CPU: 1.5, RSSPeak: 2e6},
+		scenario.NodeUsage{CPU: 5, RSSPeak: 4e9})
 	if m["system_cpu"] != 2 || m["system_cpu_per_gb"] != 1 || m["node_rss_peak"] != 2e6 {
 		t.Errorf("metrics %v", m)
 	}
@@ -935,7 +962,8 @@ func TestSwarmRoles(t *testing.T) {
 
 func TestSwarmProblems(t *testing.T) {
 	cell := func(faults string, fresh bool) []experiment.Cell {
-		return []experiment.Cell{{Disseminate: &experiment.Disseminate{Nodes: 3, Seeders: 1, Faults: faultsOf(faults), Fresh: fresh}}}
+		return []experiment.Cell{{Disseminate: &experiment.Disseminate{Nodes: 3, Seeders: 1, Faults: faultsOf(faults),
+			Fresh: fresh}}}
 	}
 	for _, c := range []struct {
 		mode, want string
@@ -950,7 +978,8 @@ func TestSwarmProblems(t *testing.T) {
 		{"start", "", []string{"spread", "restart"}, cell("crash seeders at 50%", true)},
 	} {
 		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode}, system.Info{Can: c.can}, c.cells)
-		if c.want == "" && len(p) > 0 || c.want != "" && (len(p) != 1 || !strings.Contains(p[0].What, c.want) || p[0].Hint == "") {
+		if c.want == "" && len(p) > 0 || c.want != "" && (len(p) != 1 || !strings.Contains(p[0].What, c.want) ||
+			p[0].Hint == "") {
 			t.Errorf("%+v: %v", c, p)
 		}
 	}

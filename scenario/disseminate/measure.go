@@ -15,11 +15,11 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
-			Help: "longest time from a leecher's release until a poll reported its last byte verified; only if all are ok, " +
-				"except those removed by faults"},
+			Help: "longest time from a leecher's release until a poll reported its last byte verified; only if all " +
+				"are ok, except those removed by faults"},
 		{Key: "time_median", Name: "time until a leecher has it, median", Unit: "s", Better: record.Lower,
-			Help: "from the release until a poll reported the last byte verified; failed leechers count as slowest, cut-off " +
-				"ones as censored (Kaplan-Meier)"},
+			Help: "from the release until a poll reported the last byte verified; failed leechers count as slowest, " +
+				"cut-off ones as censored (Kaplan-Meier)"},
 		{Key: "time_p25", Name: "time until a leecher has it, 25th percentile", Unit: "s", Better: record.Lower,
 			Help: "as the median"},
 		{Key: "time_p75", Name: "time until a leecher has it, 75th percentile", Unit: "s", Better: record.Lower,
@@ -63,7 +63,8 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "outage", Name: "outage", Unit: "s", Better: record.Neither,
 			Help: "longest time from the beginning of a fault until it is undone: nodes ready, links restored"},
 		{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower,
-			Help: "median time from the end of a fault until a poll reported new verified bytes; not for changes of rate"},
+			Help: "median time from the end of a fault until a poll reported new verified bytes; not for changes of " +
+				"rate"},
 		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
 			Help: "leechers that recovered over those affected by a fault that ended, unfinished then"},
 		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,

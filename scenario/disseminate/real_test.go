@@ -24,8 +24,9 @@ import (
 func TestSwarmOfProcesses(t *testing.T) {
 	const size = 8 << 20
 	hosts := systemtest.Hosts(t, 5)
-	c, err := bittorrent.System{}.Start(systemtest.Context(t), system.Deployment{
-		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"upload_limit": "8388608"}, Swarm: true,
+	c, err := system.Begin(systemtest.Context(t), bittorrent.System{}, system.Start, system.Deployment{
+		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"upload_limit": "8388608"},
+		Swarm: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +36,16 @@ func TestSwarmOfProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.Data{Objects: 1, Size: size}, Disseminate: &experiment.Disseminate{
-		Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true}, Poll: experiment.Duration(50 * time.Millisecond),
-	}}
+	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.Data{Objects: 1, Size: size},
+		Disseminate: &experiment.Disseminate{
+			Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true},
+			Poll: experiment.Duration(50 * time.Millisecond),
+		}}
 	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: experiment.SystemUse{Name: "bittorrent", Mode: "start"}, Cluster: c, Seed: 1,
 		Limits: experiment.Limits{
-			Deadline: experiment.Duration(time.Minute), Stall: experiment.Duration(20 * time.Second), Start: experiment.Duration(30 * time.Second),
+			Deadline: experiment.Duration(time.Minute), Stall: experiment.Duration(20 * time.Second),
+			Start: experiment.Duration(30 * time.Second),
 		},
 	}, []experiment.Cell{cell})
 	if err != nil {
@@ -88,7 +92,8 @@ func TestSwarmOfProcesses(t *testing.T) {
 				want, class = record.Error, nodes.ClassDied
 			}
 			if op.Outcome != want || op.Class != class || want == record.OK && op.Bytes != size {
-				t.Errorf("trial %d: node %d: %s: %s %q, %d bytes", number, op.Worker, op.Kind, op.Outcome, op.Class, op.Bytes)
+				t.Errorf("trial %d: node %d: %s: %s %q, %d bytes", number, op.Worker, op.Kind, op.Outcome, op.Class,
+					op.Bytes)
 			}
 		}
 		if d := m["duplicates"]; d < 1 || d > 1.5 {

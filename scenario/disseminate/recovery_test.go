@@ -32,7 +32,10 @@ func (r *slowly) Restart(ctx context.Context, keep bool) error {
 // the leechers strikes those that stay behind.
 func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 6, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 50% of nodes at 20s for 20s") }, nil)
+		s := newSwarmTest(t, 6, 1, func(d *experiment.Disseminate) {
+			d.Faults = faultsOf("cut 50% of nodes at 20s " +
+				"for 20s")
+		}, nil)
 		faults := s.cell.Disseminate.Faults
 		with := func(seed uint64) bool { // the seeder is cut away with two leechers
 			who := chooseRoles(s.cell.Disseminate, faults, 1, seed, 0)
@@ -64,15 +67,20 @@ func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 // is later than the fault says.
 func TestSwarmOutage(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 5s for 4s") }, nil)
+		s := newSwarmTest(t, 3, 1,
+			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 5s for 4s") }, nil)
 		for _, n := range s.runner.nodes {
-			restarting(n, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, takes: 6 * time.Second} })
+			restarting(n, func(r system.Restarter) system.Restarter {
+				return &slowly{Restarter: r,
+					takes: 6 * time.Second}
+			})
 		}
 		s.run()
 		s.about("outage", s.m["outage"], 10)
 		s.about("recovery", s.m["recovery"], 0)
 		s.about("all", s.m["time_last"], 30)
-		if e := s.happened("crash ends"); len(e) != 1 || e[0].At.Add(e[0].Took).Sub(s.happened("crash begins")[0].At) < 10*time.Second {
+		if e := s.happened("crash ends"); len(e) != 1 ||
+			e[0].At.Add(e[0].Took).Sub(s.happened("crash begins")[0].At) < 10*time.Second {
 			t.Errorf("%+v", s.events)
 		}
 	})
@@ -81,10 +89,14 @@ func TestSwarmOutage(t *testing.T) {
 // TestSwarmNeverBack: one that cannot be started again has not recovered.
 func TestSwarmNeverBack(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 5s for 4s") }, nil)
+		s := newSwarmTest(t, 5, 1,
+			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 5s for 4s") }, nil)
 		faults := s.cell.Disseminate.Faults
 		bad := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
-		restarting(bad, func(r system.Restarter) system.Restarter { return &slowly{Restarter: r, fails: system.ErrAnswer} })
+		restarting(bad, func(r system.Restarter) system.Restarter {
+			return &slowly{Restarter: r,
+				fails: system.ErrAnswer}
+		})
 		s.run()
 		if s.outcomes() != "map[error not started again:1 ok:3]" || s.m["recovered"] != 0.5 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
@@ -100,7 +112,9 @@ func TestSwarmNotUndone(t *testing.T) {
 		}, nil)
 		s.run()
 		notes := strings.Join(s.load.Notes, "|")
-		if s.outcomes() != "map[ok:3]" || !strings.Contains(notes, `"rate 4Mbit of seeders at 50% for 1h" was not undone before the load was over`) || len(s.happened("rate ends")) != 0 {
+		if s.outcomes() != "map[ok:3]" || !strings.Contains(notes,
+			`"rate 4Mbit of seeders at 50% for 1h" was not undone before the load was over`) ||
+			len(s.happened("rate ends")) != 0 {
 			t.Errorf("outcomes %s, notes %s, events %+v", s.outcomes(), notes, s.events)
 		}
 		if _, has := s.m["outage"]; has {
@@ -127,7 +141,8 @@ func (l *tardy) Change(ctx context.Context, c scenario.NetworkChange) error {
 // limits.stall after it to find each other are not given up as they begin.
 func TestSwarmPatienceAfterHealing(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 1m") }, nil)
+		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 1m") },
+			nil)
 		s.runner.site.Network = &tardy{s.links(), 45 * time.Second}
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["recovered"] != 1 {

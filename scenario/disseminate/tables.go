@@ -67,14 +67,16 @@ func partialFaults(r *analysis.Result) (all []analysis.Case) {
 			in := func(what string) (n int64) {
 				for _, t := range trials {
 					if slices.ContainsFunc(r.Frame.Events, func(e record.Event) bool {
-						return e.Trial == t.ID && e.Kind == "fault" && e.What == string(fault.Kind())+what && strings.HasPrefix(e.Detail, fault.String()+": ")
+						return e.Trial == t.ID && e.Kind == "fault" && e.What == string(fault.Kind())+what &&
+							strings.HasPrefix(e.Detail, fault.String()+": ")
 					}) {
 						n++
 					}
 				}
 				return n
 			}
-			x := analysis.Case{System: c.System, Name: r.Frame.Layout.Name(c), Of: int64(len(trials)), N: in(" begins"), Text: fault.String() + " came"}
+			x := analysis.Case{System: c.System, Name: r.Frame.Layout.Name(c), Of: int64(len(trials)), N: in(" begins"),
+				Text: fault.String() + " came"}
 			if x.N == x.Of && fault.For > 0 {
 				x.N, x.Text = in(" ends"), fault.String()+" was undone before the end"
 			}
@@ -90,7 +92,8 @@ func slowRecovery(r *analysis.Result) []analysis.Case {
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		outage, next, on := c.Metrics["outage"], c.Metrics["recovery"], c.Metrics["recovered"]
 		if outage.N > 0 && next.N > 0 && next.Median > outage.Median {
-			x.Text = fmt.Sprintf("%s to the next verified byte after an outage of %s", words.Show(float64(next.Median), "s"), words.Show(float64(outage.Median), "s"))
+			x.Text = fmt.Sprintf("%s to the next verified byte after an outage of %s",
+				words.Show(float64(next.Median), "s"), words.Show(float64(outage.Median), "s"))
 		} else if on.N > 0 && on.Median < 1 {
 			x.Text = fmt.Sprintf("only %s of the nodes went on", words.Percent(float64(on.Median)))
 		}
@@ -100,20 +103,26 @@ func slowRecovery(r *analysis.Result) []analysis.Case {
 
 func faultTable(f *analysis.Frame) analysis.Table {
 	t := analysis.Table{ID: "faults", Title: "Faults and recovery",
-		Caption: "An outage lasts from a fault's beginning until its nodes are ready or the links as before; recovery is the time from then to the next verified byte. Ratios are to the same cell without faults.",
-		Head: head(analysis.TableColumn{Key: "outage", Name: "outage", Unit: "s"}, analysis.TableColumn{Key: "recovery", Name: "recovery", Unit: "s"},
+		Caption: "An outage lasts from a fault's beginning until its nodes are ready or the links as before; " +
+			"recovery is the time from then to the next verified byte. Ratios are to the same cell without faults.",
+		Head: head(analysis.TableColumn{Key: "outage", Name: "outage", Unit: "s"},
+			analysis.TableColumn{Key: "recovery", Name: "recovery", Unit: "s"},
 			analysis.TableColumn{Key: "recovered", Name: "recovered", Unit: "ratio"},
 			analysis.TableColumn{Key: "median", Name: "half of them, × without faults", Unit: "×"},
 			analysis.TableColumn{Key: "last", Name: "the last, × without faults", Unit: "×"})}
 	rest := func(c *analysis.Cell) []analysis.Factor {
-		return slices.DeleteFunc(slices.Clone(c.Factors), func(x analysis.Factor) bool { return x.Path == "disseminate.faults" })
+		return slices.DeleteFunc(slices.Clone(c.Factors),
+			func(x analysis.Factor) bool { return x.Path == "disseminate.faults" })
 	}
 	for _, c := range f.Cells {
 		if !faulty(c) {
 			continue
 		}
 		row := []any{c.System, f.Layout.Where(c), summary(c, "outage"), summary(c, "recovery"), summary(c, "recovered")}
-		calm := slices.IndexFunc(f.Cells, func(x *analysis.Cell) bool { return !faulty(x) && slices.Equal(rest(x), rest(c)) })
+		calm := slices.IndexFunc(f.Cells, func(x *analysis.Cell) bool {
+			return !faulty(x) &&
+				slices.Equal(rest(x), rest(c))
+		})
 		for _, metric := range []string{"time_median", "time_last"} {
 			ratio := analysis.Text("")
 			if calm >= 0 {
@@ -129,10 +138,12 @@ func faultTable(f *analysis.Frame) analysis.Table {
 // completionTable is the time to each share of the content.
 func completionTable(f *analysis.Frame) analysis.Table {
 	t := analysis.Table{ID: "completion", Title: "The way to completion",
-		Caption: "Time until a share of the content is verified, medians over trials: for the median leecher since its release, and for all together since the first release. Never counts as longer than any time.",
-		Head:    head(analysis.TableColumn{Key: "of", Name: "of"})}
+		Caption: "Time until a share of the content is verified, medians over trials: for the median leecher since " +
+			"its release, and for all together since the first release. Never counts as longer than any time.",
+		Head: head(analysis.TableColumn{Key: "of", Name: "of"})}
 	for _, s := range shares {
-		t.Head = append(t.Head, analysis.TableColumn{Key: fmt.Sprintf("at_%.0f", 100*s), Name: words.Percent(s), Unit: "s"})
+		t.Head = append(t.Head, analysis.TableColumn{Key: fmt.Sprintf("at_%.0f", 100*s), Name: words.Percent(s),
+			Unit: "s"})
 	}
 	for _, c := range f.Cells {
 		if c.Valid == 0 {
@@ -161,11 +172,16 @@ func completionTable(f *analysis.Frame) analysis.Table {
 // kind's nodes.
 func nodeTable(f *analysis.Frame) analysis.Table {
 	t := analysis.Table{ID: "nodes", Title: "What nodes used", Folded: true,
-		Caption: "Medians over trials of the median node; traffic of its link for each byte of content, headers included.",
-		Head: head(analysis.TableColumn{Key: "kind", Name: "kind"}, analysis.TableColumn{Key: "nodes", Name: "nodes", Unit: "1"},
-			analysis.TableColumn{Key: "received", Name: "received", Unit: "×"}, analysis.TableColumn{Key: "sent", Name: "sent", Unit: "×"},
-			analysis.TableColumn{Key: "sent_most", Name: "sent, the busiest", Unit: "×"}, analysis.TableColumn{Key: "cpu", Name: "CPU", Unit: "s"},
-			analysis.TableColumn{Key: "rss", Name: "memory", Unit: "B"}, analysis.TableColumn{Key: "rss_most", Name: "memory, the largest", Unit: "B"})}
+		Caption: "Medians over trials of the median node; traffic of its link for each byte of content, headers " +
+			"included.",
+		Head: head(analysis.TableColumn{Key: "kind", Name: "kind"},
+			analysis.TableColumn{Key: "nodes", Name: "nodes", Unit: "1"},
+			analysis.TableColumn{Key: "received", Name: "received", Unit: "×"},
+			analysis.TableColumn{Key: "sent", Name: "sent", Unit: "×"},
+			analysis.TableColumn{Key: "sent_most", Name: "sent, the busiest", Unit: "×"},
+			analysis.TableColumn{Key: "cpu", Name: "CPU", Unit: "s"},
+			analysis.TableColumn{Key: "rss", Name: "memory", Unit: "B"},
+			analysis.TableColumn{Key: "rss_most", Name: "memory, the largest", Unit: "B"})}
 	for _, c := range f.Cells {
 		for _, kind := range []string{"seeder", "leecher"} {
 			role := map[string]float64{"seeder": 1}[kind]
@@ -173,7 +189,8 @@ func nodeTable(f *analysis.Frame) analysis.Table {
 			for _, trial := range f.ValidTrials(c) {
 				in := scenario.Measured{Load: scenario.Load{Details: trial.Details}}
 				roles := in.EachDetail(record.DetailSeeder)
-				for _, detail := range []string{record.DetailLinkReceived, record.DetailLinkSent, record.DetailNodeCPU, record.DetailNodeRSS} {
+				for _, detail := range []string{record.DetailLinkReceived, record.DetailLinkSent, record.DetailNodeCPU,
+					record.DetailNodeRSS} {
 					var xs []float64
 					for i, x := range in.EachDetail(detail) {
 						if i < len(roles) && roles[i] == role && !math.IsNaN(x) {
@@ -181,7 +198,8 @@ func nodeTable(f *analysis.Frame) analysis.Table {
 						}
 					}
 					if n = max(n, len(xs)); len(xs) > 0 {
-						middle[detail], most[detail] = append(middle[detail], stats.Median(xs)), append(most[detail], slices.Max(xs))
+						middle[detail], most[detail] = append(middle[detail], stats.Median(xs)),
+							append(most[detail], slices.Max(xs))
 					}
 				}
 			}
@@ -191,8 +209,10 @@ func nodeTable(f *analysis.Frame) analysis.Table {
 			of := func(xs []float64, per float64) float64 { return stats.Median(xs) / per }
 			size := float64(c.Plan.Data.Size)
 			t.Add(c.System, f.Layout.Where(c), kind, float64(n),
-				of(middle[record.DetailLinkReceived], size), of(middle[record.DetailLinkSent], size), of(most[record.DetailLinkSent], size),
-				of(middle[record.DetailNodeCPU], 1), of(middle[record.DetailNodeRSS], 1), of(most[record.DetailNodeRSS], 1))
+				of(middle[record.DetailLinkReceived], size), of(middle[record.DetailLinkSent], size),
+				of(most[record.DetailLinkSent], size),
+				of(middle[record.DetailNodeCPU], 1), of(middle[record.DetailNodeRSS], 1),
+				of(most[record.DetailNodeRSS], 1))
 		}
 	}
 	return t

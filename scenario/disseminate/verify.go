@@ -66,7 +66,8 @@ func (t *trial) verdict(n *nodes.Node) (record.Outcome, string) {
 // check reads back what a leecher has, and compares it.
 func (t *trial) check(ctx context.Context, n *nodes.Node) {
 	err := t.readBack(ctx, n)
-	if err != nil && !errors.Is(err, scenario.ErrWrongBytes) && ctx.Err() != nil && context.Cause(ctx) == nodes.ErrOver {
+	if err != nil && !errors.Is(err, scenario.ErrWrongBytes) && ctx.Err() != nil &&
+		context.Cause(ctx) == nodes.ErrOver {
 		return // it is verified after the load
 	}
 	t.Mu.Lock()

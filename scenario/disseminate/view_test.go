@@ -41,7 +41,8 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			t.Fatal(err)
 		}
 	}
-	e, err := experiment.Parse("swarm.yaml", []byte(file), nil, experiment.Catalog{{Name: "boxo", Modes: []string{"start"}, Summary: "bitswap", Spreads: true}})
+	e, err := experiment.Parse("swarm.yaml", []byte(file), nil,
+		experiment.Catalog{{Name: "boxo", Modes: []string{"start"}, Summary: "bitswap", Spreads: true}})
 	must(err)
 	plan, err := e.Plan()
 	must(err)
@@ -60,21 +61,25 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			if faulty {
 				pace = 2
 			}
-			trial := record.Trial{State: record.Done, Metrics: map[string]float64{"seeder_share": 0.95, "start_spread": 0.5, "resolution": 0.01}}
+			trial := record.Trial{State: record.Done, Metrics: map[string]float64{"seeder_share": 0.95,
+				"start_spread": 0.5, "resolution": 0.01}}
 			var ops []record.Op
 			var marks []record.Mark
 			at := func(s float64) time.Duration { return time.Second + time.Duration(s*1e9) } // released after 1 s
 			for node := range 5 {
 				name := []string{"boxo-1", "boxo-2", "boxo-3", "boxo-4", "boxo-5"}[node]
-				for kind, v := range map[string]float64{record.DetailSeeder: map[bool]float64{true: 1}[node == 0], record.DetailLinkSent: size * float64(node+1)} {
+				for kind, v := range map[string]float64{record.DetailSeeder: map[bool]float64{true: 1}[node == 0],
+					record.DetailLinkSent: size * float64(node+1)} {
 					trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: name, Value: v})
 				}
 				if node == 0 {
 					continue
 				}
 				end := at(pace * float64(node))
-				op := record.Op{Worker: uint32(node), Length: size, Bytes: size, Intended: int64(at(0)), FirstByte: int64(at(0.1)), LastByte: int64(end)}
-				half, all := record.Mark{Node: node, End: (end + at(0)) / 2, Verified: size / 2}, record.Mark{Node: node, End: end, Verified: size, Written: -1, Complete: true}
+				op := record.Op{Worker: uint32(node), Length: size, Bytes: size, Intended: int64(at(0)),
+					FirstByte: int64(at(0.1)), LastByte: int64(end)}
+				half, all := record.Mark{Node: node, End: (end + at(0)) / 2, Verified: size / 2},
+					record.Mark{Node: node, End: end, Verified: size, Written: -1, Complete: true}
 				switch {
 				case faulty && block == 0 && node == 2:
 					op.Outcome, op.Class, op.Bytes = record.Stalled, "no byte for 30 s", size/2
@@ -95,9 +100,12 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			must(w.Marks(marks))
 			if faulty && block < 5 {
 				detail := c.Disseminate.Faults.String() + ": boxo-3"
-				must(w.Event(record.Event{At: epoch.Add(2 * time.Second), Kind: "fault", What: "crash begins", Detail: detail}))
-				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "fault", What: "crash ends", Detail: detail}))
-				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "node", What: "started again", Detail: "boxo-3"}))
+				must(w.Event(record.Event{At: epoch.Add(2 * time.Second), Kind: "fault", What: "crash begins",
+					Detail: detail}))
+				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "fault", What: "crash ends",
+					Detail: detail}))
+				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "node", What: "started again",
+					Detail: "boxo-3"}))
 			}
 			must(w.End(trial))
 		}
@@ -143,8 +151,9 @@ func TestSyntheticSwarm(t *testing.T) {
 	if len(nodes.Rows) != 4 || nodes.Get(1, "sent").Number != 3.5 || nodes.Get(1, "sent_most").Number != 5 {
 		t.Errorf("nodes: %+v", nodes.Rows)
 	}
-	for rule, want := range map[string]bool{"leechers-unfinished": true, "failures": false, "partial-faults": true, "slow-recovery": true,
-		"no-sharing": true, "start-spread": true} {
+	for rule, want := range map[string]bool{"leechers-unfinished": true, "failures": false, "partial-faults": true,
+		"slow-recovery": true,
+		"no-sharing":    true, "start-spread": true} {
 		if r.Found(rule) != want {
 			t.Errorf("rule %s fired: %v", rule, !want)
 		}
@@ -164,7 +173,9 @@ func TestLeechersOfATrial(t *testing.T) {
 		t.Fatalf("%d leechers were to finish", len(rows))
 	}
 	for _, row := range rows {
-		if want := map[string]float64{"boxo-2": 2, "boxo-3": math.Inf(1), "boxo-4": 6}[row.Entity]; row.Censored != math.IsInf(want, 1) || !row.Censored && math.Abs(row.Value-want) > 1e-6 {
+		if want := map[string]float64{"boxo-2": 2, "boxo-3": math.Inf(1),
+			"boxo-4": 6}[row.Entity]; row.Censored != math.IsInf(want, 1) || !row.Censored &&
+			math.Abs(row.Value-want) > 1e-6 {
 			t.Errorf("%s: %+v, want %v", row.Entity, row.Value, want)
 		}
 	}
@@ -172,7 +183,8 @@ func TestLeechersOfATrial(t *testing.T) {
 	for _, s := range r.Frame.Spans {
 		if s.Trial == first {
 			kinds[s.Kind]++
-			if s.Kind == "fault" && s.Entity == "" && s.To != s.From && (math.Abs(s.From-1) > 1e-6 || math.Abs(s.To-3) > 1e-6) {
+			if s.Kind == "fault" && s.Entity == "" && s.To != s.From &&
+				(math.Abs(s.From-1) > 1e-6 || math.Abs(s.To-3) > 1e-6) {
 				t.Errorf("the fault lasts from %v to %v, want 1 to 3 s after the release", s.From, s.To)
 			}
 			if s.Kind == "node" && s.Entity != "boxo-3" {
@@ -189,7 +201,8 @@ func TestLeechersOfATrial(t *testing.T) {
 
 // Every figure over the cells has a panel for each level that is not on its axis.
 func TestFiguresKeepEveryFactor(t *testing.T) {
-	r := analysed(t, regexp.MustCompile(`disseminate: .*`).ReplaceAllString(file, "disseminate: {nodes: [5, 9], seeders: [1, 2]}"))
+	r := analysed(t, regexp.MustCompile(`disseminate: .*`).ReplaceAllString(file,
+		"disseminate: {nodes: [5, 9], seeders: [1, 2]}"))
 	var b bytes.Buffer
 	if err := page.HTML(&b, r, page.Options{}); err != nil {
 		t.Fatal(err)

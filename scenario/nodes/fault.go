@@ -148,7 +148,8 @@ func (t *Trial) noteLate(f *Fault, at time.Duration) {
 	share, by := t.share(), at-t.Released-f.At.After.Std()
 	switch {
 	case f.byShare() && share > float64(f.At.Share)+coarse:
-		t.Note("the fault %q was due at %.3g %% and came at %.3g %%: no answer in between", f.Fault, 100*float64(f.At.Share),
+		t.Note("the fault %q was due at %.3g %% and came at %.3g %%: no answer in between", f.Fault,
+			100*float64(f.At.Share),
 			100*share)
 	case !f.byShare() && by > t.every && by.Seconds() > coarse*f.At.After.Seconds():
 		t.Note("the fault %q came %.3g s after the start, %.3g s late", f.Fault, (f.At.After.Std() + by).Seconds(),
@@ -189,7 +190,10 @@ func (t *Trial) crash(f *Fault) error {
 	var group errgroup.Group
 	for _, n := range f.killed {
 		group.Go(func() error {
-			if err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) }); err != nil {
+			if err := Within(t.Load, t.Starting, func(ctx context.Context) error {
+				return t.actions.Kill(ctx,
+					n)
+			}); err != nil {
 				return fmt.Errorf("kill %s: %w", n.Name, err)
 			}
 			return nil

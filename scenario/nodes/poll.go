@@ -418,8 +418,8 @@ func (t *Trial) conclude(whole bool) {
 		switch {
 		case !whole:
 		case !f.begun:
-			t.Note("the fault %q never came: the nodes had %.3g %% of all at most when the load was over, %.3g s after the "+
-				"start",
+			t.Note("the fault %q never came: the nodes had %.3g %% of all at most when the load was over, %.3g s "+
+				"after the start",
 				f.Fault, 100*t.most, (t.Ended - t.Released).Seconds())
 		case f.For > 0 && f.undone == 0:
 			t.Note("the fault %q was not undone before the load was over, %.3g s after the start", f.Fault,

@@ -108,7 +108,8 @@ func (t *Trial) faultDetails() (all []record.Detail) {
 	for i, f := range t.Faults {
 		fault := fmt.Sprintf("fault %d", i+1)
 		if f.undone > 0 {
-			all = append(all, record.Detail{Kind: record.DetailOutage, Name: fault, Value: (f.undone - f.start).Seconds()})
+			all = append(all, record.Detail{Kind: record.DetailOutage, Name: fault,
+				Value: (f.undone - f.start).Seconds()})
 		}
 		for _, r := range t.affected {
 			if r.fault != f || !r.held() {

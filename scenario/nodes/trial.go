@@ -118,7 +118,8 @@ func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[
 		Site: site, Sink: sink, Links: &Links{network: site.Network, Rates: rates}, actions: actions,
 		changed: make(chan struct{}, 1), every: every,
 		// Nothing can be said of less time than a few polls take.
-		stall: max(limits.Stall.Std(), 3*every), deadline: limits.Deadline.Std(), Starting: limits.Start.Std() + startMargin,
+		stall: max(limits.Stall.Std(), 3*every), deadline: limits.Deadline.Std(), Starting: limits.Start.Std() +
+			startMargin,
 	}
 	t.patience = min(longestQuestion, max(every, t.stall/2))
 	return t

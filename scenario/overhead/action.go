@@ -52,7 +52,8 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 		return a, nil
 	case "put-dir":
 		d, dir := t.node.(system.Directory), t.directories[worker]
-		return t.put(record.OpPutDir, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+		return t.put(record.OpPutDir, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref,
+			error) {
 			return d.PutIn(ctx, dir, name, size, r)
 		}), nil
 	case "get":

@@ -106,7 +106,8 @@ func hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits experiment.Limits, cells ...experiment.Cell) (*bench, *scripted) {
+func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits experiment.Limits,
+	cells ...experiment.Cell) (*bench, *scripted) {
 	t.Helper()
 	n := &scripted{}
 	b := newBenchOn(t, client, func(real *mem.Node) system.Node {
@@ -120,7 +121,8 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 // Bytes that servers get only once an object settles belong to that object: not
 // to the inventory before the next, and not to the link of the next.
 func TestOverheadSettlesBetween(t *testing.T) {
-	for operation, connections := range map[string]string{"put": "keep", "put-dir": "keep", "fill": "keep", "delete": "fresh"} {
+	for operation, connections := range map[string]string{"put": "keep", "put-dir": "keep", "fill": "keep",
+		"delete": "fresh"} {
 		t.Run(operation, func(t *testing.T) {
 			scenariotest.Virtual(t, func(t *testing.T) {
 				what := cell(operation, 1000, func(o *experiment.Overhead) {
@@ -142,7 +144,8 @@ func TestOverheadSettlesBetween(t *testing.T) {
 					return h, err
 				}
 				y := b.must(what)
-				if want := map[string]float64{"put": 3, "put-dir": 3, "fill": 3}[operation]; y.metrics["expansion"] != want {
+				if want := map[string]float64{"put": 3, "put-dir": 3,
+					"fill": 3}[operation]; y.metrics["expansion"] != want {
 					t.Errorf("expansion %g, want %g", y.metrics["expansion"], want)
 				}
 				for i, op := range y.ops {
@@ -161,7 +164,8 @@ func TestOverheadSettlesBetween(t *testing.T) {
 func TestOverheadSettlesWhatItPrepares(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		begun := time.Now()
-		newBench(t, system.Options{"settle": "7s"}, scenariotest.Limits(), cell("get", 1000), cell("range", 10), cell("update", 10))
+		newBench(t, system.Options{"settle": "7s"}, scenariotest.Limits(), cell("get", 1000), cell("range", 10),
+			cell("update", 10))
 		if took := time.Since(begun); took != 7*time.Second {
 			t.Errorf("preparation took %s", took)
 		}
@@ -185,7 +189,8 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 			if took := time.Since(begun); took < least || took > most {
 				t.Errorf("trial %d took %s", i, took)
 			}
-			if _, told := y.metrics["expansion"]; told || y.metrics["success_rate"] != 1 || !slices.Contains(y.load.Notes, noteUnsettled) {
+			if _, told := y.metrics["expansion"]; told || y.metrics["success_rate"] != 1 ||
+				!slices.Contains(y.load.Notes, noteUnsettled) {
 				t.Errorf("trial %d: %v, %v", i, y.metrics, y.load.Notes)
 			}
 		}
@@ -307,7 +312,8 @@ func TestOverheadWireBytes(t *testing.T) {
 		operation   string
 		concurrency int
 		want        float64 // 0: not told
-	}{{"get", 1, 1100}, {"get", 4, 0}, {"put", 1, 1200}, {"put", 4, 0}, {"put-durable", 1, 1207}, {"put-durable", 4, 1207}, {"delete", 4, 0}, {"fill", 1, 0}} {
+	}{{"get", 1, 1100}, {"get", 4, 0}, {"put", 1, 1200}, {"put", 4, 0}, {"put-durable", 1, 1207},
+		{"put-durable", 4, 1207}, {"delete", 4, 0}, {"fill", 1, 0}} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			what := cell(c.operation, 1000, func(o *experiment.Overhead) { o.Concurrency = c.concurrency })
 			wire := &counter{}
@@ -335,8 +341,9 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 		"put": {func(n *scripted) {
 			n.stats = func(ctx context.Context) (system.Holdings, error) { return system.Holdings{}, hang(ctx) }
 		}, "mem: ask what its servers hold: it took longer than 10m0s"},
-		"put-dir": {func(n *scripted) { n.Change(func(m *mem.Model) { m.Hangs = 1 }) }, "mem: make a directory: it took longer than 10m0s"},
-		"delete":  {func(n *scripted) { n.seed = hang }, "mem: store an object to remove: it took longer than 10m0s"},
+		"put-dir": {func(n *scripted) { n.Change(func(m *mem.Model) { m.Hangs = 1 }) },
+			"mem: make a directory: it took longer than 10m0s"},
+		"delete": {func(n *scripted) { n.seed = hang }, "mem: store an object to remove: it took longer than 10m0s"},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			what := cell(operation, 1000)
@@ -344,7 +351,8 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 			c.set(n)
 			begun := time.Now()
 			_, err := b.trial(what)
-			if err == nil || !strings.Contains(err.Error(), c.want) || time.Since(begun) > scenariotest.Limits().Deadline.Std()+time.Second {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				time.Since(begun) > scenariotest.Limits().Deadline.Std()+time.Second {
 				t.Errorf("%s: %v after %s", operation, err, time.Since(begun))
 			}
 		})
@@ -391,7 +399,10 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 // of what is measured, and the trial says so.
 func TestOverheadContentShareIsNoted(t *testing.T) {
 	noted := func(notes []string) bool {
-		return slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "to make and compare content took") })
+		return slices.ContainsFunc(notes, func(s string) bool {
+			return strings.Contains(s,
+				"to make and compare content took")
+		})
 	}
 	for _, operation := range []string{"put", "get"} {
 		what := cell(operation, 4<<20)

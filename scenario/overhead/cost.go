@@ -71,7 +71,8 @@ func (r *reading) fit(k task) *fit {
 	}
 	unchecked := func(t *analysis.Trial) bool { _, ok := r.checks[t.ID]; return !ok }
 	all := len(f.trials)
-	if slices.ContainsFunc(f.trials, func(t *analysis.Trial) bool { return !unchecked(t) }) { // else the round trip is left out
+	// else the round trip is left out
+	if slices.ContainsFunc(f.trials, func(t *analysis.Trial) bool { return !unchecked(t) }) {
 		f.trials = slices.DeleteFunc(f.trials, unchecked)
 	}
 	cells := map[*analysis.Cell]int{}
@@ -80,7 +81,8 @@ func (r *reading) fit(k task) *fit {
 		if _, ok := cells[t.Info]; !ok {
 			cells[t.Info] = len(cells)
 		}
-		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info), Time: t.Metrics["duration_p50"], Cell: cells[t.Info], Block: t.Block})
+		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info),
+			Time: t.Metrics["duration_p50"], Cell: cells[t.Info], Block: t.Block})
 	}
 	var err error
 	if f.model, err = stats.FitCost(points, analysis.Confidence); err != nil {
@@ -147,7 +149,10 @@ func (f *fit) rate() analysis.Value {
 // lineShare is the rate of a file's bytes as a share of what the link, as measured, can
 // carry of them: its rate, divided for a write by the expansion at the largest size.
 func (r *reading) lineShare(f *fit) analysis.Value {
-	largest := size(slices.MaxFunc(f.trials, func(a, b *analysis.Trial) int { return cmp.Compare(size(a.Info), size(b.Info)) }).Info)
+	largest := size(slices.MaxFunc(f.trials, func(a, b *analysis.Trial) int {
+		return cmp.Compare(size(a.Info),
+			size(b.Info))
+	}).Info)
 	var rates, expansions []float64
 	for _, t := range f.trials {
 		if l := r.checks[t.ID]; l.WantRate > 0 && l.Rate > 0 {
@@ -295,17 +300,26 @@ func (f *fit) holds(fits int) analysis.Value {
 // costTable is what every operation costs.
 func (r *reading) costTable() analysis.Table {
 	t := analysis.Table{ID: "cost", Title: "What an operation costs",
-		Caption: "Time = A + R·RTT + B·size, fitted to valid trials with one operation under way: A is explained by neither distance nor size, R is the number of sequential round trips. At the size A/B, half of the time without distance is A.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system", Narrow: true}, {Key: "operation", Name: "operation", Narrow: true},
-			{Key: "connections", Name: "connections"}, {Key: "a", Name: "A", Unit: "s", Narrow: true}, {Key: "rounds", Name: "R, round trips", Unit: "1", Narrow: true},
-			{Key: "b", Name: "B", Unit: "s/B"}, {Key: "rate", Name: "1/B", Unit: "B/s", Narrow: true}, {Key: "half", Name: "A/B", Unit: "B"},
+		Caption: "Time = A + R·RTT + B·size, fitted to valid trials with one operation under way: A is explained by " +
+			"neither distance nor size, R is the number of sequential round trips. At the size A/B, half of the " +
+			"time without distance is A.",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system", Narrow: true},
+			{Key: "operation", Name: "operation", Narrow: true},
+			{Key: "connections", Name: "connections"}, {Key: "a", Name: "A", Unit: "s", Narrow: true},
+			{Key: "rounds", Name: "R, round trips", Unit: "1", Narrow: true},
+			{Key: "b", Name: "B", Unit: "s/B"}, {Key: "rate", Name: "1/B", Unit: "B/s", Narrow: true},
+			{Key: "half", Name: "A/B", Unit: "B"},
 			{Key: "line_share", Name: "1/B of the load line", Unit: "ratio"}}}
 	if r.Baseline != "" {
-		t.Head = append(t.Head, analysis.TableColumn{Key: "against", Name: "× " + r.Baseline + ", same bytes", Unit: "×", Narrow: true})
+		t.Head = append(t.Head, analysis.TableColumn{Key: "against", Name: "× " + r.Baseline + ", same bytes",
+			Unit: "×", Narrow: true})
 	}
-	t.Head = append(t.Head, []analysis.TableColumn{{Key: "from", Name: "smallest size", Unit: "B"}, {Key: "to", Name: "largest size", Unit: "B"},
-		{Key: "stays", Name: "does not cross the link up to", Unit: "B"}, {Key: "misfit", Name: "worst cell off by", Unit: "ratio"},
-		{Key: "n", Name: "trials", Unit: "1"}, {Key: "holds", Name: "holds", Narrow: true}, {Key: "note", Name: "note"}}...)
+	t.Head = append(t.Head, []analysis.TableColumn{{Key: "from", Name: "smallest size", Unit: "B"},
+		{Key: "to", Name: "largest size", Unit: "B"},
+		{Key: "stays", Name: "does not cross the link up to", Unit: "B"},
+		{Key: "misfit", Name: "worst cell off by", Unit: "ratio"},
+		{Key: "n", Name: "trials", Unit: "1"}, {Key: "holds", Name: "holds", Narrow: true},
+		{Key: "note", Name: "note"}}...)
 	fits := r.fits()
 	for _, f := range fits {
 		m, none := f.model, analysis.Text("")
@@ -331,7 +345,8 @@ func (r *reading) costTable() analysis.Table {
 		if len(sizes) > 0 {
 			from, to = analysis.Number(slices.Min(sizes)), analysis.Number(slices.Max(sizes))
 		}
-		t.Add(append(row, from, to, stays, f.misfit, float64(len(sizes)), f.holds(len(fits)), strings.Join(f.notes, "; "))...)
+		t.Add(append(row, from, to, stays, f.misfit, float64(len(sizes)), f.holds(len(fits)),
+			strings.Join(f.notes, "; "))...)
 	}
 	return t
 }
@@ -374,9 +389,12 @@ func (r *reading) phaseTable() analysis.Table {
 		return cmp.Or(slices.Index(tasks, a.task)-slices.Index(tasks, b.task), cmp.Compare(a.size, b.size))
 	})
 	t := analysis.Table{ID: "phases", Title: "Phases of an operation", Folded: true,
-		Caption: "Time of each phase by the system's own account at the shortest round trip, and its round trips: the slope over the measured round trip, the median of the blocks'. Phases may overlap.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "operation", Name: "operation"}, {Key: "connections", Name: "connections"},
-			{Key: "size", Name: "size", Unit: "B"}, {Key: "phase", Name: "phase"}, {Key: "rtt", Name: "RTT", Unit: "s"}, {Key: "took", Name: "time", Unit: "s"},
+		Caption: "Time of each phase by the system's own account at the shortest round trip, and its round trips: " +
+			"the slope over the measured round trip, the median of the blocks'. Phases may overlap.",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "operation", Name: "operation"},
+			{Key: "connections", Name: "connections"},
+			{Key: "size", Name: "size", Unit: "B"}, {Key: "phase", Name: "phase"}, {Key: "rtt", Name: "RTT", Unit: "s"},
+			{Key: "took", Name: "time", Unit: "s"},
 			{Key: "rounds", Name: "round trips", Unit: "1"}, {Key: "n", Name: "trials", Unit: "1"}}}
 	for _, k := range order {
 		var at, first, slopes []float64
@@ -405,7 +423,8 @@ func (r *reading) phaseTable() analysis.Table {
 		if longest > shortest+leastRTT && len(slopes) > 0 {
 			rounds = analysis.Estimate(stats.MedianCI(slopes, analysis.Confidence))
 		}
-		t.Add(k.system, k.operation, k.connections, k.size, k.phase, stats.Median(at), stats.Median(first), rounds, float64(len(points[k])))
+		t.Add(k.system, k.operation, k.connections, k.size, k.phase, stats.Median(at), stats.Median(first), rounds,
+			float64(len(points[k])))
 	}
 	return t
 }

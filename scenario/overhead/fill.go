@@ -83,7 +83,8 @@ func memoryMetrics(in *scenario.Measured, put func(string, float64)) {
 	}
 	for key, kind := range map[string]record.OpKind{"put_p50": record.OpPut, "get_p50": record.OpGet,
 		"stat_p50": record.OpStat} {
-		if s := kinds[kind]; s != nil && s.Count(record.Duration) > 0 { // cut-off ones are longer than they were watched
+		// cut-off ones are longer than they were watched
+		if s := kinds[kind]; s != nil && s.Count(record.Duration) > 0 {
 			put(key, s.KaplanMeier(record.Duration, 0.5))
 		}
 	}

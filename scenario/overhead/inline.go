@@ -76,7 +76,8 @@ func (r *reading) tasks() []task {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b task) int {
-		return cmp.Or(operation[a.operation]-operation[b.operation], -cmp.Compare(a.connections, b.connections), system[a.system]-system[b.system])
+		return cmp.Or(operation[a.operation]-operation[b.operation], -cmp.Compare(a.connections, b.connections),
+			system[a.system]-system[b.system])
 	})
 	return all
 }

@@ -208,24 +208,13 @@ func (t *trial) stored(o object) {
 	t.made = append(t.made, o)
 }
 
-// remove deletes what the trial has stored, where the system can, so that disks
-// do not fill. It is bounded, and what it cannot remove is said.
+// remove deletes what the trial has stored.
 func (t *trial) remove(ctx context.Context) {
-	d, ok := t.node.(system.Deleter)
-	if !ok || ctx.Err() != nil && t.site.Use.Mode != string(system.Attach) { // the whole deployment goes
-		return
+	made := make([]system.Object, len(t.made))
+	for i, o := range t.made {
+		made[i] = system.Object{Ref: o.ref, Size: o.content.Size}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
-	defer cancel()
-	var left scenario.Removal
-	for _, o := range t.made {
-		if left.Try(ctx, func(ctx context.Context) error { return d.Delete(ctx, o.ref) }) {
-			t.removed(o)
-		}
-	}
-	if err := left.Err(); err != nil {
-		t.site.Event("note", "objects not removed", t.site.Use.Name+": "+err.Error(), 0)
-	}
+	t.site.RemoveMade(ctx, t.node, made, func(i int) { t.removed(t.made[i]) })
 }
 
 // within does one step that surrounds operations, under a deadline of its own as

@@ -25,12 +25,13 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
 			Help: "ok operations over ok and failed ones; deadline and cancelled count in neither"},
 		{Key: "duration_p50", Name: "time of an operation, median", Unit: "s", Better: record.Lower,
-			Help: "from call to return; cut-off operations are censored (Kaplan-Meier), failed ones left out; fill: put_p50"},
+			Help: "from call to return; cut-off operations are censored (Kaplan-Meier), failed ones left out; fill: " +
+				"put_p50"},
 		{Key: "first_byte_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
 			Help: "likewise to the first byte of the object; get and range"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
-			Help: "least time: round trips (one, fresh two, TLS three) and bytes (of a write times the expansion) at the " +
-				"link's rate; only if the object crossed the link"},
+			Help: "least time: round trips (one, fresh two, TLS three) and bytes (of a write times the expansion) " +
+				"at the link's rate; only if the object crossed the link"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 			Help: "load line over the median time"},
 		{Key: "first_byte_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
@@ -42,10 +43,11 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
 			Help: "ok operations per second under way"},
 		{Key: "wire_bytes", Name: "bytes on the wire", Unit: "B", Better: record.Lower,
-			Help: "mean bytes on the client's interface per operation, headers and failed ones included; emulated links, not " +
-				"of fill"},
+			Help: "mean bytes on the client's interface per operation, headers and failed ones included; emulated " +
+				"links, not of fill"},
 		{Key: "absolute_per_op", Name: "absolute bytes", Unit: "B", Better: record.Lower,
-			Help: "bytes added on storage nodes, with padding, metadata and redundancy, per object; trials without a failure"},
+			Help: "bytes added on storage nodes, with padding, metadata and redundancy, per object; trials without " +
+				"a failure"},
 		{Key: "expansion", Name: "expansion", Unit: "×", Better: record.Lower,
 			Help: "absolute bytes over file bytes"},
 		{Key: "disk_per_byte", Name: "disk space per file byte", Unit: "×", Better: record.Lower,
@@ -121,7 +123,8 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 		}
 		for _, ability := range needs(c) {
 			if !slices.Contains(can, ability) {
-				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", c.Overhead.Operation, ability,
+				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)",
+					c.Overhead.Operation, ability,
 					strings.Join(can, ", ")),
 					leaveOut("overhead.operation != "+c.Overhead.Operation))
 			}
@@ -132,8 +135,8 @@ func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []exp
 		}
 		if c.Overhead.Connections == "keep" && alwaysFresh {
 			say("each of its operations connects anew, so there is nothing that connections: keep could keep",
-				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where both are "+
-					"measured, %s",
+				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, "+
+					"where both are measured, %s",
 					use.Use, use.Name, leaveOut("overhead.connections != keep")))
 		}
 	}

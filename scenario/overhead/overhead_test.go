@@ -40,7 +40,8 @@ func newBench(t *testing.T, opt system.Options, limits experiment.Limits, cells 
 }
 
 // newBenchOn has the scenario work on something else than the node itself.
-func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.Node, opt system.Options, limits experiment.Limits, cells ...experiment.Cell) *bench {
+func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.Node, opt system.Options,
+	limits experiment.Limits, cells ...experiment.Cell) *bench {
 	t.Helper()
 	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
 	if err != nil {
@@ -52,8 +53,9 @@ func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.N
 		t.Fatal(p)
 	}
 	b.runner, err = Scenario{}.Prepare(t.Context(), scenario.Site{
-		Use: use, Cluster: scenariotest.Replaced{Cluster: cluster, Node: wrap(b.node)}, Client: client, Seed: 1, Limits: limits,
-		Event: func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
+		Use: use, Cluster: scenariotest.Replaced{Cluster: cluster, Node: wrap(b.node)}, Client: client, Seed: 1,
+		Limits: limits,
+		Event:  func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
 	}, cells)
 	if err != nil {
 		t.Fatal(err)
@@ -81,15 +83,17 @@ func (b *bench) trial(c experiment.Cell) (yield, error) {
 	summary := record.NewSummary()
 	var err error
 	b.trials++
-	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials), scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
-		had := len(y.ops)
-		var err error
-		if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
-			return err
-		}
-		return summary.Ops(y.ops[had:])
-	}}))
-	y.metrics = Scenario{}.Measure(scenario.Measured{Cell: c, Summary: summary, Load: y.load, Ops: slices.Values(y.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
+	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials),
+		scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
+			had := len(y.ops)
+			var err error
+			if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
+				return err
+			}
+			return summary.Ops(y.ops[had:])
+		}}))
+	y.metrics = Scenario{}.Measure(scenario.Measured{Cell: c, Summary: summary, Load: y.load, Ops: slices.Values(y.ops),
+		Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
 	return y, err
 }
 
@@ -115,7 +119,8 @@ func phasesOf(load scenario.Load) (n int) {
 // What mem is told that its operations take comes back, for each of them.
 func TestOverheadRecoversKnownTimes(t *testing.T) {
 	const a, r, dial, rate, rtt, size = 0.010, 9.0, 3.0, 1e6, 0.014, 50_000.0
-	opt := system.Options{"a": "10ms", "r": "9", "dial": "3", "rate": "1000000", "rtt": "14ms", "settle": "3s", "cache": "true", "expansion": "1.5"}
+	opt := system.Options{"a": "10ms", "r": "9", "dial": "3", "rate": "1000000", "rtt": "14ms", "settle": "3s",
+		"cache": "true", "expansion": "1.5"}
 	for _, c := range []struct {
 		operation   string
 		want        float64
@@ -144,7 +149,8 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 					if got := y.metrics["duration_p50"]; !scenariotest.Near(got, want) {
 						t.Errorf("duration_p50 is %g, want %g", got, want)
 					}
-					if len(y.ops) != 5 || y.metrics["success_rate"] != 1 || !scenariotest.Near(y.metrics["ops_rate"], 1/want) {
+					if len(y.ops) != 5 || y.metrics["success_rate"] != 1 ||
+						!scenariotest.Near(y.metrics["ops_rate"], 1/want) {
 						t.Errorf("%d operations, %v", len(y.ops), y.metrics)
 					}
 					for _, op := range y.ops {
@@ -160,7 +166,9 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 					if first != c.reads || expanded != c.puts {
 						t.Errorf("metrics %v", y.metrics)
 					}
-					if c.puts && (!scenariotest.Near(y.metrics["expansion"], 1.5) || !scenariotest.Near(y.metrics["absolute_per_op"], 1.5*size) || y.metrics["inodes_per_object"] != 1) {
+					if c.puts && (!scenariotest.Near(y.metrics["expansion"], 1.5) ||
+						!scenariotest.Near(y.metrics["absolute_per_op"], 1.5*size) ||
+						y.metrics["inodes_per_object"] != 1) {
 						t.Errorf("metrics %v", y.metrics)
 					}
 					if d := y.load.Details; len(d) == 0 || d[0].Kind != record.DetailPhase {
@@ -185,7 +193,8 @@ func TestOverheadOutcomes(t *testing.T) {
 		class     string
 		within    time.Duration // of one operation
 	}{
-		"error":        {"get", func(m *mem.Model) { m.Errors = 1 }, limits, record.Error, mem.ErrInjected.Error(), time.Second},
+		"error": {"get", func(m *mem.Model) { m.Errors = 1 }, limits, record.Error, mem.ErrInjected.Error(),
+			time.Second},
 		"silent get":   {"get", func(m *mem.Model) { m.Hangs = 1 }, limits, record.Stalled, "", 30 * time.Second},
 		"silent put":   {"put", func(m *mem.Model) { m.Hangs = 1 }, limits, record.Stalled, "", 30 * time.Second},
 		"silent stat":  {"stat", func(m *mem.Model) { m.Hangs = 1 }, limits, record.Deadline, "", 10 * time.Minute},
@@ -244,13 +253,16 @@ func TestOverheadBounds(t *testing.T) {
 			time  time.Duration
 			want  int
 		}{{3, time.Hour, 3}, {100, 4500 * time.Millisecond, 5}, {100, time.Millisecond, 1}} {
-			if y := b.must(put(c.count, c.time)); len(y.ops) != c.want || !scenariotest.Near(y.load.Seconds, float64(c.want)) {
+			if y := b.must(put(c.count, c.time)); len(y.ops) != c.want ||
+				!scenariotest.Near(y.load.Seconds, float64(c.want)) {
 				t.Errorf("count %d, time %s: %d operations in %g s", c.count, c.time, len(y.ops), y.load.Seconds)
 			}
 		}
 		many := cell("put", 1, func(o *experiment.Overhead) { o.Concurrency = 4 })
-		if y := b.must(many); len(y.ops) != 20 || !scenariotest.Near(y.load.Seconds, 5) || !scenariotest.Near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
-			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics, y.load.Details)
+		if y := b.must(many); len(y.ops) != 20 || !scenariotest.Near(y.load.Seconds, 5) ||
+			!scenariotest.Near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
+			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics,
+				y.load.Details)
 		}
 		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 0 {
 			t.Errorf("%d objects are left (%v)", h.Objects, err)
@@ -277,10 +289,13 @@ func TestOverheadFill(t *testing.T) {
 				t.Errorf("operations: %v", kinds)
 			}
 			m := y.metrics
-			if m["stored_objects"] != float64(50+100*trial) || !scenariotest.Near(m["put_p50"], 0.02) || !scenariotest.Near(m["get_p50"], 0.02) || !scenariotest.Near(m["stat_p50"], 0.01) || m["duration_p50"] != m["put_p50"] {
+			if m["stored_objects"] != float64(50+100*trial) || !scenariotest.Near(m["put_p50"], 0.02) ||
+				!scenariotest.Near(m["get_p50"], 0.02) || !scenariotest.Near(m["stat_p50"], 0.01) ||
+				m["duration_p50"] != m["put_p50"] {
 				t.Errorf("trial %d: %v", trial, m)
 			}
-			if !scenariotest.Near(m["expansion"], 3.3) || m["entries_per_object"] != 1 || !scenariotest.Near(m["disk_per_byte"], 8192.0/2000) {
+			if !scenariotest.Near(m["expansion"], 3.3) || m["entries_per_object"] != 1 ||
+				!scenariotest.Near(m["disk_per_byte"], 8192.0/2000) {
 				t.Errorf("trial %d: %v", trial, m)
 			}
 		}
@@ -328,10 +343,11 @@ func TestOverheadEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		var ops []record.Op
 		begun := time.Now()
-		_, err := b.runner.Trial(ctx, what, 1, scenariotest.Sink(scenario.Sink{Epoch: begun, Block: func(block []byte) (err error) {
-			ops, err = record.DecodeBlock(block, ops)
-			return err
-		}}))
+		_, err := b.runner.Trial(ctx, what, 1, scenariotest.Sink(scenario.Sink{Epoch: begun,
+			Block: func(block []byte) (err error) {
+				ops, err = record.DecodeBlock(block, ops)
+				return err
+			}}))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
@@ -350,11 +366,13 @@ func TestOverheadProblems(t *testing.T) {
 		want  []string // in the problem and in its hint
 	}{
 		{[]experiment.Cell{cell("put", 1), cell("get", 1), cell("range", 1), cell("fill", 1)}, use, nil},
-		{[]experiment.Cell{cell("stat", 1), cell("stat", 2)}, use, []string{"stat", `system != it || overhead.operation != stat`}},
+		{[]experiment.Cell{cell("stat", 1), cell("stat", 2)}, use,
+			[]string{"stat", `system != it || overhead.operation != stat`}},
 		{[]experiment.Cell{cell("put-durable", 1)}, use, []string{"durable", `overhead.operation != put-durable`}},
 		{[]experiment.Cell{cell("put-dir", 1)}, use, []string{"directory", `put-dir`}},
 		{[]experiment.Cell{cell("put", 1, fresh)}, use, []string{"fresh", `overhead.connections != fresh`}},
-		{[]experiment.Cell{cell("get", 0)}, experiment.SystemUse{Name: "it", Mode: "attach"}, []string{"write", "allow: [write]"}},
+		{[]experiment.Cell{cell("get", 0)}, experiment.SystemUse{Name: "it", Mode: "attach"},
+			[]string{"write", "allow: [write]"}},
 	} {
 		got := Scenario{}.Problems(c.use, poor, c.cells)
 		if (len(got) == 0) != (c.want == nil) || len(got) > 1 {
@@ -394,7 +412,8 @@ func TestOutcomeOf(t *testing.T) {
 			t.Errorf("%v (%v): %s, %q, %d", c.err, c.cause, outcome, class, status)
 		}
 	}
-	if _, class, _ := scenario.OutcomeOf(errors.New(strings.Repeat("ä", 500)), nil); len([]rune(class)) != scenario.ClassLength {
+	if _, class, _ := scenario.OutcomeOf(errors.New(strings.Repeat("ä", 500)),
+		nil); len([]rune(class)) != scenario.ClassLength {
 		t.Errorf("a class of %d characters", len([]rune(class)))
 	}
 }
@@ -409,7 +428,9 @@ func TestOverheadMetricsAreDefined(t *testing.T) {
 		defined[m.Key] = true
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		seen := map[string]bool{"wire_bytes": true, "line": true, "line_share": true, "first_byte_line": true, "first_byte_line_share": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true} // of real processes and links
+		// of real processes and links
+		seen := map[string]bool{"wire_bytes": true, "line": true, "line_share": true, "first_byte_line": true,
+			"first_byte_line_share": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true}
 		var cells []experiment.Cell
 		for _, operation := range []string{"put", "get", "fill"} {
 			cells = append(cells, cell(operation, 1000))
@@ -450,7 +471,8 @@ func TestPickSharesObjects(t *testing.T) {
 			t.Errorf("%+v: %s objects are used", c, strconv.Itoa(len(owner)))
 		}
 	}
-	if m := stats.Median([]float64{3, 1, 2, 10}); m != 2.5 || !slices.Contains([]float64{1, 2}, stats.Median([]float64{1})) {
+	if m := stats.Median([]float64{3, 1, 2, 10}); m != 2.5 ||
+		!slices.Contains([]float64{1, 2}, stats.Median([]float64{1})) {
 		t.Errorf("median %g", m)
 	}
 }
@@ -468,11 +490,14 @@ func TestOverheadLines(t *testing.T) {
 			details = append(details, storedDetails(before, after)...)
 		}
 		sum := record.NewSummary()
-		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6, LastByte: 2e9}}); err != nil {
+		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6,
+			LastByte: 2e9}}); err != nil {
 			t.Fatal(err)
 		}
-		return Scenario{}.Measure(scenario.Measured{Cell: experiment.Cell{Data: experiment.Data{Size: size}, Overhead: &experiment.Overhead{Operation: op, Connections: connections, Concurrency: 1}},
-			Summary: sum, Load: scenario.Load{Details: details}, Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
+		return Scenario{}.Measure(scenario.Measured{Cell: experiment.Cell{Data: experiment.Data{Size: size},
+			Overhead: &experiment.Overhead{Operation: op, Connections: connections, Concurrency: 1}},
+			Summary: sum, Load: scenario.Load{Details: details}, Usage: scenario.Usage{SystemCPU: math.NaN(),
+				SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
 			Link: &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
 	}
 	for _, c := range []struct {

@@ -95,7 +95,8 @@ func (t *trial) load(cpu float64) scenario.Load {
 			busy/float64(t.o.Concurrency)))
 	}
 	if mean := busy / float64(y.count); mean > t.o.Longest.Seconds() { // only the plan's estimate skips a cell
-		load.Notes = append(load.Notes, fmt.Sprintf("an operation took %.3g s on average, longer than overhead.longest (%s)",
+		load.Notes = append(load.Notes, fmt.Sprintf("an operation took %.3g s on average, longer than "+
+			"overhead.longest (%s)",
 			mean, t.o.Longest))
 	}
 	if share := y.content.Seconds() / busy; busy > 0 && share > contentShare {

@@ -40,15 +40,20 @@ const (
 // the servers hold.
 func (r *reading) objectsTable() analysis.Table {
 	t := analysis.Table{ID: "objects", Title: "Objects per server",
-		Caption: "How the time of an operation changes with the number of objects stored: the median of the slopes between any two trials (Theil–Sen).",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cells"}, {Key: "operation", Name: "operation"},
-			{Key: "from", Name: "objects, from", Unit: "1"}, {Key: "to", Name: "to", Unit: "1"}, {Key: "median", Name: "median", Unit: "s"},
-			{Key: "slope", Name: "per 1,000 objects", Unit: "s"}, {Key: "change", Name: "change"}, {Key: "n", Name: "trials", Unit: "1"},
+		Caption: "How the time of an operation changes with the number of objects stored: the median of the slopes " +
+			"between any two trials (Theil–Sen).",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cells"},
+			{Key: "operation", Name: "operation"},
+			{Key: "from", Name: "objects, from", Unit: "1"}, {Key: "to", Name: "to", Unit: "1"},
+			{Key: "median", Name: "median", Unit: "s"},
+			{Key: "slope", Name: "per 1,000 objects", Unit: "s"}, {Key: "change", Name: "change"},
+			{Key: "n", Name: "trials", Unit: "1"},
 			{Key: "cut", Name: "cut off", Unit: "1"}}}
 	var sloped []overObjects
 	stat := map[string]bool{} // systems that can be asked for their objects
 	for _, row := range r.Rows {
-		stat[row.Trial.Info.System] = stat[row.Trial.Info.System] || row.Metric == "stat_p50" && row.Trial.Valid() && !row.Censored
+		stat[row.Trial.Info.System] = stat[row.Trial.Info.System] || row.Metric == "stat_p50" && row.Trial.Valid() &&
+			!row.Censored
 	}
 	for _, c := range r.Cells {
 		if c.Plan.Overhead.Operation != "fill" {
@@ -71,7 +76,8 @@ func (r *reading) objectsTable() analysis.Table {
 				slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, neighbours, analysis.Confidence))
 				sloped = append(sloped, s)
 			}
-			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, change, float64(len(s.x)), float64(cut))
+			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, change, float64(len(s.x)),
+				float64(cut))
 		}
 	}
 	for _, s := range sloped {
@@ -161,7 +167,10 @@ func (r *reading) memories() []*memory {
 		for _, kind := range kinds {
 			values := details(t, kind)
 			for name, xs := range values {
-				i := slices.IndexFunc(all, func(m *memory) bool { return m.system == t.Info.System && m.process == name })
+				i := slices.IndexFunc(all, func(m *memory) bool {
+					return m.system == t.Info.System &&
+						m.process == name
+				})
 				if i < 0 {
 					i, all = len(all), append(all, &memory{system: t.Info.System, process: name})
 				}
@@ -176,8 +185,10 @@ func (r *reading) memories() []*memory {
 	fresh := r.fresh()
 	for _, t := range r.Trials {
 		if fresh[t] {
-			each(t, func(m *memory, v float64) { m.rest = append(m.rest, v) }, record.DetailRSSStart, record.DetailRSSRest)
-			each(t, func(m *memory, v float64) { m.pss = append(m.pss, v) }, record.DetailPSSStart, record.DetailPSSRest)
+			each(t, func(m *memory, v float64) { m.rest = append(m.rest, v) }, record.DetailRSSStart,
+				record.DetailRSSRest)
+			each(t, func(m *memory, v float64) { m.pss = append(m.pss, v) }, record.DetailPSSStart,
+				record.DetailPSSRest)
 		}
 		if !t.Valid() {
 			continue
@@ -201,7 +212,8 @@ func (r *reading) memories() []*memory {
 // fresh are the first trials with numbers of new processes of a system.
 func (r *reading) fresh() map[*analysis.Trial]bool {
 	fresh, running, noted := map[*analysis.Trial]bool{}, map[string][]float64{}, map[string]bool{}
-	trials := slices.DeleteFunc(slices.Clone(r.Trials), func(t *analysis.Trial) bool { return t.State == record.Skipped })
+	trials := slices.DeleteFunc(slices.Clone(r.Trials),
+		func(t *analysis.Trial) bool { return t.State == record.Skipped })
 	slices.SortStableFunc(trials, func(a, b *analysis.Trial) int { return cmp.Compare(a.ID, b.ID) })
 	for _, t := range trials {
 		system, pids := t.Info.System, []float64{}
@@ -276,11 +288,17 @@ func (m *memory) slope(largest, confidence float64) analysis.Value {
 
 func (r *reading) memoryTable() analysis.Table {
 	t := analysis.Table{ID: "memory", Title: "Memory",
-		Caption: "Each process of its kind: resident (RSS) and proportional (PSS) memory before anything was stored, between loads, and the highest during uploads of the largest size. It grows by at least so much: what a process still holds of earlier objects hides some of it.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "process", Name: "process"}, {Key: "processes", Name: "of them", Unit: "1"},
-			{Key: "rest", Name: "at rest, RSS", Unit: "B"}, {Key: "pss", Name: "at rest, PSS", Unit: "B"}, {Key: "between", Name: "between loads", Unit: "B"},
-			{Key: "operation", Name: "operation"}, {Key: "one", Name: "peak, one upload", Unit: "B"}, {Key: "one_size", Name: "of size", Unit: "B"},
-			{Key: "several", Name: "peak, several", Unit: "B"}, {Key: "at_once", Name: "at once", Unit: "1"}, {Key: "growth", Name: "per file byte", Unit: "B"},
+		Caption: "Each process of its kind: resident (RSS) and proportional (PSS) memory before anything was " +
+			"stored, between loads, and the highest during uploads of the largest size. It grows by at least so " +
+			"much: what a process still holds of earlier objects hides some of it.",
+		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "process", Name: "process"},
+			{Key: "processes", Name: "of them", Unit: "1"},
+			{Key: "rest", Name: "at rest, RSS", Unit: "B"}, {Key: "pss", Name: "at rest, PSS", Unit: "B"},
+			{Key: "between", Name: "between loads", Unit: "B"},
+			{Key: "operation", Name: "operation"}, {Key: "one", Name: "peak, one upload", Unit: "B"},
+			{Key: "one_size", Name: "of size", Unit: "B"},
+			{Key: "several", Name: "peak, several", Unit: "B"}, {Key: "at_once", Name: "at once", Unit: "1"},
+			{Key: "growth", Name: "per file byte", Unit: "B"},
 			{Key: "grows", Name: "grows"}}}
 	all := r.memories()
 	for _, m := range all {
@@ -302,7 +320,8 @@ func (r *reading) memoryTable() analysis.Table {
 			size = analysis.Number(largest)
 		}
 		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // tested upwards
-		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), operation, median(one), size,
+		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), operation,
+			median(one), size,
 			several, atOnce, slope, grows)
 	}
 	return t

@@ -47,7 +47,8 @@ func analysed(t *testing.T) *analysis.Result {
 		}
 	}
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
-		{Name: "tahoe", Modes: []string{"start"}, Summary: "grid"}, {Name: "sftp", Modes: []string{"start"}, Summary: "files", Baseline: true}})
+		{Name: "tahoe", Modes: []string{"start"}, Summary: "grid"},
+		{Name: "sftp", Modes: []string{"start"}, Summary: "files", Baseline: true}})
 	must(err)
 	plan, err := e.Plan()
 	must(err)
@@ -56,7 +57,8 @@ func analysed(t *testing.T) *analysis.Result {
 	dir := filepath.Join(t.TempDir(), "run")
 	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, overhead.Scenario{}.Metrics())
 	must(err)
-	rng, begun, stored := rand.New(rand.NewPCG(11, 11)), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), map[string]float64{}
+	rng, begun, stored := rand.New(rand.NewPCG(11, 11)), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		map[string]float64{}
 	for block := range plan.Blocks {
 		for _, i := range rng.Perm(len(plan.Cells)) {
 			begun = begun.Add(time.Second)
@@ -66,7 +68,8 @@ func analysed(t *testing.T) *analysis.Result {
 			must(err)
 			must(w.Link(check))
 			took := int64(trial.Metrics["duration_p50"] * 1e9)
-			must(w.Ops([]record.Op{{Kind: record.OpPut, Length: int64(c.Data.Size), Bytes: int64(c.Data.Size), FirstByte: took / 2, LastByte: took}}))
+			must(w.Ops([]record.Op{{Kind: record.OpPut, Length: int64(c.Data.Size), Bytes: int64(c.Data.Size),
+				FirstByte: took / 2, LastByte: took}}))
 			must(w.End(trial))
 		}
 	}
@@ -84,9 +87,11 @@ func analysed(t *testing.T) *analysis.Result {
 func trialOf(c experiment.Cell, rng *rand.Rand, stored map[string]float64) (record.Trial, record.LinkCheck) {
 	noise := func(v, cv float64) float64 { return v * math.Exp(cv*rng.NormFloat64()) }
 	rtt := noise(max(2*c.Link.Delay.Seconds(), 0.0003), 0.003)
-	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", WantRTT: 2 * c.Link.Delay.Seconds(), RTT: rtt, WantRate: 95e6,
+	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", WantRTT: 2 * c.Link.Delay.Seconds(),
+		RTT: rtt, WantRate: 95e6,
 		Rate: 95e6, Loss: math.NaN(), Tolerance: 0.05, OK: true}
-	size, op, tahoe, fill := float64(c.Data.Size), c.Overhead.Operation, c.System == "tahoe", c.Overhead.Operation == "fill"
+	size, op, tahoe, fill := float64(c.Data.Size), c.Overhead.Operation, c.System == "tahoe",
+		c.Overhead.Operation == "fill"
 	if fill {
 		op = "put"
 	}
@@ -97,7 +102,8 @@ func trialOf(c experiment.Cell, rng *rand.Rand, stored map[string]float64) (reco
 			took, wire = 0.0012, 12
 		}
 	}
-	m := map[string]float64{"success_rate": 1, "duration_p50": noise(took, 0.02), "wire_bytes": expansion * wire, "ops_rate": 1 / took}
+	m := map[string]float64{"success_rate": 1, "duration_p50": noise(took, 0.02), "wire_bytes": expansion * wire,
+		"ops_rate": 1 / took}
 	trial := record.Trial{State: record.Done, Seconds: took, Metrics: m}
 	if op == "put" {
 		m["expansion"] = expansion
@@ -106,7 +112,8 @@ func trialOf(c experiment.Cell, rng *rand.Rand, stored map[string]float64) (reco
 			if !tahoe {
 				peak = 80e6
 			}
-			for kind, v := range map[string]float64{record.DetailRSSStart: 80e6, record.DetailRSSRest: 80e6, record.DetailRSSPeak: noise(peak, 0.0002)} {
+			for kind, v := range map[string]float64{record.DetailRSSStart: 80e6, record.DetailRSSRest: 80e6,
+				record.DetailRSSPeak: noise(peak, 0.0002)} {
 				trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: c.System + "/" + name, Value: v})
 			}
 		}
@@ -141,7 +148,8 @@ func testCosts(t *testing.T, r *analysis.Result) {
 	for i := range costs.Rows {
 		system, op := costs.Get(i, "system").Text, costs.Get(i, "operation").Text
 		truth := truths[system][op]
-		for key, want := range map[string]float64{"a": truth.a, "rounds": truth.rounds, "rate": truth.rate, "b": 1 / truth.rate} {
+		for key, want := range map[string]float64{"a": truth.a, "rounds": truth.rounds, "rate": truth.rate,
+			"b": 1 / truth.rate} {
 			if v := costs.Get(i, key); !within(v, want) {
 				t.Errorf("%s, %s: %s = %v (%v–%v), want %v", system, op, key, v.Number, v.Lo, v.Hi, want)
 			}
@@ -149,7 +157,8 @@ func testCosts(t *testing.T, r *analysis.Result) {
 		if holds := costs.Get(i, "holds").Text; holds != "yes" {
 			t.Errorf("%s, %s: the model holds: %s", system, op, holds)
 		}
-		if from, local := costs.Get(i, "from").Number, system == "tahoe" && op == "put"; local != (from == 10_000) || local != costs.Get(i, "stays").Number.Known() {
+		if from, local := costs.Get(i, "from").Number, system == "tahoe" && op == "put"; local != (from == 10_000) ||
+			local != costs.Get(i, "stays").Number.Known() {
 			t.Errorf("%s, %s: fitted from %v on", system, op, from)
 		}
 		if against := costs.Get(i, "against").Number; (system == "tahoe") != (against > 1.2) {

@@ -44,7 +44,9 @@ func (o object) fits(size experiment.Bytes) error {
 	case size == 0:
 		return nil
 	case o.whole != "":
-		return &scenario.UnfitError{System: o.name, Problems: []system.Problem{{What: "ranges cannot be fetched: " + o.whole + "; use range: whole", Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"}}}
+		return &scenario.UnfitError{System: o.name, Problems: []system.Problem{{What: "ranges cannot be fetched: " +
+			o.whole + "; use range: whole", Hint: "set retrieve.range to whole, or serve the object from a server " +
+			"that answers ranges"}}}
 	case span < 0:
 		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
 	case span < int64(size):
@@ -55,7 +57,8 @@ func (o object) fits(size experiment.Bytes) error {
 
 // dataSet stores the objects of a data set in the system or, when the system
 // has objects of its own, finds them.
-func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data, cells []experiment.Cell) ([]object, error) {
+func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data,
+	cells []experiment.Cell) ([]object, error) {
 	if log := cells[0].Retrieve.Replays(); log != nil {
 		return r.replayed(ctx, node, log, data.Objects > 0)
 	}
@@ -90,7 +93,8 @@ func (r *runner) content(i int, size int64) *workload.Content {
 func (r *runner) stored(ctx context.Context, node system.Node, sizes []int64) ([]object, error) {
 	store, ok := node.(system.Store)
 	if !ok {
-		return nil, fmt.Errorf("%s: objects cannot be stored in it, and the experiment asks for %d", r.site.Use.Name, len(sizes))
+		return nil, fmt.Errorf("%s: objects cannot be stored in it, and the experiment asks for %d", r.site.Use.Name,
+			len(sizes))
 	}
 	set := make([]object, 0, len(sizes))
 	for i, size := range sizes {
@@ -129,7 +133,8 @@ func (r *runner) stored(ctx context.Context, node system.Node, sizes []int64) ([
 
 // replayed are the objects of a log that is replayed: one for each of its paths, of the
 // size that the log says, or the server of others, whose paths are asked for as they are.
-func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment.Arrivals, store bool) ([]object, error) {
+func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment.Arrivals, store bool) ([]object,
+	error) {
 	found, sizes, err := scenario.ReadRequestLog(scenario.InBase(r.site.Base, log.Log))
 	if err != nil {
 		return nil, err
@@ -165,7 +170,8 @@ func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment
 func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]object, error) {
 	provider, ok := node.(system.Provider)
 	if !ok {
-		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: [write] when it is attached", r.site.Use.Name)
+		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: "+
+			"[write] when it is attached", r.site.Use.Name)
 	}
 	objects, err := provider.Objects(ctx)
 	if err != nil {

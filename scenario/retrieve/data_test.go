@@ -19,7 +19,8 @@ import (
 func TestRangesThatAServerDoesNotServe(t *testing.T) {
 	err := object{name: "own", size: 1 << 20, whole: "the server answers ranges with the whole"}.fits(1000)
 	var hint interface{ Hint() string }
-	if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "retrieve.range to whole") || !strings.HasPrefix(err.Error(), "own: ranges cannot be fetched") {
+	if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "retrieve.range to whole") ||
+		!strings.HasPrefix(err.Error(), "own: ranges cannot be fetched") {
 		t.Errorf("%v", err)
 	}
 }
@@ -43,7 +44,8 @@ func (*served) Target(ref system.Ref) (system.HTTPTarget, error) {
 }
 
 func cellOf(objects int) experiment.Cell {
-	return experiment.Cell{Data: experiment.Data{Objects: objects, Size: 1000}, Retrieve: &experiment.Retrieve{Concurrency: 1}}
+	return experiment.Cell{Data: experiment.Data{Objects: objects, Size: 1000},
+		Retrieve: &experiment.Retrieve{Concurrency: 1}}
 }
 
 // A preparation that fails leaves nothing in an attached system.
@@ -64,7 +66,8 @@ func TestCloseRemovesItsData(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		for mode, want := range map[system.Mode]int{system.Attach: 0, system.Start: 4} {
 			n := &served{scenariotest.MemNode(t, nil), 100}
-			runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(mode, n), []experiment.Cell{cellOf(4), cellOf(4)})
+			runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(mode, n),
+				[]experiment.Cell{cellOf(4), cellOf(4)})
 			if err != nil || scenariotest.Objects(t, n.Node) != 4 {
 				t.Fatalf("%s: %v, %d objects", mode, err, scenariotest.Objects(t, n.Node))
 			}
@@ -78,7 +81,8 @@ func TestCloseRemovesItsData(t *testing.T) {
 func TestPreparesEachDataSetOnce(t *testing.T) {
 	own := cellOf(3)
 	own.Data.Size = 0
-	if objects, bytes := (Scenario{}).Prepares([]experiment.Cell{cellOf(3), cellOf(3), cellOf(5), own}); objects != 8 || bytes != 8000 {
+	if objects, bytes := (Scenario{}).Prepares([]experiment.Cell{cellOf(3), cellOf(3), cellOf(5), own}); objects != 8 ||
+		bytes != 8000 {
 		t.Errorf("%d objects, %d bytes", objects, bytes)
 	}
 }

@@ -46,7 +46,8 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 ) (scenario.Load, error) {
 	t := &mixed{
 		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
-		names: fmt.Sprintf("plimsoll-%d-%x-", r.site.Seed, sink.Epoch.UnixNano()), sink: sink, log: scenario.NewOpLog(sink.Block),
+		names: fmt.Sprintf("plimsoll-%d-%x-", r.site.Seed, sink.Epoch.UnixNano()), sink: sink,
+		log: scenario.NewOpLog(sink.Block),
 	}
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
 	t.store = r.node.(system.Store) // Problems has looked
@@ -69,7 +70,8 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	if load.Seconds > 0 {
 		load.AchievedRate = float64(t.ended) / load.Seconds
 	}
-	if scenario.Saturated(load.CPU, load.Seconds*float64(t.spec.Concurrency), t.spec.Concurrency, runtime.GOMAXPROCS(0)) {
+	if scenario.Saturated(load.CPU, load.Seconds*float64(t.spec.Concurrency), t.spec.Concurrency,
+		runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
 	}
 	return load, errors.Join(t.log.Flush(), context.Cause(ctx))
@@ -198,26 +200,11 @@ func (t *mixed) record(op record.Op) error {
 
 // clear removes what is left of the trial's objects.
 func (t *mixed) clear(ctx context.Context) {
-	if len(t.puts) == 0 {
-		return
+	made := make([]system.Object, len(t.puts))
+	for i, ref := range t.puts {
+		made[i] = system.Object{Ref: ref, Size: t.size}
 	}
-	d, ok := t.node.(system.Deleter)
-	if !ok {
-		t.site.Event("note", "objects stay", fmt.Sprintf("%s: %d of the trial, for it cannot remove objects",
-			t.site.Use.Name, len(t.puts)), 0)
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
-	defer cancel()
-	var left scenario.Removal
-	for _, ref := range t.puts {
-		if left.Try(ctx, func(ctx context.Context) error { return d.Delete(ctx, ref) }) {
-			t.ours.Removed(ref)
-		}
-	}
-	if err := left.Err(); err != nil {
-		t.site.Event("note", "objects stay", t.site.Use.Name+": "+err.Error(), 0)
-	}
+	t.site.RemoveMade(ctx, t.node, made, func(i int) { t.ours.Removed(t.puts[i]) })
 }
 
 // readKinds are the metrics of each kind of operation of a mix.
@@ -255,8 +242,9 @@ var kindColumns = []analysis.TableColumn{
 
 // kindTable shows each kind of operation of a mix: medians over the valid trials.
 func kindTable(f *analysis.Frame) ([]analysis.Table, error) {
-	t := analysis.Table{ID: "operations", Title: "Operations by kind", Caption: "Medians over the valid trials of a cell.",
-		Head: kindColumns}
+	t := analysis.Table{ID: "operations", Title: "Operations by kind",
+		Caption: "Medians over the valid trials of a cell.",
+		Head:    kindColumns}
 	for _, c := range f.Cells {
 		values := map[string]map[string][]float64{}
 		for _, r := range f.Rows {

@@ -33,7 +33,8 @@ func TestMixedOperations(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		n := &kept{served{scenariotest.MemNode(t, nil), 10}, map[system.Ref]bool{}}
 		cell := cellOf(10)
-		cell.Retrieve = &experiment.Retrieve{Concurrency: 4, Requests: 2000, Zipf: 1, Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
+		cell.Retrieve = &experiment.Retrieve{Concurrency: 4, Requests: 2000, Zipf: 1,
+			Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
 		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cell})
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +60,8 @@ func TestMixedOperations(t *testing.T) {
 			}
 			var observed []int
 			observe := func() { observed = append(observed, scenariotest.Objects(t, n.Node)) }
-			load, err := runner.Trial(t.Context(), cell, 3, scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: block, Begin: observe, End: observe}))
+			load, err := runner.Trial(t.Context(), cell, 3, scenariotest.Sink(scenario.Sink{Epoch: time.Now(),
+				Block: block, Begin: observe, End: observe}))
 			if len(observed) != 2 || observed[0] != 10 || observed[1]-10 != kinds[record.OpPut]-kinds[record.OpDelete] {
 				t.Errorf("%v objects at the edges of the time that its resources are of, after %v", observed, kinds)
 			}
@@ -72,7 +74,8 @@ func TestMixedOperations(t *testing.T) {
 			return kinds, objects
 		}
 		kinds, objects := trial()
-		if kinds[record.OpGet] < 1520 || kinds[record.OpGet] > 1680 || kinds[record.OpPut] < 180 || kinds[record.OpPut] > 300 || len(kinds) != 3 {
+		if kinds[record.OpGet] < 1520 || kinds[record.OpGet] > 1680 || kinds[record.OpPut] < 180 ||
+			kinds[record.OpPut] > 300 || len(kinds) != 3 {
 			t.Errorf("%v of 2,000 operations by 80:12:8", kinds)
 		}
 		if share := float64(objects[0]) / float64(kinds[record.OpGet]); share < 0.29 || share > 0.40 { // 0.341 expected
@@ -82,7 +85,8 @@ func TestMixedOperations(t *testing.T) {
 			t.Errorf("with the same seed %v, %v; before %v, %v", again, same, kinds, objects)
 		}
 		// Each finds nothing, or what the one before it has stored.
-		cell.Retrieve.Mix, cell.Retrieve.Requests, cell.Retrieve.Concurrency = &experiment.OperationMix{Delete: 1}, 20, 1
+		cell.Retrieve.Mix, cell.Retrieve.Requests, cell.Retrieve.Concurrency = &experiment.OperationMix{Delete: 1}, 20,
+			1
 		if kinds, _ := trial(); kinds[record.OpDelete] != kinds[record.OpPut] || len(kinds) != 2 {
 			t.Errorf("removals alone: %v", kinds)
 		}
@@ -97,7 +101,8 @@ func TestMixNeeds(t *testing.T) {
 		for i, mix := range []experiment.OperationMix{{Get: 1}, {Put: 1}, {Get: 1, Delete: 1}} {
 			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Mix: &mix}}
 			info := system.Info{Can: strings.Fields(able)}
-			if got := (Scenario{}).Problems(experiment.SystemUse{}, info, []experiment.Cell{cell}); len(got) != want[i] {
+			if got := (Scenario{}).Problems(experiment.SystemUse{}, info,
+				[]experiment.Cell{cell}); len(got) != want[i] {
 				t.Errorf("%s, %+v: %v", able, mix, got)
 			}
 		}

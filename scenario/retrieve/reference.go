@@ -36,7 +36,8 @@ func (e *WrongBytesError) Error() string { return "wrong bytes: " + e.what }
 
 // Hint implements the interface that the terminal asks for hints.
 func (e *WrongBytesError) Hint() string {
-	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure this server"
+	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure " +
+		"this server"
 }
 
 // Notes of trials that compare with what the server sent before.
@@ -103,13 +104,7 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	} else {
 		got := hex.EncodeToString(sum.Sum(nil))
 		what += ", sha256 " + got
-		switch {
-		case wantHash != "" && !strings.EqualFold(wantHash, got):
-			err = wrongBytes("it has SHA-256 %s, its list says %s", got, wantHash)
-		case target.Encoded == "" && o.size >= 0 && o.size != n:
-			err = fmt.Errorf("it is said to have %d bytes, %d came", o.size, n)
-		}
-		o.size = n
+		err = o.cameWhole(n, got, wantHash, target.Encoded == "")
 	}
 	if err != nil {
 		return fail(err)
@@ -125,6 +120,19 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	}
 	r.site.Event("phase", "reference copy", what+how, time.Since(begun))
 	return f.Close()
+}
+
+// cameWhole takes the size of a whole copy, after it was held against what its list says.
+func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
+	said := o.size
+	o.size = n
+	switch {
+	case wantHash != "" && !strings.EqualFold(wantHash, hash):
+		return wrongBytes("it has SHA-256 %s, its list says %s", hash, wantHash)
+	case plain && said >= 0 && said != n:
+		return fmt.Errorf("it is said to have %d bytes, %d came", said, n)
+	}
+	return nil
 }
 
 // checkBlocks checks the n bytes that came of an object, if they are a CAR, by its blocks.
@@ -187,7 +195,8 @@ func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err erro
 // fetch reads a target, or so many of its first bytes, from the client's host, as the load
 // generator will. of is how many there are.
 func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of int64, w io.Writer) (int64, error) {
-	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
+	transport := &http.Transport{DialContext: r.site.Client.Dial,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	if target.CAFile != "" {
 		pem, err := os.ReadFile(target.CAFile)

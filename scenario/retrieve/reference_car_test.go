@@ -96,10 +96,12 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		event   string
 		refused string
 	}{
-		"large CAR":                        {data: large, by: noteBlocks, event: "blocks of the CAR agree with their CIDs"},
-		"large CAR, version 2":             {data: carOf(t, plain, 20_000), by: noteBlocks},
-		"CAR of a CAR":                     {data: nested, by: noteBlocks},
-		"large piece, a CAR":               {data: large, padding: len(large), path: "piece/" + pieceName(large), by: noteBlocks},
+		"large CAR": {data: large, by: noteBlocks,
+			event: "blocks of the CAR agree with their CIDs"},
+		"large CAR, version 2": {data: carOf(t, plain, 20_000), by: noteBlocks},
+		"CAR of a CAR":         {data: nested, by: noteBlocks},
+		"large piece, a CAR": {data: large, padding: len(large), path: "piece/" + pieceName(large),
+			by: noteBlocks},
 		"large piece, no CAR":              {data: plain, path: pieceName(plain), by: noteConsistent},
 		"large blocks":                     {data: carOf(t, plain, 500_000, v1), by: noteBlocks},
 		"blocks that reach three quarters": {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
@@ -109,13 +111,16 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		"last block of the copy damaged":   {data: damaged(large, most-30_000), refused: "another hash"},
 		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
 		"large CAR, damaged in the trial":  {data: large, late: damaged(large, 60_000), by: noteBlocks},
-		"small piece":                      {data: small, path: pieceName(small), by: noteCommP, event: "is that of its name"},
-		"small piece with its padding":     {data: small, padding: 127<<14 - len(small), path: pieceName(small), by: noteCommP},
-		"small piece, damaged":             {data: damaged(small, 300_000), path: pieceName(small), refused: "its piece commitment (CommP) is baga6ea4seaq"},
-		"small CAR":                        {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
-		"small CAR, damaged":               {data: damaged(small, 300_000), refused: "another hash"},
-		"small CAR, cut":                   {data: small[:len(small)-100], by: noteFullCopy},
-		"small CAR, damaged in the trial":  {data: small, late: damaged(small, 300_000), by: noteBlocks},
+		"small piece": {data: small, path: pieceName(small), by: noteCommP,
+			event: "is that of its name"},
+		"small piece with its padding": {data: small, padding: 127<<14 - len(small), path: pieceName(small),
+			by: noteCommP},
+		"small piece, damaged": {data: damaged(small, 300_000), path: pieceName(small),
+			refused: "its piece commitment (CommP) is baga6ea4seaq"},
+		"small CAR":                       {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR, damaged":              {data: damaged(small, 300_000), refused: "another hash"},
+		"small CAR, cut":                  {data: small[:len(small)-100], by: noteFullCopy},
+		"small CAR, damaged in the trial": {data: small, late: damaged(small, 300_000), by: noteBlocks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
@@ -127,7 +132,8 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			}
 			set, err := r.ownObjects(t.Context(), node, true, length)
 			if c.refused != "" {
-				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.refused) {
+				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) ||
+					!strings.Contains(err.Error(), c.refused) {
 					t.Fatalf("error %v, want one with %q", err, c.refused)
 				}
 				return

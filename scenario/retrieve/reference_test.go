@@ -103,10 +103,11 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 		notes   []string
 		fetched int64
 	}{
-		"healthy":              {largest: length, fetched: most, notes: []string{noteConsistent, noteBeginning}},
-		"another in the trial": {largest: length, fetched: most, notes: []string{noteConsistent, noteBeginning}, late: wrong},
-		"whole objects too":    {fetched: size, notes: []string{noteFullCopy}},
-		"larger ranges":        {largest: 2 * most, fetched: 2 * most, notes: []string{noteConsistent, noteBeginning}},
+		"healthy": {largest: length, fetched: most, notes: []string{noteConsistent, noteBeginning}},
+		"another in the trial": {largest: length, fetched: most, notes: []string{noteConsistent, noteBeginning},
+			late: wrong},
+		"whole objects too": {fetched: size, notes: []string{noteFullCopy}},
+		"larger ranges":     {largest: 2 * most, fetched: 2 * most, notes: []string{noteConsistent, noteBeginning}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var served atomic.Int64

@@ -30,7 +30,8 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
 			Help: "ok operations over ok and failed ones; starved, deadline, in-flight and cancelled count in neither"},
 		{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
-			Help: "from the intended start to the first body byte; cut-off operations are censored (Kaplan-Meier), failed ones left out"},
+			Help: "from the intended start to the first body byte; cut-off operations are censored (Kaplan-Meier), " +
+				"failed ones left out"},
 		{Key: "ttfb_p90", Name: "time to first byte, 90th percentile", Unit: "s", Better: record.Lower,
 			Help: "as the median; absent with too few operations"},
 		{Key: "ttfb_p99", Name: "time to first byte, 99th percentile", Unit: "s", Better: record.Lower,
@@ -55,10 +56,12 @@ func (Scenario) Metrics() []record.Metric {
 			Help: "throughput over the load line"},
 		{Key: "ttfb_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
 			Help: "round trips before a first byte: one, on fresh connections two, over TLS three; links with a delay"},
-		{Key: "ttfb_line_share", Name: "time to first byte, the load line's share", Unit: "ratio", Better: record.Higher,
-			Help: "load line of the first byte over its median"},
+		{Key: "ttfb_line_share", Name: "time to first byte, the load line's share", Unit: "ratio",
+			Better: record.Higher,
+			Help:   "load line of the first byte over its median"},
 		{Key: "duration_line", Name: "load line of the duration", Unit: "s", Better: record.Neither,
-			Help: "least duration of an operation alone on the link: round trips, bytes at the link's rate, slow start of fresh connections"},
+			Help: "least duration of an operation alone on the link: round trips, bytes at the link's rate, slow " +
+				"start of fresh connections"},
 		{Key: "duration_line_share", Name: "duration, the load line's share", Unit: "ratio", Better: record.Higher,
 			Help: "load line of the duration over its median; below 1 where operations share the link"},
 		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
@@ -81,14 +84,16 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	}
 	for _, c := range cells {
 		if m := c.Retrieve.Mix; m != nil && (!info.Able("put") || m.Delete > 0 && !info.Able("delete")) {
-			return []system.Problem{{What: "it cannot do all operations of retrieve.mix", Hint: "a mix needs put for its objects, and delete if it removes any; see plimsoll systems"}}
+			return []system.Problem{{What: "it cannot do all operations of retrieve.mix",
+				Hint: "a mix needs put for its objects, and delete if it removes any; see plimsoll systems"}}
 		}
 	}
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
 	if dropped && scenario.OverTLS(use) {
 		return []system.Problem{{
 			What: "receive: drop does not work over https, because the kernel cannot discard what has to be decrypted",
-			Hint: "use receive: verify for it, for instance under systems with {use: " + use.Use + ", override: {receive: verify}}, or plain http",
+			Hint: "use receive: verify for it, for instance under systems with {use: " + use.Use +
+				", override: {receive: verify}}, or plain http",
 		}}
 	}
 	return nil
@@ -111,16 +116,19 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 }
 
 // Prepare stores the data sets of the cells, or finds the objects that are there.
-func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner, err error) {
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
+	err error) {
 	nodes := site.Cluster.Nodes()
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
 	}
 	server, ok := nodes[0].(system.HTTPServer)
 	if !ok {
-		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs", site.Use.Name)
+		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs",
+			site.Use.Name)
 	}
-	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost, ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
+	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost,
+		ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
@@ -136,7 +144,8 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 				return nil, err
 			}
 			r.sets[c.Data.Key()] = set
-			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size), time.Since(begun))
+			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size),
+				time.Since(begun))
 		}
 		for _, o := range set {
 			if err := o.fits(c.Retrieve.Range); err != nil {

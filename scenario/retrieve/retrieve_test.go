@@ -25,12 +25,14 @@ func measured(t *testing.T, ops []record.Op) scenario.Measured {
 			Data:     experiment.Data{Objects: 1, Size: 1 << 20},
 			Retrieve: &experiment.Retrieve{Concurrency: 2, Range: 100_000, Connections: "keep"},
 		},
-		Summary: s, Load: scenario.Load{Seconds: 1, CPU: 0.002}, Usage: scenario.Usage{SystemCPU: 0.004, SystemRSSPeak: 5e6, OthersBusy: math.NaN()},
+		Summary: s, Load: scenario.Load{Seconds: 1, CPU: 0.002},
+		Usage: scenario.Usage{SystemCPU: 0.004, SystemRSSPeak: 5e6, OthersBusy: math.NaN()},
 	}
 }
 
 func get(outcome record.Outcome, bytes, first, last int64) record.Op {
-	return record.Op{Kind: record.OpRange, Outcome: outcome, Length: 100_000, Bytes: bytes, FirstByte: first * ms, LastByte: last * ms}
+	return record.Op{Kind: record.OpRange, Outcome: outcome, Length: 100_000, Bytes: bytes, FirstByte: first * ms,
+		LastByte: last * ms}
 }
 
 func TestMeasureKnownTruth(t *testing.T) {
@@ -57,7 +59,8 @@ func TestMeasureKnownTruth(t *testing.T) {
 			t.Errorf("%s is %g (there: %v), want %g", key, got, ok, w)
 		}
 	}
-	for _, key := range []string{"ttfb_p90", "ttfb_p99", "duration_p90", "load_line", "load_line_share", "offered_rate", "others_busy", "generator_rss_peak0"} {
+	for _, key := range []string{"ttfb_p90", "ttfb_p99", "duration_p90", "load_line", "load_line_share", "offered_rate",
+		"others_busy", "generator_rss_peak0"} {
 		if v, ok := m[key]; ok {
 			t.Errorf("%s is %g; it should be left out", key, v)
 		}
@@ -90,7 +93,8 @@ func TestMeasureAgainstTheLoadLine(t *testing.T) {
 	// Three round trips, and two more in which slow start waits: 29.2 and 58.4 kB come
 	// before the last 12.4 kB.
 	m = Scenario{}.Measure(in)
-	for key, want := range map[string]float64{"load_line": 100_000 / 0.5124, "duration_line": 0.5124, "duration_line_share": 0.5124 / 0.020, "ttfb_line": 0.3, "ttfb_line_share": 0.3 / 0.010} {
+	for key, want := range map[string]float64{"load_line": 100_000 / 0.5124, "duration_line": 0.5124,
+		"duration_line_share": 0.5124 / 0.020, "ttfb_line": 0.3, "ttfb_line_share": 0.3 / 0.010} {
 		if math.Abs(m[key]-want) > 0.002*want {
 			t.Errorf("one fresh TLS connection: %s is %g, want %g", key, m[key], want)
 		}

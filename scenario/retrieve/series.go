@@ -38,7 +38,8 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 		to := min(from+step, whole)
 		seconds := float64(to-from) * record.WindowSeconds
 		rate := float64(n) / seconds
-		s.Points = append(s.Points, analysis.Point{At: float64(from+to) / 2 * record.WindowSeconds, Value: rate, Lo: rate, Hi: rate})
+		s.Points = append(s.Points, analysis.Point{At: float64(from+to) / 2 * record.WindowSeconds, Value: rate,
+			Lo: rate, Hi: rate})
 	}
 	out.Series = []analysis.Series{s}
 	return out, nil

@@ -36,7 +36,8 @@ type runner struct {
 
 // Trial runs the load generator as a process of its own on the client's host, or as
 // several, so that what it costs is measured apart and its sockets are behind the link.
-func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load, error) {
+func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load,
+	error) {
 	if cell.Retrieve.Mix != nil {
 		return r.mixed(ctx, cell, seed, sink)
 	}
@@ -45,19 +46,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		return scenario.Load{}, err
 	}
 	spec.Epoch = sink.Epoch
-	p, _ := scenario.PathOf(sink.Link)
-	if !math.IsInf(p.Rate, 1) {
-		spec.Rate = p.Rate
-	}
-	if l := sink.Link; l != nil && l.Emulator == record.RealLink {
-		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
-	}
-	cold := ""
-	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
-		if cold = tooLongToWarm(spec, p.Rate); cold == "" {
-			spec.Warmup = p.Warmup(c.Concurrency)
-		}
-	}
+	cold := followLink(&spec, sink.Link)
 	var generators []httpload.Generator
 	var procs []testbed.Process
 	hosts := r.site.Generators
@@ -80,37 +69,63 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		defer stream.Close() // before Stop, which waits until the output has been taken
 		procs = append(procs, proc)
 		// The generator watches the pipe that it reads: should we die, it closes and the load ends.
-		generators = append(generators, httpload.Generator{In: feed, Out: stream, Elsewhere: hosts[i].Machine().Name() != ""})
+		generators = append(generators, httpload.Generator{In: feed, Out: stream,
+			Elsewhere: hosts[i].Machine().Name() != ""})
 	}
-	result, err := httpload.Drive(ctx, parts, generators, sink.Block, func(p httpload.Progress) { sink.Progress(p.Ops, p.Bytes) })
-	var failed *httpload.GeneratorError
-	if errors.As(err, &failed) && ctx.Err() == nil {
-		proc := procs[failed.Index]
-		select {
-		case <-proc.Done():
-		case <-time.After(2 * time.Second):
-		}
-		if died := proc.Err(); died != nil {
-			err = fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(), died, proc.LogPath())
-		}
-	}
+	result, err := httpload.Drive(ctx, parts, generators, sink.Block,
+		func(p httpload.Progress) { sink.Progress(p.Ops, p.Bytes) })
 	switch {
-	case ctx.Err() != nil:
-		if err != nil {
-			return scenario.Load{}, ctx.Err()
-		}
+	case err != nil && ctx.Err() != nil:
+		return scenario.Load{}, ctx.Err()
 	case err != nil:
-		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
+		return scenario.Load{}, fmt.Errorf("load generator: %w", whoDied(err, procs))
 	}
 	load := loadOf(result)
 	if len(hosts) > 1 {
-		load.Notes = append(load.Notes, fmt.Sprintf("load generators: %d of the %d of --clients", len(parts), len(hosts)))
+		load.Notes = append(load.Notes, fmt.Sprintf("load generators: %d of the %d of --clients", len(parts),
+			len(hosts)))
 	}
 	if cold != "" {
 		load.Notes = append(load.Notes, cold)
 	}
 	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data.Key()], cell.Retrieve.Receive)...)
 	return load, ctx.Err()
+}
+
+// whoDied adds to the failure of a generator how its process ended.
+func whoDied(err error, procs []testbed.Process) error {
+	var failed *httpload.GeneratorError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	proc := procs[failed.Index]
+	select {
+	case <-proc.Done():
+	case <-time.After(2 * time.Second):
+	}
+	died := proc.Err()
+	if died == nil {
+		return err
+	}
+	return fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(), died,
+		proc.LogPath())
+}
+
+// followLink gives a load the rate of its link, and the warm-up that fills it. cold is why there is none.
+func followLink(spec *httpload.Spec, l *record.LinkCheck) (cold string) {
+	p, _ := scenario.PathOf(l)
+	if !math.IsInf(p.Rate, 1) {
+		spec.Rate = p.Rate
+	}
+	if l != nil && l.Emulator == record.RealLink {
+		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
+	}
+	if spec.Arrivals == nil && spec.Connections == "keep" {
+		if cold = tooLongToWarm(*spec, p.Rate); cold == "" {
+			spec.Warmup = p.Warmup(spec.Concurrency)
+		}
+	}
+	return cold
 }
 
 // tooLongToWarm is why connections are not warmed up: a server that does not serve ranges
@@ -121,7 +136,8 @@ func tooLongToWarm(spec httpload.Spec, rate float64) string {
 	for _, o := range spec.Objects {
 		all := float64(o.Size) * float64(spec.Concurrency)
 		if o.Undivided && known && (o.Size < 0 || all > rate*spec.Stall.Seconds()) {
-			return "not warmed up: the server does not serve ranges, and whole objects on all connections take longer than limits.stall"
+			return "not warmed up: the server does not serve ranges, and whole objects on all connections take " +
+				"longer than limits.stall"
 		}
 	}
 	return ""
@@ -190,7 +206,8 @@ const clockShare = 0.01
 
 func loadOf(res httpload.Result) scenario.Load {
 	l := scenario.Load{
-		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU, RSSPeak: float64(res.MaxRSS),
+		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU,
+		RSSPeak:      float64(res.MaxRSS),
 		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
 		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
@@ -209,13 +226,15 @@ func loadOf(res httpload.Result) scenario.Load {
 			continue
 		}
 		name := generatorName(i)
-		l.Details = append(l.Details, record.Detail{Kind: record.DetailClockAhead, Name: name, Value: c.Ahead.Seconds()},
+		l.Details = append(l.Details, record.Detail{Kind: record.DetailClockAhead, Name: name,
+			Value: c.Ahead.Seconds()},
 			record.Detail{Kind: record.DetailClockError, Name: name, Value: c.Error.Seconds()})
 		if c.Error > limit {
 			if !slices.Contains(l.Invalid, record.ReasonClock) {
 				l.Invalid = append(l.Invalid, record.ReasonClock)
 			}
-			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name, words.Duration(c.Error)))
+			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name,
+				words.Duration(c.Error)))
 		}
 	}
 	if res.Redirects > 0 {
@@ -269,8 +288,9 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		spec.Objects = append(spec.Objects, httpload.Object{
-			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile, Insecure: t.Insecure,
-			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
+			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile,
+			Insecure: t.Insecure,
+			Content:  o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
 		})
 		spec.Barrier = spec.Barrier && t.URL.Scheme == "http" && !o.moved
 	}
@@ -294,7 +314,7 @@ func burst(set []object, spec httpload.Spec) int64 {
 func arrivalSpec(a experiment.Arrivals) *workload.ArrivalSpec {
 	spec := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate)}
 	for _, s := range a.Steps {
-		spec.Steps = append(spec.Steps, workload.StepSpec{Rate: float64(s.Rate), For: s.For.Std()})
+		spec.Steps = append(spec.Steps, workload.Step{PerSecond: float64(s.Rate), For: s.For.Std()})
 	}
 	return spec
 }

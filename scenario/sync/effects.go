@@ -82,16 +82,18 @@ func (t *tuning) setFactors(f *analysis.Frame) {
 	for _, c := range f.Cells {
 		for _, x := range c.Factors {
 			first, _ := t.cells[0].Factor(x.Path)
-			if c.System != t.cells[0].System || !knob(x.Path) || !slices.ContainsFunc(t.cells, func(c *analysis.Cell) bool {
-				y, _ := c.Factor(x.Path)
-				return y.Value != first.Value
-			}) {
+			if c.System != t.cells[0].System || !knob(x.Path) || !slices.ContainsFunc(t.cells,
+				func(c *analysis.Cell) bool {
+					y, _ := c.Factor(x.Path)
+					return y.Value != first.Value
+				}) {
 				continue
 			}
 			k := slices.Index(paths, x.Path)
 			if k < 0 {
 				k = len(paths)
-				paths, values, t.factors = append(paths, x.Path), append(values, nil), append(t.factors, stats.FactorialFactor{Name: x.Label})
+				paths, values, t.factors = append(paths, x.Path), append(values, nil),
+					append(t.factors, stats.FactorialFactor{Name: x.Label})
 			}
 			if !slices.Contains(values[k], x.Value) {
 				values[k], t.factors[k].Levels = append(values[k], x.Value), append(t.factors[k].Levels, x.Text())
@@ -112,7 +114,8 @@ func (t *tuning) setFactors(f *analysis.Frame) {
 		for k, p := range paths {
 			names = append(names, t.factors[k].Name+" "+defaults(f)[p])
 		}
-		t.warnings = append(t.warnings, "the default ("+strings.Join(names, ", ")+") is not among the cells, so nothing is compared with it: let `where` keep it")
+		t.warnings = append(t.warnings, "the default ("+strings.Join(names,
+			", ")+") is not among the cells, so nothing is compared with it: let `where` keep it")
 	}
 }
 
@@ -159,7 +162,8 @@ func (t *tuning) fit(f *analysis.Frame) {
 			names = append(names, t.factors[k].Name+" "+t.factors[k].Levels[e.Levels[i]])
 		}
 		x := effect{FactorialEffect: e, name: strings.Join(names, " × "), significant: significant(e)}
-		if a := all.Effects; x.significant && (err != nil || !significant(a[i]) || (a[i].Ratio.Mid > 1) != (e.Ratio.Mid > 1)) {
+		if a := all.Effects; x.significant && (err != nil || !significant(a[i]) ||
+			(a[i].Ratio.Mid > 1) != (e.Ratio.Mid > 1)) {
 			x.significant, x.partial = false, true
 		}
 		t.effects = append(t.effects, x)
@@ -183,7 +187,10 @@ func (t *tuning) compareBest(obs []stats.FactorialObs) {
 	}
 	hasBase := false
 	for _, c := range best.Cells {
-		cell := t.cells[slices.IndexFunc(t.cells, func(x *analysis.Cell) bool { return slices.Equal(t.levels[x], c.Levels) })]
+		cell := t.cells[slices.IndexFunc(t.cells, func(x *analysis.Cell) bool {
+			return slices.Equal(t.levels[x],
+				c.Levels)
+		})]
 		hasBase = hasBase || cell == t.base
 		switch {
 		case c.Ratio.Lo == 1 && c.Ratio.Hi == 1:
@@ -218,11 +225,16 @@ func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
 func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 	v.tunings = tune(f)
 	effects := analysis.Table{ID: "effects", Title: "What each knob buys",
-		Caption: "Factor by which a level multiplies the time, over all levels of the other knobs; an interaction is what two levels together add to that. Least squares on ln(time), Holm-corrected.",
-		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "effect", Name: "change", Narrow: true}, {Key: "kind", Name: "kind"},
-			{Key: "ratio", Name: "time", Unit: "×", Narrow: true}, {Key: "p", Name: "p (Holm)", Unit: "1", Narrow: true}, {Key: "result", Name: "result", Narrow: true}}}
-	best := analysis.Table{ID: "best", Title: "Best configuration", Caption: "The fastest whose trials all came to serve, its time relative to the default (99 % interval), and those not significantly slower.",
-		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "best", Name: "best", Narrow: true}, {Key: "gain", Name: "time", Unit: "×", Narrow: true},
+		Caption: "Factor by which a level multiplies the time, over all levels of the other knobs; an interaction " +
+			"is what two levels together add to that. Least squares on ln(time), Holm-corrected.",
+		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "effect", Name: "change", Narrow: true},
+			{Key: "kind", Name: "kind"},
+			{Key: "ratio", Name: "time", Unit: "×", Narrow: true},
+			{Key: "p", Name: "p (Holm)", Unit: "1", Narrow: true}, {Key: "result", Name: "result", Narrow: true}}}
+	best := analysis.Table{ID: "best", Title: "Best configuration", Caption: "The fastest whose trials all came to " +
+		"serve, its time relative to the default (99 % interval), and those not significantly slower.",
+		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "best", Name: "best", Narrow: true},
+			{Key: "gain", Name: "time", Unit: "×", Narrow: true},
 			{Key: "tied", Name: "not significantly slower", Narrow: true}}}
 	for _, t := range v.tunings {
 		for _, e := range t.effects {
@@ -241,7 +253,8 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 		}
 		best.Add(t.name, levelNames(t.best, true), gain, strings.Join(tied, "; "))
 	}
-	return slices.DeleteFunc([]analysis.Table{best, effects}, func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
+	return slices.DeleteFunc([]analysis.Table{best, effects}, func(t analysis.Table) bool { return len(t.Rows) == 0 }),
+		nil
 }
 
 // noGain is why there is no gain over the default; empty: there is one.
@@ -276,7 +289,8 @@ func (e *effect) result() analysis.Value {
 
 // verdictWords say of one system and set of conditions which configuration is best.
 const verdictWords = "{{with .Where}}{{.}}: {{end}}{{if .Time}}{{.Best}} is fastest: {{.Time}} of the default's time" +
-	"{{else if .Why}}{{.Best}} is fastest; {{.Why}}{{else}}no configuration is significantly faster than the default{{end}}"
+	"{{else if .Why}}{{.Best}} is fastest; {{.Why}}{{else}}no configuration is significantly faster than the " +
+	"default{{end}}"
 
 // verdict names the best configuration of each system and set of conditions.
 func (v *view) verdict(r *analysis.Result) *analysis.Verdict {

@@ -100,7 +100,8 @@ func (c *fakeChains) Chain(_ context.Context, spec system.ChainSpec, say func(st
 	}
 	c.chains = append(c.chains, spec)
 	say("making it")
-	return system.Chain{ID: fmt.Sprintf("%+v", spec), Tip: "tip", Height: fakeBlocks, Bytes: fakeBytes, Disk: 3 * fakeBytes, Built: true, Note: "made again"}, nil
+	return system.Chain{ID: fmt.Sprintf("%+v", spec), Tip: "tip", Height: fakeBlocks, Bytes: fakeBytes,
+		Disk: 3 * fakeBytes, Built: true, Note: "made again"}, nil
 }
 
 func (c *fakeChains) Replay(ctx context.Context, task system.FollowTask) (system.Replayed, error) {
@@ -178,7 +179,8 @@ func (c *fakeChains) advance() {
 func (c *fakeChains) peers() (all []*fakeFollower) {
 	apart := func(place int) bool { return slices.Contains(c.links.Apart, place) }
 	for _, p := range c.nodes[1:] {
-		if p.serves != nil && p.serves.Manner == system.Honest && slices.Contains(c.nodes[0].runs.Peers, p.address()) && apart(p.place) == apart(0) {
+		if p.serves != nil && p.serves.Manner == system.Honest && slices.Contains(c.nodes[0].runs.Peers, p.address()) &&
+			apart(p.place) == apart(0) {
 			all = append(all, p)
 		}
 	}
@@ -200,7 +202,8 @@ func (n *fakeFollower) Serve(_ context.Context, task system.ServeTask) error {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	n.c.advance()
-	if n.serves == nil || n.serves.Chain != task.Chain || n.serves.Manner != task.Manner || settingsText(n.serves.Settings) != settingsText(task.Settings) {
+	if n.serves == nil || n.serves.Chain != task.Chain || n.serves.Manner != task.Manner ||
+		settingsText(n.serves.Settings) != settingsText(task.Settings) {
 		n.started++
 		n.serves = &task
 	}
@@ -261,7 +264,8 @@ func (n *fakeFollower) Following(ctx context.Context) (system.Following, error) 
 	}
 	f.Connected = len(n.c.peers())
 	for _, address := range n.runs.Peers {
-		f.Peers = append(f.Peers, system.PeerShare{Address: address, Blocks: int64(n.delivered[address]), Bytes: -1, Busy: -1, Requests: 10, TimedOut: 1, Failed: 2})
+		f.Peers = append(f.Peers, system.PeerShare{Address: address, Blocks: int64(n.delivered[address]), Bytes: -1,
+			Busy: -1, Requests: 10, TimedOut: 1, Failed: 2})
 		f.TimedOut, f.Failed = f.TimedOut+1, f.Failed+2
 	}
 	if n.answer != nil {
@@ -282,7 +286,8 @@ func (n *fakeFollower) Kill(context.Context) error {
 	defer n.c.mu.Unlock()
 	n.c.advance()
 	if n.runs != nil {
-		if err := os.WriteFile(filepath.Join(n.runs.Dir, "blocks"), fmt.Append(nil, n.have), 0o600); err != nil && !os.IsNotExist(err) {
+		if err := os.WriteFile(filepath.Join(n.runs.Dir, "blocks"), fmt.Append(nil, n.have), 0o600); err != nil &&
+			!os.IsNotExist(err) {
 			return err
 		}
 	}
@@ -341,19 +346,22 @@ type syncTest struct {
 // newSyncTest prepares a cell, which set changes, on a cluster with so many peers.
 func newSyncTest(t *testing.T, peers int, set func(*fakeChains, *experiment.Cell)) *syncTest {
 	t.Helper()
-	w := &syncTest{t: t, c: newFakeChains(peers + 1), cell: experiment.Cell{ID: "c001", System: "fake", Sync: &experiment.Sync{
-		Blocks: fakeBlocks, Transactions: 1, Form: "v2", Peers: peers, Storage: "disk",
-		Replay: true, Poll: experiment.Duration(fakePoll),
-	}}}
+	w := &syncTest{t: t, c: newFakeChains(peers + 1), cell: experiment.Cell{ID: "c001", System: "fake",
+		Sync: &experiment.Sync{
+			Blocks: fakeBlocks, Transactions: 1, Form: "v2", Peers: peers, Storage: "disk",
+			Replay: true, Poll: experiment.Duration(fakePoll),
+		}}}
 	dir := func(on string) (scenario.StoreDir, error) {
 		d, err := os.MkdirTemp(t.TempDir(), "store")
 		w.stores++
-		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: on, Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
+		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: on,
+			Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
 	}
 	w.site = scenario.Site{
 		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(),
 		Limits: experiment.Limits{
-			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second), Start: experiment.Duration(time.Minute),
+			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second),
+			Start: experiment.Duration(time.Minute),
 		},
 		Disk:  func(context.Context) (scenario.StoreDir, error) { return dir("disk") },
 		RAM:   func(context.Context, int64) (scenario.StoreDir, error) { return dir("ram") },
@@ -409,7 +417,9 @@ func (w *syncTest) trial(ctx context.Context) error {
 		},
 	}))
 	w.load, w.took = load, time.Since(begun)
-	w.m = Scenario{}.Measure(scenario.Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops), Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
+	w.m = Scenario{}.Measure(scenario.Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops),
+		Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(),
+			Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
 	if w.stores != 0 {
 		w.t.Errorf("%d stores are left", w.stores)
 	}

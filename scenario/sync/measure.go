@@ -10,8 +10,8 @@ import (
 func (Scenario) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "sync_time", Name: "time until it can serve", Unit: "s", Better: record.Lower,
-			Help: "from before the start of the fresh node until a poll reported the chain's last block and all subscribers " +
-				"caught up"},
+			Help: "from before the start of the fresh node until a poll reported the chain's last block and all " +
+				"subscribers caught up"},
 		{Key: "chain_time", Name: "time until it has the chain", Unit: "s", Better: record.Lower,
 			Help: "likewise, until it has the chain's last block"},
 		{Key: "first_block", Name: "time to the first block", Unit: "s", Better: record.Lower,
@@ -55,13 +55,13 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "duplicates", Name: "blocks that came twice", Unit: "1", Better: record.Lower,
 			Help: "blocks delivered beyond those of the chain; absent unless it got the chain and reports per peer"},
 		{Key: "replay", Name: "replay", Unit: "s", Better: record.Lower,
-			Help: "time to validate and store the same blocks from a local file with the same settings, measured before the " +
-				"trials, once per session"},
+			Help: "time to validate and store the same blocks from a local file with the same settings, measured " +
+				"before the trials, once per session"},
 		{Key: "replay_cpu", Name: "CPU of the replay", Unit: "s", Better: record.Lower,
 			Help: "CPU seconds of the replay"},
 		{Key: "link_line", Name: "load line of the links", Unit: "s", Better: record.Neither,
-			Help: "bytes of the chain over the smaller of the peers' total rate and the node's own, plus a round trip; no " +
-				"faults"},
+			Help: "bytes of the chain over the smaller of the peers' total rate and the node's own, plus a round " +
+				"trip; no faults"},
 		{Key: "wire_line", Name: "load line of the bytes on the link", Unit: "B/s", Better: record.Neither,
 			Help: "the smaller of these rates, IP and TCP headers included"},
 		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,

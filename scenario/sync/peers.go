@@ -34,7 +34,8 @@ func planPeers(s *experiment.Sync, seed uint64, block int) ([]peerPlan, error) {
 	for _, t := range s.Trouble {
 		n := t.Of(s.Peers)
 		if n > len(order) {
-			return nil, fmt.Errorf("sync.trouble: %q is about more than the %d peers that there are", s.Trouble, s.Peers)
+			return nil, fmt.Errorf("sync.trouble: %q is about more than the %d peers that there are", s.Trouble,
+				s.Peers)
 		}
 		for _, i := range order[:n] {
 			peers[i].manner, peers[i].rate = t.Manner(), cmp.Or(t.Rate, peers[i].rate)

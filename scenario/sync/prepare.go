@@ -134,7 +134,8 @@ func (r *runner) tell(kind, what, detail string, took time.Duration) {
 func (r *runner) unfit(what string, err error) error {
 	if strings.Contains(err.Error(), `option "`) {
 		return &scenario.UnfitError{System: r.site.Use.Name, Problems: []system.Problem{{
-			What: fmt.Sprintf("%s: %v", what, err), Hint: "change the option, or its values in sync.vary; `plimsoll systems " +
+			What: fmt.Sprintf("%s: %v", what, err),
+			Hint: "change the option, or its values in sync.vary; `plimsoll systems " +
 				r.site.Use.Name + "` lists what there is",
 		}}}
 	}

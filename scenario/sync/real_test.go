@@ -25,7 +25,8 @@ func TestSyncDeaths(t *testing.T) {
 		})
 		w.site.Limits.Stall = experiment.Duration(300 * time.Millisecond)
 		host := systemtest.Hosts(t, 1)[0]
-		process, err := host.Start(systemtest.Context(t), testbed.Command{Name: filepath.Base(t.Name()), Role: "system", Args: []string{"sleep", "0.5"}, Dir: t.TempDir()})
+		process, err := host.Start(systemtest.Context(t), testbed.Command{Name: filepath.Base(t.Name()), Role: "system",
+			Args: []string{"sleep", "0.5"}, Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

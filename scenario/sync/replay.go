@@ -79,7 +79,8 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 		case err != nil:
 			return nil, r.unfit("replay the chain", err)
 		case one.Blocks < chain.Height:
-			return nil, fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height, one.Blocks,
+			return nil, fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height,
+				one.Blocks,
 				system.ErrAnswer)
 		}
 		seconds, cpu = append(seconds, one.Seconds), append(cpu, one.CPU)
@@ -87,7 +88,8 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 			break
 		}
 	}
-	median := &system.Replayed{Seconds: stats.Median(slices.Clone(seconds)), CPU: stats.Median(cpu), Blocks: chain.Height}
+	median := &system.Replayed{Seconds: stats.Median(slices.Clone(seconds)), CPU: stats.Median(cpu),
+		Blocks: chain.Height}
 	r.tell("phase", "chain replayed", fmt.Sprintf("%d blocks %s: %.4g s, %.4g s of CPU, median of %d (%.4g to %.4g s)",
 		chain.Height, with, median.Seconds, median.CPU, len(seconds), slices.Min(seconds), slices.Max(seconds)),
 		time.Duration(median.Seconds*float64(time.Second)))

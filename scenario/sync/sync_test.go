@@ -57,8 +57,10 @@ func TestSyncTimes(t *testing.T) {
 				t.Errorf("on the wire %v, overhead %v", w.m["wire_bytes"], got)
 			}
 			for key, want := range map[string]float64{
-				"ok_rate": 1, "peers_connected": float64(c.peers), "peers_useful": float64(c.peers), "useful_share": 1, "timeouts": float64(c.peers), "rerequests": 3 * float64(c.peers),
-				"commits": fakeBlocks, "replay": 1, "replay_cpu": 0.5, "system_cpu": 3, "node_rss_peak": 4, "disk_written": 2 * fakeBytes, "write_amplification": 2,
+				"ok_rate": 1, "peers_connected": float64(c.peers), "peers_useful": float64(c.peers), "useful_share": 1,
+				"timeouts": float64(c.peers), "rerequests": 3 * float64(c.peers),
+				"commits": fakeBlocks, "replay": 1, "replay_cpu": 0.5, "system_cpu": 3, "node_rss_peak": 4,
+				"disk_written": 2 * fakeBytes, "write_amplification": 2,
 			} {
 				if w.m[key] != want {
 					t.Errorf("%s: %v, want %v", key, w.m[key], want)
@@ -93,7 +95,8 @@ func (w *syncTest) wantMarks() {
 	}
 	var last record.Mark
 	for _, m := range w.marks {
-		if m.End < last.End || m.Start > m.End || m.Before > m.Start || m.Verified < last.Verified || m.Received < last.Received {
+		if m.End < last.End || m.Start > m.End || m.Before > m.Start || m.Verified < last.Verified ||
+			m.Received < last.Received {
 			w.t.Fatalf("mark %+v after %+v", m, last)
 		}
 		last = m
@@ -194,7 +197,8 @@ func TestSyncLine(t *testing.T) {
 func TestSyncDraws(t *testing.T) {
 	plan := func(peers int, speeds, trouble string, seed uint64, block int) []peerPlan {
 		t.Helper()
-		p, err := planPeers(&experiment.Sync{Peers: peers, Speeds: speedsOf(speeds), Trouble: troubleOf(trouble)}, seed, block)
+		p, err := planPeers(&experiment.Sync{Peers: peers, Speeds: speedsOf(speeds), Trouble: troubleOf(trouble)}, seed,
+			block)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +247,10 @@ func TestSyncDraws(t *testing.T) {
 // TestSyncSourceDies: of the only source at half height; with others it goes on.
 func TestSyncSourceDies(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash peers at 50%") })
+		w := newSyncTest(t, 1, func(_ *fakeChains,
+			cell *experiment.Cell) {
+			cell.Sync.Faults = faultsOf("crash peers at 50%")
+		})
 		for range 2 { // the second trial finds the peer alive
 			w.run()
 			w.want("sync stalled ;serve stalled ;")
@@ -252,10 +259,12 @@ func TestSyncSourceDies(t *testing.T) {
 					t.Errorf("%+v", op)
 				}
 			}
-			if n := len(w.marks); n < 45 || w.marks[n-1].Verified < fakeBlocks/2 || w.m["ok_rate"] != 0 || w.m["first_block"] == 0 {
+			if n := len(w.marks); n < 45 || w.marks[n-1].Verified < fakeBlocks/2 || w.m["ok_rate"] != 0 ||
+				w.m["first_block"] == 0 {
 				t.Errorf("%d marks, metrics %v", n, w.m)
 			}
-			for _, key := range []string{"sync_time", "chain_time", "net_time", "block_rate", "wire_bytes", "line_share", "link_line"} {
+			for _, key := range []string{"sync_time", "chain_time", "net_time", "block_rate", "wire_bytes",
+				"line_share", "link_line"} {
 				if v, has := w.m[key]; has {
 					t.Errorf("%s: %v", key, v)
 				}
@@ -305,7 +314,10 @@ func TestSyncSourceDies(t *testing.T) {
 // TestSyncTakenAway: what the experiment itself ends is no failure of the system.
 func TestSyncTakenAway(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("cut node at 50% for 1h") })
+		w := newSyncTest(t, 1, func(_ *fakeChains,
+			cell *experiment.Cell) {
+			cell.Sync.Faults = faultsOf("cut node at 50% for 1h")
+		})
 		w.site.Limits.Deadline = experiment.Duration(20 * time.Second)
 		w.run()
 		w.want("sync cancelled cut away on purpose;serve cancelled cut away on purpose;")
@@ -392,7 +404,8 @@ func TestSyncLies(t *testing.T) {
 			if w.m["ok_rate"] != 0 || len(w.happened("wrong chain")) != 1 {
 				t.Errorf("%s: %v, %+v", name, w.m, w.events)
 			}
-			if got := float64(w.ops[0].LastByte-w.ops[0].Intended) / 1e9; got < 11.3 || got > 11.4 { // the third poll that says so
+			// the third poll that says so
+			if got := float64(w.ops[0].LastByte-w.ops[0].Intended) / 1e9; got < 11.3 || got > 11.4 {
 				t.Errorf("%s: told after %v s", name, got)
 			}
 		})
@@ -410,7 +423,10 @@ func TestSyncLies(t *testing.T) {
 		w.want(allOK)
 	})
 	scenariotest.Virtual(t, func(t *testing.T) { // trouble is its word
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash peers at 50%") })
+		w := newSyncTest(t, 1, func(_ *fakeChains,
+			cell *experiment.Cell) {
+			cell.Sync.Faults = faultsOf("crash peers at 50%")
+		})
 		w.c.nodes[0].answer = func(f *system.Following) error {
 			f.Trouble = "no peers"
 			return nil
@@ -437,7 +453,8 @@ func TestSyncAtOnce(t *testing.T) {
 		w.run()
 		w.want(allOK)
 		at := w.m["sync_time"]
-		if at != w.m["first_block"] || at != w.m["chain_time"] || w.m["net_time"] != 0 || w.m["resolution"] != at || at < 0.2 || at > 0.25 {
+		if at != w.m["first_block"] || at != w.m["chain_time"] || w.m["net_time"] != 0 || w.m["resolution"] != at ||
+			at < 0.2 || at > 0.25 {
 			t.Errorf("%v", w.m)
 		}
 		if _, has := w.m["block_rate"]; has {
@@ -453,7 +470,8 @@ func TestSyncDeadline(t *testing.T) {
 		w.site.Limits.Deadline = experiment.Duration(6 * time.Second)
 		w.run()
 		w.want("sync deadline ;serve deadline ;")
-		if op := w.ops[1]; op.LastByte-op.Intended != int64(6*time.Second) || float64(op.Bytes) < 0.47*fakeBytes || op.Bytes >= fakeBytes/2 {
+		if op := w.ops[1]; op.LastByte-op.Intended != int64(6*time.Second) || float64(op.Bytes) < 0.47*fakeBytes ||
+			op.Bytes >= fakeBytes/2 {
 			t.Errorf("%+v", op)
 		}
 	})
@@ -462,7 +480,10 @@ func TestSyncDeadline(t *testing.T) {
 // TestSyncDamaged: a node that does not start on its store again, or at all, is an error.
 func TestSyncDamaged(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash node at 50% for 2s") })
+		w := newSyncTest(t, 1, func(_ *fakeChains,
+			cell *experiment.Cell) {
+			cell.Sync.Faults = faultsOf("crash node at 50% for 2s")
+		})
 		w.c.nodes[0].follow = func(task system.FollowTask) error {
 			if b, err := os.ReadFile(filepath.Join(task.Dir, "blocks")); err == nil {
 				return fmt.Errorf("fake: the store %s is damaged: %s", filepath.Join(task.Dir, "blocks"), b)
@@ -484,7 +505,10 @@ func TestSyncDamaged(t *testing.T) {
 // worse.
 func TestSyncCancelled(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("cut node at 1s for 1m") })
+		w := newSyncTest(t, 1, func(_ *fakeChains,
+			cell *experiment.Cell) {
+			cell.Sync.Faults = faultsOf("cut node at 1s for 1m")
+		})
 		if err := w.prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -542,13 +566,17 @@ func TestSyncPeersGoOn(t *testing.T) {
 			w.want(allOK)
 			for i, n := range w.c.nodes[1:] {
 				if n.started != c.started[i] || n.halted != c.halted[i] {
-					t.Errorf("%+v: peer %d was started %d times and halted %d times", c.cell.Sync, i, n.started, n.halted)
+					t.Errorf("%+v: peer %d was started %d times and halted %d times", c.cell.Sync, i, n.started,
+						n.halted)
 				}
 			}
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) { // one that comes back elsewhere is never found
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf("crash peers at 50% for 1s") })
+		w := newSyncTest(t, 1, func(_ *fakeChains,
+			cell *experiment.Cell) {
+			cell.Sync.Faults = faultsOf("crash peers at 50% for 1s")
+		})
 		time.AfterFunc(6500*time.Millisecond+3*time.Second, func() { w.c.nodes[1].connect = "0" })
 		w.run()
 		w.want("sync stalled ;serve stalled ;")
@@ -598,7 +626,8 @@ func TestSyncPrepare(t *testing.T) {
 			}
 			return did
 		}
-		if did := ready(); !slices.Equal(did, []bool{true, false, false, true, true, true, false}) || len(w.c.replays) != 3*4 || w.stores != 0 {
+		if did := ready(); !slices.Equal(did, []bool{true, false, false, true, true, true, false}) ||
+			len(w.c.replays) != 3*4 || w.stores != 0 {
 			t.Errorf("replayed %v, %d replays, %d stores are left", did, len(w.c.replays), w.stores)
 		}
 		for _, task := range w.c.replays {
@@ -607,7 +636,8 @@ func TestSyncPrepare(t *testing.T) {
 			}
 		}
 		said := strings.Join(w.said, "|")
-		for _, part := range []string{"making it", "chain made", "made again", "replaying 1000 blocks from a local file (in ram)", "median of 3"} {
+		for _, part := range []string{"making it", "chain made", "made again",
+			"replaying 1000 blocks from a local file (in ram)", "median of 3"} {
 			if !strings.Contains(said, part) {
 				t.Errorf("no %q in %s", part, said)
 			}
@@ -624,18 +654,25 @@ func TestSyncPrepare(t *testing.T) {
 		if err := w.runner.Ready(t.Context(), w.cell); err != nil || len(w.c.replays) != 1 {
 			t.Errorf("%d replays of 5 s, %v", len(w.c.replays), err)
 		}
-		if _, bytes := (Scenario{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync, Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 200+int64(experiment.StoreBytes(100)) {
+		if _, bytes := (Scenario{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync,
+			Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync,
+			Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 200+int64(experiment.StoreBytes(100)) {
 			t.Errorf("one chain of 100 bytes needs %d", bytes)
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Options = map[string]string{"refused": "1"} })
+		w := newSyncTest(t, 1, func(_ *fakeChains,
+			cell *experiment.Cell) {
+			cell.Sync.Options = map[string]string{"refused": "1"}
+		})
 		var unfit *scenario.UnfitError
-		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) || unfit.Hint() == "" {
+		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) ||
+			unfit.Hint() == "" {
 			t.Errorf("settings that are refused: %v", err)
 		}
 		w.c.refuse = errors.New("fake: the disk is full")
-		if err := w.prepare(); err == nil || errors.As(err, &unfit) || !strings.HasPrefix(err.Error(), "fake: make a chain") {
+		if err := w.prepare(); err == nil || errors.As(err, &unfit) ||
+			!strings.HasPrefix(err.Error(), "fake: make a chain") {
 			t.Errorf("a chain that is not made: %v", err)
 		}
 		w = newSyncTest(t, 1, nil)
@@ -655,9 +692,11 @@ func TestSyncPrepare(t *testing.T) {
 
 // What a system cannot have is refused before anything is started, once for all cells.
 func TestSyncProblemsOfChains(t *testing.T) {
-	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1, Without: []string{system.Stranger}}
+	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1,
+		Without: []string{system.Stranger}}
 	cell := func(blocks, transactions int, form, trouble string) experiment.Cell {
-		return experiment.Cell{Sync: &experiment.Sync{Peers: 1, Trouble: troubleOf(trouble), Storage: "disk", Blocks: blocks, Transactions: transactions, Form: form}}
+		return experiment.Cell{Sync: &experiment.Sync{Peers: 1, Trouble: troubleOf(trouble), Storage: "disk",
+			Blocks: blocks, Transactions: transactions, Form: form}}
 	}
 	for _, c := range []struct {
 		cell experiment.Cell
@@ -669,7 +708,8 @@ func TestSyncProblemsOfChains(t *testing.T) {
 		{cell(1, 1, "v1", "1 silent; 25% stranger"), []string{"1 transactions", "a stranger one"}},
 	} {
 		info := system.Info{Can: []string{"follow"}, Chains: limits}
-		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell, c.cell})
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info,
+			[]experiment.Cell{c.cell, c.cell})
 		if len(p) != len(c.want) {
 			t.Errorf("%+v: %v", c.cell.Sync, p)
 			continue
@@ -680,7 +720,8 @@ func TestSyncProblemsOfChains(t *testing.T) {
 			}
 		}
 		info.Chains = system.ChainLimits{}
-		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{c.cell}); len(p) > 0 {
+		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info,
+			[]experiment.Cell{c.cell}); len(p) > 0 {
 			t.Errorf("without limits: %v", p)
 		}
 	}
@@ -690,7 +731,8 @@ func TestSyncProblems(t *testing.T) {
 	cells := []experiment.Cell{{Sync: &experiment.Sync{Peers: 1, Storage: "disk"}}}
 	for can, want := range map[string]string{"follow": "", "spread": "follow no chain"} {
 		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, system.Info{Can: []string{can}}, cells)
-		if want == "" && len(p) > 0 || want != "" && (len(p) != 1 || !strings.Contains(p[0].What, want) || p[0].Hint == "") {
+		if want == "" && len(p) > 0 || want != "" && (len(p) != 1 || !strings.Contains(p[0].What, want) ||
+			p[0].Hint == "") {
 			t.Errorf("%s: %v", can, p)
 		}
 	}

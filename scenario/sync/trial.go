@@ -170,7 +170,8 @@ func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 		return fmt.Errorf("its address: %w", err)
 	}
 	if p.address != "" && address != p.address {
-		return fmt.Errorf("it serves at %s now, and did at %s before: the fresh node cannot find it: %w", address, p.address,
+		return fmt.Errorf("it serves at %s now, and did at %s before: the fresh node cannot find it: %w", address,
+			p.address,
 			system.ErrAnswer)
 	}
 	p.address = address
@@ -293,7 +294,8 @@ func (t *trial) ops() (chain, serve record.Op) {
 	chain = serve
 	chain.Kind = record.OpSync
 	if t.fresh.All > 0 {
-		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, scenario.Nanos(t.fresh.All), record.OK, ""
+		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, scenario.Nanos(t.fresh.All), record.OK,
+			""
 	}
 	return chain, serve
 }

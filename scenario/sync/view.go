@@ -28,32 +28,41 @@ func View() *analysis.View {
 		Question:  "How long until a fresh node is in sync and can serve?",
 		Operation: [2]string{"fresh node", "fresh nodes"},
 		Headline:  func(*experiment.Plan) string { return "sync_time" },
-		Compared: []string{"sync_time", "chain_time", "first_block", "net_time", "block_rate", "byte_rate", "wire_bytes", "overhead",
+		Compared: []string{"sync_time", "chain_time", "first_block", "net_time", "block_rate", "byte_rate",
+			"wire_bytes", "overhead",
 			"system_cpu", "node_rss_peak", "disk_written", "commits"},
 		Numbers: []string{"sync_time", "first_block", "block_rate"},
 		Columns: []analysis.Column{
-			{Metric: "sync_time", Head: "until it serves", Narrow: true}, {Metric: analysis.RatioColumn, Head: "ratio to default", Narrow: true},
+			{Metric: "sync_time", Head: "until it serves", Narrow: true},
+			{Metric: analysis.RatioColumn, Head: "ratio to default", Narrow: true},
 			{Metric: "first_block", Head: "first block", Narrow: true}, {Metric: "net_time", Head: "after it"},
 			{Metric: "block_rate", Head: "blocks/s"}, {Metric: "line_share", Head: "of the load line"}},
 		Resources: []analysis.Column{
-			{Metric: "system_cpu", Head: "CPU of the node"}, {Metric: "replay_cpu", Head: "CPU of the replay"}, {Metric: "node_rss_peak", Head: "memory"},
-			{Metric: "disk_written", Head: "written to disk"}, {Metric: "write_amplification", Head: "written per chain byte"}, {Metric: "commits", Head: "commits"},
-			{Metric: "box_cpu", Head: "CPU of the machine"}, {Metric: "others_busy", Head: "CPU of others"}, {Metric: "resolution", Head: "resolution of times"}},
-		LoadLine: "The load line is the longer of two times: that of the chain's bytes over the links, and that of a replay of the same blocks without a network.",
+			{Metric: "system_cpu", Head: "CPU of the node"}, {Metric: "replay_cpu", Head: "CPU of the replay"},
+			{Metric: "node_rss_peak", Head: "memory"},
+			{Metric: "disk_written", Head: "written to disk"}, {Metric: "write_amplification",
+				Head: "written per chain byte"}, {Metric: "commits", Head: "commits"},
+			{Metric: "box_cpu", Head: "CPU of the machine"}, {Metric: "others_busy", Head: "CPU of others"},
+			{Metric: "resolution", Head: "resolution of times"}},
+		LoadLine: "The load line is the longer of two times: that of the chain's bytes over the links, and that of " +
+			"a replay of the same blocks without a network.",
 		Figures: []analysis.Figure{
 			{ID: "time", Kind: analysis.Bars, Metric: "sync_time", Line: "line", Title: "Time until the node serves",
-				Caption: "Median over trials with its 95 % interval, one bar for each configuration. The mark is the load line."},
+				Caption: "Median over trials with its 95 % interval, one bar for each configuration. The mark is " +
+					"the load line."},
 			{ID: "ratio", Kind: analysis.Bars, Metric: analysis.RatioColumn, Title: "Ratio to the default",
 				Caption: "Time relative to the default configuration in the same block; below 1 is faster."},
 			{ID: "height", Kind: analysis.OverTime, Metric: "height", Title: "Height over time",
 				Caption: "Blocks that the fresh node has, by the end of the poll that saw them."},
 			{ID: "rate", Kind: analysis.Bars, Metric: "block_rate", Title: "Block rate",
 				Caption: "Blocks per second between the first block and the last."},
-			{ID: "resources", Kind: analysis.Bars, Metric: "system_cpu", More: []string{"node_rss_peak"}, Title: "Resources of the node",
+			{ID: "resources", Kind: analysis.Bars, Metric: "system_cpu", More: []string{"node_rss_peak"},
+				Title:   "Resources of the node",
 				Caption: "CPU seconds and peak memory until it serves.", Folded: true},
 		},
 		Polled: map[string]analysis.Polled{
-			"sync_time": {}, "chain_time": {}, "first_block": {}, "net_time": {Between: true}, "index_lag": {Between: true},
+			"sync_time": {}, "chain_time": {}, "first_block": {}, "net_time": {Between: true},
+			"index_lag":  {Between: true},
 			"block_rate": {Between: true, Inverse: []string{"chain_time", "first_block"}},
 			"byte_rate":  {Between: true, Inverse: []string{"chain_time", "first_block"}},
 			"line_share": {Inverse: []string{"sync_time"}}},
@@ -69,11 +78,12 @@ func View() *analysis.View {
 		Tables:  v.tables,
 		Verdict: v.verdict,
 		Rules: []analysis.Rule{
-			{ID: "never-served", Replaces: []string{"failures", "deadlines"}, Rank: analysis.Failure, Tone: analysis.Bad,
+			{ID: "never-served", Replaces: []string{"failures", "deadlines"}, Rank: analysis.Failure,
+				Tone:   analysis.Bad,
 				Holds:  neverServed,
 				Title:  `Nodes never served ({{plural .Total "trial" "trials"}})`,
 				Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}{{.Text}}`,
-				Advice: `Read the node's log of such a trial; allow more time (limits) if it was still getting blocks.`},
+				Advice: `Read the node's log of such a trial; allow more time (limits) if it still got blocks.`},
 			{ID: "effects-limits", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: v.limits,
 				Title:  `Limits of these effects`,
 				Each:   `{{.Name}}: {{.Text}}`,
@@ -187,7 +197,8 @@ func heights(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	var all analysis.Facts
 	if len(s.Points) > 0 {
 		all.Series = []analysis.Series{s}
-		all.Metrics = []record.Metric{{Key: "height", Name: "height", Unit: "1", Better: record.Neither, Help: "blocks that the node has"}}
+		all.Metrics = []record.Metric{{Key: "height", Name: "height", Unit: "1", Better: record.Neither,
+			Help: "blocks that the node has"}}
 	}
 	return all, nil
 }

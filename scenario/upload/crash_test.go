@@ -145,7 +145,8 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 		"lost": func(t *testing.T, b *uploadBench) {
 			for _, j := range b.ledger.jobs {
 				if j.State == record.JobAccepted || j.State == record.JobDurable {
-					if err := b.mem.Delete(t.Context(), system.Ref(j.Ref)); err != nil && !errors.Is(err, system.ErrNotFound) {
+					if err := b.mem.Delete(t.Context(), system.Ref(j.Ref)); err != nil &&
+						!errors.Is(err, system.ErrNotFound) {
 						t.Fatal(err)
 					}
 					return
@@ -155,7 +156,8 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 		"half": func(t *testing.T, b *uploadBench) {
 			for _, j := range b.ledger.jobs {
 				if j.State == record.JobPutting {
-					if _, err := b.mem.Put(t.Context(), j.Name, j.Size/2, bytes.NewReader(make([]byte, j.Size/2))); err != nil {
+					if _, err := b.mem.Put(t.Context(), j.Name, j.Size/2, bytes.NewReader(make([]byte,
+						j.Size/2))); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -164,7 +166,8 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 		"wrong": func(t *testing.T, b *uploadBench) {
 			for _, j := range b.ledger.jobs {
 				if j.State == record.JobPutting {
-					if _, err := b.mem.Put(t.Context(), j.Name, j.Size, bytes.NewReader(make([]byte, j.Size))); err != nil {
+					if _, err := b.mem.Put(t.Context(), j.Name, j.Size, bytes.NewReader(make([]byte,
+						j.Size))); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -186,7 +189,8 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 							t.Fatalf("killed at step %d, then at step %d", first, second)
 						}
 						if firstOver {
-							if joined := slices.Contains(seen, "before accepted and putting"); first < 16 || joined == settles {
+							if joined := slices.Contains(seen, "before accepted and putting"); first < 16 ||
+								joined == settles {
 								t.Errorf("a whole session has %d steps: %v", first-1, seen)
 							}
 							return
@@ -205,7 +209,8 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 
 // crashTwice says whether the first, and the second session was over before it
 // was killed.
-func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver, secondOver bool, steps []string) {
+func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver,
+	secondOver bool, steps []string) {
 	cell := uploadCell(3, 100, func(u *experiment.Upload) { u.Concurrency = 1; u.Verify = 1 })
 	options, done := system.Options{"a": "1s"}, record.JobAccepted
 	if settles {
@@ -284,7 +289,8 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 			t.Errorf("job %+v", j)
 		}
 	}
-	if m := y.metrics; m["accepted"] != 3 || settles && m["durable"] != 3 || m["verified"] != 3 || m["failed"] != 0 || m["accepted_bytes"] != 300 {
+	if m := y.metrics; m["accepted"] != 3 || settles && m["durable"] != 3 || m["verified"] != 3 || m["failed"] != 0 ||
+		m["accepted_bytes"] != 300 {
 		t.Errorf("metrics %v", m)
 	}
 	return false, secondOver, c.path
@@ -326,7 +332,8 @@ func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) store) {
 		if j := b.ledger.jobs[0]; !j.Adopted || j.Attempts != 1 {
 			t.Errorf("job %+v", j)
 		}
-		if err := has(b.ledger.happened(whatReconciled), "0 accepted, 1 in doubt; 1 more are listed, and are looked at; 0 missing"); err != nil {
+		if err := has(b.ledger.happened(whatReconciled),
+			"0 accepted, 1 in doubt; 1 more are listed, and are looked at; 0 missing"); err != nil {
 			t.Error(err)
 		}
 		if y.metrics["adopted"] != 1 || y.metrics["accepted"] != 2 {
@@ -393,7 +400,8 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 			before := fmt.Sprint(b.ledger.jobs)
 			change(&b.cell)
 			_, err := b.session(t.Context())
-			if err == nil || !strings.HasPrefix(err.Error(), "mem: the data set has changed since the trial began: ") || !strings.Contains(err.Error(), want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "mem: the data set has changed since the trial began: ") ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 			if fmt.Sprint(b.ledger.jobs) != before {
@@ -442,7 +450,8 @@ func TestUploadFindsMarkedNames(t *testing.T) {
 		b.node = marked{b.mem, b.mem, "two-"}
 		b.cell.Upload.Verify = 1
 		y := b.must()
-		if err := has(b.ledger.happened(whatReconciled), "2 accepted, 1 in doubt; 1 more are listed, and are looked at; 0 missing"); err != nil {
+		if err := has(b.ledger.happened(whatReconciled),
+			"2 accepted, 1 in doubt; 1 more are listed, and are looked at; 0 missing"); err != nil {
 			t.Error(err)
 		}
 		all, _ := b.mem.List(t.Context())

@@ -26,7 +26,8 @@ func tree(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +61,8 @@ func TestUploadUnreadableData(t *testing.T) {
 			if j := b.ledger.jobs[1]; j.State != record.JobUnreadable || j.Error == "" {
 				t.Errorf("%s: job %+v", what, j)
 			}
-			if m := y.metrics; m["accepted"] != 2 || m["unreadable"] != 1 || m["failed"] != 0 || m["success_rate"] != 1 {
+			if m := y.metrics; m["accepted"] != 2 || m["unreadable"] != 1 || m["failed"] != 0 ||
+				m["success_rate"] != 1 {
 				t.Errorf("%s: metrics %v", what, m)
 			}
 			if all, _ := b.mem.List(t.Context()); len(all) != 2 {
@@ -70,7 +72,8 @@ func TestUploadUnreadableData(t *testing.T) {
 				t.Errorf("%s: it is not said", what)
 			}
 			// The trial began with another data set than there is now.
-			if _, err := b.session(t.Context()); err == nil || !strings.Contains(err.Error(), "the data set has changed") {
+			if _, err := b.session(t.Context()); err == nil || !strings.Contains(err.Error(),
+				"the data set has changed") {
 				t.Errorf("%s: %v", what, err)
 			}
 		})
@@ -81,9 +84,10 @@ func TestUploadUnreadableData(t *testing.T) {
 // there once, and what was wrong is in the operations.
 func TestUploadThroughTrouble(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"}, uploadCell(60, 3000, func(u *experiment.Upload) {
-			u.Concurrency, u.Retries = 4, 50
-		}))
+		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"},
+			uploadCell(60, 3000, func(u *experiment.Upload) {
+				u.Concurrency, u.Retries = 4, 50
+			}))
 		b.mem.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0.2, 0.1 })
 		y := b.must()
 		b.mem.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0, 0 })
@@ -96,10 +100,12 @@ func TestUploadThroughTrouble(t *testing.T) {
 				outcomes[op.Outcome]++
 			}
 		}
-		if outcomes[record.OK] != 60 || outcomes[record.Stalled] == 0 || outcomes[record.Error] == 0 || len(outcomes) != 3 {
+		if outcomes[record.OK] != 60 || outcomes[record.Stalled] == 0 || outcomes[record.Error] == 0 ||
+			len(outcomes) != 3 {
 			t.Errorf("outcomes %v", outcomes)
 		}
-		if want := 60 / float64(60+outcomes[record.Stalled]+outcomes[record.Error]); !scenariotest.Near(y.metrics["success_rate"], want) {
+		want := 60 / float64(60+outcomes[record.Stalled]+outcomes[record.Error])
+		if !scenariotest.Near(y.metrics["success_rate"], want) {
 			t.Errorf("success rate %v, want %v", y.metrics["success_rate"], want)
 		}
 	})
@@ -114,7 +120,8 @@ func TestUploadVerifies(t *testing.T) {
 		record.Error:      func(m *mem.Model) { m.Errors = 1 },
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(400, 1000, func(u *experiment.Upload) { u.Verify = 0.5 }))
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(400, 1000,
+				func(u *experiment.Upload) { u.Verify = 0.5 }))
 			f := b.faulty(nil)
 			f.after = func(string, int) error {
 				if len(f.puts) == 400 {
@@ -145,7 +152,8 @@ func TestUploadVerifies(t *testing.T) {
 // asked for, by the session that ends the trial; an interrupted one removes nothing.
 func TestUploadRemoves(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.After = "remove" }))
+		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10,
+			func(u *experiment.Upload) { u.After = "remove" }))
 		b.mode = "attach"
 		if _, err := b.mem.Seed(t.Context(), "someone's", 1, strings.NewReader("x")); err != nil {
 			t.Fatal(err)
@@ -194,14 +202,17 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cell := experiment.Cell{ID: "c001", Collect: &experiment.Collect{Every: experiment.Duration(time.Minute), For: experiment.Duration(10 * time.Minute)}}
-		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"}, Cluster: cluster, Limits: scenariotest.Limits()}, []experiment.Cell{cell})
+		cell := experiment.Cell{ID: "c001", Collect: &experiment.Collect{Every: experiment.Duration(time.Minute),
+			For: experiment.Duration(10 * time.Minute)}}
+		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"},
+			Cluster: cluster, Limits: scenariotest.Limits()}, []experiment.Cell{cell})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l, epoch := newLedger(), time.Now()
 		states := 0
-		sink := scenario.Sink{Epoch: epoch, Journal: l, Now: func() time.Duration { return time.Since(epoch) }, State: func(scenario.State) { states++ }}
+		sink := scenario.Sink{Epoch: epoch, Journal: l, Now: func() time.Duration { return time.Since(epoch) },
+			State: func(scenario.State) { states++ }}
 		// Four minutes, then a pause of two, then what is left of the ten.
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Second)
 		defer cancel()
@@ -214,7 +225,8 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(epoch))
 		}
 		m := Collect{}.Measure(*measuredFrom(l, cell, load))
-		if n := float64(len(l.polls)); n < 9 || m["polls"] != n || m["polls_missed"] < 1 || m["poll_gaps"] != 0 || states < len(l.polls) {
+		if n := float64(len(l.polls)); n < 9 || m["polls"] != n || m["polls_missed"] < 1 || m["poll_gaps"] != 0 ||
+			states < len(l.polls) {
 			t.Errorf("%d polls, %d states, metrics %v", len(l.polls), states, m)
 		}
 		for i, p := range l.polls {
@@ -229,7 +241,8 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		stop, end := context.WithCancelCause(t.Context())
 		end(&scenario.Stop{Condition: "max_runtime", Why: "it is late"})
 		cell.Collect.For = 0
-		if load, err = runner.Trial(stop, cell, 1, sink); err != nil || fmt.Sprint(load.Notes) != "[stopped by max_runtime: it is late]" {
+		if load, err = runner.Trial(stop, cell, 1, sink); err != nil ||
+			fmt.Sprint(load.Notes) != "[stopped by max_runtime: it is late]" {
 			t.Errorf("%v, notes %q", err, load.Notes)
 		}
 	})
@@ -248,7 +261,8 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 		}
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10, func(u *experiment.Upload) { u.Verify = 1 }))
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10,
+			func(u *experiment.Upload) { u.Verify = 1 }))
 		y := b.must()
 		in := measuredFrom(b.ledger, b.cell, y.load)
 		in.Link = &record.LinkCheck{WantRate: 8e6, Rate: 7.9e6, WantRTT: 0.02, RTT: 0.021}
@@ -261,7 +275,9 @@ func TestUploadMetricsAreDefined(t *testing.T) {
 			}
 		}
 		for key := range defined {
-			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && !strings.HasSuffix(key, "_line") && key != "line_share" && key != "others_busy" { // of real processes and links
+			// of real processes and links
+			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && !strings.HasSuffix(key, "_line") &&
+				key != "line_share" && key != "others_busy" {
 				t.Errorf("metric %s is not told", key)
 			}
 		}
@@ -274,7 +290,8 @@ func TestUploadBeyondItsLine(t *testing.T) {
 	const line, size = 1e6, 1e6
 	second := func(s float64) time.Duration { return time.Duration(s * 1e9) }
 	job := func(object int64, began, accepted, durable float64) record.Job {
-		j := record.Job{Object: object, Size: size, State: record.JobAccepted, Attempts: 1, Began: second(began), Accepted: second(accepted)}
+		j := record.Job{Object: object, Size: size, State: record.JobAccepted, Attempts: 1, Began: second(began),
+			Accepted: second(accepted)}
 		if durable > 0 {
 			j.State, j.Durable = record.JobDurable, second(durable)
 		}
@@ -303,7 +320,8 @@ func TestUploadBeyondItsLine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cell := uploadCell(2, size)
 			cell.Data.Copies = c.copies
-			in := scenario.Measured{Cell: cell, Jobs: slices.Values(c.jobs), Link: &record.LinkCheck{WantRate: 8 * line, Rate: 8 * line}}
+			in := scenario.Measured{Cell: cell, Jobs: slices.Values(c.jobs),
+				Link: &record.LinkCheck{WantRate: 8 * line, Rate: 8 * line}}
 			if c.settles {
 				in.Load.Details = []record.Detail{scenario.Fact(scenario.LoadSettles, 1)}
 			}
@@ -353,9 +371,13 @@ func TestNothingReachedTheServers(t *testing.T) {
 	for expansion, want := range map[string]bool{"0": true, "1": false} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			y := newUploadBench(t, system.Options{"a": "1s", "expansion": expansion}, uploadCell(3, 100)).must()
-			told := slices.ContainsFunc(y.load.Notes, func(n string) bool { return strings.HasPrefix(n, "nothing reached the storage servers") })
+			told := slices.ContainsFunc(y.load.Notes, func(n string) bool {
+				return strings.HasPrefix(n,
+					"nothing reached the storage servers")
+			})
 			if told != want {
-				t.Errorf("expansion %s, absolute bytes %g: notes %q", expansion, y.metrics["absolute_bytes"], y.load.Notes)
+				t.Errorf("expansion %s, absolute bytes %g: notes %q", expansion, y.metrics["absolute_bytes"],
+					y.load.Notes)
 			}
 		})
 	}

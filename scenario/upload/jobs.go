@@ -39,7 +39,6 @@ type objects struct {
 	missing                                int64           // times that an accepted object was not there later
 	notDurable, late                       int64           // not at their full redundancy in time
 	noRoom                                 int64           // not stored because the system had no room
-	begunPuts                              int64           // attempts, and those at objects that are missing now
 	accept, settle                         *record.Summary // times of those that a put is known to have brought
 	resumed                                bool
 
@@ -152,7 +151,6 @@ func missingObjects(e record.Event) (n int64) {
 func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
 	s.n++
-	s.begunPuts += int64(j.Attempts)
 	s.states[j.State]++
 	s.latest = max(s.latest, began, at, full)
 	if j.State == record.JobMissing {

@@ -194,10 +194,11 @@ func (t *trial) adopt(object int, o system.Object) error {
 
 // removeBroken removes what is not whole, and reports whether it is gone.
 func (t *trial) removeBroken(ctx context.Context, o system.Object) bool {
-	err := t.remove(ctx, o)
+	err := scenario.Remove(ctx, t.node, o)
 	if err != nil {
-		t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v",
-			t.site.Use.Name, o.Ref, err), 0)
+		t.site.Event("note", "object not removed",
+			fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v",
+				t.site.Use.Name, o.Ref, err), 0)
 	}
 	return err == nil
 }
@@ -209,7 +210,7 @@ func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
 	}
 	if ref != "" {
 		// That it fails, or nothing was there, changes nothing: it is not counted as stored.
-		_ = t.remove(context.WithoutCancel(ctx), system.Object{Ref: ref, Size: -1})
+		_ = scenario.Remove(context.WithoutCancel(ctx), t.node, system.Object{Ref: ref, Size: -1})
 	}
 }
 
@@ -248,7 +249,8 @@ func (t *trial) resolve(ctx context.Context) error {
 		"%d nothing", len(doubted), n[whole], n[broken], n[absent])
 	if open := n[unknown]; open > 0 {
 		what += fmt.Sprintf("; for %d this is not known", open)
-		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them", open))
+		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them",
+			open))
 	}
 	return t.event("note", "in doubt", what)
 }

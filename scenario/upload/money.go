@@ -36,7 +36,8 @@ func (l *loadTest) amount(metric, entity string, v *big.Rat) {
 		exact = strings.TrimRight(strings.TrimRight(exact, "0"), ".")
 	}
 	f, _ := v.Float64()
-	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: f, Exact: exact})
+	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: f,
+		Exact: exact})
 	if l.price.Each != nil {
 		g, _ := new(big.Rat).Mul(v, l.price.Each).Float64()
 		l.row(metric+priced, entity, g)
@@ -80,7 +81,8 @@ func (l *loadTest) left() bool {
 
 // whole reports whether nothing was stored or paid before the test.
 func (l *loadTest) whole() bool {
-	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes, system.ReadEnded)
+	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
+		system.ReadEnded)
 }
 
 // since is an amount as it grew in the test. Where nothing was stored or paid before, all
@@ -162,7 +164,6 @@ func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 	l.amount("wallet_last", "", rat(l.readings.last[system.ReadBalance]))
 	l.amount("money_per_file", "", per(used, new(big.Rat).SetInt64(l.files)))
 	if months := l.months(); months > 0 && l.fileBytes > 0 {
-		l.row("contract_months", "", months)
 		tb := new(big.Rat).SetFloat64(l.fileBytes / 1e12 * months)
 		l.amount("money_per_tb_month", "", per(store, tb))
 		l.amount("money_per_tb_month_all", "", per(used, tb))
@@ -213,7 +214,8 @@ const (
 // grow. What ended contracts had not used comes back later.
 func (l *loadTest) invariants() {
 	enter := func(kind, name string, from, to int, note string) {
-		for _, s := range []struct{ reading, unit string }{{system.ReadContracts, "1"}, {system.ReadContractBytes, "B"}} {
+		for _, s := range []struct{ reading, unit string }{{system.ReadContracts, "1"},
+			{system.ReadContractBytes, "B"}} {
 			v := l.values[s.reading]
 			was, i := latest(v, max(from-1, 0)) // a poll more, since its calls are not made at one moment
 			if is, j := latest(v, to+2); i >= 0 && j > i {

@@ -77,13 +77,15 @@ func stopOf(ctx context.Context) (stop *scenario.Stop) {
 // during polls before work, beside it and after it, unless it is to end at once; stop is the
 // exit condition that ended it. What goes wrong with recording polls ends the work; what the
 // system does not answer is a gap.
-func (p *polls) during(outer context.Context, work func(ctx context.Context, fail context.CancelCauseFunc) error) (stop *scenario.Stop, err error) {
+func (p *polls) during(outer context.Context, work func(ctx context.Context,
+	fail context.CancelCauseFunc) error) (stop *scenario.Stop, err error) {
 	ctx, fail := context.WithCancelCause(outer)
 	defer fail(nil)
 	// Polls go on to the very end, that of an interrupted trial, too.
 	going, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	p.collector = &collect.Collector{Node: p.node, Every: p.every, Now: p.now, First: p.next, Earlier: p.latest, Keep: p.keep}
+	p.collector = &collect.Collector{Node: p.node, Every: p.every, Now: p.now, First: p.next, Earlier: p.latest,
+		Keep: p.keep}
 	first, cancel := p.collector.Bounded(ctx) // nothing is stored before it is over
 	defer cancel()
 	if _, err := p.collector.Once(first); err != nil && ctx.Err() == nil {
@@ -125,7 +127,8 @@ func (p *polls) keep(poll record.Poll) error {
 	return err
 }
 
-// sofar fills in what servers hold more since the trial's first poll, and the money that was used up; nil: it is not known.
+// sofar fills in what servers hold more since the trial's first poll, and the money that was used up; nil: it is not
+// known.
 func (p *polls) sofar(s *scenario.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,11 +158,14 @@ func (p *polls) gained() int64 {
 func pollMetrics() []record.Metric {
 	return []record.Metric{
 		{Key: "absolute_bytes", Name: "absolute bytes gained", Unit: "B", Better: record.Lower,
-			Help: "bytes added on storage servers from the first to the last poll, with padding, metadata and redundancy"},
+			Help: "bytes added on storage servers from the first to the last poll, with padding, metadata and " +
+				"redundancy"},
 		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
-			Help: "bytes added on storage servers per second, from first to last poll, or in upload from first put to last acceptance; absent if the polls leave over a fifth of it open"},
+			Help: "bytes added on storage servers per second, from first to last poll, or in upload from first put " +
+				"to last acceptance; absent if the polls leave over a fifth of it open"},
 		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
-			Help: "cost of contracts less unspent funds, or spending by purpose; summed from poll to poll; in the system's currency, rounded"},
+			Help: "cost of contracts less unspent funds, or spending by purpose; summed from poll to poll; in the " +
+				"system's currency, rounded"},
 		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
 			Help: "polls of the system"},
 		{Key: "polls_missed", Name: "polls missed", Unit: "1", Better: record.Lower,
@@ -177,7 +183,8 @@ func pollMetrics() []record.Metric {
 
 // metrics are the numbers of pollMetrics, by their keys.
 func (w *readings) metrics() map[string]float64 {
-	m := map[string]float64{"polls": float64(len(w.start)), "polls_missed": float64(w.missed), "poll_gaps": float64(w.failed)}
+	m := map[string]float64{"polls": float64(len(w.start)), "polls_missed": float64(w.missed),
+		"poll_gaps": float64(w.failed)}
 	put := scenario.Numbers(m)
 	if v := w.values[system.ReadAbsolute]; v != nil {
 		if first, last := edge(v); last > first {

@@ -65,10 +65,12 @@ func TestPollLatency(t *testing.T) {
 		want  map[string]float64 // 0: none
 	}{
 		{"the worst hours count", [][]record.PollCall{
-			{call("a", 1, "")}, {call("a", 1, "")}, {call("a", 600, "timeout: no answer within 10 min")}, {call("a", 600, "timeout: no answer within 10 min")},
+			{call("a", 1, "")}, {call("a", 1, "")}, {call("a", 600, "timeout: no answer within 10 min")},
+			{call("a", 600, "timeout: no answer within 10 min")},
 		}, map[string]float64{"poll_p50": 300.5, "poll_first_quarter": 1, "poll_last_quarter": 600, "poll_gaps": 2}},
 		{"an expensive call that rests", [][]record.PollCall{
-			{call("stats", 1, ""), call("list", 1, "")}, {call("stats", 0.005, "")}, {call("stats", 0.005, "")}, {call("stats", 1, ""), call("list", 40, "")},
+			{call("stats", 1, ""), call("list", 1, "")}, {call("stats", 0.005, "")}, {call("stats", 0.005, "")},
+			{call("stats", 1, ""), call("list", 40, "")},
 		}, map[string]float64{"poll_p50": 21.5, "poll_first_quarter": 0}},
 		{"refused at once is no latency", [][]record.PollCall{
 			{call("a", 2, ""), call("b", 2, "")}, {call("a", 2, ""), call("b", 0, "connection refused: nobody there")},
@@ -90,9 +92,11 @@ func TestPollLatency(t *testing.T) {
 // Both bandwidths of a test are of the same time: that in which it stored.
 func TestBandwidthsHaveOneWindow(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"}, uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
+		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"},
+			uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
 		m := b.must().metrics
-		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file || absolute > 3.1*file {
+		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file ||
+			absolute > 3.1*file {
 			t.Errorf("absolute bytes are three times the file bytes, their bandwidths %v and %v", absolute, file)
 		}
 	})
@@ -104,13 +108,16 @@ func TestTroubleIsBounded(t *testing.T) {
 	for hour := range 5000 {
 		at := time.Duration(hour) * time.Hour
 		polls = append(polls, record.Poll{
-			Start:    at,
-			Calls:    []record.PollCall{{Name: "/wallet", Start: at, Error: fmt.Sprintf("timeout: no answer within %dms", hour)}},
-			Readings: []record.Reading{{Name: "height", Bad: fmt.Sprintf("fell from %d to 3", hour)}, {Name: "files", Value: 3}},
+			Start: at,
+			Calls: []record.PollCall{{Name: "/wallet", Start: at,
+				Error: fmt.Sprintf("timeout: no answer within %dms", hour)}},
+			Readings: []record.Reading{{Name: "height", Bad: fmt.Sprintf("fell from %d to 3", hour)},
+				{Name: "files", Value: 3}},
 		})
 	}
 	all := readPolls(&scenario.Measured{Polls: slices.Values(polls)}).trouble
-	if len(all) != 2 || *all[0] != (trouble{"call failed", "/wallet", "timeout", 5000, 0, 4999 * 3600, "timeout: no answer within 0ms"}) ||
+	if len(all) != 2 || *all[0] != (trouble{"call failed", "/wallet", "timeout", 5000, 0, 4999 * 3600,
+		"timeout: no answer within 0ms"}) ||
 		all[1].count != 5000 {
 		t.Errorf("%+v", all)
 	}

@@ -94,7 +94,8 @@ func (t *trial) job(object int) *job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.jobs[object] == nil {
-		t.jobs[object] = &job{Job: record.Job{Object: int64(object), Name: t.name(object), Size: t.set.Object(object).Size}}
+		t.jobs[object] = &job{Job: record.Job{Object: int64(object), Name: t.name(object),
+			Size: t.set.Object(object).Size}}
 	}
 	return t.jobs[object]
 }

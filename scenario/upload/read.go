@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -148,7 +147,8 @@ func codingOf(known map[string]string) (c coding) {
 	} else if n, _ := fmt.Sscanf(known["redundancy"], "%d of %d shards", &a, &b); n == 2 {
 		c.needed, c.servers = a, b
 	} else { // by its options
-		c.needed, c.servers = number("data_pieces")+number("needed"), number("data_pieces")+number("parity_pieces")+number("total")
+		c.needed, c.servers = number("data_pieces")+number("needed"),
+			number("data_pieces")+number("parity_pieces")+number("total")
 	}
 	if c.needed <= 0 || c.servers < c.needed {
 		return coding{}
@@ -220,14 +220,10 @@ func (l *loadTest) stored() {
 		l.row("file_bandwidth", "", l.fileRate)
 		if first >= 0 {
 			l.absolute = v[last]
-			l.bandwidth(l.rate(v, first, last))
 		}
 	} else if from, to := l.began(), l.lastAt; l.objects.stored > 0 && to > from {
 		l.fileRate = l.fileBytes / (to - from)
 		l.row("storing", "", to-from)
-		if value, lo, hi, ok := collect.Rate(l.reported(v), from, to); ok {
-			l.bandwidth(analysis.Point{Value: value, Lo: lo, Hi: hi})
-		}
 	}
 	if l.up != nil && first >= 0 {
 		if l.absolute = v[last]; !l.fresh() {
@@ -237,12 +233,6 @@ func (l *loadTest) stored() {
 	l.row("files", "", float64(l.files))
 	l.row("stored_bytes", "", l.fileBytes)
 	l.row("absolute", "", l.absolute)
-}
-
-// bandwidth adds that of absolute bytes, with the bounds that the polls leave.
-func (l *loadTest) bandwidth(p analysis.Point) {
-	l.row("absolute_bandwidth_least", "", p.Lo)
-	l.row("absolute_bandwidth_most", "", p.Hi)
 }
 
 // onServers are the file bytes on the servers at a poll, bounded by its start and end.
@@ -331,9 +321,6 @@ func (l *loadTest) emit() {
 	l.row("contracts", "", l.now(system.ReadContracts))
 	l.row("redundancy_mean", "", l.now(system.ReadRedundancyMean))
 	l.row("below_redundancy", "", l.now(system.ReadBelow))
-	if v := known(l.values[system.ReadRedundancyMax]); len(v) > 0 {
-		l.row("redundancy_highest", "", slices.Max(v))
-	}
 	if s := l.objects; s.n > 0 {
 		for _, state := range slices.Sorted(maps.Keys(s.states)) {
 			l.row("objects_by_state", string(state), float64(s.states[state]))
@@ -346,10 +333,9 @@ func (l *loadTest) emit() {
 		}
 		l.row("no_room", "", float64(s.noRoom))
 	}
-	l.row("poll_every", "", l.every())
-	l.row("polls_timed_out", "", float64(l.timedOut))
 	for _, k := range l.trouble {
-		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count, k.detail))
+		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count,
+			k.detail))
 	}
 	// The load line: what the link carries, less the redundancy that the client makes.
 	line := nan
@@ -366,7 +352,8 @@ func (l *loadTest) emit() {
 
 // span adds one to the trial's life.
 func (l *loadTest) span(kind, entity string, from, to float64, note string) {
-	l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: entity, Kind: kind, From: from, To: to, Note: note})
+	l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: entity, Kind: kind, From: from, To: to,
+		Note: note})
 }
 
 // lateState is of objects that were accepted and not at their full redundancy in time.
@@ -391,7 +378,7 @@ const (
 // ended it. A session that was killed ended with the last that it recorded.
 func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader) error {
 	begun, left, down := 0.0, -1.0, 0.0
-	n, cut, crashes := 1, 0, 0
+	n, crashes := 1, 0
 	add := func(kind string, from, to float64, note string) { l.span(kind, "", max(0, from), max(0, to), note) }
 	for e := range events {
 		since := e.At.Sub(l.trial.Epoch)
@@ -407,7 +394,6 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 					return err
 				}
 				left, note = max(begun, last.Seconds()), killed
-				cut++
 			}
 			add(sessionSpan, begun, left, note)
 			down += max(0, at-left)
@@ -427,17 +413,9 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 		end = left
 	}
 	add(sessionSpan, begun, max(begun, end), "")
-	ops := int64(0)
-	for _, k := range l.trial.Outcomes {
-		ops += k
-	}
 	l.row("duration", "", seconds)
 	l.row("sessions", "", float64(n))
-	l.row("sessions_killed", "", float64(cut))
 	l.row("downtime", "", down)
 	l.row("crashes", "", float64(crashes))
-	if fetched := int64(l.metrics["verified"] + l.metrics["verify_failed"]); cut > 0 {
-		l.row("attempts_unrecorded", "", float64(max(0, l.begunPuts-l.states[record.JobPutting]-(ops-fetched))))
-	}
 	return nil
 }

@@ -21,7 +21,6 @@ type readings struct {
 	start, end    []float64
 	values        map[string][]float64
 	latency       []float64 // of all calls of a poll together; NaN: one failed, or was left out
-	timedOut      int64     // of those, polls with a call that timed out: they took that long at least
 	calls         map[string]bool
 	missed        int64 // polls of the schedule that were left out
 	failed        int64 // calls without an answer
@@ -138,7 +137,7 @@ func (w *readings) add(p *record.Poll) {
 
 // took is how long the calls of a poll took together; NaN: not all of them were made.
 func (w *readings) took(p *record.Poll) float64 {
-	took, timed, open := 0.0, 0, false
+	took, timed := 0.0, 0
 	for _, c := range p.Calls {
 		w.calls[c.Name] = true
 		class := collect.Class(c.Error)
@@ -147,15 +146,12 @@ func (w *readings) took(p *record.Poll) float64 {
 			w.met("call failed", c.Name, class, c.Error, c.Start.Seconds())
 		}
 		if c.Error == "" || class == "timeout" {
-			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || c.Error != ""
+			timed, took = timed+1, took+(c.End-c.Start).Seconds()
 		}
 	}
 	// A poll that left out an expensive call, or was refused one, is no faster.
 	if timed == 0 || timed < len(w.calls) {
 		return nan
-	}
-	if open {
-		w.timedOut++
 	}
 	return took
 }
@@ -235,15 +231,6 @@ func (w *readings) reported(v []float64) (all []collect.Reported) {
 		}
 	}
 	return all
-}
-
-// every is the usual time from one poll to the next, in seconds.
-func (w *readings) every() float64 {
-	var d []float64
-	for i := 1; i < len(w.start); i++ {
-		d = append(d, w.start[i]-w.start[i-1])
-	}
-	return stats.Median(d)
 }
 
 // gapPolls is how many times the usual distance of two values breaks a line.

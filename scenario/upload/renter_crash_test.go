@@ -77,14 +77,16 @@ func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
 			adopted := 0
 			for first, over := 1, false; !over; first++ {
 				scenariotest.Virtual(t, func(t *testing.T) {
-					sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 1 << 20})
+					sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10,
+						Rate: 1 << 20})
 					t.Cleanup(sim.Close)
 					opt := system.Options{"url": dialect.url(sim), "password": simPassword}
 					for k, v := range dialect.more {
 						opt[k] = v
 					}
 					s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
-						return dialect.system.Attach(t.Context(), system.Deployment{Client: sim.Host(), Write: true, Run: "0123abcd", Options: opt})
+						return system.Begin(t.Context(), dialect.system, system.Attach, system.Deployment{Client: sim.Host(), Write: true,
+							Run: "0123abcd", Options: opt})
 					}}
 					over = s.crashTwice(first, 1+first%5*4)
 					adopted += s.adopted()
@@ -140,9 +142,11 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 		}
 	}()
 	if s.bench == nil {
-		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(), limits: scenariotest.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000, func(u *experiment.Upload) {
-			u.Concurrency, u.Slot, u.Verify = 1, "accepted", 1
-		})}
+		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(),
+			limits: scenariotest.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
+				func(u *experiment.Upload) {
+					u.Concurrency, u.Slot, u.Verify = 1, "accepted", 1
+				})}
 	}
 	ctx, kill := context.WithCancelCause(s.t.Context())
 	defer kill(nil)
@@ -162,7 +166,8 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 func (s *renterSessions) stats() {
 	s.t.Helper()
 	h, err := s.node.Stats(s.t.Context())
-	if truth := s.sim.Truth(); err != nil || h.Objects != renterObjects || !s.cut && h.Absolute != truth.Absolute || h.Absolute <= 0 {
+	if truth := s.sim.Truth(); err != nil || h.Objects != renterObjects || !s.cut && h.Absolute != truth.Absolute ||
+		h.Absolute <= 0 {
 		s.t.Errorf("stats %+v, %v; truth: %d files, %d bytes on hosts", h, err, truth.Files, truth.Absolute)
 	}
 }
@@ -193,7 +198,8 @@ func (s *renterSessions) crashTwice(first, second int) (over bool) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m := last.metrics; m["accepted"] != renterObjects || m["durable"] != renterObjects || m["verified"] != renterObjects || m["missing"] != 0 || m["failed"] != 0 {
+			if m := last.metrics; m["accepted"] != renterObjects || m["durable"] != renterObjects ||
+				m["verified"] != renterObjects || m["missing"] != 0 || m["failed"] != 0 {
 				t.Errorf("metrics %v", m)
 			}
 		}

@@ -18,7 +18,7 @@ func rules() []analysis.Rule {
 		{ID: "money-unexplained", Rank: analysis.Unreliable, Tone: analysis.Bad, Holds: unexplained,
 			Title:  `Money is missing, or a total fell: {{.Systems}}`,
 			Each:   `{{.Name}}: {{.Text}}`,
-			Advice: `Compare the wallet's transactions of that time with the contracts. See the daemon's log for a restart.`},
+			Advice: `Compare the wallet's transactions of that time with the contracts. See the log for a restart.`},
 		{ID: "objects-lost", Rank: analysis.Failure, Tone: analysis.Bad, Holds: objectsThat(lost...),
 			Title:  `{{plural .Total "object was" "objects were"}} lost or not stored: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} {{.Text}}`,
@@ -32,8 +32,9 @@ func rules() []analysis.Rule {
 			Each:   `{{.Name}}: after {{plural .N "object" "objects"}} ({{show .Value "B"}}); {{.Text}}`,
 			Advice: `The system reports that it can take no more.`},
 		{ID: "slows-down", Rank: analysis.Slow, Tone: analysis.Warn, Holds: slowing,
-			Title:  `Slows down over time: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.Text}}, {{show .Limit .Unit}} in the first quarter and {{show .Value .Unit}} in the last`,
+			Title: `Slows down over time: {{.Systems}}`,
+			Each: "{{.Name}}: {{.Text}}, {{show .Limit .Unit}} in the first quarter " +
+				"and {{show .Value .Unit}} in the last",
 			Advice: `See in the figures over time when it began, and what else changed then.`},
 		{ID: "poll-gaps", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: pollGaps,
 			Title:  `Not every poll was answered: {{.Systems}}`,
@@ -114,7 +115,8 @@ func objectsThat(keys ...key) func(*analysis.Result) []analysis.Case {
 		tests(r.Frame, func(_ *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
 			for _, k := range keys {
 				if x.N = int64(rows[k].Value); x.N > 0 {
-					x.Of, x.Text = max(int64(rows[key{"files", ""}].Value), int64(rows[key{"objects", ""}].Value), x.N), happened[k]
+					x.Of, x.Text = max(int64(rows[key{"files", ""}].Value), int64(rows[key{"objects", ""}].Value), x.N),
+						happened[k]
 					cases = append(cases, x)
 				}
 			}
@@ -134,7 +136,8 @@ func full(r *analysis.Result) (cases []analysis.Case) {
 			why = s
 		}
 		if why != "" {
-			x.N, x.Value, x.Text = int64(rows[key{"files", ""}].Value), analysis.Num(rows[key{"stored_bytes", ""}].Value), why
+			x.N, x.Value, x.Text = int64(rows[key{"files", ""}].Value),
+				analysis.Num(rows[key{"stored_bytes", ""}].Value), why
 			cases = append(cases, x)
 		}
 	})
@@ -165,7 +168,8 @@ const (
 func slowing(r *analysis.Result) (cases []analysis.Case) {
 	tests(r.Frame, func(t *analysis.Trial, _ map[key]analysis.Row, x analysis.Case) {
 		for _, s := range r.Frame.Series {
-			sign, ok := map[string]float64{"api_latency": 1, "accept_time": 1, "durable_time": 1, "throughput": -1}[s.Metric]
+			sign, ok := map[string]float64{"api_latency": 1, "accept_time": 1, "durable_time": 1,
+				"throughput": -1}[s.Metric]
 			if s.Trial != t || !ok {
 				continue
 			}
@@ -212,8 +216,9 @@ func pollGaps(r *analysis.Result) (cases []analysis.Case) {
 }
 
 // verdictWords say what came of a load test.
-const verdictWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) stored in {{.Took}}" +
-	"{{with .Efficiency}} at an efficiency of {{.}} %{{end}}{{with .Used}}, {{.}} used{{end}}{{with .Priced}} ({{.}}){{end}}{{with .Ended}}; ended by {{.}}{{end}}."
+const verdictWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) " +
+	"stored in {{.Took}}{{with .Efficiency}} at an efficiency of {{.}} %{{end}}{{with .Used}}, {{.}} " +
+	"used{{end}}{{with .Priced}} ({{.}}){{end}}{{with .Ended}}; ended by {{.}}{{end}}."
 
 // verdict says what came of each load test, and what is wrong with it.
 func verdict(r *analysis.Result) *analysis.Verdict {
@@ -232,14 +237,17 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 			}
 			return ""
 		}
-		said := map[string]any{"Name": x.Name, "Objects": int64(of("files").Value), "Bytes": words.Show(of("stored_bytes").Value, "B"),
-			"Took": words.Moment(took), "Used": money("money_used"), "Priced": money("money_used" + priced), "Running": t.State == record.Running}
+		said := map[string]any{"Name": x.Name, "Objects": int64(of("files").Value),
+			"Bytes": words.Show(of("stored_bytes").Value, "B"),
+			"Took":  words.Moment(took), "Used": money("money_used"), "Priced": money("money_used" + priced),
+			"Running": t.State == record.Running}
 		if e, ok := rows[key{"storage_efficiency", ""}]; ok {
 			said["Efficiency"] = words.Digits(100*e.Value, 3)
 		}
 		if t.State == record.Running {
 			v.Tone = analysis.Warn
-		} else if why := ended(r.Frame, t); !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
+		} else if why := ended(r.Frame, t); !strings.HasPrefix(why, "all done") &&
+			!strings.HasPrefix(why, "durable too") {
 			said["Ended"] = why
 		}
 		parts = append(parts, analysis.Fill(verdictWords, said))
@@ -268,20 +276,24 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 	}
 	test := column("test", "load test", "")
 	money := analysis.Table{ID: "money", Title: "Money by purpose", Folded: true,
-		Caption: "By the system's account at the last poll. Unspent money lies in contracts and comes back when they end.",
+		Caption: "By the system's account at the last poll. Unspent money lies in contracts and comes back when " +
+			"they end.",
 		Head: []analysis.TableColumn{test, column("purpose", "purpose", ""), column("amount", "amount", ""),
-			column("exact", "exact", ""), column("share", "share", "ratio"), column("priced", "at the stated price", "")}}
+			column("exact", "exact", ""), column("share", "share", "ratio"),
+			column("priced", "at the stated price", "")}}
 	states := analysis.Table{ID: "objects", Title: "Objects by state", Folded: true,
 		Caption: "Adopted ones were found stored by a later session. Retried ones needed more than one attempt.",
 		Head:    []analysis.TableColumn{test, column("state", "state", ""), column("objects", "objects", "1")}}
 	life := analysis.Table{ID: "sessions", Title: "Sessions and events", Folded: true,
 		Caption: "A killed session ends with the last that it recorded.",
-		Head: []analysis.TableColumn{test, column("what", "what", ""), column("from", "from", "s"), column("to", "to", "s"),
+		Head: []analysis.TableColumn{test, column("what", "what", ""), column("from", "from", "s"),
+			column("to", "to", "s"),
 			column("note", "note", "")}}
 	tests(f, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
 		say := func(metric string, row analysis.Row) analysis.Value {
 			m, _ := f.Metric(metric)
-			return analysis.Value{Text: words.Money(row.Value, m.Unit), Number: analysis.Num(row.Value), Lo: analysis.Unknown,
+			return analysis.Value{Text: words.Money(row.Value, m.Unit), Number: analysis.Num(row.Value),
+				Lo: analysis.Unknown,
 				Hi: analysis.Unknown}
 		}
 		add := func(k key, purpose string) {

@@ -2,7 +2,6 @@ package upload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -59,23 +58,6 @@ func (r *runner) adopt(o system.Object) {
 		a.Adopt(o)
 	}
 }
-
-// remove deletes an object of ours; that it is not there is as good.
-func (r *runner) remove(ctx context.Context, o system.Object) error {
-	d, ok := r.node.(system.Deleter)
-	if !ok {
-		return errCannotRemove
-	}
-	r.adopt(o)
-	one, cancel := context.WithTimeout(ctx, scenario.RemoveOneTimeout)
-	defer cancel()
-	if err := d.Delete(one, o.Ref); err != nil && !errors.Is(err, system.ErrNotFound) {
-		return err
-	}
-	return nil
-}
-
-var errCannotRemove = errors.New("it cannot remove objects")
 
 // trialNames is what the names of a trial's objects begin with: the run, so that
 // a later session finds them, and the trial, so that no other one of the run does.

@@ -32,7 +32,8 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 		u.Concurrency, u.Verify, u.Poll = 5, 1, experiment.Duration(200*time.Millisecond)
 	})
 	cell.Data.Spread = experiment.SizeRange{From: 1, To: 100e3}
-	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start", epoch: time.Now()}
+	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start",
+		epoch: time.Now()}
 	pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(cell, 42)
 	var err error
 	if b.cluster, err = sys.Start(systemtest.Context(t), d); err != nil {
@@ -84,7 +85,8 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 		}
 		for _, j := range b.ledger.jobs {
 			if j.State == record.JobPutting && j.Size > 1 {
-				if _, err := b.node.(system.Updater).PutMutable(t.Context(), j.Name, j.Size/2, bytes.NewReader(make([]byte, j.Size/2))); err != nil {
+				if _, err := b.node.(system.Updater).PutMutable(t.Context(), j.Name, j.Size/2,
+					bytes.NewReader(make([]byte, j.Size/2))); err != nil {
 					t.Fatal(err)
 				}
 				truncated++
@@ -94,7 +96,7 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 		if err := b.cluster.Stop(t.Context()); err != nil {
 			t.Logf("stop: %v", err)
 		}
-		if b.cluster, err = sys.Revive(systemtest.Context(t), d); err != nil {
+		if b.cluster, err = system.Revive(systemtest.Context(t), sys, d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,7 +124,8 @@ func TestUploadCostsLittleBesidesPuts(t *testing.T) {
 	cell := uploadCell(400, 20_000, nil...)
 	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start"}
 	var err error
-	if b.cluster, err = sys.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}); err != nil {
+	if b.cluster, err = sys.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1],
+		Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.cluster.Stop(context.Background()) })

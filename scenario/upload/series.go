@@ -83,7 +83,8 @@ func (l *loadTest) ofObjects() {
 	before, bytes := l.began(), 0.0
 	for i := range min(n, mostPoints) {
 		from, to := i*n/min(n, mostPoints), (i+1)*n/min(n, mostPoints)
-		part, end, count, came := l.sample[from:to], l.sample[to-1].at, float64(to)*float64(l.objects.stored)/float64(n), 0.0
+		part, end, count, came := l.sample[from:to], l.sample[to-1].at,
+			float64(to)*float64(l.objects.stored)/float64(n), 0.0
 		for _, x := range part {
 			came += float64(x.size) * scale
 		}
@@ -141,10 +142,6 @@ var metrics = []record.Metric{
 	{Key: "stored_bytes", Name: "file bytes stored", Unit: "B", Better: record.Higher, Help: "sum of their sizes"},
 	{Key: "absolute", Name: "absolute bytes", Unit: "B", Better: record.Neither,
 		Help: "bytes on the storage servers since the test began, padding, metadata and redundancy included"},
-	{Key: "absolute_bandwidth_least", Name: "absolute bandwidth, at least", Unit: "B/s", Better: record.Higher,
-		Help: "bound that the moments of the polls leave"},
-	{Key: "absolute_bandwidth_most", Name: "absolute bandwidth, at most", Unit: "B/s", Better: record.Higher,
-		Help: "likewise"},
 	{Key: "efficiency_line", Name: "load line of the storage efficiency", Unit: "ratio", Better: record.Neither,
 		Help: "padding times n/k of the code: the most that whole sectors and the wanted redundancy allow"},
 	{Key: "padding", Name: "file bytes per padded byte", Unit: "ratio", Better: record.Higher,
@@ -153,13 +150,12 @@ var metrics = []record.Metric{
 		Help: "absolute bytes divided by the objects' sizes in whole sectors"},
 	{Key: "redundancy_mean", Name: "redundancy, mean", Unit: "×", Better: record.Neither,
 		Help: "of the files that are whole, by the system's account, at the last poll"},
-	{Key: "redundancy_highest", Name: "redundancy, highest", Unit: "×", Better: record.Neither,
-		Help: "of a file, by the system's account, at any poll"},
 	{Key: "below_redundancy", Name: "files below their redundancy", Unit: "1", Better: record.Lower,
 		Help: "files that had their full redundancy and no longer have it, at the last poll"},
 	{Key: "contracts", Name: "contracts", Unit: "1", Better: record.Neither,
 		Help: "with storage servers, at the last poll"},
-	{Key: "objects_by_state", Name: "objects by state", Unit: "1", Better: record.Neither, Help: "at the end of the test"},
+	{Key: "objects_by_state", Name: "objects by state", Unit: "1", Better: record.Neither,
+		Help: "at the end of the test"},
 	{Key: "no_room", Name: "objects without room", Unit: "1", Better: record.Lower,
 		Help: "objects that were not stored because the system had no room for them, by its own word"},
 	{Key: "throughput", Name: "file bandwidth", Unit: "B/s", Better: record.Higher,
@@ -169,27 +165,18 @@ var metrics = []record.Metric{
 	{Key: "durable_time", Name: "time to full redundancy", Unit: "s", Better: record.Lower, Help: "likewise"},
 	{Key: "api_latency", Name: "API latency", Unit: "s", Better: record.Lower,
 		Help: "time that all calls of a poll took together"},
-	{Key: "poll_every", Name: "interval of the polls", Unit: "s", Better: record.Neither, Help: "median"},
-	{Key: "polls_timed_out", Name: "polls with a call that timed out", Unit: "1", Better: record.Lower,
-		Help: "their latency is at least what is recorded"},
 	{Key: "duration", Name: "duration", Unit: "s", Better: record.Neither,
 		Help: "from the beginning of the test to the last moment recorded"},
 	{Key: "sessions", Name: "sessions", Unit: "1", Better: record.Neither,
 		Help: "how often Plimsoll was started for the test"},
-	{Key: "sessions_killed", Name: "sessions killed", Unit: "1", Better: record.Lower,
-		Help: "they ended with the last that they recorded"},
 	{Key: "downtime", Name: "time between sessions", Unit: "s", Better: record.Lower,
 		Help: "it is in the duration and in the bandwidths"},
 	{Key: "crashes", Name: "crashes", Unit: "1", Better: record.Lower, Help: "ends of the system's own processes"},
-	{Key: "attempts_unrecorded", Name: "attempts without a record", Unit: "1", Better: record.Lower,
-		Help: "attempts that a killed session left no operation of, at least; what became of the objects is known"},
 	{Key: "load_line", Name: "load line of the file bandwidth", Unit: "B/s", Better: record.Neither,
 		Help: "what the link carried before the trial, divided by the redundancy that the client makes"},
 	{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
 		Help: "of objects at their full redundancy, or of accepted ones where the system does not say when that is"},
 	{Key: "money_share", Name: "share of the money spent", Unit: "ratio", Better: record.Neither, Help: "by purpose"},
-	{Key: "contract_months", Name: "length of a contract in months", Unit: "1", Better: record.Neither,
-		Help: "the allowance's period; 84 days where the system does not report it"},
 }
 
 // amounts are in the currency of the system.

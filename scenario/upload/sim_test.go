@@ -40,7 +40,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 	}
 	sim := siasim.New(c)
 	t.Cleanup(sim.Close)
-	cluster, err := siad.System{}.Attach(t.Context(), system.Deployment{
+	cluster, err := system.Begin(t.Context(), siad.System{}, system.Attach, system.Deployment{
 		Client: sim.Host(), Write: true, Options: system.Options{"url": sim.SiadURL(), "password": simPassword},
 	})
 	if err != nil {
@@ -52,9 +52,11 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 		}
 	})
 	cell := uploadCell(objects, 1, append([]func(*experiment.Upload){func(u *experiment.Upload) {
-		u.Concurrency, u.Slot, u.Poll, u.Settle = 5, "accepted", experiment.Duration(weeksPoll), experiment.Duration(time.Second)
+		u.Concurrency, u.Slot, u.Poll, u.Settle = 5, "accepted", experiment.Duration(weeksPoll),
+			experiment.Duration(time.Second)
 	}}, set...)...)
-	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "attach"}
+	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: scenariotest.Limits(),
+		mode: "attach"}
 	b.limits.Deadline, b.limits.Stall = experiment.Duration(30*day), experiment.Duration(30*day)
 	b.name, b.node, b.epoch = "siad", cluster.Nodes()[0].(system.Store), time.Now()
 	b.reports = 10 * time.Minute // one a second of 25 days would be most of the test's work
@@ -85,7 +87,8 @@ func exactly(p record.Poll, name string) (*big.Int, bool) {
 // wealth is wallet and contracts together, with what is under way.
 func wealth(p record.Poll) (*big.Int, bool) {
 	sum := new(big.Int)
-	for name, sign := range map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1, system.ReadSpent: 1} {
+	for name, sign := range map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
+		system.ReadSpent: 1} {
 		a, ok := exactly(p, name)
 		if !ok {
 			return nil, false
@@ -119,7 +122,10 @@ type wealthStep struct {
 // gaps are the polls in which a call failed, with a part of why.
 func (w *weeks) gaps(why string) (n int, from, to time.Duration) {
 	for _, p := range w.ledger.polls {
-		if slices.ContainsFunc(p.Calls, func(c record.PollCall) bool { return strings.Contains(c.Error, why) && c.Error != "" }) {
+		if slices.ContainsFunc(p.Calls, func(c record.PollCall) bool {
+			return strings.Contains(c.Error, why) &&
+				c.Error != ""
+		}) {
 			if n++; n == 1 {
 				from = p.Start
 			}
@@ -217,10 +223,13 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			}
 		}},
 		{"money", siasim.Faults{Events: []siasim.Event{
-			{At: 10 * day, Do: siasim.Vanish(leak)}, {At: 13 * day, Do: siasim.RenewEarly(renewal)}, {At: 16 * day, Do: siasim.Overfund(extra)},
+			{At: 10 * day, Do: siasim.Vanish(leak)}, {At: 13 * day, Do: siasim.RenewEarly(renewal)},
+			{At: 16 * day, Do: siasim.Overfund(extra)},
 		}}, objects, func(w *weeks) {
 			all := w.steps(wealth)
-			if len(all) != 2 || !within(all[0].at, 10*day) || !within(all[1].at, 13*day) || all[0].by.CmpAbs(leak) != 0 || all[1].by.CmpAbs(renewal) != 0 || all[0].by.Sign() > 0 || all[1].by.Sign() > 0 {
+			if len(all) != 2 || !within(all[0].at, 10*day) || !within(all[1].at, 13*day) ||
+				all[0].by.CmpAbs(leak) != 0 || all[1].by.CmpAbs(renewal) != 0 || all[0].by.Sign() > 0 ||
+				all[1].by.Sign() > 0 {
 				w.t.Errorf("of the losses of %v on day 10 and %v on day 13 the polls show %v", leak, renewal, all)
 			}
 			bought := false
@@ -247,7 +256,8 @@ func TestUploadWeeksOnSia(t *testing.T) {
 		{"overshoot", siasim.Faults{Overshoot: &siasim.Overshoot{Mean: 5.3, Max: 11.3}}, objects, func(w *weeks) {
 			constant(w)
 			last, truth := w.ledger.polls[len(w.ledger.polls)-1], w.sim.Truth()
-			for name, want := range map[string]float64{system.ReadRedundancyMean: truth.RedundancyMean, system.ReadRedundancyMax: truth.RedundancyMax, system.ReadRedundancyMin: truth.RedundancyMin} {
+			for name, want := range map[string]float64{system.ReadRedundancyMean: truth.RedundancyMean,
+				system.ReadRedundancyMax: truth.RedundancyMax, system.ReadRedundancyMin: truth.RedundancyMin} {
 				if got, ok := reading(last, name); !ok || math.Abs(got-want) > 0.02*want { // some are under way
 					w.t.Errorf("%s is %v, truth %v", name, got, want)
 				}
@@ -285,11 +295,13 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			kinds := map[string]int64{}
 			for _, k := range readPolls(&scenario.Measured{Polls: slices.Values(w.ledger.polls)}).trouble {
 				kinds[k.subject+", "+k.class] = k.count
-				if k.what == "reading not used" && (k.count != 12 || k.from < (15*day).Seconds() || k.to >= (16*day).Seconds()) {
+				if k.what == "reading not used" && (k.count != 12 || k.from < (15*day).Seconds() ||
+					k.to >= (16*day).Seconds()) {
 					w.t.Errorf("absurd readings: %+v", k)
 				}
 			}
-			if kinds["/renter/files, connection refused"] != 1 || kinds["/renter/files, HTML instead of JSON"] != 2 || len(w.ledger.events) > 60 {
+			if kinds["/renter/files, connection refused"] != 1 || kinds["/renter/files, HTML instead of JSON"] != 2 ||
+				len(w.ledger.events) > 60 {
 				w.t.Errorf("%v; %d events", kinds, len(w.ledger.events))
 			}
 			for _, j := range w.ledger.jobs {

@@ -64,7 +64,7 @@ type tally struct {
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
 	cpu := scenario.SelfCPU()
-	set, err := scenario.DataSet(cell.Data, r.dataSeed(seed), r.site.Base)
+	set, err := scenario.DataSet(ctx, cell.Data, r.dataSeed(seed), r.site.Base)
 	if err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}
@@ -278,8 +278,9 @@ func (t *trial) load(cpu float64) scenario.Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
-		Seconds: (t.tally.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu, RSSPeak: selfRSSPeak(),
-		Notes: slices.Clone(t.notes),
+		Seconds: (t.tally.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu,
+		RSSPeak: selfRSSPeak(),
+		Notes:   slices.Clone(t.notes),
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.tally.session)), scenario.Fact(scenario.LoadNotCompared,
 				float64(t.unread))},
@@ -292,13 +293,14 @@ func (t *trial) load(cpu float64) scenario.Load {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadSettles, 1))
 	}
 	if gained == 0 && accepted > 0 {
-		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not grown by "+
-			"a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS keeps up to 55 bytes in "+
-			"the capability)", accepted))
+		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not "+
+			"grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS "+
+			"keeps up to "+
+			"55 bytes in the capability)", accepted))
 	}
 	if open := n.in[record.JobAccepted]; settles && open > 0 && t.u.Until == "durable" {
-		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s (upload.settle) "+
-			"each gave its slot to the next, and was asked about again at the end", open, t.u.Settle))
+		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s "+
+			"(upload.settle) each gave its slot to the next, and was asked about again at the end", open, t.u.Settle))
 	}
 	return load
 }

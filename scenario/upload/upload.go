@@ -30,7 +30,8 @@ func (Scenario) Continues(experiment.Cell) bool { return true }
 func (Scenario) Metrics() []record.Metric {
 	return append([]record.Metric{
 		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
-			Help: "accepted attempts over accepted and failed ones, all sessions; deadline, cancelled and verification count in neither"},
+			Help: "accepted attempts over accepted and failed ones, all sessions; deadline, cancelled and " +
+				"verification count in neither"},
 		{Key: "puts_ended", Name: "attempts that ended", Unit: "1", Better: record.Neither,
 			Help: "attempts that the success rate counts"},
 		{Key: "objects", Name: "objects", Unit: "1", Better: record.Neither,
@@ -64,17 +65,20 @@ func (Scenario) Metrics() []record.Metric {
 		{Key: "accepted_bytes", Name: "file bytes accepted", Unit: "B", Better: record.Higher,
 			Help: "sizes of the accepted objects"},
 		{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher,
-			Help: "file bytes accepted per second from the first put to the last acceptance, pauses between sessions included"},
+			Help: "file bytes accepted per second from the first put to the last acceptance, pauses between " +
+				"sessions included"},
 		{Key: "bandwidth_line", Name: "load line of the bandwidth", Unit: "B/s", Better: record.Neither,
 			Help: "payload rate of the link, measured before the trial; emulated links with a rate"},
 		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
-			Help: "durable file bytes (else accepted ones) per second over the load line; not with copies or a directory"},
+			Help: "durable file bytes (else accepted ones) per second over the load line; not with copies or a " +
+				"directory"},
 		{Key: "wait_line", Name: "round trip of the link", Unit: "s", Better: record.Neither,
 			Help: "measured before the trial; emulated links with a delay"},
 		{Key: "file_rate", Name: "objects per second", Unit: "1/s", Better: record.Higher,
 			Help: "objects accepted per second, likewise"},
 		{Key: "expansion", Name: "expansion", Unit: "×", Better: record.Lower,
-			Help: "absolute bytes over the file bytes on the servers, without those in buffers: padding times redundancy"},
+			Help: "absolute bytes over the file bytes on the servers, without those in buffers: padding times " +
+				"redundancy"},
 		ofServers[0], ofServers[1],
 		{Key: "verified", Name: "objects verified", Unit: "1", Better: record.Neither,
 			Help: "objects fetched at the end with every byte right"},
@@ -110,16 +114,19 @@ func (Scenario) Problems(_ experiment.SystemUse, info system.Info, cells []exper
 func unfit(can []string, cells []experiment.Cell) []system.Problem {
 	for _, c := range cells {
 		if c.Data.Objects == 0 && c.Data.Directory == "" && c.Data.Trace == "" {
-			return []system.Problem{{What: "the scenario upload stores objects, and may not write to this system", Hint: "say allow: [write] if it may"}}
+			return []system.Problem{{What: "the scenario upload stores objects, and may not write to this system",
+				Hint: "say allow: [write] if it may"}}
 		}
 	}
 	if !slices.Contains(can, "put") {
-		return []system.Problem{{What: "objects cannot be stored in it, which the scenario upload needs", Hint: "take it out of the experiment"}}
+		return []system.Problem{{What: "objects cannot be stored in it, which the scenario upload needs",
+			Hint: "take it out of the experiment"}}
 	}
 	for _, c := range cells {
 		if c.Upload.Slot == "durable" && !slices.Contains(can, "durable") {
 			return []system.Problem{{
-				What: fmt.Sprintf("it does not say when an object is durable, which upload.slot: durable needs (it can: %v)", can),
+				What: fmt.Sprintf("it does not say when an object is durable, which upload.slot: durable needs (it "+
+					"can: %v)", can),
 				Hint: "say slot: auto",
 			}}
 		}

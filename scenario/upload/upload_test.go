@@ -57,14 +57,16 @@ func (l *ledger) Recorded() scenario.Measured {
 	defer l.mu.Unlock()
 	jobs := slices.SortedFunc(maps.Values(l.jobs), func(a, b record.Job) int { return int(a.Object - b.Object) })
 	return scenario.Measured{
-		Jobs: slices.Values(jobs), Ops: slices.Values(slices.Clone(l.ops)), Polls: slices.Values(slices.Clone(l.polls)), Events: slices.Values(slices.Clone(l.events)),
+		Jobs: slices.Values(jobs), Ops: slices.Values(slices.Clone(l.ops)), Polls: slices.Values(slices.Clone(l.polls)),
+		Events: slices.Values(slices.Clone(l.events)),
 	}
 }
 
 // measuredFrom is what the metrics of a load test are computed from.
 func measuredFrom(j scenario.Journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
 	unknown, in := math.NaN(), j.Recorded()
-	in.Cell, in.Load, in.Usage = cell, load, scenario.Usage{SystemCPU: unknown, SystemRSSPeak: unknown, OthersBusy: unknown}
+	in.Cell, in.Load, in.Usage = cell, load, scenario.Usage{SystemCPU: unknown, SystemRSSPeak: unknown,
+		OthersBusy: unknown}
 	return &in
 }
 
@@ -141,7 +143,8 @@ func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experi
 	for _, f := range set {
 		f(u)
 	}
-	return experiment.Cell{ID: "c001", Data: experiment.Data{Objects: objects, Size: experiment.Bytes(size), Copies: 1}, Upload: u}
+	return experiment.Cell{ID: "c001", Data: experiment.Data{Objects: objects, Size: experiment.Bytes(size), Copies: 1},
+		Upload: u}
 }
 
 func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *uploadBench {
@@ -150,7 +153,8 @@ func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *upl
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start"}
+	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(),
+		limits: scenariotest.Limits(), mode: "start"}
 	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
 	return b
 }
@@ -163,7 +167,8 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal) (yield, error) {
 	b.t.Helper()
 	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
-		Use: experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode}, Cluster: scenariotest.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
+		Use:     experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode},
+		Cluster: scenariotest.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
 		Run: "0123abcd", Base: b.base,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
@@ -211,7 +216,7 @@ func (b *uploadBench) must() yield {
 func (b *uploadBench) set() workload.Set {
 	b.t.Helper()
 	r := &runner{site: scenario.Site{Use: experiment.SystemUse{Mode: b.mode}, Run: "0123abcd"}}
-	set, err := scenario.DataSet(b.cell.Data, r.dataSeed(42), b.base)
+	set, err := scenario.DataSet(b.t.Context(), b.cell.Data, r.dataSeed(42), b.base)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -276,16 +281,19 @@ func puts(ops []record.Op) map[uint32]int {
 
 func TestUploadStoresAll(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"}, uploadCell(20, 1000, func(u *experiment.Upload) { u.Concurrency, u.Verify = 4, 1 }))
+		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"},
+			uploadCell(20, 1000, func(u *experiment.Upload) { u.Concurrency, u.Verify = 4, 1 }))
 		y := b.must()
 		if err := b.holds(); err != nil {
 			t.Error(err)
 		}
 		m := y.metrics
 		for key, want := range map[string]float64{
-			"success_rate": 1, "puts_ended": 20, "objects": 20, "accepted": 20, "durable": 20, "not_durable": 0, "failed": 0, "refused": 0, "missing": 0, "unreadable": 0,
+			"success_rate": 1, "puts_ended": 20, "objects": 20, "accepted": 20, "durable": 20, "not_durable": 0,
+			"failed": 0, "refused": 0, "missing": 0, "unreadable": 0,
 			"attempts_per_object": 1, "accept_p50": 2, "file_bandwidth": 2000, "file_rate": 2, "accepted_bytes": 20_000,
-			"absolute_bytes": 30_000, "expansion": 1.5, "storage_efficiency": 1 / 1.5, "absolute_per_file": 1500, "verified": 20, "verify_failed": 0, "spent": 20_000e-9,
+			"absolute_bytes": 30_000, "expansion": 1.5, "storage_efficiency": 1 / 1.5, "absolute_per_file": 1500,
+			"verified": 20, "verify_failed": 0, "spent": 20_000e-9,
 		} {
 			if got, ok := m[key]; !ok || !scenariotest.Near(got, want) {
 				t.Errorf("%s is %v (%v), want %v", key, got, ok, want)
@@ -293,7 +301,8 @@ func TestUploadStoresAll(t *testing.T) {
 		}
 		// The journal says of each object that its put begins, before it does.
 		for i, j := range b.ledger.all {
-			if j.State == record.JobAccepted && !slices.ContainsFunc(b.ledger.all[:i], func(e record.Job) bool { return e.Object == j.Object && e.State == record.JobPutting }) {
+			if j.State == record.JobAccepted && !slices.ContainsFunc(b.ledger.all[:i],
+				func(e record.Job) bool { return e.Object == j.Object && e.State == record.JobPutting }) {
 				t.Errorf("object %d was accepted before the journal knew that it was put", j.Object)
 			}
 		}
@@ -306,7 +315,8 @@ func TestUploadStoresAll(t *testing.T) {
 			t.Errorf("%d polls", n)
 		}
 		last := b.states[len(b.states)-1]
-		if last.Accepted != 20 || last.Durable != 20 || last.Absolute != 30_000 || last.Spent.Int64() != 20_000 || last.Decimals != 9 || !last.Idle {
+		if last.Accepted != 20 || last.Durable != 20 || last.Absolute != 30_000 || last.Spent.Int64() != 20_000 ||
+			last.Decimals != 9 || !last.Idle {
 			t.Errorf("state %+v", last)
 		}
 	})
@@ -389,7 +399,8 @@ func TestUploadRetriesWithBackOff(t *testing.T) {
 			t.Error(err)
 		}
 		m := y.metrics
-		if m["attempts_per_object"] != 8 || !scenariotest.Near(m["success_rate"], 1.0/8) || m["failed"] != 0 || m["accepted"] != 1 {
+		if m["attempts_per_object"] != 8 || !scenariotest.Near(m["success_rate"], 1.0/8) || m["failed"] != 0 ||
+			m["accepted"] != 1 {
 			t.Errorf("metrics %v", m)
 		}
 	})
@@ -421,7 +432,8 @@ func TestUploadBacksOffAcrossSessions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := b.holds(); err != nil || b.ledger.count(record.JobDurable)+b.ledger.count(record.JobAccepted) != 1 || sessions < 100 {
+		if err := b.holds(); err != nil || b.ledger.count(record.JobDurable)+b.ledger.count(record.JobAccepted) != 1 ||
+			sessions < 100 {
 			t.Fatalf("after %d sessions: %v, %v", sessions, err, b.ledger.jobs)
 		}
 		want := []time.Duration{time.Minute, 5 * time.Minute, 10 * time.Minute, 10 * time.Minute, 10 * time.Minute}
@@ -456,7 +468,8 @@ func TestUploadGivesUp(t *testing.T) {
 		if err := b.holds(1, 3); err != nil {
 			t.Error(err)
 		}
-		for i, want := range []record.JobState{record.JobDurable, record.JobRefused, record.JobDurable, record.JobFailed, record.JobDurable, record.JobDurable} {
+		for i, want := range []record.JobState{record.JobDurable, record.JobRefused, record.JobDurable,
+			record.JobFailed, record.JobDurable, record.JobDurable} {
 			if j := b.ledger.jobs[int64(i)]; j.State != want {
 				t.Errorf("job %+v, want %s", j, want)
 			}
@@ -465,7 +478,8 @@ func TestUploadGivesUp(t *testing.T) {
 			t.Errorf("job %+v", j)
 		}
 		m := y.metrics
-		if m["failed"] != 1 || m["refused"] != 1 || m["accepted"] != 4 || !scenariotest.Near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
+		if m["failed"] != 1 || m["refused"] != 1 || m["accepted"] != 4 ||
+			!scenariotest.Near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
 			t.Errorf("metrics %v, puts %v", m, f.puts)
 		}
 		classes := map[string]int{}
@@ -477,7 +491,9 @@ func TestUploadGivesUp(t *testing.T) {
 		if fmt.Sprint(classes) != "map[error locked:1 error quota or disk full:3 refused status 503:3]" {
 			t.Errorf("classes %v", classes)
 		}
-		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 || last.Finished != 11 || last.Full != "" { // others were taken meanwhile
+		// others were taken meanwhile
+		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 ||
+			last.Finished != 11 || last.Full != "" {
 			t.Errorf("state %+v", last)
 		}
 		// Given up is given up: another session has nothing to do.
@@ -510,7 +526,8 @@ func TestUploadFull(t *testing.T) {
 			}
 		}
 		b.must()
-		if last := b.states[len(b.states)-1]; !freed.Load() || last.Full != "" || last.Accepted+last.Failed != 12 || last.Accepted < 4 {
+		if last := b.states[len(b.states)-1]; !freed.Load() || last.Full != "" || last.Accepted+last.Failed != 12 ||
+			last.Accepted < 4 {
 			t.Errorf("state %+v, it was full: %v", last, freed.Load())
 		}
 	})
@@ -525,7 +542,8 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 	}{{0, false}, {3, false}, {0, true}} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			retries := c.retries
-			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Retries = retries }))
+			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10,
+				func(u *experiment.Upload) { u.Retries = retries }))
 			f := b.faulty(nil)
 			if c.listing {
 				b.node = struct {
@@ -544,7 +562,8 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 			if err := b.holds(); err != nil {
 				t.Error(err)
 			}
-			if f.puts["00000001.bin"] != 1 || y.metrics["accepted"] != 3 || y.metrics["adopted"] != 1 || y.metrics["failed"] != 0 {
+			if f.puts["00000001.bin"] != 1 || y.metrics["accepted"] != 3 || y.metrics["adopted"] != 1 ||
+				y.metrics["failed"] != 0 {
 				t.Errorf("retries %d: puts %v, metrics %v", retries, f.puts, y.metrics)
 			}
 			if j := b.ledger.jobs[1]; !j.Adopted || j.Accepted == 0 {
@@ -556,9 +575,11 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 
 // An object is under way until it is accepted, or until it is durable.
 func TestUploadSlots(t *testing.T) {
-	for slot, want := range map[string]time.Duration{"accepted": 5 * time.Second, "auto": 55 * time.Second, "durable": 55 * time.Second} {
+	for slot, want := range map[string]time.Duration{"accepted": 5 * time.Second, "auto": 55 * time.Second,
+		"durable": 55 * time.Second} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"}, uploadCell(10, 10, func(u *experiment.Upload) { u.Slot, u.Concurrency = slot, 2 }))
+			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"},
+				uploadCell(10, 10, func(u *experiment.Upload) { u.Slot, u.Concurrency = slot, 2 }))
 			b.must()
 			last, durable := time.Duration(0), time.Duration(0)
 			for _, j := range b.ledger.jobs {
@@ -567,7 +588,8 @@ func TestUploadSlots(t *testing.T) {
 					t.Errorf("%s: job %+v", slot, j)
 				}
 			}
-			if slot == "accepted" && (last != 5*time.Second || durable > 30*time.Second) || slot != "accepted" && durable != want {
+			if slot == "accepted" && (last != 5*time.Second || durable > 30*time.Second) || slot != "accepted" &&
+				durable != want {
 				t.Errorf("%s: the last is accepted at %v, durable at %v", slot, last, durable)
 			}
 		})
@@ -578,7 +600,8 @@ func TestUploadSlots(t *testing.T) {
 // asked about again at the end, and is counted.
 func TestUploadNeverDurable(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"settle": "1h50m"}, uploadCell(3, 10, func(u *experiment.Upload) { u.Settle = experiment.Duration(30 * time.Minute) }))
+		b := newUploadBench(t, system.Options{"settle": "1h50m"},
+			uploadCell(3, 10, func(u *experiment.Upload) { u.Settle = experiment.Duration(30 * time.Minute) }))
 		y := b.must()
 		// The first was accepted 90 minutes before the end came, and has half an
 		// hour more then.
@@ -600,7 +623,8 @@ func TestUploadAsksOnceMore(t *testing.T) {
 		}))
 		begun := time.Now()
 		m := b.must().metrics
-		if took := time.Since(begun); took > 92*time.Minute || m["accepted"] != 3 || m["durable"] != 2 || m["not_durable"] != 1 {
+		if took := time.Since(begun); took > 92*time.Minute || m["accepted"] != 3 || m["durable"] != 2 ||
+			m["not_durable"] != 1 {
 			t.Errorf("it took %v: %v", took, m)
 		}
 	})
@@ -610,7 +634,8 @@ func TestUploadAsksOnceMore(t *testing.T) {
 // is made, and there is a result.
 func TestUploadStops(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10, func(u *experiment.Upload) { u.Concurrency = 4 }))
+		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
+			func(u *experiment.Upload) { u.Concurrency = 4 }))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.state = func(s scenario.State) {
 			if s.Accepted >= 20 && s.At > 55*time.Second {

@@ -126,13 +126,12 @@ func (t *trial) clear(ctx context.Context) error {
 	}
 	left := scenario.Removal{}
 	err := t.eachStored(func(_ int, job *record.Job) error {
-		left.Try(ctx, func(ctx context.Context) error {
-			return t.remove(ctx, system.Object{Ref: system.Ref(job.Ref), Size: job.Size})
-		})
+		left.Try(ctx, t.node, system.Object{Ref: system.Ref(job.Ref), Size: job.Size})
 		return nil
 	})
 	if why := left.Err(); why != nil {
-		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %v; their names begin with %s", t.site.Use.Name, why,
+		t.site.Event("note", "objects not removed", fmt.Sprintf("%s: %v; their names begin with %s", t.site.Use.Name,
+			why,
 			t.pre), 0)
 	}
 	return err

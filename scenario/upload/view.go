@@ -19,9 +19,11 @@ func View() *analysis.View {
 		Compared:  []string{"file_bandwidth", "accept_p50", "durable_p50", "storage_efficiency", "money_per_tb_month"},
 		Numbers:   []string{"files", "file_bandwidth", "money_per_tb_month"},
 		Columns: []analysis.Column{
-			{Metric: "files", Head: "objects", Narrow: true}, {Metric: "file_bandwidth", Head: "file bandwidth", Narrow: true},
+			{Metric: "files", Head: "objects", Narrow: true}, {Metric: "file_bandwidth", Head: "file bandwidth",
+				Narrow: true},
 			{Metric: analysis.RatioColumn, Head: "ratio"}, {Metric: "absolute_bandwidth", Head: "absolute"},
-			{Metric: "storage_efficiency", Head: "efficiency", Narrow: true}, {Metric: "accept_p50", Head: "store p50", Narrow: true},
+			{Metric: "storage_efficiency", Head: "efficiency", Narrow: true},
+			{Metric: "accept_p50", Head: "store p50", Narrow: true},
 			{Metric: "accept_p95", Head: "p95"}, {Metric: "durable_p50", Head: "full redundancy p50"},
 			{Metric: "durable_p95", Head: "p95"},
 			{Metric: "attempts_per_object", Head: "attempts"}, {Metric: "money_used", Head: "used", Narrow: true},
@@ -32,8 +34,8 @@ func View() *analysis.View {
 			{Metric: "generator_rss_peak", Head: "generator memory, peak"},
 			{Metric: "others_busy", Head: "CPU of others"}}, watched...),
 		LoadLine: "The load line of the file bandwidth is what the link carried before the test, divided by the " +
-			"redundancy that the client makes. " +
-			"That of the efficiency is what whole sectors and the wanted redundancy allow.",
+			"redundancy that the client makes. That of the efficiency is what whole sectors and the wanted " +
+			"redundancy allow.",
 		Figures: append(figures(), analysis.Figure{ID: "store-time", Kind: analysis.OverTime, Metric: "accept_time",
 			More:  []string{"durable_time"},
 			Title: "Time to store", Along: "objects stored",
@@ -51,7 +53,8 @@ func CollectView() *analysis.View {
 	v.Resources = append(v.Resources, watched...)
 	v.Columns = []analysis.Column{
 		{Metric: "files", Head: "objects", Narrow: true}, {Metric: "stored_bytes", Head: "file bytes", Narrow: true},
-		{Metric: "absolute", Head: "absolute bytes", Narrow: true}, {Metric: "storage_efficiency", Head: "efficiency", Narrow: true},
+		{Metric: "absolute", Head: "absolute bytes", Narrow: true},
+		{Metric: "storage_efficiency", Head: "efficiency", Narrow: true},
 		{Metric: "poll_p50", Head: "API latency"}, {Metric: "money_used", Head: "used", Narrow: true},
 		{Metric: "money_per_tb_month", Head: "per TB·month"}}
 	return v
@@ -70,9 +73,11 @@ func figures() []analysis.Figure {
 		{ID: "files", Kind: analysis.OverTime, Metric: "files", Title: "Objects stored",
 			Caption: "Objects that the system has accepted."},
 		{ID: "bytes", Kind: analysis.OverTime, Metric: "stored_bytes", More: []string{"absolute"}, Log: true,
-			Title:   "Bytes stored",
-			Caption: "File bytes, and absolute bytes on the storage servers. Their distance is padding and redundancy."},
-		{ID: "bandwidth", Kind: analysis.OverTime, Metric: "file_bandwidth", More: []string{"absolute_bandwidth"}, Log: true,
+			Title: "Bytes stored",
+			Caption: "File bytes, and absolute bytes on the storage servers. " +
+				"Their distance is padding and redundancy."},
+		{ID: "bandwidth", Kind: analysis.OverTime, Metric: "file_bandwidth", More: []string{"absolute_bandwidth"},
+			Log:     true,
 			Title:   "Bandwidth",
 			Caption: "File bytes and absolute bytes per second. The band is what the moments of the polls leave open."},
 		{ID: "latency", Kind: analysis.OverTime, Metric: "api_latency", Title: "API latency",

@@ -59,7 +59,8 @@ func TestRows(t *testing.T) {
 	for _, name := range []string{"upload", "upload-killed", "upload-leak", "collect"} {
 		var lines []string
 		for _, row := range result(t, name).Frame.Rows {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("%s %s %.6g %s", row.Metric, row.Entity, row.Value, row.Exact), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("%s %s %.6g %s", row.Metric, row.Entity, row.Value,
+				row.Exact), " "))
 		}
 		slices.Sort(lines)
 		got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", "rows", name+".txt")
@@ -110,7 +111,8 @@ func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 		// What is in buffers counts in neither.
 		size := value("stored_bytes") / value("files")
 		if got := value("absolute_per_file") * value("storage_efficiency"); !(math.Abs(got-size) < 0.02*size) {
-			t.Errorf("%s: absolute_per_file is %v, efficiency %v, an object %v", name, value("absolute_per_file"), value("storage_efficiency"), size)
+			t.Errorf("%s: absolute_per_file is %v, efficiency %v, an object %v", name, value("absolute_per_file"),
+				value("storage_efficiency"), size)
 		}
 	}
 }
@@ -133,19 +135,11 @@ func TestCodingOfIdentities(t *testing.T) {
 // The series of money ends at the money used: what was used before the first poll is in it.
 func TestMoneyOverTime(t *testing.T) {
 	for _, c := range []struct{ used, first, last float64 }{{510, 500, 510}, {10, 0, 10}, {nan, 0, 10}} {
-		l := &loadTest{readings: &readings{start: []float64{0, 60, 120}, values: map[string][]float64{moneyUsed: {0, nan, 10}}}, used: c.used}
+		l := &loadTest{readings: &readings{start: []float64{0, 60, 120},
+			values: map[string][]float64{moneyUsed: {0, nan, 10}}}, used: c.used}
 		if got := l.usedByPoll(); got[0] != c.first || got[2] != c.last {
 			t.Errorf("%v used: %v", c.used, got)
 		}
-	}
-}
-
-// Attempts at objects that are missing now were begun, too.
-func TestAttemptsAtMissingObjects(t *testing.T) {
-	jobs := []record.Job{{State: record.JobMissing, Attempts: 3}, {Object: 1, State: record.JobFailed, Attempts: 2}}
-	s := readObjects(&scenario.Measured{Jobs: slices.Values(jobs)}, 0, nil, coding{}.padded)
-	if s.begunPuts != 5 || s.attempts != 2 {
-		t.Errorf("%d begun, %d of what became of objects", s.begunPuts, s.attempts)
 	}
 }
 
@@ -177,16 +171,20 @@ func TestBufferedObjectsTookNothing(t *testing.T) {
 	const size = 1000
 	jobs := make([]record.Job, 10)
 	for i := range jobs {
-		jobs[i] = record.Job{Object: int64(i), Size: size, State: record.JobAccepted, Attempts: 1, Began: time.Second, Accepted: 2 * time.Second}
+		jobs[i] = record.Job{Object: int64(i), Size: size, State: record.JobAccepted, Attempts: 1, Began: time.Second,
+			Accepted: 2 * time.Second}
 	}
 	poll := func(at time.Duration, absolute, file, buffered float64) record.Poll {
-		return record.Poll{Start: at, End: at + time.Millisecond, Readings: []record.Reading{{Name: system.ReadAbsolute, Value: absolute},
-			{Name: system.ReadFileBytes, Value: file}, {Name: "buffered_bytes", Value: buffered}}}
+		return record.Poll{Start: at, End: at + time.Millisecond,
+			Readings: []record.Reading{{Name: system.ReadAbsolute, Value: absolute},
+				{Name: system.ReadFileBytes, Value: file}, {Name: "buffered_bytes", Value: buffered}}}
 	}
 	for _, before := range []float64{0, 5 * size} { // what others had stored
-		m := Scenario{}.Measure(scenario.Measured{Cell: uploadCell(10, size), Jobs: slices.Values(jobs), Polls: slices.Values([]record.Poll{
-			poll(0, 3*before, before, 0), poll(time.Minute, 3*(before+6*size), before+10*size, 4*size)})})
-		for key, want := range map[string]float64{"absolute_bytes": 18 * size, "absolute_per_file": 3 * size, "expansion": 3, "storage_efficiency": 1. / 3} {
+		m := Scenario{}.Measure(scenario.Measured{Cell: uploadCell(10, size), Jobs: slices.Values(jobs),
+			Polls: slices.Values([]record.Poll{
+				poll(0, 3*before, before, 0), poll(time.Minute, 3*(before+6*size), before+10*size, 4*size)})})
+		for key, want := range map[string]float64{"absolute_bytes": 18 * size, "absolute_per_file": 3 * size,
+			"expansion": 3, "storage_efficiency": 1. / 3} {
 			if math.Abs(m[key]-want) > 1e-9*want {
 				t.Errorf("%v bytes before: %s is %v, want %v", before, key, m[key], want)
 			}

@@ -66,11 +66,11 @@ up() {
 	mkdir -p "$state"/{log,pki,etcd,pid}
 	setsid unshare --mount --pid --net --fork --kill-child --mount-proc "$0" inside "$n" "$state" \
 		</dev/null >"$state/log/init" 2>&1 &
-	await "the first process" 5 grep -q . "/proc/$!/task/$!/children"
+	await "the first process" 60 grep -q . "/proc/$!/task/$!/children"
 	tr -d ' ' <"/proc/$!/task/$!/children" >"$state/init"
-	await "the control plane" 120 settled "$state/up"
+	await "the control plane" 600 settled "$state/up"
 	alive || die "its first process has ended: $(tail -n 3 "$state/log/init")"
-	await "$n nodes" 120 ready "$n"
+	await "$n nodes" 600 ready "$n"
 }
 settled() { [ -e "$1" ] || ! alive; }
 ready() {
@@ -95,13 +95,13 @@ inside() {
 		--endpoint-reconciler-type=none
 	for i in $(seq "$n"); do network "$i" "$n"; done
 	for i in $(seq "$n"); do engine "$i" & done
-	await "the API server" 100 "$bin/kube" get /readyz
+	await "the API server" 300 "$bin/kube" get /readyz
 	start controllers "$bin/kube" controllers --kubeconfig="$KUBECONFIG" --bind-address=127.0.0.1 --leader-elect=false \
 		--service-account-private-key-file="$p/sa.key" --root-ca-file="$p/ca.crt"
 	start scheduler "$bin/kube" scheduler --kubeconfig="$KUBECONFIG" --bind-address=127.0.0.1 --leader-elect=false
 	for i in $(seq "$n"); do
 		d=$state/node$i
-		await "the container engine of node$i" 60 test -e "$d/up"
+		await "the container engine of node$i" 300 test -e "$d/up"
 		start "kubelet$i" on "$i" "$bin/kube" kubelet --config="$d/kubelet.yaml" --kubeconfig="$d/kubeconfig" \
 			--root-dir="$d/kubelet" --cert-dir="$d/pki" --hostname-override="node$i" \
 			--node-ip="10.99.0.$((i + 1))" --node-labels="topology.kubernetes.io/zone=zone$i"
@@ -196,7 +196,7 @@ engine() {
 	evictionHard: {memory.available: 100Mi, nodefs.available: 100Mi, imagefs.available: 100Mi}
 	E
 	start "containerd$i" on "$i" containerd --config "$d/containerd.toml"
-	await "containerd of node$i" 60 ctr -a "$d/cri.sock" version
+	await "containerd of node$i" 300 ctr -a "$d/cri.sock" version
 	sandbox | ctr -a "$d/cri.sock" -n k8s.io images import - >/dev/null
 	touch "$d/up"
 }

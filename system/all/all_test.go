@@ -37,10 +37,12 @@ func TestInfos(t *testing.T) {
 			t.Errorf("%s: its package is elsewhere: %v", i.Name, err)
 		}
 		for _, o := range i.Options {
-			if o.Help == "" || !slices.Contains([]string{"string", "int", "bool", "size", "duration", "enum", "strings"}, o.Type) {
+			if o.Help == "" || !slices.Contains([]string{"string", "int", "bool", "size", "duration", "enum",
+				"strings"}, o.Type) {
 				t.Errorf("%s: option %s has no help or an unknown type %q", i.Name, o.Name, o.Type)
 			}
-			if (o.Type == "enum") != (len(o.Enum) > 0) || o.Default != "" && o.Type == "enum" && !slices.Contains(o.Enum, o.Default) {
+			if (o.Type == "enum") != (len(o.Enum) > 0) || o.Default != "" && o.Type == "enum" &&
+				!slices.Contains(o.Enum, o.Default) {
 				t.Errorf("%s: option %s: enum %v, default %q", i.Name, o.Name, o.Enum, o.Default)
 			}
 			// Fill uses a default as it stands, so it must be canonical.
@@ -105,7 +107,8 @@ func table(i system.Info) string {
 	for k, m := range i.Modes {
 		modes[k] = string(m)
 	}
-	fmt.Fprintf(&b, "Modes: %s. Can: %s.\n\n|option|value|default|meaning|\n|---|---|---|---|\n", strings.Join(modes, ", "), strings.Join(i.Can, ", "))
+	fmt.Fprintf(&b, "Modes: %s. Can: %s.\n\n|option|value|default|meaning|\n|---|---|---|---|\n",
+		strings.Join(modes, ", "), strings.Join(i.Can, ", "))
 	for _, o := range i.Options {
 		kind := o.Type
 		if len(o.Enum) > 0 {

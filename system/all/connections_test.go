@@ -65,11 +65,11 @@ func TestConnections(t *testing.T) {
 				continue
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
-				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
+				systemtest.Need(t, daemon(i.Name), system.Check(t.Context(), s, opt))
 				hosts := systemtest.Hosts(t, 2)
 				client := &counting{Host: hosts[1]}
 				d := system.Deployment{Hosts: hosts[:1], Client: client, Dir: t.TempDir(), Options: opt}
-				c, err := d.Begin(systemtest.Context(t), s, system.Start)
+				c, err := system.Begin(systemtest.Context(t), s, system.Start, d)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +91,11 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 		sent, received int64 // at least
 		do             func() error
 	}{
-		{"put", size, 0, func() error { ref, err = n.(system.Updater).PutMutable(ctx, "object", size, object("a")); return err }},
+		{"put", size, 0, func() error {
+			ref, err = n.(system.Updater).PutMutable(ctx, "object", size,
+				object("a"))
+			return err
+		}},
 		{"update", size, 0, func() error { return n.(system.Updater).Update(ctx, ref, size, object("b")) }},
 		{"get", 0, size, func() error { return n.Get(ctx, ref, io.Discard) }},
 		{"range", 0, 1000, func() error { return n.(system.Ranger).GetRange(ctx, ref, 10, 1000, io.Discard) }},
@@ -134,7 +138,8 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 		t.Errorf("a seed sent %d bytes over the client's link", s)
 	}
 	h, err := n.(system.Stats).Stats(ctx)
-	if err != nil || h.Objects != 1 || h.Absolute < size || h.Absolute > size+10_000 || h.Disk < size || h.Entries < 1 || h.Inodes < 2 {
+	if err != nil || h.Objects != 1 || h.Absolute < size || h.Absolute > size+10_000 || h.Disk < size ||
+		h.Entries < 1 || h.Inodes < 2 {
 		t.Errorf("stats of one object of %d bytes: %+v, %v", size, h, err)
 	}
 }

@@ -33,11 +33,12 @@ func TestInNamespaces(t *testing.T) {
 				continue // has no such option
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
-				systemtest.Need(t, daemon(i.Name), s.Check(t.Context(), opt))
+				systemtest.Need(t, daemon(i.Name), system.Check(t.Context(), s, opt))
 				hosts := systemtest.HostsOf(t, testbed.Options{IPv6: true}, 3)
 				follows := slices.Equal(i.Can, []string{"follow"})
-				d := system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt, Follow: follows, Cache: t.TempDir()}
-				c, err := d.Begin(systemtest.Context(t), s, system.Start)
+				d := system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt,
+					Follow: follows, Cache: t.TempDir()}
+				c, err := system.Begin(systemtest.Context(t), s, system.Start, d)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,13 +66,15 @@ func TestInNamespaces(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					seeded, err := system.Seed(systemtest.Context(t), n.(system.Store), "seed", 400_000, bytes.NewReader(data))
+					seeded, err := system.Seed(systemtest.Context(t), n.(system.Store), "seed", 400_000,
+						bytes.NewReader(data))
 					if err != nil {
 						t.Fatal(err)
 					}
 					for _, ref := range []system.Ref{put, seeded} {
 						var got bytes.Buffer
-						if err := n.(system.Store).Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+						if err := n.(system.Store).Get(systemtest.Context(t), ref, &got); err != nil ||
+							!bytes.Equal(got.Bytes(), data) {
 							t.Errorf("get: %d bytes, %v", got.Len(), err)
 						}
 					}
@@ -131,7 +134,8 @@ func followsIn(t *testing.T, c system.Chains) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(), Peers: []string{address}}); err != nil {
+	if err := fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(),
+		Peers: []string{address}}); err != nil {
 		t.Fatal(err)
 	}
 	for ; ; time.Sleep(100 * time.Millisecond) {

@@ -15,40 +15,30 @@ import (
 // System implements system.Embedded.
 type System struct{}
 
-var (
-	_ system.Embedded  = System{}
-	_ system.Member    = (*member.Daemon)(nil)
-	_ system.Restarter = (*member.Daemon)(nil)
-	_ system.Healther  = (*member.Daemon)(nil)
-)
+var _ system.Healther = (*member.Daemon)(nil)
 
 // settings are the options that are flags of the process and part of its identity.
-var settings = []string{"transport", "piece", "max_connections", "encryption", "upload_limit", "download_limit"}
+var settings = []string{"transport", "piece", "max_connections", "upload_limit", "download_limit"}
 
 // Check implements system.System: nothing can be missing.
 func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
-	_, err := s.options(opt)
-	return system.WrongOptions(name, err)
+	return system.WrongOptions(name, wrong(opt))
 }
 
-// options are opt with its defaults, checked.
-func (s System) options(opt system.Options) (system.Options, error) {
-	opt, err := s.Info().Fill(opt)
-	if err != nil {
-		return nil, err
-	}
+// wrong is what is wrong with the options.
+func wrong(opt system.Options) error {
 	if n, err := opt.Int("piece"); err != nil || n < minPiece || n > maxPiece || n&(n-1) != 0 {
-		return nil, fmt.Errorf("bittorrent: option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
+		return fmt.Errorf("bittorrent: option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
 	}
 	for _, k := range []string{"upload_limit", "download_limit"} {
 		if n, err := opt.Int(k); err != nil || n < 0 || n > 0 && n < minPiece {
-			return nil, fmt.Errorf("bittorrent: option %q is 0 or at least 16 KiB, the size of a request, not %q", k, opt[k])
+			return fmt.Errorf("bittorrent: option %q is 0 or at least 16 KiB, the size of a request, not %q", k, opt[k])
 		}
 	}
 	if n, err := opt.Int("max_connections"); err != nil || n < 1 {
-		return nil, fmt.Errorf("bittorrent: option \"max_connections\" is at least 1, not %q", opt["max_connections"])
+		return fmt.Errorf("bittorrent: option \"max_connections\" is at least 1, not %q", opt["max_connections"])
 	}
-	return opt, nil
+	return nil
 }
 
 const (
@@ -58,11 +48,10 @@ const (
 
 // Start implements system.System: one node on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.options(d.Options)
-	if err != nil {
+	opt := d.Options
+	if err := wrong(opt); err != nil {
 		return nil, err
 	}
-	d.Options = opt
 	identity := map[string]string{
 		"version":   "anacrolix/torrent " + group.Library("github.com/anacrolix/torrent"),
 		"discovery": "none: peers are named",
@@ -78,7 +67,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	kind := &member.Kind{
 		Name: name, Peer: member.IPPort,
 		Ref: func(ref string) error { _, err := parse(ref); return err },
-		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"}, // the library has no option for it, and maps files by default
+		// the library has no option for it, and maps files by default
+		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"},
 		RefOf: func(said json.RawMessage) (string, error) {
 			var info []byte
 			err := json.Unmarshal(said, &info)

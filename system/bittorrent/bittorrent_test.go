@@ -11,8 +11,8 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestSwarm(t *testing.T) {
 	for name, opt := range map[string]system.Options{
-		"defaults":                     nil,
-		"uTP, encrypted, small pieces": {"transport": "utp", "encryption": "true", "piece": "65536"},
+		"defaults":          nil,
+		"uTP, small pieces": {"transport": "utp", "piece": "65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

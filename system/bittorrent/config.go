@@ -9,7 +9,6 @@ import (
 	g "github.com/anacrolix/generics"
 	"github.com/anacrolix/torrent"
 	"github.com/anacrolix/torrent/metainfo"
-	"github.com/anacrolix/torrent/mse"
 	"github.com/anacrolix/torrent/storage"
 	"golang.org/x/time/rate"
 )
@@ -19,7 +18,6 @@ type config struct {
 	listen, dir, transport  string
 	piece, upload, download int64
 	connections             int
-	encryption              bool
 	log                     *slog.Logger
 }
 
@@ -46,18 +44,16 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // ten a second by default: a swarm of 32 would be seconds late
 	conf.DropDuplicatePeerIds = true                    // peers that know each other connect twice
 
-	conf.HeaderObfuscationPolicy = torrent.HeaderObfuscationPolicy{RequirePreferred: true, Preferred: c.encryption}
-	if c.encryption {
-		conf.CryptoProvides = mse.CryptoMethodRC4
-		conf.CryptoSelector = func(provided mse.CryptoMethod) mse.CryptoMethod { return provided & mse.CryptoMethodRC4 }
-	}
+	conf.HeaderObfuscationPolicy = torrent.HeaderObfuscationPolicy{RequirePreferred: true} // no encryption
 	conf.UploadRateLimiter, conf.DownloadRateLimiter = limiter(c.upload), limiter(c.download)
 	if conf.UploadRateLimiter == nil {
 		conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
 	}
 	conf.KeepAliveTimeout = awake
 
-	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string { return filepath.Join(base, h.HexString()) }
+	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string {
+		return filepath.Join(base, h.HexString())
+	}
 	conf.DefaultStorage = storage.NewFileOpts(storage.NewFileClientOpts{
 		ClientBaseDir:   c.dir,
 		TorrentDirMaker: directory,

@@ -60,11 +60,13 @@ func TestLoadLine(t *testing.T) {
 		hosts = append(hosts, h)
 	}
 	half := link.Params{Rate: rate, Delay: rtt / 2, Queue: queue}
-	err = tb.Shape(t.Context(), testbed.ShapeSpec{Up: map[string]link.Params{"seeder": half}, Down: map[string]link.Params{"seeder": half}})
+	err = tb.Shape(t.Context(), testbed.ShapeSpec{Up: map[string]link.Params{"seeder": half},
+		Down: map[string]link.Params{"seeder": half}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Swarm: true})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:2],
+		Client: hosts[2], Dir: t.TempDir(), Swarm: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,8 @@ func TestLoadLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%v, the load line is %v (%.2f); received %.3f of the content; threads waited %v for a processor", took, line, float64(took)/float64(line), float64(f.Received)/size, wait)
+		t.Logf("%v, the load line is %v (%.2f); received %.3f of the content; threads waited %v for a processor", took,
+			line, float64(took)/float64(line), float64(f.Received)/size, wait)
 		if err := leecher.Forget(systemtest.Context(t), ref); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +116,8 @@ func TestLoadLine(t *testing.T) {
 	case best < line-line/20:
 		t.Errorf("the best of three took %v, quicker than the load line %v", best, line)
 	case best > line+line/10 && starved > line/2:
-		t.Skipf("the machine is busy: the best of three took %v, the load line is %v; the nodes' threads waited %v for a processor", best, line, starved)
+		t.Skipf("the machine is busy: the best of three took %v, the load line is %v; the nodes' threads waited %v "+
+			"for a processor", best, line, starved)
 	case best > line+line/10:
 		t.Errorf("the best of three took %v, the load line is %v", best, line)
 	}

@@ -58,7 +58,6 @@ type peer struct {
 	config
 	cl   *torrent.Client
 	done *completion
-	kept member.Tasks
 
 	mu    sync.Mutex
 	tasks map[hash]*held
@@ -82,17 +81,17 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	flags.StringVar(&c.transport, "transport", "tcp", "tcp, utp or both")
 	flags.Int64Var(&c.piece, "piece", 256<<10, "`bytes` of a piece")
 	flags.IntVar(&c.connections, "max_connections", 50, "connections of a torrent")
-	flags.BoolVar(&c.encryption, "encryption", false, "encrypted peers only")
 	flags.Int64Var(&c.upload, "upload_limit", 0, "`bytes` a second; 0: no limit")
 	flags.Int64Var(&c.download, "download_limit", 0, "`bytes` a second; 0: no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *control == "" || c.listen == "" || c.dir == "" || flags.NArg() > 0 {
-		return errors.New("bittorrent: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides flags")
+		return errors.New("bittorrent: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing " +
+			"besides flags")
 	}
 	c.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	p := &peer{config: c, tasks: map[hash]*held{}, kept: member.Tasks{Dir: filepath.Join(c.dir, "tasks")}}
+	p := &peer{config: c, tasks: map[hash]*held{}}
 	p.done = &completion{dir: c.dir, of: map[hash]*pieces{}}
 	var err error
 	if p.cl, err = c.client(p.done); err != nil {
@@ -103,14 +102,11 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 			c.log.Error("close", slog.Any("error", err))
 		}
 	}()
-	// What an earlier process left; all files are checked anew.
-	if err := member.Resume(p.kept, p.fetch); err != nil {
-		return fmt.Errorf("bittorrent: %w", err)
-	}
 	var redialling member.Background
 	redialling.Begin(p.redial)
 	defer redialling.Stop()
-	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.listen + ", control", Address: *control, Handler: member.Handler(p)})
+	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.listen + ", control", Address: *control,
+		Handler: member.Handler(p)})
 }
 
 // redial goes on naming their peers to incomplete torrents.
@@ -131,7 +127,8 @@ func (p *peer) introduce(h *held) {
 	var peers []torrent.PeerInfo
 	for _, a := range slices.Concat(h.From, p.known) {
 		if at, err := netip.ParseAddrPort(a); err == nil && a != p.listen {
-			peers = append(peers, torrent.PeerInfo{Addr: net.TCPAddrFromAddrPort(at), Source: torrent.PeerSourceDirect, Trusted: true})
+			peers = append(peers, torrent.PeerInfo{Addr: net.TCPAddrFromAddrPort(at), Source: torrent.PeerSourceDirect,
+				Trusted: true})
 		}
 	}
 	h.t.AddPeers(peers)
@@ -153,17 +150,12 @@ func (p *peer) Connect(address string) error {
 	return nil
 }
 
-// Fetch implements member.Node.
+// Fetch implements member.Node: a torrent, whose file is checked anew, or more peers for one that is there.
 func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	var t task
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
-	return p.fetch(ref, t)
-}
-
-// fetch adds a torrent, or more peers to one that is there.
-func (p *peer) fetch(ref string, t task) error {
 	h, err := parse(ref)
 	if err != nil {
 		return err
@@ -178,11 +170,8 @@ func (p *peer) fetch(ref string, t task) error {
 	return p.add(h, now)
 }
 
-// add keeps a task and hands its torrent to the library, which fetches all of it.
+// add hands a task's torrent to the library, which fetches all of it.
 func (p *peer) add(h hash, now *held) (err error) {
-	if err := p.kept.Save(h.HexString(), now.task); err != nil {
-		return err
-	}
 	opts := torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Said}
 	if now.t, _, err = p.cl.AddTorrentSpec(&torrent.TorrentSpec{AddTorrentOpts: opts}); err != nil {
 		return fmt.Errorf("%s: %w", h, err)
@@ -302,7 +291,7 @@ func (p *peer) Forget(ref string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(h)
-	return errors.Join(p.kept.Remove(ref), os.RemoveAll(p.at(h, "")))
+	return os.RemoveAll(p.at(h, ""))
 }
 
 // drop takes a torrent from the library. The lock is the caller's.

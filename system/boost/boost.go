@@ -30,10 +30,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
+	opt := d.Options
 	n, info, err := s.node(opt)
 	if err != nil {
 		return nil, err
@@ -43,16 +40,14 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	identity := map[string]string{
-		"version": version(ctx, n, info), "format": opt["format"], "ranges": fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries)),
+		"version": version(ctx, n, info), "format": opt["format"], "ranges": fmt.Sprint(!first.NoRange),
+		"objects": fmt.Sprint(len(n.Entries)),
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return n, nil })
 }
 
 // node reads and checks the options; info is the target of /info.
 func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget, err error) {
-	if opt, err = s.Info().Fill(opt); err != nil {
-		return nil, info, err
-	}
 	if info, err = listed.Base(name, opt); err != nil {
 		return nil, info, err
 	}
@@ -61,7 +56,8 @@ func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget
 		return nil, info, fmt.Errorf("boost: option \"url\": %w", err)
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" {
-		return nil, info, fmt.Errorf("boost: option \"url\": %q is not the base URL of a server, such as http://192.0.2.1:7777", opt["url"])
+		return nil, info, fmt.Errorf("boost: option \"url\": %q is not the base URL of a server, such as "+
+			"http://192.0.2.1:7777", opt["url"])
 	}
 	n = &listed.Node{Name: name, Targets: map[system.Ref]system.HTTPTarget{}}
 	if n.Entries, err = listed.Read(opt["list"], "cid"); err != nil {
@@ -95,7 +91,8 @@ func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget
 func pieceSize(listed, served int64) (system.Object, error) {
 	switch {
 	case listed > served:
-		return system.Object{}, fmt.Errorf("the server has %d bytes, the list says %d; give the size of the data, not the padded size of the piece", served, listed)
+		return system.Object{}, fmt.Errorf("the server has %d bytes, the list says %d; give the size of the data, "+
+			"not the padded size of the piece", served, listed)
 	case listed < 0 || listed == served:
 		return system.Object{Size: served}, nil
 	}
@@ -107,7 +104,8 @@ func version(ctx context.Context, n *listed.Node, info system.HTTPTarget) string
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	var answer struct{ Version string }
-	if err := n.Client.JSON(ctx, http.MethodGet, info.URL, info.Header, nil, &answer); err != nil || answer.Version == "" {
+	if err := n.Client.JSON(ctx, http.MethodGet, info.URL, info.Header, nil, &answer); err != nil ||
+		answer.Version == "" {
 		return "unknown (no version in /info)"
 	}
 	return "booster-http " + strings.TrimSpace(answer.Version)

@@ -58,7 +58,8 @@ func list(t *testing.T, lines string) string {
 
 func attach(t *testing.T, opt system.Options) (system.Cluster, error) {
 	t.Helper()
-	c, err := System{}.Attach(t.Context(), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(t.Context(), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0],
+		Dir: t.TempDir(), Options: opt})
 	if err == nil {
 		t.Cleanup(func() { c.Stop(t.Context()) })
 	}
@@ -117,7 +118,8 @@ func TestServerCompressesUnlessAskedNotTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, body, head := systemtest.Fetch(t, target, ""); head.Get("Content-Encoding") != "" || !bytes.Equal(body, p.filled) {
+	if _, body, head := systemtest.Fetch(t, target, ""); head.Get("Content-Encoding") != "" ||
+		!bytes.Equal(body, p.filled) {
 		t.Errorf("with identity: head %v, %d bytes", head, len(body))
 	}
 }
@@ -132,10 +134,11 @@ func TestBadOptions(t *testing.T) {
 		"not the base URL":          {"url": "host:7777", "list": list(t, p.cid.String())},
 		"is not a CID":              {"url": s.URL, "list": list(t, "piece1")},
 		"status 404":                {"url": s.URL, "list": list(t, unknown.String())},
-		"not the padded size":       {"url": s.URL, "list": list(t, fmt.Sprintf("%s %d", p.cid, len(p.filled)*128/127))},
-		`one of piece, car, raw`:    {"url": s.URL, "list": list(t, p.cid.String()), "format": "file"},
-		"connection refused":        {"url": "http://127.0.0.1:1", "list": list(t, p.cid.String())},
-		"no such file":              {"url": s.URL, "list": "/none"},
+		"not the padded size": {"url": s.URL,
+			"list": list(t, fmt.Sprintf("%s %d", p.cid, len(p.filled)*128/127))},
+		`one of piece, car, raw`: {"url": s.URL, "list": list(t, p.cid.String()), "format": "file"},
+		"connection refused":     {"url": "http://127.0.0.1:1", "list": list(t, p.cid.String())},
+		"no such file":           {"url": s.URL, "list": "/none"},
 	} {
 		if _, err := attach(t, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("options %v: error %v, want one with %q", opt, err, want)

@@ -45,7 +45,8 @@ func newPiece(t *testing.T, size int64) piece {
 		t.Fatal(err)
 	}
 	dag := merkledag.NewDAGService(blocks)
-	params := helpers.DagBuilderParams{Dagserv: dag, Maxlinks: helpers.DefaultLinksPerBlock, RawLeaves: true, CidBuilder: prefix}
+	params := helpers.DagBuilderParams{Dagserv: dag, Maxlinks: helpers.DefaultLinksPerBlock, RawLeaves: true,
+		CidBuilder: prefix}
 	builder, err := params.New(chunk.NewSizeSplitter(systemtest.Content("piece", size), 256<<10))
 	if err != nil {
 		t.Fatal(err)

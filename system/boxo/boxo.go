@@ -12,37 +12,29 @@ import (
 // System implements system.Embedded.
 type System struct{}
 
-var _ system.Embedded = System{}
-
 // Check implements system.System: nothing can be missing.
 func (s System) Check(_ context.Context, opt system.Options) []system.Problem {
-	_, err := s.options(opt)
-	return system.WrongOptions(name, err)
+	return system.WrongOptions(name, wrong(opt))
 }
 
-// options are opt with its defaults, checked.
-func (s System) options(opt system.Options) (system.Options, error) {
-	opt, err := s.Info().Fill(opt)
-	if err != nil {
-		return nil, err
-	}
+// wrong is what is wrong with the options.
+func wrong(opt system.Options) error {
 	if n, err := opt.Int("chunk"); err != nil || n < 1 || n > maxChunk {
-		return nil, fmt.Errorf("boxo: option \"chunk\" is from 1 B to 1 MiB, not %q", opt["chunk"])
+		return fmt.Errorf("boxo: option \"chunk\" is from 1 B to 1 MiB, not %q", opt["chunk"])
 	}
 	if n, err := opt.Int("upload_limit"); err != nil || n < 0 {
-		return nil, fmt.Errorf("boxo: option \"upload_limit\" is 0 or more, not %q", opt["upload_limit"])
+		return fmt.Errorf("boxo: option \"upload_limit\" is 0 or more, not %q", opt["upload_limit"])
 	}
-	return opt, nil
+	return nil
 }
 
 // Start implements system.System: one gateway on each host, without links to
 // each other or to anyone; or a node of a swarm on each.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.options(d.Options)
-	if err != nil {
+	opt := d.Options
+	if err := wrong(opt); err != nil {
 		return nil, err
 	}
-	d.Options = opt
 	identity := map[string]string{"version": "boxo " + group.Library("github.com/ipfs/boxo")}
 	for _, k := range []string{"format", "chunk", "raw_leaves", "cid_version"} {
 		identity[k] = opt[k]

@@ -16,7 +16,8 @@ import (
 func startNode(t *testing.T, opt system.Options) *gatewayNode {
 	t.Helper()
 	hosts := systemtest.Hosts(t, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
+		Client: hosts[1], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +42,11 @@ func TestCIDs(t *testing.T) {
 		data string
 		want system.Ref
 	}{
-		{nil, "hello world\n", "bafkreifjjcie6lypi6ny7amxnfftagclbuxndqonfipmb64f2km2devei4"},                                          // --cid-version=1
-		{system.Options{"cid_version": "0", "raw_leaves": "false"}, "hello world\n", "QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o"}, // no flags
+		// --cid-version=1
+		{nil, "hello world\n", "bafkreifjjcie6lypi6ny7amxnfftagclbuxndqonfipmb64f2km2devei4"},
+		// no flags
+		{system.Options{"cid_version": "0", "raw_leaves": "false"}, "hello world\n",
+			"QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o"},
 	} {
 		if got := add(t, startNode(t, c.opt), []byte(c.data)); got != c.want {
 			t.Errorf("options %v: %s, want %s", c.opt, got, c.want)
@@ -119,7 +123,8 @@ func TestBadOptions(t *testing.T) {
 		"one of 0, 1":                  {"cid_version": "2"},
 		"unknown option":               {"chunker": "1"},
 	} {
-		_, err := System{}.Start(t.Context(), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+		_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
+			Client: hosts[1], Dir: t.TempDir(), Options: opt})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("options %v: %v, want %q", opt, err, want)
 		}

@@ -21,11 +21,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-var (
-	_ system.Member    = (*member.Daemon)(nil)
-	_ system.Restarter = (*member.Daemon)(nil)
-	_ system.Healther  = (*member.Daemon)(nil)
-)
+var _ system.Healther = (*member.Daemon)(nil)
 
 // newKind is what the nodes of a swarm have in common. What a publisher says is the
 // CID, which follows from the bytes and the options chunk, raw_leaves and cid_version.
@@ -40,7 +36,8 @@ func newKind() *member.Kind {
 
 // startPeer starts a node of the swarm whose key is psk. The tool speaks to it on its own
 // host alone: what crosses links is bitswap.
-func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, kind *member.Kind, psk string) (*member.Daemon, error) {
+func startPeer(ctx context.Context, d system.Deployment, h testbed.Host, kind *member.Kind, psk string) (*member.Daemon,
+	error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err

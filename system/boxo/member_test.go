@@ -15,7 +15,8 @@ import (
 func TestPassedOnMidway(t *testing.T) {
 	const size = 12 << 20
 	hosts := systemtest.Hosts(t, 4)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:3], Client: hosts[3], Dir: t.TempDir(), Options: system.Options{"upload_limit": "2097152"}, Swarm: true})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:3],
+		Client: hosts[3], Dir: t.TempDir(), Options: system.Options{"upload_limit": "2097152"}, Swarm: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package boxo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,7 +44,6 @@ const (
 
 // node is a member of a swarm, and what it has.
 type node struct {
-	kept     member.Tasks
 	store    store
 	imp      importer
 	host     host.Host
@@ -70,7 +68,7 @@ func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &node{kept: member.Tasks{Dir: filepath.Join(dir, "tasks")}, store: store{blocks}, imp: imp, host: h, tasks: map[cid.Cid]*download{}}
+	m := &node{store: store{blocks}, imp: imp, host: h, tasks: map[cid.Cid]*download{}}
 	net := bsnet.NewFromIpfsHost(h)
 	if limit > 0 {
 		net = paced{net, rate.NewLimiter(rate.Limit(limit), burst)}
@@ -89,18 +87,6 @@ func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit
 		m.wg.Wait()
 		m.exchange.Close()
 		h.Close()
-	}
-	// What an earlier process left.
-	err = member.Resume(m.kept, func(ref string, t task) error {
-		root, err := cid.Decode(ref)
-		if err == nil {
-			_, err = m.take(root, t, (*download).begin)
-		}
-		return err
-	})
-	if err != nil {
-		end()
-		return nil, nil, err
 	}
 	return m, end, nil
 }
@@ -122,22 +108,19 @@ func (m *node) of(ref string) (*download, error) {
 
 // Publish implements member.Node: an import.
 func (m *node) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
-	imp, added := m.imp, &adding{store: m.store}
+	imp := m.imp
 	// Those who wait for a block are given it.
-	imp.blocks = blockservice.New(added, m.exchange, blockservice.WriteThrough(true))
+	imp.blocks = blockservice.New(m.store, m.exchange, blockservice.WriteThrough(true))
 	n := &counter{r: r}
 	root, err := imp.add(ctx, n)
 	if err == nil && n.n != size { // the importer takes a body that broke off for a short one
 		err = fmt.Errorf("%d bytes instead of %d", n.n, size)
 	}
 	if err != nil {
-		return nil, errors.Join(err, added.undo())
+		return nil, err // what was stored of it goes with the deployment
 	}
 	// What is new was hashed as it was written, and is not read again.
-	d, err := m.take(root, task{}, func(d *download) { d.imported(size) })
-	if err != nil {
-		return nil, err
-	}
+	d := m.take(root, task{}, func(d *download) { d.imported(size) })
 	select { // a task that was there has to find it
 	case <-d.done:
 		return root.String(), nil
@@ -168,12 +151,12 @@ func (m *node) Fetch(ref string, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
-	_, err = m.take(root, t, (*download).begin)
-	return err
+	m.take(root, t, (*download).begin)
+	return nil
 }
 
 // take begins a task with begin, or adds peers to one that is there.
-func (m *node) take(root cid.Cid, t task, begin func(*download)) (*download, error) {
+func (m *node) take(root cid.Cid, t task, begin func(*download)) *download {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, there := m.tasks[root]
@@ -181,9 +164,6 @@ func (m *node) take(root cid.Cid, t task, begin func(*download)) (*download, err
 		d = &download{node: m, root: root, size: -1}
 	}
 	d.from = member.Merge(d.from, t.From)
-	if err := m.kept.Save(root.String(), task{From: d.from}); err != nil {
-		return nil, err
-	}
 	if !there {
 		m.tasks[root] = d
 		begin(d)
@@ -191,7 +171,7 @@ func (m *node) take(root cid.Cid, t task, begin func(*download)) (*download, err
 	for _, a := range t.From {
 		m.wg.Go(func() { m.dial(a) }) // tried again while it is not complete
 	}
-	return d, nil
+	return d
 }
 
 // Connect implements member.Node: a peer for every content.
@@ -281,9 +261,6 @@ func (m *node) Forget(ref string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.tasks, d.root)
-	if err := m.kept.Remove(d.root.String()); err != nil {
-		return err
-	}
 	keep := cid.NewSet()
 	for other := range m.tasks {
 		below, err := m.store.below(m.ctx, other)

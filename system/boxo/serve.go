@@ -47,16 +47,19 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *control != "" && *dir != "" && swarm.key != "" && swarm.identity != "" && swarm.listen != "" && flags.NArg() == 0 {
+	if *control != "" && *dir != "" && swarm.key != "" && swarm.identity != "" && swarm.listen != "" &&
+		flags.NArg() == 0 {
 		m, leave, err := openNode(ctx, swarm, imp, *dir, *limit)
 		if err != nil {
 			return fmt.Errorf("boxo: swarm: %w", err)
 		}
 		defer leave()
-		return member.Serve(ctx, name, stdout, member.Server{What: "control", Address: *control, Handler: member.Handler(m)})
+		return member.Serve(ctx, name, stdout, member.Server{What: "control", Address: *control,
+			Handler: member.Handler(m)})
 	}
 	if *listen == "" || *path == "" || flags.NArg() > 0 {
-		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS, --dir DIRECTORY, --swarm_key FILE, --identity FILE and --swarm_listen ADDRESS, and nothing besides flags")
+		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS, --dir DIRECTORY, " +
+			"--swarm_key FILE, --identity FILE and --swarm_listen ADDRESS, and nothing besides flags")
 	}
 	// Blocks stay readable while others are added; the CAR's index is in memory.
 	store, err := car.OpenReadWrite(*path, nil)

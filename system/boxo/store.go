@@ -115,43 +115,6 @@ type served struct{ store }
 // Get implements blockstore.Blockstore.
 func (s served) Get(_ context.Context, c cid.Cid) (blocks.Block, error) { return s.unchecked(c) }
 
-// adding is a store that knows which blocks it did not have before.
-type adding struct {
-	store
-	fresh []cid.Cid
-}
-
-// Put implements blockstore.Blockstore.
-func (s *adding) Put(ctx context.Context, b blocks.Block) error {
-	has, err := s.Has(ctx, b.Cid())
-	if err != nil {
-		return err
-	}
-	if !has {
-		s.fresh = append(s.fresh, b.Cid())
-	}
-	return s.store.Put(ctx, b)
-}
-
-// PutMany implements blockstore.Blockstore.
-func (s *adding) PutMany(ctx context.Context, all []blocks.Block) error {
-	for _, b := range all {
-		if err := s.Put(ctx, b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// undo removes the blocks that were added.
-func (s *adding) undo() error {
-	var errs []error
-	for _, c := range s.fresh {
-		errs = append(errs, s.DeleteBlock(context.Background(), c))
-	}
-	return errors.Join(errs...)
-}
-
 // below lists the blocks of the graph below root, each after the one that links
 // to it, as far as they are here.
 func (s store) below(ctx context.Context, root cid.Cid) ([]cid.Cid, error) {

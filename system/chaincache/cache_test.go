@@ -32,7 +32,8 @@ func TestManyMakeItOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			got, about, err := get(t, c, "a", func() { made.Add(1) })
-			if err != nil || got.Dir != filepath.Join(c.Dir, "a") || got.Note != "" || got.Size != 5 || about != "a chain" {
+			if err != nil || got.Dir != filepath.Join(c.Dir, "a") || got.Note != "" || got.Size != 5 ||
+				about != "a chain" {
 				t.Errorf("%+v, %q, %v", got, about, err)
 			}
 		})
@@ -48,11 +49,18 @@ func TestDamagedChain(t *testing.T) {
 		damage func(dir string) error
 		note   string // part of why it was made again; empty: it was not
 	}{
-		"truncated database": {func(dir string) error { return os.Truncate(filepath.Join(dir, Database), 3) }, "3 bytes instead of 5"},
-		"other bytes":        {func(dir string) error { return os.WriteFile(filepath.Join(dir, Database), []byte("spoil"), 0o644) }, "not what was made"},
-		"no database":        {func(dir string) error { return os.Remove(filepath.Join(dir, Database)) }, "no such file"},
-		"no manifest":        {func(dir string) error { return os.Remove(filepath.Join(dir, manifestFile)) }, "no such file"},
-		"broken manifest":    {func(dir string) error { return os.Truncate(filepath.Join(dir, manifestFile), 20) }, "manifest"},
+		"truncated database": {func(dir string) error { return os.Truncate(filepath.Join(dir, Database), 3) },
+			"3 bytes instead of 5"},
+		"other bytes": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, Database),
+				[]byte("spoil"), 0o644)
+		}, "not what was made"},
+		"no database": {func(dir string) error { return os.Remove(filepath.Join(dir, Database)) },
+			"no such file"},
+		"no manifest": {func(dir string) error { return os.Remove(filepath.Join(dir, manifestFile)) },
+			"no such file"},
+		"broken manifest": {func(dir string) error { return os.Truncate(filepath.Join(dir, manifestFile), 20) },
+			"manifest"},
 		"copied, and the same": {func(dir string) error {
 			return os.Chtimes(filepath.Join(dir, Database), time.Now(), time.Now().Add(time.Hour))
 		}, ""},
@@ -68,7 +76,8 @@ func TestDamagedChain(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, _, err = get(t, cache, "a", nothing)
-			if err != nil || got.Built != (c.note != "") || !strings.Contains(got.Note, c.note) || (got.Note != "") != got.Built {
+			if err != nil || got.Built != (c.note != "") || !strings.Contains(got.Note, c.note) ||
+				(got.Note != "") != got.Built {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
@@ -85,7 +94,8 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err = c.Get(ctx, "a", new(string), func(string) error { return nil })
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "it: cache of chains: another process is making this chain") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
+		"it: cache of chains: another process is making this chain") {
 		t.Errorf("got %v", err)
 	}
 }

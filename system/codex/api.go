@@ -139,7 +139,8 @@ func (a *api) Ping(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return fmt.Errorf("codex: %s speaks neither %s nor %s; is it the address of the REST interface (--api-port)?", a.base.Host, codex, logos)
+	return fmt.Errorf("codex: %s speaks neither %s nor %s; is it the address of the REST interface (--api-port)?",
+		a.base.Host, codex, logos)
 }
 
 // manifest describes an object.
@@ -219,7 +220,8 @@ func (a *api) Connect(ctx context.Context, address string) error {
 func parseAddress(address string) (at, id string, err error) {
 	at, id, ok := strings.Cut(address, "/p2p/")
 	if !ok || at == "" || id == "" || strings.Contains(id, "/") {
-		return "", "", fmt.Errorf("codex: connect to %q: an address is like /ip4/10.0.0.1/tcp/4000/p2p/16Uiu2…", address)
+		return "", "", fmt.Errorf("codex: connect to %q: an address is like /ip4/10.0.0.1/tcp/4000/p2p/16Uiu2…",
+			address)
 	}
 	return at, id, nil
 }
@@ -304,7 +306,8 @@ func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
 		has, ok = answer["has"] // the word of the interface's own description
 	}
 	if !ok {
-		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.base.Host, answer)
+		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.base.Host,
+			answer)
 	}
 	return has, nil
 }
@@ -338,7 +341,8 @@ func (a *api) orQuota(ctx context.Context, err error) error {
 	if spaceErr != nil || !s.full() {
 		return err
 	}
-	return fmt.Errorf("%w; %d of %d bytes are used, also by what was not stored whole, which is in no list: %w", err, s.QuotaUsedBytes, s.QuotaMaxBytes, system.ErrQuota)
+	return fmt.Errorf("%w; %d of %d bytes are used, also by what was not stored whole, which is in no list: %w", err,
+		s.QuotaUsedBytes, s.QuotaMaxBytes, system.ErrQuota)
 }
 
 func data(ref system.Ref) string { return "/data/" + string(ref) }

@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
@@ -13,18 +14,9 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
-	_ system.Deleter    = (*node)(nil)
-	_ system.Lister     = (*node)(nil)
-	_ system.Stater     = (*node)(nil)
-	_ system.Stats      = (*node)(nil)
-	_ system.Connector  = (*node)(nil)
 	_ system.Seeder     = seeding{}
-	_ system.Cooler     = seeding{}
-	_ system.Member     = (*daemon.Peer[*api])(nil)
-	_ system.Restarter  = (*daemon.Peer[*api])(nil)
 )
 
 // Check implements system.System.
@@ -42,35 +34,37 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.System: a node on the first server host and one on
 // the client's, which know of no other; or the nodes of a swarm.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	d, bin, err := daemon.Filled(s, d, program)
+	bin, err := program(d.Options)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	if d.Client.Addr().IsLoopback() {
-		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network namespace keeps in, and there are none here; see plimsoll doctor")
+		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network " +
+			"namespace keeps in, and there are none here; see plimsoll doctor")
 	}
 	speaks, flags, err := speaks(ctx, bin)
 	if err != nil {
 		return nil, err
 	}
 	k, about := kind(d.Options, bin, speaks, flags), map[string]string{
-		"binary": bin, "dialect": speaks.String(), "quota": d.Options["quota"], "block_retries": d.Options["block_retries"],
+		"binary": bin, "dialect": speaks.String(), "quota": d.Options["quota"],
+		"block_retries": d.Options["block_retries"],
 	}
 	if d.Swarm {
 		about["discovery"] = "connect"
-		about["publish"], about["fetch"], about["progress"] = "import into the node", "POST /data/CID/network", "blocks in /space"
+		about["publish"], about["fetch"], about["progress"] = "import into the node", "POST /data/CID/network",
+			"blocks in /space"
 		return k.Swarm(ctx, d, about)
 	}
-	about["put"], about["seed"], about["get"] = "import into the client's node: nothing crosses the link", "import into the server's node", "network/stream"
-	about["connections"], about["requests"] = "kept between the nodes", "one connection to the client's own node for each"
+	about["put"], about["seed"], about["get"] = "import into the client's node: nothing crosses the link",
+		"import into the server's node", "network/stream"
+	about["connections"], about["requests"] = "kept between the nodes",
+		"one connection to the client's own node for each"
 	return k.Pair(ctx, d, about, func(p *daemon.Pair[*api]) group.Node { return seeding{newNode(p)} })
 }
 
 // Attach implements system.System.
-func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Cluster, err error) {
-	if d.Options, err = s.Info().Fill(d.Options); err != nil {
-		return nil, err
-	}
+func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	about := map[string]string{
 		"put": "import into the node at the endpoint", "get": "network/stream",
 		"requests": "one connection to the node at the endpoint for each; the nodes keep theirs among each other",

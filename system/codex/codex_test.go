@@ -25,16 +25,17 @@ func TestSwarm(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
-	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"url": "127.0.0.1:8080"}}
-	if _, err := (System{}).Attach(t.Context(), d); err == nil {
+	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
+		Options: system.Options{"url": "127.0.0.1:8080"}}
+	if _, err := system.Begin(t.Context(), System{}, system.Attach, d); err == nil {
 		t.Error("attach to what is no URL")
 	}
 	d.Options = system.Options{"url": "http://127.0.0.1:8080/api/codex/v1"}
-	if _, err := (System{}).Attach(t.Context(), d); err == nil {
+	if _, err := system.Begin(t.Context(), System{}, system.Attach, d); err == nil {
 		t.Error("attach to a URL with a path, which we would not ask at")
 	}
 	d.Options = system.Options{"url": "http://127.0.0.1:8080"}
-	if _, err := (System{}).Start(t.Context(), d); err == nil {
+	if _, err := system.Begin(t.Context(), System{}, system.Start, d); err == nil {
 		t.Error("start with a URL")
 	}
 }

@@ -34,7 +34,7 @@ func (s seeding) Seed(ctx context.Context, name string, size int64, r io.Reader)
 func (s seeding) Cool(ctx context.Context, ref system.Ref) error { return s.Evict(ctx, ref) }
 
 // Delete implements system.Deleter. Codex removes an object's blocks also when another
-// object has the same ones, so one with the content of another of ours is not deleted.
+// object has the same ones.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error { return n.Erase(ctx, ref) }
 
 // Get implements system.Node.
@@ -51,7 +51,8 @@ func (n *node) stream(ctx context.Context, from *api, ref system.Ref, w io.Write
 	defer resp.Body.Close()
 	got, err := from.web.Copy(resp, w)
 	if err == nil && resp.ContentLength < 0 {
-		err = fmt.Errorf("codex: GET %s of %s on %s: no Content-Length: are %d bytes all? %w", path, ref, from.base.Host, got, io.ErrUnexpectedEOF)
+		err = fmt.Errorf("codex: GET %s of %s on %s: no Content-Length: are %d bytes all? %w", path, ref,
+			from.base.Host, got, io.ErrUnexpectedEOF)
 	}
 	return err
 }
@@ -59,7 +60,9 @@ func (n *node) stream(ctx context.Context, from *api, ref system.Ref, w io.Write
 // search asks a node for what is below an object, for which it may search the network for
 // ever.
 func (n *node) search(ctx context.Context, from *api, ref system.Ref, path string) (*http.Response, error) {
-	return n.Search(ctx, "GET "+path, ref, func(ctx context.Context) (*http.Response, error) { return from.open(ctx, data(ref)+path) })
+	return n.Search(ctx, "GET "+path, ref, func(ctx context.Context) (*http.Response, error) {
+		return from.open(ctx, data(ref)+path)
+	})
 }
 
 // Stat implements system.Stater. The node keeps the manifest that it fetched:

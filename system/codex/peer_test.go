@@ -40,7 +40,8 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 	}
 	a.quiet = quiet
 	n := &daemon.Daemon[*api]{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, API: a}
-	if err := n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"}, Dir: t.TempDir()}); err != nil {
+	if err := n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"},
+		Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	p := k.Peered(n)
@@ -53,7 +54,8 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 }
 
 // recordedPeer is a node of a swarm that answers with these exchanges.
-func recordedPeer(t *testing.T, quiet time.Duration, exchanges []replay.Exchange, opt ...replay.Option) *daemon.Peer[*api] {
+func recordedPeer(t *testing.T, quiet time.Duration, exchanges []replay.Exchange,
+	opt ...replay.Option) *daemon.Peer[*api] {
 	t.Helper()
 	return peerAt(t, replay.Serve(t, exchanges, opt...).URL, quiet)
 }
@@ -63,7 +65,8 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 	const size, file = 20 << 20, "07-background-network"
 	polls := record(t, file, "poll space")
 	a := recordedPeer(t, time.Minute, replay.Chain(
-		record(t, file, "space on n2 before", "start the background download: answers at once with the manifest"), polls,
+		record(t, file, "space on n2 before", "start the background download: answers at once with the manifest"),
+		polls,
 	)).API
 	before, err := a.Count(systemtest.Context(t))
 	if err != nil {
@@ -103,7 +106,8 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 // TestFetchOfNothingNeverHangs: the node never answers for a CID that is nowhere.
 func TestFetchOfNothingNeverHangs(t *testing.T) {
 	empty := record(t, "02-info", "space of an empty node")
-	p := recordedPeer(t, 200*time.Millisecond, replay.Chain(empty, only(record(t, "10-cid-errors", "unknown CID, client deadline 15 s"), "POST", "/network"), replay.Optional(empty)), replay.ByPath())
+	p := recordedPeer(t, 200*time.Millisecond, replay.Chain(empty, only(record(t, "10-cid-errors",
+		"unknown CID, client deadline 15 s"), "POST", "/network"), replay.Optional(empty)), replay.ByPath())
 	begin := time.Now()
 	if err := p.Fetch(systemtest.Context(t), unknown, nil); err != nil {
 		t.Fatal(err)
@@ -143,7 +147,9 @@ func TestLostPeersAreReported(t *testing.T) {
 		fmt.Fprint(w, `{"id":"x","addrs":["/ip4/127.0.0.1/tcp/1"]}`)
 	})
 	var asked atomic.Int64
-	mux.HandleFunc("GET /api/codex/v1/space", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"totalBlocks":5}`) })
+	mux.HandleFunc("GET /api/codex/v1/space", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"totalBlocks":5}`)
+	})
 	mux.HandleFunc("POST /api/codex/v1/data/{cid}/network", func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
 			fmt.Fprintf(w, `{"cid":%q,"manifest":{"datasetSize":12582912}}`, r.PathValue("cid"))
@@ -177,7 +183,8 @@ func TestLostPeersAreReported(t *testing.T) {
 
 func TestPublishThenForget(t *testing.T) {
 	data := systemtest.Bytes("published", 1<<20)
-	p := recordedPeer(t, time.Minute, replay.Chain(record(t, "02-info", "space of an empty node"), record(t, "03-upload", "upload 1MiB with filename"),
+	p := recordedPeer(t, time.Minute, replay.Chain(record(t, "02-info", "space of an empty node"),
+		record(t, "03-upload", "upload 1MiB with filename"),
 		record(t, "05-download-local", "local download 1MiB"), record(t, "09-delete", "delete 20 MiB")),
 		replay.Instead(mediumSum, data), replay.Let(string(background), string(medium)))
 	ref, err := p.Publish(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))

@@ -62,7 +62,8 @@ func attach(t *testing.T, near, far *replay.Server, write bool) system.Store {
 	if far != nil {
 		opt["server_url"] = far.URL
 	}
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,8 @@ func TestBothDialectsAreFound(t *testing.T) {
 		t.Errorf("%s", n.Near().dialect)
 	}
 	// Logos Storage answers the same under another path.
-	later := replay.Serve(t, record(t, "02-info", "debug info", "debug info"), replay.Let("/api/codex/v1", "/api/storage/v1"))
+	later := replay.Serve(t, record(t, "02-info", "debug info", "debug info"), replay.Let("/api/codex/v1",
+		"/api/storage/v1"))
 	if n := attach(t, later, nil, false).(*node); n.Near().dialect != logos {
 		t.Errorf("%s", n.Near().dialect)
 	}
@@ -95,7 +97,8 @@ func TestNeitherDialect(t *testing.T) {
 			e.Answer.Status = 404
 			return e
 		}()}))
-	_, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: system.Options{"url": other.URL}})
+	_, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: system.Options{"url": other.URL}})
 	if err == nil || !strings.Contains(err.Error(), "neither Codex nor Logos Storage") {
 		t.Errorf("%v", err)
 	}
@@ -127,7 +130,8 @@ func TestReadOnlyWhenNotAllowed(t *testing.T) {
 }
 
 func TestEmptyObjectIsRefused(t *testing.T) {
-	n := one(t, replay.Chain(record(t, "03-upload", "upload of 0 bytes"), record(t, "02-info", "space of an empty node")))
+	n := one(t, replay.Chain(record(t, "03-upload", "upload of 0 bytes"),
+		record(t, "02-info", "space of an empty node")))
 	_, err := n.Put(systemtest.Context(t), "empty.bin", 0, strings.NewReader(""))
 	if err == nil || errors.Is(err, system.ErrQuota) || !strings.Contains(err.Error(), "do not have body") {
 		t.Errorf("%v", err)
@@ -159,12 +163,15 @@ func TestQuota(t *testing.T) {
 // TestReadsThatFail: answers that are no object, and what Get makes of them.
 func TestReadsThatFail(t *testing.T) {
 	full := record(t, "11-quota", "fresh 8mb node: download of 20 MiB, gave up after 15 s without a byte")
-	killed := record(t, "12-seeder-killed", "stream on n2; the seeder gets SIGKILL once 8 MiB have arrived; client gives up after 30 s without a byte")
+	killed := record(t, "12-seeder-killed", "stream on n2; the seeder gets SIGKILL once 8 MiB have arrived; client "+
+		"gives up after 30 s without a byte")
 	part := systemtest.Bytes("part", 300_000)
 	short := record(t, "05-download-local", "local download 1MiB")
 	short[0].Path += "/network/stream"
-	short[0].Answer.Body, short[0].Answer.End = replay.Body{Bytes: int64(len(part)), SHA256: replay.Sum(part)}, replay.Cut
-	lost := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up after 10 s without a byte")
+	short[0].Answer.Body, short[0].Answer.End = replay.Body{Bytes: int64(len(part)), SHA256: replay.Sum(part)},
+		replay.Cut
+	lost := record(t, "14-delete-shared-blocks", "local GET b.bin, no peer could supply blocks; client gives up "+
+		"after 10 s without a byte")
 	lost[0].Path += "/network/stream"
 	nowhere := record(t, "10-cid-errors", "unknown CID, client deadline 15 s")
 	for name, c := range map[string]struct {
@@ -176,14 +183,20 @@ func TestReadsThatFail(t *testing.T) {
 		want    error
 		says    string
 	}{
-		"the quota of the node that reads is full": {full, "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP", time.Minute, false, 64 << 10, system.ErrStalled, ""},
+		"the quota of the node that reads is full": {full, "zDvZRwzm6jttobPuCXTSJSw3iRGcBWDVpJouUKXCRAyXmAkCmiMP",
+			time.Minute, false, 64 << 10, system.ErrStalled, ""},
 		// its window of 64 MiB still arrives, then nothing, and no error
-		"the only seeder dies": {killed, "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", time.Minute, false, 64 << 20, system.ErrStalled, ""},
-		"a short body":         {short, medium, time.Minute, false, -1, io.ErrUnexpectedEOF, ""},
+		"the only seeder dies": {killed, "zDvZRwzkxGzEz7LKYEa4ihpSvvg6uYgekKMbcmmfRMGuKhF6tGFq", time.Minute, false,
+			64 << 20, system.ErrStalled, ""},
+		"a short body": {short, medium, time.Minute, false, -1, io.ErrUnexpectedEOF, ""},
 		// a node says that an object exists whose data it has lost
-		"the manifest only":                    {replay.Chain(lost, replay.Optional(record(t, "14-delete-shared-blocks", "exists b.bin"))), "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK", time.Minute, true, 0, system.ErrStalled, ""},
-		"unknown, no answer in the time given": {only(nowhere, "GET", "/network/stream"), unknown, brief, false, 0, system.ErrNotFound, "no answer for 3s"},
-		"unknown, no node has it":              {replay.Chain(only(nowhere, "GET", "/network/stream"), only(nowhere, "GET", "/exists")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
+		"the manifest only": {replay.Chain(lost, replay.Optional(record(t, "14-delete-shared-blocks",
+			"exists b.bin"))), "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK", time.Minute, true, 0,
+			system.ErrStalled, ""},
+		"unknown, no answer in the time given": {only(nowhere, "GET", "/network/stream"), unknown, brief, false, 0,
+			system.ErrNotFound, "no answer for 3s"},
+		"unknown, no node has it": {replay.Chain(only(nowhere, "GET", "/network/stream"),
+			only(nowhere, "GET", "/exists")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +208,8 @@ func TestReadsThatFail(t *testing.T) {
 			n.Closed, n.NotFoundAfter, n.StallAfter = c.closed, c.after, brief
 			var got count
 			err := n.Get(systemtest.Context(t), c.ref, &got)
-			if !errors.Is(err, c.want) || c.want != system.ErrNotFound && errors.Is(err, system.ErrNotFound) || !strings.Contains(err.Error(), c.says) {
+			if !errors.Is(err, c.want) || c.want != system.ErrNotFound && errors.Is(err, system.ErrNotFound) ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %v with %q", err, c.want, c.says)
 			}
 			if c.bytes >= 0 && int64(got) != c.bytes {
@@ -222,39 +236,10 @@ func TestMalformedCID(t *testing.T) {
 	}
 	// What we say without asking.
 	for _, ref := range []system.Ref{"xyz", "", "../../etc/passwd", small + "/exists"} {
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
+			errors.Is(err, system.ErrNotFound) {
 			t.Errorf("%q: %v", ref, err)
 		}
-	}
-}
-
-// TestDeleteTakesOtherBlocks: the node deletes blocks that another object uses,
-// so we do not delete where we know of one.
-func TestDeleteTakesOtherBlocks(t *testing.T) {
-	a, c := systemtest.Bytes("a and b", 1<<20), systemtest.Bytes("c", 1<<20)
-	rec := record(t, "14-delete-shared-blocks", "node without peers: upload 1 MiB as a.bin", "the same bytes as b.bin", "other bytes as c.bin", "delete b.bin")
-	last := rec[3] // of c.bin instead, which shares nothing
-	last.Path = strings.Replace(last.Path, "zDvZRwzm5VzB7xpB3MUAmofrGFiF1Xa92sjxbSGEYqHxBVhEmHrK", "zDvZRwzmAnxeYSAbTELynD4Sei9CEnwjbSCXmsWvHU9fmccdPHZq", 1)
-	n := one(t, append(rec[:3:3], last), replay.Instead(rec[0].Body.SHA256, a), replay.Instead(rec[2].Body.SHA256, c))
-	refs := map[string]system.Ref{}
-	for _, o := range []struct {
-		name string
-		data []byte
-	}{{"a.bin", a}, {"b.bin", a}, {"c.bin", c}} {
-		ref, err := n.Put(systemtest.Context(t), o.name, 1<<20, bytes.NewReader(o.data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		refs[o.name] = ref
-	}
-	if refs["a.bin"] == refs["b.bin"] {
-		t.Error("two names share a CID")
-	}
-	if err := n.Delete(systemtest.Context(t), refs["a.bin"]); err == nil || !strings.Contains(err.Error(), string(refs["b.bin"])) {
-		t.Errorf("delete of what shares its blocks: %v", err)
-	}
-	if err := n.Delete(systemtest.Context(t), refs["c.bin"]); err != nil {
-		t.Errorf("delete of what shares nothing: %v", err)
 	}
 }
 
@@ -285,9 +270,11 @@ func TestCool(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := []replay.Option{replay.Instead(mediumSum, data), replay.Let(other, string(medium))}
-			near := replay.Serve(t, replay.Chain(hello(t), joins(t), put, record(t, "09-delete", "delete 20 MiB"), c.after), opt...)
+			near := replay.Serve(t, replay.Chain(hello(t), joins(t), put, record(t, "09-delete", "delete 20 MiB"),
+				c.after), opt...)
 			// The server's node has to have it all before the only copy goes.
-			far := replay.Serve(t, replay.Chain(hello(t), record(t, "05-download-local", "network/stream on the node that has the data")), opt...)
+			far := replay.Serve(t, replay.Chain(hello(t), record(t, "05-download-local",
+				"network/stream on the node that has the data")), opt...)
 			n := attach(t, near, far, true)
 			ref, err := n.Put(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
 			if err != nil {
@@ -303,7 +290,8 @@ func TestCool(t *testing.T) {
 func TestSeedGoesToTheServersNode(t *testing.T) {
 	data := systemtest.Bytes("seed", 1<<20)
 	near := replay.Serve(t, replay.Chain(hello(t), joins(t)))
-	far := replay.Serve(t, replay.Chain(hello(t), record(t, "03-upload", "upload 1MiB with filename")), replay.Instead(mediumSum, data))
+	far := replay.Serve(t, replay.Chain(hello(t), record(t, "03-upload", "upload 1MiB with filename")),
+		replay.Instead(mediumSum, data))
 	ref, err := system.Seed(systemtest.Context(t), attach(t, near, far, true), "1MiB.bin", 1<<20, bytes.NewReader(data))
 	if err != nil || ref != medium {
 		t.Errorf("%q, %v", ref, err)
@@ -341,7 +329,8 @@ func TestConnect(t *testing.T) {
 	const peer = "16Uiu2HAm9ERS7MTg7jAcZFVB4AYgUwXgxvjdtRcnoHSFQQvqTcdN"
 	n := one(t, replay.Chain(
 		record(t, "02-info", "debug info"),
-		record(t, "08-connect-no-bootstrap", "connect with the address", "connect: unknown peer, dead address", "connect: malformed peer id"),
+		record(t, "08-connect-no-bootstrap", "connect with the address", "connect: unknown peer, dead address",
+			"connect: malformed peer id"),
 	))
 	address, err := n.Address(systemtest.Context(t))
 	if want := "/ip4/127.0.0.1/tcp/7001/p2p/" + peer; err != nil || address != want {
@@ -350,7 +339,8 @@ func TestConnect(t *testing.T) {
 	if err := n.Connect(systemtest.Context(t), address); err != nil {
 		t.Error(err)
 	}
-	for _, address := range []string{"/ip4/127.0.0.1/tcp/9/p2p/16Uiu2HAmBuSseqLnZWM2yBd5xqQFhG1Wy23rir37aMDJtva55Wrr", "/ip4/127.0.0.1/tcp/7001/p2p/xyz", "/ip4/127.0.0.1/tcp/7001", ""} {
+	for _, address := range []string{"/ip4/127.0.0.1/tcp/9/p2p/16Uiu2HAmBuSseqLnZWM2yBd5xqQFhG1Wy23rir37aMDJtva55Wrr",
+		"/ip4/127.0.0.1/tcp/7001/p2p/xyz", "/ip4/127.0.0.1/tcp/7001", ""} {
 		if err := n.Connect(systemtest.Context(t), address); err == nil || errors.Is(err, system.ErrBadRef) {
 			t.Errorf("%q: %v", address, err)
 		}

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -23,7 +24,7 @@ const retryEvery = 2 * time.Second
 // program says of its flags.
 func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
-		Name: name, Ref: valid, Endless: true, TakesShared: true, Redial: 5 * time.Second,
+		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
 		Peer: func(address string) error { _, _, err := parseAddress(address); return err },
 		Client: func(dial web.Dial, base *url.URL) (*api, error) {
 			a, err := newAPI(dial, base)
@@ -35,7 +36,8 @@ func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.
 			a.quiet = time.Duration(retries)*retryEvery + 10*time.Second
 			return a, err
 		},
-		Init: func(_ context.Context, n *daemon.Daemon[*api]) error { return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700) }, // it starts in no other
+		// it starts in no other
+		Init: func(_ context.Context, n *daemon.Daemon[*api]) error { return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700) },
 		Command: func(ctx context.Context, n *daemon.Daemon[*api], first *api) (c testbed.Command, err error) {
 			bootstrap := ""
 			if first != nil {
@@ -72,21 +74,24 @@ func arguments(
 		"--block-retries=" + opt["block_retries"],
 		"--log-level=warn", "--log-format=nocolors",
 	}
-	if strings.Contains(flags, "--listen-ip") { // Logos Storage since 2026
+	if strings.Contains(flags, "listen-ip") { // Logos Storage since 2026
 		args = append(args, "--listen-ip="+ip.String(), "--listen-port="+strconv.Itoa(ports[1]))
 	} else {
 		family := "ip6"
 		if ip.Is4() {
 			family = "ip4"
 		}
-		args = append(args, fmt.Sprintf("--listen-addrs=/%s/%s/tcp/%d", family, ip, ports[1]), "--disc-port="+strconv.Itoa(ports[2]))
+		args = append(args, fmt.Sprintf("--listen-addrs=/%s/%s/tcp/%d", family, ip, ports[1]),
+			"--disc-port="+strconv.Itoa(ports[2]))
 	}
-	const alone = "--no-bootstrap-node" // or it joins a public network
+	const alone = "no-bootstrap-node" // or it joins a public network
 	switch {
 	case bootstrap != "":
 		args = append(args, "--bootstrap-node="+bootstrap)
 	case strings.Contains(flags, alone):
-		args = append(args, alone)
+		args = append(args, "--"+alone)
+	case strings.Contains(flags, "--network"):
+		return nil, errors.New("codex: the program would join a public network: it does not know --" + alone)
 	}
 	return args, nil
 }

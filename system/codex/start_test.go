@@ -32,7 +32,8 @@ func TestPrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d", "--storage-quota=8192mb") {
+		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d",
+			"--storage-quota=8192mb") {
 			if !slices.Contains(args, want) {
 				t.Errorf("%s: %v lack %s", c.flags, args, want)
 			}
@@ -42,6 +43,9 @@ func TestPrivate(t *testing.T) {
 				t.Errorf("%s: %v have %s", c.flags, args, not)
 			}
 		}
+	}
+	if _, err := arguments(full, "--network", netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
+		t.Error("a node that would join a public network")
 	}
 	full["quota"] = "1000"
 	if _, err := arguments(full, older, netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {

@@ -37,7 +37,8 @@ func parseConfig(opt system.Options) (c config, err error) {
 	if c.slots, err = opt.Int("upload_slots"); err != nil || c.slots < 0 || c.slots > 1<<16 {
 		return c, fmt.Errorf("option \"upload_slots\" is from 0 to %d, not %q", 1<<16, opt["upload_slots"])
 	}
-	if c.reconnect, err = opt.Duration("reconnect"); err != nil || c.reconnect < time.Second || c.reconnect > time.Hour {
+	if c.reconnect, err = opt.Duration("reconnect"); err != nil || c.reconnect < time.Second ||
+		c.reconnect > time.Hour {
 		return c, fmt.Errorf("option \"reconnect\" is from 1s to 1h, not %q", opt["reconnect"])
 	}
 	return c, nil
@@ -77,7 +78,8 @@ func (c config) settings(addr netip.Addr, port int) map[string]any {
 		"listen_interfaces": netip.AddrPortFrom(addr, uint16(port)).String(), "outgoing_interfaces": addr.String(),
 		"listen_system_port_fallback": false,
 		"enable_ip_notifier":          false, // it would listen anew
-		"enable_dht":                  false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false, "dht_bootstrap_nodes": "",
+		"enable_dht":                  false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false,
+		"dht_bootstrap_nodes": "",
 		"enable_outgoing_tcp": tcp, "enable_incoming_tcp": tcp,
 		"enable_outgoing_utp": utp, "enable_incoming_utp": utp,
 		// Every peer has an address of its own.

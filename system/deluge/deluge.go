@@ -14,36 +14,21 @@ import (
 // System implements system.System.
 type System struct{}
 
-var (
-	_ system.System    = System{}
-	_ system.Member    = (*node)(nil)
-	_ system.Restarter = (*node)(nil)
-	_ system.Healther  = (*node)(nil)
-)
+var _ system.Healther = (*node)(nil)
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	full, err := s.Info().Fill(opt)
-	if err == nil {
-		_, err = parseConfig(full)
-	}
-	if err != nil {
+	if _, err := parseConfig(opt); err != nil {
 		return system.WrongOptions("deluge", err)
 	}
-	if _, err := locate(ctx, full); err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	_, err := locate(ctx, opt)
+	return s.Info().Missing(err)
 }
 
 // Start implements system.System: a daemon on each host, all at once. They know
 // no peers until these are named to them.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
+	opt := d.Options
 	c, err := parseConfig(opt)
 	if err != nil {
 		return nil, err
@@ -72,12 +57,16 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{
 		"version": "deluge " + p.Deluge, "binary": p.bin,
-		"libraries":                      "libtorrent " + p.Libtorrent + ", Twisted " + p.Twisted + ", Python " + p.Python,
+		"libraries": "libtorrent " + p.Libtorrent + ", Twisted " + p.Twisted + ", Python " +
+			p.Python,
 		"peers":                          "named by us; no tracker, DHT, PEX or local discovery; private torrents",
-		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false", "max_failcount": "none",
+		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false",
+		"max_failcount": "none",
 	}
 	for _, k := range []string{"transport", "piece", "upload_slots", "encryption", "reconnect"} {
 		identity[k] = opt[k]
 	}
-	return group.Start(ctx, len(nodes), identity, func(_ context.Context, i int) (group.Node, error) { return nodes[i], nil })
+	return group.Start(ctx, len(nodes), identity, func(_ context.Context, i int) (group.Node, error) {
+		return nodes[i], nil
+	})
 }

@@ -16,14 +16,19 @@ func (System) Info() system.Info {
 		Can:        []string{"connect", "spread", "restart"},
 		Install:    "plimsoll systems install deluge, or name the program in option `binary` or PLIMSOLL_DELUGE",
 		Options: []system.Option{
-			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp", Help: "between peers; libtorrent's default is both, uTP first; changes results several times over"},
+			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp",
+				Help: "between peers; libtorrent's default is both, uTP first; changes results several times over"},
 			{Name: "piece", Type: "size", Default: "262144", Help: "piece size, a power of two from 16 KiB to 16 MiB"},
-			{Name: "upload_slots", Type: "int", Default: "0", Help: "peers that a daemon sends to at once; 0: all (Deluge's default: 4)"},
-			{Name: "encryption", Type: "enum", Enum: []string{"off", "prefer"}, Default: "off", Help: "RC4 between peers; Deluge's default is prefer"},
-			{Name: "reconnect", Type: "duration", Default: "5s", Help: "wait before an unreachable peer is tried again (libtorrent's default: 60s)"},
+			{Name: "upload_slots", Type: "int", Default: "0", Help: "peers that a daemon sends to at once; 0: all " +
+				"(Deluge's default: 4)"},
+			{Name: "encryption", Type: "enum", Enum: []string{"off", "prefer"}, Default: "off",
+				Help: "RC4 between peers; Deluge's default is prefer"},
+			{Name: "reconnect", Type: "duration", Default: "5s",
+				Help: "wait before an unreachable peer is tried again (libtorrent's default: 60s)"},
 			{Name: "port", Type: "int", Default: "0", Help: "port of the peers, TCP and UDP; 0: a free one"},
 			system.ImageOption(),
-			{Name: "binary", Type: "string", Help: "path of deluged; empty: PLIMSOLL_DELUGE, then plimsoll systems install, then PATH"},
+			{Name: "binary", Type: "string", Help: "path of deluged; empty: PLIMSOLL_DELUGE, then plimsoll systems " +
+				"install, then PATH"},
 		},
 	}
 }

@@ -19,9 +19,10 @@ import (
 // startOn starts a swarm that ends with the test, its client on the last host.
 func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*node {
 	t.Helper()
-	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
 	last := len(hosts) - 1
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:last],
+		Client: hosts[last], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,8 @@ func TestPublishedAgainAfterRestart(t *testing.T) {
 			}
 		}
 		if again := publish(t, n, data); again != ref || n.task(ref) != kept {
-			t.Errorf("%s: published anew as %s in %s, before as %s in %s", what, again, n.task(ref).dir.Path, ref, kept.dir.Path)
+			t.Errorf("%s: published anew as %s in %s, before as %s in %s", what, again, n.task(ref).dir.Path, ref,
+				kept.dir.Path)
 		}
 		if f := fetched(t, n, ref); !f.Complete {
 			t.Errorf("%s: published, and it does not serve: %+v", what, f)

@@ -34,7 +34,8 @@ func locate(ctx context.Context, opt system.Options) (p program, err error) {
 		return p, err
 	}
 	if p.python = install.Interpreter(p.bin); p.python == "" {
-		return p, fmt.Errorf("deluge: %s is not a Python script that names its interpreter in the first line, as deluged is", p.bin)
+		return p, fmt.Errorf("deluge: %s is not a Python script that names its interpreter in the first line, as "+
+			"deluged is", p.bin)
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()

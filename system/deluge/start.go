@@ -19,7 +19,8 @@ import (
 const readyTimeout = 2 * time.Minute
 
 // startNode starts the daemon of host i. When it fails nothing is left.
-func startNode(ctx context.Context, d system.Deployment, c config, i int, python string, published *published) (*node, error) {
+func startNode(ctx context.Context, d system.Deployment, c config, i int, python string, published *published) (*node,
+	error) {
 	h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
 	n := &node{
 		config: c, dir: disk.Of(d, h, label), python: python, published: published,
@@ -43,12 +44,14 @@ func startNode(ctx context.Context, d system.Deployment, c config, i int, python
 // directory of configuration is overwritten.
 func (n *node) start(ctx context.Context) error {
 	dir := n.configDir()
-	if err := errors.Join(n.dir.Files.MkdirAll(n.dataDir().Path, 0o755), n.write(ctx, dir, n.Host.Addr(), n.port, n.Control, n.token)); err != nil {
+	if err := errors.Join(n.dir.Files.MkdirAll(n.dataDir().Path, 0o755), n.write(ctx, dir, n.Host.Addr(), n.port,
+		n.Control, n.token)); err != nil {
 		return err
 	}
 	return n.Run(ctx, testbed.Command{
-		Dir:   n.dir.Path,
-		Args:  []string{n.python, dir.Sub(launcherFile).Path, dir.Sub(settingsFile).Path, "-d", "-c", dir.Path, "-L", "warning"},
+		Dir: n.dir.Path,
+		Args: []string{n.python, dir.Sub(launcherFile).Path, dir.Sub(settingsFile).Path, "-d", "-c", dir.Path, "-L",
+			"warning"},
 		Env:   []string{"PYTHONUNBUFFERED=1"},
 		Ready: n.ready, ReadyTimeout: readyTimeout,
 	})

@@ -54,7 +54,8 @@ func (n *node) Publish(ctx context.Context, name string, size int64, r io.Reader
 	}
 	task := n.assign(t)
 	n.published.Store(ref, t)
-	if err := errors.Join(n.dir.Files.MkdirAll(task.dir.Path, 0o755), n.dir.Files.Rename(file, task.path())); err != nil {
+	if err := errors.Join(n.dir.Files.MkdirAll(task.dir.Path, 0o755),
+		n.dir.Files.Rename(file, task.path())); err != nil {
 		n.drop(ref) // the daemon was not given it
 		return fail(errors.Join(err, n.dir.Files.RemoveAll(task.dir.Path)))
 	}

@@ -43,7 +43,8 @@ func parseRef(ref system.Ref) error {
 		err = errors.New("hex digits in upper case")
 	}
 	if err != nil {
-		return fmt.Errorf("deluge: %q is not the info hash of a torrent, 40 digits (%w): %w", ref, err, system.ErrBadRef)
+		return fmt.Errorf("deluge: %q is not the info hash of a torrent, 40 digits (%w): %w", ref, err,
+			system.ErrBadRef)
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func TestInfoHash(t *testing.T) {
 }
 
 func TestRefs(t *testing.T) {
-	for _, ref := range []system.Ref{"", "x", "4E4B8EC6DC5975C4B6053A2096A84B2A4C71F08B", "4e4b8ec6dc5975c4b6053a2096a84b2a4c71f0", "../../4e4b8ec6dc5975c4b6053a2096a84b2a4c71f08b"} {
+	for _, ref := range []system.Ref{"", "x", "4E4B8EC6DC5975C4B6053A2096A84B2A4C71F08B",
+		"4e4b8ec6dc5975c4b6053a2096a84b2a4c71f0", "../../4e4b8ec6dc5975c4b6053a2096a84b2a4c71f08b"} {
 		if err := parseRef(ref); !errors.Is(err, system.ErrBadRef) {
 			t.Errorf("%q: %v", ref, err)
 		}
@@ -49,21 +50,24 @@ func TestRefs(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for name, bad := range map[string][]string{
-		"piece": {"0", "1000", "262145", "33554432", "x"}, "upload_slots": {"-1", "x"}, "reconnect": {"0s", "1ms", "x", "100h"},
+		"piece": {"0", "1000", "262145", "33554432", "x"}, "upload_slots": {"-1", "x"}, "reconnect": {"0s", "1ms", "x",
+			"100h"},
 	} {
 		for _, v := range bad {
 			full, err := System{}.Info().Fill(system.Options{name: v})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := parseConfig(full); err == nil || !strings.HasPrefix(err.Error(), "deluge: ") || !strings.Contains(err.Error(), name) {
+			if _, err := parseConfig(full); err == nil || !strings.HasPrefix(err.Error(), "deluge: ") ||
+				!strings.Contains(err.Error(), name) {
 				t.Errorf("%s %q: %v", name, v, err)
 			}
 		}
 	}
 }
 
-// TestNothingLooksForPeers: whatever the options, we alone name its peers to a daemon, and its limits hold on every network.
+// TestNothingLooksForPeers: whatever the options, we alone name its peers to a daemon, and its limits hold on every
+// network.
 func TestNothingLooksForPeers(t *testing.T) {
 	for _, transport := range []string{"tcp", "utp", "both"} {
 		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload_slots": "4"})
@@ -75,7 +79,8 @@ func TestNothingLooksForPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := c.write(t.Context(), disk.Dir{Files: testbed.LocalFiles{}, Path: dir}, netip.MustParseAddr("fd77::1"), 6881, "[fd77::1]:1234", "secret"); err != nil {
+		if err := c.write(t.Context(), disk.Dir{Files: testbed.LocalFiles{}, Path: dir}, netip.MustParseAddr("fd77::1"),
+			6881, "[fd77::1]:1234", "secret"); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(filepath.Join(dir, coreFile))
@@ -94,14 +99,16 @@ func TestNothingLooksForPeers(t *testing.T) {
 		if err := json.Unmarshal(b, &launch); err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range []string{"dht", "upnp", "natpmp", "lsd", "utpex", "new_release_check", "send_info", "ignore_limits_on_local_network", "random_port"} {
+		for _, key := range []string{"dht", "upnp", "natpmp", "lsd", "utpex", "new_release_check", "send_info",
+			"ignore_limits_on_local_network", "random_port"} {
 			if core[key] != false {
 				t.Errorf("core.conf: %s is %v", key, core[key])
 			}
 		}
 		for key, want := range map[string]any{
-			"enable_dht": false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false, "dht_bootstrap_nodes": "",
-			"listen_interfaces": "[fd77::1]:6881", "outgoing_interfaces": "fd77::1",
+			"enable_dht": false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false,
+			"dht_bootstrap_nodes": "",
+			"listen_interfaces":   "[fd77::1]:6881", "outgoing_interfaces": "fd77::1",
 			"enable_outgoing_tcp": transport != "utp", "enable_incoming_tcp": transport != "utp",
 			"enable_outgoing_utp": transport != "tcp", "enable_incoming_utp": transport != "tcp",
 		} {
@@ -133,11 +140,13 @@ func TestInterpreter(t *testing.T) {
 
 // TestMissingProgram: what is not there is named, with the way to get it.
 func TestMissingProgram(t *testing.T) {
-	problems := System{}.Check(t.Context(), system.Options{"binary": "/nowhere/deluged"})
-	if len(problems) != 1 || !strings.Contains(problems[0].What, "/nowhere/deluged") || !strings.Contains(problems[0].Hint, "systems install deluge") {
+	problems := system.Check(t.Context(), System{}, system.Options{"binary": "/nowhere/deluged"})
+	if len(problems) != 1 || !strings.Contains(problems[0].What, "/nowhere/deluged") ||
+		!strings.Contains(problems[0].Hint, "systems install deluge") {
 		t.Errorf("%+v", problems)
 	}
-	if problems := (System{}).Check(t.Context(), system.Options{"transport": "pigeon"}); len(problems) != 1 || !strings.Contains(problems[0].What, "pigeon") {
+	if problems := system.Check(t.Context(), System{}, system.Options{"transport": "pigeon"}); len(problems) != 1 ||
+		!strings.Contains(problems[0].What, "pigeon") {
 		t.Errorf("%+v", problems)
 	}
 }

@@ -216,7 +216,8 @@ func (c *content) get(ctx context.Context, transport *http.Transport, from strin
 }
 
 // open asks a source for a run of blocks.
-func (c *content) open(ctx context.Context, transport *http.Transport, from string, begin, end int) (io.ReadCloser, error) {
+func (c *content) open(ctx context.Context, transport *http.Transport, from string, begin, end int) (io.ReadCloser,
+	error) {
 	first, _ := c.task.Said.at(begin)
 	off, n := c.task.Said.at(end - 1)
 	run := fmt.Sprintf("%d-%d", first, off+n-1)
@@ -233,7 +234,8 @@ func (c *content) open(ctx context.Context, transport *http.Transport, from stri
 	if got := resp.Header.Get("Content-Range"); resp.StatusCode != http.StatusPartialContent || got != want {
 		defer resp.Body.Close()
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
-		return nil, fmt.Errorf("asked for %s, it answered %s with %q: %s", want, resp.Status, got, strings.TrimSpace(string(said)))
+		return nil, fmt.Errorf("asked for %s, it answered %s with %q: %s", want, resp.Status, got,
+			strings.TrimSpace(string(said)))
 	}
 	return resp.Body, nil
 }

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // TestSpoiltEverywhere: between rounds of seeders that all give bad bytes there is a pause.
@@ -18,7 +16,7 @@ func TestSpoiltEverywhere(t *testing.T) {
 	const size = 1000
 	var m manifest
 	m.add(make([]byte, size))
-	c := (&peer{dir: t.TempDir()}).content(task{member.Task[manifest]{Said: m}, false})
+	c := (&peer{dir: t.TempDir()}).content(task{Said: m})
 	if err := os.Mkdir(c.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

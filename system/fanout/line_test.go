@@ -47,7 +47,8 @@ func newLab(t *testing.T, n int, opt system.Options) *lab {
 		hosts = append(hosts, h)
 		l.names = append(l.names, h.Name())
 	}
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:n], Client: hosts[n], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:n],
+		Client: hosts[n], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,16 +19,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// task is what a node keeps of a content.
-type task struct {
-	member.Task[manifest]
-	Published bool // it is a seeder itself
-}
+// task is a content to fetch from seeders, or to serve.
+type task = member.Task[manifest]
 
 // peer is a node and what it has.
 type peer struct {
 	dir   string
-	kept  member.Tasks
 	limit *rate.Limiter // nil: no limit
 
 	mu       sync.Mutex
@@ -48,9 +44,10 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		return err
 	}
 	if *control == "" || *listen == "" || *dir == "" || flags.NArg() > 0 {
-		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides flags")
+		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides " +
+			"flags")
 	}
-	p := &peer{dir: *dir, kept: member.Tasks{Dir: filepath.Join(*dir, "tasks")}, contents: map[string]*content{}}
+	p := &peer{dir: *dir, contents: map[string]*content{}}
 	if *limit > 0 {
 		p.limit = rate.NewLimiter(rate.Limit(*limit), slice)
 	}
@@ -59,7 +56,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 			c.Stop()
 		}
 	}()
-	if err := errors.Join(os.MkdirAll(*dir, 0o755), member.Resume(p.kept, p.take)); err != nil {
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		return fmt.Errorf("fanout: %w", err)
 	}
 	return member.Serve(ctx, name, stdout,
@@ -105,7 +102,7 @@ func (p *peer) take(ref string, t task) error {
 		c = p.content(t)
 	}
 	c.task.From = member.Merge(c.task.From, t.From)
-	if err := errors.Join(os.MkdirAll(c.dir, 0o755), p.kept.Save(ref, c.task)); err != nil {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return err
 	}
 	c.add(c.task.From)
@@ -137,14 +134,14 @@ func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (
 		return nil, err
 	}
 	defer os.Remove(file) // fails when renamed, as it should
-	c := p.content(task{member.Task[manifest]{Said: m}, true})
+	c := p.content(task{Said: m, Published: true})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if old, there := p.contents[c.ref]; there {
 		old.Stop()
 		delete(p.contents, c.ref)
 	}
-	if err := errors.Join(os.MkdirAll(c.dir, 0o755), os.Rename(file, c.path()), p.kept.Save(c.ref, c.task)); err != nil {
+	if err := errors.Join(os.MkdirAll(c.dir, 0o755), os.Rename(file, c.path())); err != nil {
 		return nil, err
 	}
 	for i := range c.good {
@@ -182,5 +179,5 @@ func (p *peer) Forget(ref string) error {
 	defer p.mu.Unlock()
 	c.Stop()
 	delete(p.contents, ref)
-	return errors.Join(p.kept.Remove(ref), os.RemoveAll(c.dir))
+	return os.RemoveAll(c.dir)
 }

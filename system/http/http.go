@@ -44,23 +44,21 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if server == "" {
 		server = "unknown (the server sends no Server header)"
 	}
-	identity := map[string]string{"version": server, "ranges": fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries))}
+	identity := map[string]string{"version": server, "ranges": fmt.Sprint(!first.NoRange),
+		"objects": fmt.Sprint(len(n.Entries))}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return n, nil })
 }
 
 // node reads and checks the options.
 func (s System) node(opt system.Options) (*listed.Node, error) {
-	opt, err := s.Info().Fill(opt)
-	if err != nil {
-		return nil, err
-	}
 	base, err := listed.Base(name, opt)
 	if err != nil {
 		return nil, err
 	}
 	n := &listed.Node{Name: name, Targets: map[system.Ref]system.HTTPTarget{}}
 	if urls := opt.Strings("urls"); len(urls) > 0 {
-		if n.Entries, err = listed.Parse(strings.NewReader(strings.Join(urls, "\n")), "option \"urls\"", "url"); err != nil {
+		if n.Entries, err = listed.Parse(strings.NewReader(strings.Join(urls, "\n")), "option \"urls\"",
+			"url"); err != nil {
 			return nil, fmt.Errorf("http: %w", err)
 		}
 	}
@@ -80,7 +78,8 @@ func (s System) node(opt system.Options) (*listed.Node, error) {
 			return nil, fmt.Errorf("http: the URL of object %d cannot be read", i+1)
 		}
 		if u.User != nil {
-			return nil, fmt.Errorf("http: the URL of an object on %s has credentials, and they would be recorded: name an environment variable in option \"headers\"", u.Host)
+			return nil, fmt.Errorf("http: the URL of an object on %s has credentials, and they would be recorded: "+
+				"name an environment variable in option \"headers\"", u.Host)
 		}
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return nil, fmt.Errorf("http: %q is not an absolute http or https URL", e.What)

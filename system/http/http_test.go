@@ -138,12 +138,17 @@ func TestLyingServers(t *testing.T) {
 		answer string
 		want   string
 	}{
-		"other range":    {"HTTP/1.1 206 OK\r\nContent-Length: 3\r\nContent-Range: bytes 1-3/10\r\n\r\nabc", "Content-Range"},
-		"no range":       {"HTTP/1.1 206 OK\r\nContent-Length: 3\r\n\r\nabc", "Content-Range"},
-		"longer range":   {"HTTP/1.1 206 OK\r\nContent-Length: 5\r\nContent-Range: bytes 2-6/10\r\n\r\nabcde", "Content-Range"},
-		"contradiction":  {"HTTP/1.1 206 OK\r\nContent-Length: 2\r\nContent-Range: bytes 2-4/10\r\n\r\nab", "contradicts"},
-		"truncated":      {"HTTP/1.1 206 OK\r\nContent-Length: 3\r\nContent-Range: bytes 2-4/10\r\n\r\na", "unexpected EOF"},
-		"redirect":       {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", "connection refused"},
+		"other range": {"HTTP/1.1 206 OK\r\nContent-Length: 3\r\nContent-Range: bytes 1-3/10\r\n\r\nabc",
+			"Content-Range"},
+		"no range": {"HTTP/1.1 206 OK\r\nContent-Length: 3\r\n\r\nabc", "Content-Range"},
+		"longer range": {"HTTP/1.1 206 OK\r\nContent-Length: 5\r\nContent-Range: bytes 2-6/10\r\n\r\nabcde",
+			"Content-Range"},
+		"contradiction": {"HTTP/1.1 206 OK\r\nContent-Length: 2\r\nContent-Range: bytes 2-4/10\r\n\r\nab",
+			"contradicts"},
+		"truncated": {"HTTP/1.1 206 OK\r\nContent-Length: 3\r\nContent-Range: bytes 2-4/10\r\n\r\na",
+			"unexpected EOF"},
+		"redirect": {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+			"connection refused"},
 		"closes at once": {"", "EOF"},
 		"error":          {"HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops", "status 500: oops"},
 	} {
@@ -168,7 +173,8 @@ func TestBadOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte(strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)+"/a\n"), 0o600); err != nil {
+	if err := os.WriteFile(secret, []byte(strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)+"/a\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PLIMSOLL_TEST_BAD", "hunter2")
@@ -186,7 +192,7 @@ func TestBadOptions(t *testing.T) {
 		"cannot be read":                          {"urls": "http://user:hunter2%zz@h/"},
 		"connection refused":                      {"urls": "http://127.0.0.1:1/a"},
 	} {
-		_, err := System{}.Attach(t.Context(), deployment(t, opt))
+		_, err := system.Begin(t.Context(), System{}, system.Attach, deployment(t, opt))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("options %v: error %v, want one with %q", opt, err, want)
 		}
@@ -199,7 +205,7 @@ func deployment(t *testing.T, opt system.Options) system.Deployment {
 
 func attach(t *testing.T, opt system.Options) system.Node {
 	t.Helper()
-	c, err := System{}.Attach(t.Context(), deployment(t, opt))
+	c, err := system.Begin(t.Context(), System{}, system.Attach, deployment(t, opt))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func (System) Info() system.Info {
 		Can:     []string{"http", "range", "stat", "fresh", "https", "h2"},
 		Options: append([]system.Option{
 			{Name: "urls", Type: "strings", Help: "URLs of objects"},
-			{Name: "list", Type: "string", Help: "file with one object per line: URL [SIZE [SHA256]], - for what is not known"},
+			{Name: "list", Type: "string", Help: "file with one object per line: URL [SIZE [SHA256]], - for what is " +
+				"not known"},
 		}, listed.Options()...),
 	}
 }

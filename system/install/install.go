@@ -129,7 +129,8 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	}
 	bin, ok := Find(p.Name)
 	if !ok {
-		return "", fmt.Errorf("%s: install: pip ended well, and there is no command %s in %s", p.Name, p.Command, filepath.Join(dir, "bin"))
+		return "", fmt.Errorf("%s: install: pip ended well, and there is no command %s in %s", p.Name, p.Command,
+			filepath.Join(dir, "bin"))
 	}
 	return bin, nil
 }

@@ -150,7 +150,8 @@ func TestFailuresSayWhyAndLeaveNothing(t *testing.T) {
 			defer cancel()
 			begun := time.Now()
 			_, err := program(t).Install(ctx, io.Discard)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "tahoe: install: ") {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(),
+				"tahoe: install: ") {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 			if time.Since(begun) > 30*time.Second {
@@ -166,7 +167,8 @@ func TestFailuresSayWhyAndLeaveNothing(t *testing.T) {
 func TestNoPython(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	if _, err := program(t).Install(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "python3-venv") {
+	if _, err := program(t).Install(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(),
+		"python3-venv") {
 		t.Errorf("error %v does not say what to do", err)
 	}
 }

@@ -120,7 +120,8 @@ func TestABuildFetchesNothingOutsideTheLock(t *testing.T) {
 	}}
 	server := httptest.NewServer(x)
 	defer server.Close()
-	for k, v := range map[string]string{"PIP_INDEX_URL": server.URL + "/simple/", "PIP_CONFIG_FILE": "/dev/null", "PIP_FIND_LINKS": "", "PIP_NO_CACHE_DIR": "1", "PIP_EXTRA_INDEX_URL": ""} {
+	for k, v := range map[string]string{"PIP_INDEX_URL": server.URL + "/simple/", "PIP_CONFIG_FILE": "/dev/null",
+		"PIP_FIND_LINKS": "", "PIP_NO_CACHE_DIR": "1", "PIP_EXTRA_INDEX_URL": ""} {
 		t.Setenv(k, v)
 	}
 	dir := t.TempDir()
@@ -130,7 +131,8 @@ func TestABuildFetchesNothingOutsideTheLock(t *testing.T) {
 	lock := func(name, version, file string) []byte {
 		return fmt.Appendf(nil, "%s==%s --hash=sha256:%x\n", name, version, sha256.Sum256(x.files[file]))
 	}
-	err = pipInstall(t.Context(), dir, io.Discard, lock("probe", "1.0", source), lock("builder", "1.0", locked), []string{"probe"})
+	err = pipInstall(t.Context(), dir, io.Discard, lock("probe", "1.0", source), lock("builder", "1.0", locked),
+		[]string{"probe"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ const oldest = "3.10"
 func (p Program) venv(ctx context.Context, dir string, log io.Writer) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		return fmt.Errorf("there is no python3 in PATH; install Python %s or newer (on Debian: apt-get install python3-venv)", oldest)
+		return fmt.Errorf("there is no python3 in PATH; install Python %s or newer (on Debian: apt-get install "+
+			"python3-venv)", oldest)
 	}
 	minor := strings.TrimPrefix(oldest, "3.")
 	if err := run(ctx, log, python, "-c", "import sys; sys.exit(sys.version_info < (3, "+minor+"))"); err != nil {
@@ -73,5 +74,6 @@ func run(ctx context.Context, log io.Writer, name string, args ...string) error 
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", filepath.Base(name), context.Cause(ctx))
 	}
-	return errors.Join(fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args[:min(2, len(args))], " "), err), errors.New(last(out.String(), 8)))
+	return errors.Join(fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args[:min(2, len(args))], " "), err),
+		errors.New(last(out.String(), 8)))
 }

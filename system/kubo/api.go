@@ -98,8 +98,10 @@ func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decode
 	for values := 0; ; values++ {
 		err := next(d)
 		switch {
-		case err == io.EOF && values == 0 && resp.Trailer.Get("X-Stream-Error") == "": // to options that it cannot parse
-			return fmt.Errorf("kubo: %s on %s: status 200 and an empty answer: %w", command, r.base.Host, io.ErrUnexpectedEOF)
+		// to options that it cannot parse
+		case err == io.EOF && values == 0 && resp.Trailer.Get("X-Stream-Error") == "":
+			return fmt.Errorf("kubo: %s on %s: status 200 and an empty answer: %w", command, r.base.Host,
+				io.ErrUnexpectedEOF)
 		case err == io.EOF:
 			_, err = r.web.Copy(resp, io.Discard)
 			return err
@@ -144,7 +146,8 @@ func (r *rpc) swarm(ctx context.Context, what, address string) error {
 		return err
 	}
 	if len(answer.Strings) != 1 || !strings.HasSuffix(answer.Strings[0], " success") {
-		return fmt.Errorf("kubo: swarm/%s on %s: %s: %s", what, r.base.Host, address, strings.Join(answer.Strings, "; "))
+		return fmt.Errorf("kubo: swarm/%s on %s: %s: %s", what, r.base.Host, address, strings.Join(answer.Strings,
+			"; "))
 	}
 	return nil
 }

@@ -13,21 +13,9 @@ import (
 type System struct{}
 
 var (
-	_ system.System     = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
-	_ system.Ranger     = (*node)(nil)
-	_ system.Lister     = (*node)(nil)
-	_ system.Stater     = (*node)(nil)
-	_ system.Stats      = (*node)(nil)
-	_ system.Connector  = (*node)(nil)
-	_ system.Redialer   = (*node)(nil)
 	_ system.Seeder     = seeding{}
-	_ system.Cooler     = private{}
-	_ system.Deleter    = private{}
-	_ system.HTTPServer = private{}
-	_ system.Member     = (*daemon.Peer[*rpc])(nil)
-	_ system.Restarter  = (*daemon.Peer[*rpc])(nil)
 )
 
 // maxChunk is the largest block that the daemon makes.
@@ -35,11 +23,7 @@ const maxChunk = 2096896
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	full, err := s.Info().Fill(opt)
-	if err == nil {
-		err = checkChunk(full)
-	}
-	if err != nil {
+	if err := checkChunk(opt); err != nil {
 		return system.WrongOptions(name, err)
 	}
 	return daemon.Check(ctx, s, opt, func() error {
@@ -61,12 +45,12 @@ func checkChunk(opt system.Options) error {
 // Start implements system.System: a node on the first server host and one on the
 // client's, or the nodes of a swarm, on a private network of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	d, bin, err := daemon.Filled(s, d, program)
-	if err == nil {
-		err = checkChunk(d.Options)
-	}
-	if err != nil {
+	if err := checkChunk(d.Options); err != nil {
 		return nil, err
+	}
+	bin, err := program(d.Options)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	k, about := kind(d.Options, bin), aboutOf(d.Options)
 	about["binary"] = bin
@@ -82,11 +66,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 // Attach implements system.System.
-func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Cluster, err error) {
-	if d.Options, err = s.Info().Fill(d.Options); err == nil {
-		err = checkChunk(d.Options)
-	}
-	if err != nil {
+func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	if err := checkChunk(d.Options); err != nil {
 		return nil, err
 	}
 	about := aboutOf(d.Options)
@@ -102,7 +83,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (_ system.Clust
 // aboutOf is what decides how fast the node seems.
 func aboutOf(opt system.Options) map[string]string {
 	return map[string]string{
-		"method": "cat", "range": "cat with offset and length", "put": "add to the client's node, pinned: nothing crosses the link",
+		"method": "cat", "range": "cat with offset and length",
+		"put":         "add to the client's node, pinned: nothing crosses the link",
 		"cid_version": "1", "raw_leaves": "true", "chunk": opt["chunk"],
 		"durability": "flatfs does not sync: an add ends in the page cache",
 	}

@@ -13,9 +13,10 @@ import (
 // live starts two real nodes in namespaces.
 func live(t *testing.T, opt system.Options) private {
 	t.Helper()
-	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
+		Client: hosts[1], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func TestLiveColdReads(t *testing.T) {
 			t.Fatalf("get: %d bytes, %v", got.Len(), err)
 		}
 		if after, err := n.Near().Used(systemtest.Context(t)); err != nil || after-before < size {
-			t.Errorf("the client's repo grew by %d bytes when it read %d that it did not have (%v)", after-before, size, err)
+			t.Errorf("the client's repo grew by %d bytes when it read %d that it did not have (%v)", after-before, size,
+				err)
 		}
 	}
 }

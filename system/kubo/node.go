@@ -41,7 +41,8 @@ func (p private) Delete(ctx context.Context, ref system.Ref) error { return p.Er
 
 // Target implements system.HTTPServer: the gateway of the node on the server.
 func (p private) Target(ref system.Ref) (system.HTTPTarget, error) {
-	return system.HTTPTarget{URL: p.Server.URL(gatewayPort).JoinPath("ipfs", string(ref)), Header: http.Header{}}, valid(ref)
+	return system.HTTPTarget{URL: p.Server.URL(gatewayPort).JoinPath("ipfs", string(ref)), Header: http.Header{}},
+		valid(ref)
 }
 
 // Redial implements system.Redialer.
@@ -62,10 +63,12 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	if count == 0 {
 		return valid(ref)
 	}
-	args := url.Values{"arg": {string(ref)}, "offset": {strconv.FormatInt(off, 10)}, "length": {strconv.FormatInt(count, 10)}}
+	args := url.Values{"arg": {string(ref)}, "offset": {strconv.FormatInt(off, 10)},
+		"length": {strconv.FormatInt(count, 10)}}
 	got, err := n.cat(ctx, args, ref, w)
 	if err == nil && got < count { // a range behind the end is an empty 200
-		err = fmt.Errorf("kubo: bytes %d-%d of %s: the object ends %d bytes early: %w", off, off+count-1, ref, count-got, io.ErrUnexpectedEOF)
+		err = fmt.Errorf("kubo: bytes %d-%d of %s: the object ends %d bytes early: %w", off, off+count-1, ref,
+			count-got, io.ErrUnexpectedEOF)
 	}
 	return err
 }
@@ -83,7 +86,8 @@ func (n *node) cat(ctx context.Context, args url.Values, ref system.Ref, w io.Wr
 		return got, err
 	}
 	if said, err := strconv.ParseInt(resp.Header.Get("X-Content-Length"), 10, 64); err != nil || said != got {
-		return got, fmt.Errorf("kubo: cat of %s: %d bytes, X-Content-Length says %q: %w", ref, got, resp.Header.Get("X-Content-Length"), io.ErrUnexpectedEOF)
+		return got, fmt.Errorf("kubo: cat of %s: %d bytes, X-Content-Length says %q: %w", ref, got,
+			resp.Header.Get("X-Content-Length"), io.ErrUnexpectedEOF)
 	}
 	return got, nil
 }

@@ -52,7 +52,8 @@ func limits(near *replay.Server) system.Options {
 
 func joined(t *testing.T, opt system.Options, write bool) system.Store {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,8 @@ func joined(t *testing.T, opt system.Options, write bool) system.Store {
 // one attaches to a single node that has these exchanges after the greeting.
 func one(t *testing.T, exchanges []replay.Exchange, bodies ...[]byte) *node {
 	t.Helper()
-	near := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"), exchanges), replay.Content(bodies...))
+	near := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"), exchanges),
+		replay.Content(bodies...))
 	return joined(t, limits(near), true).(*node)
 }
 
@@ -71,9 +73,11 @@ func one(t *testing.T, exchanges []replay.Exchange, bodies ...[]byte) *node {
 // forget.
 func two(t *testing.T, near, far []replay.Exchange, opt ...replay.Option) private {
 	t.Helper()
-	n := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"), record(t, "03-swarm", "connect-n1-n2"), near), opt...)
+	n := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"),
+		record(t, "03-swarm", "connect-n1-n2"), near), opt...)
 	id := record(t, "02-id-version-config", "id", "id")
-	f := replay.Serve(t, replay.Chain(id, far), append(opt, replay.Let(first, second), replay.Let("/tcp/14001", "/tcp/14002"))...)
+	f := replay.Serve(t, replay.Chain(id, far), append(opt, replay.Let(first, second),
+		replay.Let("/tcp/14001", "/tcp/14002"))...)
 	o := limits(n)
 	o["server_url"] = f.URL
 	return private{joined(t, o, true).(seeding)}
@@ -111,7 +115,8 @@ func TestDiskFull(t *testing.T) {
 	e := record(t, "04-add", "1KiB-v1-raw-256k-pin")
 	e[0].Answer = record(t, "11-faults", "n4-add-64MiB-on-40MiB-disk")[0].Answer
 	data := made("1KiB", 1024)
-	if _, err := one(t, e, data).Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data)); !errors.Is(err, system.ErrQuota) {
+	if _, err := one(t, e, data).Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data)); !errors.Is(err,
+		system.ErrQuota) {
 		t.Errorf("%v", err)
 	}
 }
@@ -136,12 +141,17 @@ func TestReadsThatFail(t *testing.T) {
 		want    error         // nil: none of the kinds
 		says    string
 	}{
-		"an error in the trailer of a 200":        {killed, large, 0, false, arrived, nil, "context deadline exceeded"},
-		"fewer bytes than X-Content-Length":       {changed(func(a *replay.Answer) { a.Trailer = nil }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
-		"no X-Content-Length":                     {changed(func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") }), large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
-		"an option it cannot parse: 200, nothing": {[]replay.Exchange{asked(t, "06-errors", "bad-timeout-value", arg(small))}, small, 0, false, 0, io.ErrUnexpectedEOF, ""},
-		"unknown, no answer in the time given":    {silence, unknown, brief, false, 0, system.ErrNotFound, "no answer for 3s"},
-		"unknown, no node has it":                 {replay.Chain(silence, record(t, "06-errors", "block-stat-unknown-offline")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
+		"an error in the trailer of a 200": {killed, large, 0, false, arrived, nil, "context deadline exceeded"},
+		"fewer bytes than X-Content-Length": {changed(func(a *replay.Answer) { a.Trailer = nil }), large, 0,
+			false, arrived, io.ErrUnexpectedEOF, ""},
+		"no X-Content-Length": {changed(func(a *replay.Answer) { a.Trailer = nil; a.Header.Del("X-Content-Length") }),
+			large, 0, false, arrived, io.ErrUnexpectedEOF, ""},
+		"an option it cannot parse: 200, nothing": {[]replay.Exchange{asked(t, "06-errors", "bad-timeout-value",
+			arg(small))}, small, 0, false, 0, io.ErrUnexpectedEOF, ""},
+		"unknown, no answer in the time given": {silence, unknown, brief, false, 0, system.ErrNotFound,
+			"no answer for 3s"},
+		"unknown, no node has it": {replay.Chain(silence, record(t, "06-errors",
+			"block-stat-unknown-offline")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +159,8 @@ func TestReadsThatFail(t *testing.T) {
 			n.Closed, n.NotFoundAfter = c.closed, cmp.Or(c.after, n.NotFoundAfter)
 			var got bytes.Buffer
 			err := n.Get(systemtest.Context(t), c.ref, &got)
-			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want != system.ErrNotFound && errors.Is(err, system.ErrNotFound) {
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.want != system.ErrNotFound &&
+				errors.Is(err, system.ErrNotFound) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 			if int64(got.Len()) != c.bytes || err != nil && !strings.Contains(err.Error(), c.says) {
@@ -163,13 +174,15 @@ func TestMalformedCID(t *testing.T) {
 	n := one(t, record(t, "06-errors", "cat-malformed-cid", "cat-truncated-cid", "cat-empty-arg"))
 	// What the daemon says of a CID that we would let pass.
 	for _, ref := range []system.Ref{"not-a-cid", medium[:len(medium)-4], ""} {
-		if _, err := n.Near().call(systemtest.Context(t), "cat", arg(ref)); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+		if _, err := n.Near().call(systemtest.Context(t), "cat", arg(ref)); !errors.Is(err, system.ErrBadRef) ||
+			errors.Is(err, system.ErrNotFound) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
 	// What we say without asking.
 	for _, ref := range []system.Ref{"not-a-cid", "", "../../etc/passwd", medium + "/x"} {
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
+			errors.Is(err, system.ErrNotFound) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
@@ -179,7 +192,8 @@ func TestRanges(t *testing.T) {
 	const off, size = 52428801, 65536
 	middle := made("100MiB", off+size)[off:]
 	tail := made("1KiB", 1024)[1000:]
-	n := one(t, record(t, "05-cat-local", "offset-length", "length-past-end", "offset-at-end", "offset-past-end"), middle, tail)
+	n := one(t, record(t, "05-cat-local", "offset-length", "length-past-end", "offset-at-end", "offset-past-end"),
+		middle, tail)
 	for _, c := range []struct {
 		ref    system.Ref
 		off, n int64
@@ -193,7 +207,8 @@ func TestRanges(t *testing.T) {
 	} {
 		var got bytes.Buffer
 		err := n.GetRange(systemtest.Context(t), c.ref, c.off, c.n, &got)
-		if !bytes.Equal(got.Bytes(), c.want) || errors.Is(err, io.ErrUnexpectedEOF) != c.short || !c.short && err != nil {
+		if !bytes.Equal(got.Bytes(), c.want) || errors.Is(err, io.ErrUnexpectedEOF) != c.short || !c.short &&
+			err != nil {
 			t.Errorf("%d bytes at %d: %d bytes, %v", c.n, c.off, got.Len(), err)
 		}
 	}
@@ -205,13 +220,15 @@ func TestCool(t *testing.T) {
 		after replay.Exchange // what the client's node says to an offline read
 		want  error
 	}{
-		"cold": {asked(t, "09-cross-node", "n2-cat-100MiB-offline-after-gc", url.Values{"arg": {string(medium)}, "offline": {"true"}}), nil},
+		"cold": {asked(t, "09-cross-node", "n2-cat-100MiB-offline-after-gc", url.Values{"arg": {string(medium)},
+			"offline": {"true"}}), nil},
 		// Another pin has the same blocks: gc leaves them.
 		"still warm": {record(t, "07-stats-pin-gc", "cat-1MiB-after-gc-offline")[0], system.ErrWarm},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := two(t,
-				replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc", "pin-rm-1MiB", "gc-quiet-nothing-left"), []replay.Exchange{c.after}),
+				replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc", "pin-rm-1MiB",
+					"gc-quiet-nothing-left"), []replay.Exchange{c.after}),
 				// The server's node has to have it all before the only copy goes.
 				[]replay.Exchange{asked(t, "09-cross-node", "n2-pin-add-100MiB-cold", arg(medium))},
 				replay.Content(data))
@@ -231,8 +248,10 @@ func TestCool(t *testing.T) {
 
 func TestSeedAndDelete(t *testing.T) {
 	data := made("1MiB", 1<<20)
-	forget := replay.Chain(record(t, "07-stats-pin-gc", "pin-rm-1MiB-again"), record(t, "07-stats-pin-gc", "gc-quiet-nothing-left"))
-	n := two(t, forget, replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc", "pin-rm-1MiB", "gc-quiet-nothing-left")), replay.Content(data))
+	forget := replay.Chain(record(t, "07-stats-pin-gc", "pin-rm-1MiB-again"), record(t, "07-stats-pin-gc",
+		"gc-quiet-nothing-left"))
+	n := two(t, forget, replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc",
+		"pin-rm-1MiB", "gc-quiet-nothing-left")), replay.Content(data))
 	ref, err := n.Seed(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
 	if err != nil || ref != medium {
 		t.Fatalf("%q, %v", ref, err)
@@ -248,7 +267,8 @@ func TestSeedAndDelete(t *testing.T) {
 func TestListStatStats(t *testing.T) {
 	n := one(t, replay.Chain(
 		record(t, "07-stats-pin-gc", "pin-ls-stream"),
-		[]replay.Exchange{asked(t, "07-stats-pin-gc", "files-stat", url.Values{"arg": {"/ipfs/" + string(large)}, "timeout": {"30s"}})},
+		[]replay.Exchange{asked(t, "07-stats-pin-gc", "files-stat", url.Values{"arg": {"/ipfs/" + string(large)},
+			"timeout": {"30s"}})},
 		record(t, "07-stats-pin-gc", "repo-stat-size-only"),
 	))
 	all, err := n.List(systemtest.Context(t))
@@ -279,7 +299,8 @@ func TestFailureIn200(t *testing.T) {
 	if err := n.Near().swarm(ctx, "disconnect", address); err != nil {
 		t.Error(err)
 	}
-	if err := n.Near().swarm(ctx, "disconnect", address); err == nil || !strings.Contains(err.Error(), "conn not found") {
+	if err := n.Near().swarm(ctx, "disconnect", address); err == nil || !strings.Contains(err.Error(),
+		"conn not found") {
 		t.Errorf("%v", err)
 	}
 	if err := n.Connect(ctx, "/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
@@ -290,7 +311,8 @@ func TestFailureIn200(t *testing.T) {
 // TestRedial: the next read begins with the handshake of the two nodes.
 func TestRedial(t *testing.T) {
 	data := made("1KiB", 1024)
-	n := two(t, replay.Chain(record(t, "03-swarm", "disconnect", "connect-back"), record(t, "05-cat-local", "1KiB", "1KiB")), nil, replay.Content(data))
+	n := two(t, replay.Chain(record(t, "03-swarm", "disconnect", "connect-back"), record(t, "05-cat-local", "1KiB",
+		"1KiB")), nil, replay.Content(data))
 	if err := n.Redial(systemtest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +330,8 @@ func TestBadOptions(t *testing.T) {
 		"not the URL":          {"url": "127.0.0.1:5001"},
 		"connection refused":   {"url": "http://127.0.0.1:1"},
 	} {
-		_, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: client, Options: opt})
+		_, err := system.Begin(systemtest.Context(t), System{}, system.Attach, system.Deployment{Client: client,
+			Options: opt})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", opt, err, want)
 		}

@@ -46,7 +46,8 @@ func initialize(ctx context.Context, n *daemon.Daemon[*rpc], bin, key string) er
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := testbed.Run(ctx, n.Host, testbed.Command{
-		Name: n.Label + "/init", Role: "system", Args: []string{bin, "init", "--profile=test,announce-off"}, Dir: n.Dir.Path, Env: environment(n.Dir.Path),
+		Name: n.Label + "/init", Role: "system", Args: []string{bin, "init", "--profile=test,announce-off"},
+		Dir: n.Dir.Path, Env: environment(n.Dir.Path),
 	}); err != nil {
 		return err
 	}
@@ -71,21 +72,22 @@ func settings(ip netip.Addr, ports []int) map[string]any {
 	at := func(port int) string { return fmt.Sprintf("/%s/%s/tcp/%d", family, ip, port) }
 	return map[string]any{
 		"Addresses.API": at(ports[0]), "Addresses.Gateway": at(ports[gatewayPort]),
-		"Addresses.Swarm":                       []string{at(ports[2])}, // TCP: a private swarm has no QUIC
-		"Bootstrap":                             []string{},
-		"AutoConf.Enabled":                      false,
-		"AutoTLS.Enabled":                       false,
-		"AutoNAT.ServiceMode":                   "disabled",
-		"Discovery.MDNS.Enabled":                false,
-		"Gateway.DisableHTMLErrors":             true,
-		"Gateway.NoDNSLink":                     true,
-		"HTTPRetrieval.Enabled":                 false,
-		"Routing.Type":                          "none",
-		"Swarm.DisableNatPortMap":               true,
-		"Swarm.EnableHolePunching":              false,
-		"Swarm.RelayClient.Enabled":             false,
-		"Swarm.RelayService.Enabled":            false,
-		"Swarm.ResourceMgr.Enabled":             false, // its limit of connections a second refuses ours when each read has a fresh one
+		"Addresses.Swarm":            []string{at(ports[2])}, // TCP: a private swarm has no QUIC
+		"Bootstrap":                  []string{},
+		"AutoConf.Enabled":           false,
+		"AutoTLS.Enabled":            false,
+		"AutoNAT.ServiceMode":        "disabled",
+		"Discovery.MDNS.Enabled":     false,
+		"Gateway.DisableHTMLErrors":  true,
+		"Gateway.NoDNSLink":          true,
+		"HTTPRetrieval.Enabled":      false,
+		"Routing.Type":               "none",
+		"Swarm.DisableNatPortMap":    true,
+		"Swarm.EnableHolePunching":   false,
+		"Swarm.RelayClient.Enabled":  false,
+		"Swarm.RelayService.Enabled": false,
+		// its limit of connections a second refuses ours when each read has a fresh one
+		"Swarm.ResourceMgr.Enabled":             false,
 		"Swarm.Transports.Network.QUIC":         false,
 		"Swarm.Transports.Network.Relay":        false,
 		"Swarm.Transports.Network.WebRTCDirect": false,

@@ -46,7 +46,8 @@ func TestPrivate(t *testing.T) {
 	if c.Identity.PeerID != "12D3" || c.Swarm.ConnMgr == nil {
 		t.Errorf("lost what was there: %s", b)
 	}
-	if len(c.Bootstrap) != 0 || c.Routing.Type != "none" || c.Discovery.MDNS.Enabled == nil || *c.Discovery.MDNS.Enabled || c.Swarm.Transports.Network["QUIC"] {
+	if len(c.Bootstrap) != 0 || c.Routing.Type != "none" || c.Discovery.MDNS.Enabled == nil ||
+		*c.Discovery.MDNS.Enabled || c.Swarm.Transports.Network["QUIC"] {
 		t.Errorf("it would look for others: %s", b)
 	}
 	if c.Addresses.API != "/ip6/fd00::1/tcp/1" || !slices.Equal(c.Addresses.Swarm, []string{"/ip6/fd00::1/tcp/3"}) {

@@ -25,26 +25,37 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "objects in memory, with times and faults that are given: for tests",
 		Modes:   []system.Mode{system.Start},
-		Can:     []string{"put", "range", "delete", "list", "stat", "update", "directory", "durable", "cold", "fresh", "stats", "phases", "cost", "connect", "spread", "restart"},
+		Can: []string{"put", "range", "delete", "list", "stat", "update", "directory", "durable", "cold", "fresh",
+			"stats", "phases", "cost", "connect", "spread", "restart"},
 		Options: []system.Option{
-			{Name: "a", Type: "duration", Default: "0s", Help: "time of an operation that neither distance nor size changes"},
+			{Name: "a", Type: "duration", Default: "0s", Help: "time of an operation that neither distance nor size " +
+				"changes"},
 			{Name: "r", Type: "string", Default: "1", Help: "round trips of an operation, one after another"},
-			{Name: "dial", Type: "string", Default: "0", Help: "further round trips of an operation that finds no idle connection"},
+			{Name: "dial", Type: "string", Default: "0", Help: "further round trips of an operation that finds no " +
+				"idle connection"},
 			{Name: "rate", Type: "size", Default: "0", Help: "bytes per second, 1/B; 0: bytes take no time"},
-			{Name: "rtt", Type: "duration", Default: "0s", Network: true, Help: "round trip time, until Change gives another"},
+			{Name: "rtt", Type: "duration", Default: "0s", Network: true,
+				Help: "round trip time, until Change gives another"},
 			{Name: "settle", Type: "duration", Default: "0s", Help: "time from acceptance until an object is durable"},
-			{Name: "cache", Type: "bool", Default: "false", Help: "what was put or read is kept near the client until Cool; reading it takes A alone"},
+			{Name: "cache", Type: "bool", Default: "false", Help: "what was put or read is kept near the client " +
+				"until Cool; reading it takes A alone"},
 			{Name: "expansion", Type: "string", Default: "1", Help: "bytes kept by servers for each byte of an object"},
 			{Name: "nodes", Type: "int", Default: "1", Help: "clients of the one store"},
 			{Name: "seed", Type: "int", Default: "1", Help: "of noise and faults"},
-			{Name: "noise", Type: "string", Default: "0", Help: "standard deviation of the logarithm of what each time is multiplied with"},
+			{Name: "noise", Type: "string", Default: "0", Help: "standard deviation of the logarithm of what each " +
+				"time is multiplied with"},
 			{Name: "errors", Type: "string", Default: "0", Help: "share of operations that fail"},
-			{Name: "hangs", Type: "string", Default: "0", Help: "share of operations that take until their context ends"},
-			{Name: "corrupt", Type: "string", Default: "0", Help: "share of reads that give one wrong bit, and no error"},
+			{Name: "hangs", Type: "string", Default: "0", Help: "share of operations that take until their context " +
+				"ends"},
+			{Name: "corrupt", Type: "string", Default: "0", Help: "share of reads that give one wrong bit, and no " +
+				"error"},
 			{Name: "truncate", Type: "string", Default: "0", Help: "share of reads that end early, and give no error"},
-			{Name: "up", Type: "size", Default: "0", Network: true, Help: "bytes per second that a node of a swarm sends; 0: no limit"},
-			{Name: "down", Type: "size", Default: "0", Network: true, Help: "bytes per second that a node of a swarm receives; 0: no limit"},
-			{Name: "pass", Type: "bool", Default: "false", Help: "a node of a swarm that has fetched all serves it, too"},
+			{Name: "up", Type: "size", Default: "0", Network: true,
+				Help: "bytes per second that a node of a swarm sends; 0: no limit"},
+			{Name: "down", Type: "size", Default: "0", Network: true,
+				Help: "bytes per second that a node of a swarm receives; 0: no limit"},
+			{Name: "pass", Type: "bool", Default: "false", Help: "a node of a swarm that has fetched all serves it, " +
+				"too"},
 			{Name: "warm", Type: "string", Default: "0", Help: "share of calls of Cool that fail with ErrWarm"},
 		},
 	}

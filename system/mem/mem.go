@@ -39,7 +39,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	var nodes, seed int64
 	swarm := &swarm{began: time.Now(), objects: map[system.Ref]*object{}}
-	if err := read(opt, map[string]any{"nodes": &nodes, "seed": &seed, "up": &swarm.up, "down": &swarm.down, "pass": &swarm.pass}); err != nil {
+	if err := read(opt, map[string]any{"nodes": &nodes, "seed": &seed, "up": &swarm.up, "down": &swarm.down,
+		"pass": &swarm.pass}); err != nil {
 		return nil, err
 	}
 	identity := maps.Clone(map[string]string(opt))

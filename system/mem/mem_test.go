@@ -20,11 +20,13 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"defaults": nil,
-		"distant":  {"a": "1ms", "r": "2", "dial": "1", "rtt": "2ms", "rate": "2147483648", "noise": "0.2", "settle": "20ms", "cache": "true", "nodes": "3", "expansion": "1.5"},
+		"distant": {"a": "1ms", "r": "2", "dial": "1", "rtt": "2ms", "rate": "2147483648", "noise": "0.2",
+			"settle": "20ms", "cache": "true", "nodes": "3", "expansion": "1.5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: systemtest.Truths{
-				InProcess: true, Unknown: []system.Ref{"object/no-such-object", "mutable/no-such-object", "dir/no-such-object"},
+				InProcess: true, Unknown: []system.Ref{"object/no-such-object", "mutable/no-such-object",
+					"dir/no-such-object"},
 			}})
 		})
 	}
@@ -92,7 +94,8 @@ func TestTimes(t *testing.T) {
 			want("a get", took(get), 10*ms+9*rtt+2000*ms)
 			want("stat", took(func() error { _, err := n.Stat(t.Context(), ref); return err }), 10*ms+9*rtt)
 			want("cool", took(cool), 0)
-			want("a range", took(func() error { return n.GetRange(t.Context(), ref, 777, 100_000, io.Discard) }), 10*ms+9*rtt+100*ms)
+			want("a range", took(func() error { return n.GetRange(t.Context(), ref, 777, 100_000, io.Discard) }),
+				10*ms+9*rtt+100*ms)
 			want("seed", took(func() error {
 				_, err := n.Seed(t.Context(), "seeded", 1000, bytes.NewReader(data(1000)))
 				return err
@@ -100,9 +103,11 @@ func TestTimes(t *testing.T) {
 			if err := n.Redial(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			want("a delete on a fresh connection", took(func() error { return n.Delete(t.Context(), ref) }), 10*ms+12*rtt)
+			want("a delete on a fresh connection", took(func() error { return n.Delete(t.Context(), ref) }),
+				10*ms+12*rtt)
 			phases, err := n.Phases(t.Context())
-			if err != nil || len(phases) != 3 || phases[0].Took != 10*ms || phases[1].Took != 12*rtt || phases[2].Took != 0 {
+			if err != nil || len(phases) != 3 || phases[0].Took != 10*ms || phases[1].Took != 12*rtt ||
+				phases[2].Took != 0 {
 				t.Errorf("phases %v, %v", phases, err)
 			}
 		}

@@ -45,7 +45,8 @@ func (n *Node) Change(change func(*Model)) {
 func (n *Node) Model() Model { return n.store.now() }
 
 // put stores an object under ref in the model's time.
-func (n *Node) put(ctx context.Context, what string, ref system.Ref, name string, size int64, r io.Reader) (system.Ref, error) {
+func (n *Node) put(ctx context.Context, what string, ref system.Ref, name string, size int64, r io.Reader) (system.Ref,
+	error) {
 	op, err := n.begin(ctx, what, ref, size)
 	if err != nil {
 		return "", err
@@ -97,7 +98,8 @@ func (n *Node) forget(ref system.Ref) {
 }
 
 // on does an operation on an object, which moves count bytes at off of it, as far as there are any.
-func (n *Node) on(ctx context.Context, what string, ref system.Ref, off, count int64, do func(op *operation, o *object, have int64) error) error {
+func (n *Node) on(ctx context.Context, what string, ref system.Ref, off, count int64, do func(op *operation, o *object,
+	have int64) error) error {
 	o, unknown := n.store.find(ref)
 	have := max(0, min(count, o.length()-off))
 	op, err := n.begin(ctx, what, ref, have)

@@ -65,7 +65,8 @@ func refOf(kind string, names ...string) system.Ref {
 func valid(ref system.Ref) error {
 	parts := strings.Split(string(ref), "/")
 	kind, names := parts[0], parts[1:]
-	ok := slices.Contains([]string{immutable, mutable}, kind) && len(names) == 1 || kind == directory && (len(names) == 1 || len(names) == 2)
+	ok := slices.Contains([]string{immutable, mutable}, kind) && len(names) == 1 || kind == directory &&
+		(len(names) == 1 || len(names) == 2)
 	for _, n := range names {
 		ok = ok && disk.Valid(n) == nil
 	}

@@ -173,7 +173,8 @@ func (s *swarm) flows() []flow {
 			}
 			for _, from := range s.peers {
 				source := from.tasks[ref]
-				if from == to || from.dead || source == nil || !source.complete() || !source.seeder && !s.pass || !s.reach(from, to) {
+				if from == to || from.dead || source == nil || !source.complete() || !source.seeder && !s.pass ||
+					!s.reach(from, to) {
 					continue
 				}
 				all = append(all, flow{from: from, to: to, source: source, sink: sink})
@@ -328,7 +329,8 @@ func (n *Node) Progress(ctx context.Context, ref system.Ref) (f system.Progress,
 	}
 	defer out()
 	f = system.Progress{
-		Size: t.of.size, Verified: int64(math.Floor(t.have)), Written: int64(math.Floor(t.have)), Complete: t.complete(),
+		Size: t.of.size, Verified: int64(math.Floor(t.have)), Written: int64(math.Floor(t.have)),
+		Complete: t.complete(),
 		Received: int64(t.received), Sent: int64(t.sent), Trouble: n.peer.trouble.Says,
 	}
 	s := n.store.swarm

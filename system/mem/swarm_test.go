@@ -101,7 +101,8 @@ func TestSwarm(t *testing.T) {
 		}
 		nodes[1].SetTrouble(Trouble{Wrong: true})
 		got.Reset()
-		if err := nodes[1].ReadBack(t.Context(), ref, &got); err != nil || bytes.Equal(got.Bytes(), b) || got.Len() != len(b) {
+		if err := nodes[1].ReadBack(t.Context(), ref, &got); err != nil || bytes.Equal(got.Bytes(), b) ||
+			got.Len() != len(b) {
 			t.Errorf("a node that lies: %d bytes, %v", got.Len(), err)
 		}
 		if err := nodes[1].ReadBack(t.Context(), "swarm/x", io.Discard); !errors.Is(err, system.ErrBadRef) {

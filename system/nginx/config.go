@@ -84,7 +84,7 @@ func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b 
 	if os.Geteuid() == 0 {
 		// Else workers change to an unprivileged user, whom a directory of ours may keep
 		// out and whom a user namespace may not know.
-		data.User = "root " + rootGroup()
+		data.User = "root root"
 	}
 	path := filepath.Join(p.Root, "nginx.conf")
 	var text bytes.Buffer

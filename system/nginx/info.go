@@ -19,7 +19,8 @@ func (System) Info() system.Info {
 			"option `binary` or PLIMSOLL_NGINX",
 		Baseline: true,
 		Options: []system.Option{
-			{Name: "workers", Type: "string", Default: "auto", Help: "worker processes: a number, or auto for one per CPU"},
+			{Name: "workers", Type: "string", Default: "auto",
+				Help: "worker processes: a number, or auto for one per CPU"},
 			{Name: "tls", Type: "bool", Default: "false", Help: "serve HTTPS with a certificate made for the run"},
 			{Name: "h2", Type: "bool", Default: "true", Help: "with tls: offer HTTP/2 beside HTTP/1.1"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},

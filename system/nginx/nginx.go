@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"os/user"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,32 +19,26 @@ import (
 // System implements system.System.
 type System struct{}
 
-var (
-	_ system.Reviver = System{}
-)
+var _ system.Reviver = System{}
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	if _, err := s.options(opt); err != nil {
+	if err := wrong(opt); err != nil {
 		return system.WrongOptions(name, err)
 	}
 	bin, err := program(opt)
-	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
+	if err == nil {
+		_, err = inspect(ctx, bin)
 	}
-	if _, err := inspect(ctx, bin); err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	return s.Info().Missing(err)
 }
 
 // Start implements system.System: one nginx on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.options(d.Options)
-	if err != nil {
+	opt := d.Options
+	if err := wrong(opt); err != nil {
 		return nil, err
 	}
-	d.Options = opt
 	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
@@ -76,27 +69,17 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// Revive implements system.Reviver: the files are all there is, so nginx is
-// started as it was, on another port.
-func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := d.HoldsData(name); err != nil {
-		return nil, err
-	}
-	return s.Start(ctx, d)
-}
+// Kept implements system.Reviver: the files are all there is. nginx gets another port.
+func (System) Kept(d system.Deployment) error { return d.HoldsData() }
 
-// options are opt with its defaults, checked.
-func (s System) options(opt system.Options) (system.Options, error) {
-	opt, err := s.Info().Fill(opt)
-	if err != nil {
-		return nil, err
-	}
+// wrong is what is wrong with the options.
+func wrong(opt system.Options) error {
 	if w := opt["workers"]; w != "auto" {
 		if n, err := strconv.Atoi(w); err != nil || n < 1 {
-			return nil, fmt.Errorf("nginx: option \"workers\" is a positive number or auto, not %q", w)
+			return fmt.Errorf("nginx: option \"workers\" is a positive number or auto, not %q", w)
 		}
 	}
-	return opt, nil
+	return nil
 }
 
 // program finds nginx, which Debian keeps out of the PATH of ordinary users.
@@ -127,12 +110,4 @@ func inspect(ctx context.Context, bin string) (build, error) {
 		return build{}, fmt.Errorf("nginx: %s has no WebDAV module, so it takes no puts", bin)
 	}
 	return build{version: string(m[1]), ssl: strings.Contains(string(out), "http_ssl_module")}, nil
-}
-
-// rootGroup is the name of group 0, which nginx asks for by name.
-func rootGroup() string {
-	if g, err := user.LookupGroupId("0"); err == nil {
-		return g.Name
-	}
-	return "root"
 }

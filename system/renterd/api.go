@@ -30,7 +30,8 @@ func explain(err error) error {
 	}
 	switch {
 	case e.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password", err, system.ErrAuth)
+		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password", err,
+			system.ErrAuth)
 	case strings.Contains(e.Said, "bucket not found"):
 		return fmt.Errorf("%w; set option `bucket` to one that is there", err)
 	case strings.Contains(e.Said, "not enough hosts"), strings.Contains(e.Said, "not enough contracts"):

@@ -60,7 +60,8 @@ func (n *node) bucketIsThere(ctx context.Context) error {
 		return err
 	}
 	if !slices.Contains(all, bucket{n.bucket}) {
-		return fmt.Errorf("renterd: %s has no bucket %q (it has %d others); make it (POST /api/bus/buckets), or set option `bucket`", n.api.Base.Host, n.bucket, len(all))
+		return fmt.Errorf("renterd: %s has no bucket %q (it has %d others); make it (POST /api/bus/buckets), or set "+
+			"option `bucket`", n.api.Base.Host, n.bucket, len(all))
 	}
 	return nil
 }
@@ -78,7 +79,8 @@ func (n *node) enough(ctx context.Context, total int64) error {
 		}
 	}
 	if good < total {
-		return fmt.Errorf("renterd: %s has %d usable contracts, and %d shards need as many: %w", n.api.Base.Host, good, total, system.ErrTooFew)
+		return fmt.Errorf("renterd: %s has %d usable contracts, and %d shards need as many: %w", n.api.Base.Host, good,
+			total, system.ErrTooFew)
 	}
 	return nil
 }
@@ -91,7 +93,8 @@ func (n *node) packs(want string, settings uploadSettings, identity map[string]s
 	is := map[bool]string{true: "on", false: "off"}[*settings.Packing.Enabled]
 	identity["packing"] = is
 	if want != "keep" && want != is {
-		return fmt.Errorf("renterd: option `packing` is %s, and packing is %s on %s; change it there (PUT /api%s), or the option", want, is, n.api.Base.Host, settingsPath)
+		return fmt.Errorf("renterd: option `packing` is %s, and packing is %s on %s; change it there (PUT /api%s), "+
+			"or the option", want, is, n.api.Base.Host, settingsPath)
 	}
 	return nil
 }

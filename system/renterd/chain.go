@@ -106,13 +106,16 @@ func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error)
 func payments(wallets []types.Address) (first types.Block, pay types.Transaction) {
 	for _, w := range wallets {
 		for range coins {
-			pay.SiacoinOutputs = append(pay.SiacoinOutputs, types.SiacoinOutput{Address: w, Value: types.Siacoins(coinSC)})
+			pay.SiacoinOutputs = append(pay.SiacoinOutputs, types.SiacoinOutput{Address: w,
+				Value: types.Siacoins(coinSC)})
 		}
 	}
 	var anyone types.UnlockConditions
-	all := types.SiacoinOutput{Address: anyone.UnlockHash(), Value: types.Siacoins(uint32(coinSC * len(pay.SiacoinOutputs)))}
+	all := types.SiacoinOutput{Address: anyone.UnlockHash(),
+		Value: types.Siacoins(uint32(coinSC * len(pay.SiacoinOutputs)))}
 	first.Transactions = []types.Transaction{{SiacoinOutputs: []types.SiacoinOutput{all}}}
-	pay.SiacoinInputs = []types.SiacoinInput{{ParentID: first.Transactions[0].SiacoinOutputID(0), UnlockConditions: anyone}}
+	pay.SiacoinInputs = []types.SiacoinInput{{ParentID: first.Transactions[0].SiacoinOutputID(0),
+		UnlockConditions: anyone}}
 	return first, pay
 }
 
@@ -133,7 +136,10 @@ func (c *privateChain) give(ctx context.Context, h testbed.Host, dir string) err
 // block makes a block, and sends it to all daemons.
 func (c *privateChain) block(ctx context.Context) error {
 	for _, at := range c.peers { // one that was lost, too
-		if !slices.ContainsFunc(c.syncer.Peers(), func(p *syncer.Peer) bool { return p.ConnAddr == at && p.Err() == nil }) {
+		if !slices.ContainsFunc(c.syncer.Peers(), func(p *syncer.Peer) bool {
+			return p.ConnAddr == at &&
+				p.Err() == nil
+		}) {
 			if _, err := c.syncer.Connect(ctx, at); err != nil {
 				return fmt.Errorf("renterd: private chain: connect to %s: %w", at, err)
 			}

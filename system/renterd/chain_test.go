@@ -40,7 +40,8 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := gateway.Header{GenesisID: genesis.ID(), UniqueID: gateway.GenerateUniqueID(), NetAddress: l.Addr().String()}
+	header := gateway.Header{GenesisID: genesis.ID(), UniqueID: gateway.GenerateUniqueID(),
+		NetAddress: l.Addr().String()}
 	s := syncer.New(l, m, strangers{}, header)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run() }()

@@ -12,9 +12,11 @@ import (
 // PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name.
 func TestConformance(t *testing.T) {
 	if os.Getenv("PLIMSOLL_RENTERD") == "" || os.Getenv("PLIMSOLL_HOSTD") == "" {
-		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name no programs", Hint: System{}.Info().Install}})
+		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name no programs",
+			Hint: System{}.Info().Install}})
 	}
 	// Slow: an object of one byte is a slab of 12 MiB, and of a hundred downloads
 	// that stand still the last get no memory in the node.
-	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true, Options: system.Options{"host_size": "8589934592"}, Truths: systemtest.Truths{Slow: true}})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true,
+		Options: system.Options{"host_size": "8589934592"}, Truths: systemtest.Truths{Slow: true}})
 }

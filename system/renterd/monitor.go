@@ -48,7 +48,8 @@ func readContracts(all []contract) []system.Reading {
 			size.Add(c.Size, 1, c.ID)
 		}
 	}
-	out := []system.Reading{sia.Number(system.ReadContracts, float64(len(live))), size.Reading(system.ReadContractBytes)}
+	out := []system.Reading{sia.Number(system.ReadContracts, float64(len(live))),
+		size.Reading(system.ReadContractBytes)}
 	return append(append(out, accounts().Current(live)...), accounts().Ended(over)...)
 }
 
@@ -110,7 +111,8 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 		{"download", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Egress }},
 		{"contract", 1, func(h host) sia.Hastings { return h.V2Settings.Prices.Contract }},
 	} {
-		out = append(out, sia.Money(sia.Amount{Name: system.ReadPricePrefix + p.of, Is: sia.Hastings{Int: median(hosts, p.in, p.times)}})...)
+		out = append(out, sia.Money(sia.Amount{Name: system.ReadPricePrefix + p.of,
+			Is: sia.Hastings{Int: median(hosts, p.in, p.times)}})...)
 	}
 	return out, nil
 }

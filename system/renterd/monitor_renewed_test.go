@@ -36,9 +36,11 @@ func TestRenewedContractsAreToldBeside(t *testing.T) {
 		got[r.Name] = r
 	}
 	for name, want := range map[string]string{
-		"spent": "71431229498500395902959616", "unspent": "71231229498500395902959616", "spent:fees": "200000000000000000000000", "spent:accounts": "0",
+		"spent": "71431229498500395902959616", "unspent": "71231229498500395902959616",
+		"spent:fees": "200000000000000000000000", "spent:accounts": "0",
 		"ended": "4691540769224229799014400", "ended_unspent": "57258946105532923085639680",
-		"ended:fees": "200000000000000000000000", "ended:accounts": "3025254707335947434536960", "ended:upload": "1466286061888282364477440",
+		"ended:fees": "200000000000000000000000", "ended:accounts": "3025254707335947434536960",
+		"ended:upload": "1466286061888282364477440",
 	} {
 		if is := got[name].Amount; is == nil || is.String() != want {
 			t.Errorf("%s: %v, want %s", name, is, want)

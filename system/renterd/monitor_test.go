@@ -52,7 +52,8 @@ func TestMonitor(t *testing.T) {
 		t.Fatal(failed)
 	}
 	for name, want := range map[string]float64{
-		"contracts": 3, "buffers": 1, "buffered_bytes": 5242881, "synced": 1, "height": 804, "peers": 1, "balance": 41_700_000, "immature": 0,
+		"contracts": 3, "buffers": 1, "buffered_bytes": 5242881, "synced": 1, "height": 804, "peers": 1,
+		"balance": 41_700_000, "immature": 0,
 		"price:storage": 1000, "files": 14, "multipart_uploads": 0, "health_min": 1,
 	} {
 		if r, ok := got[name]; !ok || r.Bad != "" || r.Value < want*(1-1e-6) || r.Value > want*(1+1e-6) {
@@ -62,7 +63,8 @@ func TestMonitor(t *testing.T) {
 	if r, ok := got[system.ReadUploads]; ok {
 		t.Errorf("%+v: the node does not tell how many uploads are under way", r)
 	}
-	if got["hosts"].Value < 1 || got["absolute_bytes"].Value <= got["file_bytes"].Value || got["uploaded_bytes"].Value <= 0 || got["contract_bytes"].Value <= 0 {
+	if got["hosts"].Value < 1 || got["absolute_bytes"].Value <= got["file_bytes"].Value ||
+		got["uploaded_bytes"].Value <= 0 || got["contract_bytes"].Value <= 0 {
 		t.Errorf("%v", got)
 	}
 	parts := new(big.Int).Set(got["unspent"].Amount)
@@ -90,7 +92,8 @@ func TestMonitorFaults(t *testing.T) {
 		return steps
 	}
 	got, failed := poll(t, on(t, with(map[string]string{
-		"/bus/contracts": "null", "/bus/slabbuffers": "null", "/bus/stats/objects": "null", "/bus/wallet": "null", "/bus/syncer/peers": "null", "/bus/hosts": "null", "/bus/consensus/state": "null",
+		"/bus/contracts": "null", "/bus/slabbuffers": "null", "/bus/stats/objects": "null", "/bus/wallet": "null",
+		"/bus/syncer/peers": "null", "/bus/hosts": "null", "/bus/consensus/state": "null",
 	})))
 	if len(failed) > 0 || got["contracts"].Value != 0 || got["buffers"].Value != 0 || got["hosts"].Value != 0 {
 		t.Errorf("%v, %v", got, failed)
@@ -111,7 +114,8 @@ func TestMonitorFaults(t *testing.T) {
 	if got["files"].Value < 1e19 || got["file_bytes"].Value != -1 { // for the collector to see
 		t.Errorf("%+v", got)
 	}
-	if len(failed) != 3 || !errors.Is(failed["/bus/wallet"], system.ErrHTML) || !errors.Is(failed["/bus/slabbuffers"], system.ErrAnswer) || !errors.Is(failed["/bus/consensus/state"], system.ErrAnswer) {
+	if len(failed) != 3 || !errors.Is(failed["/bus/wallet"], system.ErrHTML) || !errors.Is(failed["/bus/slabbuffers"],
+		system.ErrAnswer) || !errors.Is(failed["/bus/consensus/state"], system.ErrAnswer) {
 		t.Errorf("%v", failed)
 	}
 }

@@ -139,7 +139,8 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 			return nil
 		}
 		if page.NextMarker == "" || page.NextMarker == q.Get("marker") || len(page.Objects) == 0 {
-			return fmt.Errorf("renterd: list of bucket %q: more is said to come after %q, and no way to it", n.bucket, page.NextMarker)
+			return fmt.Errorf("renterd: list of bucket %q: more is said to come after %q, and no way to it", n.bucket,
+				page.NextMarker)
 		}
 		q.Set("marker", page.NextMarker) // with its leading slash: without it the list ends
 	}
@@ -166,10 +167,12 @@ func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
 // or 2 % of what it waited (sia.Poll), and so ends late by that and by one answer
 // of the node.
 func (n *node) Settle(ctx context.Context, ref system.Ref) error {
-	return sia.Poll(ctx, name, string(ref)+" is accepted and not durable", func(ctx context.Context) (bool, string, error) {
+	return sia.Poll(ctx, name, string(ref)+" is accepted and not durable", func(ctx context.Context) (bool, string,
+		error) {
 		o, err := n.object(ctx, ref)
 		on := o.onHosts(n.total)
-		return on >= o.Size, fmt.Sprintf("%d of %d bytes are on hosts; with packing, the rest waits in a buffer of the node until more is put", on, o.Size), err
+		return on >= o.Size, fmt.Sprintf("%d of %d bytes are on hosts; with packing, the rest waits in a buffer of "+
+			"the node until more is put", on, o.Size), err
 	})
 }
 
@@ -181,7 +184,8 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 		return err
 	}
 	if on := o.onHosts(1); on < o.Size {
-		return fmt.Errorf("renterd: %d of %d bytes of %s lie in a slab buffer of the node: %w", o.Size-on, o.Size, ref, system.ErrWarm)
+		return fmt.Errorf("renterd: %d of %d bytes of %s lie in a slab buffer of the node: %w", o.Size-on, o.Size, ref,
+			system.ErrWarm)
 	}
 	return nil
 }

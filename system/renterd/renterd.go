@@ -17,7 +17,6 @@ import (
 type System struct{}
 
 var (
-	_ system.System   = System{}
 	_ system.Healther = (*node)(nil)
 	_ system.Walker   = (*node)(nil)
 	_ system.Provider = provider{}
@@ -28,7 +27,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if opt["url"] == "" {
 		return s.startable(opt)
 	}
-	base, _, err := sia.Endpoint(s.Info(), opt)
+	base, _, err := sia.Endpoint(name, opt)
 	if err == nil {
 		_, err = redundancy(opt)
 	}
@@ -40,27 +39,17 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 
 // startable says what is missing to start a network.
 func (s System) startable(opt system.Options) []system.Problem {
-	opt, err := s.Info().Fill(opt)
-	var p plan
-	if err == nil {
-		p, err = planOf(opt)
-	}
+	p, err := planOf(opt)
 	if err != nil {
 		return system.WrongOptions(name, err)
 	}
-	if err := p.programs(opt); err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	return s.Info().Missing(p.programs(opt))
 }
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	base, password, err := sia.Endpoint(s.Info(), opt)
+	opt := d.Options
+	base, password, err := sia.Endpoint(name, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +63,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	n := newNode(a, opt["bucket"])
 	n.asked, n.Write, n.Prefix, n.Mark = asked, d.Write, strings.TrimPrefix(opt["prefix"], "/"), d.Mark()
-	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": n.bucket, "prefix": n.Prefix}
+	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector),
+		"bucket": n.bucket, "prefix": n.Prefix}
 	if err := n.attach(ctx, opt["packing"], identity); err != nil {
 		a.Close()
 		return nil, err
@@ -94,7 +84,8 @@ func redundancy(opt system.Options) (url.Values, error) {
 		return nil, err
 	}
 	if total < minimum || total > 255 {
-		return nil, fmt.Errorf("renterd: options `min_shards` and `total_shards` are %d and %d: wanted 1 ≤ min ≤ total ≤ 255", minimum, total)
+		return nil, fmt.Errorf("renterd: options `min_shards` and `total_shards` are %d and %d: wanted 1 ≤ min ≤ "+
+			"total ≤ 255", minimum, total)
 	}
 	return url.Values{"minshards": {strconv.FormatInt(minimum, 10)}, "totalshards": {strconv.FormatInt(total, 10)}}, nil
 }

@@ -47,7 +47,8 @@ func attach(t *testing.T, steps []replay.Exchange, write bool, more system.Optio
 	for k, v := range more {
 		opt[k] = v
 	}
-	return System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	return system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 }
 
 // at is the i-th exchange of a step about a path.
@@ -89,7 +90,8 @@ func TestWrongPassword(t *testing.T) {
 // of buckets is null when there is none.
 func TestNoSuchBucket(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
-	if e := replay.Steps(replay.Load(t, "testdata/listing.jsonl"), "bucket that does not exist")[0]; e.Answer.Status != 200 {
+	if e := replay.Steps(replay.Load(t, "testdata/listing.jsonl"),
+		"bucket that does not exist")[0]; e.Answer.Status != 200 {
 		t.Fatal("listing it was refused in the recording: the trap is gone")
 	}
 	steps := replay.Chain(at(t, rec, "state", "/api/bus/state", 0), at(t, rec, "state", "/api/bus/consensus/state", 0))
@@ -106,7 +108,8 @@ func TestNoSuchBucket(t *testing.T) {
 	upload[0].Header.Set("Content-Type", "application/octet-stream")
 	n := on(t, upload, replay.Instead(upload[0].Body.SHA256, []byte("x")))
 	n.bucket = "nope"
-	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "option `bucket`") || errors.Is(err, system.ErrNotFound) {
+	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(),
+		"option `bucket`") || errors.Is(err, system.ErrNotFound) {
 		t.Errorf("put: %v", err)
 	}
 }
@@ -160,9 +163,11 @@ func TestTooFewContracts(t *testing.T) {
 // body is sent, and the node takes no more of it.
 func TestTooFewHostsWhileSending(t *testing.T) {
 	const size = 20 << 20
-	n := on(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)"), replay.Let("/off/wide", "/wide"))
+	n := on(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"),
+		"upload with an impossible redundancy (2 of 10, 3 hosts)"), replay.Let("/off/wide", "/wide"))
 	n.asked = url.Values{"minshards": {"2"}, "totalshards": {"10"}}
-	if _, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size)); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "3 < 10") {
+	if _, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size)); !errors.Is(err,
+		system.ErrTooFew) || !strings.Contains(err.Error(), "3 < 10") {
 		t.Errorf("got %v", err)
 	}
 	if _, ours := n.Stored("wide"); ours {
@@ -183,7 +188,8 @@ func TestSlabBufferLooksUploaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Cool(t.Context(), ref); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(), "slab buffer") {
+	if err := n.Cool(t.Context(), ref); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(),
+		"slab buffer") {
 		t.Errorf("cool: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -196,7 +202,8 @@ func TestSlabBufferLooksUploaded(t *testing.T) {
 
 func TestSettleWaitsForShards(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
-	states := replay.Chain(at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1", 0), replay.Steps(rec, "object on/b1 after the slab went to hosts"))
+	states := replay.Chain(at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1", 0),
+		replay.Steps(rec, "object on/b1 after the slab went to hosts"))
 	n := on(t, replay.Poll(states))
 	if err := n.Settle(systemtest.Context(t), "on/b1"); err != nil {
 		t.Error(err)
@@ -206,7 +213,8 @@ func TestSettleWaitsForShards(t *testing.T) {
 	}
 	// The end of a larger object is in the buffer, the rest on hosts.
 	n = on(t, at(t, rec, "object metadata with slabs", "/api/bus/object/on/mib20", 0))
-	if err := n.Cool(t.Context(), "on/mib20"); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(), "4194304 of 20971520") {
+	if err := n.Cool(t.Context(), "on/mib20"); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(),
+		"4194304 of 20971520") {
 		t.Errorf("cool: %v", err)
 	}
 	// An empty object has no slabs and nothing to wait for.
@@ -229,22 +237,27 @@ func TestSettleWaitsForShards(t *testing.T) {
 // TestRangesStayInside: renterd answers 400 to a range that leaves the object.
 func TestRangesStayInside(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
-	for _, step := range []string{"download a range (bytes=20971000-30000000)", "download a range (bytes=0-)", "download a range (bytes=-100)"} {
+	for _, step := range []string{"download a range (bytes=20971000-30000000)", "download a range (bytes=0-)",
+		"download a range (bytes=-100)"} {
 		if e := replay.Steps(rec, step)[0]; e.Answer.Status != 400 {
 			t.Fatalf("%s is answered in the recording: the trap is gone", step)
 		}
 	}
 	meta := at(t, rec, "object metadata with slabs", "/api/bus/object/off/mib20", 0)
-	first, last := replay.Steps(rec, "download a range (bytes=0-99)"), replay.Steps(rec, "download a range (bytes=20971000-20971519)")
+	first, last := replay.Steps(rec, "download a range (bytes=0-99)"),
+		replay.Steps(rec, "download a range (bytes=20971000-20971519)")
 	content := replay.Made("mib20", 20<<20)
 	n := on(t, replay.Chain(meta, first, meta, last, meta),
-		replay.Instead(first[0].Answer.Body.SHA256, content[:100]), replay.Instead(last[0].Answer.Body.SHA256, content[20971000:]))
+		replay.Instead(first[0].Answer.Body.SHA256, content[:100]), replay.Instead(last[0].Answer.Body.SHA256,
+			content[20971000:]))
 	var got bytes.Buffer
-	if err := n.GetRange(t.Context(), "off/mib20", 0, 100, &got); err != nil || !bytes.Equal(got.Bytes(), content[:100]) {
+	if err := n.GetRange(t.Context(), "off/mib20", 0, 100, &got); err != nil || !bytes.Equal(got.Bytes(),
+		content[:100]) {
 		t.Errorf("%d bytes, %v", got.Len(), err)
 	}
 	got.Reset()
-	if err := n.GetRange(t.Context(), "off/mib20", 20971000, 9029001, &got); !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.Equal(got.Bytes(), content[20971000:]) {
+	if err := n.GetRange(t.Context(), "off/mib20", 20971000, 9029001, &got); !errors.Is(err, io.ErrUnexpectedEOF) ||
+		!bytes.Equal(got.Bytes(), content[20971000:]) {
 		t.Errorf("over the end: %d bytes, %v", got.Len(), err)
 	}
 	if err := n.GetRange(t.Context(), "off/mib20", 30000000, 1, io.Discard); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -255,7 +268,8 @@ func TestRangesStayInside(t *testing.T) {
 // TestNamesAreNotReplaced: renterd overwrites without a word. Two runs never
 // use the same key, and one run uses none twice.
 func TestNamesAreNotReplaced(t *testing.T) {
-	if e := replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload to an existing key with other content")[0]; e.Answer.Status != 200 {
+	if e := replay.Steps(replay.Load(t, "testdata/errors.jsonl"),
+		"upload to an existing key with other content")[0]; e.Answer.Status != 200 {
 		t.Fatal("it was refused in the recording: the trap is gone")
 	}
 	rec := replay.Load(t, "testdata/attach.jsonl")
@@ -267,14 +281,16 @@ func TestNamesAreNotReplaced(t *testing.T) {
 		}
 		n := c.Nodes()[0].(*node)
 		ref := n.Named("theirs")
-		if seen[ref] || !strings.HasPrefix(string(ref), "plimsoll/") || ref == "plimsoll/theirs" || n.Name(ref) != "theirs" {
+		if seen[ref] || !strings.HasPrefix(string(ref), "plimsoll/") || ref == "plimsoll/theirs" ||
+			n.Name(ref) != "theirs" {
 			t.Errorf("key %q is one that somebody else may have", ref)
 		}
 		seen[ref] = true
 	}
 	n := on(t, nil) // nothing is sent
 	n.Add("ours", 1)
-	if _, err := n.Put(t.Context(), "ours", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "would replace") {
+	if _, err := n.Put(t.Context(), "ours", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(),
+		"would replace") {
 		t.Errorf("put: %v", err)
 	}
 	if err := n.Delete(t.Context(), "theirs"); !errors.Is(err, system.ErrReadOnly) {
@@ -289,8 +305,10 @@ func TestNamesAreNotReplaced(t *testing.T) {
 func TestPutGetDelete(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
 	content := replay.Made("mib1", 1<<20)
-	put, get, del := replay.Steps(rec, "upload mib1, packing off"), replay.Steps(rec, "download mib1 whole"), replay.Steps(rec, "delete 20 MiB object")
-	n := on(t, replay.Chain(put, get, del, at(t, rec, "object after", "/api/bus/object/off/mib20", 0)), replay.Instead(put[0].Body.SHA256, content),
+	put, get, del := replay.Steps(rec, "upload mib1, packing off"), replay.Steps(rec, "download mib1 whole"),
+		replay.Steps(rec, "delete 20 MiB object")
+	n := on(t, replay.Chain(put, get, del, at(t, rec, "object after", "/api/bus/object/off/mib20", 0)),
+		replay.Instead(put[0].Body.SHA256, content),
 		replay.Let("/off/mib1", "/mib1"), replay.Let("/off/mib20", "/mib1"))
 	ref, err := n.Put(t.Context(), "mib1", 1<<20, bytes.NewReader(content))
 	if err != nil {
@@ -315,11 +333,14 @@ func TestPutGetDelete(t *testing.T) {
 // renterd v2.9.3 gave as it is here (but for the ids) when three hostd v2.10.2
 // were full.
 func TestFullHosts(t *testing.T) {
-	said := "couldn't upload object: couldn't upload object: failed to upload slab: launched=3 uploaded=0 remaining=3 inflight=0 pending=3 uploaders=3 errors=3 \n"
+	said := "couldn't upload object: couldn't upload object: failed to upload slab: launched=3 uploaded=0 " +
+		"remaining=3 inflight=0 pending=3 uploaders=3 errors=3 \n"
 	for _, h := range []string{"fae80eb3", "913a34ad", "072dc442"} {
-		said += h + ": failed to upload sector to contract " + strings.Repeat(h, 8) + "; failed to upload sector: host responded with error: failed to write sector: failed to read response: not enough storage (2)\n"
+		said += h + ": failed to upload sector to contract " + strings.Repeat(h, 8) + "; failed to upload sector: " +
+			"host responded with error: failed to write sector: failed to read response: not enough storage (2)\n"
 	}
-	err := explain(&web.StatusError{Method: "PUT", URL: "http://127.0.0.1:9980/api/worker/object/x", Status: 500, Said: said[:300], Text: said})
+	err := explain(&web.StatusError{Method: "PUT", URL: "http://127.0.0.1:9980/api/worker/object/x", Status: 500,
+		Said: said[:300], Text: said})
 	if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "quota or disk full on 3 hosts: PUT") {
 		t.Errorf("got %v", err)
 	}
@@ -331,7 +352,8 @@ func TestFullHosts(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	rec := replay.Load(t, "testdata/errors.jsonl")
-	n := on(t, replay.Chain(replay.Steps(rec, "missing object: worker"), replay.Steps(rec, "missing object: bus"), replay.Steps(rec, "missing object: bus")))
+	n := on(t, replay.Chain(replay.Steps(rec, "missing object: worker"), replay.Steps(rec, "missing object: bus"),
+		replay.Steps(rec, "missing object: bus")))
 	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get: %v", err)
 	}
@@ -342,7 +364,8 @@ func TestMissing(t *testing.T) {
 		t.Errorf("settle: %v", err)
 	}
 	for _, ref := range []system.Ref{"", "/leading", "../x", "a//b"} {
-		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
+			errors.Is(err, system.ErrNotFound) {
 			t.Errorf("get %q: %v", ref, err)
 		}
 	}
@@ -355,7 +378,8 @@ func TestListFollowsMarkers(t *testing.T) {
 	last := replay.Steps(rec, "page 4: limit 2 and marker")[0]
 	end := last.JSON(200, map[string]any{"hasMore": false, "nextMarker": "", "objects": nil})
 	end.Query = url.Values{"bucket": {"load"}, "limit": {"2"}, "marker": {"/on/fill6"}}
-	pages := replay.Steps(rec, "page 1: limit 2 and marker", "page 2: limit 2 and marker", "page 3: limit 2 and marker", "page 4: limit 2 and marker")
+	pages := replay.Steps(rec, "page 1: limit 2 and marker", "page 2: limit 2 and marker", "page 3: limit 2 and marker",
+		"page 4: limit 2 and marker")
 	n := on(t, append(pages, end))
 	n.Prefix = "on/"
 	all, err := n.List(t.Context())
@@ -365,7 +389,8 @@ func TestListFollowsMarkers(t *testing.T) {
 	if o := all[1]; o.Ref != "on/fill0" || o.Name != "fill0" || o.Size != 1<<20 {
 		t.Errorf("%+v", o)
 	}
-	stuck := replay.Steps(rec, "page 1: limit 2 and marker")[0].JSON(200, map[string]any{"hasMore": true, "objects": nil})
+	stuck := replay.Steps(rec, "page 1: limit 2 and marker")[0].JSON(200, map[string]any{"hasMore": true,
+		"objects": nil})
 	n = on(t, []replay.Exchange{stuck})
 	n.Prefix = "on/"
 	if _, err := n.List(t.Context()); err == nil || !strings.Contains(err.Error(), "no way to it") {
@@ -409,11 +434,12 @@ func TestOptions(t *testing.T) {
 		"not the URL":    {"url": "127.0.0.1:9980"},
 		"is not the URL": {"url": "http://127.0.0.1:9980/api"},
 		"variable PLIMSOLL_TEST_UNSET is not set": {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_UNSET"},
-		"min ≤ total":            {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_RENTERD", "min_shards": "3", "total_shards": "2"},
+		"min ≤ total": {"url": "http://127.0.0.1:9980", "password": "PLIMSOLL_TEST_RENTERD",
+			"min_shards": "3", "total_shards": "2"},
 		"no server answers at":   {"url": "http://127.0.0.1:1", "password": "PLIMSOLL_TEST_RENTERD"},
 		"is one of keep, on, of": {"url": "http://127.0.0.1:9980", "packing": "maybe"},
 	} {
-		p := System{}.Check(t.Context(), opt)
+		p := system.Check(t.Context(), System{}, opt)
 		if len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("%v: %v, want %q", opt, p, want)
 		}

@@ -73,20 +73,15 @@ func (p *plan) programs(opt system.Options) (err error) {
 	if p.renterd, err = system.Program(name, opt, "binary", "PLIMSOLL_RENTERD", "renterd"); err != nil {
 		return err
 	}
-	p.hostd, err = system.Program(hostd, system.Options{system.ImageName: opt["hostd_image"], hostd: opt[hostd]}, hostd, "PLIMSOLL_HOSTD", hostd)
+	p.hostd, err = system.Program(hostd, system.Options{system.ImageName: opt["hostd_image"], hostd: opt[hostd]}, hostd,
+		"PLIMSOLL_HOSTD", hostd)
 	return err
 }
 
 // Start implements system.System: renterd on the client's host, the storage hosts on the
 // server's, all on a chain of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	if d.Options = opt; opt["url"] != "" {
-		return nil, errors.New("renterd: option \"url\" is for mode: attach")
-	}
+	opt := d.Options
 	p, err := planOf(opt)
 	if err == nil {
 		err = p.programs(opt)
@@ -102,11 +97,13 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	identity := map[string]string{
-		"binary": p.renterd, hostd: p.hostd, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": opt["bucket"],
-		"hosts": strconv.Itoa(p.hosts), "blocks": "one every " + p.every.String(),
+		"binary": p.renterd, hostd: p.hostd, "currency": "SC", "sector": strconv.Itoa(sia.Sector),
+		"bucket": opt["bucket"],
+		"hosts":  strconv.Itoa(p.hosts), "blocks": "one every " + p.every.String(),
 	}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout,
+			fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
 		defer cancel()
 		n, err := startNetwork(ctx, d, p)
 		if err != nil {
@@ -200,7 +197,8 @@ func (one *daemon) run(ctx context.Context, c *privateChain, k kind, program str
 		return fmt.Errorf("renterd: %w", err)
 	}
 	path := filepath.Join(one.dir, "plimsoll.yml")
-	config := strings.NewReplacer("DIR", strconv.Quote(one.dir), "API", one.API.Base.Host, "PEER", one.peer, "RHP", one.rhp).Replace(k.config)
+	config := strings.NewReplacer("DIR", strconv.Quote(one.dir), "API", one.API.Base.Host, "PEER", one.peer, "RHP",
+		one.rhp).Replace(k.config)
 	if err := one.Host.Files().Write(ctx, path, 0o600, strings.NewReader(config)); err != nil {
 		return fmt.Errorf("renterd: %w", err)
 	}
@@ -260,7 +258,10 @@ func startNetwork(ctx context.Context, d system.Deployment, p plan) (_ *node, er
 	n := newNode(renter.API, d.Options["bucket"])
 	n.Write, n.network, n.chain = true, &network, c
 	n.Prefix = strings.TrimPrefix(d.Options["prefix"], "/")
-	if err := network.Form(ctx, func(ctx context.Context) error { return n.form(ctx, hosts, p, pacer(p.pace, c.block)) }); err != nil {
+	if err := network.Form(ctx, func(ctx context.Context) error {
+		return n.form(ctx, hosts, p,
+			pacer(p.pace, c.block))
+	}); err != nil {
 		return nil, err
 	}
 	c.goOn(p.every)
@@ -291,7 +292,8 @@ func (n *node) form(ctx context.Context, hosts []*daemon, p plan, next func(cont
 		what string
 		have func(context.Context) (int, error)
 	}{
-		{"the hosts did not become known", n.known}, // they announce themselves at a block, and are known at the next one
+		// they announce themselves at a block, and are known at the next one
+		{"the hosts did not become known", n.known},
 		{"contracts were not formed", func(ctx context.Context) (int, error) { return n.formed(ctx, p.hosts) }},
 		{"accounts with hosts, which pay for uploads, were not funded", n.funded},
 	} {
@@ -395,5 +397,6 @@ func (n *node) settings(ctx context.Context, p plan) error {
 		return fmt.Errorf("renterd: GET /bus/autopilot of %s reports no contracts", n.api.Base.Host)
 	}
 	contracts["amount"] = p.hosts
-	return n.api.Send(ctx, http.MethodPut, "/bus/autopilot", nil, map[string]any{"enabled": true, "contracts": contracts}, nil)
+	return n.api.Send(ctx, http.MethodPut, "/bus/autopilot", nil, map[string]any{"enabled": true,
+		"contracts": contracts}, nil)
 }

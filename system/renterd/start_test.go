@@ -46,7 +46,8 @@ func form(ctx context.Context, t *testing.T, renter, host []replay.Exchange) (bl
 	n := on(t, renter)
 	n.bucket = "default"
 	h := &daemon{Daemon: sia.Daemon{
-		API: on(t, host).api, Store: disk.Dir{Path: "/tmp/rec/storage-1/store"}, Process: member.Process{Host: recordedHost{}},
+		API: on(t, host).api, Store: disk.Dir{Path: "/tmp/rec/storage-1/store"},
+		Process: member.Process{Host: recordedHost{}},
 	}}
 	err = n.form(ctx, []*daemon{h}, p, pacer(p.pace, func(context.Context) error { blocks++; return nil }))
 	return blocks, err
@@ -57,14 +58,17 @@ func form(ctx context.Context, t *testing.T, renter, host []replay.Exchange) (bl
 func TestNetworkForms(t *testing.T) {
 	rec := replay.Load(t, "testdata/network.jsonl")
 	r, h := replay.Of(rec, "renterd"), replay.Of(rec, "host1")
-	host := replay.Chain(replay.Steps(h, "add a volume"), replay.Poll(replay.Steps(h, "poll the volume")), replay.Steps(h, "accept contracts"))
-	settings := replay.Steps(r, "list buckets", "make the bucket", "upload settings as they are", "set packing and redundancy",
+	host := replay.Chain(replay.Steps(h, "add a volume"), replay.Poll(replay.Steps(h, "poll the volume")),
+		replay.Steps(h, "accept contracts"))
+	settings := replay.Steps(r, "list buckets", "make the bucket", "upload settings as they are",
+		"set packing and redundancy",
 		"autopilot as it is", "enable the autopilot")
 	known := replay.Poll(replay.Steps(r, "poll hosts until all are known"))
 	contracts, trigger := replay.Steps(r, "poll contracts"), replay.Steps(r, "trigger the autopilot")
 	accounts := replay.Poll(replay.Steps(r, "poll accounts"))
 	blocks, err := form(systemtest.Context(t), t,
-		replay.Chain(settings, known, contracts[:1], trigger[:1], contracts[1:2], trigger[1:], contracts[2:], accounts), host)
+		replay.Chain(settings, known, contracts[:1], trigger[:1], contracts[1:2], trigger[1:], contracts[2:], accounts),
+		host)
 	if err != nil {
 		t.Error(err)
 	}
@@ -74,11 +78,13 @@ func TestNetworkForms(t *testing.T) {
 	// One that does not form ends in time, and says what it waited for.
 	for what, steps := range map[string][]replay.Exchange{
 		"hosts did not become known: too slow (last: 0 of 3)": known[:1],
-		"contracts were not formed: too slow (last: 0 of 3)":  replay.Chain(known, replay.Optional(replay.Chain(contracts[:1], trigger[:1]))),
+		"contracts were not formed: too slow (last: 0 of 3)": replay.Chain(known,
+			replay.Optional(replay.Chain(contracts[:1], trigger[:1]))),
 	} {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("too slow"))
 		defer cancel()
-		if _, err := form(ctx, t, replay.Chain(settings, steps), host); err == nil || !strings.Contains(err.Error(), what) {
+		if _, err := form(ctx, t, replay.Chain(settings, steps), host); err == nil || !strings.Contains(err.Error(),
+			what) {
 			t.Errorf("got %v, want %s", err, what)
 		}
 	}
@@ -94,7 +100,8 @@ func TestPlans(t *testing.T) {
 		"\"start_timeout\": 0s is not":  {"start_timeout": "0s"},
 		"wanted 1 ≤ min ≤ total ≤ 255":  {"min_shards": "3", "total_shards": "2"},
 	} {
-		if _, err := planned(t, opt); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := planned(t, opt); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("%v: %v, want %q", opt, err, want)
 		}
 	}
@@ -104,7 +111,8 @@ func TestPlans(t *testing.T) {
 func programs(t *testing.T) system.Options {
 	t.Helper()
 	opt := system.Options{}
-	for option, variables := range map[string]string{"binary": "RENTERD_API_PASSWORD RENTERD_SEED RENTERD_CONFIG_FILE RENTERD_NETWORK", hostd: ""} {
+	for option, variables := range map[string]string{"binary": "RENTERD_API_PASSWORD RENTERD_SEED " +
+		"RENTERD_CONFIG_FILE RENTERD_NETWORK", hostd: ""} {
 		path := filepath.Join(t.TempDir(), option)
 		script := "#!/bin/sh\nfor v in " + variables + "; do eval test -n \\\"\\$$v\\\" || echo without $v; done\n" +
 			"ls consensus.db && cat $RENTERD_CONFIG_FILE\necho cannot open the wallet\nexit 5\n"
@@ -121,11 +129,12 @@ func programs(t *testing.T) system.Options {
 func TestDaemonThatDies(t *testing.T) {
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)}
-	_, err := System{}.Start(systemtest.Context(t), d)
+	_, err := system.Begin(systemtest.Context(t), System{}, system.Start, d)
 	if err == nil {
 		t.Fatal("it was started")
 	}
-	for _, want := range []string{"renterd: ", "exit status 5", "consensus.db", "network: zen", "bootstrap: false", "explorer: {disable: true}", "cannot open the wallet"} {
+	for _, want := range []string{"renterd: ", "exit status 5", "consensus.db", "network: zen", "bootstrap: false",
+		"explorer: {disable: true}", "cannot open the wallet"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("without %q: %v", want, err)
 		}
@@ -134,7 +143,8 @@ func TestDaemonThatDies(t *testing.T) {
 		t.Error(err)
 	}
 	for _, k := range kinds() {
-		if !strings.Contains(k.config, "bootstrap: false") || !strings.Contains(k.config, "explorer: {disable: true}") || !strings.Contains(k.config, "autoOpenWebUI: false") {
+		if !strings.Contains(k.config, "bootstrap: false") || !strings.Contains(k.config,
+			"explorer: {disable: true}") || !strings.Contains(k.config, "autoOpenWebUI: false") {
 			t.Errorf("it may join a public network:\n%s", k.config)
 		}
 	}
@@ -143,7 +153,8 @@ func TestDaemonThatDies(t *testing.T) {
 // TestSharedNetwork: without a namespace of its own, hostd would ask servers on the internet.
 func TestSharedNetwork(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
-	_, err := System{}.Start(t.Context(), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)})
+	_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1],
+		Dir: t.TempDir(), Options: programs(t)})
 	if err == nil || !strings.Contains(err.Error(), "no network namespace") {
 		t.Errorf("got %v", err)
 	}
@@ -157,8 +168,9 @@ func TestMissingPrograms(t *testing.T) {
 		delete(opt, option)
 		t.Setenv(variable, "")
 		t.Setenv("PLIMSOLL_CACHE", t.TempDir())
-		problems := System{}.Check(t.Context(), opt)
-		if len(problems) != 1 || !strings.Contains(fmt.Sprint(problems[0]), "not found in PATH") || problems[0].Hint != (System{}).Info().Install {
+		problems := system.Check(t.Context(), System{}, opt)
+		if len(problems) != 1 || !strings.Contains(fmt.Sprint(problems[0]), "not found in PATH") ||
+			problems[0].Hint != (System{}).Info().Install {
 			t.Errorf("without %s: %v", option, problems)
 		}
 	}

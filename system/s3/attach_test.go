@@ -14,9 +14,10 @@ import (
 // server is a versitygw with two objects under "data/", and how to attach to it.
 func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	t.Helper()
-	systemtest.Need(t, "versitygw", System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "versitygw", system.Check(t.Context(), System{}, nil))
 	hosts := systemtest.Hosts(t, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
+		Client: hosts[1], Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,8 @@ func server(t *testing.T) (c system.Cluster, opt system.Options) {
 
 func attach(t *testing.T, opt system.Options, write bool) (system.Store, error) {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +49,11 @@ func attach(t *testing.T, opt system.Options, write bool) (system.Store, error) 
 }
 
 func TestAttachConformance(t *testing.T) {
-	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Without: []string{"stats"}}, Attach: func(t *testing.T) (system.Options, func()) {
-		c, opt := server(t)
-		return opt, func() { c.Stop(systemtest.Context(t)) }
-	}})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Without: []string{"stats"}},
+		Attach: func(t *testing.T) (system.Options, func()) {
+			c, opt := server(t)
+			return opt, func() { c.Stop(systemtest.Context(t)) }
+		}})
 }
 
 func TestAttachDeletesOnlyItsOwn(t *testing.T) {
@@ -65,7 +68,8 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 	if err := n.(system.Deleter).Delete(t.Context(), "data/a"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete of someone's object: %v", err)
 	}
-	if err := n.(system.Updater).Update(t.Context(), "data/a", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+	if err := n.(system.Updater).Update(t.Context(), "data/a", 1, strings.NewReader("x")); !errors.Is(err,
+		system.ErrReadOnly) {
 		t.Errorf("update of someone's object: %v", err)
 	}
 	if _, ok := n.(system.Stats); ok {
@@ -94,7 +98,8 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 		t.Errorf("it lists %+v, %v", all, err)
 	}
 	var kept bytes.Buffer
-	if err := n.Get(t.Context(), "data/a", &kept); err != nil || !bytes.Equal(kept.Bytes(), systemtest.Bytes("a", 300_000)) {
+	if err := n.Get(t.Context(), "data/a", &kept); err != nil || !bytes.Equal(kept.Bytes(),
+		systemtest.Bytes("a", 300_000)) {
 		t.Errorf("someone's object: %d bytes, %v", kept.Len(), err)
 	}
 }
@@ -144,7 +149,8 @@ func TestSignaturesStayOutOfErrors(t *testing.T) {
 	if err := c.Stop(systemtest.Context(t)); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range append(errs, n.Get(t.Context(), "data/a", io.Discard), n.(system.Healther).Health(t.Context())) {
+	for _, err := range append(errs, n.Get(t.Context(), "data/a", io.Discard),
+		n.(system.Healther).Health(t.Context())) {
 		if err == nil || strings.Contains(err.Error(), "Amz") {
 			t.Errorf("error %v", err)
 		}

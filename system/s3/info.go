@@ -18,13 +18,17 @@ func (System) Info() system.Info {
 		Install: "plimsoll systems install s3, or go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or " +
 			"name the program in option `binary` or PLIMSOLL_VERSITYGW",
 		Options: []system.Option{
-			{Name: "endpoint", Type: "string", Help: "attach: URL of the server, such as https://s3.example.org; empty when started"},
+			{Name: "endpoint", Type: "string", Help: "attach: URL of the server, such as https://s3.example.org; " +
+				"empty when started"},
 			{Name: "bucket", Type: "string", Default: "plimsoll", Help: "bucket; must exist when attached"},
 			{Name: "prefix", Type: "string", Help: "attach: prefix of the keys that are read and written"},
 			{Name: "region", Type: "string", Default: "us-east-1", Help: "region that requests are signed for"},
-			{Name: "access_key", Type: "string", Secret: true, Default: "AWS_ACCESS_KEY_ID", Help: "attach: environment variable with the access key; unset: anonymous"},
-			{Name: "secret_key", Type: "string", Secret: true, Default: "AWS_SECRET_ACCESS_KEY", Help: "attach: environment variable with the secret key"},
-			{Name: "tls", Type: "bool", Default: "false", Help: "start: serve HTTPS with a certificate made for the run"},
+			{Name: "access_key", Type: "string", Secret: true, Default: "AWS_ACCESS_KEY_ID",
+				Help: "attach: environment variable with the access key; unset: anonymous"},
+			{Name: "secret_key", Type: "string", Secret: true, Default: "AWS_SECRET_ACCESS_KEY",
+				Help: "attach: environment variable with the secret key"},
+			{Name: "tls", Type: "bool", Default: "false", Help: "start: serve HTTPS with a certificate made for the " +
+				"run"},
 			{Name: "ca", Type: "string", Help: "attach: PEM file of a root certificate"},
 			{Name: "insecure", Type: "bool", Default: "false", Help: "attach: do not check the certificate"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -34,7 +35,8 @@ type node struct {
 	proc       testbed.Process
 	attached   bool
 	write      bool
-	mark       string // begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
+	// begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
+	mark string
 
 	ours sync.Map // refs put here, which are there
 }
@@ -152,7 +154,8 @@ func (n *node) valid(key string) bool {
 			return false
 		}
 	}
-	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") && (n.attached || disk.ValidPath(key) == nil)
+	return key != "" && !strings.HasSuffix(key, "/") && !strings.Contains(key, "\x00") &&
+		(n.attached || disk.ValidPath(key) == nil)
 }
 
 // Put implements system.Node.
@@ -320,12 +323,8 @@ func (n *node) Health(ctx context.Context) error {
 		_, err := n.reachable(ctx)
 		return err
 	}
-	if n.proc != nil {
-		select {
-		case <-n.proc.Done():
-			return fmt.Errorf("s3: the server process has ended (%v); see %s", n.proc.Err(), n.proc.LogPath())
-		default:
-		}
+	if err := member.Ended(n.proc); err != nil {
+		return fmt.Errorf("s3: %w", err)
 	}
 	t, err := n.Target(disk.Probe)
 	if err != nil {

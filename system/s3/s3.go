@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -31,12 +30,9 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 		if err == nil {
 			err = system.Says(ctx, name, bin, "Version", "--version")
 		}
-		if err != nil {
-			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-		}
-		return nil
+		return s.Info().Missing(err)
 	}
-	e, err := s.endpoint(opt)
+	e, err := endpointOf(opt)
 	if err != nil {
 		return system.WrongOptions("s3", err)
 	}
@@ -45,14 +41,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 
 // Start implements system.System: one versitygw on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
-	if opt["endpoint"] != "" {
-		return nil, errors.New("s3: option \"endpoint\" is for mode: attach")
-	}
+	opt := d.Options
 	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
@@ -74,22 +63,13 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// Revive implements system.Reviver: versitygw keeps all in its directories. It
+// Kept implements system.Reviver: versitygw keeps all in its directories. It
 // gets another secret and another port.
-func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := d.HoldsData(name); err != nil {
-		return nil, err
-	}
-	return s.Start(ctx, d)
-}
+func (System) Kept(d system.Deployment) error { return d.HoldsData() }
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.endpoint(opt)
+	e, err := endpointOf(d.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -134,12 +114,8 @@ type endpoint struct {
 
 func (e endpoint) anonymous() bool { return e.access == "" }
 
-func (s System) endpoint(opt system.Options) (endpoint, error) {
-	opt, err := s.Info().Fill(opt)
-	if err != nil {
-		return endpoint{}, err
-	}
-	e := endpoint{
+func endpointOf(opt system.Options) (e endpoint, err error) {
+	e = endpoint{
 		bucket: opt["bucket"], prefix: opt["prefix"], region: opt["region"],
 		access: os.Getenv(opt["access_key"]), secret: os.Getenv(opt["secret_key"]),
 		ca: opt["ca"], insecure: opt.Bool("insecure"),
@@ -148,7 +124,8 @@ func (s System) endpoint(opt system.Options) (endpoint, error) {
 		return e, err
 	}
 	if (e.access == "") != (e.secret == "") {
-		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"], opt["secret_key"])
+		return e, fmt.Errorf("s3: of the environment variables %s and %s only one is set", opt["access_key"],
+			opt["secret_key"])
 	}
 	return e, nil
 }

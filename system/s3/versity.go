@@ -15,7 +15,8 @@ import (
 
 // startVersity starts versitygw on plain files. It also says where object
 // metadata is kept, which is part of each operation's cost.
-func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin string) (_ group.Node, meta string, err error) {
+func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin string) (_ group.Node, meta string,
+	err error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, "", err

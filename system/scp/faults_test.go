@@ -29,18 +29,19 @@ func testCopies(t *testing.T, n *node) {
 			t.Fatal(err)
 		}
 		var got bytes.Buffer
-		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), systemtest.Bytes("new", size+1)) {
+		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(),
+			systemtest.Bytes("new", size+1)) {
 			t.Errorf("get of %d bytes: %d, %v", size+1, got.Len(), err)
 		}
 	}
 }
 
 func TestProtocols(t *testing.T) {
-	systemtest.Need(t, "sshd", System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	for _, protocol := range []string{"sftp", "scp"} {
 		t.Run(protocol, func(t *testing.T) {
 			hosts := systemtest.Hosts(t, 2)
-			c, err := System{}.Start(systemtest.Context(t), system.Deployment{
+			c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
 				Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"protocol": protocol},
 			})
 			if err != nil {
@@ -67,7 +68,8 @@ func TestProtocols(t *testing.T) {
 			if err := os.WriteFile(n.server.KnownHosts, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := n.Put(systemtest.Context(t), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "Host key verification failed") {
+			if _, err := n.Put(systemtest.Context(t), "x", 1, strings.NewReader("x")); err == nil ||
+				!strings.Contains(err.Error(), "Host key verification failed") {
 				t.Errorf("put to an unknown host: %v", err)
 			}
 			if left, err := os.ReadDir(n.scratch.Path); err != nil || len(left) > 0 {

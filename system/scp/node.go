@@ -71,7 +71,8 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, size int64
 	}
 	spooled := time.Now()
 	err := n.run(ctx, how+" "+string(ref), file, n.remote(ref), func() error { return nil })
-	n.account(system.Phase{Name: "spool", Took: spooled.Sub(began)}, system.Phase{Name: "scp", Took: time.Since(spooled)})
+	n.account(system.Phase{Name: "spool", Took: spooled.Sub(began)}, system.Phase{Name: "scp",
+		Took: time.Since(spooled)})
 	return err
 }
 
@@ -100,7 +101,8 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 		return err
 	})
 	// The copies before the last one were made while scp ran.
-	n.account(system.Phase{Name: "scp", Took: time.Since(began) - copying}, system.Phase{Name: "last copy", Took: copying})
+	n.account(system.Phase{Name: "scp", Took: time.Since(began) - copying}, system.Phase{Name: "last copy",
+		Took: copying})
 	return err
 }
 

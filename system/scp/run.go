@@ -60,7 +60,8 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 		Name: slot, Role: "system", Dir: n.scratch.Path,
 		Args: []string{
 			n.bin, n.flag, "-B", "-F", "/dev/null", "-P", strconv.Itoa(n.server.Port), "-i", n.server.KeyFile,
-			"-o", "UserKnownHostsFile=" + n.server.KnownHosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes",
+			"-o", "UserKnownHostsFile=" + n.server.KnownHosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o",
+			"StrictHostKeyChecking=yes",
 			"-o", "IdentitiesOnly=yes", "-o", "ControlPath=none", "-o", "LogLevel=ERROR", from, to,
 		},
 		Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: time.Second}},

@@ -26,23 +26,20 @@ var (
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	problems := sshd.Check(ctx, name, opt)
 	if _, err := program(opt); err != nil {
-		problems = append(problems, system.Problem{What: err.Error(), Hint: "install the Debian package openssh-client, or name the program in option `scp`"})
+		problems = append(problems, system.Problem{What: err.Error(),
+			Hint: "install the Debian package openssh-client, or name the program in option `scp`"})
 	}
 	return problems
 }
 
 // Start implements system.System: one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
+	bin, err := program(d.Options)
 	if err != nil {
 		return nil, err
 	}
-	d.Options = opt
-	bin, err := program(opt)
-	if err != nil {
-		return nil, err
-	}
-	identity := map[string]string{"client": clientVersion(ctx), "protocol": opt["protocol"], "connections": "fresh", "puts": system.PutsTear}
+	identity := map[string]string{"client": clientVersion(ctx), "protocol": d.Options["protocol"],
+		"connections": "fresh", "puts": system.PutsTear}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		server, err := sshd.Start(ctx, name, d, d.Hosts[i], func(ctx context.Context, s *sshd.Server) error {
 			return s.Probe(ctx, d.Client.Dial)
@@ -51,7 +48,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			return nil, err
 		}
 		identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
-		n := &node{server: server, host: d.Client, bin: bin, flag: flag(opt["protocol"])}
+		n := &node{server: server, host: d.Client, bin: bin, flag: flag(d.Options["protocol"])}
 		n.scratch = disk.Of(d, d.Client, fmt.Sprintf("%s-%d", name, i+1))
 		n.slots.prefix = fmt.Sprintf("%s/client-%d-", name, i+1)
 		return n, nil

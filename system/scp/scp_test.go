@@ -28,7 +28,8 @@ func TestClientIsNotOfTheImage(t *testing.T) {
 		{filepath.Join(dir, "named"), "from-env", "named"}, {"", "from-env", "from-env"}, {"", "", "scp"},
 	} {
 		t.Setenv("PLIMSOLL_SCP", c.env)
-		if got, err := program(system.Options{"image": "nowhere/none", "scp": c.option}); err != nil || got != filepath.Join(dir, c.want) {
+		if got, err := program(system.Options{"image": "nowhere/none", "scp": c.option}); err != nil ||
+			got != filepath.Join(dir, c.want) {
 			t.Errorf("option %q, variable %q: %q, %v", c.option, c.env, got, err)
 		}
 	}

@@ -23,9 +23,10 @@ import (
 // server is an sshd with two objects, and how to attach to it.
 func server(t *testing.T) (n started, opt system.Options) {
 	t.Helper()
-	systemtest.Need(t, "sshd", System{}.Check(t.Context(), nil))
+	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	hosts := systemtest.Hosts(t, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
+		Client: hosts[1], Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func server(t *testing.T) (n started, opt system.Options) {
 
 func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error) {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err == nil {
 		t.Cleanup(func() { c.Stop(context.WithoutCancel(t.Context())) })
 	}
@@ -72,7 +74,8 @@ func TestAttachForReading(t *testing.T) {
 	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("put: %v", err)
 	}
-	if err := n.(system.Updater).Update(t.Context(), "a", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
+	if err := n.(system.Updater).Update(t.Context(), "a", 1, strings.NewReader("x")); !errors.Is(err,
+		system.ErrReadOnly) {
 		t.Errorf("update: %v", err)
 	}
 	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
@@ -146,7 +149,8 @@ func TestAttachErrors(t *testing.T) {
 		return path
 	}
 	t.Setenv("PLIMSOLL_TEST_PASSWORD", "hunter2")
-	other := file("other", knownhosts.Line([]string{knownhosts.Normalize(n.server.Address())}, n.server.Signer.PublicKey())+"\n")
+	other := file("other", knownhosts.Line([]string{knownhosts.Normalize(n.server.Address())},
+		n.server.Signer.PublicKey())+"\n")
 	for _, c := range []struct {
 		want string
 		is   error
@@ -167,7 +171,8 @@ func TestAttachErrors(t *testing.T) {
 		{"connection refused", nil, with("url", "sftp://user@127.0.0.1:1/x")},
 	} {
 		_, err := attach(t, c.opt, false)
-		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "hunter2") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}
@@ -184,7 +189,8 @@ func TestAnswersNothing(t *testing.T) {
 	opt["url"] = "sftp://user@" + l.Addr().String() + "/x"
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = System{}.Attach(ctx, system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: opt})
+	_, err = system.Begin(ctx, System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0],
+		Options: opt})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("error %v", err)
 	}

@@ -16,19 +16,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
 )
 
-// login reads the options of an attached server.
-func (s System) login(opt system.Options) (l sftpsession.Login, dir string, err error) {
-	if opt, err = s.Info().Fill(opt); err != nil {
-		return l, "", err
-	}
+// loginOf reads the options of an attached server.
+func loginOf(opt system.Options) (l sftpsession.Login, dir string, err error) {
 	u, err := url.Parse(opt["url"])
 	if err != nil {
-		return l, "", errors.New("sftp: option \"url\" cannot be read: is it sftp://USER@HOST[:PORT]/DIRECTORY?") // the text may hold a password
+		// the text may hold a password
+		return l, "", errors.New("sftp: option \"url\" cannot be read: is it sftp://USER@HOST[:PORT]/DIRECTORY?")
 	}
 	if _, has := u.User.Password(); has {
-		return l, "", errors.New("sftp: option \"url\" has a password in it, which would be recorded; name an environment variable in option \"password\"")
+		return l, "", errors.New("sftp: option \"url\" has a password in it, which would be recorded; name an " +
+			"environment variable in option \"password\"")
 	}
-	if u.Scheme != "sftp" || u.Hostname() == "" || u.User.Username() == "" || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
+	if u.Scheme != "sftp" || u.Hostname() == "" || u.User.Username() == "" || u.Path == "" || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return l, "", fmt.Errorf("sftp: option \"url\": %q is not sftp://USER@HOST[:PORT]/DIRECTORY", opt["url"])
 	}
 	port := u.Port()
@@ -68,7 +68,8 @@ func auth(opt system.Options) ([]ssh.AuthMethod, error) {
 		methods = append(methods, ssh.Password(password))
 	}
 	if len(methods) == 0 {
-		return nil, errors.New("sftp: give a private key in option \"key\", or the name of an environment variable in option \"password\"")
+		return nil, errors.New("sftp: give a private key in option \"key\", or the name of an environment variable " +
+			"in option \"password\"")
 	}
 	return methods, nil
 }

@@ -100,7 +100,8 @@ func (n *node) path(ref system.Ref) (string, error) {
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := n.Named(name)
 	if n.server == nil && !n.write {
-		return "", fmt.Errorf("sftp: put %s: %w; `allow: [write]` in the experiment file permits it", ref, system.ErrReadOnly)
+		return "", fmt.Errorf("sftp: put %s: %w; `allow: [write]` in the experiment file permits it", ref,
+			system.ErrReadOnly)
 	}
 	if err := n.store(ctx, "put", ref, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, size, r); err != nil {
 		return "", err
@@ -272,7 +273,8 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 			return err
 		}
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), n.mark) || disk.Valid(e.Name()) != nil || n.server != nil && e.Name() == disk.Probe || !e.Mode().IsRegular() {
+			if !strings.HasPrefix(e.Name(), n.mark) || disk.Valid(e.Name()) != nil || n.server != nil &&
+				e.Name() == disk.Probe || !e.Mode().IsRegular() {
 				continue
 			}
 			out = append(out, system.Object{Name: n.nameOf(e.Name()), Ref: system.Ref(e.Name()), Size: e.Size()})

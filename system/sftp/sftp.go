@@ -30,7 +30,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if opt["url"] == "" {
 		return sshd.Check(ctx, name, opt)
 	}
-	login, _, err := s.login(opt)
+	login, _, err := loginOf(opt)
 	if err != nil {
 		return system.WrongOptions("sftp", err)
 	}
@@ -39,14 +39,6 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 
 // Start implements system.System: one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
-	if opt["url"] != "" {
-		return nil, errors.New("sftp: option \"url\" is for mode: attach")
-	}
 	identity := identify()
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		return start(ctx, d, d.Hosts[i], identity)
@@ -63,7 +55,10 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	n := newNode(server.Login(), d.Client, server.Path)
 	n.server = server
 	identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
-	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error { identity["cipher"] = s.Cipher(); return nil }); err != nil {
+	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error {
+		identity["cipher"] = s.Cipher()
+		return nil
+	}); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	// A connection has a process of its own at the server, which outlives the
@@ -75,22 +70,13 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	return started{n, server.Dir}, nil
 }
 
-// Revive implements system.Reviver: the files are all there is. The server gets
+// Kept implements system.Reviver: the files are all there is. The server gets
 // other keys and another port.
-func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := d.HoldsData(name); err != nil {
-		return nil, err
-	}
-	return s.Start(ctx, d)
-}
+func (System) Kept(d system.Deployment) error { return d.HoldsData() }
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	login, dir, err := s.login(opt)
+	login, dir, err := loginOf(d.Options)
 	if err != nil {
 		return nil, err
 	}

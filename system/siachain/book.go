@@ -42,7 +42,8 @@ func newBook(peers []string) *book {
 	b := &book{}
 	for _, a := range peers {
 		host, _, _ := net.SplitHostPort(a) // checked before
-		b.named = append(b.named, &entry{address: a, host: host, info: syncer.PeerInfo{Address: a, FirstSeen: time.Now()}, out: -1})
+		b.named = append(b.named, &entry{address: a, host: host, info: syncer.PeerInfo{Address: a,
+			FirstSeen: time.Now()}, out: -1})
 	}
 	return b
 }

@@ -156,7 +156,7 @@ func TestOnlyWhomItWasTold(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	problems := func(o system.Options) int { return len(System{}.Check(t.Context(), o)) }
+	problems := func(o system.Options) int { return len(system.Check(t.Context(), System{}, o)) }
 	if problems(nil) > 0 || problems(system.Options{"sync_interval": "-1s"}) == 0 {
 		t.Error("settings that work are refused, or those that do not are not")
 	}

@@ -19,11 +19,6 @@ type cluster struct {
 	d system.Deployment
 }
 
-var (
-	_ system.Chains   = (*cluster)(nil)
-	_ system.Replayer = (*cluster)(nil)
-)
-
 // Chain implements system.Chains. A process of ours makes it: that takes a core as
 // long as the chain is long, and is ended with ctx.
 func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(string)) (system.Chain, error) {

@@ -77,7 +77,8 @@ func (m *metered) end(err error) {
 	case err != nil:
 		why = err.Error()
 	default:
-		why = "the node has closed the connection, which it does when a request for headers fails; it dials again after 5 minutes"
+		why = "the node has closed the connection, which it does when a request for headers fails; it dials again " +
+			"after 5 minutes"
 	}
 	m.book.lose(m.entry, m, why, stranger)
 }

@@ -35,7 +35,8 @@ func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
 	f := &follower{book: newBook(t.Peers)}
-	f.store, err = chain.OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
+	f.store, err = chain.OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(),
+		chain.StoreOptions{NoSync: !t.settings.sync})
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,7 @@ type node struct {
 	serving string // the task that Serve began; empty: it does not serve
 }
 
-var (
-	_ system.ChainNode = (*node)(nil)
-	_ system.Healther  = (*node)(nil)
-)
+var _ system.Healther = (*node)(nil)
 
 func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label string) (*node, error) {
 	port, err := d.Port(ctx, h)
@@ -81,7 +78,8 @@ func (n *node) Follow(ctx context.Context, what system.FollowTask) error {
 			return fmt.Errorf("sia-chain: %q is no address of a peer, IP:PORT: %w", a, err)
 		}
 	}
-	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers, Settings: what.Settings}
+	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers,
+		Settings: what.Settings}
 	if _, err := parse(t.Settings); err != nil {
 		return err
 	}

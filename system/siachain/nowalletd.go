@@ -20,7 +20,8 @@ func openWallet(_ string, s settings, _ *siachain.Manager, _ []types.Address) (*
 	if s.subscriber == "none" {
 		return nil, nil
 	}
-	return nil, errors.New("sia-chain: this program of `go install` has no walletd: use a release or `make build` in a clone")
+	return nil, errors.New("sia-chain: this program of `go install` has no walletd: use a release or `make build` in " +
+		"a clone")
 }
 
 func (*wallet) close() error { return nil }

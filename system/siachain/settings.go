@@ -30,8 +30,9 @@ func parse(o system.Options) (s settings, err error) {
 	}
 	s.subscriber, s.sync = o["subscriber"], o["db_sync"] == "on"
 	for name, to := range map[string]*time.Duration{
-		"sync_interval": &s.syncInterval, "send_blocks_timeout": &s.blocksTimeout, "send_block_timeout": &s.blockTimeout,
-		"connect_timeout": &s.connect, "peer_discovery_interval": &s.discovery,
+		"sync_interval": &s.syncInterval, "send_blocks_timeout": &s.blocksTimeout,
+		"send_block_timeout": &s.blockTimeout,
+		"connect_timeout":    &s.connect, "peer_discovery_interval": &s.discovery,
 	} {
 		if *to, err = o.Duration(name); err != nil || *to < time.Millisecond {
 			return s, fmt.Errorf("sia-chain: option %q is a duration of at least 1ms, not %q", name, o[name])

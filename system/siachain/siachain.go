@@ -14,16 +14,16 @@ import (
 // System implements system.Embedded.
 type System struct{}
 
-var _ system.Embedded = System{}
-
 // Check implements system.System: nothing can be missing, but settings can be wrong.
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 	s, err := parse(opt)
 	if err != nil {
-		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "), Hint: "see docs/systems/sia-chain.md", Options: true}}
+		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "),
+			Hint: "see docs/systems/sia-chain.md", Options: true}}
 	}
 	if s.subscriber != "none" && !withWalletd {
-		return []system.Problem{{What: "subscriber: " + s.subscriber + " needs walletd, which a program of `go install` does not have",
+		return []system.Problem{{What: "subscriber: " + s.subscriber +
+			" needs walletd, which a program of `go install` does not have",
 			Hint: "use a release or `make build` in a clone, or set subscriber: none"}}
 	}
 	return nil
@@ -31,32 +31,30 @@ func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 
 // Start implements system.System: a node on each host, on which nothing runs yet.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := parse(opt); err != nil {
+	if _, err := parse(d.Options); err != nil {
 		return nil, err
 	}
 	if !d.Follow {
-		return nil, errors.New("sia-chain: its nodes follow a chain and store no objects; scenario `sync` has them do so")
+		return nil, errors.New("sia-chain: its nodes follow a chain and store no objects; scenario `sync` has them " +
+			"do so")
 	}
-	d.Options = opt
 	identity := map[string]string{
-		"version":    strings.Join([]string{chain.Version("go.sia.tech/core"), chain.Version("go.sia.tech/coreutils"), chain.Version("go.etcd.io/bbolt")}, ", "),
-		"subscriber": chain.Version("go.sia.tech/walletd/v2") + " on " + chain.Version("modernc.org/sqlite") + " (SQLite in Go, without C)",
-		"protocol":   "Sia gateway 2.0.0 over TCP",
-		"discovery":  "none: the fresh node is given its peers, peers know no others",
+		"version": strings.Join([]string{chain.Version("go.sia.tech/core"), chain.Version("go.sia.tech/coreutils"),
+			chain.Version("go.etcd.io/bbolt")}, ", "),
+		"subscriber": chain.Version("go.sia.tech/walletd/v2") + " on " + chain.Version("modernc.org/sqlite") +
+			" (SQLite in Go, without C)",
+		"protocol":  "Sia gateway 2.0.0 over TCP",
+		"discovery": "none: the fresh node is given its peers, peers know no others",
 	}
-	c := &cluster{d: d}
-	if c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	nodes, err := group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, err := newNode(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
 		if err != nil {
 			return nil, fmt.Errorf("sia-chain: %w", err)
 		}
 		return n, nil
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return &cluster{nodes, d}, nil
 }

@@ -12,7 +12,8 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 // quick are settings with which nothing is waited for that is not under test.
 func quick(more ...string) system.Options {
-	o := system.Options{"sync_interval": "100ms", "send_blocks_timeout": "2s", "send_block_timeout": "2s", "connect_timeout": "2s"}
+	o := system.Options{"sync_interval": "100ms", "send_blocks_timeout": "2s", "send_block_timeout": "2s",
+		"connect_timeout": "2s"}
 	for i := 0; i+1 < len(more); i += 2 {
 		o[more[i]] = more[i+1]
 	}
@@ -37,9 +38,11 @@ func TestChains(t *testing.T) {
 func TestChainsThatCannotBe(t *testing.T) {
 	for _, s := range []chain.Spec{
 		{Blocks: 1, Form: "v1"}, {Blocks: chain.MaxBlocks, Transactions: chain.MaxTransactions, Form: "v2"},
-		{Blocks: 1, Form: "v3"}, {Blocks: chain.MaxBlocks + 1, Form: "v2"}, {Blocks: 1, Transactions: chain.MaxTransactions + 1, Form: "v1"},
+		{Blocks: 1, Form: "v3"}, {Blocks: chain.MaxBlocks + 1, Form: "v2"},
+		{Blocks: 1, Transactions: chain.MaxTransactions + 1, Form: "v1"},
 	} {
-		before := System{}.Info().Chains.Problems(system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions, Form: s.Form}, []string{system.Stranger, system.Silent})
+		before := System{}.Info().Chains.Problems(system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions,
+			Form: s.Form}, []string{system.Stranger, system.Silent})
 		if then := s.Validate(); (then == nil) != (len(before) == 0) {
 			t.Errorf("%+v: %v, and when it is made %v", s, before, then)
 		}

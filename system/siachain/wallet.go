@@ -42,7 +42,8 @@ func openWallet(dir string, s settings, cm *siachain.Manager, watched []types.Ad
 	return w, nil
 }
 
-func beginWallet(path string, s settings, mode walletd.IndexMode, cm *siachain.Manager, watched []types.Address) (_ *wallet, err error) {
+func beginWallet(path string, s settings, mode walletd.IndexMode, cm *siachain.Manager,
+	watched []types.Address) (_ *wallet, err error) {
 	if err := registerSQLite(); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,8 @@ func beginWallet(path string, s settings, mode walletd.IndexMode, cm *siachain.M
 			return nil, err
 		}
 	}
-	w.Manager, err = walletd.NewManager(cm, followed{w.store, w}, walletd.WithIndexMode(mode), walletd.WithSyncBatchSize(s.walletBatch))
+	w.Manager, err = walletd.NewManager(cm, followed{w.store, w}, walletd.WithIndexMode(mode),
+		walletd.WithSyncBatchSize(s.walletBatch))
 	return w, err
 }
 

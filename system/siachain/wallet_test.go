@@ -103,11 +103,13 @@ func TestIndexIsRight(t *testing.T) {
 				}
 				outputs, at, err := s.AddressSiacoinOutputs(a, nil, 0, 10_000)
 				if err != nil || at != c.Tip || len(outputs) > want[a].outputs {
-					t.Errorf("%v has %d outputs at %v, by the blocks %d (%v)", a, len(outputs), at, want[a].outputs, err)
+					t.Errorf("%v has %d outputs at %v, by the blocks %d (%v)", a, len(outputs), at, want[a].outputs,
+						err)
 				}
 				all, err := s.AddressEvents(a, 0, 10_000)
 				if err != nil || len(all) == 0 && want[a].inputs+want[a].outputs > 0 {
-					t.Errorf("%v: %d events, by the blocks %d inputs, %d outputs (%v)", a, len(all), want[a].inputs, want[a].outputs, err)
+					t.Errorf("%v: %d events, by the blocks %d inputs, %d outputs (%v)", a, len(all), want[a].inputs,
+						want[a].outputs, err)
 				}
 				for _, e := range all {
 					if e.Timestamp.Year() < 2000 || e.Index.Height > c.Tip.Height {
@@ -148,9 +150,11 @@ func TestPragmas(t *testing.T) {
 	if err := registerSQLite(); err != nil {
 		t.Fatal(err)
 	}
-	db := openSQL(t, "file:"+filepath.Join(t.TempDir(), "a.db")+"?_busy_timeout=60000&_foreign_keys=true&_journal_mode=WAL&_secure_delete=false&_cache_size=-65536")
+	db := openSQL(t, "file:"+filepath.Join(t.TempDir(),
+		"a.db")+"?_busy_timeout=60000&_foreign_keys=true&_journal_mode=WAL&_secure_delete=false&_cache_size=-65536")
 	for pragma, want := range map[string]string{
-		"busy_timeout": "60000", "foreign_keys": "1", "journal_mode": "wal", "secure_delete": "0", "cache_size": "-65536", "synchronous": "2",
+		"busy_timeout": "60000", "foreign_keys": "1", "journal_mode": "wal", "secure_delete": "0",
+		"cache_size": "-65536", "synchronous": "2",
 	} {
 		var got string
 		if err := db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
@@ -161,7 +165,8 @@ func TestPragmas(t *testing.T) {
 
 func TestTasksThatCannotBeDone(t *testing.T) {
 	for _, what := range []task{
-		{Do: "dance"}, {Do: "serve", Chain: "/nowhere", Listen: systemtest.FreeAddress(t)}, {Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
+		{Do: "dance"}, {Do: "serve", Chain: "/nowhere", Listen: systemtest.FreeAddress(t)},
+		{Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
 		{Do: "make", Cache: "/proc/nowhere", Spec: chain.Spec{Blocks: 1, Form: "v2"}},
 	} {
 		var busy sync.WaitGroup
@@ -227,10 +232,12 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 		}
 		grown, share := size(dir)-empty, indexLimit(made.Bytes, uint64(made.Height))-indexFloor
 		if grown > share || grown < share/4 || empty > indexFloor/2 {
-			t.Errorf("%+v: the index has %d bytes beyond the %d of an empty one; at most %d were foretold", spec, grown, empty, share)
+			t.Errorf("%+v: the index has %d bytes beyond the %d of an empty one; at most %d were foretold", spec, grown,
+				empty, share)
 		}
 		if made.Disk < c.StoreLimit()+grown+empty {
-			t.Errorf("%+v: %d bytes of disk are foretold, of which consensus.db may take %d and the index has %d", spec, made.Disk, c.StoreLimit(), grown+empty)
+			t.Errorf("%+v: %d bytes of disk are foretold, of which consensus.db may take %d and the index has %d", spec,
+				made.Disk, c.StoreLimit(), grown+empty)
 		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 
 // work does what has an end; do says how far it is, and returns what came of it. The
 // process waits for it when it is ended (busy).
-func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context, say func(string)) (state, error)) func() state {
+func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context, say func(string)) (state,
+	error)) func() state {
 	var is atomic.Pointer[state]
 	is.Store(&state{})
 	busy.Go(func() {
@@ -46,7 +47,8 @@ func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error)
 	}
 	return &system.Chain{
 		ID: c.Dir, Tip: c.Tip.ID.String(), Height: int64(c.Tip.Height), Bytes: c.Bytes,
-		Transactions: c.Transactions, Disk: c.StoreLimit() + indexLimit(c.Bytes, c.Tip.Height), Built: c.Built, Note: c.Note,
+		Transactions: c.Transactions, Disk: c.StoreLimit() + indexLimit(c.Bytes, c.Tip.Height), Built: c.Built,
+		Note: c.Note,
 	}, nil
 }
 
@@ -58,7 +60,8 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), chain.StoreOptions{NoSync: !t.settings.sync})
+	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(),
+		chain.StoreOptions{NoSync: !t.settings.sync})
 	if err != nil {
 		return nil, err
 	}

@@ -38,13 +38,15 @@ type walletAnswer struct {
 }
 
 type consensusAnswer struct {
-	Synced           bool            `json:"synced"`
-	Height           json.Number     `json:"height"`
-	CurrentBlock     string          `json:"currentblock"`
-	Target           json.RawMessage `json:"target"`           // of the next block: its identity is at most these 32 numbers, bytes
+	Synced       bool        `json:"synced"`
+	Height       json.Number `json:"height"`
+	CurrentBlock string      `json:"currentblock"`
+	// of the next block: its identity is at most these 32 numbers, bytes
+	Target           json.RawMessage `json:"target"`
 	GenesisTimestamp int64           `json:"genesistimestamp"` // seconds
-	InitialCoinbase  uint64          `json:"initialcoinbase"`  // siacoins for the first block; one less for each that follows
-	MinimumCoinbase  uint64          `json:"minimumcoinbase"`
+	// siacoins for the first block; one less for each that follows
+	InitialCoinbase uint64 `json:"initialcoinbase"`
+	MinimumCoinbase uint64 `json:"minimumcoinbase"`
 }
 
 type gatewayAnswer struct {

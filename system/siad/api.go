@@ -55,7 +55,7 @@ func (a *api) version(ctx context.Context) (string, error) {
 	return v.Version, err
 }
 
-const unlockHint = "POST /wallet/unlock, or set option `wallet_password`"
+const unlockHint = "unlock it: siac wallet unlock, or POST /wallet/unlock"
 
 // meaning adds what a status and its text mean. siad says 400 and 500 for
 // everything, so that the text is all there is to go by.
@@ -82,7 +82,8 @@ func meaning(err error) error {
 	}
 	switch e.Status {
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password (siad keeps it in the file apipassword)", err, system.ErrAuth)
+		return fmt.Errorf("%w: %w; the variable that option `password` names must hold the API password (siad keeps "+
+			"it in the file apipassword)", err, system.ErrAuth)
 	case 491:
 		return fmt.Errorf("%w; siad runs without that module: start it with -M gctwr", err)
 	}

@@ -2,10 +2,7 @@ package siad
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"regexp"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -24,7 +21,7 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 		return err
 	}
 	if n.Write { // reading needs neither a wallet nor contracts for uploads
-		if err := n.unlock(ctx, opt); err != nil {
+		if err := n.unlocked(ctx); err != nil {
 			return err
 		}
 		r, err := n.uploadReady(ctx)
@@ -32,7 +29,8 @@ func (n *node) attach(ctx context.Context, opt system.Options, identity map[stri
 			return err
 		}
 		if !r.Ready {
-			return fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.api.Base.Host, r.Active, r.Needed, system.ErrTooFew)
+			return fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.api.Base.Host, r.Active,
+				r.Needed, system.ErrTooFew)
 		}
 	}
 	return n.identify(ctx, identity)
@@ -48,23 +46,11 @@ func (n *node) pieces(ctx context.Context, opt system.Options) (err error) {
 		return err
 	}
 	if own.DataPieces < 1 || own.ParityPieces < 1 {
-		return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`", n.api.Base.Host)
+		return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`",
+			n.api.Base.Host)
 	}
 	n.data, n.parity = own.DataPieces, own.ParityPieces
 	return nil
-}
-
-// unlock unlocks the wallet when it is locked and its password is known.
-func (n *node) unlock(ctx context.Context, opt system.Options) error {
-	locked := n.unlocked(ctx)
-	if env := opt["wallet_password"]; env == "" || !errors.Is(locked, system.ErrLocked) {
-		return locked
-	}
-	password, set := os.LookupEnv(opt["wallet_password"])
-	if !set {
-		return fmt.Errorf("%w: the environment variable %s is not set", locked, opt["wallet_password"])
-	}
-	return n.api.post(ctx, "/wallet/unlock", url.Values{"encryptionpassword": {password}})
 }
 
 func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {
@@ -81,7 +67,8 @@ func (n *node) identify(ctx context.Context, identity map[string]string) error {
 		return err
 	}
 	if before15.MatchString(version) {
-		return fmt.Errorf("siad: %s is siad %s, whose reports are others: it must be 1.5 or later", n.api.Base.Host, version)
+		return fmt.Errorf("siad: %s is siad %s, whose reports are others: it must be 1.5 or later", n.api.Base.Host,
+			version)
 	}
 	identity["version"], identity["currency"] = "siad "+version, "SC"
 	identity["redundancy"] = fmt.Sprintf("%d data + %d parity pieces", n.data, n.parity)

@@ -68,7 +68,8 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 
 // makeChain mines into a siad of its own, which is ended, and keeps its database in
 // dir.
-func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (k kept, err error) {
+func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (k kept,
+	err error) {
 	n := &follower{c: c, host: c.d.Hosts[0], role: "mine"}
 	root, files := filepath.Join(c.d.DirOf(n.host), n.role), n.host.Files()
 	defer func() { err = errors.Join(err, files.RemoveAll(root)) }()
@@ -147,7 +148,8 @@ func (a *api) submit(ctx context.Context, b types.Block) (size int64, now consen
 		return 0, now, err
 	}
 	if now.tip != b.ID() {
-		return 0, now, errors.Join(errors.New("siad did not take it (POST /miner/block, which it has since 1.4.10)"), said)
+		return 0, now, errors.Join(errors.New("siad did not take it (POST /miner/block, which it has since 1.4.10)"),
+			said)
 	}
 	return size, now, nil
 }

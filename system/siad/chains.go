@@ -37,7 +37,8 @@ func startChains(ctx context.Context, d system.Deployment, b build) (_ *chains, 
 	if b.debug {
 		identity["checks"] = "built with `debug`: it checks itself while it validates, which takes time"
 	}
-	c := &chains{bin: b.path, version: b.version, d: d, cache: cmp.Or(d.Cache, filepath.Join(d.DirOf(d.Client), "chains"))}
+	c := &chains{bin: b.path, version: b.version, d: d, cache: cmp.Or(d.Cache, filepath.Join(d.DirOf(d.Client),
+		"chains"))}
 	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(_ context.Context, i int) (group.Node, error) {
 		return &follower{c: c, host: d.Hosts[i], role: "node-" + strconv.Itoa(i+1)}, nil
 	})
@@ -84,7 +85,8 @@ func buildOf(ctx context.Context, opt system.Options) (b build, err error) {
 	}
 	b.version, b.debug = string(found[1]), strings.Contains(string(out), "debugging enabled")
 	if !strings.HasSuffix(b.version, "-dev") {
-		return b, fmt.Errorf("siad: %s is version %s: a private network needs a siad built with the `dev` constants, whose version ends in -dev", b.path, b.version)
+		return b, fmt.Errorf("siad: %s is version %s: a private network needs a siad built with the `dev` constants, "+
+			"whose version ends in -dev", b.path, b.version)
 	}
 	return b, nil
 }

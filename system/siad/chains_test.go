@@ -23,7 +23,8 @@ const devVersion = "siad v1.5.9-dev"
 func TestFakeChains(t *testing.T) {
 	t.Parallel()
 	systemtest.RunChains(t, systemtest.Chains{
-		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeChainBinary(t, devVersion)}, Spec: system.ChainSpec{Blocks: 40, Form: "v1", Seed: 1},
+		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeChainBinary(t, devVersion)},
+		Spec:  system.ChainSpec{Blocks: 40, Form: "v1", Seed: 1},
 		Store: "consensus/consensus.db", NoStranger: true, Namespaces: true,
 	})
 }
@@ -48,8 +49,9 @@ func fakeChainBinary(t *testing.T, version string) string {
 func fakeChains(t *testing.T, version, cache string) (*chains, error) {
 	t.Helper()
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{
-		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: true, Cache: cache, Options: system.Options{"binary": fakeChainBinary(t, version)},
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
+		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: true, Cache: cache,
+		Options: system.Options{"binary": fakeChainBinary(t, version)},
 	})
 	if err != nil {
 		return nil, err
@@ -103,7 +105,8 @@ func TestNodeWithDeadPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := systemtest.Context(t)
-	if err := c.Nodes()[0].(*follower).Follow(ctx, system.FollowTask{Dir: t.TempDir(), Peers: []string{"127.0.0.1:9"}}); err != nil {
+	if err := c.Nodes()[0].(*follower).Follow(ctx, system.FollowTask{Dir: t.TempDir(),
+		Peers: []string{"127.0.0.1:9"}}); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -112,7 +115,8 @@ func TestNodeWithDeadPeer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f.Trouble != "" {
-			if !strings.Contains(f.Trouble, "refused") || len(f.Peers) != 1 || f.Peers[0].Trouble != f.Trouble || f.Connected != 0 || f.Height != 0 {
+			if !strings.Contains(f.Trouble, "refused") || len(f.Peers) != 1 || f.Peers[0].Trouble != f.Trouble ||
+				f.Connected != 0 || f.Height != 0 {
 				t.Errorf("%+v", f)
 			}
 			return
@@ -135,7 +139,8 @@ func TestModules(t *testing.T) {
 // difficulty falls by at most a sixth each ten blocks below 100 and 2 % a block then.
 func TestNonces(t *testing.T) {
 	for build, first := range map[string]string{"1.5.9": genesis159, "66e7fc630": genesisLast} {
-		c := consensusState{consensusAnswer: consensusAnswer{GenesisTimestamp: 1424139000, InitialCoinbase: 300000, MinimumCoinbase: 30000}}
+		c := consensusState{consensusAnswer: consensusAnswer{GenesisTimestamp: 1424139000, InitialCoinbase: 300000,
+			MinimumCoinbase: 30000}}
 		if err := c.tip.UnmarshalText([]byte(first)); err != nil {
 			t.Fatal(err)
 		}

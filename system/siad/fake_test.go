@@ -53,7 +53,8 @@ func serveFakeChain(args []string) {
 	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") {
 		die("it has no password, or would look for a router")
 	}
-	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: slices.Contains(args, "--no-bootstrap"), peers: map[string]net.Conn{}}
+	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: slices.Contains(args,
+		"--no-bootstrap"), peers: map[string]net.Conn{}}
 	if err := c.tip.UnmarshalText([]byte(genesisLast)); err != nil {
 		die(err)
 	}
@@ -166,7 +167,8 @@ func (c *fakeChain) consensus(w http.ResponseWriter, _ *http.Request) {
 func (c *fakeChain) gateway(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fmt.Fprintf(w, `{"netaddress":"127.0.0.1:1","peers":[%s]}`, strings.TrimSuffix(strings.Repeat("{},", len(c.peers)), ","))
+	fmt.Fprintf(w, `{"netaddress":"127.0.0.1:1","peers":[%s]}`, strings.TrimSuffix(strings.Repeat("{},", len(c.peers)),
+		","))
 }
 
 // serve gives all blocks to whoever connects. One in its initial download gives

@@ -89,7 +89,8 @@ func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	if err := files.RemoveAll(root); err != nil { // with whom it knew
 		return fail(err)
 	}
-	if err := copyFile(ctx, testbed.LocalFiles{}, n.c.chainDir(task.Chain.ID), files, filepath.Join(root, "consensus")); err != nil {
+	if err := copyFile(ctx, testbed.LocalFiles{}, n.c.chainDir(task.Chain.ID), files,
+		filepath.Join(root, "consensus")); err != nil {
 		return fail(err)
 	}
 	d, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: root, modules: "gc", rpc: n.at, alone: true})
@@ -139,7 +140,8 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	d, err := n.start(ctx, launch{bin: n.c.bin, role: n.role, root: task.Dir, modules: modules})
 	if err != nil {
 		if began == nil && ctx.Err() == nil {
-			err = fmt.Errorf("on a store that was there, which is perhaps damaged: %s stays as it is: %w", database, err)
+			err = fmt.Errorf("on a store that was there, which is perhaps damaged: %s stays as it is: %w", database,
+				err)
 		}
 		return fail(err)
 	}
@@ -153,7 +155,8 @@ func (n *follower) follow(d *daemon, peers []string) {
 	var work []func(context.Context)
 	n.mu.Lock()
 	for i, p := range peers {
-		n.peers = append(n.peers, system.PeerShare{Address: p, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1, TimedOut: -1, Failed: -1})
+		n.peers = append(n.peers, system.PeerShare{Address: p, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1,
+			TimedOut: -1, Failed: -1})
 		work = append(work, func(ctx context.Context) {
 			for {
 				err := d.join(ctx, p)

@@ -28,7 +28,8 @@ func (a *api) consensus(ctx context.Context) (c consensusState, err error) {
 		return c, fmt.Errorf("siad: GET /consensus of %s: %w: %w", a.Base.Host, err, system.ErrAnswer)
 	}
 	if err := c.tip.UnmarshalText([]byte(c.CurrentBlock)); err != nil {
-		return c, fmt.Errorf("siad: GET /consensus of %s: %.80q is no block's identity: %w", a.Base.Host, c.CurrentBlock, system.ErrAnswer)
+		return c, fmt.Errorf("siad: GET /consensus of %s: %.80q is no block's identity: %w", a.Base.Host,
+			c.CurrentBlock, system.ErrAnswer)
 	}
 	return c, nil
 }
@@ -56,6 +57,7 @@ func (a *api) following(ctx context.Context) (system.Following, error) {
 		return system.Following{}, err
 	}
 	return system.Following{
-		Height: c.height, Tip: c.tip.String(), Indexed: -1, Connected: len(g.Peers), Commits: -1, TimedOut: -1, Failed: -1,
+		Height: c.height, Tip: c.tip.String(), Indexed: -1, Connected: len(g.Peers), Commits: -1, TimedOut: -1,
+		Failed: -1,
 	}, nil
 }

@@ -14,7 +14,8 @@ func TestChains(t *testing.T) {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_SIAD names no siad", Hint: System{}.Info().Install}})
 	}
 	systemtest.RunChains(t, systemtest.Chains{
-		System: System{}, Options: system.Options{"modules": "gc"}, Spec: system.ChainSpec{Blocks: 350, Form: "v1", Seed: 1},
+		System: System{}, Options: system.Options{"modules": "gc"}, Spec: system.ChainSpec{Blocks: 350, Form: "v1",
+			Seed: 1},
 		Store: "consensus/consensus.db", NoStranger: true, Namespaces: true, Syncing: 2 * time.Minute,
 	})
 }

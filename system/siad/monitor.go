@@ -91,7 +91,8 @@ func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 	}
 	out := []system.Reading{
 		sia.Number(system.ReadFiles, float64(files)), sia.Number(system.ReadUploads, float64(uploads)),
-		bytes.Reading(system.ReadFileBytes), sent.Reading(system.ReadAbsolute), sia.Number(system.ReadBelow, float64(below)),
+		bytes.Reading(system.ReadFileBytes), sent.Reading(system.ReadAbsolute), sia.Number(system.ReadBelow,
+			float64(below)),
 	}
 	if whole > 0 {
 		out = append(out, sia.Number(system.ReadRedundancyMean, sum/float64(whole)),

@@ -68,9 +68,12 @@ func polled(steps []replay.Exchange) []replay.Exchange {
 func TestMonitor(t *testing.T) {
 	rec := replay.Load(t, "testdata/reports.jsonl")
 	steps := replay.Chain(
-		polled(only(t, rec, "report", "/renter/contracts", 0)), replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files"),
-		only(t, rec, "report", "/wallet", 0), only(t, rec, "report", "/renter", 0), only(t, rec, "report", "/renter/prices", 0),
-		only(t, rec, "report", "/hostdb/active", 0), only(t, replay.Load(t, "testdata/attach.jsonl"), "report", "/consensus", 0),
+		polled(only(t, rec, "report", "/renter/contracts", 0)), replay.Steps(replay.Load(t, "testdata/files.jsonl"),
+			"renter/files"),
+		only(t, rec, "report", "/wallet", 0), only(t, rec, "report", "/renter", 0),
+		only(t, rec, "report", "/renter/prices", 0),
+		only(t, rec, "report", "/hostdb/active", 0), only(t, replay.Load(t, "testdata/attach.jsonl"), "report",
+			"/consensus", 0),
 		replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "report"),
 	)
 	n := attached(t, steps) // in this order
@@ -88,14 +91,18 @@ func TestMonitor(t *testing.T) {
 		}
 	}
 	wantAmounts(t, all, map[string]string{
-		"spent": "249999999999999999999999999", "spent:fees": "10378029783887984876100000", "spent:accounts": "3000000000000000000000000",
-		"spent:storage": "316320426664642215936", "spent:upload": "184498720000000000000", "spent:download": "0", "spent:maintenance": "11",
-		"balance": "20317404274320000000000000000001", "outgoing": "0", "incoming": "0",
+		"spent": "249999999999999999999999999", "spent:fees": "10378029783887984876100000",
+		"spent:accounts": "3000000000000000000000000",
+		"spent:storage":  "316320426664642215936", "spent:upload": "184498720000000000000", "spent:download": "0",
+		"spent:maintenance": "11",
+		"balance":           "20317404274320000000000000000001", "outgoing": "0", "incoming": "0",
 		"allowance": "5000000000000000000000000000", "price:storage": "179999999998847993338661852",
 	})
 	wantValues(t, all, map[string]float64{
-		"contracts": 3, "files": 3, "uploads": 0, "file_bytes": 1 + 1<<20 + 40<<20, "absolute_bytes": 3*256<<10 + 3<<20 + 120<<20,
-		"redundancy_mean": 3, "redundancy_min": 3, "redundancy_max": 3, "below_redundancy": 0, "unlocked": 1, "synced": 1, "peers": 4, "allowance_period": 200,
+		"contracts": 3, "files": 3, "uploads": 0, "file_bytes": 1 + 1<<20 + 40<<20, "absolute_bytes": 3*256<<10 +
+			3<<20 + 120<<20,
+		"redundancy_mean": 3, "redundancy_min": 3, "redundancy_max": 3, "below_redundancy": 0, "unlocked": 1,
+		"synced": 1, "peers": 4, "allowance_period": 200,
 	})
 	if all["height"].Value < 30 || all["hosts"].Value < 1 || all["contract_bytes"].Value != 44040192*2+44302336 {
 		t.Errorf("height %v, hosts %v, contract bytes %v", all["height"], all["hosts"], all["contract_bytes"])
@@ -166,11 +173,13 @@ func TestContractsThatAreOver(t *testing.T) {
 	}
 	wantValues(t, got, map[string]float64{"contracts": 1, "contract_bytes": 7})
 	wantAmounts(t, got, map[string]string{"spent": "200", "unspent": "78", "spent:fees": "20",
-		"ended": "183", "ended_unspent": "117", "ended:fees": "30", "ended:storage": "60", "ended:upload": "90", "ended:accounts": "3"})
+		"ended": "183", "ended_unspent": "117", "ended:fees": "30", "ended:storage": "60", "ended:upload": "90",
+		"ended:accounts": "3"})
 	// A part that one contract does not report is not the sum; one that none reports has no reading.
 	text = `{"activecontracts":[{"id":"a","size":18446744073709551000,"totalcost":"10"},{"id":"b","totalcost":"1","fees":"1"}]}`
 	got, err = asked(t, attached(t, []replay.Exchange{answering(e, text)}), "/renter/contracts")
-	if _, has := got["spent:maintenance"]; err != nil || has || got["spent"].Bad != "" || !strings.Contains(got["spent:fees"].Bad, "1 of 2 contracts") || got["contract_bytes"].Bad == "" {
+	if _, has := got["spent:maintenance"]; err != nil || has || got["spent"].Bad != "" ||
+		!strings.Contains(got["spent:fees"].Bad, "1 of 2 contracts") || got["contract_bytes"].Bad == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -195,7 +204,8 @@ func TestRedundancyThatFell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantValues(t, got, map[string]float64{"files": 2, "uploads": 1, "below_redundancy": 1, "redundancy_mean": 2, "redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
+	wantValues(t, got, map[string]float64{"files": 2, "uploads": 1, "below_redundancy": 1, "redundancy_mean": 2,
+		"redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
 }
 
 // TestAbsurdReadings: one bad figure spoils its sum, and says so; the others stay.
@@ -207,7 +217,8 @@ func TestAbsurdReadings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bad := got["absolute_bytes"].Bad; !strings.Contains(bad, "18446744073709551615") || !strings.Contains(bad, "of a") {
+	if bad := got["absolute_bytes"].Bad; !strings.Contains(bad, "18446744073709551615") ||
+		!strings.Contains(bad, "of a") {
 		t.Errorf("%q", bad)
 	}
 	if bad := got["file_bytes"].Bad; !strings.Contains(bad, "-1") || !strings.Contains(bad, "of b") {
@@ -222,18 +233,21 @@ func TestMonitorFaults(t *testing.T) {
 		answer replay.Answer
 		want   error
 	}{
-		"a page":    {replay.Answer{Status: 200, Body: replay.Body{Text: "<!doctype html><title>nginx</title>"}}, system.ErrHTML},
-		"a list":    {replay.Answer{Status: 200, Body: replay.Body{Text: "[]"}}, system.ErrAnswer},
-		"a word":    {replay.Answer{Status: 200, Body: replay.Body{Text: "soon"}}, system.ErrAnswer},
-		"a number":  {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":7}`}}, system.ErrAnswer},
-		"half":      {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":[{"siapath":"a"},`}}, io.ErrUnexpectedEOF},
+		"a page": {replay.Answer{Status: 200, Body: replay.Body{Text: "<!doctype html><title>nginx</title>"}},
+			system.ErrHTML},
+		"a list":   {replay.Answer{Status: 200, Body: replay.Body{Text: "[]"}}, system.ErrAnswer},
+		"a word":   {replay.Answer{Status: 200, Body: replay.Body{Text: "soon"}}, system.ErrAnswer},
+		"a number": {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":7}`}}, system.ErrAnswer},
+		"half": {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":[{"siapath":"a"},`}},
+			io.ErrUnexpectedEOF},
 		"nothing":   {replay.Answer{Status: 200}, io.ErrUnexpectedEOF},
 		"a refusal": {replay.Answer{Status: 500, Body: replay.Body{Text: `{"message":"out of luck"}`}}, nil},
 	} {
 		e := files
 		e.Answer = c.answer
 		got, err := asked(t, attached(t, []replay.Exchange{e}), "/renter/files")
-		if err == nil || c.want != nil && !errors.Is(err, c.want) || len(got) != 0 || !strings.HasPrefix(err.Error(), "siad: ") {
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || len(got) != 0 || !strings.HasPrefix(err.Error(),
+			"siad: ") {
 			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}

@@ -25,7 +25,8 @@ func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan)
 	if err := sia.Each(hosts, func(h *daemon) error { return h.join(ctx, renter.rpc) }); err != nil {
 		return err
 	}
-	if err := sia.Each(append([]*daemon{renter}, hosts...), func(d *daemon) error { return d.openWallet(ctx, p.wallet) }); err != nil {
+	if err := sia.Each(append([]*daemon{renter}, hosts...),
+		func(d *daemon) error { return d.openWallet(ctx, p.wallet) }); err != nil {
 		return err
 	}
 	if err := renter.api.Get(ctx, "/miner/start", nil, nil); err != nil { // a GET, although it changes something
@@ -108,10 +109,12 @@ func (d *daemon) offer(ctx context.Context, size int64) error {
 	if err := d.funded(ctx, "1", "a host's coins were not confirmed"); err != nil {
 		return err
 	}
-	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.folder}, "size": {strconv.FormatInt(size, 10)}}); err != nil {
+	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.folder},
+		"size": {strconv.FormatInt(size, 10)}}); err != nil {
 		return err
 	}
-	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.contact}}); err != nil {
+	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"},
+		"netaddress": {d.contact}}); err != nil {
 		return err
 	}
 	return d.announce(ctx)
@@ -130,7 +133,8 @@ const announceAgain = 20 * time.Second
 func (n *node) awaitKnown(ctx context.Context, hosts []*daemon, again time.Duration) error {
 	announced := time.Now()
 	var refused error // a host may still lack coins that no lost announcement locks
-	return sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string, error) {
+	return sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string,
+		error) {
 		var known hostsAnswer
 		err := n.api.Get(ctx, "/hostdb/active", nil, &known)
 		ok := len(known.Hosts) >= len(hosts)

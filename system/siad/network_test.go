@@ -74,7 +74,8 @@ func TestNetworkForms(t *testing.T) {
 	renter, host := replayed(t, renterSteps(rec)), replayed(t, hostSteps(rec))
 	n := newNode(renter.api, system.Options{})
 	n.data, n.parity = 1, 2
-	if err := form(systemtest.Context(t), n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"}); err != nil {
+	if err := form(systemtest.Context(t), n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30,
+		wallet: "x"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -96,7 +97,8 @@ func TestNetworkThatDoesNotForm(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("the network was not ready"))
 	defer cancel()
 	err := form(ctx, n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"})
-	if err == nil || !strings.Contains(err.Error(), "coins did not mature") || !strings.Contains(err.Error(), "the network was not ready") || !strings.Contains(err.Error(), "balance 0") {
+	if err == nil || !strings.Contains(err.Error(), "coins did not mature") || !strings.Contains(err.Error(),
+		"the network was not ready") || !strings.Contains(err.Error(), "balance 0") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -147,7 +149,8 @@ func TestLostAnnouncement(t *testing.T) {
 func TestJoin(t *testing.T) {
 	rec := replay.Of(replay.Load(t, "testdata/follow.jsonl"), "host1")
 	d := replayed(t, replay.Chain(
-		replay.Steps(rec, "connect to the renter node (peer address in the path)"), replay.Steps(rec, "connect again"), replay.Steps(rec, "connect to a dead address"),
+		replay.Steps(rec, "connect to the renter node (peer address in the path)"), replay.Steps(rec, "connect again"),
+		replay.Steps(rec, "connect to a dead address"),
 	))
 	for range 2 {
 		if err := d.join(t.Context(), "127.0.0.1:21001"); err != nil {

@@ -304,7 +304,8 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	want := float64(n.data+n.parity) / float64(n.data)
 	from := time.Now()
-	err := sia.Poll(ctx, name, fmt.Sprintf("%s did not reach full redundancy", ref), func(ctx context.Context) (bool, string, error) {
+	err := sia.Poll(ctx, name, fmt.Sprintf("%s did not reach full redundancy", ref), func(ctx context.Context) (bool,
+		string, error) {
 		f, err := n.file(ctx, ref)
 		state := fmt.Sprintf("redundancy %.3g of %.3g, %d bytes uploaded", f.Redundancy, want, f.UploadedBytes.N)
 		return f.FileSize.N == 0 || f.Redundancy >= want-tolerance, state, err

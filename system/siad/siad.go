@@ -18,30 +18,21 @@ import (
 type System struct{}
 
 var (
-	_ system.System    = System{}
-	_ system.Healther  = (*node)(nil)
-	_ system.Walker    = (*node)(nil)
-	_ system.Provider  = provider{}
-	_ system.Chains    = (*chains)(nil)
-	_ system.ChainNode = (*follower)(nil)
+	_ system.Healther = (*node)(nil)
+	_ system.Walker   = (*node)(nil)
+	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		filled, err := s.Info().Fill(opt)
-		if err == nil {
-			_, err = planOf(filled)
-		}
-		if err != nil {
+		if _, err := planOf(opt); err != nil {
 			return system.WrongOptions(name, err)
 		}
-		if _, err := buildOf(ctx, opt); err != nil {
-			return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-		}
-		return nil
+		_, err := buildOf(ctx, opt)
+		return s.Info().Missing(err)
 	}
-	base, _, err := sia.Endpoint(s.Info(), opt)
+	base, _, err := sia.Endpoint(name, opt)
 	if err != nil {
 		return system.WrongOptions("siad", err)
 	}
@@ -51,34 +42,28 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.System: renter and miner on the client's host, the
 // storage hosts on the server's, all of a network of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
-	if opt["url"] != "" {
-		return nil, errors.New("siad: option \"url\" is for mode: attach")
-	}
 	if len(d.Hosts) == 0 {
 		return nil, errors.New("siad: no server host to start storage hosts on")
 	}
 	if err := ownNetwork(d.Hosts...); err != nil {
 		return nil, err
 	}
-	b, err := buildOf(ctx, opt)
+	b, err := buildOf(ctx, d.Options)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	if d.Follow {
 		return startChains(ctx, d, b)
 	}
-	p, err := planOf(opt)
+	p, err := planOf(d.Options)
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector), "hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
+	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector),
+		"hosts": strconv.Itoa(p.hosts), "mining": "until ready"}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, p.timeout,
+			fmt.Errorf("the network was not ready within %v (option `start_timeout`)", p.timeout))
 		defer cancel()
 		n, err := startNetwork(ctx, d, b.path, p)
 		if err != nil {
@@ -93,11 +78,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	base, password, err := sia.Endpoint(s.Info(), opt)
+	base, password, err := sia.Endpoint(name, d.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +86,10 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(a, opt)
+	n := newNode(a, d.Options)
 	n.Write, n.Mark = d.Write, d.Mark()
 	identity := map[string]string{"endpoint": base.Host, "sector": strconv.Itoa(sia.Sector)}
-	if err := n.attach(ctx, opt, identity); err != nil {
+	if err := n.attach(ctx, d.Options, identity); err != nil {
 		a.Close()
 		return nil, err
 	}
@@ -149,11 +130,13 @@ func planOf(opt system.Options) (plan, error) {
 	case hosts < 2 || hosts > 64:
 		return plan{}, fmt.Errorf("siad: option \"hosts\": %d is not between 2 and 64", hosts)
 	case data+parity > hosts:
-		return plan{}, fmt.Errorf("siad: %d data + %d parity pieces need as many hosts, there are %d: %w", data, parity, hosts, system.ErrTooFew)
+		return plan{}, fmt.Errorf("siad: %d data + %d parity pieces need as many hosts, there are %d: %w", data, parity,
+			hosts, system.ErrTooFew)
 	case size < folderUnit || size%folderUnit != 0:
 		return plan{}, fmt.Errorf("siad: option \"host_size\": %d is not a multiple of 16 MiB", size)
 	case timeout <= 0:
 		return plan{}, fmt.Errorf("siad: option \"start_timeout\": %v is not positive", timeout)
 	}
-	return plan{hosts: int(hosts), data: data, parity: parity, hostSize: size, wallet: rand.Text(), timeout: timeout}, nil
+	return plan{hosts: int(hosts), data: data, parity: parity, hostSize: size, wallet: rand.Text(), timeout: timeout},
+		nil
 }

@@ -38,7 +38,8 @@ func TestConformance(t *testing.T) {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_SIAD names no siad", Hint: System{}.Info().Install}})
 	}
 	// in plain loopback siad 1.5.9 would look for a router on this machine's own network
-	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true, Truths: systemtest.Truths{Slow: true, Without: []string{"follow"}}})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true, Truths: systemtest.Truths{Slow: true,
+		Without: []string{"follow"}}})
 }
 
 const secret = "not a real password"
@@ -47,11 +48,13 @@ const secret = "not a real password"
 func tryAttach(t *testing.T, s *replay.Server, write bool, more system.Options) (system.Cluster, error) {
 	t.Helper()
 	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
-	opt := system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD", "path": "", "data_pieces": "1", "parity_pieces": "2"}
+	opt := system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD", "path": "", "data_pieces": "1",
+		"parity_pieces": "2"}
 	for k, v := range more {
 		opt[k] = v
 	}
-	return System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	return system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 }
 
 // attached is a node on a replay; attaching is not part of it.
@@ -59,7 +62,7 @@ func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *nod
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
 	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
-	base, password, err := sia.Endpoint(System{}.Info(), system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
+	base, password, err := sia.Endpoint(name, system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,28 +116,32 @@ func TestWrongPasswordThatReadsAccept(t *testing.T) {
 	}
 	steps := replay.Chain(
 		only(t, rec, wrong, "/renter/download/a", 0),
-		replay.Optional(replay.Chain(only(t, rec, wrong, "/daemon/version", 0), only(t, rec, wrong, "/consensus", 0), only(t, rec, wrong, "/wallet", 0))),
+		replay.Optional(replay.Chain(only(t, rec, wrong, "/daemon/version", 0), only(t, rec, wrong, "/consensus", 0),
+			only(t, rec, wrong, "/wallet", 0))),
 	)
 	s := replay.Serve(t, steps, replay.ByPath(), replay.Let("/renter/download/a", checkPath))
 	_, err := tryAttach(t, s, false, nil)
-	if !errors.Is(err, system.ErrAuth) || !strings.Contains(err.Error(), "apipassword") || strings.Contains(err.Error(), secret) {
+	if !errors.Is(err, system.ErrAuth) || !strings.Contains(err.Error(), "apipassword") || strings.Contains(err.Error(),
+		secret) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestLockedWallet(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
-	begin := replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0), only(t, rec, "locked wallet: wallet", "/wallet", 0))
+	begin := replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
+		only(t, rec, "locked wallet: wallet", "/wallet", 0))
 	rename := replay.Let("/renter/download/mib1", checkPath)
 	s := replay.Serve(t, begin, rename)
 	_, err := tryAttach(t, s, true, nil)
-	if !errors.Is(err, system.ErrLocked) || !strings.Contains(err.Error(), "/wallet/unlock") || !strings.Contains(err.Error(), "wallet_password") {
+	if !errors.Is(err, system.ErrLocked) || !strings.Contains(err.Error(), "/wallet/unlock") {
 		t.Errorf("got %v", err)
 	}
-	// With its password the wallet is unlocked, and the rest follows.
-	t.Setenv("PLIMSOLL_TEST_WALLET", "x")
-	s = replay.Serve(t, replay.Chain(begin, replay.Steps(rec, "unlock")[:1], replay.Steps(rec, "uploadready"), only(t, rec, wrong, "/daemon/version", 0)), rename)
-	c, err := tryAttach(t, s, true, system.Options{"wallet_password": "PLIMSOLL_TEST_WALLET"})
+	// With an unlocked one the rest follows.
+	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
+		only(t, rec, "report", "/wallet", 0), replay.Steps(rec, "uploadready"), only(t, rec, wrong, "/daemon/version",
+			0)), rename)
+	c, err := tryAttach(t, s, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +155,8 @@ func TestLockedWallet(t *testing.T) {
 		t.Error(err)
 	}
 	// Reading needs no wallet.
-	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0), only(t, rec, wrong, "/daemon/version", 0)), rename)
+	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
+		only(t, rec, wrong, "/daemon/version", 0)), rename)
 	c, err = tryAttach(t, s, false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +184,8 @@ func Test204ThatStoredNothing(t *testing.T) {
 	)
 	n := attached(t, steps, replay.Instead(uploadedSum, content))
 	_, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
-	if err == nil || !strings.Contains(err.Error(), "nothing was stored") || !errors.Is(err, system.ErrLocked) || errors.Is(err, system.ErrNotFound) {
+	if err == nil || !strings.Contains(err.Error(), "nothing was stored") || !errors.Is(err, system.ErrLocked) ||
+		errors.Is(err, system.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if err := n.Delete(t.Context(), "streamed"); !errors.Is(err, system.ErrReadOnly) {
@@ -237,7 +246,8 @@ func TestNotRepairedInTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := n.Settle(ctx, "mib1")
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not repaired in") || !strings.Contains(err.Error(), "redundancy 2 of 3") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not repaired in") ||
+		!strings.Contains(err.Error(), "redundancy 2 of 3") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -251,7 +261,8 @@ func TestReadsComeFromHosts(t *testing.T) {
 	part := replay.Steps(rec, "download by offset and length")
 	cold := only(t, replay.Load(t, "testdata/killed.jsonl"), "poll file mib1", "/renter/file/mib1", 0)
 	n := attached(t, replay.Chain(cold, whole, cold, part, cold, cold),
-		replay.Instead(whole[0].Answer.Body.SHA256, content), replay.Instead(part[0].Answer.Body.SHA256, content[100:200]))
+		replay.Instead(whole[0].Answer.Body.SHA256, content), replay.Instead(part[0].Answer.Body.SHA256,
+			content[100:200]))
 	if err := n.Cool(t.Context(), "mib1"); err != nil {
 		t.Error(err)
 	}
@@ -260,7 +271,8 @@ func TestReadsComeFromHosts(t *testing.T) {
 		t.Errorf("%d bytes, %v", got.Len(), err)
 	}
 	got.Reset()
-	if err := n.GetRange(t.Context(), "mib1", 100, 100, &got); err != nil || !bytes.Equal(got.Bytes(), content[100:200]) {
+	if err := n.GetRange(t.Context(), "mib1", 100, 100, &got); err != nil || !bytes.Equal(got.Bytes(),
+		content[100:200]) {
 		t.Errorf("range: %d bytes, %v", got.Len(), err)
 	}
 	// Over the end nothing is asked for that is not there.
@@ -285,7 +297,8 @@ func TestMissingIsSaidIn400And500(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	get := replay.Steps(rec, "missing file: download")
 	get[0].Query.Set("disablelocalfetch", "true")
-	n := attached(t, replay.Chain(get, replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: delete")))
+	n := attached(t, replay.Chain(get, replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: file"),
+		replay.Steps(rec, "missing file: delete")))
 	n.Add("missing", 1)
 	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get: %v", err)
@@ -293,14 +306,16 @@ func TestMissingIsSaidIn400And500(t *testing.T) {
 	if _, err := n.Stat(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("stat: %v", err)
 	}
-	if err := n.Settle(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) || strings.Contains(err.Error(), "not repaired") {
+	if err := n.Settle(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) || strings.Contains(err.Error(),
+		"not repaired") {
 		t.Errorf("settle: %v", err)
 	}
 	if err := n.Delete(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("delete: %v", err)
 	}
 	for _, ref := range []system.Ref{"", "../x", "a//b", "/a", "a/../b"} {
-		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
+		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
+			errors.Is(err, system.ErrNotFound) {
 			t.Errorf("get %q: %v", ref, err)
 		}
 	}
@@ -309,17 +324,21 @@ func TestMissingIsSaidIn400And500(t *testing.T) {
 func TestTooFewContracts(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	step := replay.Steps(rec, "uploadstream with no contracts, client deadline 15 s")
-	n := attached(t, replay.Chain(step, asideOfNothing(t, "s", "=cut-off/S-1")), replay.Instead(step[0].Body.SHA256, []byte("x")))
+	n := attached(t, replay.Chain(step, asideOfNothing(t, "s", "=cut-off/S-1")), replay.Instead(step[0].Body.SHA256,
+		[]byte("x")))
 	n.session = "S-"
 	if _, err := n.Put(t.Context(), "s", 1, strings.NewReader("x")); !errors.Is(err, system.ErrTooFew) {
 		t.Errorf("put: %v", err)
 	}
 	// Attaching says so before anything is sent.
 	ready := replay.Steps(rec, "uploadready")
-	none := ready[0].JSON(200, map[string]any{"ready": false, "contractsneeded": 3, "numactivecontracts": 0, "datapieces": 1, "paritypieces": 2})
-	s := replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0), only(t, rec, "report", "/wallet", 0), []replay.Exchange{none}),
+	none := ready[0].JSON(200, map[string]any{"ready": false, "contractsneeded": 3, "numactivecontracts": 0,
+		"datapieces": 1, "paritypieces": 2})
+	s := replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
+		only(t, rec, "report", "/wallet", 0), []replay.Exchange{none}),
 		replay.Let("/renter/download/mib1", checkPath))
-	if _, err := tryAttach(t, s, true, nil); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "0 contracts") {
+	if _, err := tryAttach(t, s, true, nil); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(),
+		"0 contracts") {
 		t.Errorf("attach: %v", err)
 	}
 }
@@ -332,7 +351,8 @@ func TestNamesAreNotReplaced(t *testing.T) {
 	taken[0].Answer = replay.Steps(rec, "duplicate siapath")[0].Answer
 	content := replay.Made("siad", 1<<20)
 	n := attached(t, taken, replay.Instead(uploadedSum, content)) // and no delete
-	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil || !strings.Contains(err.Error(), "already exists") {
+	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil ||
+		!strings.Contains(err.Error(), "already exists") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -369,7 +389,8 @@ func TestFailedPutIsMovedAside(t *testing.T) {
 	files := replay.Steps(rec, "renter/files")
 	remove := removeAside(rec)
 	n := attached(t, replay.Chain(upload, aside, files, remove), replay.Instead(uploadedSum, content),
-		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"), replay.Let(`"mib1"`, `"`+to+`"`),
+		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"),
+		replay.Let(`"mib1"`, `"`+to+`"`),
 		replay.Let(`"one"`, `"MARK-one"`))
 	n.Mark, n.session = "MARK-", "S-"
 	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
@@ -425,7 +446,8 @@ func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	content := replay.Made("siad", 1<<20)
 	refused := only(t, replay.Load(t, "testdata/attach.jsonl"), wrong, "/renter/download/a", 0)[0].Answer // 401
-	for what, answer := range map[string]replay.Answer{"connection reset": {End: replay.Refused}, "wrong password": refused} {
+	for what, answer := range map[string]replay.Answer{"connection reset": {End: replay.Refused},
+		"wrong password": refused} {
 		upload := replay.Steps(rec, uploadStep)
 		upload[0].Answer = answer
 		// Under this run's mark nobody else has anything.
@@ -554,15 +576,16 @@ func TestOptions(t *testing.T) {
 		"not between 2 and 64": {"hosts": "1"},
 		"not positive":         {"start_timeout": "0s"},
 	} {
-		if p := (System{}).Check(t.Context(), opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
+		if p := system.Check(t.Context(), System{}, opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("%v: %v, want %q", opt, p, want)
 		}
 	}
-	if p := (System{}).Check(t.Context(), nil); len(p) != 1 || !strings.Contains(p[0].Hint, "PLIMSOLL_SIAD") {
+	if p := system.Check(t.Context(), System{}, nil); len(p) != 1 || !strings.Contains(p[0].Hint, "PLIMSOLL_SIAD") {
 		t.Errorf("%v", p)
 	}
 	for _, url := range []string{"127.0.0.1:9980", "ftp://x", "http://", "http://u:p@x"} {
-		if p := (System{}).Check(t.Context(), system.Options{"url": url}); len(p) != 1 || !strings.Contains(p[0].What, "not the URL") {
+		if p := system.Check(t.Context(), System{}, system.Options{"url": url}); len(p) != 1 ||
+			!strings.Contains(p[0].What, "not the URL") {
 			t.Errorf("%s: %v", url, p)
 		}
 	}
@@ -599,7 +622,8 @@ func TestListOfManyFiles(t *testing.T) {
 	n := newNode(a, system.Options{})
 	n.data, n.parity = 1, 2
 	files, bytes := 0, int64(0)
-	if err := n.Walk(t.Context(), func(o system.Object) error { files++; bytes += o.Size; return nil }); err != nil || files != many || bytes != many {
+	if err := n.Walk(t.Context(), func(o system.Object) error { files++; bytes += o.Size; return nil }); err != nil ||
+		files != many || bytes != many {
 		t.Errorf("%d files of %d bytes, %v", files, bytes, err)
 	}
 	if h, err := n.Stats(t.Context()); err != nil || h.Objects != many || h.Absolute != many*12582912 {

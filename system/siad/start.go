@@ -37,7 +37,8 @@ func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) 
 		}
 	}()
 	start := func(h testbed.Host, role, modules string) (*daemon, error) {
-		one, err := startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role), modules: modules, alone: true})
+		one, err := startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role),
+			modules: modules, alone: true})
 		if err == nil {
 			network.Add(&one.Daemon)
 		}
@@ -76,7 +77,8 @@ type launch struct {
 
 // ownNetwork refuses hosts that share this machine's network.
 func ownNetwork(hosts ...testbed.Host) error {
-	return sia.OwnNetwork(name, "siad would ask the router of this machine's network to forward a port (1.5.9 ignores --upnp=false)", hosts...)
+	return sia.OwnNetwork(name, "siad would ask the router of this machine's network to forward a port (1.5.9 "+
+		"ignores --upnp=false)", hosts...)
 }
 
 func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error) {

@@ -27,19 +27,24 @@ func serveFake(args []string) {
 		os.Exit(0)
 	}
 	value := func(flag string) string { return args[slices.Index(args, flag)+1] }
-	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--no-bootstrap") || !slices.Contains(args, "--upnp=false") {
+	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--no-bootstrap") ||
+		!slices.Contains(args, "--upnp=false") {
 		fmt.Println("it would join the public network, or has no password")
 		os.Exit(4)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /daemon/version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"1.5.9"}`) })
+	mux.HandleFunc("GET /daemon/version", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"version":"1.5.9"}`)
+	})
 	asked := 0
 	mux.HandleFunc("GET /consensus", func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked < 3 { // modules are there later than the API
 			w.WriteHeader(490)
 		}
 	})
-	mux.HandleFunc("POST /gateway/connect/{peer}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /gateway/connect/{peer}", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
 	mux.HandleFunc("POST /wallet/init", func(http.ResponseWriter, *http.Request) {
 		fmt.Println("panic: consensus.db: no space left on device")
 		os.Exit(3)
@@ -77,11 +82,12 @@ func TestDaemonThatDies(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 			dir, from := t.TempDir(), time.Now()
-			_, err := System{}.Start(systemtest.Context(t), system.Deployment{
+			_, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
 				Hosts: hosts[:1], Client: hosts[1], Dir: dir,
 				Options: system.Options{"binary": fakeBinary(t, kind), "hosts": "2"},
 			})
-			if err == nil || !strings.HasPrefix(err.Error(), "siad: ") || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "exit status") {
+			if err == nil || !strings.HasPrefix(err.Error(), "siad: ") || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "exit status") {
 				t.Errorf("got %v", err)
 			}
 			if took := time.Since(from); took > sia.StopTime {
@@ -110,14 +116,17 @@ func TestSharedNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, follow := range []bool{false, true} {
-		_, err := System{}.Start(t.Context(), system.Deployment{
-			Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: follow, Options: system.Options{"binary": bin},
+		_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{
+			Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: follow,
+			Options: system.Options{"binary": bin},
 		})
-		if err == nil || !strings.Contains(err.Error(), "no network namespace") || !strings.Contains(err.Error(), "plimsoll doctor") {
+		if err == nil || !strings.Contains(err.Error(), "no network namespace") || !strings.Contains(err.Error(),
+			"plimsoll doctor") {
 			t.Errorf("follow %v: %v", follow, err)
 		}
 	}
-	if _, err := startDaemon(t.Context(), hosts[0], launch{bin: bin, role: "host", root: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no network namespace") {
+	if _, err := startDaemon(t.Context(), hosts[0], launch{bin: bin, role: "host", root: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "no network namespace") {
 		t.Errorf("start of a daemon: %v", err)
 	}
 	if _, err := os.Stat(ran); err == nil {

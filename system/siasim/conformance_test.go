@@ -30,7 +30,8 @@ func TestConformance(t *testing.T) {
 		{renterd.System{}, (*siasim.Sim).Renterd, nil, system.Options{"packing": "off"}},
 	} {
 		t.Run(test.system.Info().Name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: test.system, Write: true, Truths: systemtest.Truths{Slow: true, Without: test.without}, Attach: func(t *testing.T) (system.Options, func()) {
+			systemtest.Run(t, systemtest.Suite{System: test.system, Write: true, Truths: systemtest.Truths{Slow: true,
+				Without: test.without}, Attach: func(t *testing.T) (system.Options, func()) {
 				s := siasim.New(siasim.Config{
 					Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 200e6,
 					Content: func(path string, size int64) io.Reader { // too large to be kept

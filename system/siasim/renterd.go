@@ -25,7 +25,8 @@ func (s *Sim) renterdRoutes() http.Handler {
 		"bus/contracts":    s.busContracts,
 		"bus/buckets":      func() any { return []object{{"name": "default"}} },
 		"bus/settings/upload": func() any {
-			return object{"packing": object{"enabled": false}, "redundancy": object{"minShards": s.conf.Data, "totalShards": s.conf.Data + s.conf.Parity}}
+			return object{"packing": object{"enabled": false}, "redundancy": object{"minShards": s.conf.Data,
+				"totalShards": s.conf.Data + s.conf.Parity}}
 		},
 		"bus/slabbuffers":   func() any { return []object{} },
 		"bus/stats/objects": s.objectStats,
@@ -71,8 +72,10 @@ func (s *Sim) busContracts() any {
 	var all []object
 	for _, c := range s.contracts {
 		one := object{
-			"id": c.id, "size": c.size, "state": "active", "usability": "good", "contractPrice": c.fees.String(), "initialRenterFunds": c.initial.String(),
-			"spending": object{"uploads": new(big.Int).Add(c.upload, c.storage).String(), "fundAccount": c.download.String(), "sectorRoots": "0", "deletions": "0"},
+			"id": c.id, "size": c.size, "state": "active", "usability": "good", "contractPrice": c.fees.String(),
+			"initialRenterFunds": c.initial.String(),
+			"spending": object{"uploads": new(big.Int).Add(c.upload, c.storage).String(),
+				"fundAccount": c.download.String(), "sectorRoots": "0", "deletions": "0"},
 		}
 		if c.state != active {
 			one["state"], one["usability"], one["archivalReason"] = "complete", "bad", "renewed"
@@ -95,7 +98,8 @@ func (s *Sim) objectStats() any {
 		size += f.size
 		sectors += int64(f.placed)
 	}
-	return object{"numObjects": len(s.files), "totalObjectsSize": size, "totalSectorsSize": sectors * s.conf.Sector, "minHealth": 1}
+	return object{"numObjects": len(s.files), "totalObjectsSize": size, "totalSectorsSize": sectors * s.conf.Sector,
+		"minHealth": 1}
 }
 
 // busObject is the account of an object; a list leaves out the slabs.
@@ -142,7 +146,8 @@ func (s *Sim) putObject(w http.ResponseWriter, r *http.Request) {
 	good, total := s.good(), s.conf.Data+s.conf.Parity
 	unlock()
 	if good < total {
-		http.Error(w, fmt.Sprintf("couldn't upload object: %d < %d: not enough hosts to support requested upload redundancy", good, total), http.StatusInternalServerError)
+		http.Error(w, fmt.Sprintf("couldn't upload object: %d < %d: not enough hosts to support requested upload "+
+			"redundancy", good, total), http.StatusInternalServerError)
 		return
 	}
 	f := s.receive(r.PathValue("path"), r.Body)

@@ -114,7 +114,8 @@ func (s *Sim) siadWallet() any {
 
 func (s *Sim) renter() any {
 	return object{
-		"settings": object{"allowance": object{"funds": SC(initialWallet).String(), "hosts": s.conf.Contracts, "period": period, "renewwindow": period / 3}},
+		"settings": object{"allowance": object{"funds": SC(initialWallet).String(), "hosts": s.conf.Contracts,
+			"period": period, "renewwindow": period / 3}},
 	}
 }
 
@@ -124,9 +125,12 @@ func (s *Sim) siadContracts() any {
 	absurd := s.has(s.conf.Faults.Underflow)
 	for _, c := range s.contracts {
 		one := object{
-			"id": c.id, "size": c.size, "goodforupload": c.state == active && !s.has(s.conf.Faults.Full), "totalcost": c.total().String(), "renterfunds": c.funds.String(),
-			"fees": c.fees.String(), "storagespending": c.storage.String(), "uploadspending": c.upload.String(), "downloadspending": c.download.String(), "fundaccountspending": "0",
-			"maintenancespending": object{"accountbalancecost": "0", "fundaccountcost": "0", "updatepricetablecost": "0"},
+			"id": c.id, "size": c.size, "goodforupload": c.state == active && !s.has(s.conf.Faults.Full),
+			"totalcost": c.total().String(), "renterfunds": c.funds.String(),
+			"fees": c.fees.String(), "storagespending": c.storage.String(), "uploadspending": c.upload.String(),
+			"downloadspending": c.download.String(), "fundaccountspending": "0",
+			"maintenancespending": object{"accountbalancecost": "0", "fundaccountcost": "0",
+				"updatepricetablecost": "0"},
 		}
 		if absurd && c.state == active {
 			one["size"], one["renterfunds"] = math.MaxUint64-uint64(c.size), "-1"
@@ -145,8 +149,9 @@ func (s *Sim) prices() any {
 		return p.String()
 	}
 	return object{
-		"downloadterabyte": terabytes(downloadPrice, 6), "uploadterabyte": terabytes(uploadPrice, 18), "storageterabytemonth": terabytes(storagePrice*4320, 18),
-		"formcontracts": SC(contractFees * int64(s.conf.Contracts)).String(), "hosts": s.conf.Contracts,
+		"downloadterabyte": terabytes(downloadPrice, 6), "uploadterabyte": terabytes(uploadPrice, 18),
+		"storageterabytemonth": terabytes(storagePrice*4320, 18),
+		"formcontracts":        SC(contractFees * int64(s.conf.Contracts)).String(), "hosts": s.conf.Contracts,
 	}
 }
 
@@ -189,8 +194,10 @@ func (s *Sim) siadFile(f *file) object {
 	redundancy := f.redundancy()
 	pieces := min(redundancy*float64(f.data), float64(f.full))
 	return object{
-		"siapath": f.path, "filesize": f.size, "uploadedbytes": int64(f.placed) * s.conf.Sector, "uploadprogress": progress,
-		"redundancy": redundancy, "available": redundancy >= 1, "health": 1 - (pieces-float64(f.data))/float64(f.full-f.data),
+		"siapath": f.path, "filesize": f.size, "uploadedbytes": int64(f.placed) * s.conf.Sector,
+		"uploadprogress": progress,
+		"redundancy":     redundancy, "available": redundancy >= 1,
+		"health": 1 - (pieces-float64(f.data))/float64(f.full-f.data),
 	}
 }
 
@@ -202,7 +209,8 @@ func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
 	if s.files[path] != nil {
 		refused = exists
 	} else if s.good() < need {
-		refused = fmt.Sprintf("unable to stream an upload from a reader; not enough contracts to upload file: got %d, needed %d", s.good(), need)
+		refused = fmt.Sprintf("unable to stream an upload from a reader; not enough contracts to upload file: got "+
+			"%d, needed %d", s.good(), need)
 	}
 	unlock()
 	if refused == "" {

@@ -73,7 +73,8 @@ func handler(dir string) http.Handler {
 				http.Error(w, "PUT needs a Content-Length", http.StatusLengthRequired)
 				return
 			}
-			if err = (disk.Dir{Files: testbed.LocalFiles{}, Path: dir}).Write(r.Context(), file, r.ContentLength, r.Body); err == nil {
+			if err = (disk.Dir{Files: testbed.LocalFiles{}, Path: dir}).Write(r.Context(), file, r.ContentLength,
+				r.Body); err == nil {
 				w.WriteHeader(http.StatusCreated)
 			}
 		case http.MethodDelete:

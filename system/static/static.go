@@ -15,7 +15,6 @@ import (
 type System struct{}
 
 var (
-	_ system.Embedded = System{}
 	_ system.Healther = (*fileserver.Node)(nil)
 	_ system.Seeder   = (*fileserver.Node)(nil)
 )
@@ -25,13 +24,10 @@ func (System) Check(context.Context, system.Options) []system.Problem { return n
 
 // Start implements system.System: one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
+	opt := d.Options
 	identity := map[string]string{
-		"version": runtime.Version(), "server": "net/http", "tls": opt["tls"], "h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "put": "http",
+		"version": runtime.Version(), "server": "net/http", "tls": opt["tls"],
+		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "put": "http",
 	}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		p, err := fileserver.Prepare(ctx, name, d, d.Hosts[i])

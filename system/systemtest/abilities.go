@@ -43,7 +43,9 @@ func (k *objects) update() {
 	fails(k.T, "update with a reader that ends early", u.Update(Context(k.T), ref, 1000, Content("short", 999)))
 	k.want(ref, last)
 	for _, unknown := range k.unknown() {
-		failsSoon(k.T, "update of an unknown ref", func() error { return u.Update(Context(k.T), unknown, 10, Content("unknown", 10)) })
+		failsSoon(k.T, "update of an unknown ref", func() error {
+			return u.Update(Context(k.T), unknown, 10, Content("unknown", 10))
+		})
 	}
 	for ref, data := range others {
 		k.want(ref, data)
@@ -105,7 +107,8 @@ func (k *objects) settle() {
 		failsSoon(k.T, "settle of an unknown ref", func() error { return st.Settle(Context(k.T), unknown) })
 	}
 	never := k.put("settle-never", Bytes("settle-never", 2000))
-	failsSoon(k.T, "settle with a context that ended before", func() error { return st.Settle(ended(), never) }, context.Canceled)
+	failsSoon(k.T, "settle with a context that ended before", func() error { return st.Settle(ended(), never) },
+		context.Canceled)
 }
 
 func (k *objects) cool() {
@@ -152,7 +155,8 @@ func (k *objects) stats() {
 		k.Helper()
 		h, err := k.n.(system.Stats).Stats(Context(k.T))
 		must(k.T, "stats", err)
-		if min(h.Objects, h.Absolute, h.Disk, h.Entries, h.Inodes) < -1 || max(h.Objects, h.Absolute, h.Disk, h.Entries, h.Inodes) < 0 {
+		if min(h.Objects, h.Absolute, h.Disk, h.Entries, h.Inodes) < -1 || max(h.Objects, h.Absolute, h.Disk, h.Entries,
+			h.Inodes) < 0 {
 			k.Fatalf("stats: %+v", h)
 		}
 		return h

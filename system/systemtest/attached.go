@@ -16,7 +16,7 @@ import (
 func runAttached(t *testing.T, s Suite) {
 	opt, kill := s.Attach(t)
 	s.Options = opt
-	if p := s.System.Check(Context(t), opt); len(p) > 0 {
+	if p := system.Check(Context(t), s.System, opt); len(p) > 0 {
 		t.Fatalf("check: %v", p)
 	}
 	k := s.start(t)

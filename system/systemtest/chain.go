@@ -48,7 +48,7 @@ type chains struct {
 
 // RunChains runs the cases of a [system.Chains].
 func RunChains(t *testing.T, s Chains) {
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	w := s.start(t)
 	for _, c := range []struct {
 		name    string
@@ -91,7 +91,7 @@ func (s Chains) start(t *testing.T) *chains {
 		Hosts: hosts[:nodes], Client: hosts[nodes], Dir: t.TempDir(), Options: s.Options,
 		Follow: true, Cache: filepath.Join(t.TempDir(), "not", "made", "yet"),
 	})
-	c, err := d.Begin(Context(t), s.System, system.Start)
+	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	w := &chains{T: t, Chains: s, c: c.(system.Chains)}
@@ -170,7 +170,8 @@ func (w *chains) look() system.Following {
 	outside := f.Height < 0 || max(f.Height, f.Indexed) > all || f.Indexed < -1
 	wrongTip := (f.Tip == w.chain.Tip) != (f.Height == all)
 	if outside || wrongTip || w.Indexed != (f.Indexed >= 0) {
-		w.Errorf("of a chain of %d blocks that ends with %s (indexed: %v) the node has %+v", all, w.chain.Tip, w.Indexed, f)
+		w.Errorf("of a chain of %d blocks that ends with %s (indexed: %v) the node has %+v", all, w.chain.Tip,
+			w.Indexed, f)
 	}
 	return f
 }
@@ -229,7 +230,8 @@ func (w *chains) abilities() {
 	if p := limits.Problems(w.Spec, nil); len(p) > 0 {
 		w.Errorf("Info.Chains refuses %+v: %v", w.Spec, p)
 	}
-	if slices.Contains(limits.Without, system.Stranger) != w.NoStranger || slices.Contains(limits.Without, system.Silent) {
+	if slices.Contains(limits.Without, system.Stranger) != w.NoStranger || slices.Contains(limits.Without,
+		system.Silent) {
 		w.Errorf("Info.Chains says that peers cannot be %v", limits.Without)
 	}
 }
@@ -290,7 +292,8 @@ func (w *chains) wantShares(f system.Following, peers int) {
 		known = known && p.Blocks >= 0 && p.Bytes >= 0
 	}
 	if len(f.Peers) != peers || known && (blocks < w.chain.Height || bytes < w.chain.Bytes) {
-		w.Errorf("%d blocks, %d bytes came from %d peers; the chain has %d, %d", blocks, bytes, len(f.Peers), w.chain.Height, w.chain.Bytes)
+		w.Errorf("%d blocks, %d bytes came from %d peers; the chain has %d, %d", blocks, bytes, len(f.Peers),
+			w.chain.Height, w.chain.Bytes)
 	}
 }
 
@@ -395,7 +398,8 @@ func (w *chains) damagedStore() {
 	must(w.T, "spoil", os.WriteFile(path, b, 0o600))
 	failsSoon(w.T, "follow on a damaged store", func() error {
 		err := w.nodes[0].Follow(Context(w.T), w.task(dir))
-		if err != nil && (!strings.Contains(err.Error(), path) || !strings.HasPrefix(err.Error(), w.System.Info().Name+": ")) {
+		if err != nil && (!strings.Contains(err.Error(), path) || !strings.HasPrefix(err.Error(),
+			w.System.Info().Name+": ")) {
 			w.Errorf("a damaged store: %v; want an error that names %s", err, path)
 		}
 		return err

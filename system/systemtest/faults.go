@@ -110,7 +110,8 @@ func (s Suite) killedInPut(t *testing.T) {
 	k := s.start(t)
 	failsSoon(t, "a put during which the system was killed", func() error {
 		killing := &once{do: func() { kill(t, k.c.Nodes()...) }}
-		_, err := k.n.Put(Context(t), "midway", midway, io.MultiReader(Content("midway", midway/2), killing, Content("midway-2", midway/2)))
+		_, err := k.n.Put(Context(t), "midway", midway, io.MultiReader(Content("midway", midway/2), killing,
+			Content("midway-2", midway/2)))
 		return err
 	})
 }
@@ -135,9 +136,9 @@ func (s Suite) revive(t *testing.T) {
 		t.Skip("a deployment cannot be brought up again")
 	}
 	d := s.deployment(t)
-	_, err := reviver.Revive(Context(t), d)
+	_, err := system.Revive(Context(t), reviver, d)
 	fails(t, "revive an empty directory", err)
-	c, err := d.Begin(Context(t), s.System, system.Start)
+	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	k := &objects{t, s, c, c.Nodes()[0].(system.Store), d.Client}
 	sizes := map[system.Ref]int64{}
@@ -150,7 +151,7 @@ func (s Suite) revive(t *testing.T) {
 		if err := k.c.Stop(Context(t)); err != nil {
 			t.Logf("stop of what was killed: %v", err) // what it says is not judged here
 		}
-		k.c, err = reviver.Revive(Context(t), d)
+		k.c, err = system.Revive(Context(t), reviver, d)
 		must(t, "revive", err)
 		k.n = k.c.Nodes()[0].(system.Store)
 		listed := listing(t, k.n)
@@ -187,7 +188,7 @@ func wantPortInUse(t *testing.T, s system.System, d system.Deployment) {
 		d.Options = system.Options{}
 	}
 	d.Options["port"] = strconv.Itoa(port)
-	c, err := d.Begin(Context(t), s, system.Start)
+	c, err := system.Begin(Context(t), s, system.Start, d)
 	if err == nil {
 		StopAtEnd(t, c)
 		t.Fatalf("started, though %s was taken", taken)

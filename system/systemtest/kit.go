@@ -131,7 +131,8 @@ func wantAbilities(t *testing.T, s system.System, c system.Cluster, without []st
 		_, member := n.(system.Member)
 		_, follower := n.(system.Follower)
 		for _, word := range can {
-			if !member && !follower && !slices.Contains(is, word) && !slices.Contains(protocol, word) && !slices.Contains(without, word) {
+			if !member && !follower && !slices.Contains(is, word) && !slices.Contains(protocol, word) &&
+				!slices.Contains(without, word) {
 				t.Errorf("Info.Can has %q, which node %d cannot", word, i)
 			}
 		}

@@ -34,8 +34,10 @@ func (k *objects) sizes() {
 func (k *objects) names() {
 	data := map[system.Ref][]byte{}
 	for _, name := range []string{
-		"", " ", ".", "..", ".hidden", "../../up", "a/b/c", "a//b", "a b", "a%20b", "a+b", "a?b#c&d=e", "ünï→☃", "x\x00y",
-		"new\nline", `back\slash`, `"quoted"`, "-rf", "CON:|*<>", "\xff\xfe", "=41", "A", strings.Repeat("long", 100), strings.Repeat("long", 101),
+		"", " ", ".", "..", ".hidden", "../../up", "a/b/c", "a//b", "a b", "a%20b", "a+b", "a?b#c&d=e", "ünï→☃",
+		"x\x00y",
+		"new\nline", `back\slash`, `"quoted"`, "-rf", "CON:|*<>", "\xff\xfe", "=41", "A", strings.Repeat("long", 100),
+		strings.Repeat("long", 101),
 	} {
 		b := Bytes("name"+name, 100)
 		ref := k.put(name, b)
@@ -62,7 +64,9 @@ func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 		"get": func(ctx context.Context, ref system.Ref) error { return n.Get(ctx, ref, io.Discard) },
 	}
 	if r, ok := n.(system.Ranger); ok {
-		ways["range"] = func(ctx context.Context, ref system.Ref) error { return r.GetRange(ctx, ref, 0, 1, io.Discard) }
+		ways["range"] = func(ctx context.Context, ref system.Ref) error {
+			return r.GetRange(ctx, ref, 0, 1, io.Discard)
+		}
 	}
 	if s, ok := n.(system.Stater); ok {
 		ways["stat"] = func(ctx context.Context, ref system.Ref) error { _, err := s.Stat(ctx, ref); return err }
@@ -83,7 +87,8 @@ func (k *objects) unknownRefs(n system.Getter) {
 		}
 		within(k.T, how+" of malformed refs", func() {
 			for _, ref := range malformed {
-				fails(k.T, fmt.Sprintf("%s of malformed ref %.40q", how, ref), get(Context(k.T), ref), system.ErrBadRef, system.ErrNotFound)
+				fails(k.T, fmt.Sprintf("%s of malformed ref %.40q", how, ref), get(Context(k.T), ref), system.ErrBadRef,
+					system.ErrNotFound)
 			}
 		})
 	}
@@ -158,7 +163,8 @@ func (k *objects) cancel() {
 	failsSoon(k.T, "cancelled put", func() error {
 		ctx, cancel := context.WithCancel(Context(k.T))
 		// Endless for who stops when cancelled; who reads on does not fill the memory.
-		endless := io.MultiReader(io.TeeReader(Content("endless", 256*mib), &cancelAfter{left: 4 * mib, cancel: cancel}), brokenReader{})
+		endless := io.MultiReader(io.TeeReader(Content("endless", 256*mib), &cancelAfter{left: 4 * mib,
+			cancel: cancel}), brokenReader{})
 		_, err := k.n.Put(ctx, "endless", 1<<32, endless)
 		return err
 	}, context.Canceled)

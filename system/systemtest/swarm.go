@@ -65,7 +65,7 @@ type swarm struct {
 // RunSwarm runs the cases of a [system.Member]. Those with a swarm of their own
 // run side by side: nearly all of their time is waiting for a slow node.
 func RunSwarm(t *testing.T, s Swarm) {
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	t.Run("shared", func(t *testing.T) {
 		t.Parallel()
 		w := s.start(t, 4, false)
@@ -133,7 +133,7 @@ func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 		hosts = HostsOf(t, testbed.Options{Plain: !s.Namespaces}, n+1)
 	}
 	d := s.deployment(t, more, hosts)
-	c, err := d.Begin(Context(t), s.System, system.Start)
+	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	wantWithinFences(t, d)
@@ -153,7 +153,8 @@ func (s Swarm) deployment(t *testing.T, more system.Options, hosts []testbed.Hos
 	maps.Copy(opt, s.Options)
 	maps.Copy(opt, more)
 	last := len(hosts) - 1
-	return fence(t, system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt, Swarm: true})
+	return fence(t, system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt,
+		Swarm: true})
 }
 
 func (w *swarm) limit() time.Duration { return cmp.Or(w.Fetching, time.Minute) }
@@ -195,7 +196,8 @@ func (w *swarm) look(i int, ref system.Ref, size int64, last *system.Progress) (
 		must(w.T, fmt.Sprintf("node %d: progress of %s", i, ref), err)
 	})
 	wrongSize := f.Size != size && (f.Size != -1 || last.Size > 0 || f.Complete)
-	if wrongSize || f.Verified < last.Verified || f.Verified > size || f.Written > size || f.Complete && f.Verified >= 0 && f.Verified < size {
+	if wrongSize || f.Verified < last.Verified || f.Verified > size || f.Written > size || f.Complete &&
+		f.Verified >= 0 && f.Verified < size {
 		w.Fatalf("node %d has of %s with %d bytes: %+v, before: %+v", i, ref, size, f, *last)
 	}
 	*last = f
@@ -204,7 +206,8 @@ func (w *swarm) look(i int, ref system.Ref, size int64, last *system.Progress) (
 
 // watch asks node i how far it is until enough says so or the limit passes. It
 // returns the last answer.
-func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration, enough func(system.Progress) bool) (system.Progress, bool) {
+func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration,
+	enough func(system.Progress) bool) (system.Progress, bool) {
 	w.Helper()
 	last := system.Progress{Verified: -1}
 	for end := time.Now().Add(limit); ; time.Sleep(quarter) {
@@ -381,7 +384,8 @@ func (w *swarm) forget() {
 	}
 	_, err := w.nodes[1].Progress(Context(w.T), ref)
 	fails(w.T, "progress of what was forgotten", err, system.ErrNotFound)
-	fails(w.T, "read back of what was forgotten", w.nodes[1].ReadBack(Context(w.T), ref, io.Discard), system.ErrNotFound)
+	fails(w.T, "read back of what was forgotten", w.nodes[1].ReadBack(Context(w.T), ref, io.Discard),
+		system.ErrNotFound)
 	w.wantBack(0, ref, data)
 	w.fetch(1, ref, 0)
 	w.awaitComplete(1, ref, data)
@@ -501,7 +505,8 @@ func (w *swarm) restart(i int, keep bool) {
 	before := w.address(i)
 	must(w.T, "restart", w.nodes[i].(system.Restarter).Restart(Context(w.T), keep))
 	if after := w.address(i); after != before || len(w.nodes[i].Processes()) == 0 {
-		w.Errorf("node %d was at %s and is at %s after a restart, with %d processes", i, before, after, len(w.nodes[i].Processes()))
+		w.Errorf("node %d was at %s and is at %s after a restart, with %d processes", i, before, after,
+			len(w.nodes[i].Processes()))
 	}
 }
 

@@ -134,7 +134,7 @@ func Run(t *testing.T, s Suite) {
 	if s.Attach != nil {
 		s.Options, _ = s.Attach(t)
 	}
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), s.System.Check(t.Context(), s.Options))
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	t.Run("shared", func(t *testing.T) {
 		k := s.start(t)
 		if k.c.Identity()["version"] == "" {
@@ -184,7 +184,7 @@ func (s Suite) start(t *testing.T) *objects {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	c, err := d.Begin(ctx, s.System, mode)
+	c, err := system.Begin(ctx, s.System, mode, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	wantWithinFences(t, d)
@@ -196,7 +196,8 @@ func (s Suite) start(t *testing.T) *objects {
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	t.Helper()
 	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 2)
-	return fence(t, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: maps.Clone(s.Options), Write: s.Write})
+	return fence(t, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
+		Options: maps.Clone(s.Options), Write: s.Write})
 }
 
 // size is the amount that a case uses: little for a slow system.

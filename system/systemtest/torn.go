@@ -214,5 +214,6 @@ func (k *objects) tornContent(o torn) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%d bytes are there, which are neither the %d before nor the %d that were sent", len(there), len(o.before), len(o.new))
+	return fmt.Errorf("%d bytes are there, which are neither the %d before nor the %d that were sent", len(there),
+		len(o.before), len(o.new))
 }

@@ -78,10 +78,12 @@ func (n *node) joined(ctx context.Context, c config) error {
 				missing = append(missing, fmt.Sprintf("%s: %s", s.Nickname, status))
 			}
 		}
-		return fmt.Errorf("tahoe: %s reaches %d of %d storage nodes (%s)", n.name, have, c.nodes, strings.Join(missing, "; "))
+		return fmt.Errorf("tahoe: %s reaches %d of %d storage nodes (%s)", n.name, have, c.nodes,
+			strings.Join(missing, "; "))
 	}
 	if len(protocols) != 1 || !protocols[c.protocol()] {
-		return fmt.Errorf("tahoe: %s talks to the storage nodes by %v, not by %s as asked", n.name, protocols, c.protocol())
+		return fmt.Errorf("tahoe: %s talks to the storage nodes by %v, not by %s as asked", n.name, protocols,
+			c.protocol())
 	}
 	return nil
 }

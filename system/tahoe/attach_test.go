@@ -15,7 +15,8 @@ func one() system.Options { return system.Options{"nodes": "1", "needed": "1", "
 
 func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error) {
 	t.Helper()
-	c, err := System{}.Attach(systemtest.Context(t), system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
+		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
 	if err == nil {
 		t.Cleanup(func() { c.Stop(t.Context()) })
 	}
@@ -24,7 +25,8 @@ func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error
 
 func TestAttach(t *testing.T) {
 	_, n := startFor(t, one())
-	refs := []string{string(mustPut(t, n, "small", 100)), string(mustPut(t, n, "large", 300_000)), string(mustPut(t, n, "literal", 10))}
+	refs := []string{string(mustPut(t, n, "small", 100)), string(mustPut(t, n, "large", 300_000)),
+		string(mustPut(t, n, "literal", 10))}
 	opt := system.Options{"url": n.base.String(), "caps": strings.Join(refs, "\n")}
 
 	c, err := attach(t, opt, true)
@@ -49,7 +51,8 @@ func TestAttach(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := c.Nodes()[0].(*reader)
-	if _, err := r.PutMutable(systemtest.Context(t), "m", 1, strings.NewReader("m")); !errors.Is(err, system.ErrReadOnly) {
+	if _, err := r.PutMutable(systemtest.Context(t), "m", 1, strings.NewReader("m")); !errors.Is(err,
+		system.ErrReadOnly) {
 		t.Errorf("put mutable without allow: write: %v", err)
 	}
 	if _, err := r.MakeDirectory(systemtest.Context(t), "d"); !errors.Is(err, system.ErrReadOnly) {
@@ -67,7 +70,8 @@ func TestAttach(t *testing.T) {
 	}
 	attached := truths()
 	attached.Without = []string{"stats"} // the disks are someone's
-	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: attached, Attach: func(t *testing.T) (system.Options, func()) {
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: attached, Attach: func(t *testing.T) (system.Options,
+		func()) {
 		return opt, func() {
 			if err := n.Stop(systemtest.Context(t)); err != nil {
 				t.Error(err)

@@ -44,16 +44,19 @@ func parseConfig(opt system.Options) (config, error) {
 		*o.to = int(n)
 	}
 	if c.needed > c.total {
-		return c, fmt.Errorf("tahoe: %d shares are needed and only %d are stored: make `needed` at most `total`", c.needed, c.total)
+		return c, fmt.Errorf("tahoe: %d shares are needed and only %d are stored: make `needed` at most `total`",
+			c.needed, c.total)
 	}
 	if c.happy == 0 {
 		c.happy = min(c.total, c.nodes)
 	}
 	if c.happy > c.total {
-		return c, fmt.Errorf("tahoe: %d shares cannot be on %d storage nodes: make `happy` at most `total`", c.total, c.happy)
+		return c, fmt.Errorf("tahoe: %d shares cannot be on %d storage nodes: make `happy` at most `total`", c.total,
+			c.happy)
 	}
 	if c.happy > c.nodes {
-		return c, fmt.Errorf("tahoe: a put cannot reach %d of %d storage nodes: make `happy` at most `nodes`", c.happy, c.nodes)
+		return c, fmt.Errorf("tahoe: a put cannot reach %d of %d storage nodes: make `happy` at most `nodes`", c.happy,
+			c.nodes)
 	}
 	return c, nil
 }
@@ -103,7 +106,8 @@ func (c config) serversYAML(all []announcement) string {
 	var b strings.Builder
 	b.WriteString("storage:\n")
 	for i, a := range all {
-		fmt.Fprintf(&b, "  v0-%s:\n    ann:\n      nickname: storage-%d\n      anonymous-storage-FURL: %q\n      permutation-seed-base32: %q\n",
+		fmt.Fprintf(&b, "  v0-%s:\n    ann:\n      nickname: storage-%d\n      anonymous-storage-FURL: %q\n      "+
+			"permutation-seed-base32: %q\n",
 			a.key, i+1, a.furl, a.key)
 		if !c.foolscap {
 			fmt.Fprintf(&b, "      anonymous-storage-NURLs: [%q]\n", a.nurl)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -35,7 +36,8 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 		err = fmt.Errorf("tahoe: %s: %w", doing, err)
 	case strings.Contains(s.Text, "UploadUnhappinessError"):
 		if m := full.FindStringSubmatch(s.Text); m != nil && m[1] != "0" {
-			err = fmt.Errorf("tahoe: %s: %w, or an upload of the same bytes that was cut off still holds the place, for up to 30 minutes: %s", doing, system.ErrQuota, message(s))
+			err = fmt.Errorf("tahoe: %s: %w, or an upload of the same bytes that was cut off still holds the place, "+
+				"for up to 30 minutes: %s", doing, system.ErrQuota, message(s))
 		} else {
 			err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 		}
@@ -52,7 +54,7 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 	if n.grid == nil {
 		return err
 	}
-	if end := errors.Join(ended(n.proc), n.grid.died()); end != nil {
+	if end := errors.Join(member.Ended(n.proc), n.grid.died()); end != nil {
 		return fmt.Errorf("%w; %w", err, end)
 	}
 	return err

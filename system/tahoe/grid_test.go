@@ -21,9 +21,10 @@ import (
 // startFor starts a grid that ends with the test.
 func startFor(t *testing.T, opt system.Options) (system.Cluster, *started) {
 	t.Helper()
-	systemtest.Need(t, name, System{}.Check(t.Context(), opt))
+	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
 	hosts := systemtest.Hosts(t, 2)
-	c, err := System{}.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: opt})
+	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
+		Client: hosts[1], Dir: t.TempDir(), Options: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,8 @@ func TestGrid(t *testing.T) {
 	t.Parallel()
 	c, n := startFor(t, nil)
 	id := c.Identity()
-	if id["protocol"] != "gbs" || id["version"] != "tahoe-lafs 1.20.0" || id["shares"] != "2 of 3, on 3 different nodes" || !strings.Contains(id["libraries"], "zfec ") {
+	if id["protocol"] != "gbs" || id["version"] != "tahoe-lafs 1.20.0" ||
+		id["shares"] != "2 of 3, on 3 different nodes" || !strings.Contains(id["libraries"], "zfec ") {
 		t.Errorf("identity %v", id)
 	}
 	if got := len(n.Processes()); got != 4 {
@@ -149,16 +151,20 @@ func testPhases(t *testing.T, n *started) {
 			return err
 		},
 			[]string{"upload: Storage Index", "upload: Peer Selection", "upload: Encode And Push"},
-			[]string{"upload: Total", "upload: Cumulative Encoding", "upload: Cumulative Pushing", "upload: Send Hashes And Close"}},
+			[]string{"upload: Total", "upload: Cumulative Encoding", "upload: Cumulative Pushing",
+				"upload: Send Hashes And Close"}},
 		{"get", func() error { return n.Get(systemtest.Context(t), ref, io.Discard) },
-			[]string{"download: read"}, []string{"download: DYHB requests", "download: block requests", "download: segments", "download: decode", "download: decrypt"}},
+			[]string{"download: read"}, []string{"download: DYHB requests", "download: block requests",
+				"download: segments", "download: decode", "download: decrypt"}},
 		{"range", func() error { return n.GetRange(systemtest.Context(t), ref, 10, 10, io.Discard) },
 			[]string{"download: read"}, []string{"download: block requests"}},
 		{"make", func() error {
 			mutable, err = n.PutMutable(systemtest.Context(t), "m", 3000, systemtest.Content("m", 3000))
 			return err
 		}, []string{"publish: Total"}, []string{"publish: Pushing", "publish: RSA Signature"}},
-		{"update", func() error { return n.Update(systemtest.Context(t), mutable, 2000, systemtest.Content("u", 2000)) },
+		{"update", func() error {
+			return n.Update(systemtest.Context(t), mutable, 2000, systemtest.Content("u", 2000))
+		},
 			[]string{"mapupdate: Total", "publish: Total"}, []string{"mapupdate: Initial Queries", "publish: Pushing"}},
 		{"get mutable", func() error { return n.Get(systemtest.Context(t), mutable, io.Discard) },
 			[]string{"mapupdate: Total", "retrieve: Total"}, []string{"retrieve: Decoding"}},
@@ -221,7 +227,8 @@ func testKilled(t *testing.T, n *started) {
 	}
 	kill(t, n, 1)
 	for range 2 { // at once, and when the client has noticed
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) || errors.Is(err, system.ErrNotFound) {
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) ||
+			errors.Is(err, system.ErrNotFound) {
 			t.Errorf("get with 1 of 3 shares: %v, want ErrTooFew", err)
 		}
 		if _, err := n.Stat(systemtest.Context(t), ref); !errors.Is(err, system.ErrTooFew) {
@@ -270,7 +277,10 @@ func testCold(t *testing.T, n *started) {
 				t.Errorf("the storage nodes read %d bytes for a read of %d: the client kept some", read, size)
 			}
 			phases, err := n.Phases(systemtest.Context(t))
-			if err != nil || !slices.ContainsFunc(phases, func(p system.Phase) bool { return p.Name == c.asks && p.Took > 0 }) {
+			if err != nil || !slices.ContainsFunc(phases, func(p system.Phase) bool {
+				return p.Name == c.asks &&
+					p.Took > 0
+			}) {
 				t.Errorf("phases %v, %v: no %s", phases, err, c.asks)
 			}
 		}
@@ -324,7 +334,8 @@ func TestFoolscap(t *testing.T) {
 	kill(t, n, 2)
 	wantContent(t, n, ref, data) // 4 shares are left
 	kill(t, n, 3)
-	if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) || errors.Is(err, system.ErrNotFound) {
+	if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) ||
+		errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get with 2 of 10 shares, 3 needed: %v, want ErrTooFew", err)
 	}
 }

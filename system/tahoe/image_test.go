@@ -24,7 +24,8 @@ func TestConformanceFromImage(t *testing.T) {
 	if python == "" {
 		t.Skipf("%s is no Python script", bin)
 	}
-	out, err := exec.Command(python, "-c", "import os, sys; print(os.path.dirname(os.__file__)); print(sys.prefix); print(os.path.realpath(sys.executable))").Output()
+	out, err := exec.Command(python, "-c", "import os, sys; print(os.path.dirname(os.__file__)); print(sys.prefix); "+
+		"print(os.path.realpath(sys.executable))").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -57,7 +58,8 @@ func (n *node) file(ref system.Ref) (system.HTTPTarget, error) {
 		return system.HTTPTarget{}, err
 	}
 	if c.directory() {
-		return system.HTTPTarget{}, fmt.Errorf("tahoe: %s is the cap of a directory, not of a file: %w", ref, system.ErrBadRef)
+		return system.HTTPTarget{}, fmt.Errorf("tahoe: %s is the cap of a directory, not of a file: %w", ref,
+			system.ErrBadRef)
 	}
 	return n.at("/uri/"+string(ref), ""), nil
 }
@@ -78,7 +80,8 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 }
 
 // store makes a request that is answered with a cap.
-func (n *node) store(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) (system.Ref, error) {
+func (n *node) store(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) (system.Ref,
+	error) {
 	if n.readOnly {
 		return "", fmt.Errorf("%w; `allow: [write]` in the experiment file permits it", system.ErrReadOnly)
 	}
@@ -129,7 +132,8 @@ func (n *node) Health(ctx context.Context) error {
 		return fmt.Errorf("health probe failed: %w", err)
 	}
 	if have, _ := connected(all); have == 0 {
-		return fmt.Errorf("tahoe: health probe: the client reaches none of the %d storage nodes that it knows: %w", len(all), system.ErrTooFew)
+		return fmt.Errorf("tahoe: health probe: the client reaches none of the %d storage nodes that it knows: %w",
+			len(all), system.ErrTooFew)
 	}
 	return nil
 }
@@ -179,7 +183,7 @@ type started struct {
 func (s *started) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if err := errors.Join(ended(s.proc), s.grid.died()); err != nil {
+	if err := errors.Join(member.Ended(s.proc), s.grid.died()); err != nil {
 		return fmt.Errorf("tahoe: health probe: %w", err)
 	}
 	c, err := s.check(ctx, s.probe)

@@ -133,20 +133,23 @@ func (n *node) account(ctx context.Context, kind string, number int) ([]system.P
 func page(kind string) (name string, labels []string) {
 	switch kind {
 	case upload:
-		return "upload", []string{"Total", "Storage Index", "Peer Selection", "Encode And Push", "Cumulative Encoding", "Cumulative Pushing", "Send Hashes And Close"}
+		return "upload", []string{"Total", "Storage Index", "Peer Selection", "Encode And Push", "Cumulative Encoding",
+			"Cumulative Pushing", "Send Hashes And Close"}
 	case mapupdate:
 		return "mapupdate", []string{"Total", "Initial Queries", "Cumulative Verify"}
 	case retrieve:
 		return "retrieve", []string{"Total", "Fetching", "Decoding", "Decrypting"}
 	default:
-		return "publish", []string{"Total", "Setup", "Encrypting", "Encoding", "Packing Shares", "RSA Signature", "Pushing"}
+		return "publish", []string{"Total", "Setup", "Encrypting", "Encoding", "Packing Shares", "RSA Signature",
+			"Pushing"}
 	}
 }
 
 // timing is `<li>Peer Selection: 44ms`, with or without a <span> around the
 // time. The pages of mutable files tell seconds without a unit, and "None" for
 // what did not happen.
-var timing = regexp.MustCompile(`<li>([A-Za-z ]+):\s*(?:<span>)?([0-9.]+(?:e-?[0-9]+)?) ?(us|ms|s|seconds?|minutes?|hours?)?(?:</span>)?(?:\s|</li>)`)
+var timing = regexp.MustCompile(`<li>([A-Za-z ]+):\s*(?:<span>)?` +
+	`([0-9.]+(?:e-?[0-9]+)?) ?(us|ms|s|seconds?|minutes?|hours?)?(?:</span>)?(?:\s|</li>)`)
 
 // pagePhases reads the timings of an HTML page. A literal upload has none.
 func pagePhases(kind string, html []byte) ([]system.Phase, error) {
@@ -228,7 +231,8 @@ func downloadPhases(b []byte) ([]system.Phase, error) {
 		{"read", read}, {"DYHB requests", span(a.DYHB)}, {"block requests", span(a.Block)},
 		{"segments", segments}, {"decode", decode}, {"decrypt", decrypt}, {"paused", paused},
 	} {
-		all = append(all, system.Phase{Name: "download: " + p.name, Took: time.Duration(p.seconds * float64(time.Second))})
+		all = append(all, system.Phase{Name: "download: " + p.name,
+			Took: time.Duration(p.seconds * float64(time.Second))})
 	}
 	return all, nil
 }

@@ -21,7 +21,8 @@ const versionTime = time.Minute
 
 // libraries whose versions decide what is measured.
 const askLibraries = `import importlib.metadata as m, json, platform
-print(json.dumps(dict({n: m.version(n) for n in ("tahoe-lafs", "Twisted", "foolscap", "zfec", "cryptography")}, Python=platform.python_version())))`
+names = "tahoe-lafs", "Twisted", "foolscap", "zfec", "cryptography"
+print(json.dumps(dict({n: m.version(n) for n in names}, Python=platform.python_version())))`
 
 // versions asks the interpreter that runs bin for the versions of its
 // libraries. Not every installation is a script: then only tahoe's own is known.
@@ -30,7 +31,8 @@ func versions(ctx context.Context, bin string) (map[string]string, error) {
 	defer cancel()
 	found := map[string]string{}
 	if python := install.Interpreter(bin); python != "" {
-		if out, err := exec.CommandContext(ctx, python, "-c", askLibraries).Output(); err == nil && json.Unmarshal(out, &found) == nil && found["tahoe-lafs"] != "" {
+		if out, err := exec.CommandContext(ctx, python, "-c", askLibraries).Output(); err == nil &&
+			json.Unmarshal(out, &found) == nil && found["tahoe-lafs"] != "" {
 			return found, nil
 		}
 	}

@@ -93,7 +93,8 @@ func listened(dir disk.Dir) (port int, ok bool) {
 	return port, ok && err == nil
 }
 
-func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process, announcement, error) {
+func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process,
+	announcement, error) {
 	label := filepath.Base(dir.Path)
 	if err := makeDirectory(ctx, dir, c.storageConfig(label, h.Addr(), port)); err != nil {
 		return nil, announcement{}, err
@@ -142,7 +143,9 @@ func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) 
 		return nil, err
 	}
 	n.format, n.grid = d.Options["mutable"], g
-	n.proc, err = d.Client.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error { return n.joined(ctx, g.config) }))
+	n.proc, err = d.Client.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error {
+		return n.joined(ctx, g.config)
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -168,24 +171,9 @@ func (g *grid) died() error {
 	}
 	var errs []error
 	for _, p := range g.procs {
-		errs = append(errs, ended(p))
+		errs = append(errs, member.Ended(p))
 	}
 	return errors.Join(errs...)
-}
-
-func ended(p testbed.Process) error {
-	if p == nil {
-		return nil
-	}
-	select {
-	case <-p.Done():
-		if err := p.Err(); err != nil {
-			return err
-		}
-		return fmt.Errorf("%s has ended; see %s", p.Name(), p.LogPath())
-	default:
-		return nil
-	}
 }
 
 // stop stops the storage nodes that have been started, at the same time.

@@ -51,5 +51,6 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	case got.Good == 0:
 		return o, n.absent(ctx, fmt.Errorf("tahoe: stat %s: no storage node has a share of it", ref))
 	}
-	return o, fmt.Errorf("tahoe: stat %s: %d shares are there, %d are needed: %w", ref, got.Good, got.Needed, system.ErrTooFew)
+	return o, fmt.Errorf("tahoe: stat %s: %d shares are there, %d are needed: %w", ref, got.Good, got.Needed,
+		system.ErrTooFew)
 }

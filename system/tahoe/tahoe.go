@@ -31,50 +31,37 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	mend := func(err error) []system.Problem {
 		return system.WrongOptions("tahoe", err)
 	}
-	full, err := s.Info().Fill(opt)
-	if err != nil {
-		return mend(err)
-	}
-	if full["url"] != "" {
-		u, err := webAPI(full)
+	if opt["url"] != "" {
+		u, err := webAPI(opt)
 		if err != nil {
 			return mend(err)
 		}
-		if _, err := caps(full); err != nil {
+		if _, err := caps(opt); err != nil {
 			return mend(err)
 		}
 		return web.Unreachable(ctx, name, []string{web.HostPort(u)})
 	}
-	if _, err := parseConfig(full); err != nil {
+	if _, err := parseConfig(opt); err != nil {
 		return mend(err)
 	}
-	bin, err := program(full)
+	bin, err := program(opt)
 	if err == nil {
 		_, err = versions(ctx, bin)
 	}
-	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: s.Info().Install}}
-	}
-	return nil
+	return s.Info().Missing(err)
 }
 
 // Start implements system.System: all storage nodes on the first host, behind
 // one link, and the clients where requests come from.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	d.Options = opt
-	if opt["url"] != "" || opt["caps"] != "" {
-		return nil, errors.New("tahoe: options \"url\" and \"caps\" are for mode: attach")
-	}
+	opt := d.Options
 	c, err := parseConfig(opt)
 	if err != nil {
 		return nil, err
 	}
 	if d.Hosts[0].Addr().Is6() && !c.foolscap {
-		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: foolscap`, or give the hosts IPv4 addresses")
+		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: " +
+			"foolscap`, or give the hosts IPv4 addresses")
 	}
 	bin, err := program(opt)
 	if err != nil {
@@ -85,7 +72,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	identity := map[string]string{
-		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(), // every client has proved it when it is ready
+		// every client has proved it when it is ready
+		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(),
 		"nodes":   strconv.Itoa(c.nodes),
 		"shares":  fmt.Sprintf("%d of %d, on %d different nodes", c.needed, c.total, c.happy),
 		"mutable": opt["mutable"], "connections": "kept by the clients to the storage nodes",
@@ -110,22 +98,16 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// Revive implements system.Reviver: every daemon keeps all it knows in its
+// Kept implements system.Reviver: every daemon keeps all it knows in its
 // directory, the secret that makes the same caps of the same bytes included. The
 // storage nodes get the ports that they had, which their furls name.
-func (s System) Revive(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := errors.Join(d.Holds(d.Hosts[0], "storage-1"), d.Holds(d.Client, "client-1")); err != nil {
-		return nil, fmt.Errorf("tahoe: %w", err)
-	}
-	return s.Start(ctx, d)
+func (System) Kept(d system.Deployment) error {
+	return errors.Join(d.Holds(d.Hosts[0], "storage-1"), d.Holds(d.Client, "client-1"))
 }
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt, err := s.Info().Fill(d.Options)
-	if err != nil {
-		return nil, err
-	}
+	opt := d.Options
 	u, err := webAPI(opt)
 	if err != nil {
 		return nil, err
@@ -135,7 +117,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	if !d.Write && len(entries) == 0 {
-		return nil, errors.New("tahoe: nothing to read: give read caps in option \"caps\", or `allow: [write]` in the experiment file")
+		return nil, errors.New("tahoe: nothing to read: give read caps in option \"caps\", or `allow: [write]` in " +
+			"the experiment file")
 	}
 	n, err := newNode(name, u.String(), d.Client)
 	if err != nil {
@@ -149,7 +132,8 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	}
 	have, protocols := connected(all)
 	identity := map[string]string{
-		"version": "tahoe-lafs (its web API does not tell the version)", "endpoint": u.Host, "nodes": fmt.Sprintf("%d of %d known are connected", have, len(all)),
+		"version": "tahoe-lafs (its web API does not tell the version)", "endpoint": u.Host,
+		"nodes":    fmt.Sprintf("%d of %d known are connected", have, len(all)),
 		"protocol": strings.Join(slices.Sorted(maps.Keys(protocols)), ", "), "mutable": opt["mutable"],
 		"connections": "kept by the client to the storage nodes",
 	}

@@ -37,12 +37,14 @@ func TestNURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)},
+		&x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// node.pem holds the key too, before or after the certificate.
-	file := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	file := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 	spki, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +55,8 @@ func TestNURL(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("nurl %q, %v; want %q", got, err, want)
 	}
-	for _, bad := range []struct{ cert, furl string }{{"", "pb://t@h/s"}, {string(file), "pb://t"}, {string(file), "pb://t@h/"}, {string(file), ""}} {
+	for _, bad := range []struct{ cert, furl string }{{"", "pb://t@h/s"}, {string(file), "pb://t"},
+		{string(file), "pb://t@h/"}, {string(file), ""}} {
 		if got, err := nurl([]byte(bad.cert), bad.furl, "a:1"); err == nil {
 			t.Errorf("nurl of furl %q: %q", bad.furl, got)
 		}
@@ -61,7 +64,8 @@ func TestNURL(t *testing.T) {
 }
 
 func TestServersYAML(t *testing.T) {
-	all := []announcement{{"k1", "pb://a@tcp:1.2.3.4:5/x", "pb://s@1.2.3.4:5/x#v=1"}, {"k2", "pb://b@tcp:1.2.3.4:6/y", "pb://t@1.2.3.4:6/y#v=1"}}
+	all := []announcement{{"k1", "pb://a@tcp:1.2.3.4:5/x", "pb://s@1.2.3.4:5/x#v=1"}, {"k2", "pb://b@tcp:1.2.3.4:6/y",
+		"pb://t@1.2.3.4:6/y#v=1"}}
 	for _, foolscap := range []bool{false, true} {
 		var got struct {
 			Storage map[string]struct {
@@ -77,7 +81,8 @@ func TestServersYAML(t *testing.T) {
 		}
 		for _, a := range all {
 			s := got.Storage["v0-"+a.key].Ann
-			if s.FURL != a.furl || s.Seed != a.key || foolscap != (len(s.NURLs) == 0) || !foolscap && s.NURLs[0] != a.nurl {
+			if s.FURL != a.furl || s.Seed != a.key || foolscap != (len(s.NURLs) == 0) || !foolscap &&
+				s.NURLs[0] != a.nurl {
 				t.Errorf("foolscap %v: %+v of %+v", foolscap, s, a)
 			}
 		}
@@ -124,7 +129,7 @@ func TestConfig(t *testing.T) {
 		if _, err := parseConfig(fill(opt)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", opt, err, want)
 		}
-		if p := (System{}).Check(t.Context(), opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
+		if p := system.Check(t.Context(), System{}, opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("check of %v: %v", opt, p)
 		}
 	}
@@ -145,8 +150,10 @@ func TestCaps(t *testing.T) {
 			t.Errorf("%s: %+v, %v", ref, got, err)
 		}
 	}
-	for _, bad := range []system.Ref{"", "URI:", "URI:LIT:a", "uri:CHK:" + a + ":" + b + ":2:3:1", "URI:CHK:" + a + ":" + b + ":2:3:x",
-		"URI:CHK:" + a + ":" + b + ":2:3:99999999999999999999", "URI:SSK:" + a, "URI:SSK:" + a + ":" + b + "/x", " URI:LIT:"} {
+	for _, bad := range []system.Ref{"", "URI:", "URI:LIT:a", "uri:CHK:" + a + ":" + b + ":2:3:1", "URI:CHK:" + a +
+		":" + b + ":2:3:x",
+		"URI:CHK:" + a + ":" + b + ":2:3:99999999999999999999", "URI:SSK:" + a, "URI:SSK:" + a + ":" + b + "/x",
+		" URI:LIT:"} {
 		if _, err := parseCap(bad); !errors.Is(err, system.ErrBadRef) {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -175,23 +182,33 @@ func TestAccounts(t *testing.T) {
 	}
 	ms, us := time.Millisecond, time.Microsecond
 	got, err := pagePhases(upload, read("up.html"))
-	want("upload", got, err, system.Phase{Name: "upload: Total", Took: 223 * ms}, system.Phase{Name: "upload: Storage Index", Took: 6800 * us},
-		system.Phase{Name: "upload: Peer Selection", Took: 44 * ms}, system.Phase{Name: "upload: Encode And Push", Took: 172 * ms},
-		system.Phase{Name: "upload: Cumulative Encoding", Took: 37 * ms}, system.Phase{Name: "upload: Cumulative Pushing", Took: 98 * ms},
+	want("upload", got, err, system.Phase{Name: "upload: Total", Took: 223 * ms},
+		system.Phase{Name: "upload: Storage Index", Took: 6800 * us},
+		system.Phase{Name: "upload: Peer Selection", Took: 44 * ms}, system.Phase{Name: "upload: Encode And Push",
+			Took: 172 * ms},
+		system.Phase{Name: "upload: Cumulative Encoding", Took: 37 * ms},
+		system.Phase{Name: "upload: Cumulative Pushing", Took: 98 * ms},
 		system.Phase{Name: "upload: Send Hashes And Close", Took: 36 * ms})
 	got, err = pagePhases(publish, read("publish-0.html"))
-	want("publish", got, err, system.Phase{Name: "publish: Total", Took: 128927 * us}, system.Phase{Name: "publish: Setup", Took: 861 * us},
-		system.Phase{Name: "publish: Encrypting", Took: 3254 * us}, system.Phase{Name: "publish: Encoding", Took: 4612 * us},
-		system.Phase{Name: "publish: Packing Shares", Took: 14184 * us}, system.Phase{Name: "publish: RSA Signature", Took: 1989 * us},
+	want("publish", got, err, system.Phase{Name: "publish: Total", Took: 128927 * us},
+		system.Phase{Name: "publish: Setup", Took: 861 * us},
+		system.Phase{Name: "publish: Encrypting", Took: 3254 * us}, system.Phase{Name: "publish: Encoding",
+			Took: 4612 * us},
+		system.Phase{Name: "publish: Packing Shares", Took: 14184 * us}, system.Phase{Name: "publish: RSA Signature",
+			Took: 1989 * us},
 		system.Phase{Name: "publish: Pushing", Took: 117342 * us})
 	got, err = pagePhases(mapupdate, read("mapupdate-0.html"))
-	want("mapupdate", got, err, system.Phase{Name: "mapupdate: Total", Took: 90 * ms}, system.Phase{Name: "mapupdate: Initial Queries", Took: 15 * ms},
+	want("mapupdate", got, err, system.Phase{Name: "mapupdate: Total", Took: 90 * ms},
+		system.Phase{Name: "mapupdate: Initial Queries", Took: 15 * ms},
 		system.Phase{Name: "mapupdate: Cumulative Verify"})
 	got, err = pagePhases(retrieve, read("retrieve-0.html"))
-	want("retrieve", got, err, system.Phase{Name: "retrieve: Total", Took: 58807 * us}, system.Phase{Name: "retrieve: Fetching", Took: 58806 * us},
-		system.Phase{Name: "retrieve: Decoding", Took: 14096 * us}, system.Phase{Name: "retrieve: Decrypting", Took: 21319 * us})
+	want("retrieve", got, err, system.Phase{Name: "retrieve: Total", Took: 58807 * us},
+		system.Phase{Name: "retrieve: Fetching", Took: 58806 * us},
+		system.Phase{Name: "retrieve: Decoding", Took: 14096 * us}, system.Phase{Name: "retrieve: Decrypting",
+			Took: 21319 * us})
 
-	for text, took := range map[string]time.Duration{"1.23s": 1230 * ms, "11 seconds": 11 * time.Second, "1 second": time.Second, "3 minutes": 3 * time.Minute, "132us": 132 * us, "9.5e-07": time.Microsecond} {
+	for text, took := range map[string]time.Duration{"1.23s": 1230 * ms, "11 seconds": 11 * time.Second,
+		"1 second": time.Second, "3 minutes": 3 * time.Minute, "132us": 132 * us, "9.5e-07": time.Microsecond} {
 		got, err := pagePhases(upload, []byte("Timings:<li>Total: "+text+"\n (x)</li>"))
 		want(text, got, err, system.Phase{Name: "upload: Total", Took: took})
 	}
@@ -208,14 +225,17 @@ func TestAccounts(t *testing.T) {
 		took[p.Name] = p.Took
 	}
 	total := took["download: read"]
-	if total < 100*ms || total > time.Second || took["download: segments"] > total || took["download: decode"] > took["download: segments"] ||
-		took["download: decode"] <= 0 || took["download: decrypt"] <= 0 || took["download: DYHB requests"] <= 0 || took["download: block requests"] <= 0 {
+	if total < 100*ms || total > time.Second || took["download: segments"] > total ||
+		took["download: decode"] > took["download: segments"] ||
+		took["download: decode"] <= 0 || took["download: decrypt"] <= 0 || took["download: DYHB requests"] <= 0 ||
+		took["download: block requests"] <= 0 {
 		t.Errorf("download: %v", got)
 	}
 	if _, err := downloadPhases([]byte("<html>")); err == nil {
 		t.Error("a page instead of an account is no error")
 	}
-	if got, err := downloadPhases([]byte(`{"read": [{"start_time": 5.0, "finish_time": null}]}`)); err != nil || got[0].Took != 0 {
+	if got, err := downloadPhases([]byte(`{"read": [{"start_time": 5.0, "finish_time": null}]}`)); err != nil ||
+		got[0].Took != 0 {
 		t.Errorf("a download that goes on: %v, %v", got, err)
 	}
 	if got := latestAccounts([]byte(`<a href="/status/up-9"><a href="/status/up-10"><a href="/status/down-0">`)); got[upload] != 10 || got[download] != 0 || got[publish] != -1 {
@@ -225,10 +245,13 @@ func TestAccounts(t *testing.T) {
 
 // TestAnswers maps what a client of version 1.20.0 was seen to answer.
 func TestAnswers(t *testing.T) {
-	const none = "NoSharesError: no shares could be found. Zero shares usually indicates a corrupt URI.\n\nThe full error message is:\nno shares (need 2). Last failure: None"
+	const none = "NoSharesError: no shares could be found. Zero shares usually indicates a corrupt URI.\n\nThe full " +
+		"error message is:\nno shares (need 2). Last failure: None"
 	unhappy := func(full string) string {
-		return "Traceback (most recent call last):\nFailure: allmydata.interfaces.UploadUnhappinessError: shares could be placed or found on only 2 server(s). " +
-			"(placed 2 shares out of 3 total (1 homeless), 1 placed none (of which " + full + " placed none due to the server being full and 0 placed none due to an error))"
+		return "Traceback (most recent call last):\nFailure: allmydata.interfaces.UploadUnhappinessError: shares " +
+			"could be placed or found on only 2 server(s). " +
+			"(placed 2 shares out of 3 total (1 homeless), 1 placed none (of which " + full +
+			" placed none due to the server being full and 0 placed none due to an error))"
 	}
 	for _, c := range []struct {
 		what   string
@@ -238,14 +261,18 @@ func TestAnswers(t *testing.T) {
 		want   error
 		not    []error
 	}{
-		{"too few shares", 410, "NotEnoughSharesError: This indicates that some servers were unavailable", "connected", system.ErrTooFew, []error{system.ErrNotFound}},
+		{"too few shares", 410, "NotEnoughSharesError: This indicates that some servers were unavailable", "connected",
+			system.ErrTooFew, []error{system.ErrNotFound}},
 		{"no shares", 410, none, "connected", system.ErrNotFound, []error{system.ErrTooFew}},
 		{"no shares, a node is away", 410, none, "failure: x", system.ErrTooFew, []error{system.ErrNotFound}},
-		{"bad shares", 410, strings.Replace(none, "None", "[Failure instance: BadHashError]", 1), "connected", system.ErrTooFew, []error{system.ErrNotFound}},
-		{"mutable", 410, "UnrecoverableFileError: the directory (or mutable file) could not be retrieved", "connected", system.ErrNotFound, nil},
+		{"bad shares", 410, strings.Replace(none, "None", "[Failure instance: BadHashError]", 1), "connected",
+			system.ErrTooFew, []error{system.ErrNotFound}},
+		{"mutable", 410, "UnrecoverableFileError: the directory (or mutable file) could not be retrieved", "connected",
+			system.ErrNotFound, nil},
 		{"unhappy", 500, unhappy("0"), "connected", system.ErrTooFew, []error{system.ErrQuota}},
 		{"full", 500, unhappy("1"), "connected", system.ErrQuota, []error{system.ErrTooFew}},
-		{"traceback", 500, "Traceback\nValueError: x", "connected", nil, []error{system.ErrTooFew, system.ErrNotFound, system.ErrQuota}},
+		{"traceback", 500, "Traceback\nValueError: x", "connected", nil, []error{system.ErrTooFew, system.ErrNotFound,
+			system.ErrQuota}},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/" {
@@ -260,7 +287,8 @@ func TestAnswers(t *testing.T) {
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "tahoe: get: ") {
 			t.Errorf("%s: %v", c.what, err)
 		}
-		if full, both := errors.Is(err, system.ErrQuota), strings.Contains(fmt.Sprint(err), "cut off still holds the place, for up to 30 minutes"); full != both {
+		if full, both := errors.Is(err, system.ErrQuota), strings.Contains(fmt.Sprint(err),
+			"cut off still holds the place, for up to 30 minutes"); full != both {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		for _, not := range c.not {
@@ -280,10 +308,12 @@ func TestNotACap(t *testing.T) {
 	}))
 	defer s.Close()
 	n := nodeAt(t, s.URL)
-	if ref, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "instead of a cap") {
+	if ref, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(),
+		"instead of a cap") {
 		t.Errorf("put: %q, %v", ref, err)
 	}
-	if err := n.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "does not answer as a Tahoe-LAFS client") {
+	if err := n.Health(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"does not answer as a Tahoe-LAFS client") {
 		t.Errorf("health: %v", err)
 	}
 }

@@ -57,8 +57,11 @@ func program(t *testing.T) v1.Image {
 	for i := range 200_000 {
 		noise.WriteByte(byte(i * i % 251 * (i >> 8)))
 	}
-	return imagetest.Image(t, v1.Config{Env: []string{"PATH=/opt", "MODE=it's on"}, Entrypoint: []string{"/srv/daemon"}},
-		[]entry{{Name: "opt/tool", Content: "#!/usr/bin/python3\n"}, {Name: "srv/daemon", Content: "x"}, {Name: "opt/data", Content: "x", Mode: 0o644}, {Name: "noise", Content: noise.String()}})
+	config := v1.Config{Env: []string{"PATH=/opt", "MODE=it's on"}, Entrypoint: []string{"/srv/daemon"}}
+	return imagetest.Image(t, config, []entry{
+		file("opt/tool", "#!/usr/bin/python3\n"), file("srv/daemon", "x"),
+		{Name: "opt/data", Content: "x", Mode: 0o644}, file("noise", noise.String()),
+	})
 }
 
 // wantEmpty holds that nothing but what an image needs is in the store.
@@ -99,7 +102,8 @@ func TestPull(t *testing.T) {
 	}
 	var done, total int64
 	pulled, err := s.Pull(t.Context(), ref, false, func(d, of int64) { done, total = d, of })
-	if err != nil || pulled.Digest != digest.String() || pulled.Size != size || done != size || size == 0 || total != size {
+	if err != nil || pulled.Digest != digest.String() ||
+		size == 0 || pulled.Size != size || done != size || total != size {
 		t.Fatalf("%v, %v: %d of %d bytes, want %d", pulled, err, done, total, size)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.Dir, "unpacking-*")); len(left) > 0 {
@@ -111,10 +115,12 @@ func TestPull(t *testing.T) {
 			t.Errorf("again %s: %v", again, err)
 		}
 		found, err := s.Find(again)
-		if err != nil || found.Digest != digest.String() || found.String() != strings.Split(again, "@")[0]+"@"+digest.String() {
+		want := strings.Split(again, "@")[0] + "@" + digest.String()
+		if err != nil || found.Digest != digest.String() || found.String() != want {
 			t.Errorf("find %s: %v, %v", again, found, err)
 		}
 	}
+	wantPrograms(t, pulled)
 	if err := s.Alias("kubo", pulled); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +130,14 @@ func TestPull(t *testing.T) {
 	if _, err := s.Installed("codex"); !errors.Is(err, ErrAbsent) {
 		t.Errorf("no such alias: %v", err)
 	}
-	for names, want := range map[string]string{"none tool": "/opt/tool", "daemon": "/srv/daemon", "/opt/tool": "/opt/tool"} {
+}
+
+// wantPrograms holds that the commands of an image's programs are found, and lead back to it.
+func wantPrograms(t *testing.T, pulled Image) {
+	t.Helper()
+	for names, want := range map[string]string{
+		"none tool": "/opt/tool", "daemon": "/srv/daemon", "/opt/tool": "/opt/tool",
+	} {
 		path, err := pulled.Program(strings.Fields(names)...)
 		if err != nil || !strings.HasSuffix(path, "/run"+want) {
 			t.Errorf("program %s: %s, %v", names, path, err)
@@ -153,44 +166,54 @@ func TestFaultsOfRegistries(t *testing.T) {
 	imagetest.Push(t, host, img)
 	layer, content := layerOf(t, img)
 	size := len(content)
-	status := func(code int) func(http.ResponseWriter, *http.Request) bool {
-		return func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return true }
+	type fault = func(http.ResponseWriter, *http.Request) bool
+	always := func(answer http.HandlerFunc) fault {
+		return func(w http.ResponseWriter, r *http.Request) bool { answer(w, r); return true }
 	}
-	blob := func(answer func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request) bool {
+	blob := func(answer http.HandlerFunc) fault {
 		return func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.HasSuffix(r.URL.Path, layer.String()) {
-				return false
+			is := strings.HasSuffix(r.URL.Path, layer.String())
+			if is {
+				answer(w, r)
 			}
-			answer(w, r)
-			return true
+			return is
 		}
 	}
-	part := func(w http.ResponseWriter) {
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	send := func(b []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(b) }
+	}
+	part := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Transfer-Encoding", "chunked") // else its length says that it is cut
 		_, _ = w.Write(make([]byte, 100))
 		w.(http.Flusher).Flush()
 	}
+	silence := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, tt := range map[string]struct {
-		fault func(http.ResponseWriter, *http.Request) bool
+		fault fault
 		err   string
 		left  int64 // bytes of the layer, for the next attempt
 	}{
-		"401":             {fault: status(401), err: "log in"},
-		"403":             {fault: status(403), err: "log in"},
-		"404":             {fault: status(404), err: "has no such image"},
-		"429":             {fault: status(429), err: "limits how often"},
-		"500":             {fault: status(500), err: "fault of its own"},
-		"not a registry":  {fault: func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("hello")); return true }, err: "image "},
-		"silence":         {fault: func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }, err: "does not answer"},
-		"401 for a layer": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }), err: "log in"},
-		"500 for a layer": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }), err: "fault of its own"},
-		"silence in a layer": {fault: blob(func(w http.ResponseWriter, r *http.Request) { part(w); <-r.Context().Done() }),
+		"401":               {fault: always(status(401)), err: "log in"},
+		"403":               {fault: always(status(403)), err: "log in"},
+		"404":               {fault: always(status(404)), err: "has no such image"},
+		"429":               {fault: always(status(429)), err: "limits how often"},
+		"500":               {fault: always(status(500)), err: "fault of its own"},
+		"not a registry":    {fault: always(send([]byte("hello"))), err: "image "},
+		"silence":           {fault: always(silence), err: "does not answer"},
+		"401 for a layer":   {fault: blob(status(401)), err: "log in"},
+		"500 for a layer":   {fault: blob(status(500)), err: "fault of its own"},
+		"another layer":     {fault: blob(send(make([]byte, size))), err: "wrong digest"},
+		"too long a layer":  {fault: blob(send(make([]byte, 2*size))), err: "wrong digest"},
+		"too short a layer": {fault: blob(part), err: "cut off", left: 100},
+		"silence in a layer": {fault: blob(func(w http.ResponseWriter, r *http.Request) { part(w, r); silence(w, r) }),
 			err: "does not answer", left: 100},
-		"another layer":     {fault: blob(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) }), err: "wrong digest"},
-		"too long a layer":  {fault: blob(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2*size)) }), err: "wrong digest"},
-		"too short a layer": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { part(w) }), err: "cut off", left: 100},
-		"a layer cut off": {fault: blob(func(w http.ResponseWriter, _ *http.Request) { part(w); panic(http.ErrAbortHandler) }),
-			err: "cut off", left: 100},
+		"a layer cut off": {fault: blob(func(w http.ResponseWriter, r *http.Request) {
+			part(w, r)
+			panic(http.ErrAbortHandler)
+		}), err: "cut off", left: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,10 +222,12 @@ func TestFaultsOfRegistries(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			_, err := s.Pull(ctx, ref, false, nil)
-			if err == nil || !strings.HasPrefix(err.Error(), "image "+ref+": ") || !strings.Contains(err.Error(), tt.err) || ctx.Err() != nil {
+			if err == nil || !strings.HasPrefix(err.Error(), "image "+ref+": ") ||
+				!strings.Contains(err.Error(), tt.err) || ctx.Err() != nil {
 				t.Errorf("%v, want %q", err, tt.err)
 			}
-			if info, err := os.Stat(filepath.Join(s.parts(), layer.Hex)); tt.left > 0 && (err != nil || info.Size() != tt.left) {
+			info, err2 := os.Stat(filepath.Join(s.parts(), layer.Hex))
+			if tt.left > 0 && (err2 != nil || info.Size() != tt.left) {
 				t.Errorf("for the next attempt: %v, %v, want %d bytes", info, err, tt.left)
 			}
 			if errors.Is(err, errCut) {
@@ -211,7 +236,8 @@ func TestFaultsOfRegistries(t *testing.T) {
 			wantEmpty(t, s)
 		})
 	}
-	if _, err := newStore(t).Size(t.Context(), "127.0.0.1:1/a/test:1"); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+	_, err := newStore(t).Size(t.Context(), "127.0.0.1:1/a/test:1")
+	if err == nil || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("a registry that is not there: %v", err)
 	}
 }
@@ -232,10 +258,11 @@ func TestResume(t *testing.T) {
 	}{
 		"in the same attempt": {does: "cut cut whole", asked: "0 1000 2000"},
 		"in the next attempt": {does: "cut 500 500 500 whole", asked: "0 1000 1000 1000 1000", fails: 1},
-		"bad bytes on disk":   {does: "cut 500 500 500 whole whole", asked: "0 1000 1000 1000 1000 0", fails: 1, spoil: true},
-		"no ranges":           {does: "cut all", asked: "0 1000"},
-		"a range refused":     {does: "cut 416 whole", asked: "0 1000 0"},
-		"another range":       {does: "cut 206 whole", asked: "0 1000 0"},
+		"bad bytes on disk": {does: "cut 500 500 500 whole whole", asked: "0 1000 1000 1000 1000 0",
+			fails: 1, spoil: true},
+		"no ranges":       {does: "cut all", asked: "0 1000"},
+		"a range refused": {does: "cut 416 whole", asked: "0 1000 0"},
+		"another range":   {does: "cut 206 whole", asked: "0 1000 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -328,13 +355,15 @@ func TestLock(t *testing.T) {
 	if err := os.RemoveAll(s.Dir); err != nil {
 		t.Fatal(err)
 	}
-	other := proxy(t, imagetest.Registry(t), func(http.ResponseWriter, *http.Request) bool { return false }) + "/a/test:1"
+	faultless := func(http.ResponseWriter, *http.Request) bool { return false }
+	other := proxy(t, imagetest.Registry(t), faultless) + "/a/test:1"
 	imagetest.Push(t, strings.Split(other, "/")[0], old)
 	digest, _ := program(t).Digest()
 	if err := s.point(other, Image{Digest: digest.String()}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Pull(t.Context(), other, false, nil); err == nil || !strings.Contains(err.Error(), "--image "+other+"` takes what it is now") {
+	_, err := s.Pull(t.Context(), other, false, nil)
+	if err == nil || !strings.Contains(err.Error(), "--image "+other+"` takes what it is now") {
 		t.Errorf("the registry has that image no longer: %v", err)
 	}
 }
@@ -494,7 +523,8 @@ func TestLoad(t *testing.T) {
 	}
 	s := newStore(t)
 	for _, from := range []string{dir, t.TempDir(), filepath.Join(dir, "none"), blob} {
-		if _, err := s.Load(t.Context(), "kept:1", from); err == nil || !strings.HasPrefix(err.Error(), "image kept:1: ") {
+		_, err := s.Load(t.Context(), "kept:1", from)
+		if err == nil || !strings.HasPrefix(err.Error(), "image kept:1: ") {
 			t.Errorf("%s: %v", from, err)
 		}
 	}

@@ -19,6 +19,10 @@ import (
 
 type entry = imagetest.Entry
 
+func file(name, content string) entry { return entry{Name: name, Content: content} }
+
+func link(name, to string) entry { return entry{Name: name, Type: tar.TypeSymlink, Link: to} }
+
 // unpacked is what an image becomes: path → content, "dir", or "→ TARGET" of a link.
 func unpacked(t *testing.T, img v1.Image, limit int64) (dir string, got map[string]string, err error) {
 	t.Helper()
@@ -59,49 +63,51 @@ func TestUnpack(t *testing.T) {
 		err    string
 	}{
 		"upper layers win": {
-			layers: [][]entry{{{Name: "a", Content: "old"}, {Name: "d/"}, {Name: "d/x", Content: "x"}}, {{Name: "./a", Content: "new"}}},
+			layers: [][]entry{{file("a", "old"), {Name: "d/"}, file("d/x", "x")}, {file("./a", "new")}},
 			want:   map[string]string{"a": "new", "d": "dir", "d/x": "x"},
 		},
 		"a file where a directory was, and the reverse": {
-			layers: [][]entry{{{Name: "a/b", Content: "b"}, {Name: "c", Content: "c"}}, {{Name: "a", Content: "file"}, {Name: "c/"}}},
+			layers: [][]entry{{file("a/b", "b"), file("c", "c")}, {file("a", "file"), {Name: "c/"}}},
 			want:   map[string]string{"a": "file", "c": "dir"},
 		},
 		"whiteouts": {
-			layers: [][]entry{{{Name: "a", Content: "a"}, {Name: "d/x", Content: "x"}, {Name: "d/y", Content: "y"}},
+			layers: [][]entry{{file("a", "a"), file("d/x", "x"), file("d/y", "y")},
 				{{Name: ".wh.a"}, {Name: "d/.wh.x"}, {Name: "d/.wh.none"}, {Name: ".wh..wh.plnk"}}},
 			want: map[string]string{"d": "dir", "d/y": "y"},
 		},
 		"an opaque directory, named after what is new in it": {
-			layers: [][]entry{{{Name: "d/x", Content: "x"}, {Name: "d/s/old", Content: "old"}},
-				{{Name: "d/s/new", Content: "new"}, {Name: "d/.wh..wh..opq"}, {Name: "none/.wh..wh..opq"}}},
+			layers: [][]entry{{file("d/x", "x"), file("d/s/old", "old")},
+				{file("d/s/new", "new"), {Name: "d/.wh..wh..opq"}, {Name: "none/.wh..wh..opq"}}},
 			want: map[string]string{"d": "dir", "d/s": "dir", "d/s/new": "new"},
 		},
 		"a hard link to a lower layer": {
-			layers: [][]entry{{{Name: "a", Content: "a"}}, {{Name: "b/c", Type: tar.TypeLink, Link: "/a"}}},
+			layers: [][]entry{{file("a", "a")}, {{Name: "b/c", Type: tar.TypeLink, Link: "/a"}}},
 			want:   map[string]string{"a": "a", "b": "dir", "b/c": "a"},
 		},
 		"a link that leads outside stays a link": {
-			layers: [][]entry{{{Name: "l", Type: tar.TypeSymlink, Link: outside}, {Name: "m", Type: tar.TypeSymlink, Link: "../../.."}}},
+			layers: [][]entry{{link("l", outside), link("m", "../../..")}},
 			want:   map[string]string{"l": "→ " + outside, "m": "→ ../../.."},
 		},
 		"links within are followed": {
-			layers: [][]entry{{{Name: "usr/lib/"}, {Name: "lib", Type: tar.TypeSymlink, Link: "usr/lib"}}, {{Name: "lib/x", Content: "x"}}},
+			layers: [][]entry{{{Name: "usr/lib/"}, link("lib", "usr/lib")}, {file("lib/x", "x")}},
 			want:   map[string]string{"usr": "dir", "usr/lib": "dir", "lib": "→ usr/lib", "usr/lib/x": "x"},
 		},
 		"writing through a link outside": {
-			layers: [][]entry{{{Name: "l", Type: tar.TypeSymlink, Link: outside}}, {{Name: "l/x", Content: "x"}}}, err: "l/x: ",
+			layers: [][]entry{{link("l", outside)}, {file("l/x", "x")}}, err: "l/x: ",
 		},
 		"removing through a link outside": {
-			layers: [][]entry{{{Name: "l", Type: tar.TypeSymlink, Link: filepath.Dir(outside)}}, {{Name: "l/.wh." + filepath.Base(outside)}}},
+			layers: [][]entry{{link("l", filepath.Dir(outside))}, {{Name: "l/.wh." + filepath.Base(outside)}}},
 			err:    "escapes",
 		},
 		"a hard link outside": {
-			layers: [][]entry{{{Name: "l", Type: tar.TypeLink, Link: "../../../../../../../../etc/passwd"}}}, err: "escapes",
+			layers: [][]entry{{{Name: "l", Type: tar.TypeLink, Link: "../../../../../../../../etc/passwd"}}},
+			err:    "escapes",
 		},
-		"a name outside": {layers: [][]entry{{{Name: "../x", Content: "x"}}}, err: "leads out of the image"},
+		"a name outside": {layers: [][]entry{{file("../x", "x")}}, err: "leads out of the image"},
 		"devices are left out": {
-			layers: [][]entry{{{Name: "dev/null", Type: tar.TypeChar}, {Name: "dev/sda", Type: tar.TypeBlock}, {Name: "p", Type: tar.TypeFifo}}},
-			want:   map[string]string{},
+			layers: [][]entry{{{Name: "dev/null", Type: tar.TypeChar}, {Name: "dev/sda", Type: tar.TypeBlock},
+				{Name: "p", Type: tar.TypeFifo}}},
+			want: map[string]string{},
 		},
 		"too large":        {layers: [][]entry{{{Name: "a", Content: strings.Repeat("x", 2<<20)}}}, err: "too large"},
 		"too many entries": {layers: [][]entry{slices.Repeat([]entry{{Name: "a"}}, 600)}, err: "too large"},
@@ -141,7 +147,7 @@ func TestUnpack(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	dir, _, err := unpacked(t, imagetest.Image(t, v1.Config{}, []entry{
-		{Name: "su", Mode: 0o6755}, {Name: "closed", Mode: 0o001}, {Name: "d/", Mode: 0o1555}, {Name: "d/x", Content: "x"},
+		{Name: "su", Mode: 0o6755}, {Name: "closed", Mode: 0o001}, {Name: "d/", Mode: 0o1555}, file("d/x", "x"),
 	}), 1<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +163,8 @@ func TestModes(t *testing.T) {
 func sparseTar(t *testing.T, size int64) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "hole"), nil, 0o644), os.Truncate(filepath.Join(dir, "hole"), size)); err != nil {
+	hole := filepath.Join(dir, "hole")
+	if err := errors.Join(os.WriteFile(hole, nil, 0o644), os.Truncate(hole, size)); err != nil {
 		t.Fatal(err)
 	}
 	b, err := exec.Command("tar", "--sparse", "-C", dir, "-c", "hole").Output()
@@ -173,7 +180,8 @@ func TestSparseFiles(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(got["hole"]), err)
 	}
 	wantHole(t, filepath.Join(dir, "hole"))
-	if _, _, err := unpacked(t, imagetest.OfTars(t, v1.Config{}, sparseTar(t, 1<<40)), 1<<30); !errors.Is(err, errTooLarge) {
+	_, _, err = unpacked(t, imagetest.OfTars(t, v1.Config{}, sparseTar(t, 1<<40)), 1<<30)
+	if !errors.Is(err, errTooLarge) {
 		t.Errorf("a file of 1 TiB: %v", err)
 	}
 }
@@ -191,7 +199,8 @@ func wantHole(t *testing.T, path string) {
 
 func TestHolesStayHoles(t *testing.T) {
 	content := strings.Repeat("\x00", 1<<20) + "end"
-	dir, got, err := unpacked(t, imagetest.Image(t, v1.Config{}, []entry{{Name: "holes", Content: content}, {Name: "zeros", Content: content[:1<<20]}}), 4<<20)
+	files := []entry{file("holes", content), file("zeros", content[:1<<20])}
+	dir, got, err := unpacked(t, imagetest.Image(t, v1.Config{}, files), 4<<20)
 	if err != nil || got["holes"] != content || got["zeros"] != content[:1<<20] {
 		t.Fatalf("%d and %d bytes, %v", len(got["holes"]), len(got["zeros"]), err)
 	}

@@ -75,21 +75,24 @@ func Links(c scenario.NetworkChange) mem.Links {
 // Site is a deployment of one node, called "it".
 func Site(mode system.Mode, node system.Node) scenario.Site {
 	return scenario.Site{
-		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: Cluster{Node: node}, Seed: 1, Limits: Limits(),
-		Event: func(string, string, string, time.Duration) {}, Say: func(string) {},
+		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: Cluster{Node: node}, Seed: 1,
+		Limits: Limits(),
+		Event:  func(string, string, string, time.Duration) {}, Say: func(string) {},
 	}
 }
 
 // Limits of operations: 10 minutes, and 30 seconds without a byte.
 func Limits() experiment.Limits {
-	return experiment.Limits{Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second)}
+	return experiment.Limits{Deadline: experiment.Duration(10 * time.Minute),
+		Stall: experiment.Duration(30 * time.Second)}
 }
 
 // Sink is s with functions that keep nothing in place of those that it lacks.
 func Sink(s scenario.Sink) scenario.Sink {
 	none := func() {}
 	all := scenario.Sink{
-		Block: func([]byte) error { return nil }, Progress: func(int64, int64) {}, Marks: func([]record.Mark) error { return nil },
+		Block: func([]byte) error { return nil }, Progress: func(int64, int64) {},
+		Marks: func([]record.Mark) error { return nil },
 		Event: func(record.Event) error { return nil }, Begin: none, End: none, State: func(scenario.State) {},
 	}
 	from, to := reflect.ValueOf(s), reflect.ValueOf(&all).Elem()
@@ -111,7 +114,8 @@ func Objects(t *testing.T, n *mem.Node) int {
 	return len(all)
 }
 
-var faultWords = regexp.MustCompile(`^(crash|cut|rate (\d+)Mbit(?: of)?)(?: ([0-9.]+%?)(?: of)?)?(?: (seeder|leecher|node|peer)(s?))? ` +
+var faultWords = regexp.MustCompile(`^(crash|cut|rate (\d+)Mbit(?: of)?)(?: ([0-9.]+%?)(?: of)?)?` +
+	`(?: (seeder|leecher|node|peer)(s?))? ` +
 	`at (\S+)(?: for (\S+))?( without data)?$`)
 
 // Faults are those that records call so: "crash 2 seeders at 50% for 10s".

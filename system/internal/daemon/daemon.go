@@ -72,8 +72,6 @@ type Kind[A API] struct {
 	// whose blocks they got. So each gets one content at a time.
 	Endless bool
 	Redial  time.Duration // how often peers that a fetch needs are connected to again
-	// TakesShared: a delete takes the blocks also of other objects with the same content.
-	TakesShared bool
 
 	stallAfter time.Duration // without a byte of a read back
 }
@@ -88,8 +86,10 @@ type Daemon[A API] struct {
 }
 
 // start starts a daemon whose API is at port.
-func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int, first A) (*Daemon[A], error) {
-	n := &Daemon[A]{Process: member.Process{System: k.Name, Label: k.Name + "/" + label, Host: h}, Dir: disk.Of(d, h, label)}
+func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int,
+	first A) (*Daemon[A], error) {
+	n := &Daemon[A]{Process: member.Process{System: k.Name, Label: k.Name + "/" + label, Host: h},
+		Dir: disk.Of(d, h, label)}
 	more, err := member.Ports(ctx, h, []int{port}, 2)
 	if err != nil {
 		return nil, err
@@ -142,10 +142,14 @@ func (n *Daemon[A]) Stop(ctx context.Context) error {
 // Options are those that such systems share; example is the URL of a daemon.
 func Options(example string) []system.Option {
 	return []system.Option{
-		{Name: "url", Type: "string", Help: "attach: API of the client's node, such as " + example + "; empty when started"},
-		{Name: "server_url", Type: "string", Help: "attach: API of the node that holds prepared objects; empty: the client's node, and reads cross no link"},
-		{Name: "not_found_after", Type: "duration", Default: "15s", Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
-		{Name: "stall_after", Type: "duration", Default: "1m0s", Help: "time without a byte after which a read is given up; 0s: the operation's deadline"},
+		{Name: "url", Type: "string", Help: "attach: API of the client's node, such as " + example +
+			"; empty when started"},
+		{Name: "server_url", Type: "string", Help: "attach: API of the node that holds prepared objects; empty: the " +
+			"client's node, and reads cross no link"},
+		{Name: "not_found_after", Type: "duration", Default: "15s",
+			Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
+		{Name: "stall_after", Type: "duration", Default: "1m0s",
+			Help: "time without a byte after which a read is given up; 0s: the operation's deadline"},
 	}
 }
 
@@ -170,10 +174,7 @@ func endpoints(name string, opt system.Options) ([]*url.URL, error) {
 func Check(ctx context.Context, s system.System, opt system.Options, program func() error) []system.Problem {
 	info := s.Info()
 	if opt["url"] == "" {
-		if err := program(); err != nil {
-			return []system.Problem{{What: err.Error(), Hint: info.Install}}
-		}
-		return nil
+		return info.Missing(program())
 	}
 	urls, err := endpoints(info.Name, opt)
 	if err != nil {
@@ -184,24 +185,6 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 		at = append(at, web.HostPort(u))
 	}
 	return web.Unreachable(ctx, info.Name, at)
-}
-
-// Filled is d with the defaults of options, and the program to start.
-func Filled(s system.System, d system.Deployment, program func(system.Options) (string, error)) (system.Deployment, string, error) {
-	info := s.Info()
-	opt, err := info.Fill(d.Options)
-	if err != nil {
-		return d, "", err
-	}
-	d.Options = opt
-	if opt["url"] != "" || opt["server_url"] != "" {
-		return d, "", fmt.Errorf("%s: options \"url\" and \"server_url\" are for mode: attach", info.Name)
-	}
-	bin, err := program(opt)
-	if err != nil {
-		return d, "", fmt.Errorf("%w; %s", err, info.Install)
-	}
-	return d, bin, nil
 }
 
 // Swarm starts a daemon on each host, which know nothing of each other.

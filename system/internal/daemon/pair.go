@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"net/http"
 	"sync"
@@ -36,7 +35,6 @@ type Pair[A API] struct {
 	unwatch context.CancelFunc
 	write   bool
 
-	seed   maphash.Seed
 	mu     sync.Mutex
 	ours   map[system.Ref]Object
 	parted bool // Redial has ended the connection between the daemons
@@ -46,13 +44,12 @@ type Pair[A API] struct {
 type Object struct {
 	Name string
 	Size int64
-	Far  bool   // whole on the server's daemon
-	sum  uint64 // of its bytes, when Kind.TakesShared
+	Far  bool // whole on the server's daemon
 }
 
 // pair has the limits of opt, and no daemons yet.
 func (k *Kind[A]) pair(opt system.Options) (*Pair[A], error) {
-	p := &Pair[A]{kind: k, seed: maphash.MakeSeed(), ours: map[system.Ref]Object{}}
+	p := &Pair[A]{kind: k, ours: map[system.Ref]Object{}}
 	var err, err2 error
 	p.NotFoundAfter, err = opt.Duration("not_found_after")
 	p.StallAfter, err2 = opt.Duration("stall_after")
@@ -112,12 +109,8 @@ func (p *Pair[A]) PutFar(ctx context.Context, name string, size int64, r io.Read
 
 func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size int64, r io.Reader) (system.Ref, error) {
 	if !p.Closed && !p.write {
-		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name, system.ErrReadOnly)
-	}
-	var sum maphash.Hash
-	sum.SetSeed(p.seed)
-	if p.kind.TakesShared {
-		r = io.TeeReader(r, &sum)
+		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name,
+			system.ErrReadOnly)
 	}
 	ref, err := on.Store(ctx, name, size, r)
 	if err != nil {
@@ -125,7 +118,7 @@ func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size i
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ours[ref] = Object{name, size, far || p.ours[ref].Far, sum.Sum64()}
+	p.ours[ref] = Object{name, size, far || p.ours[ref].Far}
 	return ref, nil
 }
 
@@ -153,7 +146,8 @@ func (p *Pair[A]) Search(
 	if err := p.reconnect(ctx); err != nil {
 		return nil, err
 	}
-	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Body: p.StallAfter, Alive: p.alive}
+	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Body: p.StallAfter,
+		Alive: p.alive}
 	if p.Closed {
 		w.Known = func(ctx context.Context) (bool, error) {
 			for _, a := range p.apis {
@@ -202,7 +196,8 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 	switch {
 	case err == nil:
 		resp.Body.Close()
-		return fail(fmt.Errorf("the client's node still serves it; does something else use its blocks? %w", system.ErrWarm))
+		return fail(fmt.Errorf("the client's node still serves it; does something else use its blocks? %w",
+			system.ErrWarm))
 	case !errors.Is(err, system.ErrNotFound):
 		return fail(fmt.Errorf("is it cold? %w", err))
 	}
@@ -212,9 +207,6 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 // Erase is the Delete of pairs that can, for what was stored through us.
 func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	o, err := p.Ours(ref)
-	if err == nil {
-		err = p.unshared(ref, o)
-	}
 	if err == nil {
 		err = p.Near().Remove(ctx, ref)
 	}
@@ -227,21 +219,6 @@ func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.ours, ref)
-	return nil
-}
-
-// unshared is an error when a delete of o would take the data of another object of ours.
-func (p *Pair[A]) unshared(ref system.Ref, o Object) error {
-	if !p.kind.TakesShared {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for other, x := range p.ours {
-		if other != ref && x.Size == o.Size && x.sum == o.sum {
-			return fmt.Errorf("refused: %s has the same content and would lose its data; give every object content of its own", other)
-		}
-	}
 	return nil
 }
 

@@ -138,7 +138,8 @@ func (p *Peer[A]) busy(but system.Ref) error {
 	defer p.mu.Unlock()
 	for ref, t := range p.tasks {
 		if p.kind.Endless && ref != but && !t.Complete() {
-			return fmt.Errorf("%s: %s is still fetching %s: it does not say whose the blocks are that come, so there is one content at a time",
+			return fmt.Errorf("%s: %s is still fetching %s: it does not say whose the blocks are that come, so there "+
+				"is one content at a time",
 				p.kind.Name, p.Label, ref)
 		}
 	}
@@ -148,7 +149,9 @@ func (p *Peer[A]) busy(but system.Ref) error {
 // begin fetches what is not there, unless that is under way.
 func (p *Peer[A]) begin(t *Task) {
 	if !t.Complete() && !t.Begun() { // else the next redial has new peers
-		t.Begin(func(ctx context.Context) { p.keepConnected(ctx, t) }, func(ctx context.Context) { p.keepFetching(ctx, t) })
+		t.Begin(func(ctx context.Context) { p.keepConnected(ctx, t) }, func(ctx context.Context) {
+			p.keepFetching(ctx, t)
+		})
 	}
 }
 
@@ -227,7 +230,8 @@ func (p *Peer[A]) of(ref system.Ref) (*Task, error) {
 	defer p.mu.Unlock()
 	t, there := p.tasks[ref]
 	if !there {
-		return nil, fmt.Errorf("%s: %s was neither published nor fetched at %s: %w", p.kind.Name, ref, p.Label, system.ErrNotFound)
+		return nil, fmt.Errorf("%s: %s was neither published nor fetched at %s: %w", p.kind.Name, ref, p.Label,
+			system.ErrNotFound)
 	}
 	return t, p.Alive()
 }
@@ -262,7 +266,8 @@ func (p *Peer[A]) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) err
 		return err
 	}
 	if !f.Complete {
-		return fmt.Errorf("%s: %s has %d of %d bytes of %s: %w", p.kind.Name, p.Label, f.Verified, f.Size, ref, system.ErrNotFound)
+		return fmt.Errorf("%s: %s has %d of %d bytes of %s: %w", p.kind.Name, p.Label, f.Verified, f.Size, ref,
+			system.ErrNotFound)
 	}
 	// No limit until the answer begins: a busy daemon that has it all may take long.
 	wait := web.Wait{What: fmt.Sprintf("%s: read back of %s at %s", p.kind.Name, ref, p.Label), Body: p.kind.stallAfter}

@@ -111,7 +111,8 @@ func TestReadBackIsPatient(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stop := make(chan struct{})
 				defer close(stop)
-				p := peered(t, &fake{head: 10 * time.Minute, body: io.MultiReader(strings.NewReader("bytes"), c.more(stop))}, true)
+				p := peered(t, &fake{head: 10 * time.Minute, body: io.MultiReader(strings.NewReader("bytes"),
+					c.more(stop))}, true)
 				var got bytes.Buffer
 				begin := time.Now()
 				err := p.ReadBack(t.Context(), "ref", &got)

@@ -16,7 +16,8 @@ func TestFileNameIsInjectiveAndSafe(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range []string{
 		"", "a", "A", "a.b", ".a", "..", "a/b", "a=b", "a=3Db", "=", "%41", "\x00", "\xff", "é", Probe,
-		strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("/", 200), "=sha256=" + strings.Repeat("0", 64),
+		strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("/", 200), "=sha256=" +
+			strings.Repeat("0", 64),
 	} {
 		file := FileName(name)
 		if other, dup := seen[file]; dup {
@@ -49,7 +50,8 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(ended, "cancelled", 1, strings.NewReader("1")); !errors.Is(err, context.Canceled) {
+	if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(ended, "cancelled", 1, strings.NewReader("1")); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -73,8 +75,10 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func TestPathNameKeepsSlashes(t *testing.T) {
 	seen := map[string]string{}
 	for name, want := range map[string]string{
-		"run/dir/file.txt": "run/dir/file.txt", "a b/ü": "a=20b/=C3=BC", "plain": "plain", "run/.hidden": "run/=2Ehidden", "a=2Fb": "a=3D2Fb",
-		"/run/file": "=2Frun=2Ffile", "run//file": "run=2F=2Ffile", "run/": "run=2F", "run/../x": "run=2F..=2Fx", "../x": "=2E.=2Fx", "./x": "=2E=2Fx", "run/.": "run=2F.", "/": "=2F",
+		"run/dir/file.txt": "run/dir/file.txt", "a b/ü": "a=20b/=C3=BC", "plain": "plain",
+		"run/.hidden": "run/=2Ehidden", "a=2Fb": "a=3D2Fb",
+		"/run/file": "=2Frun=2Ffile", "run//file": "run=2F=2Ffile", "run/": "run=2F", "run/../x": "run=2F..=2Fx",
+		"../x": "=2E.=2Fx", "./x": "=2E=2Fx", "run/.": "run=2F.", "/": "=2F",
 	} {
 		got := PathName(name)
 		if got != want || NameOfPath(got) != name || ValidPath(got) != nil {
@@ -117,7 +121,8 @@ func TestPortableNameIsTakenByCodex(t *testing.T) {
 		return len(stem)+len(ext) <= 259 && stem != "" && !strings.ContainsAny(stem, "/\\:*?\"<>|^\x00") &&
 			stem[0] != ' ' && stem[len(stem)-1] != ' ' && stem[len(stem)-1] != '.'
 	}
-	for _, name := range []string{".", "..", "...", "../../up", ".hidden", "a.", "a..", "a..b", "a.b", "a.b.", " a ", "x y", "CON", "con.txt", "nul", "COM9.tar.gz", "LPT0",
+	for _, name := range []string{".", "..", "...", "../../up", ".hidden", "a.", "a..", "a..b", "a.b", "a.b.", " a ",
+		"x y", "CON", "con.txt", "nul", "COM9.tar.gz", "LPT0",
 		"CONsole", "a/b:c", "film.mkv", strings.Repeat(".", 90), strings.Repeat("a.", 100)} {
 		file := PortableName(name)
 		if !taken(file) {

@@ -66,7 +66,8 @@ func TestUsage(t *testing.T) {
 	}
 	before := got.Disk
 	must(os.Remove(files[0])) // its other name still holds it
-	if got, err = Usage(here(a), here(b)); err != nil || got.Disk != before || got.Entries != want.Entries-1 || got.Inodes != want.Inodes {
+	if got, err = Usage(here(a), here(b)); err != nil || got.Disk != before || got.Entries != want.Entries-1 ||
+		got.Inodes != want.Inodes {
 		t.Errorf("without one of two names: %+v, %v", got, err)
 	}
 	if got, err := Usage(); err != nil || got != (system.Holdings{Objects: -1}) {

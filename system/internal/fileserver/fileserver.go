@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -156,12 +157,8 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 
 // Health implements system.Healther: a file from disk over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	if n.proc != nil {
-		select {
-		case <-n.proc.Done():
-			return fmt.Errorf("%s: the server process has ended (%v); see %s", n.name, n.proc.Err(), n.proc.LogPath())
-		default:
-		}
+	if err := member.Ended(n.proc); err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
 	}
 	t, err := n.Target(disk.Probe)
 	if err != nil {

@@ -25,7 +25,8 @@ type Group struct {
 }
 
 // Start calls start n times; when one fails, those before it are stopped.
-func Start(ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error)) (system.Cluster, error) {
+func Start(ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node,
+	error)) (system.Cluster, error) {
 	g := &Group{identity: identity}
 	for i := range n {
 		node, err := start(ctx, i)

@@ -58,7 +58,8 @@ func Parse(r io.Reader, name, what string) ([]Entry, error) {
 		errs = append(errs, fmt.Errorf("%s: %w", name, err))
 	}
 	if len(errs) == 0 && len(out) == 0 {
-		errs = append(errs, fmt.Errorf("%s: no %s in it; write one per line: %s [SIZE [SHA256]]", name, what, strings.ToUpper(what)))
+		errs = append(errs, fmt.Errorf("%s: no %s in it; write one per line: %s [SIZE [SHA256]]", name, what,
+			strings.ToUpper(what)))
 	}
 	return out, errors.Join(errs...)
 }

@@ -17,7 +17,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	got, err = Parse(strings.NewReader("a - "+sum+"\nb 0 -\nc"), "l", "cid")
-	if want := []Entry{{"a", -1, strings.ToLower(sum)}, {"b", 0, ""}, {"c", -1, ""}}; err != nil || !cmp.Equal(got, want) {
+	if want := []Entry{{"a", -1, strings.ToLower(sum)}, {"b", 0, ""}, {"c", -1, ""}}; err != nil ||
+		!cmp.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

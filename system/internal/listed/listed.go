@@ -19,7 +19,8 @@ import (
 // Options are those that such systems share.
 func Options() []system.Option {
 	return []system.Option{
-		{Name: "headers", Type: "string", Secret: true, Help: "environment variable that holds headers to send, one `Name: value` per line"},
+		{Name: "headers", Type: "string", Secret: true, Help: "environment variable that holds headers to send, one " +
+			"`Name: value` per line"},
 		{Name: "ca", Type: "string", Help: "PEM file of a root certificate"},
 		{Name: "insecure", Type: "bool", Default: "false", Help: "do not check the certificate"},
 	}
@@ -41,7 +42,8 @@ func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 		for line := range strings.Lines(lines) {
 			key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
 			if !ok || key == "" { // the line may be the secret: it is not shown
-				return t, fmt.Errorf("%s: option \"headers\": the variable %s has a line that is not `Name: value`", name, env)
+				return t, fmt.Errorf("%s: option \"headers\": the variable %s has a line that is not `Name: value`",
+					name, env)
 			}
 			t.Header.Add(strings.TrimSpace(key), strings.TrimSpace(value))
 		}
@@ -62,7 +64,8 @@ type Node struct {
 // a server which cannot be reached is reported at once. The answer's head may say
 // what server it is.
 func (n *Node) Connect(ctx context.Context, client testbed.Host) (first system.Object, head http.Header, err error) {
-	if n.Reader, err = web.NewReader(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)], n.Target); err != nil {
+	if n.Reader, err = web.NewReader(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)],
+		n.Target); err != nil {
 		return system.Object{}, nil, err
 	}
 	first, head, err = n.object(ctx, n.Entries[0])

@@ -31,7 +31,8 @@ func NewControlled(ctx context.Context, name string, h testbed.Host, label strin
 	if err != nil {
 		return nil, err
 	}
-	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, Control: system.JoinPort(h, ports[0]), Within: answer}
+	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, Control: system.JoinPort(h,
+		ports[0]), Within: answer}
 	c.Local, err = web.New(name, h.Dial, system.HTTPTarget{URL: c.URL("/")})
 	return c, err
 }
@@ -110,7 +111,8 @@ type Embedded struct {
 }
 
 // NewEmbedded has a port for the control API, which is none of taken. It starts nothing.
-func NewEmbedded(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string, taken int) (*Embedded, error) {
+func NewEmbedded(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string,
+	taken int) (*Embedded, error) {
 	c, err := NewControlled(ctx, name, h, label, taken)
 	return &Embedded{Controlled: c, d: d}, err
 }

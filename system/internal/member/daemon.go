@@ -77,7 +77,7 @@ func (k *Kind) task(ref system.Ref, from []string) (t Task[json.RawMessage], err
 	if p == nil {
 		return t, fmt.Errorf("%s: %s was published by no node here: %w", k.Name, ref, system.ErrNotFound)
 	}
-	t = Task[json.RawMessage]{p.said, from}
+	t = Task[json.RawMessage]{Said: p.said, From: from}
 	if k.Leaf {
 		seeders := slices.DeleteFunc(slices.Clone(from), func(a string) bool { return !slices.Contains(p.by, a) })
 		if len(seeders) > 0 {
@@ -89,8 +89,9 @@ func (k *Kind) task(ref system.Ref, from []string) (t Task[json.RawMessage], err
 
 // Task is what a node is given to fetch; T is what the publisher said of it.
 type Task[T any] struct {
-	Said T
-	From []string // addresses of peers
+	Said      T
+	From      []string // addresses of peers
+	Published bool     // the node has it from us, and not from peers
 }
 
 // Daemon is an embedded member of a swarm: one process that gets and gives
@@ -101,18 +102,23 @@ type Daemon struct {
 	dir     disk.Dir
 	address string
 	args    []string
+
+	mu    sync.Mutex
+	tasks map[system.Ref]Task[json.RawMessage] // of the process, and of the next one
 }
 
 // Cluster starts a node on each host, whose peers find it at IP:PORT. flags are added to
 // --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
-func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string, flags ...string) (system.Cluster, error) {
+func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,
+	flags ...string) (system.Cluster, error) {
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
 		listen := system.JoinPort(d.Hosts[i], port)
-		n, err := k.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen, append([]string{"--listen=" + listen}, flags...)...)
+		n, err := k.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen,
+			append([]string{"--listen=" + listen}, flags...)...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
@@ -123,12 +129,13 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 // Start runs a node that keeps what it has in label, within the host's directory, and
 // waits until it is ready. listen is where it takes its peers, IP:PORT, address what they call that;
 // args are added to --control=ADDRESS and --dir=DIRECTORY.
-func (k *Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string, args ...string) (*Daemon, error) {
+func (k *Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string,
+	args ...string) (*Daemon, error) {
 	taken, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return nil, err
 	}
-	n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: address}
+	n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: address, tasks: map[system.Ref]Task[json.RawMessage]{}}
 	n.args = append([]string{"--dir=" + n.dir.Path}, args...)
 	if n.Embedded, err = NewEmbedded(ctx, d, k.Name, h, label, int(taken.Port())); err != nil {
 		return nil, err
@@ -194,7 +201,17 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
 	}
 	n.kind.publish(system.Ref(ref), said, n.address)
+	n.keep(system.Ref(ref), Task[json.RawMessage]{Said: said, Published: true})
 	return system.Ref(ref), nil
+}
+
+// keep notes a task that the process was given.
+func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := n.tasks[ref]
+	t.From, t.Published = Merge(before.From, t.From), t.Published || before.Published
+	n.tasks[ref] = t
 }
 
 // Fetch implements system.Member.
@@ -206,7 +223,11 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	if err != nil {
 		return err
 	}
-	return n.of(ctx, http.MethodPost, ref, t, nil)
+	if err := n.of(ctx, http.MethodPost, ref, t, nil); err != nil {
+		return err
+	}
+	n.keep(ref, t)
+	return nil
 }
 
 // Progress implements system.Member. Counts begin anew with the process.
@@ -228,6 +249,9 @@ func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 		return err
 	}
 	n.kind.drop(ref, n.address)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.tasks, ref)
 	return nil
 }
 
@@ -239,12 +263,15 @@ func (n *Daemon) Connect(ctx context.Context, address string) error {
 	return n.Call(ctx, http.MethodPost, connectPath, address, nil)
 }
 
-// Restart implements system.Restarter: at the same addresses.
+// Restart implements system.Restarter: at the same addresses, and with the data the same tasks.
 func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 	if err := n.Stop(ctx); err != nil {
 		return err
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if !keep {
+		clear(n.tasks)
 		n.kind.drop("", n.address)
 		if err := n.dir.Files.RemoveAll(n.dir.Path); err != nil {
 			return fmt.Errorf("%s: empty the store of %s: %w", n.kind.Name, n.Label, err)
@@ -252,6 +279,11 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 	}
 	if err := n.Run(ctx, n.args...); err != nil {
 		return fmt.Errorf("%s: restart: %w", n.kind.Name, err)
+	}
+	for ref, t := range n.tasks {
+		if err := n.of(ctx, http.MethodPost, ref, t, nil); err != nil {
+			return fmt.Errorf("%s: restart: %w", n.kind.Name, err)
+		}
 	}
 	return nil
 }

@@ -58,9 +58,20 @@ func (p *Process) Alive() error {
 	if proc == nil {
 		return fmt.Errorf("%s: the process %s has not been started", p.System, p.Label)
 	}
+	if err := Ended(proc); err != nil {
+		return fmt.Errorf("%s: %w", p.System, err)
+	}
+	return nil
+}
+
+// Ended is an error when a process has ended. One that was not started, nil, has not.
+func Ended(p testbed.Process) error {
+	if p == nil {
+		return nil
+	}
 	select {
-	case <-proc.Done():
-		return fmt.Errorf("%s: %w", p.System, ended(proc))
+	case <-p.Done():
+		return ended(p)
 	default:
 		return nil
 	}

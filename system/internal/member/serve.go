@@ -50,7 +50,9 @@ func Handler(n Node) http.Handler {
 		return nil
 	}))
 	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref string) error) {
-		mux.HandleFunc(pattern, Answer(func(w http.ResponseWriter, r *http.Request) error { return f(w, r, r.PathValue("ref")) }))
+		mux.HandleFunc(pattern, Answer(func(w http.ResponseWriter, r *http.Request) error {
+			return f(w, r, r.PathValue("ref"))
+		}))
 	}
 	handle("PUT "+publishPath, func(w http.ResponseWriter, r *http.Request, _ string) error {
 		said, err := n.Publish(r.Context(), r.URL.Query().Get("title"), r.ContentLength, r.Body)
@@ -80,7 +82,9 @@ func Handler(n Node) http.Handler {
 		}
 		return json.NewEncoder(w).Encode(f)
 	})
-	handle("DELETE "+fetchPath+"{ref}", func(_ http.ResponseWriter, _ *http.Request, ref string) error { return n.Forget(ref) })
+	handle("DELETE "+fetchPath+"{ref}", func(_ http.ResponseWriter, _ *http.Request, ref string) error {
+		return n.Forget(ref)
+	})
 	handle("GET "+filePath+"{ref}", n.ReadBack)
 	return mux
 }

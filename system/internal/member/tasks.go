@@ -1,58 +1,15 @@
 package member
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
-
-// Tasks keeps on disk what a node was given to do, so that its next process goes on.
-type Tasks struct{ Dir string }
-
-func (t Tasks) path(ref string) string { return filepath.Join(t.Dir, ref+".json") }
-
-// Save writes a task, whole or not at all.
-func (t Tasks) Save(ref string, task any) error {
-	b, err := json.Marshal(task)
-	if err != nil {
-		return err
-	}
-	return testbed.LocalFiles{}.Write(context.Background(), t.path(ref), 0o644, bytes.NewReader(b))
-}
-
-// Remove forgets a task.
-func (t Tasks) Remove(ref string) error { return os.Remove(t.path(ref)) }
-
-// Resume calls take for each task that an earlier process left.
-func Resume[T any](t Tasks, take func(ref string, task T) error) error {
-	paths, err := filepath.Glob(t.path("*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		var task T
-		if err := json.Unmarshal(b, &task); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if err := take(strings.TrimSuffix(filepath.Base(path), ".json"), task); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Merge adds to list those of more that are not in it.
 func Merge(list, more []string) []string {

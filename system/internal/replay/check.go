@@ -15,7 +15,8 @@ import (
 
 // compared are the headers of a request that change its meaning: they must be
 // there as recorded, and not when they were not.
-var compared = []string{"Range", "If-None-Match", "Accept", "Cache-Control", "Origin", "Content-Disposition", "Content-Type"}
+var compared = []string{"Range", "If-None-Match", "Accept", "Cache-Control", "Origin", "Content-Disposition",
+	"Content-Type"}
 
 // maxText bounds request bodies that are compared as text.
 const maxText = 16 << 20

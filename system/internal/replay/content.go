@@ -55,7 +55,8 @@ func (c contents) bytes(b Body, h http.Header) ([]byte, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("a body of %d bytes with SHA-256 %s was not kept and no content that the test gave has it", b.Bytes, b.SHA256)
+	return nil, fmt.Errorf("a body of %d bytes with SHA-256 %s was not kept and no content that the test gave has it",
+		b.Bytes, b.SHA256)
 }
 
 // sum is the hash that a request's body must have.

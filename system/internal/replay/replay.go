@@ -51,12 +51,14 @@ type Answer struct {
 type End string
 
 const (
-	Whole     End = ""            // as it should
-	Refused   End = "refused"     // the connection is reset before an answer, also where it was refused: the server is there
+	Whole End = "" // as it should
+	// the connection is reset before an answer, also where it was refused: the server is there
+	Refused   End = "refused"
 	Stalled   End = "stalled"     // nothing more comes: the client must give up
 	Cut       End = "cut"         // the connection ends within the body
 	NoLastRow End = "no last row" // chunked, and ends with "0\r\n" but without the empty line after it
-	Early     End = "early"       // the answer came while the client was still sending: the rest of its body is not read
+	// the answer came while the client was still sending: the rest of its body is not read
+	Early End = "early"
 )
 
 // Body is a body as it was recorded: its text, or its length and hash, for which
@@ -144,7 +146,8 @@ func (e Exchange) JSON(status int, v any) Exchange {
 	if err != nil {
 		e.missing = "its answer: " + err.Error()
 	}
-	e.Answer = Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: Body{Text: string(text)}}
+	e.Answer = Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: Body{Text: string(text)}}
 	return e
 }
 

@@ -99,12 +99,14 @@ func TestServesInOrder(t *testing.T) {
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, Steps(rec, upload, poll), Login("", "secret"))
 		// The fields of a form have no order.
-		if status, body, _, err := ask(t, "POST", s.URL+"/renter/upload/one", form, "datapieces=1&paritypieces=2&source=%2Ftmp%2Frec%2Fsid%2Fone"); status != 204 || body != "" || err != nil {
+		if status, body, _, err := ask(t, "POST", s.URL+"/renter/upload/one", form,
+			"datapieces=1&paritypieces=2&source=%2Ftmp%2Frec%2Fsid%2Fone"); status != 204 || body != "" || err != nil {
 			t.Errorf("status %d, body %q, %v", status, body, err)
 		}
 		for i, redundancy := range []string{`"redundancy":0`, `"redundancy":0`, `"redundancy":0`, `"redundancy":3`} {
 			status, body, resp, err := ask(t, "GET", s.URL+"/renter/file/one", "", "")
-			if status != 200 || !strings.Contains(body, redundancy) || err != nil || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+			if status != 200 || !strings.Contains(body, redundancy) || err != nil ||
+				!strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 				t.Errorf("poll %d: status %d, body %q, %v", i, status, body, err)
 			}
 			if !strings.Contains(body, `"uid":15794426714378006184`) {
@@ -211,7 +213,8 @@ func TestWrongRequestFails(t *testing.T) {
 
 func TestUnknownStepFails(t *testing.T) {
 	rec := Load(t, "testdata/exchanges.jsonl")
-	want(t, failures(func(tb testing.TB) { Serve(tb, Steps(rec, "no such step")) }), "no such step", "no step of this name")
+	want(t, failures(func(tb testing.TB) { Serve(tb, Steps(rec, "no such step")) }), "no such step",
+		"no step of this name")
 	want(t, failures(func(tb testing.TB) { Serve(tb, Of(rec, "moon")) }), "moon")
 	want(t, failures(func(tb testing.TB) { Load(tb, "testdata/none.jsonl") }), "none.jsonl")
 }
@@ -225,7 +228,8 @@ func TestOpaqueBodies(t *testing.T) {
 		p, _ := w.CreateFormFile("file", "x")
 		p.Write(content)
 		w.Close()
-		status, body, _, err := ask(t, "POST", url+"/api/v0/add?"+add[0].Query.Encode(), w.FormDataContentType(), b.String())
+		status, body, _, err := ask(t, "POST", url+"/api/v0/add?"+add[0].Query.Encode(), w.FormDataContentType(),
+			b.String())
 		if err != nil {
 			t.Error(err)
 		}
@@ -239,7 +243,8 @@ func TestOpaqueBodies(t *testing.T) {
 	}))
 	other := append([]byte{}, made...)
 	other[7] ^= 1
-	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends 1024 bytes", Sum(other), Sum(made))
+	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends 1024 bytes", Sum(other),
+		Sum(made))
 	want(t, failures(func(tb testing.TB) { send(Serve(tb, add, Instead(Sum(made), other)).URL, other) }))
 }
 
@@ -247,13 +252,15 @@ func TestPlaceholdersAndOwnAnswers(t *testing.T) {
 	rec := Steps(Load(t, "testdata/exchanges.jsonl"), poll)[:1]
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, rec, Let("/file/one", "/file/a/b"), Let("<data-root>", "/data"))
-		if _, body, _, _ := ask(t, "GET", s.URL+"/renter/file/a/b", "", ""); !strings.Contains(body, `"localpath":"/data/one"`) {
+		if _, body, _, _ := ask(t, "GET", s.URL+"/renter/file/a/b", "", ""); !strings.Contains(body,
+			`"localpath":"/data/one"`) {
 			t.Errorf("body %q", body)
 		}
 	}))
 	want(t, failures(func(tb testing.TB) {
 		s := Serve(tb, []Exchange{rec[0].JSON(500, map[string]string{"message": "no"})})
-		if status, body, _, _ := ask(t, "GET", s.URL+"/renter/file/one", "", ""); status != 500 || body != `{"message":"no"}` {
+		if status, body, _, _ := ask(t, "GET", s.URL+"/renter/file/one", "", ""); status != 500 ||
+			body != `{"message":"no"}` {
 			t.Errorf("%d %q", status, body)
 		}
 	}))

@@ -96,7 +96,8 @@ func (s *Server) filled(e Exchange) Exchange {
 	r := strings.NewReplacer(s.replace...)
 	e.Path = r.Replace(e.Path)
 	e.Body.Text, e.Answer.Body.Text = r.Replace(e.Body.Text), r.Replace(e.Answer.Body.Text)
-	for _, m := range []*map[string][]string{(*map[string][]string)(&e.Query), (*map[string][]string)(&e.Header), (*map[string][]string)(&e.Answer.Header)} {
+	for _, m := range []*map[string][]string{(*map[string][]string)(&e.Query), (*map[string][]string)(&e.Header),
+		(*map[string][]string)(&e.Answer.Header)} {
 		out := map[string][]string{}
 		for k, values := range *m {
 			for _, v := range values {

@@ -70,7 +70,8 @@ func Write(ctx context.Context, d system.Deployment, h testbed.Host) (Files, err
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	}
 	own := d.DirOf(h)
-	f := Files{CA: filepath.Join(d.DirOf(d.Client), h.Name()+"-ca.pem"), Cert: filepath.Join(own, "cert.pem"), Key: filepath.Join(own, "key.pem")}
+	f := Files{CA: filepath.Join(d.DirOf(d.Client), h.Name()+"-ca.pem"), Cert: filepath.Join(own, "cert.pem"),
+		Key: filepath.Join(own, "key.pem")}
 	for _, file := range []struct {
 		on   testbed.Host
 		path string

@@ -63,7 +63,8 @@ func (l Login) Open(ctx context.Context, dial Dial, opt ...sftp.ClientOption) (*
 }
 
 func (l Login) open(tcp net.Conn, opt []sftp.ClientOption) (*Session, error) {
-	conf := &ssh.ClientConfig{User: l.User, Auth: l.Auth, HostKeyCallback: l.HostKey, HostKeyAlgorithms: l.algorithms(tcp)}
+	conf := &ssh.ClientConfig{User: l.User, Auth: l.Auth, HostKeyCallback: l.HostKey,
+		HostKeyAlgorithms: l.algorithms(tcp)}
 	conn, channels, requests, err := ssh.NewClientConn(tcp, l.Address, conf)
 	if err != nil {
 		return nil, explain(err)
@@ -89,7 +90,8 @@ func explain(err error) error {
 	case errors.As(err, &key) && len(key.Want) == 0:
 		return fmt.Errorf("the server's host key is not known: %w; add it to the file of option \"known_hosts\"", err)
 	case errors.As(err, &key):
-		return fmt.Errorf("the server's host key is not the one in %s line %d: %w; this may be another server", key.Want[0].Filename, key.Want[0].Line, err)
+		return fmt.Errorf("the server's host key is not the one in %s line %d: %w; this may be another server",
+			key.Want[0].Filename, key.Want[0].Line, err)
 	case strings.Contains(err.Error(), "unable to authenticate"): // it has no type
 		return fmt.Errorf("%w: %w", system.ErrAuth, err)
 	}

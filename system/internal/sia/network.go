@@ -128,7 +128,8 @@ func OwnNetwork(name, outside string, hosts ...testbed.Host) error {
 	for _, h := range hosts {
 		if !testbed.Emulated(h.Addr()) {
 			return fmt.Errorf("%s: host %s has no network namespace of its own, and %s: run it on this machine alone, "+
-				"permit network namespaces (`plimsoll doctor` says how), or attach to a running node", name, h.Name(), outside)
+				"permit network namespaces (`plimsoll doctor` says how), or attach to a running node", name, h.Name(),
+				outside)
 		}
 	}
 	return nil

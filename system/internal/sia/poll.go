@@ -21,7 +21,8 @@ func pause(waited time.Duration) time.Duration { return max(waited/share, shorte
 // or 5 ms, and by the time of one answer. An error of done ends the wait, and so
 // does ctx: the error then says what was waited for, and the last state that done
 // returned.
-func Poll(ctx context.Context, system, what string, done func(ctx context.Context) (ok bool, state string, err error)) error {
+func Poll(ctx context.Context, system, what string, done func(ctx context.Context) (ok bool, state string,
+	err error)) error {
 	last, from := "no answer", time.Now()
 	for {
 		ok, state, err := done(ctx)

@@ -15,7 +15,8 @@ import (
 // TestPollIsFineAndDoesNotFlood: in virtual time, what becomes true at a moment
 // is told at most 2 % or 5 ms later, with few questions.
 func TestPollIsFineAndDoesNotFlood(t *testing.T) {
-	for _, when := range []time.Duration{0, 3 * time.Millisecond, 34 * time.Millisecond, 251 * time.Millisecond, 2 * time.Second, 84 * time.Second, time.Hour, 200 * time.Hour} {
+	for _, when := range []time.Duration{0, 3 * time.Millisecond, 34 * time.Millisecond, 251 * time.Millisecond,
+		2 * time.Second, 84 * time.Second, time.Hour, 200 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			from, asked := time.Now(), 0
 			err := Poll(t.Context(), "sia", "it", func(context.Context) (bool, string, error) {
@@ -37,12 +38,17 @@ func TestPollEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too long"))
 		defer cancel()
-		err := Poll(ctx, "sia", "the moon did not rise", func(context.Context) (bool, string, error) { return false, "it is dark", nil })
+		err := Poll(ctx, "sia", "the moon did not rise", func(context.Context) (bool, string, error) {
+			return false, "it is dark", nil
+		})
 		if err == nil || err.Error() != "sia: the moon did not rise: too long (last: it is dark)" {
 			t.Errorf("got %v", err)
 		}
 		broken := errors.New("broken")
-		if err := Poll(t.Context(), "sia", "", func(context.Context) (bool, string, error) { return false, "", broken }); err != broken {
+		if err := Poll(t.Context(), "sia", "", func(context.Context) (bool, string, error) {
+			return false, "",
+				broken
+		}); err != broken {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -53,22 +59,25 @@ func TestPaths(t *testing.T) {
 	marked := func(run string) *Objects { return &Objects{System: "sia", Prefix: "plimsoll/", Mark: mark(run)} }
 	one, other := marked(""), marked("")
 	ref := one.Named("a/b")
-	if one.Name(ref) != "a/b" || ref == other.Named("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) || !other.Has(string(ref)) {
+	if one.Name(ref) != "a/b" || ref == other.Named("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) ||
+		!other.Has(string(ref)) {
 		t.Errorf("%q of marks %s and %s", ref, one.Mark, other.Mark)
 	}
 	if p, err := other.Path(ref); err != nil || p != string(ref) {
 		t.Errorf("%q, %v", p, err)
 	}
 	again := marked("0123abcd")
-	if ref := marked("0123abcd").Named("a/b"); again.Named("a/b") != ref || again.Name(ref) != "a/b" || !again.Ours(string(ref)) {
+	if ref := marked("0123abcd").Named("a/b"); again.Named("a/b") != ref || again.Name(ref) != "a/b" ||
+		!again.Ours(string(ref)) {
 		t.Errorf("another session of the run has other names than that of %q", ref)
 	}
 	if mark("0123abcd") == mark("0123abce") {
 		t.Error("two runs have one mark")
 	}
 	for ref, want := range map[system.Ref]error{
-		"": system.ErrBadRef, "plimsoll/../x": system.ErrBadRef, "plimsoll//x": system.ErrBadRef, "/plimsoll/x": system.ErrBadRef,
-		"plimsoll": system.ErrNotFound, "elsewhere/x": system.ErrNotFound,
+		"": system.ErrBadRef, "plimsoll/../x": system.ErrBadRef, "plimsoll//x": system.ErrBadRef,
+		"/plimsoll/x": system.ErrBadRef,
+		"plimsoll":    system.ErrNotFound, "elsewhere/x": system.ErrNotFound,
 	} {
 		if _, err := one.Path(ref); !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "sia: ") {
 			t.Errorf("%q: %v, want %v", ref, err, want)
@@ -94,7 +103,8 @@ func TestRangesAreCutToTheObject(t *testing.T) {
 }
 
 func TestHastings(t *testing.T) {
-	for text, ok := range map[string]bool{`"1"`: true, `1`: true, `null`: true, `"-5"`: true, `"1e5"`: false, `"x"`: false, `{}`: false} {
+	for text, ok := range map[string]bool{`"1"`: true, `1`: true, `null`: true, `"-5"`: true, `"1e5"`: false,
+		`"x"`: false, `{}`: false} {
 		var h Hastings
 		if err := h.UnmarshalJSON([]byte(text)); (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)

@@ -39,13 +39,15 @@ func account() (who, error) {
 	}
 	u, err := user.LookupId(strconv.Itoa(outside))
 	if err != nil {
-		return who{}, fmt.Errorf("sshd serves an account, and the user who runs this (uid %d) has none: %w", outside, err)
+		return who{}, fmt.Errorf("sshd serves an account, and the user who runs this (uid %d) has none: %w", outside,
+			err)
 	}
 	unshare, err := exec.LookPath("unshare")
 	if err != nil {
 		return who{}, errors.New("sshd in a user namespace needs the program unshare (Debian package util-linux)")
 	}
-	return who{name: u.Username, prefix: []string{unshare, "--user", "--map-user=" + u.Uid, "--map-group=" + u.Gid, "--"}}, nil
+	return who{name: u.Username, prefix: []string{unshare, "--user", "--map-user=" + u.Uid, "--map-group=" + u.Gid,
+		"--"}}, nil
 }
 
 // outsideRoot reads a uid_map (user_namespaces(7)): the user that root of this

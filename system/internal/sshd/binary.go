@@ -12,7 +12,8 @@ import (
 )
 
 // Install says how to get it.
-const Install = "install the Debian package openssh-server (its service need not run), or name the program in option `binary` or PLIMSOLL_SSHD"
+const Install = "install the Debian package openssh-server (its service need not run), or name the program in option " +
+	"`binary` or PLIMSOLL_SSHD"
 
 // Check says what is missing to start a server for the system named name.
 func Check(ctx context.Context, name string, opt system.Options) []system.Problem {
@@ -24,7 +25,8 @@ func Check(ctx context.Context, name string, opt system.Options) []system.Proble
 		return []system.Problem{{What: name + ": " + err.Error(), Hint: Install}}
 	}
 	if _, err := account(); err != nil {
-		return []system.Problem{{What: name + ": " + err.Error(), Hint: "run it as a user with an account on this machine"}}
+		return []system.Problem{{What: name + ": " + err.Error(),
+			Hint: "run it as a user with an account on this machine"}}
 	}
 	return nil
 }

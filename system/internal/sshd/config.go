@@ -38,7 +38,8 @@ Subsystem sftp internal-sftp
 
 func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 	if bad := strings.IndexFunc(root, unsafe); bad >= 0 {
-		return "", fmt.Errorf("the directory %q has %q in it, which sshd's configuration or the remote shell of scp would not take literally; choose another --out", root, root[bad:bad+1])
+		return "", fmt.Errorf("the directory %q has %q in it, which sshd's configuration or the remote shell of scp "+
+			"would not take literally; choose another --out", root, root[bad:bad+1])
 	}
 	path := filepath.Join(root, "sshd_config")
 	var text bytes.Buffer

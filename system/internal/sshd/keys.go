@@ -24,7 +24,8 @@ func (s *Server) writeKeys(ctx context.Context, d system.Deployment) error {
 	if err != nil {
 		return err
 	}
-	s.KeyFile, s.KnownHosts = filepath.Join(client, s.Host.Name()+"_key"), filepath.Join(client, s.Host.Name()+"_known_hosts")
+	s.KeyFile, s.KnownHosts = filepath.Join(client, s.Host.Name()+"_key"),
+		filepath.Join(client, s.Host.Name()+"_known_hosts")
 	if s.Signer, err = writeKey(ctx, d.Client, s.KeyFile); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -46,7 +47,8 @@ func (s *Server) Address() string { return system.JoinPort(s.Host, s.Port) }
 
 // Start starts a server for the system named name and waits until ready has
 // logged in and read the probe.
-func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host, ready func(ctx context.Context, s *Server) error) (*Server, error) {
+func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host, ready func(ctx context.Context,
+	s *Server) error) (*Server, error) {
 	fail := func(err error) (*Server, error) { return nil, fmt.Errorf("%s: %w", name, err) }
 	bin, err := program(name, d.Options)
 	if err != nil {
@@ -94,7 +96,8 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	})
 	if err != nil {
 		if errors.Is(err, system.ErrAuth) {
-			err = fmt.Errorf("%w; is the account of %s locked (`passwd -S %s`), or its shell not in place?", err, s.User, s.User)
+			err = fmt.Errorf("%w; is the account of %s locked (`passwd -S %s`), or its shell not in place?", err,
+				s.User, s.User)
 		}
 		return fail(fmt.Errorf("start: %w", err))
 	}
@@ -102,17 +105,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 }
 
 // Ended is an error when the server's process has ended.
-func (s *Server) Ended() error {
-	select {
-	case <-s.Process.Done():
-	default:
-		return nil
-	}
-	if err := s.Process.Err(); err != nil {
-		return fmt.Errorf("the server process has ended: %w", err)
-	}
-	return fmt.Errorf("the server process has ended; see %s", s.Process.LogPath())
-}
+func (s *Server) Ended() error { return member.Ended(s.Process) }
 
 // privsep is where sshd locks up the half of it that talks to strangers. It is
 // compiled in; the machine's own service makes it when it starts.

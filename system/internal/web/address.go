@@ -53,7 +53,8 @@ func HostPort(u *url.URL) string {
 // key of the system called name. like is an example of one.
 func Base(name, key, text, like string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" ||
+		u.RawQuery != "" {
 		return nil, fmt.Errorf("%s: option %q: %q is not the URL of a server, such as %s", name, key, text, like)
 	}
 	u.Path = ""

@@ -160,7 +160,8 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 		return fmt.Errorf("%s: answered with Content-Range %q", where, resp.Header.Get("Content-Range"))
 	}
 	if got := last - first + 1; resp.ContentLength >= 0 && resp.ContentLength != got {
-		return fmt.Errorf("%s: Content-Length %d contradicts Content-Range %q", where, resp.ContentLength, resp.Header.Get("Content-Range"))
+		return fmt.Errorf("%s: Content-Length %d contradicts Content-Range %q", where, resp.ContentLength,
+			resp.Header.Get("Content-Range"))
 	}
 	if _, err := c.Copy(resp, w); err != nil {
 		return err
@@ -172,7 +173,8 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 }
 
 // Send is [Client.Call], and its errors say what a status means.
-func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) ([]byte, error) {
+func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) ([]byte,
+	error) {
 	answer, err := c.Call(ctx, Call{Method: method, URL: t.URL, Header: t.Header, Body: r, Size: size})
 	return answer, meaning(err)
 }
@@ -180,7 +182,8 @@ func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, s
 // Size asks for an object's size and whether it is served in ranges, by a range of
 // one byte: HEAD does not show it, as some who send Accept-Ranges ignore Range.
 // moved: its URL redirects to another.
-func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header, err error) {
+func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header,
+	err error) {
 	one, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {"bytes=0-0"}}, 0, nil)
 	if err != nil {
 		return -1, false, false, nil, err
@@ -190,7 +193,8 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	case http.StatusPartialContent:
 		first, last, total, ok := contentRange(one.Header.Get("Content-Range"))
 		if !ok || first != 0 || last != 0 {
-			return -1, false, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name, public(t.URL), one.Header.Get("Content-Range"))
+			return -1, false, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name,
+				public(t.URL), one.Header.Get("Content-Range"))
 		}
 		size = total
 	case http.StatusRequestedRangeNotSatisfiable: // an empty object
@@ -224,7 +228,8 @@ func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) er
 			return fmt.Errorf("health probe failed: %w", err)
 		}
 		if !bytes.Equal(got.Bytes(), want) {
-			return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, public(t.URL), got.Len())
+			return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, public(t.URL),
+				got.Len())
 		}
 		return nil
 	})
@@ -239,7 +244,8 @@ func (c *Client) Fresh(ctx context.Context, do func(context.Context, *Client) er
 	return do(ctx, newClient(c.name, tr))
 }
 
-func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64, body io.Reader) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64,
+	body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, t.URL.String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)

@@ -118,7 +118,8 @@ func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(Bounded(resp.Body))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: answer: after %d bytes: %w", c.name, call.Method, public(call.URL), len(answer), err)
+		return nil, fmt.Errorf("%s: %s %s: answer: after %d bytes: %w", c.name, call.Method, public(call.URL),
+			len(answer), err)
 	}
 	return answer, nil
 }
@@ -171,7 +172,8 @@ func (c *Client) refusal(resp *http.Response) error {
 	}
 	said = strings.Join(strings.Fields(said), " ")
 	return fmt.Errorf("%s: %w", c.name, &StatusError{
-		Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode, Said: said[:min(len(said), 1<<10)], Text: string(answer),
+		Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode,
+		Said: said[:min(len(said), 1<<10)], Text: string(answer),
 	})
 }
 
@@ -180,7 +182,8 @@ func (c *Client) malformed(method string, u *url.URL, err error, answer []byte) 
 	if html(answer) {
 		return fmt.Errorf("%s: %s %s: %w (it begins %q)", c.name, method, public(u), system.ErrHTML, start(answer))
 	}
-	return fmt.Errorf("%s: %s %s: %w: %w (it begins %q)", c.name, method, public(u), system.ErrAnswer, err, start(answer))
+	return fmt.Errorf("%s: %s %s: %w: %w (it begins %q)", c.name, method, public(u), system.ErrAnswer, err,
+		start(answer))
 }
 
 // html reports whether an answer is a page for browsers.

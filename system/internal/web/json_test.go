@@ -45,7 +45,9 @@ func TestJSONSends(t *testing.T) {
 		client, u := api(t, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			user, password, _ := r.BasicAuth()
-			if r.Header.Get("Content-Type") != c.kind || string(body) != c.body || r.ContentLength != int64(len(c.body)) || user != "u" || password != "p" || r.UserAgent() != "Some-Agent" {
+			if r.Header.Get("Content-Type") != c.kind || string(body) != c.body ||
+				r.ContentLength != int64(len(c.body)) || user != "u" || password != "p" ||
+				r.UserAgent() != "Some-Agent" {
 				t.Errorf("%s: got %q %q, %v", name, body, r.Header, r.ContentLength)
 			}
 		})
@@ -74,7 +76,8 @@ func TestJSONAnswers(t *testing.T) {
 		out := []any{}
 		err := client.JSON(t.Context(), "GET", u, nil, nil, &out)
 		if want == "error" {
-			if err == nil || !strings.Contains(err.Error(), "not what it should be") || strings.Contains(err.Error(), "hunter2") {
+			if err == nil || !strings.Contains(err.Error(), "not what it should be") || strings.Contains(err.Error(),
+				"hunter2") {
 				t.Errorf("%q: %v", body, err)
 			}
 			continue
@@ -92,7 +95,8 @@ func TestJSONStatus(t *testing.T) {
 		io.WriteString(w, `{"message":"module  not\nloaded"}`)
 	})
 	err := client.JSON(t.Context(), "GET", u, nil, nil, nil)
-	if Status(err) != 491 || !strings.HasPrefix(err.Error(), "some: GET http://") || !strings.HasSuffix(err.Error(), "/a: status 491: module not loaded") {
+	if Status(err) != 491 || !strings.HasPrefix(err.Error(), "some: GET http://") || !strings.HasSuffix(err.Error(),
+		"/a: status 491: module not loaded") {
 		t.Errorf("%d: %v", Status(err), err)
 	}
 	if Status(io.EOF) != 0 || Status(nil) != 0 {
@@ -112,7 +116,8 @@ func TestJSONIsBounded(t *testing.T) {
 			}
 		}
 	})
-	if err := client.JSON(t.Context(), "GET", u, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if err := client.JSON(t.Context(), "GET", u, nil, nil, nil); err == nil || !strings.Contains(err.Error(),
+		"more than 64 MiB") {
 		t.Errorf("an endless answer: %v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // fields, and hands over the list's elements one after the other: each decodes
 // one of them. Nothing else is kept, however long the list is. A list that is
 // null or absent has no elements.
-func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field string, each func(d *json.Decoder) error) error {
+func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field string,
+	each func(d *json.Decoder) error) error {
 	resp, err := c.Open(ctx, Call{Method: http.MethodGet, URL: u, Header: header})
 	if err != nil {
 		return err

@@ -130,7 +130,8 @@ func TestKeptAndFresh(t *testing.T) {
 				}
 			}
 			if got := l.dials.Load(); got != 1+n || len(l.peers) != 1+n {
-				t.Errorf("fresh: %d requests took %d more dials, the server saw %d more connections", n, got-1, len(l.peers)-1)
+				t.Errorf("fresh: %d requests took %d more dials, the server saw %d more connections", n, got-1,
+					len(l.peers)-1)
 			}
 			// What was made afresh is kept from then on.
 			for i := range n {
@@ -188,7 +189,9 @@ func TestStatusTellsErrorsApart(t *testing.T) {
 		http.StatusUnauthorized: system.ErrAuth, http.StatusForbidden: system.ErrAuth,
 		http.StatusInsufficientStorage: system.ErrQuota,
 	} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+		}))
 		u, err := url.Parse(s.URL)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ type Reader struct {
 
 // NewReader returns a reader whose client is New(name, dial, t) and which finds
 // objects where locate says.
-func NewReader(name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget, error)) (Reader, error) {
+func NewReader(name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget,
+	error)) (Reader, error) {
 	c, err := New(name, dial, t)
 	return Reader{c, locate}, err
 }

@@ -42,7 +42,9 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 	go w.watch(ctx, cancel, began)
 	unwatch := func() bool { return true }
 	if w.Alive != nil {
-		unwatch = context.AfterFunc(w.Alive, func() { cancel(reason{fmt.Errorf("%s: %w", w.What, context.Cause(w.Alive))}) })
+		unwatch = context.AfterFunc(w.Alive, func() {
+			cancel(reason{fmt.Errorf("%s: %w", w.What, context.Cause(w.Alive))})
+		})
 	}
 	resp, err := do(ctx)
 	close(began)
@@ -91,10 +93,12 @@ func (w Wait) watch(ctx context.Context, cancel context.CancelCauseFunc, began <
 		return
 	}
 	if has {
-		cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w", w.What, w.Head, system.ErrStalled)})
+		cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w",
+			w.What, w.Head, system.ErrStalled)})
 		return
 	}
-	cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node goes on searching, and never says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
+	cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node goes on searching, and never "+
+		"says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
 }
 
 // ours is the reason that we ended the request for, when we did.
@@ -135,7 +139,8 @@ func (b *waited) Read(p []byte) (int, error) {
 }
 
 func (b *waited) stalled() {
-	b.cancel(reason{fmt.Errorf("%s: no byte for %v (option stall_after): %w", b.wait.What, b.wait.Body, system.ErrStalled)})
+	b.cancel(reason{fmt.Errorf("%s: no byte for %v (option stall_after): %w", b.wait.What, b.wait.Body,
+		system.ErrStalled)})
 }
 
 // Close implements io.Closer.

@@ -27,11 +27,14 @@ func TestNoAnswer(t *testing.T) {
 		want     error
 		after    time.Duration
 	}{
-		"not known":                  {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
-		"no node has it":             {Wait{Head: 15 * time.Second, Known: unknown}, time.Hour, system.ErrNotFound, look},
-		"a node has it":              {Wait{Head: 15 * time.Second, Known: known}, time.Hour, system.ErrStalled, 15 * time.Second},
-		"no limit of ours":           {Wait{Known: known}, time.Hour, context.DeadlineExceeded, time.Hour},
-		"the caller is less patient": {Wait{Head: 15 * time.Second}, 3 * time.Second, context.DeadlineExceeded, 3 * time.Second},
+		"not known": {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
+		"no node has it": {Wait{Head: 15 * time.Second, Known: unknown}, time.Hour, system.ErrNotFound,
+			look},
+		"a node has it": {Wait{Head: 15 * time.Second, Known: known}, time.Hour, system.ErrStalled,
+			15 * time.Second},
+		"no limit of ours": {Wait{Known: known}, time.Hour, context.DeadlineExceeded, time.Hour},
+		"the caller is less patient": {Wait{Head: 15 * time.Second}, 3 * time.Second, context.DeadlineExceeded,
+			3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -53,10 +56,11 @@ func TestNoAnswer(t *testing.T) {
 func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		resp, err := Wait{What: "x: get y", Body: 30 * time.Second}.Do(t.Context(), func(ctx context.Context) (*http.Response, error) {
-			context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
-			return &http.Response{Body: r}, nil
-		})
+		resp, err := Wait{What: "x: get y", Body: 30 * time.Second}.Do(t.Context(),
+			func(ctx context.Context) (*http.Response, error) {
+				context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+				return &http.Response{Body: r}, nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +92,8 @@ func TestDaemonGone(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { end(gone) })
 		from := time.Now()
 		_, err := Wait{Head: time.Hour, Alive: alive}.Do(t.Context(), silent)
-		if took := time.Since(from); !errors.Is(err, gone) || errors.Is(err, system.ErrNotFound) || took != 3*time.Second {
+		if took := time.Since(from); !errors.Is(err, gone) || errors.Is(err, system.ErrNotFound) ||
+			took != 3*time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
 	})

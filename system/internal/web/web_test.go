@@ -21,7 +21,8 @@ func TestContentRange(t *testing.T) {
 			t.Errorf("%q: %v %v", s, got, ok)
 		}
 	}
-	for _, s := range []string{"", "bytes", "bytes */100", "bytes 5-4/10", "bytes 0-10/10", "items 0-1/2", "bytes -1-1/2", "bytes 0-/2", "bytes 0-1", "0-1/2"} {
+	for _, s := range []string{"", "bytes", "bytes */100", "bytes 5-4/10", "bytes 0-10/10", "items 0-1/2",
+		"bytes -1-1/2", "bytes 0-/2", "bytes 0-1", "0-1/2"} {
 		if _, _, _, ok := contentRange(s); ok {
 			t.Errorf("%q passes", s)
 		}
@@ -29,7 +30,8 @@ func TestContentRange(t *testing.T) {
 }
 
 func TestExactly(t *testing.T) {
-	for text, want := range map[string]error{"": io.ErrUnexpectedEOF, "1234": io.ErrUnexpectedEOF, "12345": nil, "123456": ErrTooLong} {
+	for text, want := range map[string]error{"": io.ErrUnexpectedEOF, "1234": io.ErrUnexpectedEOF, "12345": nil,
+		"123456": ErrTooLong} {
 		for name, wrap := range map[string]func(io.Reader) io.Reader{
 			"plain": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
 			"data with EOF": iotest.DataErrReader, "half": iotest.HalfReader,

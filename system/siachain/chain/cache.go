@@ -56,7 +56,8 @@ func build(ctx context.Context, dir string, s Spec, say Progress) (m Manifest, e
 // readers.
 func key(s Spec) string {
 	text, _ := json.Marshal(s) // of numbers and texts: no error
-	made := fmt.Sprint(format, string(text), Version("go.sia.tech/core"), Version("go.sia.tech/coreutils"), Version("go.etcd.io/bbolt"))
+	made := fmt.Sprint(format, string(text), Version("go.sia.tech/core"), Version("go.sia.tech/coreutils"),
+		Version("go.etcd.io/bbolt"))
 	name := fmt.Sprintf("%s-%dx%d-seed%d", s.Form, s.Blocks, s.Transactions, s.Seed)
 	return fmt.Sprintf("%s-%x", name, sha256.Sum256([]byte(made)))[:len(name)+1+16]
 }

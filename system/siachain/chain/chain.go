@@ -17,11 +17,12 @@ type Chain struct {
 
 // Manifest describes a chain beside its store.
 type Manifest struct {
-	Spec         Spec             `json:"spec"`
-	Genesis      types.BlockID    `json:"genesis"`
-	Tip          types.ChainIndex `json:"tip"`
-	Bytes        int64            `json:"bytes"`        // of its blocks as SendV2Blocks sends them, genesis and framing aside
-	Transactions int64            `json:"transactions"` // after genesis
+	Spec    Spec             `json:"spec"`
+	Genesis types.BlockID    `json:"genesis"`
+	Tip     types.ChainIndex `json:"tip"`
+	// of its blocks as SendV2Blocks sends them, genesis and framing aside
+	Bytes        int64 `json:"bytes"`
+	Transactions int64 `json:"transactions"` // after genesis
 }
 
 // Open opens the chain in dir, which a [Cache] made: for the process of a peer,

@@ -78,8 +78,10 @@ func TestSameSpecGivesTheSameBlocks(t *testing.T) {
 		spec Spec
 		tip  string
 	}{
-		{Spec{Blocks: 12, Transactions: 2, Form: V1, Seed: 1}, "073d9e3fc1e77194760dbe5ef55c07f97926746f39df899efca6e3a9b3010a6a"},
-		{Spec{Blocks: 12, Transactions: 2, Form: V2, Seed: 1}, "aca2325252a3a7c46912ccf995bdfc6ffd5fffa3b3051bbe7cf7cd521e1c67cc"},
+		{Spec{Blocks: 12, Transactions: 2, Form: V1, Seed: 1},
+			"073d9e3fc1e77194760dbe5ef55c07f97926746f39df899efca6e3a9b3010a6a"},
+		{Spec{Blocks: 12, Transactions: 2, Form: V2, Seed: 1},
+			"aca2325252a3a7c46912ccf995bdfc6ffd5fffa3b3051bbe7cf7cd521e1c67cc"},
 	} {
 		one, two := cached(t, tt.spec), cached(t, tt.spec)
 		if one.Tip != two.Tip || one.Bytes != two.Bytes || one.Genesis != two.Genesis {
@@ -138,7 +140,8 @@ func TestBlocksAreValidAndWhatTheSpecSays(t *testing.T) {
 			if (b.V2 != nil) != (form == V2) {
 				t.Fatalf("%s: a block of the other form", form)
 			}
-			if form == V1 && len(b.Transactions) != 3 || form == V2 && (len(b.V2Transactions()) != 3 || len(b.Transactions) != 0) {
+			if form == V1 && len(b.Transactions) != 3 || form == V2 && (len(b.V2Transactions()) != 3 ||
+				len(b.Transactions) != 0) {
 				t.Fatalf("%s: %d and %d transactions in a block", form, len(b.Transactions), len(b.V2Transactions()))
 			}
 			if until := time.Since(b.Timestamp); until < 365*24*time.Hour {
@@ -168,7 +171,8 @@ func TestBlocksAreValidAndWhatTheSpecSays(t *testing.T) {
 			t.Errorf("%s: tip %v, want %v", form, m.Tip(), c.Tip)
 		}
 		if bytes != c.Bytes || transactions != c.Transactions {
-			t.Errorf("%s: %d bytes, %d transactions; the manifest says %d, %d", form, bytes, transactions, c.Bytes, c.Transactions)
+			t.Errorf("%s: %d bytes, %d transactions; the manifest says %d, %d", form, bytes, transactions, c.Bytes,
+				c.Transactions)
 		}
 		for what, share := range map[string]float64{
 			"payments to watched addresses": float64(toWatched) / float64(paid),

@@ -129,7 +129,8 @@ func (g *generator) payee() (a types.Address) {
 
 func (g *generator) unsigned1(p *payer, outputs []types.SiacoinOutput, fee types.Currency) types.Transaction {
 	return types.Transaction{
-		SiacoinInputs:  []types.SiacoinInput{{ParentID: p.coin.ID, UnlockConditions: types.StandardUnlockConditions(p.public)}},
+		SiacoinInputs: []types.SiacoinInput{{ParentID: p.coin.ID,
+			UnlockConditions: types.StandardUnlockConditions(p.public)}},
 		SiacoinOutputs: outputs,
 		MinerFees:      []types.Currency{fee},
 		Signatures: []types.TransactionSignature{{
@@ -165,7 +166,8 @@ func (g *generator) sign(b *types.Block) {
 					t.Signatures[0].Signature = s[:]
 				} else {
 					t := &b.V2.Transactions[i]
-					t.SiacoinInputs[0].SatisfiedPolicy.Signatures = []types.Signature{p.key.SignHash(g.state.InputSigHash(*t))}
+					s := p.key.SignHash(g.state.InputSigHash(*t))
+					t.SiacoinInputs[0].SatisfiedPolicy.Signatures = []types.Signature{s}
 				}
 			}
 		})

@@ -60,7 +60,8 @@ func (s Spec) Validate() error {
 	case s.Blocks < 1 || s.Blocks > MaxBlocks:
 		return fmt.Errorf("sia-chain: %d blocks; a chain has 1 to %d", s.Blocks, MaxBlocks)
 	case s.Transactions < 0 || s.Transactions > MaxTransactions:
-		return fmt.Errorf("sia-chain: %d transactions in a block; 0 to %d are possible", s.Transactions, MaxTransactions)
+		return fmt.Errorf("sia-chain: %d transactions in a block; 0 to %d are possible", s.Transactions,
+			MaxTransactions)
 	}
 	return nil
 }

@@ -66,8 +66,11 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 		}, "timeout"},
 		"another genesis": {stranger(s), nil, "another chain"},
 		"another network": {Spec{Blocks: 1, Form: V1}, nil, "different network"},
-		"no database":     {s, func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("no"), 9000), 0o600) }, "invalid"},
-		"not there":       {s, func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "no such file"},
+		"no database": {s, func(path string) error {
+			return os.WriteFile(path, bytes.Repeat([]byte("no"), 9000),
+				0o600)
+		}, "invalid"},
+		"not there": {s, func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "no such file"},
 	} {
 		dir := synced(t, chain)
 		path := filepath.Join(dir, StoreFile)

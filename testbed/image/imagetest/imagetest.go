@@ -41,7 +41,8 @@ func Image(t testing.TB, config v1.Config, layers ...[]Entry) v1.Image {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		for _, e := range entries {
-			h := &tar.Header{Name: e.Name, Typeflag: e.Type, Linkname: e.Link, Mode: e.Mode, Size: int64(len(e.Content))}
+			h := &tar.Header{Name: e.Name, Typeflag: e.Type, Linkname: e.Link, Mode: e.Mode,
+				Size: int64(len(e.Content))}
 			if e.Mode == 0 {
 				h.Mode = 0o755
 			}
@@ -64,7 +65,8 @@ func OfTars(t testing.TB, config v1.Config, tars ...[]byte) v1.Image {
 	img := empty.Image
 	for _, b := range tars {
 		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
-		layer, err := tarball.LayerFromOpener(open, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching)
+		layer, err := tarball.LayerFromOpener(open,
+			tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching)
 		must(t, err)
 		img, err = mutate.AppendLayers(img, layer)
 		must(t, err)
