@@ -34,7 +34,8 @@ const syncEvery = 10
 type Run struct {
 	*Reader
 	lock *os.File
-	made bool // the directory is new
+	file os.FileInfo // run.db as it was opened
+	made bool        // the directory is new
 
 	mu      sync.Mutex
 	db      *sql.DB
@@ -297,6 +298,9 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 // start opens the reading side and begins to flush.
 func (r *Run) start() error {
 	reader, err := Open(r.dir)
+	if err == nil {
+		r.file, err = os.Stat(filepath.Join(r.dir, dbFile))
+	}
 	if err != nil {
 		return err
 	}
@@ -314,13 +318,21 @@ func (r *Run) start() error {
 				return
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
-				if r.Flush() == nil && n%syncEvery == 0 {
+				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
 					_ = r.sync()
 				}
 			}
 		}
 	}()
 	return nil
+}
+
+// check makes sure that what is written can be found again.
+func (r *Run) check() error {
+	err := r.there()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fail(err)
 }
 
 // Broken is closed as soon as nothing more can be recorded; Err then says why.

@@ -263,6 +263,9 @@ func fill(cfg *engine.Config) error {
 // unrecorded ends a run that could not be recorded to its end: the report of what
 // there is needs space, too.
 func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir string) error {
+	if err.Gone {
+		return err
+	}
 	if res.Trials+res.Failed > 0 {
 		if _, e := p.writeReport(dir, reportOptions{}); e != nil {
 			p.ui.Say("note: no report was written: %v", e)
