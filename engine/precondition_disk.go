@@ -15,7 +15,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -38,13 +37,13 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		case spreads(cells):
 			// One system after the other: what a trial leaves is removed after it.
 		case follows(cells):
-			if use.Mode != string(system.Attach) { // which makes no chain, and no store
+			if !use.Attached() { // which makes no chain, and no store
 				need += largestStores(cells)
 				chains += chainBytes(cells)
 			}
 		case !slices.ContainsFunc(cells, cfg.continues):
 			need += 2 * float64(bytes)
-		case use.Mode == string(system.Attach):
+		case use.Attached():
 			// Its disks are elsewhere.
 		case cfg.reviver(use) != nil:
 			kept += longestOf(cfg, cells) * redundancy(use)
