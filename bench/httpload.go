@@ -364,7 +364,7 @@ func startNginx(ctx context.Context, dir string) (*server, error) {
 		small: workload.Content{Seed: 1, Index: 1, Size: smallSize},
 		ended: make(chan struct{}),
 	}
-	err = errors.Join(s.big.WriteFile(filepath.Join(www, "big")), s.small.WriteFile(filepath.Join(www, "small")))
+	err = errors.Join(writeContent(s.big, filepath.Join(www, "big")), writeContent(s.small, filepath.Join(www, "small")))
 	if err != nil {
 		return nil, err
 	}
@@ -403,4 +403,15 @@ func (s *server) stop() {
 		s.cmd.Process.Kill()
 		<-s.ended
 	}
+}
+
+// writeContent writes a file always in the same way (one sequential stream of 1 MiB writes to a
+// fresh file), because the way a file came into the page cache changes what it costs to serve it.
+func writeContent(c workload.Content, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{f}, c.Reader(), make([]byte, 1<<20))
+	return errors.Join(err, f.Chmod(0o644), f.Close())
 }

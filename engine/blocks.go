@@ -56,8 +56,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			consecutive++
 			if consecutive >= failuresInARow {
 				return nil, fmt.Errorf("engine: %d trials in a row could not be executed; the last, %s: %s",
-					consecutive, cell.ID,
-					trial.Error)
+					consecutive, cell.ID, trial.Error)
 			}
 		} else {
 			consecutive = 0

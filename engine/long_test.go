@@ -278,8 +278,7 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 		t.Errorf("got %+v", trials)
 	}
 	if !slices.ContainsFunc(events, func(e record.Event) bool {
-		return e.What == "trial begins anew" &&
-			strings.Contains(e.Detail, "mem")
+		return e.What == "trial begins anew" && strings.Contains(e.Detail, "mem")
 	}) {
 		t.Errorf("nothing says that it began anew: %+v", events)
 	}
@@ -328,8 +327,7 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 			}
 			if !strings.Contains(meta["stopped"], c.want) ||
 				!slices.ContainsFunc(trials[0].Notes, func(n string) bool {
-					return strings.HasPrefix(n,
-						record.NoteEnded+c.want+": ")
+					return strings.HasPrefix(n, record.NoteEnded+c.want+": ")
 				}) {
 				t.Errorf("recorded: %q, notes %q", meta["stopped"], trials[0].Notes)
 			}

@@ -46,8 +46,7 @@ func MachinesFor(plan *experiment.Plan, clients int) int {
 // machines; else those that there are, are measured.
 func EmulatesBetween(plan *experiment.Plan) bool {
 	shaped := slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
-		return c.Link.Shaped() &&
-			!attachedUse(plan, c)
+		return c.Link.Shaped() && !attachedUse(plan, c)
 	})
 	changes, _ := plansChanges(plan)
 	return shaped || changes

@@ -196,8 +196,7 @@ func (w waiter) until(ctx context.Context, begun time.Time, these func(need) boo
 func (w waiter) ready(ctx context.Context, goesOn bool) error {
 	begun := time.Now()
 	if err := w.until(ctx, begun, func(n need) bool {
-		return n.first &&
-			(!goesOn || n.name != "balance")
+		return n.first && (!goesOn || n.name != "balance")
 	}); err != nil || goesOn {
 		return err
 	}

@@ -37,7 +37,7 @@ func checkData(ctx context.Context, cfg Config) []Problem {
 		}
 		seen[c.Data.Key()] = true
 		hint := ""
-		set, err := scenario.ReadDataSet(ctx, c.Data, cfg.Plan.Experiment.Seed, cfg.Base)
+		set, err := scenario.DataSet(ctx, c.Data, cfg.Plan.Experiment.Seed, cfg.Base)
 		if err != nil {
 			// Where a relative path starts is worth saying of one that is not there.
 			if path := c.Data.Directory + c.Data.Trace; errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(path) {

@@ -29,16 +29,22 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 	var swarm, chains float64
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cellsOf(cfg.Plan, use.Name)
-		if cfg.Machines == 0 { // else each node has disks of its own
-			swarm = math.Max(swarm, largestSwarm(cells))
-		}
 		_, bytes := cfg.Scenario.Prepares(cells)
+		set := largest(cells, func(c experiment.Cell) float64 { // each begins with a fresh deployment
+			_, bytes := cfg.Scenario.Prepares([]experiment.Cell{c})
+			return float64(bytes)
+		})
 		switch {
-		case spreads(cells):
-			// One system after the other: what a trial leaves is removed after it.
+		case spreads(cells): // one system after the other: what a trial leaves is removed after it
+			if cfg.Machines == 0 { // else each node has disks of its own
+				swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
+					return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
+				}))
+			}
 		case follows(cells):
 			if !use.Attached() { // which makes no chain, and no store
-				need += largestStores(cells)
+				// Of a fresh node and of a replay. Peers serve from where chains are kept.
+				need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })
 				chains += chainBytes(cells)
 			}
 		case !slices.ContainsFunc(cells, cfg.continues):
@@ -46,9 +52,9 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 		case use.Attached():
 			// Its disks are elsewhere.
 		case cfg.reviver(use) != nil:
-			kept += longestOf(cfg, cells) * redundancy(use)
+			kept += set * redundancy(use)
 		default:
-			need += longestOf(cfg, cells) * redundancy(use)
+			need += set * redundancy(use)
 		}
 	}
 	need += swarm
@@ -80,22 +86,10 @@ func redundancy(use experiment.SystemUse) float64 {
 	return total / needed
 }
 
-// largestSwarm is the bytes that the nodes of the largest of these cells hold
-// together when all have the content.
-func largestSwarm(cells []experiment.Cell) (most float64) {
+// largest is the most bytes that one of the cells takes.
+func largest(cells []experiment.Cell, takes func(experiment.Cell) float64) (most float64) {
 	for _, c := range cells {
-		if c.Disseminate != nil {
-			most = math.Max(most, float64(c.Disseminate.Nodes)*float64(c.Data.Size))
-		}
-	}
-	return most
-}
-
-// largestStores is about what the store of a fresh node and that of a replay take in
-// the largest of these cells. Peers serve from where chains are kept.
-func largestStores(cells []experiment.Cell) (most float64) {
-	for _, c := range cells {
-		most = math.Max(most, 2*storeBytes(c))
+		most = math.Max(most, takes(c))
 	}
 	return most
 }
@@ -126,18 +120,7 @@ func tooFull(dir string, need float64, hint string) []Problem {
 		return nil
 	}
 	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
-		words.Bytes(on.Free), words.Bytes(need)),
-		hint)}
-}
-
-// longestOf is the bytes of the largest data set that a cell stores: each begins
-// with a fresh deployment.
-func longestOf(cfg Config, cells []experiment.Cell) (most float64) {
-	for _, c := range cells {
-		_, bytes := cfg.Scenario.Prepares([]experiment.Cell{c})
-		most = math.Max(most, float64(bytes))
-	}
-	return most
+		words.Bytes(on.Free), words.Bytes(need)), hint)}
 }
 
 // existing is the nearest directory above one that may not be there yet.

@@ -58,8 +58,7 @@ func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 		}
 		bytes := float64(n) * float64(each)
 		need.bytes += bytes
-		need.parts = append(need.parts, fmt.Sprintf("%d nodes of %s take about %s", n, use.Name,
-			words.Bytes(bytes)))
+		need.parts = append(need.parts, fmt.Sprintf("%d nodes of %s take about %s", n, use.Name, words.Bytes(bytes)))
 	}
 	return need
 }

@@ -49,8 +49,7 @@ func (c Config) unable(need string, asked bool, abilities ...string) (all []Prob
 		able := func(ability string) bool { return c.can(use.Use, ability) }
 		if asked && !slices.ContainsFunc(abilities, able) {
 			all = append(all, refuse(fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set",
-				use.Name,
-				need), "leave it out: --set upload.need."+need+"="))
+				use.Name, need), "leave it out: --set upload.need."+need+"="))
 		}
 	}
 	return all

@@ -242,8 +242,7 @@ func TestSwarm(t *testing.T) {
 			}
 		}
 		if !slices.ContainsFunc(trial.Notes, func(n string) bool {
-			return strings.HasPrefix(n,
-				"1 of the processes of bittorrent died")
+			return strings.HasPrefix(n, "1 of the processes of bittorrent died")
 		}) {
 			t.Errorf("no note of the process that died: %q", trial.Notes)
 		}

@@ -208,8 +208,7 @@ func TestDeathsInASync(t *testing.T) {
 	must(t, err)
 	for _, trial := range trials {
 		noted := slices.ContainsFunc(trial.Notes, func(n string) bool {
-			return strings.HasPrefix(n,
-				"1 of the processes of chains died")
+			return strings.HasPrefix(n, "1 of the processes of chains died")
 		})
 		if slices.Contains(trial.Invalid, record.ReasonDaemonDied) != (trial.Block == 0 || trial.Block == 2) ||
 			noted != (trial.Block < 3) || slices.Contains(trial.Invalid, record.ReasonDaemonRestarted) {

@@ -74,8 +74,7 @@ func (d *decoder) section(n, owner *node, v reflect.Value, path string) {
 		if f == nil {
 			e.key.src.hide(e.key.line, len(e.key.src.lines)) // where its value ends is not known
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s`%s",
-				e.key.text,
-				within(path)))
+				e.key.text, within(path)))
 			if path != "" { // what seems to be missing may be what is misspelt
 				d.bad[join(path, e.key.text)] = true
 			}
@@ -242,8 +241,7 @@ func (d *decoder) levels(n, key *node, f field, path string) reflect.Value {
 	switch {
 	case n.kind == mappingNode && f.section() == nil:
 		d.fail(path, n, "one value, or a list of values to make it a factor", "%s must be %s, not a mapping",
-			called(path),
-			f.noun())
+			called(path), f.noun())
 		return values
 	case n.kind == listNode && len(n.items) == 0:
 		d.fail(path, n, "give at least one value, or take the key away", "%s is an empty list", called(path))

@@ -46,8 +46,7 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 	}
 	if now := sum(data, head.Hash); strict && now != head.Hash {
 		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made",
-			head.Hash,
-			now)
+			head.Hash, now)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if strict {

@@ -50,6 +50,10 @@ func TestSuggestionsCanBePasted(t *testing.T) {
 	if pasted < 30 {
 		t.Errorf("only %d suggestions were found", pasted)
 	}
+}
+
+// So it is with what is said of a --set argument.
+func TestSuggestionsOfSetsWork(t *testing.T) {
 	for _, c := range []struct {
 		set, want string
 	}{

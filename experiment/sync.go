@@ -73,8 +73,7 @@ func (c *combination) checkSync(cell *Cell, s *Sync) *cellError {
 	switch {
 	case all > s.Peers:
 		return c.impossible("sync.trouble", leave, "`%s` is about %s, and there is only %d", s.Trouble,
-			plural(all, "peer"),
-			s.Peers)
+			plural(all, "peer"), s.Peers)
 	case useless >= s.Peers:
 		return c.impossible("sync.trouble", leave, "`%s` leaves no peer that has the chain", s.Trouble)
 	}

@@ -44,11 +44,10 @@ func TestOptionsAreFactors(t *testing.T) {
 			g.Value != map[string]string{"67108864": "64MiB", "1073741824": "1GiB"}[v["cache"]] {
 			t.Errorf("%+v of %v", g, v)
 		}
-		if g := f("batch"); g.Unit != "1" || fmt.Sprint(g.Number) != v["batch"] {
-			t.Errorf("%+v of %v", g, v)
-		}
-		if g := f("subscriber"); g.Unit != "" || g.Value != v["subscriber"] {
-			t.Errorf("%+v of %v", g, v)
+		for name, unit := range map[string]string{"batch": "1", "subscriber": ""} {
+			if g := f(name); g.Unit != unit || g.Value != v[name] {
+				t.Errorf("%+v of %v", g, v)
+			}
 		}
 		if v["sync_interval"] == "5s" && v["batch"] != "10" || v["cache"] == "67108864" && v["fsync"] == "false" {
 			t.Errorf("%s: %v is against the conditions", c.ID, v)
@@ -62,6 +61,10 @@ func TestOptionsAreFactors(t *testing.T) {
 	if w := p.Experiment.Systems[0].With; w["sync_interval"] != "5s" || w["subscriber"] != "none" {
 		t.Errorf("%v", w)
 	}
+}
+
+// An option with one value is a factor of one level, and without any it is none.
+func TestOneOptionIsVaried(t *testing.T) {
 	if one := mustPlan(t, following, "sync.vary.sync_interval=500ms"); len(one.Cells) != 1 ||
 		len(one.Cells[0].Factors) != 1 || one.Cells[0].Sync.Options["sync_interval"] != "500ms" {
 		t.Errorf("one value: %+v", one.Cells)

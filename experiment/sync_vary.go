@@ -129,8 +129,7 @@ func (v *variedReader) read(n *node) (read Varied) {
 				"`%s`: this is no value", v.path)
 		case item.kind == mappingNode && !nameRE.MatchString(level.Value):
 			v.fail(p, name, "letters, digits, dots, dashes and underscores",
-				"%q cannot be the name of a set of options",
-				level.Value)
+				"%q cannot be the name of a set of options", level.Value)
 		case slices.Contains(values, level.Value):
 			v.fail(p, name, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
 		case len(values) > 0 && !slices.Equal(sortedKeys(level.Options), sortedKeys(read.Levels[0].Options)):

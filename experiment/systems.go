@@ -37,8 +37,7 @@ func (d *decoder) systems(e *Experiment) {
 				"%q cannot be the name of a system", use.Name)
 		} else if first := names[use.Name]; first != nil {
 			d.fail(path+".name", at, "give one of them another `name:`", "two systems are named `%s`, the first %s",
-				use.Name,
-				first.place())
+				use.Name, first.place())
 		}
 		names[use.Name] = at
 		spec := d.cat.find(use.Use)
@@ -131,8 +130,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		opt := spec.option(e.key.text)
 		if opt == nil {
 			d.errs = append(d.errs, e.key.errorf(spec.unknownOption(e.key.text), "system `%s` has no option `%s`",
-				spec.Name,
-				e.key.text))
+				spec.Name, e.key.text))
 		} else if text, ok := d.option(spec, opt, e.value, path+".with."+opt.Name); ok {
 			given[opt.Name] = text
 		}
@@ -144,8 +142,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		case opt.Required:
 			p := path + ".with." + opt.Name
 			d.fail(p, d.first(path+".with", path+".use", path), opt.Help, "system `%s` needs the option `%s`",
-				spec.Name,
-				opt.Name)
+				spec.Name, opt.Name)
 		case opt.Default != "":
 			_, text, err := opt.read(opt.Default)
 			if err != nil {

@@ -66,8 +66,7 @@ func (p *Plan) Unapplied() []string {
 		var parts []string
 		for _, section := range []string{"link", "data"} {
 			if slices.ContainsFunc(e.axes(), func(a axisRef) bool {
-				return strings.HasPrefix(a.path, section+".") &&
-					a.set()
+				return strings.HasPrefix(a.path, section+".") && a.set()
 			}) &&
 				(section == "link" || !e.allows("write")) {
 				parts = append(parts, section)

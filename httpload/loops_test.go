@@ -237,7 +237,7 @@ func TestReferenceFile(t *testing.T) {
 	c := content(100_000)
 	s := serveContent(t, c)
 	path := filepath.Join(t.TempDir(), "copy")
-	if err := c.WriteFile(path); err != nil {
+	if err := os.WriteFile(path, contentBytes(t, c), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	spec := Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Reference: path}}, Concurrency: 2, Requests: 20,
@@ -247,7 +247,7 @@ func TestReferenceFile(t *testing.T) {
 	}
 	other := *c
 	other.Seed++
-	other.WriteFile(path)
+	os.WriteFile(path, contentBytes(t, &other), 0o600)
 	if res, _ := runSpec(t, spec); res.Outcomes["wrong-bytes"] != 20 {
 		t.Errorf("another file: outcomes %v", res.Outcomes)
 	}

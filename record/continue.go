@@ -14,21 +14,13 @@ import (
 // interrupted are the trials that were running and will be executed again: those
 // that keep does not want.
 func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
-	rd, err := Open(r.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer rd.Close()
-	trials, err := rd.Trials()
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range trials {
-		if t.State == Running && (keep == nil || !keep(t)) {
+	running, _, err := list(r.conn, trialTable, "state = ?", -1, string(Running))
+	for _, t := range running {
+		if keep == nil || !keep(t) {
 			again = append(again, t.ID)
 		}
 	}
-	return again, nil
+	return again, err
 }
 
 // Continue goes on with a trial that was kept: same ID, same epoch, summary and

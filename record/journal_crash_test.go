@@ -50,6 +50,30 @@ func journalUntilKilled(args []string) error {
 	}
 }
 
+// storeJobs stores pairs of jobs, stage after stage, from several goroutines; each pair and stage that was
+// stored is printed.
+func storeJobs(w *TrialWriter, pair *atomic.Int64) (wait func() error) {
+	var wg sync.WaitGroup
+	failed := make([]error, 4)
+	for k := range failed {
+		wg.Go(func() {
+			for range 60 {
+				n := pair.Add(1) - 1
+				for stage := range stages {
+					if failed[k] = w.Jobs(stageJob(2*n, stage), stageJob(2*n+1, stage)); failed[k] != nil {
+						return
+					}
+					fmt.Println(n, stage)
+				}
+			}
+		})
+	}
+	return func() error {
+		wg.Wait()
+		return errors.Join(failed...)
+	}
+}
+
 func journalSession(run *Run) error {
 	trials, err := run.Trials()
 	if err != nil {
@@ -80,21 +104,7 @@ func journalSession(run *Run) error {
 		}
 		pair.Store(j.Object/2 + 1)
 	}
-	var wg sync.WaitGroup
-	failed := make([]error, 4)
-	for k := range failed {
-		wg.Go(func() {
-			for range 60 {
-				n := pair.Add(1) - 1
-				for stage := range stages {
-					if failed[k] = w.Jobs(stageJob(2*n, stage), stageJob(2*n+1, stage)); failed[k] != nil {
-						return
-					}
-					fmt.Println(n, stage)
-				}
-			}
-		})
-	}
+	stored := storeJobs(w, &pair)
 	for i := range 21 { // the last is a block whose windows wait for the next flush
 		batch := ops.take(250)
 		if i%2 == 1 {
@@ -112,8 +122,7 @@ func journalSession(run *Run) error {
 			return err
 		}
 	}
-	wg.Wait()
-	if err := errors.Join(failed...); err != nil {
+	if err := stored(); err != nil {
 		return err
 	}
 	if pair.Load()%2 == 0 {

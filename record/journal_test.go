@@ -35,34 +35,15 @@ func TestATrialGoesOn(t *testing.T) {
 		give(w, 100)
 		if session%2 == 0 {
 			must(t, w.Pause(interim))
-			trials, err := r.Trials()
-			must(t, err)
 			want := interim
 			want.ID, want.Cell, want.Block, want.State, want.Epoch = w.ID(), "c001", 4, Running, epoch
-			c := w.Summary().Counts()
-			want.Outcomes, want.Classes, want.Bytes = c.OutcomeMap(), c.Classes, c.Bytes
-			if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
-				t.Errorf("paused (-want +got):\n%s", d)
-			}
-			summary, err := r.Summary(w.ID())
-			must(t, err)
-			if d := cmp.Diff(c, summary.Counts()); d != "" ||
-				summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
-				t.Errorf("summary of the pause (-want +got):\n%s", d)
-			}
-			if err := w.Ops(ops[:1]); err == nil {
-				t.Error("operations after the pause were accepted")
-			}
-			if err := w.Jobs(syntheticJob(1)); err == nil {
-				t.Error("jobs after the pause were accepted")
-			}
+			checkPaused(t, r, w, want)
 		}
 		must(t, r.Close())
 		asked := 0
 		if r, err = Resume(dir, nil, func(t Trial) bool {
 			asked++
-			return t.Cell == "c001" &&
-				t.Block == 4
+			return t.Cell == "c001" && t.Block == 4
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -97,6 +78,39 @@ func TestATrialGoesOn(t *testing.T) {
 		t.Error("a trial that has ended goes on")
 	}
 
+	checkWhole(t, r, w, ops)
+	if jobs := collect(t, r.Jobs(w.ID())); len(jobs) != 3 {
+		t.Errorf("%d jobs", len(jobs))
+	}
+	if polls := collect(t, r.Polls(w.ID())); len(polls) != 3 {
+		t.Errorf("%d polls", len(polls))
+	}
+}
+
+// checkPaused compares what a reader has of a trial that was paused, and that it takes no more.
+func checkPaused(t *testing.T, r *Run, w *TrialWriter, want Trial) {
+	t.Helper()
+	trials, err := r.Trials()
+	must(t, err)
+	c := w.Summary().Counts()
+	want.Outcomes, want.Classes, want.Bytes = c.OutcomeMap(), c.Classes, c.Bytes
+	if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("paused (-want +got):\n%s", d)
+	}
+	summary, err := r.Summary(w.ID())
+	must(t, err)
+	if d := cmp.Diff(c, summary.Counts()); d != "" ||
+		summary.Quantile(Duration, .5) != w.Summary().Quantile(Duration, .5) {
+		t.Errorf("summary of the pause (-want +got):\n%s", d)
+	}
+	if w.Ops(newSynthetic(1, 50).take(1)) == nil || w.Jobs(syntheticJob(1)) == nil {
+		t.Error("operations or jobs after the pause were accepted")
+	}
+}
+
+// checkWhole compares a trial with its operations, in windows, one by one and summarised.
+func checkWhole(t *testing.T, r *Run, w *TrialWriter, ops []Op) {
+	t.Helper()
 	_, want := windowsOf(t, ops)
 	if d := cmp.Diff(want, collect(t, r.Windows(w.ID()))); d != "" {
 		t.Errorf("windows (-want +got):\n%s", d)
@@ -116,12 +130,6 @@ func TestATrialGoesOn(t *testing.T) {
 			got.KaplanMeier(TTFB, q) != direct.KaplanMeier(TTFB, q) {
 			t.Errorf("the quantiles %v differ", q)
 		}
-	}
-	if jobs := collect(t, r.Jobs(w.ID())); len(jobs) != 3 {
-		t.Errorf("%d jobs", len(jobs))
-	}
-	if polls := collect(t, r.Polls(w.ID())); len(polls) != 3 {
-		t.Errorf("%d polls", len(polls))
 	}
 }
 

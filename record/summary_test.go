@@ -3,6 +3,7 @@ package record
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -22,11 +23,10 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 		{Outcome: Deadline, Bytes: 50, Start: 20 * ms, Intended: 20 * ms, FirstByte: 50 * ms, LastByte: 500 * ms},
 		{Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms},
 	})
-	c := s.Counts()
-	if c.Ops != 6 || c.Bytes != 260 || c.OKBytes != 200 || c.First != 5*ms || c.Last != 500*ms || c.Finished() != 4 {
-		t.Errorf("%+v", c)
-	}
-	if c.Outcomes[OK] != 2 || c.OutcomeMap()["in-flight"] != 1 || c.Classes["status 500"] != 1 || len(c.Classes) != 2 {
+	want := Counts{Ops: 6, Bytes: 260, OKBytes: 200, First: 5 * ms, Last: 500 * ms,
+		Outcomes: [numOutcomes]int64{OK: 2, Error: 1, Truncated: 1, Deadline: 1, InFlight: 1},
+		Classes:  map[string]int64{"status 500": 1, "body ended early": 1}}
+	if c := s.Counts(); !reflect.DeepEqual(c, want) || c.Finished() != 4 || c.OutcomeMap()["in-flight"] != 1 {
 		t.Errorf("%+v", c)
 	}
 	near := func(what string, got, want float64) {
@@ -42,9 +42,10 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	near("duration", s.Quantile(Duration, 0.5), 0.025)
 	near("duration", s.Quantile(Duration, 1), 0.100)
 	near("lag", s.Quantile(Lag, 1), 0.002)
-	if s.Count(TTFB) != 3 || s.Censored(TTFB) != 1 || s.Count(Duration) != 2 || s.Censored(Duration) != 2 ||
-		s.Count(Lag) != 6 || s.Censored(Lag) != 0 {
-		t.Error("counts of measures")
+	for m, want := range map[Measure][2]int64{TTFB: {3, 1}, Duration: {2, 2}, Lag: {6, 0}} {
+		if got := [2]int64{s.Count(m), s.Censored(m)}; got != want {
+			t.Errorf("%s: %d counted and censored, want %d", m, got, want)
+		}
 	}
 	near("half", s.KaplanMeier(Duration, 0.5), 0.100)
 	near("beyond what was watched", s.KaplanMeier(Duration, 0.9), math.Inf(1))

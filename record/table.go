@@ -32,8 +32,7 @@ func newTable[T any](name, key, given, columns, conflict string, fields func(*T)
 	return &table[T]{
 		name: name, key: key, columns: columns, fields: fields, page: 200,
 		insert: fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all, strings.Repeat(", ?",
-			strings.Count(all, ",")),
-			conflict),
+			strings.Count(all, ",")), conflict),
 	}
 }
 
@@ -67,8 +66,7 @@ type queryer interface {
 // limit of -1 is none.
 func list[T any](db queryer, t *table[T], where string, limit int, args ...any) (all []T, last int64, err error) {
 	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key, t.columns,
-		t.name,
-		where, limit)
+		t.name, where, limit)
 	err = eachRow(db, query, args, func(rows *sql.Rows) error {
 		var v T
 		err := rows.Scan(append([]any{&last}, t.fields(&v)...)...)

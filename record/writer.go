@@ -275,15 +275,14 @@ func (w *TrialWriter) end(t Trial) error {
 				return err
 			}
 			for key, v := range t.Metrics {
-				if err := w.run.exec(`INSERT INTO results (trial, metric, value) VALUES (?, ?, ?)`, id, key,
-					v); err != nil {
+				if err := w.run.exec(`INSERT INTO results (trial, metric, value) VALUES (?, ?, ?)`,
+					id, key, v); err != nil {
 					return fmt.Errorf("metric %q: %w", key, err)
 				}
 			}
 			for i, d := range t.Details {
-				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`, id,
-					d.Kind,
-					d.Name, i, d.Value); err != nil {
+				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`,
+					id, d.Kind, d.Name, i, d.Value); err != nil {
 					return fmt.Errorf("detail %s of %q: %w", d.Kind, d.Name, err)
 				}
 			}

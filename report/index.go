@@ -2,13 +2,11 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,14 +15,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/page"
-)
-
-// Bounds of the search for runs: a directory of runs has them in itself or in
-// directories of its own, and no more of them than a person could look through.
-const (
-	indexDepth   = 2
-	indexEntries = 20_000
-	indexRuns    = 2_000
 )
 
 // IsRun reports whether a directory is a run directory.
@@ -38,65 +28,40 @@ func IsRun(dir string) bool {
 }
 
 // FindRuns finds the run directories below a directory, at most two levels deep,
-// as paths with slashes below it, in order. Symbolic links are not followed. More
-// is true when there are more of them, or more directories than are looked at.
-func FindRuns(root string) (ids []string, more bool, err error) {
-	looked := 0
-	var look func(id string, depth int) error
-	look = func(id string, depth int) error {
-		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(id)))
-		if err != nil {
-			if id != "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)) {
-				return nil // not ours to read, or gone since
-			}
+// as paths with slashes below it, in order. Symbolic links are not followed.
+func FindRuns(root string) (ids []string, err error) {
+	err = fs.WalkDir(os.DirFS(root), ".", func(id string, e fs.DirEntry, err error) error {
+		switch {
+		case id == "." || err == nil && !e.IsDir():
 			return err
-		}
-		for _, e := range entries {
-			if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
-				continue
-			}
-			if looked++; looked > indexEntries || len(ids) >= indexRuns {
-				more = true
-				return nil
-			}
-			below := path.Join(id, e.Name())
-			if IsRun(filepath.Join(root, filepath.FromSlash(below))) {
-				ids = append(ids, below)
-			} else if depth > 1 {
-				if err := look(below, depth-1); err != nil {
-					return err
-				}
-			}
+		case err != nil || strings.HasPrefix(e.Name(), "."): // not ours to read, or gone since
+			return fs.SkipDir
+		case IsRun(filepath.Join(root, filepath.FromSlash(id))):
+			ids = append(ids, id)
+			return fs.SkipDir
+		case strings.Contains(id, "/"):
+			return fs.SkipDir
 		}
 		return nil
-	}
-	if err := look("", indexDepth); err != nil {
-		return nil, false, fmt.Errorf("report: look for runs: %w", err)
-	}
-	return ids, more, nil
+	})
+	return ids, err
 }
 
-// changed is when a run's database did so last.
-func changed(dir string) (at time.Time, err error) {
+// changed is when a run's database did so last. An empty log of it was made by a reader.
+func changed(dir string) (at time.Time) {
 	for _, name := range []string{"run.db", "run.db-wal"} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && name != "run.db":
-		case err != nil:
-			return at, err
-		case name != "run.db" && info.Size() == 0: // a reader made it
-		case info.ModTime().After(at):
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Size() > 0 && info.ModTime().After(at) {
 			at = info.ModTime()
 		}
 	}
-	return at, nil
+	return at
 }
 
 // readIndex is an index of the runs below a directory, latest first, with links of a form
 // such as "run/%s/". The directory itself is named by its last part alone: the page may be
 // read by those whom the rest of its path does not concern.
 func readIndex(root, link string) (index page.Index, err error) {
-	ids, more, err := FindRuns(root)
+	ids, err := FindRuns(root)
 	if err != nil {
 		return index, err
 	}
@@ -113,9 +78,6 @@ func readIndex(root, link string) (index page.Index, err error) {
 		index.Rows, index.Held = append(index.Rows, row), index.Held || row.Gates != ""
 	}
 	slices.SortStableFunc(index.Rows, func(a, b page.IndexRow) int { return b.Run.Started.Compare(a.Run.Started) })
-	if more {
-		index.More = len(ids)
-	}
 	return index, nil
 }
 
@@ -133,11 +95,7 @@ func WriteIndex(w io.Writer, root string) error {
 // else it computes the report. Of a run that goes on, which changes from look to
 // look, it only counts the trials.
 func rowOf(dir string) (page.IndexRow, error) {
-	at, err := changed(dir)
-	if err != nil {
-		return page.IndexRow{}, err
-	}
-	if row, ok := rowOfSummary(dir, at); ok {
+	if row, ok := rowOfSummary(dir, changed(dir)); ok {
 		return row, nil
 	}
 	run, err := record.Open(dir)
@@ -171,14 +129,10 @@ func rowOfResult(r *analysis.Result) page.IndexRow {
 	return row
 }
 
-// maxSummary is the largest summary.json that is read; that of 500 cells has a
-// few MB.
-const maxSummary = 64 << 20
-
 func rowOfSummary(dir string, changed time.Time) (page.IndexRow, bool) {
 	file := filepath.Join(dir, "summary.json")
 	info, err := os.Stat(file)
-	if err != nil || info.ModTime().Before(changed) || info.Size() > maxSummary {
+	if err != nil || info.ModTime().Before(changed) {
 		return page.IndexRow{}, false
 	}
 	raw, err := os.ReadFile(file)

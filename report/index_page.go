@@ -54,7 +54,7 @@ func (s *runsServer) run(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	// What is asked for must be one of what is found: no path is made of it.
-	ids, _, err := FindRuns(s.root)
+	ids, err := FindRuns(s.root)
 	if err != nil || !slices.Contains(ids, id) {
 		http.NotFound(w, req)
 		return

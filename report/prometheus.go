@@ -184,7 +184,8 @@ func (c *collector) readPolls(run *record.Reader, t record.Trial, system string)
 		return nil
 	}
 	ended := t.Epoch.Add(p.latest.End)
-	c.gauges["plimsoll_collect_last_poll_timestamp_seconds"].WithLabelValues(system).Set(float64(ended.UnixMilli()) / 1000)
+	last := c.gauges["plimsoll_collect_last_poll_timestamp_seconds"].WithLabelValues(system)
+	last.Set(float64(ended.UnixMilli()) / 1000)
 	if t.State != record.Running || time.Since(ended) >= fresh+3*p.interval {
 		return nil
 	}

@@ -14,13 +14,8 @@ import (
 
 // DataSet builds the data set of a cell: the same from the same data and seed.
 // base is the directory that a relative directory or trace is looked up in. What
-// cannot be read is an error that names it.
-func DataSet(d experiment.Data, seed uint64, base string) (workload.Set, error) {
-	return ReadDataSet(context.Background(), d, seed, base)
-}
-
-// ReadDataSet is DataSet with an end: listing a large tree takes its time.
-func ReadDataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
+// cannot be read is an error that names it. Listing a large tree takes its time.
+func DataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	set, err := dataSet(ctx, d, seed, base)
 	if err != nil {
 		return nil, err // not a set that is nil inside

@@ -20,7 +20,7 @@ func TestATraceIsARegularFile(t *testing.T) {
 	for _, path := range []string{pipe, dir, "/dev/zero"} {
 		refused := make(chan error, 1)
 		go func() {
-			_, err := ReadDataSet(t.Context(), experiment.Data{Trace: path}, 1, dir)
+			_, err := DataSet(t.Context(), experiment.Data{Trace: path}, 1, dir)
 			refused <- err
 		}()
 		select {

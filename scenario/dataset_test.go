@@ -44,7 +44,7 @@ func TestDataSet(t *testing.T) {
 		{"trace", experiment.Data{Trace: "trace.csv"}, 2, 1012, "first"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set, err := DataSet(c.data, 7, base)
+			set, err := DataSet(t.Context(), c.data, 7, base)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestDataSet(t *testing.T) {
 			if set.Len() != c.objects || sum != c.bytes || set.Object(0).Name != c.first {
 				t.Errorf("%d objects of %d bytes, the first %q", set.Len(), sum, set.Object(0).Name)
 			}
-			again, err := DataSet(c.data, 7, base)
+			again, err := DataSet(t.Context(), c.data, 7, base)
 			if err != nil || again.Fingerprint() != set.Fingerprint() {
 				t.Errorf("the same data set has another fingerprint (%v)", err)
 			}
@@ -99,7 +99,7 @@ func TestDataSetErrors(t *testing.T) {
 		{experiment.Data{Trace: "nowhere.csv"}, "nowhere.csv"},
 		{experiment.Data{Trace: "trace.csv"}, "trace.csv:2: "},
 	} {
-		set, err := DataSet(c.data, 1, base)
+		set, err := DataSet(t.Context(), c.data, 1, base)
 		if err == nil || set != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.data, set, err)
 		}

@@ -238,8 +238,9 @@ func (h *host) route(congestion string) error {
 			p = prefix6
 		}
 		r := &netlink.Route{
-			Family: family(a), LinkIndex: h.veth.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(), Congctl: congestion,
-			Dst: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
+			Family: family(a), LinkIndex: h.veth.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(),
+			Congctl: congestion,
+			Dst:     &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
 		}
 		if err := h.nl.RouteReplace(r); err != nil {
 			return fmt.Errorf("route %s: %w", p, err)

@@ -176,8 +176,7 @@ func (h *host) Port(ctx context.Context, want int) (int, error) {
 		return port, l.Close()
 	}
 	return 0, fmt.Errorf("testbed: no free port on host %s: each of %d tried between %d and %d is in use", h.name,
-		tries,
-		first, last)
+		tries, first, last)
 }
 
 // prepare runs on the host's thread, once.

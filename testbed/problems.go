@@ -100,7 +100,8 @@ func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 		none("neither netem nor our emulator works here (" + strings.Join(why, "; ") + ")")
 		if !asked {
 			missing = append(missing, Problem{"emulator", Warning,
-				"links cannot be emulated: neither netem nor our emulator works here", "see the two above: either one is enough"})
+				"links cannot be emulated: neither netem nor our emulator works here", "see the two above: either " +
+					"one is enough"})
 		}
 	}
 	return mode, own, missing
@@ -122,7 +123,8 @@ func memoryProblems() []Problem {
 	case free >= wantMemory:
 		return nil
 	}
-	return []Problem{{"memory", Warning, words.Bytes(free) + " of memory available: systems may be measured while the " +
+	return []Problem{{"memory", Warning, words.Bytes(free) +
+		" of memory available: systems may be measured while the " +
 		"machine swaps or kills", "end other programs, or use a machine with more"}}
 }
 
@@ -131,10 +133,12 @@ func clockProblems() []Problem {
 	const source = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 	if c := readLine(source); c == "hpet" || c == "acpi_pm" || c == "jiffies" {
 		out = append(out, Problem{"clock", Warning, "the kernel's clock source is " + c +
-			": reading the time is slow and shows in every latency", "echo tsc > " + source + ", if the machine has a stable one"})
+			": reading the time is slow and shows in every latency", "echo tsc > " + source +
+			", if the machine has a stable one"})
 	}
 	if g := governors(); g != "" && g != "performance" {
-		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g + ": speed changes with load and heat",
+		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g +
+			": speed changes with load and heat",
 			"cpupower frequency-set -g performance"})
 	}
 	return out
@@ -169,5 +173,6 @@ func (here) Busy(ctx context.Context, limit float64) string {
 
 // ProblemNames are all names that a [Problem] may have.
 func ProblemNames() []string {
-	return []string{"namespaces", link.NetemDiscipline, link.Own, "emulator", "proc", "memory", "clock", "governor", "busy"}
+	return []string{"namespaces", link.NetemDiscipline, link.Own, "emulator", "proc", "memory", "clock", "governor",
+		"busy"}
 }

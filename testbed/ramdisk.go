@@ -73,8 +73,7 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 	}
 	if err != nil {
 		return d, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w; run as root, or allow user namespaces",
-			dir, err),
-			m.t.removeRAM(dir))
+			dir, err), m.t.removeRAM(dir))
 	}
 	return RAMDisk{dir, "tmpfs of " + inGiB(float64(size)), func() error { return m.t.removeRAM(dir) }}, nil
 }

@@ -191,8 +191,7 @@ func TestCongestionOfBothEnds(t *testing.T) {
 				must(t, err)
 				var got string
 				if e := raw.Control(func(fd uintptr) {
-					got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP,
-						unix.TCP_CONGESTION)
+					got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 				}); e != nil || err != nil {
 					t.Fatal(e, err)
 				}

@@ -7,10 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"sync"
 )
 
@@ -55,64 +52,8 @@ func (c Content) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// scratch holds buffers for Verify, so that one call does not cost an allocation.
+// scratch holds buffers for checks, so that one does not cost an allocation.
 var scratch = sync.Pool{New: func() any { return new([checkChunk]byte) }}
-
-// Verify reports whether p is what the object holds at off. If not, at is the
-// offset, in the object, of the first byte that differs or lies beyond the end.
-func (c Content) Verify(p []byte, off int64) (at int64, ok bool) {
-	r := c.Reader()
-	if _, err := r.Seek(off, io.SeekStart); err != nil {
-		return off, false
-	}
-	buf := scratch.Get().(*[checkChunk]byte)
-	defer scratch.Put(buf)
-	for len(p) > 0 {
-		n := copy(buf[:], p)
-		if at, ok := r.Check(buf[:n]); !ok {
-			return at, false
-		}
-		p = p[n:]
-	}
-	return 0, true
-}
-
-// WriteFile writes the object to path. The file appears under its name only
-// when it is complete, and it is always written the same way (one sequential
-// stream of 1 MiB writes to a fresh file), because the way a file came into the
-// page cache changes what it costs to serve it.
-func (c Content) WriteFile(path string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("workload: write content: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("workload: write content to %s: %w", path, err)
-		}
-	}()
-	r := c.Reader()
-	buf := make([]byte, 1<<20)
-	for {
-		n, rerr := r.Read(buf)
-		if _, err := f.Write(buf[:n]); err != nil {
-			return err
-		}
-		if rerr == io.EOF {
-			break
-		}
-	}
-	// Servers under test run as other users.
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
 
 // Reader reads an object's content from any offset. It is not safe for use by
 // several goroutines.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 	"testing/iotest"
 )
@@ -63,9 +61,6 @@ func TestRandomAccessEqualsSequential(t *testing.T) {
 		if full := off+int64(len(p)) <= c.Size; (n == len(p)) != full || (err == io.EOF) == full && len(p) > 0 {
 			t.Fatalf("ReadAt(%d bytes, %d) = %d, %v of an object of %d", len(p), off, n, err, c.Size)
 		}
-		if at, ok := c.Verify(p[:n], off); !ok {
-			t.Fatalf("Verify at %d: wrong at %d", off, at)
-		}
 	}
 	if n, err := c.ReadAt(make([]byte, 1), c.Size); n != 0 || err != io.EOF {
 		t.Errorf("ReadAt at the end: %d, %v", n, err)
@@ -76,20 +71,25 @@ func TestRandomAccessEqualsSequential(t *testing.T) {
 }
 
 // Every single wrong bit must be found, at its place.
-func TestVerifyFindsOneBit(t *testing.T) {
+func TestReaderFindsOneBit(t *testing.T) {
 	c := Content{Seed: 3, Index: 1, Size: 3*checkChunk + 100}
+	check := func(p []byte, off int64) (int64, bool) {
+		r := c.Reader()
+		r.Seek(off, io.SeekStart)
+		return r.Check(p)
+	}
 	data := all(t, c)
 	for _, off := range []int64{0, 5, checkChunk - 1} {
 		for _, at := range []int64{off, off + 1, off + checkChunk - 1, off + checkChunk, off + 2*checkChunk + 7,
 			c.Size - 1} {
 			p := bytes.Clone(data[off:])
 			p[at-off] ^= 1 << (at % 8)
-			if got, ok := c.Verify(p, off); ok || got != at {
+			if got, ok := check(p, off); ok || got != at {
 				t.Errorf("bit at %d, verified from %d: %d, %v", at, off, got, ok)
 			}
 		}
 	}
-	if at, ok := c.Verify(append(bytes.Clone(data), 0), 0); ok || at != c.Size {
+	if at, ok := check(append(bytes.Clone(data), 0), 0); ok || at != c.Size {
 		t.Errorf("a byte beyond the end: %d, %v", at, ok)
 	}
 }
@@ -102,54 +102,5 @@ func TestIncompressible(t *testing.T) {
 	w.Close()
 	if out.Len() < len(data) {
 		t.Errorf("%d bytes compress to %d", len(data), out.Len())
-	}
-}
-
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	for _, size := range []int64{0, 1, 1<<20 + 1} {
-		c := Content{Seed: 1, Size: size}
-		path := filepath.Join(dir, "object")
-		if err := c.WriteFile(path); err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(path)
-		if err != nil || int64(len(b)) != size {
-			t.Fatalf("%d bytes, %v", len(b), err)
-		}
-		if at, ok := c.Verify(b, 0); !ok {
-			t.Errorf("the file differs at %d", at)
-		}
-	}
-	if err := (Content{Size: 1}).WriteFile(filepath.Join(dir, "missing", "object")); err == nil {
-		t.Error("writing into a directory that is not there gave no error")
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	buf := make([]byte, 256<<10)
-	r := Content{Size: 1 << 60}.Reader()
-	b.SetBytes(int64(len(buf)))
-	for b.Loop() {
-		r.Read(buf)
-	}
-}
-
-func BenchmarkCheck(b *testing.B) {
-	buf := make([]byte, 256<<10)
-	c := Content{Size: 1 << 60}
-	src := c.Reader()
-	r := c.Reader()
-	b.SetBytes(int64(len(buf)))
-	for b.Loop() {
-		b.StopTimer()
-		src.Read(buf)
-		b.StartTimer()
-		if _, ok := r.Check(buf); !ok {
-			b.Fatal("wrong")
-		}
 	}
 }

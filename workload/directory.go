@@ -20,7 +20,6 @@ type Directory struct {
 	root   string
 	copies int
 	files  []file
-	left   []string
 }
 
 type file struct {
@@ -32,7 +31,7 @@ type file struct {
 // ReadDirectory lists the tree below root. Regular files belong to the set.
 // Symbolic links, to files or directories, and special files (devices, sockets,
 // pipes) do not: links may lead out of the tree or in circles, the others never
-// end. [Directory.Left] lists them. The root itself may be a link. The error
+// end. The root itself may be a link. The error
 // names the directories that cannot be listed and the files whose names cannot
 // be used, up to ten of them. No file is opened: one that cannot be read shows
 // when it is.
@@ -72,7 +71,6 @@ func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, er
 		}
 		name := filepath.ToSlash(rel)
 		if !e.Type().IsRegular() {
-			d.left = append(d.left, name)
 			return nil
 		}
 		if err := checkName(name); err != nil {
@@ -99,9 +97,6 @@ func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, er
 	slices.SortFunc(d.files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return d, nil
 }
-
-// Left are the paths of what was left out: links and special files.
-func (d *Directory) Left() []string { return d.left }
 
 // Len implements Set.
 func (d *Directory) Len() int { return len(d.files) * d.copies }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -98,19 +97,17 @@ func TestCollect(t *testing.T) {
 	if got := others(); len(got) > 0 {
 		t.Errorf("it asked for %v", got)
 	}
-	var sheet bytes.Buffer
-	if code := run([]string{"export", dir, "--format", "calls-csv"}, strings.NewReader(""), &sheet, &errs); code != 0 {
-		t.Fatalf("export: status %d, %s", code, errs.String())
-	}
-	rows, err := csv.NewReader(&sheet).ReadAll()
-	if err != nil || len(rows) < 4 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
+	r, err := record.Open(dir)
+	check(t, err)
+	defer r.Close()
 	gaps, polls := 0, 0
-	for _, row := range rows[1:] {
-		if row[2] == "/renter/files" {
-			if polls++; row[5] != "" {
-				gaps++
+	for poll, err := range r.Polls(1) {
+		check(t, err)
+		for _, call := range poll.Calls {
+			if call.Name == "/renter/files" {
+				if polls++; call.Error != "" {
+					gaps++
+				}
 			}
 		}
 	}

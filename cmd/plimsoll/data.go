@@ -40,7 +40,7 @@ is used; --set chooses another.`,
 				return usage(errors.New("data.directory is a directory of files already"),
 					"copy it, or describe a data set by objects and size, mix, spread or trace")
 			}
-			objects, err := scenario.DataSet(plan.Cells[0].Data, plan.Experiment.Seed, baseOf(args[0]))
+			objects, err := scenario.DataSet(c.Context(), plan.Cells[0].Data, plan.Experiment.Seed, baseOf(args[0]))
 			if err != nil {
 				return ui.Exit(ui.CodeUsage, err)
 			}

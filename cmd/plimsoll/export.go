@@ -16,8 +16,8 @@ import (
 )
 
 // exportFormats names the formats.
-const exportFormats = "csv, parquet, json or benchfmt; of the tables ops, jobs, polls, calls, readings and marks: " +
-	"TABLE-csv or TABLE-parquet"
+const exportFormats = "csv, parquet, json or benchfmt; of operations ops-csv or ops-parquet; " +
+	"other tables: sqlite3 -csv DIR/run.db (docs/run-db.md)"
 
 func binaryFormat(format string) bool { return strings.HasSuffix(format, "parquet") }
 
@@ -41,9 +41,10 @@ func exporter(r *record.Reader, format string, sets []string) (func(io.Writer) e
 		return of(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) })
 	case "benchfmt":
 		return of(export.Benchfmt)
-	}
-	if write := export.Tables()[format]; write != nil {
-		return func(w io.Writer) error { return write(r, w) }, nil
+	case "ops-csv":
+		return func(w io.Writer) error { return export.OperationsCSV(r, w) }, nil
+	case "ops-parquet":
+		return func(w io.Writer) error { return export.OperationsParquet(r, w) }, nil
 	}
 	return nil, usage(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats)
 }

@@ -20,7 +20,7 @@ func runsIn(dir string) int {
 	if report.IsRun(dir) {
 		return 0
 	}
-	ids, _, err := report.FindRuns(dir)
+	ids, err := report.FindRuns(dir)
 	if err != nil {
 		return 0 // opening it as a run says why
 	}

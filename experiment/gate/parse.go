@@ -213,8 +213,7 @@ func (p *parser) value(m Metric, op string) float64 {
 		p.fail(t, "", "%s is never below 0", m.Key)
 	case limit > most && unit == "" && v <= 100*most:
 		p.fail(t, "did you mean "+quoted(fmt.Sprintf("%g%%", v))+"?", "%s is a share: %s is %g %%", m.Key,
-			quoted(t.text),
-			100*limit)
+			quoted(t.text), 100*limit)
 	case limit > most || limit == 1 && most == 1 && op == ">":
 		p.fail(t, "", "%s is never above %g %%", m.Key, 100*most)
 	}

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -40,12 +41,14 @@ func TestNotebook(t *testing.T) {
 		must(t, f.Close())
 	}
 	write("trials.parquet", func(w io.Writer) error { return Parquet(r, w) })
-	write("ops.parquet", func(w io.Writer) error { return opTable.parquetTo(openShared(t), w) })
+	write("ops.parquet", func(w io.Writer) error { return OperationsParquet(openShared(t), w) })
 	cmd := exec.CommandContext(t.Context(), python, "-c", program.String())
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "MPLBACKEND=Agg", "MPLCONFIGDIR="+dir)
-	out, err := cmd.CombinedOutput()
+	var said bytes.Buffer // matplotlib may say that it builds its cache of fonts
+	cmd.Stderr = &said
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", err, said.String())
 	}
 	want := map[string]bool{}
 	for _, c := range r.Cells {

@@ -163,11 +163,11 @@ func TestOpsAreStreamedWhole(t *testing.T) {
 		}
 	}
 	var c, p bytes.Buffer
-	must(t, opTable.csvTo(run, &c))
+	must(t, OperationsCSV(run, &c))
 	if got := int64(bytes.Count(c.Bytes(), []byte("\n"))) - 1; got != want {
 		t.Errorf("CSV: %d operations of %d", got, want)
 	}
-	must(t, opTable.parquetTo(run, &p))
+	must(t, OperationsParquet(run, &p))
 	rows, err := parquet.Read[OpRow](bytes.NewReader(p.Bytes()), int64(p.Len()))
 	must(t, err)
 	if int64(len(rows)) != want {

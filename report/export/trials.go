@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -84,14 +83,6 @@ func known(v float64) *float64 {
 		return nil
 	}
 	return &v
-}
-
-// plain is the shortest decimal that reads back as v; empty where it is not known.
-func plain(v float64) string {
-	if known(v) == nil {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
 // CSV writes one line per trial, warm-up and invalid ones included.

@@ -120,8 +120,9 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 // CompareHTML writes a comparison as one page that asks nothing of any network: the
 // verdict, gates, all cells together, then cells by metric and what differed.
 func CompareHTML(w io.Writer, c *analysis.Comparison) error {
-	return writePlain(w, "compare.html", map[string]any{"C": c, "Runs": runLines(c), "Differ": differLines(c),
-		"Gates": gateViews(c.Gates), "Tables": compareTables(c)})
+	return execute(w, "compare.html", "compare.html", map[string]any{"C": c, "Runs": runLines(c),
+		"Differ": differLines(c),
+		"Gates":  gateViews(c.Gates), "Tables": compareTables(c)})
 }
 
 var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;",

@@ -443,8 +443,7 @@ func show(v float64, unit string) string {
 
 // tabulate makes the table of a figure from its rows.
 func (f *figure) tabulate() {
-	f.Table.Head = []head{{Name: "panel"}, {Name: "series"}, {Name: "at"}, {Name: "value", Numeric: true},
-		{Name: "low", Numeric: true}, {Name: "high", Numeric: true}}
+	f.Table.Head = heads("panel", "series", "at", "#value", "#low", "#high")
 	number := func(v any) entry {
 		s, ok := v.(short)
 		if !ok {

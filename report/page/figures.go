@@ -207,7 +207,7 @@ const mostBars = 24
 // marks about 1.
 func (d *drawer) bars(f *figure, v analysis.Figure) {
 	layout, most, lines, parts := d.Frame.Layout, 0, 0, len(d.Cells) > mostBars
-	isRatio, marks := v.Metric == analysis.RatioColumn, v.Metric == analysis.RatioColumn || v.Log
+	isRatio := v.Metric == analysis.RatioColumn
 	var systems []string
 	for _, m := range d.metrics(v) {
 		one, from := &panel{Title: heading(v, m), Spec: spec{}}, len(f.Panels)
@@ -239,7 +239,7 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 			}
 		}
 		for _, p := range f.Panels[from:] {
-			p.barAxes(v.Title, m.Unit, systems, isRatio, marks)
+			p.barAxes(v.Title, m.Unit, systems, isRatio)
 		}
 	}
 	colour, shape, key := d.bySystem()
@@ -252,14 +252,12 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 	kind := "bars"
 	if isRatio {
 		kind = "ratios"
-	} else if marks {
-		kind = "marks"
 	}
 	f.layers(kind, spec{"colour": colour, "shape": shape})
 }
 
 // barAxes are the axes of a panel whose values lie from left to right.
-func (p *panel) barAxes(title, unit string, systems []string, isRatio, log bool) {
+func (p *panel) barAxes(title, unit string, systems []string, isRatio bool) {
 	labels, turned := map[any]bool{}, &panel{}
 	for _, r := range p.rows {
 		labels[r.Y] = true
@@ -270,7 +268,7 @@ func (p *panel) barAxes(title, unit string, systems []string, isRatio, log bool)
 		least, most = min(least, 0.9), max(most, 1.1)
 	}
 	p.Spec["height"] = len(labels)*max(len(systems)*11, 18) + 10
-	p.finish(title, spec{"x": valueChannel("x", unit, "", log, least, most),
+	p.finish(title, spec{"x": valueChannel("x", unit, "", isRatio, least, most),
 		"yOffset": spec{"field": "s", "type": "nominal", "sort": systems},
 		"y": spec{"field": "y", "type": "nominal", "sort": nil,
 			"axis": spec{"title": nil, "ticks": false, "labelLimit": 230}}})

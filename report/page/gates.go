@@ -45,8 +45,7 @@ func gateViews(gates []analysis.Ruling) []gateView {
 		if why := cmp.Or(g.Why, countStates(g)); why != "" {
 			v.Outcome += " (" + why + ")"
 		}
-		v.Table.Head = []head{{Name: "system"}, {Name: "cell"}, {Name: "state"}, {Name: "n", Numeric: true},
-			{Name: "why"}}
+		v.Table.Head = heads("system", "cell", "state", "#n", "why")
 		for _, c := range g.Cells {
 			v.Table.Rows = append(v.Table.Rows,
 				[]entry{{Text: c.System}, {Text: c.Where}, {Text: c.State, Tone: gateTone(c.State)}, integer(c.N),

@@ -1,10 +1,7 @@
 package page
 
 import (
-	"bytes"
-	"html/template"
 	"io"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 )
@@ -14,7 +11,6 @@ type Index struct {
 	Dir  string
 	Rows []IndexRow
 	Held bool // some of them have gates
-	More int  // not 0: only the first so many of the runs there
 }
 
 // IndexRow is a run.
@@ -30,25 +26,5 @@ type IndexRow struct {
 
 // WriteIndex writes an index as one page that asks nothing of any network.
 func WriteIndex(w io.Writer, d Index) error {
-	return writePlain(w, "index.html", d)
-}
-
-// writePlain writes a page without figures, whole or not at all.
-func writePlain(w io.Writer, name string, data any) error {
-	style, err := files.ReadFile("page.css")
-	if err != nil {
-		return err
-	}
-	t, err := template.New("").Funcs(template.FuncMap{"gateTone": gateTone,
-		"list":  func(all []string) string { return strings.Join(all, ", ") },
-		"style": func() template.CSS { return template.CSS(style) }}).ParseFS(files, "templates/"+name)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
-		return err
-	}
-	_, err = w.Write(b.Bytes())
-	return err
+	return execute(w, "index.html", "index.html", d)
 }

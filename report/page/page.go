@@ -47,16 +47,34 @@ func JSON(w io.Writer, r *analysis.Result) error {
 }
 
 func write(w io.Writer, name string, r *analysis.Result, o Options) error {
-	t, err := template.New("").Funcs(funcs(r)).ParseFS(files, "templates/page.html")
-	if err != nil {
-		return err
-	}
 	p, err := newPage(r, o)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	var b bytes.Buffer // a page is whole or not at all
-	if err := t.ExecuteTemplate(&b, name, p); err != nil {
+	return execute(w, "page.html", name, p)
+}
+
+// execute writes a template of a file, whole or not at all.
+func execute(w io.Writer, file, name string, data any) error {
+	style, err := files.ReadFile("page.css")
+	if err != nil {
+		return err
+	}
+	t, err := template.New("").Funcs(template.FuncMap{
+		"labelled": func(label string, t table) labelled { return labelled{label, t} },
+		"slot": func(s analysis.System) legend {
+			return legend{Colour: slotColour(s.Slot), Mark: slotShape(s.Slot)}
+		},
+		"colour":   func(s string) template.CSS { return template.CSS(s) },
+		"style":    func() template.CSS { return template.CSS(style) },
+		"join":     func(between string, all []string) string { return strings.Join(all, between) },
+		"gateTone": gateTone,
+	}).ParseFS(files, "templates/"+file)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	_, err = w.Write(b.Bytes())
@@ -68,7 +86,6 @@ type page struct {
 	*analysis.Result
 	Live                       bool
 	Policy                     string
-	Style                      template.CSS
 	Script, Data               template.JS
 	Facts                      []string
 	NumbersWhere               string
@@ -99,10 +116,6 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	style, err := files.ReadFile("page.css")
-	if err != nil {
-		return nil, err
-	}
 	script = bytes.TrimSpace(script)
 	figures, err := newDrawer(r).figures()
 	if err != nil {
@@ -112,7 +125,7 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live), Style: template.CSS(style),
+	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live),
 		Script: template.JS(script), Data: template.JS(data),
 		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false),
 		Links:   linkTable(r),
@@ -265,33 +278,4 @@ func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 type labelled struct {
 	Label string
 	Table table
-}
-
-func funcs(r *analysis.Result) template.FuncMap {
-	return template.FuncMap{
-		"labelled": func(label string, t table) labelled { return labelled{label, t} },
-		"slot": func(s analysis.System) legend {
-			return legend{Colour: slotColour(s.Slot), Mark: slotShape(s.Slot)}
-		},
-		"colour": func(s string) template.CSS { return template.CSS(s) },
-		"mark":   func(s string) template.HTML { return template.HTML(marks[s]) },
-		"join":   func(s []string) string { return strings.Join(s, " · ") },
-	}
-}
-
-// marks draws a legend's mark in a box of 20 × 12.
-var marks = map[string]string{
-	"circle":         `<circle cx="10" cy="6" r="4.5" stroke="none"/>`,
-	"square":         `<rect x="6" y="2" width="8" height="8" stroke="none"/>`,
-	"triangle-up":    `<path d="M10 1l5 9.5H5z" stroke="none"/>`,
-	"triangle-down":  `<path d="M10 11L5 1.5h10z" stroke="none"/>`,
-	"triangle-right": `<path d="M15 6L5.5 11V1z" stroke="none"/>`,
-	"diamond":        `<path d="M10 .5L15 6l-5 5.5L5 6z" stroke="none"/>`,
-	"cross":          `<path d="M8.3 1h3.4v3.3H15v3.4h-3.3V11H8.3V7.7H5V4.3h3.3z" stroke="none"/>`,
-	"stroke":         `<path d="M4 6h12" stroke-width="3"/>`,
-	"bar":            `<rect x="3" y="1.5" width="14" height="9" rx="1" stroke="none"/>`,
-	"line":           `<path d="M0 6h20" stroke-width="2"/>`,
-	"dash":           `<path d="M0 6h20" stroke-width="2" stroke-dasharray="5 3"/>`,
-	"dots":           `<path d="M0 6h20" stroke-width="2" stroke-dasharray="2 3"/>`,
-	"hollow":         `<circle cx="10" cy="6" r="4" fill="none" stroke-width="1.6"/>`,
 }

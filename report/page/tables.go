@@ -33,6 +33,15 @@ type head struct {
 	narrow  bool // part of the terminal's table
 }
 
+// heads are columns by their names; those of numbers begin with #.
+func heads(names ...string) (all []head) {
+	for _, s := range names {
+		name, numeric := strings.CutPrefix(s, "#")
+		all = append(all, head{Name: name, Numeric: numeric})
+	}
+	return all
+}
+
 // entry is one cell of a table.
 type entry struct {
 	Text string
@@ -231,11 +240,8 @@ func ownTable(x analysis.Table) table {
 }
 
 func linkTable(r *analysis.Result) table {
-	t := table{Head: []head{{Name: "link"}, {Name: "cells"}, {Name: "emulator"}, {Name: "checks", Numeric: true},
-		{Name: "RTT wanted", Numeric: true}, {Name: "measured (farthest)", Numeric: true},
-		{Name: "p99", Numeric: true}, {Name: "rate wanted", Numeric: true},
-		{Name: "measured (farthest)", Numeric: true}, {Name: "loss", Numeric: true},
-		{Name: "lateness p99", Numeric: true}, {Name: "off", Numeric: true}}}
+	t := table{Head: heads("link", "cells", "emulator", "#checks", "#RTT wanted", "#measured (farthest)", "#p99",
+		"#rate wanted", "#measured (farthest)", "#loss", "#lateness p99", "#off")}
 	for _, l := range r.Links {
 		rtt, rate, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), integer(l.Off)
 		wantRTT, want := number(l.WantRTT, "s"), entry{Text: "unlimited"}
@@ -261,8 +267,7 @@ func linkTable(r *analysis.Result) table {
 }
 
 func invalidTable(r *analysis.Result) table {
-	t := table{Head: []head{{Name: "trial", Numeric: true}, {Name: "system"}, {Name: "cell"},
-		{Name: "block", Numeric: true}, {Name: "why"}}}
+	t := table{Head: heads("#trial", "system", "cell", "#block", "why")}
 	for _, v := range r.Invalid {
 		why := strings.Join(v.Reasons, ", ")
 		if v.Error != "" {
@@ -289,7 +294,7 @@ func reasons(r *analysis.Result) (all []analysis.Pair) {
 }
 
 func skippedTable(r *analysis.Result) table {
-	t := table{Head: []head{{Name: "system"}, {Name: "cell"}, {Name: "trials", Numeric: true}, {Name: "why"}}}
+	t := table{Head: heads("system", "cell", "#trials", "why")}
 	for _, s := range r.Skipped {
 		trials := entry{Text: "all"}
 		if s.Trials > 0 {

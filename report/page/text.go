@@ -216,34 +216,24 @@ func (t *text) ratios() {
 	t.line("", "")
 }
 
-// largest are at most n rows of the table of cells, in its order: those of the groups with the
-// largest differences from the baseline, whole groups if there is room for one.
+// largest are at most n rows of the table of cells, in its order: those of the groups with
+// the largest differences from the baseline.
 func (t *text) largest(rows [][]entry, n int) [][]entry {
 	differs := map[string]float64{}
-	for _, c := range t.r.Cells {
+	at := make([]int, len(rows))
+	for i, c := range t.r.Cells {
+		at[i] = i
 		if q := c.Ratios[t.r.Headline]; q.Value > 0 {
 			differs[c.Group] = max(differs[c.Group], math.Abs(math.Log(float64(q.Value))))
 		}
 	}
-	var groups []string
-	members := map[string][]int{}
-	for i, c := range t.r.Cells {
-		if members[c.Group] == nil {
-			groups = append(groups, c.Group)
-		}
-		members[c.Group] = append(members[c.Group], i)
-	}
-	slices.SortStableFunc(groups, func(a, b string) int { return cmp.Compare(differs[b], differs[a]) })
-	var at []int
-	for _, g := range groups {
-		if len(at) > 0 && len(at)+len(members[g]) > n {
-			break
-		}
-		at = append(at, members[g]...)
-	}
+	slices.SortStableFunc(at, func(a, b int) int {
+		return cmp.Compare(differs[t.r.Cells[b].Group], differs[t.r.Cells[a].Group])
+	})
+	at = at[:min(len(at), n)]
 	slices.Sort(at)
 	var kept [][]entry
-	for _, i := range at[:min(len(at), n)] {
+	for _, i := range at {
 		kept = append(kept, rows[i])
 	}
 	return kept

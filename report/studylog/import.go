@@ -330,7 +330,7 @@ func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.
 	}
 	wrong := t.errorWords()
 	note(wrong != "", "the study's runner%s", wrong)
-	again, lost, lastSeen := 0, 0, t.lastSeen()
+	lost, lastSeen := 0, t.lastSeen()
 	for node, name := range x.nodes() {
 		role := -1.0
 		switch {
@@ -359,12 +359,10 @@ func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.
 			words.Duration(f.earlier))
 		note(t.leechers[name].start.IsZero(),
 			"the request of %s was not recorded: it is timed from the first of the others", name)
-		again += f.again
 		ops, marks = append(ops, f.op), append(marks, f.marks...)
 	}
 	want := x.config.Nodes.Size - x.config.Seeders
 	note(len(ops) != want, "%d leechers have a record, %d were to be there", len(ops), want)
-	note(again > 0, "%d pieces were downloaded more than once", again)
 	note(lost > 0, "%d leechers completed by the runner's word and lack their last records: when they did is not known",
 		lost)
 	slices.SortStableFunc(ops, func(a, b record.Op) int { return cmp.Compare(a.LastByte, b.LastByte) })

@@ -23,7 +23,6 @@ type fetch struct {
 	op      record.Op
 	marks   []record.Mark
 	earlier time.Duration // by how much its first record came before its request: the clocks disagree
-	again   int           // pieces that it got more than once
 }
 
 // fetchOf reads a leecher's records. The trial's epoch is the first request of any of its
@@ -46,10 +45,8 @@ func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.T
 		}
 		if c.Unit == 1 { // bytes
 			f.op.Bytes = max(f.op.Bytes, wholeAt(int64(math.Round(m.value)), c.FileSize))
-		} else if piece := int64(math.Round(m.value)); pieces[piece] {
-			f.again++
 		} else {
-			pieces[piece] = true
+			pieces[int64(math.Round(m.value))] = true // one that was bad comes again
 			f.op.Bytes = min(int64(len(pieces))*c.Unit, c.FileSize)
 		}
 		if i+1 < len(all) && all[i+1].at == m.at {

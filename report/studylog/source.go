@@ -90,11 +90,7 @@ func (r *reader) file(name string, f io.Reader) error {
 		if err != nil {
 			return err
 		}
-		plain := strings.TrimSuffix(name, ".gz")
-		if strings.HasSuffix(name, ".tgz") {
-			plain = strings.TrimSuffix(name, ".tgz") + ".tar"
-		}
-		return r.file(plain, z)
+		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z)
 	}
 	if strings.HasSuffix(base, ".tar") {
 		return r.archive(name, in)

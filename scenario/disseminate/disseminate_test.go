@@ -482,7 +482,7 @@ func TestSwarmStarts(t *testing.T) {
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("none") }, nil)
-		trial, err := s.runner.trial(s.cell, 1, scenario.Sink{})
+		trial, err := s.runner.trial(t.Context(), s.cell, 1, scenario.Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ type trial struct {
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
-	t, err := r.trial(cell, seed, sink)
+	t, err := r.trial(ctx, cell, seed, sink)
 	if err != nil {
 		return scenario.Load{}, err
 	}
@@ -57,7 +57,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 }
 
 // trial lays out a trial: who is what, and when what is to happen.
-func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*trial, error) {
+func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (*trial, error) {
 	d := cell.Disseminate
 	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
 	if d.Nodes > len(r.nodes) || d.Leechers() < 1 || d.Seeders < 1 {
@@ -77,7 +77,8 @@ func (r *runner) trial(cell experiment.Cell, seed uint64, sink scenario.Sink) (*
 	data := cell.Data
 	data.Objects = 1
 	var err error
-	if t.set, err = scenario.DataSet(data, scenario.MixSeed(seed, "content", 0), r.site.Base); err != nil {
+	t.set, err = scenario.DataSet(ctx, data, scenario.MixSeed(seed, "content", 0), r.site.Base)
+	if err != nil {
 		return fail(err)
 	}
 	t.title = fmt.Sprintf("plimsoll-%016x", scenario.MixSeed(seed, "name", 0))

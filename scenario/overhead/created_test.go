@@ -16,44 +16,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
-// given is a cluster of one node.
-type given struct {
-	node     system.Node
-	identity map[string]string
-}
-
-func (g given) Nodes() []system.Node        { return []system.Node{g.node} }
-func (g given) Identity() map[string]string { return g.identity }
-func (given) Stop(context.Context) error    { return nil }
-
-func memNode(t *testing.T, opt system.Options) *mem.Node {
-	t.Helper()
-	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cluster.Nodes()[0].(*mem.Node)
-}
-
-func siteOf(mode system.Mode, cluster system.Cluster) scenario.Site {
-	return scenario.Site{
-		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: cluster, Seed: 1,
-		Limits: scenariotest.Limits(),
-		Event:  func(string, string, string, time.Duration) {}, Say: func(string) {},
-	}
-}
-
 // onlyNode hides all that a node can do beyond storing and reading.
 type onlyNode struct{ system.Store }
-
-func held(t *testing.T, n *mem.Node) int {
-	t.Helper()
-	all, err := n.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all)
-}
 
 // Whatever a run has stored in an attached system is gone when it is closed:
 // what was prepared, what fill added, directories, and what was accepted before
@@ -64,8 +28,8 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 	for _, mode := range []system.Mode{system.Attach, system.Start} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			// Nothing is durable before the deadline of the operation.
-			n := memNode(t, system.Options{"settle": "1h", "a": "1ms"})
-			runner, err := Scenario{}.Prepare(t.Context(), siteOf(mode, given{node: n}), cells)
+			n := scenariotest.MemNode(t, system.Options{"settle": "1h", "a": "1ms"})
+			runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(mode, n), cells)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +43,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 			// Two to get and two to take ranges of, as one of each primes; one to update;
 			// a directory; those of fill; and five and the first that never became durable.
 			const stay = 2 + 2 + 1 + 1 + 100 + 6
-			if h := held(t, n); h != stay {
+			if h := scenariotest.Objects(t, n); h != stay {
 				t.Errorf("%s: %d objects are there before Close, want %d", mode, h, stay)
 			}
 			if err := runner.Close(t.Context()); err != nil {
@@ -89,7 +53,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 			if mode == system.Start {
 				want = stay
 			}
-			if h := held(t, n); h != want {
+			if h := scenariotest.Objects(t, n); h != want {
 				t.Errorf("%s: %d objects are there after Close, want %d", mode, h, want)
 			}
 		})
@@ -100,18 +64,18 @@ func TestCloseSaysWhatStays(t *testing.T) {
 	cells := []experiment.Cell{cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })}
 	prepared := func(t *testing.T, n system.Node) scenario.Runner {
 		t.Helper()
-		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), cells)
+		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), cells)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return runner
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		if err := prepared(t, onlyNode{memNode(t, nil)}).Close(t.Context()); err == nil ||
+		if err := prepared(t, onlyNode{scenariotest.MemNode(t, nil)}).Close(t.Context()); err == nil ||
 			!strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
 			t.Errorf("a node that cannot delete: %v", err)
 		}
-		n := memNode(t, nil)
+		n := scenariotest.MemNode(t, nil)
 		runner := prepared(t, n)
 		n.Change(func(m *mem.Model) { m.Errors = 1 })
 		if err := runner.Close(t.Context()); !errors.Is(err, mem.ErrInjected) ||
@@ -136,8 +100,8 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		}
 		// Later it may be well again.
 		n.Change(func(m *mem.Model) { m.Hangs = 0 })
-		if err := runner.Close(t.Context()); err != nil || held(t, n) != 0 {
-			t.Errorf("well again: %v, %d objects", err, held(t, n))
+		if err := runner.Close(t.Context()); err != nil || scenariotest.Objects(t, n) != 0 {
+			t.Errorf("well again: %v, %d objects", err, scenariotest.Objects(t, n))
 		}
 	})
 }
@@ -145,9 +109,9 @@ func TestCloseSaysWhatStays(t *testing.T) {
 // A put that was cut off may have left what nobody can name: that is said, too.
 func TestCloseSaysWhatMayBeLeft(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		n := memNode(t, system.Options{"errors": "1"})
+		n := scenariotest.MemNode(t, system.Options{"errors": "1"})
 		what := cell("put", 1000)
-		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: onlyNode{n}}),
+		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, onlyNode{n}),
 			[]experiment.Cell{what})
 		if err != nil {
 			t.Fatal(err)
@@ -174,9 +138,9 @@ func (n brokenNode) Put(ctx context.Context, name string, size int64, r io.Reade
 // What puts that failed have left is removed where names alone say what it is.
 func TestCloseRemovesWhatFailedPutsLeft(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		n := brokenNode{memNode(t, nil)}
+		n := brokenNode{scenariotest.MemNode(t, nil)}
 		what := cell("put", 1000)
-		runner, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{what})
+		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{what})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,9 +148,9 @@ func TestCloseRemovesWhatFailedPutsLeft(t *testing.T) {
 			Block: func([]byte) error { return nil }})); err != nil {
 			t.Fatal(err)
 		}
-		before := held(t, n.Node)
-		if err := runner.Close(t.Context()); err != nil || before == 0 || held(t, n.Node) != 0 {
-			t.Errorf("%d objects before, %d after, %v", before, held(t, n.Node), err)
+		before := scenariotest.Objects(t, n.Node)
+		if err := runner.Close(t.Context()); err != nil || before == 0 || scenariotest.Objects(t, n.Node) != 0 {
+			t.Errorf("%d objects before, %d after, %v", before, scenariotest.Objects(t, n.Node), err)
 		}
 	})
 }
@@ -208,13 +172,13 @@ func (n *fullNode) Seed(ctx context.Context, name string, size int64, r io.Reade
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
 	scenariotest.Virtual(t, func(t *testing.T) {
-		n := &fullNode{memNode(t, nil), 3}
-		_, err := Scenario{}.Prepare(t.Context(), siteOf(system.Attach, given{node: n}), []experiment.Cell{c})
+		n := &fullNode{scenariotest.MemNode(t, nil), 3}
+		_, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{c})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}
-		if n.room != -1 || held(t, n.Node) != 0 {
-			t.Errorf("room for %d, %d objects are left", n.room, held(t, n.Node))
+		if n.room != -1 || scenariotest.Objects(t, n.Node) != 0 {
+			t.Errorf("room for %d, %d objects are left", n.room, scenariotest.Objects(t, n.Node))
 		}
 	})
 }

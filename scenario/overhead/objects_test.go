@@ -17,14 +17,16 @@ func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		prepare := func(n system.Node, identity map[string]string, cells ...experiment.Cell) *scenario.UnfitError {
 			t.Helper()
-			_, err := Scenario{}.Prepare(t.Context(), siteOf(system.Start, given{n, identity}), cells)
+			site := scenariotest.Site(system.Start, n)
+			site.Cluster = scenariotest.Cluster{Node: n, Details: identity}
+			_, err := Scenario{}.Prepare(t.Context(), site, cells)
 			var unfit *scenario.UnfitError
 			if err != nil && !errors.As(err, &unfit) {
 				t.Errorf("not an UnfitError: %v", err)
 			}
 			return unfit
 		}
-		n := memNode(t, nil)
+		n := scenariotest.MemNode(t, nil)
 		e := prepare(onlyNode{n}, nil, cell("get", 1000), cell("stat", 1000), cell("stat", 2000), cell("delete", 1000),
 			cell("put", 1000, fresh))
 		if e == nil || len(e.Problems) != 3 || !strings.HasPrefix(e.Error(), "it: it cannot do the operation stat") {
@@ -36,7 +38,7 @@ func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
 				t.Errorf("no %q in the hint %q", where, e.Hint())
 			}
 		}
-		if held(t, n) != 0 {
+		if scenariotest.Objects(t, n) != 0 {
 			t.Error("something was stored")
 		}
 		if e := prepare(onlyNode{n}, nil, cell("get", 1000), cell("put", 1000)); e != nil {
@@ -70,8 +72,8 @@ func TestPrepares(t *testing.T) {
 		if objects != 8+2+2+4 || bytes != 8*1000+2*3000+2<<20+4*500 {
 			t.Errorf("%d objects, %d bytes", objects, bytes)
 		}
-		n := memNode(t, nil)
-		if _, err := (Scenario{}).Prepare(t.Context(), siteOf(system.Start, given{node: n}), cells); err != nil {
+		n := scenariotest.MemNode(t, nil)
+		if _, err := (Scenario{}).Prepare(t.Context(), scenariotest.Site(system.Start, n), cells); err != nil {
 			t.Fatal(err)
 		}
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != objects || h.Absolute != bytes {

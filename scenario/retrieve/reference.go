@@ -104,13 +104,7 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	} else {
 		got := hex.EncodeToString(sum.Sum(nil))
 		what += ", sha256 " + got
-		switch {
-		case wantHash != "" && !strings.EqualFold(wantHash, got):
-			err = wrongBytes("it has SHA-256 %s, its list says %s", got, wantHash)
-		case target.Encoded == "" && o.size >= 0 && o.size != n:
-			err = fmt.Errorf("it is said to have %d bytes, %d came", o.size, n)
-		}
-		o.size = n
+		err = o.cameWhole(n, got, wantHash, target.Encoded == "")
 	}
 	if err != nil {
 		return fail(err)
@@ -126,6 +120,19 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	}
 	r.site.Event("phase", "reference copy", what+how, time.Since(begun))
 	return f.Close()
+}
+
+// cameWhole takes the size of a whole copy, after it was held against what its list says.
+func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
+	said := o.size
+	o.size = n
+	switch {
+	case wantHash != "" && !strings.EqualFold(wantHash, hash):
+		return wrongBytes("it has SHA-256 %s, its list says %s", hash, wantHash)
+	case plain && said >= 0 && said != n:
+		return fmt.Errorf("it is said to have %d bytes, %d came", said, n)
+	}
+	return nil
 }
 
 // checkBlocks checks the n bytes that came of an object, if they are a CAR, by its blocks.

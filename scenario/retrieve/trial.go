@@ -46,19 +46,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		return scenario.Load{}, err
 	}
 	spec.Epoch = sink.Epoch
-	p, _ := scenario.PathOf(sink.Link)
-	if !math.IsInf(p.Rate, 1) {
-		spec.Rate = p.Rate
-	}
-	if l := sink.Link; l != nil && l.Emulator == record.RealLink {
-		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
-	}
-	cold := ""
-	if c := cell.Retrieve; c.Arrivals == nil && c.Connections == "keep" {
-		if cold = tooLongToWarm(spec, p.Rate); cold == "" {
-			spec.Warmup = p.Warmup(c.Concurrency)
-		}
-	}
+	cold := followLink(&spec, sink.Link)
 	var generators []httpload.Generator
 	var procs []testbed.Process
 	hosts := r.site.Generators
@@ -86,25 +74,11 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	}
 	result, err := httpload.Drive(ctx, parts, generators, sink.Block,
 		func(p httpload.Progress) { sink.Progress(p.Ops, p.Bytes) })
-	var failed *httpload.GeneratorError
-	if errors.As(err, &failed) && ctx.Err() == nil {
-		proc := procs[failed.Index]
-		select {
-		case <-proc.Done():
-		case <-time.After(2 * time.Second):
-		}
-		if died := proc.Err(); died != nil {
-			err = fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(),
-				died, proc.LogPath())
-		}
-	}
 	switch {
-	case ctx.Err() != nil:
-		if err != nil {
-			return scenario.Load{}, ctx.Err()
-		}
+	case err != nil && ctx.Err() != nil:
+		return scenario.Load{}, ctx.Err()
 	case err != nil:
-		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
+		return scenario.Load{}, fmt.Errorf("load generator: %w", whoDied(err, procs))
 	}
 	load := loadOf(result)
 	if len(hosts) > 1 {
@@ -116,6 +90,42 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	}
 	load.Notes = append(load.Notes, verifiedBy(r.sets[cell.Data.Key()], cell.Retrieve.Receive)...)
 	return load, ctx.Err()
+}
+
+// whoDied adds to the failure of a generator how its process ended.
+func whoDied(err error, procs []testbed.Process) error {
+	var failed *httpload.GeneratorError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	proc := procs[failed.Index]
+	select {
+	case <-proc.Done():
+	case <-time.After(2 * time.Second):
+	}
+	died := proc.Err()
+	if died == nil {
+		return err
+	}
+	return fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(), died,
+		proc.LogPath())
+}
+
+// followLink gives a load the rate of its link, and the warm-up that fills it. cold is why there is none.
+func followLink(spec *httpload.Spec, l *record.LinkCheck) (cold string) {
+	p, _ := scenario.PathOf(l)
+	if !math.IsInf(p.Rate, 1) {
+		spec.Rate = p.Rate
+	}
+	if l != nil && l.Emulator == record.RealLink {
+		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
+	}
+	if spec.Arrivals == nil && spec.Connections == "keep" {
+		if cold = tooLongToWarm(*spec, p.Rate); cold == "" {
+			spec.Warmup = p.Warmup(spec.Concurrency)
+		}
+	}
+	return cold
 }
 
 // tooLongToWarm is why connections are not warmed up: a server that does not serve ranges

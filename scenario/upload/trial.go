@@ -64,7 +64,7 @@ type tally struct {
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
 	cpu := scenario.SelfCPU()
-	set, err := scenario.DataSet(cell.Data, r.dataSeed(seed), r.site.Base)
+	set, err := scenario.DataSet(ctx, cell.Data, r.dataSeed(seed), r.site.Base)
 	if err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}

@@ -216,7 +216,7 @@ func (b *uploadBench) must() yield {
 func (b *uploadBench) set() workload.Set {
 	b.t.Helper()
 	r := &runner{site: scenario.Site{Use: experiment.SystemUse{Mode: b.mode}, Run: "0123abcd"}}
-	set, err := scenario.DataSet(b.cell.Data, r.dataSeed(42), b.base)
+	set, err := scenario.DataSet(b.t.Context(), b.cell.Data, r.dataSeed(42), b.base)
 	if err != nil {
 		b.t.Fatal(err)
 	}

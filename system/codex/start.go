@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -73,7 +74,7 @@ func arguments(
 		"--block-retries=" + opt["block_retries"],
 		"--log-level=warn", "--log-format=nocolors",
 	}
-	if strings.Contains(flags, "--listen-ip") { // Logos Storage since 2026
+	if strings.Contains(flags, "listen-ip") { // Logos Storage since 2026
 		args = append(args, "--listen-ip="+ip.String(), "--listen-port="+strconv.Itoa(ports[1]))
 	} else {
 		family := "ip6"
@@ -83,12 +84,14 @@ func arguments(
 		args = append(args, fmt.Sprintf("--listen-addrs=/%s/%s/tcp/%d", family, ip, ports[1]),
 			"--disc-port="+strconv.Itoa(ports[2]))
 	}
-	const alone = "--no-bootstrap-node" // or it joins a public network
+	const alone = "no-bootstrap-node" // or it joins a public network
 	switch {
 	case bootstrap != "":
 		args = append(args, "--bootstrap-node="+bootstrap)
 	case strings.Contains(flags, alone):
-		args = append(args, alone)
+		args = append(args, "--"+alone)
+	case strings.Contains(flags, "--network"):
+		return nil, errors.New("codex: the program would join a public network: it does not know --" + alone)
 	}
 	return args, nil
 }

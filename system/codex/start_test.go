@@ -44,6 +44,9 @@ func TestPrivate(t *testing.T) {
 			}
 		}
 	}
+	if _, err := arguments(full, "--network", netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
+		t.Error("a node that would join a public network")
+	}
 	full["quota"] = "1000"
 	if _, err := arguments(full, older, netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
 		t.Error("a quota that is no number of MiB")

@@ -33,11 +33,7 @@ type Progress func(done, total int64)
 
 // Size is how many bytes pulling an image would transfer.
 func (s Store) Size(ctx context.Context, reference string) (int64, error) {
-	img, _, err := s.remote(ctx, reference, false)
-	if err != nil {
-		return 0, explain(reference, err)
-	}
-	size, err := compressed(img)
+	_, size, _, err := s.remote(ctx, reference, false)
 	return size, explain(reference, err)
 }
 
@@ -45,14 +41,11 @@ func (s Store) Size(ctx context.Context, reference string) (int64, error) {
 // its manifest is that of one which is here. A tag is pulled as the image that it was at
 // first, or, when fresh, as what it is now.
 func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progress) (Image, error) {
-	img, ref, err := s.remote(ctx, reference, fresh)
+	img, size, repo, err := s.remote(ctx, reference, fresh)
 	if err != nil {
 		return Image{}, explain(reference, err)
 	}
-	d := download{ctx: ctx, dir: s.parts(), repo: ref.Context(), base: s.transport(), say: say}
-	if d.total, err = compressed(img); err != nil {
-		return Image{}, explain(reference, err)
-	}
+	d := download{ctx: ctx, dir: s.parts(), repo: repo, base: s.transport(), say: say, total: size}
 	i, err := s.add(ctx, reference, func() (v1.Image, error) { return resumable{img, &d}, nil })
 	return i, explain(reference, err)
 }
@@ -140,11 +133,13 @@ func matches(what string, b []byte, want v1.Hash) error {
 	return nil
 }
 
-// remote is an image in its registry and its full name there.
-func (s Store) remote(ctx context.Context, reference string, fresh bool) (v1.Image, name.Reference, error) {
+// remote is an image in its registry, how many bytes it transfers, and where it is.
+func (s Store) remote(
+	ctx context.Context, reference string, fresh bool,
+) (img v1.Image, size int64, repo name.Repository, err error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, repo, err
 	}
 	pinned := ""
 	if _, isDigest := ref.(name.Digest); !fresh && !isDigest {
@@ -152,7 +147,7 @@ func (s Store) remote(ctx context.Context, reference string, fresh bool) (v1.Ima
 			ref = ref.Context().Digest(pinned)
 		}
 	}
-	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+	img, err = remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
 		remote.WithPlatform(platform()), remote.WithTransport(s.transport()), remote.WithUserAgent(userAgent),
 		remote.WithRetryBackoff(remote.Backoff{Duration: pause, Factor: 3, Steps: tries}))
 	var status *transport.Error
@@ -160,7 +155,14 @@ func (s Store) remote(ctx context.Context, reference string, fresh bool) (v1.Ima
 		err = fmt.Errorf("it was %s when it was first pulled; "+
 			"`plimsoll systems install NAME --image %s` takes what it is now: %w", pinned, reference, err)
 	}
-	return img, ref, err
+	if err != nil {
+		return nil, 0, repo, err
+	}
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, 0, repo, err
+	}
+	return img, compressed(manifest), ref.Context(), nil
 }
 
 const userAgent = "plimsoll"
@@ -177,15 +179,11 @@ func (s Store) transport() http.RoundTripper {
 }
 
 // compressed is the size of an image's layers as they are transferred.
-func compressed(img v1.Image) (sum int64, err error) {
-	m, err := img.Manifest()
-	if err != nil {
-		return 0, err
-	}
+func compressed(m *v1.Manifest) (sum int64) {
 	for _, l := range m.Layers {
 		sum += l.Size
 	}
-	return sum, nil
+	return sum
 }
 
 // unpacking begins the names of directories that are removed when an attempt ends, or, when
@@ -217,7 +215,7 @@ func (s Store) add(ctx context.Context, reference string, open func() (v1.Image,
 	}
 	dir := s.at(digest.String())
 	if i, err = read(dir); err != nil {
-		i, err = s.unpacked(ctx, reference, img, dir)
+		i, err = s.unpacked(ctx, img, Image{Reference: reference, Digest: digest.String(), dir: dir})
 		if !errors.Is(err, errCut) && ctx.Err() == nil { // else the next attempt goes on from what is there
 			err = errors.Join(err, os.RemoveAll(s.parts()))
 		}
@@ -237,8 +235,8 @@ func (s Store) sweep() error {
 	return err
 }
 
-// unpacked makes the directory of an image.
-func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir string) (i Image, err error) {
+// unpacked makes the directory of an image, and completes what is known of it.
+func (s Store) unpacked(ctx context.Context, img v1.Image, i Image) (Image, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
 		return i, err
@@ -251,10 +249,6 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 		return i, err
 	}
 	config, err := img.ConfigFile()
-	if err != nil {
-		return i, err
-	}
-	digest, err := img.Digest()
 	if err != nil {
 		return i, err
 	}
@@ -273,12 +267,8 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 	if err := unpack(ctx, img, root, s.Limit); err != nil {
 		return i, err
 	}
-	i = Image{Reference: reference, Digest: digest.String(), Env: config.Config.Env, dir: dir}
+	i.Env, i.Size = config.Config.Env, compressed(manifest)
 	i.Entrypoint = slices.Concat(config.Config.Entrypoint, config.Config.Cmd)
-	i.Size, err = compressed(img)
-	if err != nil {
-		return i, err
-	}
 	about, err := json.Marshal(i)
 	if err != nil {
 		return i, err
@@ -286,10 +276,10 @@ func (s Store) unpacked(ctx context.Context, reference string, img v1.Image, dir
 	if err := os.WriteFile(filepath.Join(tmp, aboutFile), about, 0o644); err != nil {
 		return i, err
 	}
-	if err := os.RemoveAll(dir); err != nil { // one that read could not read
+	if err := os.RemoveAll(i.dir); err != nil { // one that read could not read
 		return i, err
 	}
-	return i, os.Rename(tmp, dir)
+	return i, os.Rename(tmp, i.dir)
 }
 
 // patient is a connection that gives up when nothing comes for so long.

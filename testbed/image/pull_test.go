@@ -120,6 +120,7 @@ func TestPull(t *testing.T) {
 			t.Errorf("find %s: %v, %v", again, found, err)
 		}
 	}
+	wantPrograms(t, pulled)
 	if err := s.Alias("kubo", pulled); err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +130,11 @@ func TestPull(t *testing.T) {
 	if _, err := s.Installed("codex"); !errors.Is(err, ErrAbsent) {
 		t.Errorf("no such alias: %v", err)
 	}
+}
+
+// wantPrograms holds that the commands of an image's programs are found, and lead back to it.
+func wantPrograms(t *testing.T, pulled Image) {
+	t.Helper()
 	for names, want := range map[string]string{
 		"none tool": "/opt/tool", "daemon": "/srv/daemon", "/opt/tool": "/opt/tool",
 	} {

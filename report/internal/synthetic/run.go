@@ -141,33 +141,7 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 		trial.Invalid = append(trial.Invalid, record.ReasonGeneratorSaturated)
 	}
 	each := size * float64(conc) / total // seconds per operation
-	var ops []record.Op
-	var bytes float64
-	count := int(c.Retrieve.Requests)
-	end := 0.0
-	for i := range count {
-		start := float64(i/conc) * each
-		took := each * noise(0.08)
-		op := record.Op{Kind: record.OpRange, Status: 206, Worker: uint32(i % conc), Offset: int64(i) << 16,
-			Length: int64(size), Bytes: int64(size),
-			Start: int64(start * 1e9), FirstByte: int64((start + rtt + 0.003*float64(conc)*noise(0.3)) * 1e9)}
-		op.LastByte = max(op.FirstByte, int64((start+took)*1e9))
-		op.Intended = op.Start
-		switch {
-		case c.System == "boxo" && conc == 64 && rng.Float64() < 0.06:
-			op.Outcome, op.Class, op.Status, op.Bytes, op.FirstByte = record.Error, "status 500", 500, 0, 0
-		case c.System == "boxo" && conc == 64 && rng.Float64() < 0.03:
-			op.Outcome, op.Class, op.Bytes = record.Truncated, "body ended early", op.Bytes/3
-		case c.Link.Rate < 2e8 && conc == 64 && rng.Float64() < 0.18:
-			op.Outcome, op.Class, op.Bytes = record.Deadline, "deadline", op.Bytes/2
-		case s.WrongBytes && c.System == "boxo" && i == 17 && block == 1:
-			op.Outcome, op.Class = record.WrongBytes, "differs at 4096"
-		default:
-			bytes += size
-		}
-		end = max(end, float64(op.LastByte)/1e9)
-		ops = append(ops, op)
-	}
+	ops, bytes, end := s.operations(c, block, rtt, each, rng)
 	must(t, w.Ops(ops))
 	for sec := range int(end) + 1 {
 		at := time.Duration(sec) * time.Second
@@ -195,6 +169,39 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 		s.Change(c, &trial)
 	}
 	must(t, w.End(trial))
+}
+
+// operations are those of a trial in which each takes about so many seconds, with the
+// bytes of the good ones and when the last ends.
+func (s Run) operations(c experiment.Cell, block int, rtt, each float64, rng *rand.Rand) (ops []record.Op, bytes,
+	end float64) {
+	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
+	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
+	loaded := c.System == "boxo" && conc == 64
+	for i := range int(c.Retrieve.Requests) {
+		start := float64(i/conc) * each
+		took := each * noise(0.08)
+		op := record.Op{Kind: record.OpRange, Status: 206, Worker: uint32(i % conc), Offset: int64(i) << 16,
+			Length: int64(size), Bytes: int64(size),
+			Start: int64(start * 1e9), FirstByte: int64((start + rtt + 0.003*float64(conc)*noise(0.3)) * 1e9)}
+		op.LastByte = max(op.FirstByte, int64((start+took)*1e9))
+		op.Intended = op.Start
+		switch {
+		case loaded && rng.Float64() < 0.06:
+			op.Outcome, op.Class, op.Status, op.Bytes, op.FirstByte = record.Error, "status 500", 500, 0, 0
+		case loaded && rng.Float64() < 0.03:
+			op.Outcome, op.Class, op.Bytes = record.Truncated, "body ended early", op.Bytes/3
+		case c.Link.Rate < 2e8 && conc == 64 && rng.Float64() < 0.18:
+			op.Outcome, op.Class, op.Bytes = record.Deadline, "deadline", op.Bytes/2
+		case s.WrongBytes && c.System == "boxo" && i == 17 && block == 1:
+			op.Outcome, op.Class = record.WrongBytes, "differs at 4096"
+		default:
+			bytes += size
+		}
+		end = max(end, float64(op.LastByte)/1e9)
+		ops = append(ops, op)
+	}
+	return ops, bytes, end
 }
 
 func must(t testing.TB, err error) {
