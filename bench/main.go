@@ -22,8 +22,10 @@ type benchmark struct {
 
 func benchmarks() []benchmark {
 	return []benchmark{
-		{"httpload", "the load generator beside k6 and wrk, against nginx on loopback (about 2 minutes)", benchHTTPLoad},
-		{"record", "10^8 operations recorded, read back and reported: cost, disk and memory (about a minute)", benchRecord},
+		{"httpload", "the load generator beside k6 and wrk, against nginx on loopback (about 2 minutes)",
+			benchHTTPLoad},
+		{"record", "10^8 operations recorded, read back and reported: cost, disk and memory (about a minute)",
+			benchRecord},
 	}
 }
 

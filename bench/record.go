@@ -113,7 +113,8 @@ func recordedPlan() (*experiment.Plan, error) {
 }
 
 var recordedMetrics = []record.Metric{
-	{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher, Help: "file bytes of ok operations a second"},
+	{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher,
+		Help: "file bytes of ok operations a second"},
 	{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower, Help: "median"},
 	{Key: "duration_p50", Name: "duration, median", Unit: "s", Better: record.Lower, Help: "median"},
 }

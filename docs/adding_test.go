@@ -51,7 +51,9 @@ func TestAddingASystem(t *testing.T) {
 	// The line that it has written into the list of systems.
 	all := read(t, "../system/all/all.go")
 	listed := strings.Replace(all, "\t\tstatic.System{},\n", "\t\tstatic.System{},\n\t\twebdav.System{},\n", 1)
-	listed = strings.Replace(listed, "\t\"github.com/plimsoll-project/plimsoll/system/tahoe\"\n", "\t\"github.com/plimsoll-project/plimsoll/system/tahoe\"\n\t\"github.com/plimsoll-project/plimsoll/system/webdav\"\n", 1)
+	listed = strings.Replace(listed, "\t\"github.com/plimsoll-project/plimsoll/system/tahoe\"\n",
+		"\t\"github.com/plimsoll-project/plimsoll/system/tahoe\"\n"+
+			"\t\"github.com/plimsoll-project/plimsoll/system/webdav\"\n", 1)
 	if !strings.Contains(text, "`webdav.System{},`") || strings.Count(listed, "webdav") != 2 {
 		t.Error("the line for the list of systems cannot be entered")
 	}
@@ -102,10 +104,13 @@ func TestAddingASystem(t *testing.T) {
 	if from < 0 || to < from {
 		t.Fatal("the page's Put is not what it was")
 	}
-	lay("system/webdav/node.go", strings.Replace(node[:from]+"\t_, err = n.Client.Send(ctx, http.MethodPut, whole, size, r)\n\treturn ref, err"+node[to+len("\treturn ref, nil"):], "\t\"crypto/rand\"\n", "", 1))
+	lay("system/webdav/node.go",
+		strings.Replace(node[:from]+"\t_, err = n.Client.Send(ctx, http.MethodPut, whole, size, r)\n\treturn ref, "+
+			"err"+node[to+len("\treturn ref, nil"):], "\t\"crypto/rand\"\n", "", 1))
 	write()
 	tool("test", "-vet=off", "-overlay", list, "-c", "-o", bin, "./system/webdav")
-	suite = exec.CommandContext(t.Context(), bin, "-test.v", "-test.timeout=5m", "-test.run=TestConformance/shared/(torn|sizes)")
+	suite = exec.CommandContext(t.Context(), bin, "-test.v", "-test.timeout=5m",
+		"-test.run=TestConformance/shared/(torn|sizes)")
 	suite.Dir = dir
 	out, _ = suite.CombinedOutput()
 	for _, must := range []string{"--- FAIL: TestConformance/shared/torn ", "--- PASS: TestConformance/shared/sizes "} {

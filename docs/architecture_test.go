@@ -79,7 +79,8 @@ func importsOfFolders(t *testing.T) map[string]map[string]bool {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != ".." && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
+		if d.IsDir() && path != ".." && (d.Name() == "node_modules" || d.Name() == "testdata" ||
+			strings.HasPrefix(d.Name(), ".")) {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -49,13 +49,15 @@ func TestExperimentFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Defs)) {
-		values = fmt.Appendf(values, "- **%s**: %s\n", strings.ReplaceAll(name, "-", " "), schema.Defs[name].Description)
+		values = fmt.Appendf(values, "- **%s**: %s\n", strings.ReplaceAll(name, "-", " "),
+			schema.Defs[name].Description)
 	}
 	for _, s := range catalog() {
 		systems = fmt.Appendf(systems, ", [`%s`](systems/%s.md)", s.Name, s.Name)
 	}
 	generate(t, "experiment-format.md", map[string]string{
-		"values": string(values), "keys": tables(experiment.Keys(), "", map[string]string{}), "systems": string(systems[2:]) + ".\n",
+		"values": string(values), "keys": tables(experiment.Keys(), "", map[string]string{}),
+		"systems": string(systems[2:]) + ".\n",
 	})
 }
 
@@ -168,7 +170,8 @@ func TestPresets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := []string{"systems=nginx,boost", "systems.boost.with.url=http://provider:7777", "systems.boost.with.list=pieces.txt"}
+	set := []string{"systems=nginx,boost", "systems.boost.with.url=http://provider:7777",
+		"systems.boost.with.list=pieces.txt"}
 	if _, err := experiment.Parse(p.Name, p.Source, set, c); err != nil {
 		t.Errorf("%v", err)
 	}

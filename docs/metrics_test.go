@@ -21,22 +21,33 @@ import (
 // instruments says what metrics are measured with. Every metric of every scenario
 // has one, else TestMetrics fails: add its key here.
 var instruments = []struct{ name, how, keys string }{
-	{"clock", "monotonic clock of the load generator around each operation; `overhead` and `upload`: around the call of the system's client",
-		"ttfb_p50 ttfb_p90 ttfb_p99 duration_p50 duration_p90 duration_p99 first_byte_p50 put_p50 get_p50 stat_p50 accept_p50 accept_p95 throughput ops_rate offered_rate achieved_share file_bandwidth file_rate"},
+	{"clock", "monotonic clock of the load generator around each operation; `overhead` and `upload`: around the " +
+		"call of the system's client",
+		"ttfb_p50 ttfb_p90 ttfb_p99 duration_p50 duration_p90 duration_p99 first_byte_p50 put_p50 get_p50 stat_p50 " +
+			"accept_p50 accept_p95 throughput ops_rate offered_rate achieved_share file_bandwidth file_rate"},
 	{"outcomes", "how each operation ended, after every byte was compared (except `receive: drop`)",
 		"success_rate puts_ended verified verify_failed ok_rate"},
 	{"journal", "state of each object, on disk before the work continues",
 		"objects accepted adopted failed refused unreadable missing attempts_per_object accepted_bytes stored_objects"},
-	{"polls", "questions to the system or its nodes on an absolute schedule; an event happened between the start of the poll before and the end of the poll that first reported it",
-		"time_last time_median time_p25 time_p75 speed_median speed_p25 speed_p75 disk_median disk_last first_byte start_spread resolution stalls outage recovery recovered sync_time chain_time first_block net_time block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 poll_first_quarter poll_last_quarter durable durable_p50 durable_p95 not_durable"},
+	{"polls", "questions to the system or its nodes on an absolute schedule; an event happened between the start of " +
+		"the poll before and the end of the poll that first reported it",
+		"time_last time_median time_p25 time_p75 speed_median speed_p25 speed_p75 disk_median disk_last first_byte " +
+			"start_spread resolution stalls outage recovery recovered sync_time chain_time first_block net_time " +
+			"block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 poll_first_quarter " +
+			"poll_last_quarter durable durable_p50 durable_p95 not_durable"},
 	{"self-report", "what the system says of itself, unchecked",
 		"spent duplicates commits peers_connected peers_useful useful_share peer_share_max timeouts rerequests"},
-	{"storage", "contents of the storage nodes before and after: as they report, and if started by Plimsoll their directories",
-		"absolute_per_op expansion disk_per_byte entries_per_object inodes_per_object absolute_bytes absolute_bandwidth storage_efficiency absolute_per_file"},
+	{"storage", "contents of the storage nodes before and after: as they report, and if started by Plimsoll their " +
+		"directories",
+		"absolute_per_op expansion disk_per_byte entries_per_object inodes_per_object absolute_bytes " +
+			"absolute_bandwidth storage_efficiency absolute_per_file"},
 	{"link", "counters of IP packets on the emulated links; rate and round trip as measured before the trial",
-		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line ttfb_line ttfb_line_share duration_line duration_line_share first_byte_line first_byte_line_share bandwidth_line wait_line line_median line_median_share speed_line wire_line"},
+		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line ttfb_line " +
+			"ttfb_line_share duration_line duration_line_share first_byte_line first_byte_line_share bandwidth_line " +
+			"wait_line line_median line_median_share speed_line wire_line"},
 	{"processes", "`/proc` of each process, once a second (long trials: less often) and at the edges of the load",
-		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak generator_rss_peak node_rss_peak disk_written write_amplification busiest_cpu harness_cpu emulator_cpu"},
+		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak " +
+			"generator_rss_peak node_rss_peak disk_written write_amplification busiest_cpu harness_cpu emulator_cpu"},
 	{"machine", "`/proc/stat`, the threads of the link emulator, `/proc/pressure/io`",
 		"others_busy box_cpu emulator_thread io_pressure"},
 	{"replay", "the same program on the same blocks from a local file, before the trials",
@@ -67,14 +78,16 @@ func TestMetrics(t *testing.T) {
 		for _, m := range s.Metrics() {
 			used[m.Key] = true
 			if measured[m.Key] == "" {
-				t.Errorf("metric %s of %s has no instrument: say in docs/metrics_test.go what it is measured with", m.Key, s.Name())
+				t.Errorf("metric %s of %s has no instrument: say in docs/metrics_test.go what it is measured with",
+					m.Key, s.Name())
 			}
 			if where := first[m]; where != "" {
 				again[where] = append(again[where], "`"+m.Key+"`")
 				continue
 			}
 			first[m] = s.Name()
-			rows += fmt.Sprintf("|`%s`|%s|%s%s|%s|%s|\n", m.Key, m.Name, m.Unit, better[m.Better], measured[m.Key], cell(m.Help))
+			rows += fmt.Sprintf("|`%s`|%s|%s%s|%s|%s|\n", m.Key, m.Name, m.Unit, better[m.Better], measured[m.Key],
+				cell(m.Help))
 		}
 		if rows != "" {
 			tables.WriteString("|key|name|unit|with|definition|\n|---|---|---|---|---|\n" + rows + "\n")
@@ -88,7 +101,8 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("metric %s, measured with %s, is in no scenario", k, i)
 		}
 	}
-	generate(t, "metrics.md", map[string]string{"instruments": table.String(), "metrics": strings.TrimSuffix(tables.String(), "\n")})
+	generate(t, "metrics.md", map[string]string{"instruments": table.String(),
+		"metrics": strings.TrimSuffix(tables.String(), "\n")})
 }
 
 var better = map[record.Better]string{record.Lower: "↓", record.Higher: "↑"}
@@ -186,7 +200,9 @@ func TestScenariosRecordWhatIsDefined(t *testing.T) {
 
 // hasKey reports whether a key, or the beginning of one ("ttfb_"), is defined.
 func hasKey(defined map[string]bool, key string) bool {
-	return defined[key] || strings.HasSuffix(key, "_") && slices.ContainsFunc(slices.Collect(maps.Keys(defined)), func(d string) bool { return strings.HasPrefix(d, key) })
+	return defined[key] || strings.HasSuffix(key, "_") &&
+		slices.ContainsFunc(slices.Collect(maps.Keys(defined)),
+			func(d string) bool { return strings.HasPrefix(d, key) })
 }
 
 // owners are the scenarios that a file belongs to; none: it is of all.
@@ -196,7 +212,8 @@ func owners(path string) []string {
 		return []string{"upload", "collect"}
 	}
 	for _, s := range scenarios.All() {
-		if filepath.Base(filepath.Dir(path)) == s.Name() || file == s.Name()+".go" || strings.HasPrefix(file, s.Name()+"_") {
+		if filepath.Base(filepath.Dir(path)) == s.Name() || file == s.Name()+".go" ||
+			strings.HasPrefix(file, s.Name()+"_") {
 			return []string{s.Name()}
 		}
 	}

@@ -15,26 +15,36 @@ import (
 // catalog has the systems and options that the presets use.
 func catalog() experiment.Catalog {
 	return experiment.Catalog{
-		{Name: "static", Modes: []string{"start"}, Baseline: true, HTTP: true, Options: []experiment.OptionSpec{{Name: "tls", Type: "bool", Default: "false"}}},
+		{Name: "static", Modes: []string{"start"}, Baseline: true, HTTP: true,
+			Options: []experiment.OptionSpec{{Name: "tls", Type: "bool", Default: "false"}}},
 		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
 		{Name: "boxo", Modes: []string{"start"}, HTTP: true, Spreads: true},
 		{Name: "tahoe", Modes: []string{"start", "attach"}, HTTP: true, Options: []experiment.OptionSpec{
-			{Name: "needed", Type: "int", Default: "2"}, {Name: "total", Type: "int", Default: "3"}, {Name: "nodes", Type: "int", Default: "3"},
+			{Name: "needed", Type: "int", Default: "2"}, {Name: "total", Type: "int", Default: "3"},
+			{Name: "nodes", Type: "int", Default: "3"},
 			{Name: "protocol", Type: "enum", Enum: []string{"gbs", "foolscap"}, Default: "gbs"},
 		}},
 		{Name: "sftp", Modes: []string{"start", "attach"}, Baseline: true},
 		{Name: "scp", Modes: []string{"start", "attach"}, Baseline: true},
-		{Name: "siad", Modes: []string{"start", "attach"}, Options: []experiment.OptionSpec{{Name: "url", Type: "string"}}},
+		{Name: "siad", Modes: []string{"start", "attach"},
+			Options: []experiment.OptionSpec{{Name: "url", Type: "string"}}},
 		{Name: "s3", Modes: []string{"start", "attach"}, HTTP: true},
-		{Name: "deluge", Modes: []string{"start"}, Spreads: true, Options: []experiment.OptionSpec{{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp"}}},
+		{Name: "deluge", Modes: []string{"start"}, Spreads: true,
+			Options: []experiment.OptionSpec{{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"},
+				Default: "tcp"}}},
 		{Name: "bittorrent", Modes: []string{"start"}, Spreads: true},
 		{Name: "codex", Modes: []string{"start", "attach"}, Spreads: true},
 		{Name: "fanout", Modes: []string{"start"}, Baseline: true, Spreads: true},
 		{Name: "sia-chain", Modes: []string{"start"}, Follows: true, Options: []experiment.OptionSpec{
-			{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none"}, {Name: "db_sync", Type: "enum", Enum: []string{"on", "off"}, Default: "on"},
-			{Name: "sync_interval", Type: "duration", Default: "5s"}, {Name: "send_block_timeout", Type: "duration", Default: "1m0s"}, {Name: "send_blocks_timeout", Type: "duration", Default: "2m0s"},
+			{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none"},
+			{Name: "db_sync", Type: "enum", Enum: []string{"on", "off"}, Default: "on"},
+			{Name: "sync_interval", Type: "duration", Default: "5s"},
+			{Name: "send_block_timeout", Type: "duration", Default: "1m0s"},
+			{Name: "send_blocks_timeout", Type: "duration", Default: "2m0s"},
 		}},
-		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true}, {Name: "list", Type: "string", Required: true}}},
+		{Name: "boost", Modes: []string{"attach"}, HTTP: true,
+			Options: []experiment.OptionSpec{{Name: "url", Type: "string", Required: true},
+				{Name: "list", Type: "string", Required: true}}},
 	}
 }
 
@@ -72,7 +82,9 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, w)
 		}
 	}
-	if got := strings.Join(names, " "); got != "boost-retrieval codex-dissemination quickstart sia-best-case sia-real-data sia-sync sia-timeouts sia-worst-case tahoe-objects tahoe-overhead" {
+	if got := strings.Join(names,
+		" "); got != "boost-retrieval codex-dissemination quickstart sia-best-case sia-real-data sia-sync "+
+		"sia-timeouts sia-worst-case tahoe-objects tahoe-overhead" {
 		t.Errorf("presets are %s", got)
 	}
 	if _, err := Get("slowstart"); err == nil || !strings.Contains(err.Error(), "quickstart") {
@@ -140,15 +152,18 @@ func TestBoostRetrieval(t *testing.T) {
 
 // What its header says can be done with --set can be done.
 func TestBoostRetrievalScales(t *testing.T) {
-	p := plan(t, "boost-retrieval", "link.rate=1Gbit", "retrieve.range=1MiB,10MiB", "retrieve.concurrency=10,100", "retrieve.bytes=1GiB", "repetitions=3")
+	p := plan(t, "boost-retrieval", "link.rate=1Gbit", "retrieve.range=1MiB,10MiB", "retrieve.concurrency=10,100",
+		"retrieve.bytes=1GiB", "repetitions=3")
 	if len(p.Cells) != 8 || p.Estimate.Seconds > 1800 {
 		t.Errorf("%d cells, %.0f s", len(p.Cells), p.Estimate.Seconds)
 	}
-	p = plan(t, "boost-retrieval", "systems=boost", "systems.boost.with.url=http://provider:7777", "systems.boost.with.list=pieces.txt")
+	p = plan(t, "boost-retrieval", "systems=boost", "systems.boost.with.url=http://provider:7777",
+		"systems.boost.with.list=pieces.txt")
 	if p.Experiment.Baseline != "none" || p.Cells[0].System != "boost" {
 		t.Errorf("%+v", p.Experiment.Systems)
 	}
-	p = plan(t, "boost-retrieval", "systems=nginx,boost", "systems.boost.with.url=http://provider:7777", "systems.boost.with.list=pieces.txt")
+	p = plan(t, "boost-retrieval", "systems=nginx,boost", "systems.boost.with.url=http://provider:7777",
+		"systems.boost.with.list=pieces.txt")
 	// An attached provider has its own link: half as many cells as nginx at two rates.
 	if p.Experiment.Baseline != "nginx" || len(p.Cells) != 28+14 {
 		t.Errorf("baseline %s, %d cells", p.Experiment.Baseline, len(p.Cells))
@@ -182,18 +197,21 @@ func TestTahoeOverhead(t *testing.T) {
 			t.Errorf("%s: operations %v, delays %v", system, operations[system], delays[system])
 		}
 	}
-	if !sizes["55B"] || !sizes["56B"] || len(sizes) != 8 || len(p.Skipped) != 0 || p.Blocks < 6 || p.Experiment.Baseline != "sftp" {
+	if !sizes["55B"] || !sizes["56B"] || len(sizes) != 8 || len(p.Skipped) != 0 || p.Blocks < 6 ||
+		p.Experiment.Baseline != "sftp" {
 		t.Errorf("sizes %v, %d skipped, %d blocks, baseline %s", sizes, len(p.Skipped), p.Blocks, p.Experiment.Baseline)
 	}
 }
 
 // What its header says can be done with --set can be done.
 func TestTahoeOverheadScales(t *testing.T) {
-	p := plan(t, "tahoe-overhead", "systems=tahoe,nginx", "overhead.operation=put,get", "data.size=1B,56B,10kB,1MB", "link.delay=2.5ms,20ms", "repetitions=3")
+	p := plan(t, "tahoe-overhead", "systems=tahoe,nginx", "overhead.operation=put,get", "data.size=1B,56B,10kB,1MB",
+		"link.delay=2.5ms,20ms", "repetitions=3")
 	if p.Estimate.Seconds > 1200 || p.Experiment.Baseline != "nginx" {
 		t.Errorf("%.0f s, baseline %s", p.Estimate.Seconds, p.Experiment.Baseline)
 	}
-	p = plan(t, "tahoe-overhead", "systems.tahoe.with.needed=3", "systems.tahoe.with.total=10", "systems.tahoe.with.nodes=10", "systems.tahoe.with.protocol=foolscap")
+	p = plan(t, "tahoe-overhead", "systems.tahoe.with.needed=3", "systems.tahoe.with.total=10",
+		"systems.tahoe.with.nodes=10", "systems.tahoe.with.protocol=foolscap")
 	if p.Experiment.Systems[0].With["total"] != "10" {
 		t.Errorf("%+v", p.Experiment.Systems[0])
 	}
@@ -214,7 +232,8 @@ func TestTahoeOverheadScales(t *testing.T) {
 // Thirty thousand objects, in ten steps.
 func TestTahoeObjects(t *testing.T) {
 	p := plan(t, "tahoe-objects")
-	if len(p.Cells) != 2 || p.Blocks*p.Cells[0].Overhead.Objects != 30_000 || p.Warmup != 0 || p.Cells[0].Data.Size <= 55 {
+	if len(p.Cells) != 2 || p.Blocks*p.Cells[0].Overhead.Objects != 30_000 || p.Warmup != 0 ||
+		p.Cells[0].Data.Size <= 55 {
 		t.Errorf("%d cells, %d blocks, %+v", len(p.Cells), p.Blocks, p.Cells[0])
 	}
 	small := plan(t, "tahoe-objects", "overhead.objects=200", "overhead.count=20")
@@ -239,17 +258,21 @@ func TestSia(t *testing.T) {
 		"sia-best-case":  {262145, 9.99 * (1 << 40), 10.01 * (1 << 40), 14 * 86400},
 	} {
 		p := plan(t, name)
-		if len(p.Cells) != 1 || p.Blocks != 1 || p.Warmup != 0 || p.Experiment.Systems[0].Mode != "attach" || p.Experiment.Baseline != "none" {
+		if len(p.Cells) != 1 || p.Blocks != 1 || p.Warmup != 0 || p.Experiment.Systems[0].Mode != "attach" ||
+			p.Experiment.Baseline != "none" {
 			t.Errorf("%s: %d cells, %d blocks, %+v", name, len(p.Cells), p.Blocks, p.Experiment.Systems)
 		}
 		c, x := p.Cells[0], p.Experiment.Exit
-		if c.Data.Objects != want.objects || c.Estimate.Bytes < want.low || c.Estimate.Bytes > want.high || c.Estimate.Bound != experiment.AtLeast {
+		if c.Data.Objects != want.objects || c.Estimate.Bytes < want.low || c.Estimate.Bytes > want.high ||
+			c.Estimate.Bound != experiment.AtLeast {
 			t.Errorf("%s: %+v, %+v", name, c.Data, c.Estimate)
 		}
-		if u := c.Upload; u.Concurrency != 5 || u.Retries != 3 || u.Poll.Seconds() != 60 || u.Backoff.Seconds() != 1 || u.Need.Contracts != 50 || u.Until != "durable" {
+		if u := c.Upload; u.Concurrency != 5 || u.Retries != 3 || u.Poll.Seconds() != 60 || u.Backoff.Seconds() != 1 ||
+			u.Need.Contracts != 50 || u.Until != "durable" {
 			t.Errorf("%s: %+v", name, u)
 		}
-		if x.MaxSpend != "5000" || x.Floor == nil || x.Floor.Bytes != 1_350_000_000 || x.Floor.Window.Seconds() != 3600 || x.MaxRuntime.Seconds() != want.runtime {
+		if x.MaxSpend != "5000" || x.Floor == nil || x.Floor.Bytes != 1_350_000_000 ||
+			x.Floor.Window.Seconds() != 3600 || x.MaxRuntime.Seconds() != want.runtime {
 			t.Errorf("%s: %+v", name, x)
 		}
 	}
@@ -265,19 +288,23 @@ func TestSiaScales(t *testing.T) {
 	}{
 		{"sia-worst-case", []string{"systems=tahoe", "data.objects=500", "data.size=56B"}, 500 * 56},
 		{"sia-worst-case", []string{"systems=s3", "data.objects=500"}, 500},
-		{"sia-real-data", []string{"systems=tahoe", "data.objects=50", "data.mix=[{share: 50%, from: 10kB, to: 100kB}, {share: 40%, from: 1MB, to: 5MB}, {share: 10%, size: 20MB}]"}, 200e6},
+		{"sia-real-data", []string{"systems=tahoe", "data.objects=50",
+			"data.mix=[{share: 50%, from: 10kB, to: 100kB}, {share: 40%, from: 1MB, to: 5MB}, {share: 10%, size: " +
+				"20MB}]"}, 200e6},
 		{"sia-best-case", []string{"systems=s3", "data.objects=25"}, 1.1e9},
 	} {
 		p := plan(t, c.name, append(c.set, small...)...)
 		if s := p.Experiment.Systems; len(s) != 1 || s[0].Mode != "start" {
 			t.Errorf("%s: %+v", c.name, s)
 		}
-		if e := p.Cells[0].Estimate; e.Bytes > c.most || e.Bytes == 0 || p.Experiment.Exit.Floor != nil || p.Experiment.Exit.MaxSpend != "" || p.Cells[0].Upload.Need.Contracts != 0 {
+		if e := p.Cells[0].Estimate; e.Bytes > c.most || e.Bytes == 0 || p.Experiment.Exit.Floor != nil ||
+			p.Experiment.Exit.MaxSpend != "" || p.Cells[0].Upload.Need.Contracts != 0 {
 			t.Errorf("%s: %+v", c.name, e)
 		}
 	}
 	p := plan(t, "sia-real-data", "data={directory: /srv/films, copies: 3}")
-	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != nil || p.Estimate.Bound != experiment.Unknown {
+	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != nil ||
+		p.Estimate.Bound != experiment.Unknown {
 		t.Errorf("%+v", d)
 	}
 	if p := plan(t, "sia-worst-case", "data.objects=250000"); p.Cells[0].Data.Objects != 250_000 {
@@ -292,7 +319,8 @@ func TestCodexDissemination(t *testing.T) {
 	for _, c := range p.Cells {
 		d := c.Disseminate
 		got[fmt.Sprintf("%s %s %d/%d", c.System, c.Data.Size, d.Seeders, d.Nodes)] = true
-		if !d.Join.Together() || !d.Stay.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 || c.Data.Objects != 1 {
+		if !d.Join.Together() || !d.Stay.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 ||
+			c.Data.Objects != 1 {
 			t.Errorf("%s: %+v", c.ID, d)
 		}
 		if least := c.Estimate.Operation; least > p.Experiment.Limits.Deadline.Seconds()/4 {
@@ -332,15 +360,19 @@ func TestCodexDisseminationScales(t *testing.T) {
 	if hours := p.Estimate.Seconds / 3600; hours > 8.5 || hours < 7.5 {
 		t.Errorf("the smallest size takes %.1f h", hours)
 	}
-	p = plan(t, "codex-dissemination", "systems=bittorrent,boxo,fanout", "data.size=20MiB", "disseminate.nodes=2,8", "repetitions=6")
+	p = plan(t, "codex-dissemination", "systems=bittorrent,boxo,fanout", "data.size=20MiB", "disseminate.nodes=2,8",
+		"repetitions=6")
 	if len(p.Cells) != 12 || p.Estimate.Seconds > 900 || p.Experiment.Baseline != "fanout" || len(p.Warnings()) > 0 {
-		t.Errorf("%d cells, %.0f s, baseline %s, %s", len(p.Cells), p.Estimate.Seconds, p.Experiment.Baseline, p.Warnings())
+		t.Errorf("%d cells, %.0f s, baseline %s, %s", len(p.Cells), p.Estimate.Seconds, p.Experiment.Baseline,
+			p.Warnings())
 	}
-	p = plan(t, "codex-dissemination", "systems=deluge,bittorrent,boxo,fanout", "systems.deluge.with.transport=both", "link.rate=1Gbit")
+	p = plan(t, "codex-dissemination", "systems=deluge,bittorrent,boxo,fanout", "systems.deluge.with.transport=both",
+		"link.rate=1Gbit")
 	if len(p.Cells) != 3*39+13 || p.Experiment.Systems[0].With["transport"] != "both" {
 		t.Errorf("%d cells, %+v", len(p.Cells), p.Experiment.Systems[0])
 	}
-	p = plan(t, "codex-dissemination", "disseminate.seeders=1", "disseminate.faults=[none, [{crash: seeders, at: 50%, for: 1m}]]")
+	p = plan(t, "codex-dissemination", "disseminate.seeders=1",
+		"disseminate.faults=[none, [{crash: seeders, at: 50%, for: 1m}]]")
 	if len(p.Cells) != 2*4*(4*3+1) {
 		t.Errorf("%d cells", len(p.Cells))
 	}
@@ -353,7 +385,9 @@ func TestSiaSync(t *testing.T) {
 	waits := 0.0
 	for _, c := range p.Cells {
 		s := c.Sync
-		got[s.Storage+" "+s.Options["subscriber"]+" "+s.Options["send_block_timeout"]+" "+s.Options["send_blocks_timeout"]] = true
+		got[strings.Join([]string{
+			s.Storage, s.Options["subscriber"], s.Options["send_block_timeout"], s.Options["send_blocks_timeout"],
+		}, " ")] = true
 		if s.Peers != 4 || s.Trouble.String() != "1 silent" || s.Form != "v2" || !s.Replay {
 			t.Errorf("%s: %+v", c.ID, s)
 		}
@@ -377,7 +411,9 @@ func TestSiaSync(t *testing.T) {
 	}
 	// The default, which all are compared with, is the first.
 	first := p.Cells[0]
-	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" || first.Sync.Options["subscriber"] != "full" || first.Sync.Options["send_block_timeout"] != "1m0s" || p.Blocks != 3 {
+	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" ||
+		first.Sync.Options["subscriber"] != "full" || first.Sync.Options["send_block_timeout"] != "1m0s" ||
+		p.Blocks != 3 {
 		t.Errorf("%d cells, %d different, first %+v, %d blocks", len(p.Cells), len(got), first.Sync, p.Blocks)
 	}
 	if minutes := (p.Estimate.Seconds + waits) / 60; minutes < 20 || minutes > 30 {
@@ -393,7 +429,8 @@ func checkTimeoutsMatter(t *testing.T, p *experiment.Plan) {
 	t.Helper()
 	for _, c := range p.Cells {
 		if c.Sync.Blocks <= 10_000 || !strings.Contains(c.Sync.Trouble.String(), "silent") {
-			t.Errorf("%s: %d blocks, trouble %s: no timeout decides about anything", c.ID, c.Sync.Blocks, c.Sync.Trouble)
+			t.Errorf("%s: %d blocks, trouble %s: no timeout decides about anything", c.ID, c.Sync.Blocks,
+				c.Sync.Trouble)
 		}
 	}
 	if p.Experiment.Limits.Stall.Seconds() <= 60 {
@@ -433,7 +470,8 @@ func TestSiaSyncScales(t *testing.T) {
 	if p := plan(t, "sia-sync", "sync.form=v1"); p.Cells[0].Sync.Form != "v1" {
 		t.Errorf("%+v", p.Cells[0].Sync)
 	}
-	if p := plan(t, "sia-sync", "sync.faults=[none, [{crash: node, at: 50%, for: 2s}]]"); len(p.Cells) != 16 || len(p.Warnings()) > 0 {
+	if p := plan(t, "sia-sync", "sync.faults=[none, [{crash: node, at: 50%, for: 2s}]]"); len(p.Cells) != 16 ||
+		len(p.Warnings()) > 0 {
 		t.Errorf("%d cells, %s", len(p.Cells), p.Warnings())
 	}
 }
@@ -463,7 +501,9 @@ func TestSiaTimeouts(t *testing.T) {
 			t.Errorf("%s: %d cells", set, len(p.Cells))
 		}
 	}
-	if p = plan(t, "sia-timeouts", "sync.speeds=[{lognormal: 500kbit, spread: 1.5}, {lognormal: 500kbit, spread: 3}, {lognormal: 500kbit, spread: 10}]"); len(p.Cells) != 12 {
+	if p = plan(t, "sia-timeouts",
+		"sync.speeds=[{lognormal: 500kbit, spread: 1.5}, {lognormal: 500kbit, spread: 3}, {lognormal: 500kbit, "+
+			"spread: 10}]"); len(p.Cells) != 12 {
 		t.Errorf("%d cells", len(p.Cells))
 	}
 }

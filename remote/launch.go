@@ -174,12 +174,6 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err := engine.Placeable(l.cfg.Plan, l.cfg.Systems, l.cfg.Clients); err != nil {
 		return err
 	}
-	emulate := engine.EmulatesBetween(l.cfg.Plan)
-	if emulate {
-		if err := l.Place.Emulates(); err != nil {
-			return ui.Exit(ui.CodePreconditions, err)
-		}
-	}
 	need := engine.MachinesFor(l.cfg.Plan, l.cfg.Clients)
 	if err := l.check(ctx, need); err != nil {
 		return err
@@ -218,7 +212,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	making, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
 	l.machines, err = l.Place.Create(making, Spec{
-		Run: l.where.Run, Machines: need, Emulate: emulate, Credentials: theirs, Binary: binary,
+		Run: l.where.Run, Machines: need, Emulate: engine.EmulatesBetween(l.cfg.Plan), Credentials: theirs, Binary: binary,
 	})
 	if err != nil {
 		return err

@@ -24,8 +24,6 @@ type Place interface {
 	// Create makes the machines of a run and waits until the agents on them listen. When it
 	// fails, the caller calls Delete.
 	Create(ctx context.Context, spec Spec) ([]Machine, error)
-	// Emulates says why links between its machines cannot be emulated; nil: they can.
-	Emulates() error
 	// Find is the machines of a run, in the order of Create, of which this was the first;
 	// [ErrGone]: that has nothing of the run any more, which is sure. Of a machine that was
 	// replaced it is the new one.
@@ -45,7 +43,7 @@ type Place interface {
 type Spec struct {
 	Run      string // ID: 12 lower-case letters and digits, the first a letter
 	Machines int
-	Emulate  bool // links between them: each gets a number, for `plimsoll node agent --number`
+	Emulate  bool // links between them: each gets a number, and `plimsoll node agent` that less 1 as --index
 	// Credentials are those of the agents, one for all: `plimsoll node agent` reads them in gob
 	// ([agent.Credentials]) from its standard input, or from the file of --credentials.
 	Credentials agent.Credentials

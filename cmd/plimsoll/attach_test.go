@@ -36,24 +36,25 @@ func TestAttachedProvider(t *testing.T) {
 	}))
 	defer provider.Close()
 	list := filepath.Join(t.TempDir(), "pieces.txt")
-	if err := os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600))
 	for systems, cells := range map[string]int{"boost": 1, "static,boost": 3} {
 		t.Run(systems, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			args := []string{"run", "boost-retrieval", "--out", dir}
-			for _, set := range []string{"systems=" + systems, "systems.boost.with.url=" + provider.URL, "systems.boost.with.list=" + list,
-				"link.rate=100Mbit,200Mbit", "data.size=4MiB", "retrieve.range=1MiB", "retrieve.concurrency=10", "retrieve.bytes=10MiB",
+			for _, set := range []string{"systems=" + systems, "systems.boost.with.url=" + provider.URL,
+				"systems.boost.with.list=" + list,
+				"link.rate=100Mbit,200Mbit", "data.size=4MiB", "retrieve.range=1MiB", "retrieve.concurrency=10",
+				"retrieve.bytes=10MiB",
 				"repetitions=1", "warmup=0", "limits.others=100%", "skip=machine"} {
 				args = append(args, "--set", set)
 			}
 			cmd := exec.CommandContext(ctx, os.Args[0], args...)
 			cmd.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
 			out, err := cmd.CombinedOutput()
-			if _, exited := err.(*exec.ExitError); err != nil && (!exited || strings.Contains(string(out), "precondition")) {
+			if _, exited := err.(*exec.ExitError); err != nil &&
+				(!exited || strings.Contains(string(out), "precondition")) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			run, err := record.Open(dir)
@@ -69,9 +70,7 @@ func TestAttachedProvider(t *testing.T) {
 					Factors    []struct{ Path, Value string }
 				}
 			}
-			if err := json.Unmarshal(run.Plan(), &plan); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(run.Plan(), &plan))
 			if len(plan.Cells) != cells {
 				t.Errorf("%d cells, want %d", len(plan.Cells), cells)
 			}
@@ -89,9 +88,7 @@ func TestAttachedProvider(t *testing.T) {
 				}
 			}
 			trials, err := run.Trials()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if len(trials) != cells {
 				t.Errorf("%d trials, want %d", len(trials), cells)
 			}
@@ -101,16 +98,15 @@ func TestAttachedProvider(t *testing.T) {
 				}
 			}
 			links, err := run.Links()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for _, l := range links {
 				if l.From != "static" {
 					t.Errorf("a link was measured from %s to %s", l.From, l.To)
 				}
 			}
 			report, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-			if err != nil || !bytes.Contains(report, []byte("boost is attached")) && !bytes.Contains(report, []byte("Boost is attached")) {
+			if err != nil || !bytes.Contains(report, []byte("boost is attached")) &&
+				!bytes.Contains(report, []byte("Boost is attached")) {
 				t.Errorf("the report does not say what boost was given: %v", err)
 			}
 		})

@@ -31,9 +31,7 @@ func TestExampleOfTheAction(t *testing.T) {
 	var action struct {
 		Inputs map[string]struct{ Required bool }
 	}
-	if err := yaml.Unmarshal(mustRead(t, "../../action/action.yml"), &action); err != nil {
-		t.Fatal(err)
-	}
+	check(t, yaml.Unmarshal(mustRead(t, "../../action/action.yml"), &action))
 	var example struct {
 		Jobs map[string]struct {
 			Steps []struct {
@@ -129,21 +127,17 @@ func newCIJob(t *testing.T) *ciJob {
 	t.Helper()
 	dir := t.TempDir()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	write := func(name, text string) {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}
 	write("small.yaml", tinyFile)
-	write("tools/make", "#!/bin/sh\n[ \"$*\" = build ] && mkdir -p bin && printf '#!/bin/sh\\nexec %s \"$@\"\\n' '"+exe+"' > bin/plimsoll && chmod +x bin/plimsoll\n")
+	write("tools/make", "#!/bin/sh\n[ \"$*\" = build ] && mkdir -p bin && printf '#!/bin/sh\\nexec %s \"$@\"\\n' "+
+		"'"+exe+"' > bin/plimsoll && chmod +x bin/plimsoll\n")
 	write("tools/git", "#!/bin/sh\n[ \"$*\" = 'checkout 0123abc' ]\n")
-	return &ciJob{dir, append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "PATH="+filepath.Join(dir, "tools")+":"+os.Getenv("PATH"),
+	return &ciJob{dir, append(os.Environ(), "PLIMSOLL_TEST_MAIN=1",
+		"PATH="+filepath.Join(dir, "tools")+":"+os.Getenv("PATH"),
 		"CI_MERGE_REQUEST_DIFF_BASE_SHA=0123abc")}
 }
 
@@ -151,9 +145,7 @@ func newCIJob(t *testing.T) *ciJob {
 func (j *ciJob) run(t *testing.T, step string) (int, string) {
 	t.Helper()
 	script := filepath.Join(j.dir, "step.sh")
-	if err := os.WriteFile(script, []byte(step), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(script, []byte(step), 0o644))
 	cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", script)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = j.dir, j.env, 5*time.Second
 	out, err := cmd.CombinedOutput()

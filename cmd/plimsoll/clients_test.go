@@ -39,9 +39,7 @@ func TestClients(t *testing.T) {
 		s := startRunWith(t, clientsExperiment, []string{"--clients", clients})
 		s.end()
 		r, err := record.Open(s.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		defer r.Close()
 		if got := r.Meta()["clients"]; got != recorded {
 			t.Errorf("--clients %s is recorded as %q", clients, got)
@@ -49,9 +47,7 @@ func TestClients(t *testing.T) {
 		for _, tr := range s.trials() {
 			one := trial{map[operation]int{}, 0, tr.Metrics["duration_p50"]}
 			for op, err := range r.Ops(tr.ID) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				if op.Kind != record.OpWarmup {
 					one.ops[operation{op.Object, op.Offset, op.Length, op.Outcome}]++
 					one.bytes += op.Bytes
@@ -68,7 +64,8 @@ func TestClients(t *testing.T) {
 	var a, b []float64
 	for i := range one {
 		if !maps.Equal(one[i].ops, three[i].ops) || one[i].bytes != three[i].bytes {
-			t.Errorf("trial %d: %d operations and %d bytes, of one generator %d and %d", i, len(three[i].ops), three[i].bytes, len(one[i].ops), one[i].bytes)
+			t.Errorf("trial %d: %d operations and %d bytes, of one generator %d and %d", i, len(three[i].ops),
+				three[i].bytes, len(one[i].ops), one[i].bytes)
 		}
 		a, b = append(a, one[i].p50), append(b, three[i].p50)
 	}

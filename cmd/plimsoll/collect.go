@@ -48,10 +48,12 @@ ends it; plimsoll resume continues.`,
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&ask.with, "with", nil, "an option of the system: KEY=VALUE, repeatable; see plimsoll systems SYSTEM")
+	f.StringArrayVar(&ask.with, "with", nil,
+		"an option of the system: KEY=VALUE, repeatable; see plimsoll systems SYSTEM")
 	f.StringVar(&ask.every, "every", "1m", "interval of the polls, on an absolute schedule")
 	f.StringVar(&ask.length, "for", "none", "how long, such as 12h or 25d; none: until it is interrupted")
-	f.StringVar(&ask.price, "price", "", `what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
+	f.StringVar(&ask.price, "price", "",
+		`what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
 	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
 	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics "+
 		"alone is served; none: neither")

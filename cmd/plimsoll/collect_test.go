@@ -27,12 +27,12 @@ import (
 // third time that of the files with a page. It counts what is no report.
 func recordedSiad(t *testing.T) (url string, others func() []string) {
 	t.Helper()
-	answers := map[string]json.RawMessage{"/renter/uploadready": json.RawMessage(`{"ready":true,"datapieces":1,"paritypieces":2}`)}
+	answers := map[string]json.RawMessage{
+		"/renter/uploadready": json.RawMessage(`{"ready":true,"datapieces":1,"paritypieces":2}`),
+	}
 	for _, file := range []string{"attach", "files", "reports", "monitor"} {
 		f, err := os.Open(filepath.Join("..", "..", "system", "siad", "testdata", file+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 16<<20)
 		for lines.Scan() {
@@ -43,10 +43,9 @@ func recordedSiad(t *testing.T) (url string, others func() []string) {
 					Body   struct{ Text string }
 				}
 			}
-			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-				t.Fatal(err)
-			}
-			if (e.Step == "report" || e.Step == "renter/files" || e.Path == "/daemon/version") && e.Answer.Status == 200 && answers[e.Path] == nil {
+			check(t, json.Unmarshal(lines.Bytes(), &e))
+			if (e.Step == "report" || e.Step == "renter/files" || e.Path == "/daemon/version") &&
+				e.Answer.Status == 200 && answers[e.Path] == nil {
 				answers[e.Path] = json.RawMessage(e.Answer.Body.Text)
 			}
 		}
@@ -90,7 +89,8 @@ func TestCollect(t *testing.T) {
 	t.Setenv("SIA_API_PASSWORD", password)
 	dir := filepath.Join(t.TempDir(), "run")
 	var out, errs bytes.Buffer
-	code := run([]string{"collect", "siad", "--with", "url=" + url, "--every", "300ms", "--for", "1.6s", "--out", dir, "--listen", "none"}, strings.NewReader(""), &out, &errs)
+	code := run([]string{"collect", "siad", "--with", "url=" + url, "--every", "300ms", "--for", "1.6s", "--out", dir,
+		"--listen", "none"}, strings.NewReader(""), &out, &errs)
 	if code != 0 {
 		t.Fatalf("status %d\n%s\n%s", code, out.String(), errs.String())
 	}
@@ -120,7 +120,9 @@ func TestCollect(t *testing.T) {
 	holdsNot(t, dir, password, base64.StdEncoding.EncodeToString([]byte(":"+password)))
 	w := httptest.NewRecorder()
 	report.Metrics(dir).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	if body := w.Body.String(); !strings.Contains(body, `plimsoll_collect_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="siad"} `+fmt.Sprint(gaps)) {
+	if body := w.Body.String(); !strings.Contains(body,
+		`plimsoll_collect_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="siad"} `+
+			fmt.Sprint(gaps)) {
 		t.Errorf("%s", body)
 	}
 }
@@ -163,7 +165,8 @@ func TestCollectGoesOn(t *testing.T) {
 		}
 	}
 	session(func(p *program, ctx context.Context) error {
-		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"}, dir, "127.0.0.1:0", false)
+		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"},
+			dir, "127.0.0.1:0", false)
 	})
 	session(func(p *program, ctx context.Context) error {
 		root := p.root()
@@ -171,9 +174,7 @@ func TestCollectGoesOn(t *testing.T) {
 		return root.ExecuteContext(ctx)
 	})
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	trials, err := r.Trials()
 	if err != nil || len(trials) != 1 {
@@ -181,9 +182,7 @@ func TestCollectGoesOn(t *testing.T) {
 	}
 	next, n, missed := int64(0), 0, 0
 	for p, err := range r.Polls(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if p.Seq != next+int64(p.Missed) {
 			t.Errorf("poll %d after %d, %d missed", p.Seq, next-1, p.Missed)
 		}
@@ -211,7 +210,8 @@ func TestCollectUsage(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		args := append(append([]string{"collect"}, c.args...), "--out", filepath.Join(t.TempDir(), "run"))
-		if code := run(args, strings.NewReader(""), &out, &errs); code != int(ui.CodeUsage) || !strings.Contains(errs.String(), c.want) {
+		if code := run(args, strings.NewReader(""), &out, &errs); code != int(ui.CodeUsage) ||
+			!strings.Contains(errs.String(), c.want) {
 			t.Errorf("%v: status %d, %s, want %q", c.args, code, errs.String(), c.want)
 		}
 	}

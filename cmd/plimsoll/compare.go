@@ -41,7 +41,8 @@ func (p *program) compareCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error { return p.compare(args, o) },
 	}
-	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil, "show all cells of this metric, too; all: of every metric")
+	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil,
+		"show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
 	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', "+
 		"'p90(ttfb) < 200ms'")

@@ -16,8 +16,9 @@ func complete(root *cobra.Command) {
 	directories := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	arguments := map[string]cobra.CompletionFunc{
 		"run": experiments, "plan": experiments, "doctor": experiments, "presets": experiments,
-		"resume": directories, "report": directories, "export": directories, "serve": directories, "compare": directories,
-		"bench": cobra.NoFileCompletions, "systems": systems, "collect": systems,
+		"resume": directories, "report": directories, "export": directories, "serve": directories,
+		"compare": directories,
+		"bench":   cobra.NoFileCompletions, "systems": systems, "collect": systems,
 	}
 	for _, c := range root.Commands() {
 		c.ValidArgsFunction = arguments[c.Name()]

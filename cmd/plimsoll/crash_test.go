@@ -41,17 +41,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	ref := systemtest.Pulled(t, nginxImage(t))
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "crash.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(crashExperiment, "IMAGE", ref, 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(strings.Replace(crashExperiment, "IMAGE", ref, 1)), 0o644))
 	start := func(args ...string) (*exec.Cmd, *bytes.Buffer) {
 		var out bytes.Buffer
 		c := exec.Command(os.Args[0], args...)
 		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+tmp)
 		c.Stdout, c.Stderr = &out, &out
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, c.Start())
 		return c, &out
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
@@ -89,18 +85,12 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		nothingLeft(t, tmp, dir)
 	}
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	plan, err := experiment.LoadPlan(r.Plan())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	seen := map[string]int{}
 	for _, tr := range trials {
 		if tr.State != record.Done {

@@ -73,7 +73,8 @@ func (p *program) writeData(ctx context.Context, set workload.Set, dir string) e
 			"fingerprint": set.Fingerprint()})
 		return nil
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s, %s, in %s\n", words.Plural(int64(set.Len()), "object", "objects"), words.Plural(bytes, "byte", "bytes"), dir)
+	_, err := fmt.Fprintf(p.stdout, "%s, %s, in %s\n", words.Plural(int64(set.Len()), "object", "objects"),
+		words.Plural(bytes, "byte", "bytes"), dir)
 	return err
 }
 

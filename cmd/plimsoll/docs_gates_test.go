@@ -14,7 +14,8 @@ var (
 	gateWhere = ` where [^'\x60\n]+`
 	// wholeGate is a rule as the manual writes one, in code or in a sentence.
 	wholeGate = regexp.MustCompile(`(?:^|[\s\x60'])` +
-		`((?:p\d+\([a-z_]+\)|[a-z][a-z_0-9]*) (?:[<>]=? \d[\d.]*(?: ?(?:%|[a-zA-Z]+(?:/s)?))?|within \d+% of [a-z]+)(?:` + gateWhere + `)?` +
+		`((?:p\d+\([a-z_]+\)|[a-z][a-z_0-9]*) ` +
+		`(?:[<>]=? \d[\d.]*(?: ?(?:%|[a-zA-Z]+(?:/s)?))?|within \d+% of [a-z]+)(?:` + gateWhere + `)?` +
 		`|(?:[a-z]+_[a-z_0-9]+ )?no worse than BASE(?: by \d+%)?(?:` + gateWhere + `)?)`)
 	onlyWhere = regexp.MustCompile("`(where [^`]+)`")
 )
@@ -42,7 +43,9 @@ func TestDocumentedGates(t *testing.T) {
 			}
 		}
 	}
-	for _, rule := range []string{"p90(ttfb) < 200ms", "throughput within 20% of nginx where concurrency == 8", "no worse than BASE by 5%"} {
+	for _, rule := range []string{
+		"p90(ttfb) < 200ms", "throughput within 20% of nginx where concurrency == 8", "no worse than BASE by 5%",
+	} {
 		if !found[rule] {
 			t.Errorf("%q of compare.md is not found among %v", rule, found)
 		}
@@ -53,7 +56,9 @@ func TestDocumentedGates(t *testing.T) {
 // examples name, can be planned with this gate.
 func acceptedBySome(rule string) (err error) {
 	for _, preset := range presets.List() {
-		for _, set := range [][]string{nil, {"retrieve.concurrency=1,8"}, {"disseminate.faults=[none, [{crash: seeders, at: 50%, for: 5s}]]"}} {
+		for _, set := range [][]string{
+			nil, {"retrieve.concurrency=1,8"}, {"disseminate.faults=[none, [{crash: seeders, at: 50%, for: 5s}]]"},
+		} {
 			var e *experiment.Experiment
 			e, err = experiment.ParseKnowing(preset.Name, preset.Source, append(set, "gates="+rule), catalog(), known())
 			if err == nil {

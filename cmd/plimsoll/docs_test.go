@@ -37,7 +37,9 @@ func TestDocsAreExecuted(t *testing.T) {
 			systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
 		},
 	}
-	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md", "../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md", "../../docs/sync.md", "../../docs/compare.md"} {
+	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md",
+		"../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md",
+		"../../docs/sync.md", "../../docs/compare.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
 			if need := needs[filepath.Base(doc)]; need != nil {
 				need(t)
@@ -65,21 +67,13 @@ func executeDoc(t *testing.T, doc string) {
 	defer server.Close()
 
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")))
 	// The file that getting-started takes over from the README.
 	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, text := range [][]byte{readme, mustRead(t, doc)} {
 		writeYAML(t, dir, string(text), strings.TrimPrefix(server.URL, "http://"))
 	}
@@ -92,34 +86,7 @@ func executeDoc(t *testing.T, doc string) {
 		}
 		n++
 		command := strings.TrimSpace(m[1])
-		switch {
-		case strings.HasPrefix(command, "bin/plimsoll collect "):
-			url, _ := recordedSiad(t)
-			command = strings.ReplaceAll(command, "http://127.0.0.1:9980", url)
-			command = strings.ReplaceAll(command, "--for 25d", "--for 1s --every 200ms --listen none")
-		case strings.HasPrefix(command, "bin/plimsoll bench "):
-			command = strings.ReplaceAll(command, "127.0.0.1:8080", strings.TrimPrefix(server.URL, "http://"))
-			command = strings.ReplaceAll(command, "-c 1,10,100 -d 10s", "-c 2 -d 50ms")
-		case !strings.HasPrefix(command, "bin/plimsoll run "):
-		case strings.Contains(command, "load-test"), strings.Contains(command, "sia-"):
-			command += " --set data.objects=" + map[bool]string{false: "20", true: "1"}[strings.Contains(command, "best-case")]
-		case strings.Contains(command, "object-cost"):
-			command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
-		case strings.Contains(command, "tahoe-overhead"):
-			command += short + " --set overhead.operation=put --set data.size=56B --set link.delay=2.5ms"
-		case strings.Contains(command, "boost-retrieval"):
-			command += short + " --set data.size=1MiB --set retrieve.range=64KiB --set retrieve.concurrency=10 --set retrieve.bytes=64KiB"
-		case strings.Contains(command, "codex-dissemination"):
-			command += short + " --set systems=bittorrent,fanout --set disseminate.nodes=2 --set disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=128KiB"
-		case strings.Contains(command, "swarm"):
-			command += short + " --set systems=fanout --set disseminate.nodes=2,3 --set data.size=128KiB --set disseminate.faults=none"
-		case strings.Contains(command, "fresh"):
-			command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk --set 'sync.vary={subscriber: [full, none]}'"
-		case strings.Contains(command, "replay"):
-			command += short
-		default:
-			command += short + " --set retrieve.duration=50ms --set retrieve.concurrency=2"
-		}
+		command = shortened(t, command, strings.TrimPrefix(server.URL, "http://"))
 		if dirs, _ := filepath.Glob(filepath.Join(dir, "runs/*")); len(dirs) > 0 {
 			command = runDir.ReplaceAllString(command, dirs[0])
 		}
@@ -127,7 +94,8 @@ func executeDoc(t *testing.T, doc string) {
 		c.Dir = dir
 		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "SIA_API_PASSWORD=secret", "TMPDIR="+t.TempDir())
 		out, err := c.CombinedOutput()
-		if code := c.ProcessState.ExitCode(); err != nil && code != int(ui.CodeInvalid) && code != int(ui.CodeUndecided) {
+		if code := c.ProcessState.ExitCode(); err != nil && code != int(ui.CodeInvalid) &&
+			code != int(ui.CodeUndecided) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}
@@ -138,6 +106,44 @@ func executeDoc(t *testing.T, doc string) {
 	if n == 0 {
 		t.Errorf("no commands were found in %s", doc)
 	}
+}
+
+// shortened is a command whose run takes a moment, on servers of the test.
+func shortened(t *testing.T, command, address string) string {
+	switch {
+	case strings.HasPrefix(command, "bin/plimsoll collect "):
+		url, _ := recordedSiad(t)
+		command = strings.ReplaceAll(command, "http://127.0.0.1:9980", url)
+		command = strings.ReplaceAll(command, "--for 25d", "--for 1s --every 200ms --listen none")
+	case strings.HasPrefix(command, "bin/plimsoll bench "):
+		command = strings.ReplaceAll(command, "127.0.0.1:8080", address)
+		command = strings.ReplaceAll(command, "-c 1,10,100 -d 10s", "-c 2 -d 50ms")
+	case !strings.HasPrefix(command, "bin/plimsoll run "):
+	case strings.Contains(command, "load-test"), strings.Contains(command, "sia-"):
+		command += " --set data.objects=" + map[bool]string{false: "20",
+			true: "1"}[strings.Contains(command, "best-case")]
+	case strings.Contains(command, "object-cost"):
+		command += short + " --set overhead.count=1 --set link.delay=2.5ms --set data.size=1kB"
+	case strings.Contains(command, "tahoe-overhead"):
+		command += short + " --set overhead.operation=put --set data.size=56B --set link.delay=2.5ms"
+	case strings.Contains(command, "boost-retrieval"):
+		command += short + " --set data.size=1MiB --set retrieve.range=64KiB --set retrieve.concurrency=10 " +
+			"--set retrieve.bytes=64KiB"
+	case strings.Contains(command, "codex-dissemination"):
+		command += short + " --set systems=bittorrent,fanout --set disseminate.nodes=2 --set " +
+			"disseminate.seeders=1 --set disseminate.seeder_sets=1 --set data.size=128KiB"
+	case strings.Contains(command, "swarm"):
+		command += short + " --set systems=fanout --set disseminate.nodes=2,3 --set data.size=128KiB --set " +
+			"disseminate.faults=none"
+	case strings.Contains(command, "fresh"):
+		command += short + " --set sync.blocks=100 --set sync.peers=2 --set sync.storage=disk --set " +
+			"'sync.vary={subscriber: [full, none]}'"
+	case strings.Contains(command, "replay"):
+		command += short
+	default:
+		command += short + " --set retrieve.duration=50ms --set retrieve.concurrency=2"
+	}
+	return command
 }
 
 // writeYAML writes the experiment files that a text shows, each named in its
@@ -151,17 +157,13 @@ func writeYAML(t *testing.T, dir, text, address string) {
 			continue
 		}
 		yaml = strings.ReplaceAll(yaml, "127.0.0.1:8080", address)
-		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644))
 	}
 }
 
 func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }

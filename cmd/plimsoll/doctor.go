@@ -84,12 +84,6 @@ func (p *program) doctorOn(ctx context.Context, arg string, set []string, on str
 	if errors.As(engine.Placeable(plan, all.All(), 1), &refused) {
 		problems = refused.Problems
 	}
-	if engine.EmulatesBetween(plan) {
-		if err := place.Emulates(); err != nil {
-			problems = append(problems,
-				engine.Problem{Name: "links", What: err.Error(), Hint: ui.Hint(err), Blocking: true})
-		}
-	}
 	for _, pr := range place.Check(ctx, need) {
 		problems = append(problems,
 			engine.Problem{Name: pr.Name, What: pr.What, Hint: pr.Hint, Blocking: pr.Severity == testbed.Fatal})

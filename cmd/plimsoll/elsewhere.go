@@ -28,7 +28,8 @@ type elsewhere struct {
 
 func (e *elsewhere) flags(c *cobra.Command) {
 	e.placeFlags(c)
-	c.Flags().DurationVar(&e.sync, "sync", 5*time.Minute, "with --on: bring the run directory here this often; 0: at the end")
+	c.Flags().DurationVar(&e.sync, "sync", 5*time.Minute,
+		"with --on: bring the run directory here this often; 0: at the end")
 }
 
 func (e *elsewhere) placeFlags(c *cobra.Command) {

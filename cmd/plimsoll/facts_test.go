@@ -22,9 +22,11 @@ var updateFacts = flag.Bool("update-facts", false, "write testdata/facts/*.txt a
 // name a moment: the facts are all the others.
 var prose = map[string]bool{
 	"text": true, "title": true, "question": true, "description": true, "why": true, "warn": true, "words": true,
-	"notes": true, "answer": true, "environment": true, "advice": true, "action": true, "evidence": true, "load_line": true, "help": true,
-	"name": true, "dir": true, "started": true, "plan_hash": true, "stopped": true, "metrics_doc": true, "differs": true,
-	"label": true, "factors": true, "plimsoll": true, "what": true, "new_dir": true, "caption": true,
+	"notes": true, "answer": true, "environment": true, "advice": true, "action": true, "evidence": true,
+	"load_line": true, "help": true,
+	"name": true, "dir": true, "started": true, "plan_hash": true, "stopped": true, "metrics_doc": true,
+	"differs": true,
+	"label":   true, "factors": true, "plimsoll": true, "what": true, "new_dir": true, "caption": true,
 }
 
 // TestFacts holds what a report claims, not how it says it: numbers with their
@@ -38,16 +40,15 @@ func TestFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := run([]string{"report", dirs[name]}, strings.NewReader(""), io.Discard, io.Discard)
 			b, err := os.ReadFile(filepath.Join(dirs[name], "summary.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			checkFacts(t, name, status, b)
 		})
 	}
 	for _, other := range []string{"retrieve-slower", "retrieve-killed", "retrieve-gates"} {
 		t.Run("compare-"+other, func(t *testing.T) {
 			var out bytes.Buffer
-			status := run([]string{"compare", dirs["retrieve"], dirs[other], "--json", "--gate", "no worse than BASE by 5%"},
+			status := run([]string{"compare", dirs["retrieve"], dirs[other], "--json", "--gate",
+				"no worse than BASE by 5%"},
 				strings.NewReader(""), &out, io.Discard)
 			checkFacts(t, "compare-"+other, status, out.Bytes())
 		})
@@ -75,7 +76,8 @@ func checkFacts(t *testing.T, name string, status int, doc []byte) {
 	want, err := os.ReadFile(path)
 	check(t, err)
 	if got != string(want) {
-		t.Errorf("%s: the facts differ (- committed, + now; accept with go test ./cmd/plimsoll -run TestFacts -update-facts):\n%s",
+		t.Errorf("%s: the facts differ (- committed, + now; accept with go test ./cmd/plimsoll -run TestFacts "+
+			"-update-facts):\n%s",
 			path, factsDiff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
 	}
 }

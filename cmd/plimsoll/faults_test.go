@@ -54,15 +54,11 @@ func startRunWith(t *testing.T, yaml string, args []string, env ...string) *sess
 	}
 	s := &session{t: t, tmp: t.TempDir(), dir: filepath.Join(t.TempDir(), "run"), done: make(chan error, 1)}
 	file := filepath.Join(t.TempDir(), "experiment.yaml")
-	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(yaml), 0o644))
 	s.cmd = exec.Command(os.Args[0], append([]string{"run", file, "--out", s.dir, "--keep-going"}, args...)...)
 	s.cmd.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp), env...)
 	s.cmd.Stdout, s.cmd.Stderr = s, s
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.cmd.Start())
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(func() { s.cmd.Process.Kill() })
 	return s
@@ -115,7 +111,8 @@ func (s *session) killed(text string) bool {
 		env, err := os.ReadFile(p)
 		cmd, _ := os.ReadFile(filepath.Dir(p) + "/cmdline")
 		// nginx writes its title over its environment.
-		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+s.tmp)) && !bytes.Contains(env, []byte(s.dir)) && !bytes.Contains(cmd, []byte(s.dir)) {
+		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+s.tmp)) && !bytes.Contains(env, []byte(s.dir)) &&
+			!bytes.Contains(cmd, []byte(s.dir)) {
 			continue
 		}
 		if strings.Contains(strings.ReplaceAll(string(cmd), "\x00", " "), text) {
@@ -132,14 +129,10 @@ func (s *session) killed(text string) bool {
 func (s *session) trials() []record.Trial {
 	s.t.Helper()
 	r, err := record.Open(s.dir)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check(s.t, err)
 	defer r.Close()
 	trials, err := r.Trials()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check(s.t, err)
 	return trials
 }
 
@@ -184,7 +177,8 @@ func TestSystemKilledDuringATrial(t *testing.T) {
 		}
 	}
 	if dead > 1 || restarted != 1 {
-		t.Errorf("%d trials with a dead system (want at most 1), %d after a restart (want 1):\n%s", dead, restarted, s.output())
+		t.Errorf("%d trials with a dead system (want at most 1), %d after a restart (want 1):\n%s", dead, restarted,
+			s.output())
 	}
 }
 
@@ -258,9 +252,7 @@ func TestFullDisk(t *testing.T) {
 	yaml = strings.Replace(yaml, "range: 64KiB", "range: 1KiB", 1)
 	yaml = strings.Replace(yaml, "concurrency: 4", "concurrency: 64", 1)
 	file := filepath.Join(t.TempDir(), "experiment.yaml")
-	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(yaml), 0o644))
 	dir := filepath.Join(disk, "run")
 	c := exec.Command(os.Args[0], "run", file, "--out", dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+t.TempDir())

@@ -50,7 +50,8 @@ func (s *session) resume() (ui.Code, string) {
 func (s *session) whole(mark string) {
 	s.t.Helper()
 	trials := s.trials()
-	if len(trials) != 1 || trials[0].State != record.Done || trials[0].Metrics["accepted"] != 150 || trials[0].Metrics["verified"] != 150 {
+	if len(trials) != 1 || trials[0].State != record.Done || trials[0].Metrics["accepted"] != 150 ||
+		trials[0].Metrics["verified"] != 150 {
 		s.t.Fatalf("got %+v\n%s", trials, s.output())
 	}
 	if !trials[0].Valid() {
@@ -113,11 +114,13 @@ func TestInterruptedLoadTest(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.dir, "report.html")); err != nil {
 		t.Errorf("no report: %v", err)
 	}
-	if trials := s.trials(); len(trials) != 1 || trials[0].State != record.Running || trials[0].Metrics["accepted"] < 1 {
+	if trials := s.trials(); len(trials) != 1 || trials[0].State != record.Running ||
+		trials[0].Metrics["accepted"] < 1 {
 		t.Fatalf("interrupted: %+v", trials)
 	}
 	code, out := s.resume()
-	if code != ui.CodeOK || !strings.Contains(out, "goes on with nginx") || !strings.Contains(out, "going on in "+s.dir) {
+	if code != ui.CodeOK || !strings.Contains(out, "goes on with nginx") ||
+		!strings.Contains(out, "going on in "+s.dir) {
 		t.Errorf("resumed: status %d:\n%s", code, out)
 	}
 	nothingLeft(t, s.tmp, s.dir)
@@ -140,7 +143,8 @@ func TestExitConditionOfALoadTest(t *testing.T) {
 	if code != ui.CodeExit || !strings.Contains(out, "max_bytes") {
 		t.Errorf("resumed: status %d:\n%s", code, out)
 	}
-	if trials := s.trials(); len(trials) != 1 || trials[0].Metrics["accepted"] < 50 || trials[0].Metrics["accepted"] > 80 {
+	if trials := s.trials(); len(trials) != 1 || trials[0].Metrics["accepted"] < 50 ||
+		trials[0].Metrics["accepted"] > 80 {
 		t.Errorf("got %+v", trials)
 	}
 }

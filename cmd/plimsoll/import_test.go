@@ -17,12 +17,13 @@ import (
 func TestAnImportTakesLittleMemory(t *testing.T) {
 	const size, limit = 400 << 20, 200 << 20
 	for name, c := range map[string]struct{ begin, text string }{
-		"one-line.log.gz":                             {"", "a"},
-		"one-record.log.gz":                           {`>>{"name":"`, "a"},
-		"one-string.json.gz":                          {`{"hits":{"hits":[{"_source":{"message":"`, "a"},
-		"many-documents.json.gz":                      {`{"hits":{"hits":[{}`, `,{"_source":{"message":"` + strings.Repeat("a", 10000) + `"}}`},
-		"nested.json.gz":                              {`{"hits":{"hits":[`, "["},
-		"one-field.csv.gz":                            {"a,b\n\"", "a"},
+		"one-line.log.gz":    {"", "a"},
+		"one-record.log.gz":  {`>>{"name":"`, "a"},
+		"one-string.json.gz": {`{"hits":{"hits":[{"_source":{"message":"`, "a"},
+		"many-documents.json.gz": {`{"hits":{"hits":[{}`, `,{"_source":{"message":"` +
+			strings.Repeat("a", 10000) + `"}}`},
+		"nested.json.gz":   {`{"hits":{"hits":[`, "["},
+		"one-field.csv.gz": {"a,b\n\"", "a"},
 		"deluge_experiment_config_log_entry.jsonl.gz": {`{"a":"`, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,12 +14,8 @@ import (
 func TestTheIndexOverwritesOnlyAnIndex(t *testing.T) {
 	root := t.TempDir()
 	made, err := record.Create(filepath.Join(root, "a"), []byte("{}"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := made.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, made.Close())
 	page := filepath.Join(root, "index.html")
 	report := func() (int, string, string) {
 		var out, errs bytes.Buffer
@@ -32,14 +28,10 @@ func TestTheIndexOverwritesOnlyAnIndex(t *testing.T) {
 		}
 	}
 	const own = "<!doctype html><title>My own site</title>"
-	if err := os.WriteFile(page, []byte(own), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(page, []byte(own), 0o644))
 	code, _, errs := report()
 	is, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if code != 2 || string(is) != own || !strings.Contains(errs, "is no index that plimsoll wrote") {
 		t.Errorf("status %d: %s; the page is now %.60q", code, errs, is)
 	}

@@ -60,14 +60,10 @@ func TestNobodyBeatsTheLoadLine(t *testing.T) {
 				t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 			}
 			r, err := record.Open(s.dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			defer r.Close()
 			trials, err := r.Trials()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for _, trial := range trials {
 				if slices.Contains(trial.Notes, record.NoteNotEmulated) {
 					t.Skip("links are not emulated on this machine")
@@ -107,9 +103,7 @@ func TestKeptConnectionsAreWarm(t *testing.T) {
 		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 	}
 	r, err := record.Open(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	var cold []float64
 	for _, trial := range s.trials() {

@@ -36,14 +36,10 @@ func TestBandwidthOfSparsePolls(t *testing.T) {
 		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 	}
 	rd, err := record.Open(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer rd.Close()
 	r, err := report.Build(rd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	cell, m := r.Cells[0].Metrics, r.Frame.Trials[0].Metrics
 	for _, key := range []string{"file_bandwidth", "absolute_bandwidth"} {
 		at := float64(cell[key].Median)
@@ -51,11 +47,13 @@ func TestBandwidthOfSparsePolls(t *testing.T) {
 			t.Errorf("%s: the metric is %v, the report says %v", key, m[key], at)
 		}
 		least, bounded := cell[key+"_least"]
-		if most := cell[key+"_most"]; bounded && (float64(least.Median) > at*(1+1e-6) || float64(most.Median) < at*(1-1e-6)) {
+		if most := cell[key+"_most"]; bounded && (float64(least.Median) > at*(1+1e-6) ||
+			float64(most.Median) < at*(1-1e-6)) {
 			t.Errorf("%s is %v, and between %v and %v", key, at, least.Median, most.Median)
 		}
 	}
 	if ratio := m["absolute_bandwidth"] / m["file_bandwidth"]; math.Abs(ratio-m["expansion"]) > 1e-6 {
-		t.Errorf("%v times the bytes came in the same time, and the ratio of the bandwidths is %v: %v", m["expansion"], ratio, m)
+		t.Errorf("%v times the bytes came in the same time, and the ratio of the bandwidths is %v: %v", m["expansion"],
+			ratio, m)
 	}
 }

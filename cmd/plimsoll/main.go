@@ -16,7 +16,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	_ "golang.org/x/crypto/x509roots/fallback" // certificates of authorities where the machine has none, as in our image
+	// certificates of authorities where the machine has none, as in our image
+	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"

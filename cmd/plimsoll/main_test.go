@@ -87,9 +87,7 @@ func TestScripts(t *testing.T) {
 		}
 	})
 	action, err := filepath.Abs("../../action")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "a.bin", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
 	}))

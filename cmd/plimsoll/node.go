@@ -36,13 +36,14 @@ func (p *program) nodeCommand() *cobra.Command {
 		return agent.Serve(ctx, args, p.stdin)
 	})
 	part("run", "a run that is followed from elsewhere", func(ctx context.Context, args []string) error {
-		return remote.ServeNode(ctx, args, p.stdin, p.stdout, func(ctx context.Context, cfg engine.Config) (engine.Result, error) {
-			if err := fill(&cfg); err != nil {
-				return engine.Result{}, err
-			}
-			res, err := engine.Run(ctx, cfg)
-			return res, withStatus(err)
-		})
+		return remote.ServeNode(ctx, args, p.stdin, p.stdout,
+			func(ctx context.Context, cfg engine.Config) (engine.Result, error) {
+				if err := fill(&cfg); err != nil {
+					return engine.Result{}, err
+				}
+				res, err := engine.Run(ctx, cfg)
+				return res, withStatus(err)
+			})
 	})
 	part("link", "the link emulator", link.Serve)
 	part("image", "become a program of a container image", func(_ context.Context, args []string) error {

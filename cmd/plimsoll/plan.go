@@ -26,7 +26,8 @@ func (p *program) planCommand() *cobra.Command {
 				return err
 			}
 			cfg := engine.Config{
-				Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(args[0]),
+				Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario),
+				Base: baseOf(args[0]),
 			}
 			if err := p.sayMissingImages(c.Context(), plan); err != nil {
 				return err

@@ -71,7 +71,8 @@ func (p *progress) Start() {
 		title = p.p.Experiment.Scenario
 	}
 	if p.ui.JSON {
-		p.ui.Emit(map[string]any{"type": "plan", "dir": p.dir, "cells": len(p.p.Cells), "estimate": e, "hash": p.p.Hash})
+		p.ui.Emit(map[string]any{"type": "plan", "dir": p.dir, "cells": len(p.p.Cells), "estimate": e,
+			"hash": p.p.Hash})
 		return
 	}
 	if p.resumed { // the whole run's estimate would mislead
@@ -228,7 +229,8 @@ func (p *progress) busyHint() string {
 	if p.p.Experiment.LoadTest() { // resume runs none of them again
 		what = "start a new run when nothing else uses the CPUs (plimsoll doctor checks)"
 	}
-	limits := map[string]string{record.ReasonBoxBusy: "limits.others=none", record.ReasonMachineLimited: "limits.machine=none"}
+	limits := map[string]string{record.ReasonBoxBusy: "limits.others=none",
+		record.ReasonMachineLimited: "limits.machine=none"}
 	judge := []string{"plimsoll", "report"}
 	for _, why := range p.busyReasons {
 		if set := limits[why]; set != "" {

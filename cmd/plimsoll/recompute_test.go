@@ -23,9 +23,7 @@ import (
 func recomputed(t *testing.T, dir string) (n int) {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	plan, err := experiment.LoadPlan(r.Plan())
 	check(t, err)
@@ -48,7 +46,8 @@ func recomputed(t *testing.T, dir string) (n int) {
 			stored, was := trial.Metrics[key]
 			again, is := got[key]
 			if was != is || math.Abs(again-stored) > 1e-9*math.Abs(stored) {
-				t.Errorf("%s: trial %d (%s): %s is stored as %v (there: %v), and computed as %v (there: %v)", dir, trial.ID, trial.Cell, key, stored, was, again, is)
+				t.Errorf("%s: trial %d (%s): %s is stored as %v (there: %v), and computed as %v (there: %v)", dir,
+					trial.ID, trial.Cell, key, stored, was, again, is)
 			}
 		}
 	}
@@ -104,7 +103,8 @@ upload: {concurrency: 3, poll: 100ms, verify: 50%}
 var fromFixtures = map[string][]string{
 	"retrieve": {"throughput", "ops_rate", "success_rate", "duration_p50", "ttfb_p50"},
 	"overhead": {"throughput", "success_rate", "duration_p50"},
-	"disseminate": {"time_p25", "time_median", "time_p75", "time_last", "first_byte", "speed_p25", "speed_median", "speed_p75",
+	"disseminate": {"time_p25", "time_median", "time_p75", "time_last", "first_byte", "speed_p25", "speed_median",
+		"speed_p75",
 		"ok_rate", "overhead", "seeder_share", "stalls", "system_cpu", "node_rss_peak"},
 	"sync": {"sync_time", "chain_time", "net_time", "first_block", "index_lag", "ok_rate"},
 }

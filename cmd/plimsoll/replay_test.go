@@ -41,13 +41,12 @@ func TestReplayKilledAndResumed(t *testing.T) {
 	var log strings.Builder
 	for i := range 30 {
 		path := []string{"/a", "/b?c=d", "/gone"}[i%3]
-		fmt.Fprintf(&log, "{\"ts\":%d.%02d,\"method\":\"GET\",\"uri\":%q,\"status\":206,\"bytes\":10,\"range\":\"bytes=%d-\"}\n", 100+i/20, i%20*5, path, i)
+		fmt.Fprintf(&log, `{"ts":%d.%02d,"method":"GET","uri":%q,"status":206,"bytes":10,"range":"bytes=%d-"}`+"\n",
+			100+i/20, i%20*5, path, i)
 	}
 	write := func(name, text string) string {
 		path := filepath.Join(work, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write("access.log", log.String())
@@ -68,9 +67,7 @@ skip: [machine]
 		c := exec.CommandContext(t.Context(), os.Args[0], args...)
 		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
 		c.Stdout, c.Stderr = &out, &out
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, c.Start())
 		return c, &out
 	}
 	c, out := plimsoll("run", file, "--out", dir, "--keep-going")
@@ -88,18 +85,15 @@ skip: [machine]
 	}
 	write("access.log", log.String())
 	c, out = plimsoll("resume", dir, "--keep-going")
-	if c.Wait(); c.ProcessState.ExitCode() != 0 && c.ProcessState.ExitCode() != 5 { // 5: on a busy machine all trials may be invalid
+	// 5: on a busy machine all trials may be invalid
+	if c.Wait(); c.ProcessState.ExitCode() != 0 && c.ProcessState.ExitCode() != 5 {
 		t.Fatalf("resume: %v\n%s", c.ProcessState, out)
 	}
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	done, first := map[string]int{}, []string(nil)
 	for _, trial := range trials {
 		if trial.State != record.Done {
@@ -111,15 +105,14 @@ skip: [machine]
 		}
 		var ops []record.Op
 		for op, err := range r.Ops(trial.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			ops = append(ops, op)
 		}
 		slices.SortFunc(ops, func(a, b record.Op) int { return int(a.Offset - b.Offset) })
 		var sequence []string
 		for _, op := range ops {
-			sequence = append(sequence, fmt.Sprintf("%v %d+%d", time.Duration(op.Intended-ops[0].Intended), op.Offset, op.Length))
+			sequence = append(sequence, fmt.Sprintf("%v %d+%d", time.Duration(op.Intended-ops[0].Intended), op.Offset,
+				op.Length))
 		}
 		if first == nil {
 			first = sequence

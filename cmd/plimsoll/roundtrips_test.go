@@ -42,31 +42,23 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 	}
 	r, err := record.Open(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Close()
 	plan, err := experiment.LoadPlan(r.Plan())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	cells := map[string]experiment.Cell{}
 	for _, c := range plan.Cells {
 		cells[c.ID] = c
 	}
 	links, err := r.Links()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	measured := map[float64][]float64{} // round trips by the one asked for
 	for _, l := range links {
 		measured[l.WantRTT] = append(measured[l.WantRTT], l.RTT)
 	}
 	times := map[string]map[float64][]float64{} // seconds by the round trip asked for
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, trial := range trials {
 		if slices.Contains(trial.Notes, record.NoteNotEmulated) {
 			t.Skip("links are not emulated on this machine")
@@ -78,9 +70,7 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 		}
 		rtt := 2 * c.Link.Delay.Seconds()
 		for op, err := range r.Ops(trial.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if op.Outcome != record.OK {
 				t.Errorf("%s over %g ms: %s %s", what, rtt*1e3, op.Outcome, op.Class)
 			}
@@ -89,7 +79,8 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 		if trial.Metrics["wire_bytes"] <= 100 {
 			t.Errorf("%s: %g bytes on the wire for 100 of the object", what, trial.Metrics["wire_bytes"])
 		}
-		if trial.State == record.Done && !slices.ContainsFunc(trial.Details, func(d record.Detail) bool { return d.Kind == record.DetailRSSPeak && d.Value > 1e6 }) {
+		if trial.State == record.Done && !slices.ContainsFunc(trial.Details,
+			func(d record.Detail) bool { return d.Kind == record.DetailRSSPeak && d.Value > 1e6 }) {
 			t.Errorf("%s: the server's memory is missing: %v", what, trial.Details)
 		}
 	}

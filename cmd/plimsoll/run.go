@@ -89,7 +89,8 @@ func (m *manner) flags(c *cobra.Command) {
 
 func (m *manner) runFlags(c *cobra.Command) {
 	c.Flags().IntVar(&m.clients, "clients", 1, "divide the load generator of retrieve among so many processes")
-	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser: the live one with --serve, else at the end")
+	c.Flags().BoolVar(&m.open, "open", false,
+		"open the page in the browser: the live one with --serve, else at the end")
 	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
 
@@ -128,7 +129,8 @@ func (p *program) resumeCommand() *cobra.Command {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0],
 					plan.Imported.Format))
 			}
-			return p.perform(c, manner, "", args[0], engine.Config{Plan: plan, Resume: true, RetryInvalid: retryInvalid})
+			return p.perform(c, manner, "", args[0], engine.Config{Plan: plan, Resume: true,
+				RetryInvalid: retryInvalid})
 		},
 	}
 	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they "+
@@ -160,7 +162,8 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		m.open, m.serve = false, false
 	}
 	if m.serve {
-		live, err := p.listen(c.Context(), report.Live(out), "127.0.0.1:0", false, "the live page: http://ADDRESS/TOKEN")
+		live, err := p.listen(c.Context(), report.Live(out), "127.0.0.1:0", false,
+			"the live page: http://ADDRESS/TOKEN")
 		if err != nil {
 			return err
 		}
@@ -297,7 +300,8 @@ func verdict(res engine.Result, dir string) error {
 				"; or continue regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
 	case res.Lost > 0:
 		return ui.Exit(ui.CodeLost, ui.WithHint(
-			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got "+
+			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or "+
+				"were not got "+
 				"back", res.Lost),
 			"the report says which and why; what was given up is not tried again by resume"))
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
@@ -322,7 +326,8 @@ func exitHint(condition string) string {
 		return "the report shows what became slow; to go further, begin a new run with a lower exit.floor.bytes, or " +
 			"without a floor"
 	case "storage_full":
-		return "give the system more room and begin a new run, with exit: {storage_full: false} if it is to go on trying"
+		return "give the system more room and begin a new run, with exit: {storage_full: false} if it is to go on " +
+			"trying"
 	}
 	return "to go further, begin a new run with a higher exit." + condition + ": the plan of this one is fixed"
 }

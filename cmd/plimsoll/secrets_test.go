@@ -43,10 +43,12 @@ func TestNoCredentialsAreWritten(t *testing.T) {
 				fmt.Sprintf("{%s: \"http://user:%s@192.0.2.1/\", bogus: 1}", name, secret),
 				fmt.Sprintf("{bogus: 1, %s: {%s}}", name, secret),
 			} {
-				head := fmt.Sprintf("scenario: upload\nsystems:\n  - {use: %s, mode: %s", info.Name, info.Modes[len(info.Modes)-1])
+				head := fmt.Sprintf("scenario: upload\nsystems:\n  - {use: %s, mode: %s", info.Name,
+					info.Modes[len(info.Modes)-1])
 				const tail = "}\nupload: {}\ndata: {size: 1MiB}\n"
 				refused(head+", with: "+with+tail, "plan", file)
-				refused(head+tail, "run", file, "--out", out, "--set", fmt.Sprintf("systems.%s.with=%s", info.Name, with))
+				refused(head+tail, "run", file, "--out", out, "--set",
+					fmt.Sprintf("systems.%s.with=%s", info.Name, with))
 			}
 		}
 		if _, err := os.Stat(out); !os.IsNotExist(err) {

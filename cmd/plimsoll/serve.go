@@ -95,7 +95,8 @@ func (p *program) listen(
 	handler, query := guarded(handler, open)
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return listening{}, ui.WithHint(fmt.Errorf("listen: %w", err), "choose another port with --listen 127.0.0.1:PORT")
+		return listening{}, ui.WithHint(fmt.Errorf("listen: %w", err),
+			"choose another port with --listen 127.0.0.1:PORT")
 	}
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
@@ -170,6 +171,7 @@ func loopbackOnly(address string) error {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return ui.WithHint(fmt.Errorf("--listen %s: only loopback addresses are served, the page is not encrypted", address),
+	return ui.WithHint(fmt.Errorf("--listen %s: only loopback addresses are served, the page is not encrypted",
+		address),
 		"listen on 127.0.0.1 and forward the port, for instance with ssh -L")
 }

@@ -36,18 +36,14 @@ func served(t *testing.T, args ...string) (line string, addresses []string) {
 		}
 	})
 	line, err := bufio.NewReader(said).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return line, regexp.MustCompile(`http://[^ \n]+`).FindAllString(line, -1)
 }
 
 func httpStatus(t *testing.T, c *http.Client, address string) int {
 	t.Helper()
 	r, err := c.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer r.Body.Close()
 	_, _ = io.Copy(io.Discard, r.Body)
 	return r.StatusCode
@@ -57,20 +53,14 @@ func httpStatus(t *testing.T, c *http.Client, address string) int {
 func TestServeWantsItsToken(t *testing.T) {
 	root := t.TempDir()
 	made, err := record.Create(filepath.Join(root, "a"), []byte("{}"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := made.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, made.Close())
 	line, addresses := served(t, root)
 	if len(addresses) != 1 {
 		t.Fatalf("%q", line)
 	}
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	browser := &http.Client{Jar: jar}
 	bare, _, _ := strings.Cut(addresses[0], "?")
 	if got := httpStatus(t, browser, bare); got != http.StatusForbidden {
@@ -86,7 +76,8 @@ func TestServeWantsItsToken(t *testing.T) {
 	if _, addresses = served(t, root); httpStatus(t, http.DefaultClient, addresses[0]) != http.StatusOK {
 		t.Error("with a token of one's own")
 	}
-	if _, addresses = served(t, root, "--no-token"); strings.Contains(addresses[0], "?") || httpStatus(t, http.DefaultClient, addresses[0]) != http.StatusOK {
+	if _, addresses = served(t, root, "--no-token"); strings.Contains(addresses[0], "?") ||
+		httpStatus(t, http.DefaultClient, addresses[0]) != http.StatusOK {
 		t.Errorf("%q without a token", addresses[0])
 	}
 }

@@ -301,7 +301,8 @@ warmup: 0`, "--clients", "3")
 		m.t = t
 		_, links := m.compare(over, swarmOverSSH+"1\nlink: {rate: 20Mbit, delay: 10ms}\n")
 		for _, l := range links {
-			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate { // a busy machine may be slower
+			// a busy machine may be slower
+			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
 				t.Errorf("link %+v", l)
 			}
 		}
@@ -336,7 +337,8 @@ warmup: 0`, "--clients", "3")
 		p = m.start("resume", dir, "--keep-going")
 		m.await(p, "block 8 of 10")
 		m.kill("--name box1") // an agent, and with it its emulator
-		if said := m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid); !strings.Contains(said, "is on another machine now") {
+		if said := m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid); !strings.Contains(said,
+			"is on another machine now") {
 			t.Errorf("it said:\n%s", said)
 		}
 		m.clean()
@@ -349,33 +351,39 @@ warmup: 0`, "--clients", "3")
 	})
 	t.Run("refused", func(t *testing.T) {
 		m.t = t
-		other := filepath.Join(t.TempDir(), "known_hosts")
-		b, err := os.ReadFile(m.known)
-		check(t, err)
-		lines := strings.SplitAfter(string(b), "\n")
-		host, _, _ := strings.Cut(lines[1], " ")
-		_, key, _ := strings.Cut(lines[0], " ")
-		check(t, os.WriteFile(other, []byte(lines[0]+host+" "+key+lines[2]), 0o600))
-		list := filepath.Join(t.TempDir(), "hosts.yaml")
-		b, err = os.ReadFile(m.list)
-		check(t, err)
-		check(t, os.WriteFile(list, []byte(strings.ReplaceAll(string(b), m.known, other)), 0o600))
-		for _, c := range []struct{ list, set, want string }{
-			{list, "disseminate.nodes=2", "is not the one in " + other + " line 2"},
-			{m.list, "disseminate.nodes=8", "needs 9 machines"},
-			{m.list, "link.emulator=netem", "links on one machine"},
-		} {
-			dir := filepath.Join(t.TempDir(), "run")
-			p := m.start(over(c.list, m.experiment(swarmOverSSH+"2"), "--set", c.set, "--out", dir)...)
-			if said := m.end(p, ui.CodePreconditions); !strings.Contains(said, c.want) {
-				t.Errorf("it said:\n%s", said)
-			}
-			m.clean()
-			if _, err := os.Stat(dir); err == nil {
-				t.Errorf("%s is left", dir)
-			}
-		}
+		m.refuses(over)
 	})
+}
+
+// refuses: machines with another key, too few of them, and links that they cannot have.
+func (m *sshMachines) refuses(over func(string, ...string) []string) {
+	t := m.t
+	other := filepath.Join(t.TempDir(), "known_hosts")
+	b, err := os.ReadFile(m.known)
+	check(t, err)
+	lines := strings.SplitAfter(string(b), "\n")
+	host, _, _ := strings.Cut(lines[1], " ")
+	_, key, _ := strings.Cut(lines[0], " ")
+	check(t, os.WriteFile(other, []byte(lines[0]+host+" "+key+lines[2]), 0o600))
+	list := filepath.Join(t.TempDir(), "hosts.yaml")
+	b, err = os.ReadFile(m.list)
+	check(t, err)
+	check(t, os.WriteFile(list, []byte(strings.ReplaceAll(string(b), m.known, other)), 0o600))
+	for _, c := range []struct{ list, set, want string }{
+		{list, "disseminate.nodes=2", "is not the one in " + other + " line 2"},
+		{m.list, "disseminate.nodes=8", "needs 9 machines"},
+		{m.list, "link.emulator=netem", "links on one machine"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		p := m.start(over(c.list, m.experiment(swarmOverSSH+"2"), "--set", c.set, "--out", dir)...)
+		if said := m.end(p, ui.CodePreconditions); !strings.Contains(said, c.want) {
+			t.Errorf("it said:\n%s", said)
+		}
+		m.clean()
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s is left", dir)
+		}
+	}
 }
 
 // resultsOf are the trials of a run with their outcomes, and the bytes of operations.
@@ -387,7 +395,8 @@ func resultsOf(t *testing.T, dir string) (facts []string) {
 	check(t, err)
 	facts = append(facts, string(r.Plan()))
 	for _, trial := range trials {
-		facts = append(facts, fmt.Sprintln(trial.Cell, trial.Block, trial.State, trial.Outcomes, trial.Bytes, trial.Error))
+		facts = append(facts, fmt.Sprintln(trial.Cell, trial.Block, trial.State, trial.Outcomes, trial.Bytes,
+			trial.Error))
 	}
 	slices.Sort(facts)
 	return facts
@@ -406,7 +415,10 @@ func trialsOf(t *testing.T, dir string, want int) (invalid int) {
 		if trial.State == record.Done {
 			blocks[trial.Block] = true
 		}
-		if slices.ContainsFunc(trial.Invalid, func(why string) bool { return why != "emulator-late" && why != "link-off" }) {
+		if slices.ContainsFunc(trial.Invalid, func(why string) bool {
+			return why != "emulator-late" &&
+				why != "link-off"
+		}) {
 			t.Logf("trial %d is invalid: %v", trial.ID, trial.Invalid)
 			invalid++
 		}

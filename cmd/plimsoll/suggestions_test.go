@@ -31,14 +31,15 @@ var (
 
 // sentences are words that follow the program's name where no verb is meant; the
 // second line are names of formats.
-var sentences = append(strings.Fields("and could could draws itself made mark process printed that used waited wants wrote "+stands),
+var sentences = append(
+	strings.Fields("and could draws itself made mark process printed that used waited wants wrote "+stands),
 	"chain", "content", "directory", "manifest", "synthetic")
 
 // TestSuggestedCommandsExist reads every string of the program: a command that it
 // names must exist, and one that is there to be pasted must be complete.
 func TestSuggestedCommandsExist(t *testing.T) {
 	commands, named := 0, 0
-	check := func(at, text string) {
+	look := func(at, text string) {
 		c, n, err := checkCommands(text)
 		commands, named = commands+c, named+n
 		if err != nil {
@@ -50,7 +51,9 @@ func TestSuggestedCommandsExist(t *testing.T) {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); name != "../.." && (strings.HasPrefix(name, ".") && name != ".." || name == "node_modules" || name == "testdata" || name == "web" || name == "bench") {
+			name := d.Name()
+			hidden := strings.HasPrefix(name, ".") && strings.Trim(name, "./") != ""
+			if hidden || slices.Contains([]string{"node_modules", "testdata", "web", "bench"}, name) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -70,15 +73,13 @@ func TestSuggestedCommandsExist(t *testing.T) {
 			}
 			text, ok := written(expr)
 			if ok {
-				check(fset.Position(n.Pos()).String(), text)
+				look(fset.Position(n.Pos()).String(), text)
 			}
 			return !ok
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if commands < 10 || named < 30 {
 		t.Errorf("only %d commands to paste and %d in sentences were found", commands, named)
 	}
@@ -166,7 +167,8 @@ func checkCommands(text string) (commands, named int, err error) {
 			return commands, named, fmt.Errorf("%q: there is no verb %q", text, verb)
 		}
 		for _, f := range flags.FindAllStringSubmatch(words, -1) {
-			if name := f[1][2:]; name != "help" && c.Flags().Lookup(name) == nil && c.InheritedFlags().Lookup(name) == nil {
+			if name := f[1][2:]; name != "help" && c.Flags().Lookup(name) == nil &&
+				c.InheritedFlags().Lookup(name) == nil {
 				return commands, named, fmt.Errorf("%q: %s has no flag %s", text, c.CommandPath(), f[1])
 			}
 		}
@@ -190,7 +192,8 @@ func parses(words []string) error {
 }
 
 func root() *cobra.Command {
-	return (&program{ui: ui.New(&bytes.Buffer{}, &bytes.Buffer{}), stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}).root()
+	return (&program{ui: ui.New(&bytes.Buffer{}, &bytes.Buffer{}), stdin: strings.NewReader(""),
+		stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}).root()
 }
 
 // A suggestion in what the program printed in a directory must be taken there: what

@@ -51,9 +51,7 @@ func TestSwarmKilledAndResumed(t *testing.T) {
 	c := exec.Command(os.Args[0], "resume", s.dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp)
 	c.Stdout, c.Stderr = s, s
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, c.Start())
 	watchdog := time.AfterFunc(2*time.Minute, func() { c.Process.Kill() })
 	defer watchdog.Stop()
 	if err := c.Wait(); err != nil && ui.Code(c.ProcessState.ExitCode()) != ui.CodeInvalid {
@@ -78,7 +76,8 @@ func TestSwarmKilledAndResumed(t *testing.T) {
 	if len(seen) != 4 {
 		t.Errorf("trials that were done: %v", seen)
 	}
-	if r := run.report.Run; r.Done != 4 || r.Planned != 4 || r.State != "complete" || len(run.report.Frame.Trials) != 4 {
+	if r := run.report.Run; r.Done != 4 || r.Planned != 4 || r.State != "complete" ||
+		len(run.report.Frame.Trials) != 4 {
 		t.Errorf("the report tells of %+v, with %d trials", r, len(run.report.Frame.Trials))
 	}
 }

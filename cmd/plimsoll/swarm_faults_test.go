@@ -14,7 +14,7 @@ import (
 const deadSeederExperiment = `
 scenario: disseminate
 systems: [bittorrent, boxo, fanout]
-data: {size: 2MiB}
+data: {size: 6MiB}
 link: {rate: 20Mbit, delay: 1ms}
 disseminate: {nodes: 3, faults: [none, [{crash: seeders, at: 20%}]]}
 repetitions: 1
@@ -70,7 +70,8 @@ func (s *swarmTrial) wantUnfinished(t *testing.T) {
 	t.Helper()
 	for _, f := range s.fetches {
 		if f.Outcome != record.Stalled && f.Outcome != record.Deadline || f.Bytes >= f.Length || f.Bytes == 0 {
-			t.Errorf("%s: the leecher on node %d is %s %q with %d bytes", s.name(), f.Worker, f.Outcome, f.Class, f.Bytes)
+			t.Errorf("%s: the leecher on node %d is %s %q with %d bytes", s.name(), f.Worker, f.Outcome, f.Class,
+				f.Bytes)
 		}
 		// From the last that it got, limits.stall and a poll.
 		if took := float64(f.LastByte-f.Intended) / 1e9; took > 21 {
@@ -116,10 +117,13 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 			at := func(faults string) (trial swarmTrial) {
 				t.Helper()
 				trial = s.of(func(c experiment.Cell) bool {
-					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults.String(), faults) && strings.Contains(c.Disseminate.Faults.String(), "without") == strings.Contains(faults, "without")
+					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults.String(), faults) &&
+						strings.Contains(c.Disseminate.Faults.String(), "without") == strings.Contains(faults,
+							"without")
 				})[0]
 				m := trial.Metrics
-				t.Logf("%s: last %.3f s, median %.3f s, recovery %.3f s, recovered %.2f", trial.name(), m["time_last"], m["time_median"], m["recovery"], m["recovered"])
+				t.Logf("%s: last %.3f s, median %.3f s, recovery %.3f s, recovered %.2f", trial.name(), m["time_last"],
+					m["time_median"], m["recovery"], m["recovered"])
 				if trial.ok() != len(trial.fetches) {
 					t.Errorf("%s: outcomes %v %v", trial.name(), trial.Outcomes, trial.Classes)
 				}
@@ -129,7 +133,8 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 				return trial
 			}
 			calm := at("none")
-			kept, lost, cut := at("crash 1 leecher at 20% for 100ms"), at("crash 1 leecher at 20% for 100ms without data"), at("cut")
+			kept, lost, cut := at("crash 1 leecher at 20% for 100ms"),
+				at("crash 1 leecher at 20% for 100ms without data"), at("cut")
 			for _, trial := range []swarmTrial{kept, lost, cut} {
 				m := trial.Metrics
 				if m["recovered"] != 1 || !(m["recovery"] > 0) {
@@ -148,9 +153,11 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 			// A leecher that has lost its data fetches it again.
 			size := float64(calm.cell.Data.Size)
 			a, b := kept.victim(t), lost.victim(t)
-			t.Logf("%s: bytes received per byte of content: %.3f with its data, %.3f without", sys, a.received/size, b.received/size)
+			t.Logf("%s: bytes received per byte of content: %.3f with its data, %.3f without", sys, a.received/size,
+				b.received/size)
 			if again := (b.received - a.received) / size; again < 0.05 || b.received < 1.1*size {
-				t.Errorf("%s: a leecher that was killed received %v bytes with its data and %v without", sys, a.received, b.received)
+				t.Errorf("%s: a leecher that was killed received %v bytes with its data and %v without", sys,
+					a.received, b.received)
 			}
 			// What the links allow at best: a busy machine only adds to these times. Up to a
 			// tenth may be on its way when the fault begins.
@@ -159,7 +166,8 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 				t.Errorf("%s: %v s with a partition of 1 s, at least %v s are needed", sys, cut.victim(t).took, least)
 			}
 			if took, least := at("rate").Metrics["time_last"], 0.9*(0.3*size/full+0.6*size/quarter); took < least {
-				t.Errorf("%s: %v s at a quarter of the rate from three tenths on, at least %v s are needed", sys, took, least)
+				t.Errorf("%s: %v s at a quarter of the rate from three tenths on, at least %v s are needed", sys, took,
+					least)
 			}
 			if took := calm.Metrics["time_last"]; took < 0.94*size/full {
 				t.Errorf("%s: %v s without faults, at least %v s are needed", sys, took, size/full)

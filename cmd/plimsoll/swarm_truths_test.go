@@ -26,13 +26,9 @@ func needLinks(t *testing.T) {
 		t.Skip("runs for some seconds")
 	}
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	mode := bed.Mode()
-	if err := bed.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, bed.Close(t.Context()))
 	if mode.Emulator == "none" {
 		t.Skip("links are not emulated here: ", mode.Why)
 	}
@@ -81,9 +77,7 @@ func runSwarm(t *testing.T, yaml string) *swarmRun {
 func readSwarm(t *testing.T, dir string) *swarmRun {
 	t.Helper()
 	rec, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { rec.Close() })
 	s := &swarmRun{t: t, dir: dir, rec: rec}
 	if s.plan, err = experiment.LoadPlan(rec.Plan()); err != nil {
@@ -93,13 +87,9 @@ func readSwarm(t *testing.T, dir string) *swarmRun {
 		t.Fatal(err)
 	}
 	trials, err := rec.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	events, err := rec.Events()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, trial := range trials {
 		st := swarmTrial{Trial: trial}
 		for _, c := range s.plan.Cells {
@@ -119,9 +109,7 @@ func readSwarm(t *testing.T, dir string) *swarmRun {
 			}
 		}
 		for op, err := range rec.Ops(trial.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if op.Kind == record.OpFetch {
 				st.fetches = append(st.fetches, op)
 			}
@@ -217,7 +205,8 @@ func TestSwarmTimesAreTheLinks(t *testing.T) {
 		for i := range s.trials {
 			trial := &s.trials[i]
 			m := trial.Metrics
-			t.Logf("%s: last %.3f s, line %.3f s, resolution %.0f ms, overhead %.3f, start spread %.1f ms", trial.name(), m["time_last"], m["line"], 1e3*m["resolution"], m["overhead"], 1e3*m["start_spread"])
+			t.Logf("%s: last %.3f s, line %.3f s, resolution %.0f ms, overhead %.3f, start spread %.1f ms",
+				trial.name(), m["time_last"], m["line"], 1e3*m["resolution"], m["overhead"], 1e3*m["start_spread"])
 			if trial.ok() != len(trial.fetches) {
 				t.Errorf("%s: outcomes %v %v", trial.name(), trial.Outcomes, trial.Classes)
 				continue
@@ -290,8 +279,10 @@ func (s *swarmTrial) wantBytes(t *testing.T) {
 		}
 	}
 	size := float64(s.cell.Data.Size)
-	if want := size * float64(len(s.fetches)); received < want || math.Abs(received/want-s.Metrics["overhead"]) > 0.001 {
-		t.Errorf("%s: %g bytes came to the leechers, whose content is %g; overhead is said to be %v", s.name(), received, want, s.Metrics["overhead"])
+	if want := size * float64(len(s.fetches)); received < want ||
+		math.Abs(received/want-s.Metrics["overhead"]) > 0.001 {
+		t.Errorf("%s: %g bytes came to the leechers, whose content is %g; overhead is said to be %v", s.name(),
+			received, want, s.Metrics["overhead"])
 	}
 	if seeders != float64(s.cell.Disseminate.Seeders) || sent < size {
 		t.Errorf("%s: %g seeders sent %g bytes of a content of %g", s.name(), seeders, sent, size)
@@ -333,13 +324,17 @@ func TestSwarmJoins(t *testing.T) {
 			at = append(at, time.Duration(f.Intended-trial.fetches[0].Intended))
 			took = append(took, float64(f.LastByte-f.Intended)/1e9)
 			if f.Start < f.Intended || f.LastByte <= f.Start {
-				t.Errorf("%s: leecher %d was to begin at %d ns, began at %d and ended at %d", trial.name(), k, f.Intended, f.Start, f.LastByte)
+				t.Errorf("%s: leecher %d was to begin at %d ns, began at %d and ended at %d", trial.name(), k,
+					f.Intended, f.Start, f.LastByte)
 			}
 		}
 		m := trial.Metrics
-		t.Logf("%s: came after %v, took %.3f; last %.3f, median %.3f, spread %.4f", trial.name(), at, took, m["time_last"], m["time_median"], m["start_spread"])
-		if last := slices.Max(took); math.Abs(m["time_last"]-last) > 1e-6 || m["time_median"] < slices.Min(took) || m["time_median"] > last {
-			t.Errorf("%s: leechers took %v from their own release, and the metrics are last %v, median %v", trial.name(), took, m["time_last"], m["time_median"])
+		t.Logf("%s: came after %v, took %.3f; last %.3f, median %.3f, spread %.4f", trial.name(), at, took,
+			m["time_last"], m["time_median"], m["start_spread"])
+		if last := slices.Max(took); math.Abs(m["time_last"]-last) > 1e-6 || m["time_median"] < slices.Min(took) ||
+			m["time_median"] > last {
+			t.Errorf("%s: leechers took %v from their own release, and the metrics are last %v, median %v",
+				trial.name(), took, m["time_last"], m["time_median"])
 		}
 		if _, has := m["line"]; has {
 			t.Errorf("%s has a load line, and its leechers do not begin together", trial.name())
@@ -350,7 +345,8 @@ func TestSwarmJoins(t *testing.T) {
 					t.Errorf("%s: leecher %d came after %v, want %v", trial.name(), k, a, want)
 				}
 			}
-		} else if gap := at[len(at)-1] / time.Duration(len(at)-1); slices.ContainsFunc(at[1:], func(a time.Duration) bool { return a <= 0 }) || gap < 20*time.Millisecond || gap > 2*time.Second {
+		} else if gap := at[len(at)-1] / time.Duration(len(at)-1); slices.ContainsFunc(at[1:],
+			func(a time.Duration) bool { return a <= 0 }) || gap < 20*time.Millisecond || gap > 2*time.Second {
 			t.Errorf("%s: leechers came after %v", trial.name(), at)
 		}
 		key := fmt.Sprintf("%v in block %d", trial.cell.Disseminate.Join, trial.Block)

@@ -53,9 +53,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	t.Helper()
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "upload.yaml")
-	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(yaml), 0o644))
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 5))
 	args := []string{"run", file, "--out", dir, "--keep-going"}
 	for killed, ended := 0, false; !ended; {
@@ -68,9 +66,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 		if rng.IntN(8) == 0 { // now and then before it stores anything, too
 			target, pause = 0, time.Duration(rng.Int64N(int64(time.Second)))
 		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, c.Start())
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
 		hangs := time.After(3 * time.Minute)
@@ -119,9 +115,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	}
 	recomputed(t, dir)
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { r.Close() })
 	trials, err := r.Trials()
 	if err != nil || len(trials) != 1 || trials[0].State != record.Done {
@@ -130,9 +124,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	var jobs []record.Job
 	adopted := 0
 	for j, err := range r.Jobs(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if j.Adopted {
 			adopted++
 		}
@@ -178,12 +170,8 @@ func tree(t *testing.T, n int, most int64) (dir string, files map[string][]byte)
 		chacha.Read(content)
 		name := fmt.Sprintf("%02d/file %04d.bin", i%17, i)
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, content, 0o644))
 		files[name] = content
 	}
 	return dir, files
@@ -203,13 +191,10 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 	address := systemtest.FreeAddress(t)
 	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
-	if err := os.Mkdir(filepath.Join(data, "load"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive", "--quiet", "--access-log", logfile, "posix", data)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(filepath.Join(data, "load"), 0o755))
+	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive",
+		"--quiet", "--access-log", logfile, "posix", data)
+	check(t, server.Start())
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
 	for range 200 {
 		if c, err := net.Dial("tcp", address); err == nil {
@@ -221,7 +206,9 @@ func TestUploadKilledS3(t *testing.T) {
 
 	kills := killsOr(6)
 	dir, files := tree(t, 300*kills, 20_000) // a quick server stores some 150 before a kill
-	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3", "endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: PLIMSOLL_TEST_SECRET", dir), kills, 40,
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3",
+		"endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: "+
+			"PLIMSOLL_TEST_SECRET", dir), kills, 40,
 		"PLIMSOLL_TEST_ACCESS=test", "PLIMSOLL_TEST_SECRET=secret-of-the-test")
 	holdsNot(t, r.Dir(), "secret-of-the-test")
 	if len(jobs) != len(files) {
@@ -258,13 +245,9 @@ func TestUploadKilledS3(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	log, err := os.ReadFile(logfile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	puts := map[string]int{}
 	for _, m := range regexp.MustCompile(`s3_PutObject (\S+) \S+ 200 `).FindAllStringSubmatch(string(log), -1) {
 		puts[m[1]]++
@@ -289,14 +272,10 @@ skip: [machine]
 func cameBack(t *testing.T, r *record.Reader, objects int) {
 	t.Helper()
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	same := 0
 	for op, err := range r.Ops(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if op.Kind == record.OpGet && op.Outcome == record.OK {
 			same++
 		}
@@ -317,7 +296,8 @@ func TestUploadKilledTahoe(t *testing.T) {
 	t.Parallel()
 	kills := killsOr(3) // a grid takes seconds of CPU time to come up
 	dir, files := tree(t, 100+12*kills, 3_000)
-	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}", dir), kills, 13)
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}",
+		dir), kills, 13)
 	refs, reach := map[string]bool{}, 0
 	for _, j := range jobs {
 		_, name, _ := strings.Cut(j.Name, "/")
@@ -341,14 +321,10 @@ func TestUploadKilledTahoe(t *testing.T) {
 	}
 	cameBack(t, r, len(jobs))
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	first, held := -1.0, -1.0 // the first poll comes before the first object
 	for p, err := range r.Polls(trials[0].ID) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, reading := range p.Readings {
 			if reading.Name == "objects" {
 				held = reading.Value
@@ -359,6 +335,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 		}
 	}
 	if first < 0 || held-first != float64(reach) {
-		t.Errorf("the storage nodes held %v objects at first and hold %v in the end, the run has stored %d that reach them", first, held, reach)
+		t.Errorf("the storage nodes held %v objects at first and hold %v in the end, the run has stored %d that "+
+			"reach them", first, held, reach)
 	}
 }

@@ -30,7 +30,8 @@ func TestVerdict(t *testing.T) {
 		{engine.Result{Trials: 1, Valid: 1}, ui.CodeOK, ""},
 		{engine.Result{Trials: 1, Valid: 1, Lost: 45}, ui.CodeLost, "report"},
 		{engine.Result{Trials: 1, Lost: 45}, ui.CodeLost, "report"},
-		{engine.Result{Trials: 1, Valid: 1, Lost: 45, Stopped: stop}, ui.CodeExit, "begin a new run with a higher exit.max_bytes"},
+		{engine.Result{Trials: 1, Valid: 1, Lost: 45, Stopped: stop}, ui.CodeExit,
+			"begin a new run with a higher exit.max_bytes"},
 		{engine.Result{Trials: 1, Valid: 1, Lost: 45, WrongBytes: 1}, ui.CodeCorruption, "keep the run directory"},
 		{engine.Result{Trials: 1}, ui.CodeInvalid, "validity"},
 		{engine.Result{Trials: 1, Valid: 1, Failed: 1}, ui.CodeIncomplete, "plimsoll resume run"},
@@ -85,7 +86,9 @@ warmup: 0
 // Gates that do not pass are named, and more repetitions are not asked for where they
 // decide nothing.
 func TestVerdictOfGates(t *testing.T) {
-	pass, open, fail := analysis.Ruling{Rule: "a", State: analysis.GatePass}, analysis.Ruling{Rule: "b", State: analysis.GateInconclusive, Why: "no cell is meant"}, analysis.Ruling{Rule: "c", State: analysis.GateFail}
+	pass, open, fail := analysis.Ruling{Rule: "a", State: analysis.GatePass},
+		analysis.Ruling{Rule: "b", State: analysis.GateInconclusive, Why: "no cell is meant"},
+		analysis.Ruling{Rule: "c", State: analysis.GateFail}
 	for _, c := range []struct {
 		all   []analysis.Ruling
 		want  ui.Code
@@ -106,7 +109,8 @@ func TestVerdictOfGates(t *testing.T) {
 			}
 		}
 	}
-	if all, some, none := undecidedHint(true, true), undecidedHint(false, true), undecidedHint(false, false); all == some || some == none || all == none {
+	if all, some, none := undecidedHint(true, true), undecidedHint(false, true),
+		undecidedHint(false, false); all == some || some == none || all == none {
 		t.Errorf("%q, %q, %q", all, some, none)
 	}
 }
@@ -120,7 +124,8 @@ func TestStatusOfErrors(t *testing.T) {
 		{nil, ui.CodeOK},
 		{errors.New("disk full"), ui.CodeInternal},
 		{&engine.DeployError{Err: errors.New("no answer")}, ui.CodePreconditions},
-		{fmt.Errorf("block 0: %w", &upload.DataChangedError{System: "s3", How: "1 file removed"}), ui.CodePreconditions},
+		{fmt.Errorf("block 0: %w", &upload.DataChangedError{System: "s3", How: "1 file removed"}),
+			ui.CodePreconditions},
 	} {
 		if got := ui.ExitCode(errors.Join(withStatus(c.err), nil)); got != c.want {
 			t.Errorf("%v: status %d, want %d", c.err, got, c.want)

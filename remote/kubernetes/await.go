@@ -148,15 +148,20 @@ const zoneLabel = "topology.kubernetes.io/zone"
 
 // machines are those of pods. The zone is the node's, for those who may look at nodes.
 func (c *Cluster) machines(ctx context.Context, run string, pods []*pod) (all []remote.Machine) {
+	emulated := slices.ContainsFunc(pods, func(p *pod) bool { return p != nil && p.Metadata.Labels[linksLabel] != "" })
 	for i, p := range pods {
+		number := 0
+		if emulated {
+			number = i + 1
+		}
 		if p == nil {
-			all = append(all, remote.Machine{Name: fmt.Sprintf("pod%d", i)})
+			all = append(all, remote.Machine{Name: fmt.Sprintf("pod%d", i), Number: number})
 			continue
 		}
 		addr := netip.MustParseAddr(p.Status.IP)
 		m := remote.Machine{
 			Name: fmt.Sprintf("pod%d", i), Node: p.Spec.NodeName, Zone: p.Metadata.Labels[zoneLabel],
-			Addr: addr, Agent: netip.AddrPortFrom(addr, agentPort), Dir: workDir,
+			Addr: addr, Agent: netip.AddrPortFrom(addr, agentPort), Dir: workDir, Number: number,
 		}
 		var n node
 		if m.Zone == "" && c.get(ctx, at(coreAPI, "", "nodes", m.Node), &n) == nil {

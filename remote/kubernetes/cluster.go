@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
@@ -155,12 +154,6 @@ func (c *Cluster) living(ctx context.Context, run string) ([]pod, error) {
 	var all list[pod]
 	err := c.get(ctx, at(coreAPI, c.namespace(run), "pods")+ofRuns(run), &all)
 	return slices.DeleteFunc(all.Items, func(p pod) bool { return p.Metadata.Deleted != nil }), err
-}
-
-// Emulates implements remote.Place: a pod without capabilities has no TUN device.
-func (c *Cluster) Emulates() error {
-	return ui.WithHint(errors.New("the experiment asks for links of its own, which are not emulated on Kubernetes"),
-		"leave `link` and what changes links out, or say --set link.rate=unlimited --set link.delay=0s")
 }
 
 // Create implements remote.Place.

@@ -16,7 +16,8 @@ import (
 
 // What objects.yaml says, too.
 const (
-	runLabel      = "plimsoll.run" // of every object and pod, with the run's ID
+	runLabel      = "plimsoll.run"   // of every object and pod, with the run's ID
+	linksLabel    = "plimsoll.links" // of pods between which links are emulated
 	containerName = "agent"
 	program       = "plimsoll" // in the PATH of the image
 	agentPort     = 7700
@@ -39,6 +40,7 @@ func (c *Cluster) objects(spec remote.Spec) (all []map[string]any, err error) {
 	about := fmt.Sprintf("{name: %s, labels: {%s: %s, app.kubernetes.io/name: plimsoll}}", name, runLabel, spec.Run)
 	err = objectsTemplate.Execute(&text, map[string]any{
 		"Name": name, "Run": spec.Run, "Machines": spec.Machines, "Image": c.image, "Pack": c.pack,
+		"Emulate":     spec.Emulate,
 		"Keep":        remote.RunDir,
 		"Credentials": base64.StdEncoding.EncodeToString(credentials.Bytes()),
 		"About":       about,

@@ -93,9 +93,6 @@ func (p *Place) each(hosts []host, do func(*host) error) (failed []error) {
 
 func (p *Place) dir(run string) string { return path.Join(p.list.Dir, prefix+run) }
 
-// Emulates implements remote.Place.
-func (p *Place) Emulates() error { return nil }
-
 // Create implements remote.Place.
 func (p *Place) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine, error) {
 	if len(p.list.Hosts) < spec.Machines {
@@ -160,7 +157,7 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 func (p *Place) startAgent(ctx context.Context, m remote.Machine, credentials []byte) (at netip.AddrPort, err error) {
 	var out, said bytes.Buffer
 	args := []string{"node", "run", "start-agent", "--dir", m.Dir, fmt.Sprintf("--emulate=%t", m.Number > 0), "--",
-		"--name", m.Name, "--address", m.Addr.String(), "--number", strconv.Itoa(m.Number),
+		"--name", m.Name, "--address", m.Addr.String(), "--index", strconv.Itoa(m.Number - 1),
 		"--listen", "tcp:" + net.JoinHostPort(m.Addr.String(), "0")}
 	if err := p.Exec(ctx, m, args, bytes.NewReader(credentials), &out, &said); err != nil {
 		return at, fmt.Errorf("start the agent: %w: %s", err, strings.TrimSpace(said.String()))

@@ -98,19 +98,6 @@ func writeWrapped(w io.Writer, first, later, s string, width int) {
 	}
 }
 
-// most keeps the first lines that were added since from.
-func (t *text) most(from, n int) {
-	if len(t.lines)-from > n && !t.verbose {
-		t.lines = t.lines[:from+n]
-		last := &t.lines[len(t.lines)-1]
-		if end, ok := strings.CutSuffix(*last, "\x1b[0m"); ok {
-			*last = words.Clip(end+"…", t.width+len("\x1b[00m")) + "\x1b[0m"
-		} else {
-			*last = words.Clip(*last+"…", t.width)
-		}
-	}
-}
-
 // warnings are what spoils the numbers and what failed, unless the verdict says it; with
 // verbose all findings.
 func (t *text) warnings() {
@@ -125,9 +112,14 @@ func (t *text) warnings() {
 			continue
 		}
 		n++
-		from := len(t.lines)
-		t.prose(f.Tone, map[analysis.Tone]string{analysis.Bad: "!! ", analysis.Warn: "!  "}[f.Tone], f.Title)
-		t.most(from, 2)
+		mark := map[analysis.Tone]string{analysis.Bad: "!! ", analysis.Warn: "!  "}[f.Tone]
+		title := words.Wrap(mark, "   "[:len(mark)], f.Title, min(t.width, widestProse))
+		if len(title) > 2 && !t.verbose {
+			title = []string{title[0], title[1] + "…"}
+		}
+		for _, line := range title {
+			t.line(f.Tone, line)
+		}
 		if t.verbose {
 			for _, e := range f.Evidence {
 				t.prose("", "   - ", e)

@@ -66,10 +66,22 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	announce := flags.Bool("announce", false, "print the address that it listens on")
 	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
-	number := flags.Int("number", 0, "of the host where links are emulated between machines; 0: they are not")
+	index := flags.Int("index", -1, "of the machine where links are emulated between machines; -1: they are not")
 	keep := flags.String("keep", "", "directory: while it exists, end only a day after the engine's last word")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *index >= 0 {
+		code, done, err := testbed.EnterHere()
+		if err != nil {
+			return fmt.Errorf("agent: links are emulated in network namespaces: %w", err)
+		}
+		if done && code != 0 {
+			return fmt.Errorf("agent: it ended in its namespaces with status %d", code)
+		}
+		if done {
+			return nil
+		}
 	}
 	if *file != "" {
 		f, err := os.Open(*file)
@@ -94,7 +106,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	opt := testbed.Options{Dir: *dir, Plain: true}
-	if *number > 0 {
+	if *index >= 0 {
 		opt.Plain, opt.Emulate = false, link.Own
 	}
 	bed, err := testbed.New(ctx, opt)
@@ -107,8 +119,8 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 		err = errors.Join(err, bed.Close(stop))
 	}()
 	var host testbed.Host
-	if *number > 0 {
-		host, err = bed.MeshHost(ctx, *name, *number, at)
+	if *index >= 0 {
+		host, err = bed.MeshHost(ctx, *name, *index+1, at)
 	} else {
 		host, err = bed.OwnNetwork(*name, at)
 	}

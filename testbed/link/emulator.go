@@ -202,12 +202,25 @@ func (e *Emulator) limitBursts(t Topology) error {
 				rate = least(rate, t.Down[other].Rate)
 			}
 		}
-		if err := d.Ports.Up.limitBursts(segmentsPerBurst(rate)); err != nil {
+		segs := segmentsPerBurst(rate)
+		if oldKernel() {
+			segs = 1
+		}
+		if err := d.Ports.Up.limitBursts(segs); err != nil {
 			return fmt.Errorf("link: limit super-packets of %s: %w", d.Host, err)
 		}
 	}
 	return nil
 }
+
+// oldKernel: before Linux 6.2 packet sockets drop super-packets of datagrams.
+var oldKernel = sync.OnceValue(func() bool {
+	var name unix.Utsname
+	var major, minor int
+	_ = unix.Uname(&name)
+	_, _ = fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
+	return major < 6 || major == 6 && minor < 2
+})
 
 // Stats returns what the emulator has done since it started.
 func (e *Emulator) Stats(ctx context.Context) (s Stats, err error) {

@@ -29,6 +29,7 @@ type loop struct {
 	hosts     map[int]int32 // by device
 	carrier   *carrier      // to other machines; nil: there is none
 	scheduler string
+	woke      int64 // when it last went on
 
 	mu       sync.Mutex
 	commands []func()
@@ -226,7 +227,8 @@ func (l *loop) run() {
 }
 
 // sleep waits for packets and commands until wakesAt. While packets are on their way,
-// others may wait a little: they are stamped when they arrive, and due long after.
+// others may wait a little: they are stamped when they arrive, and due long after. It never
+// goes on twice within the slack.
 func (l *loop) sleep(wakesAt int64) {
 	all := [3]unix.PollFd{{Fd: int32(l.wake)}, {Fd: -1}, {Fd: int32(l.packets.fd)}}
 	for i := range all {
@@ -239,7 +241,7 @@ func (l *loop) sleep(wakesAt int64) {
 	now := l.now()
 	if l.net.patience > 0 && wakesAt < math.MaxInt64 {
 		fds = fds[:2]
-		wakesAt = min(wakesAt, now+l.net.patience)
+		wakesAt = max(min(wakesAt, now+l.net.patience), l.woke+l.net.slack)
 	}
 	l.wakesAt.Store(wakesAt)
 	var timeout *unix.Timespec
@@ -253,6 +255,7 @@ func (l *loop) sleep(wakesAt int64) {
 	// Raw: the runtime's monitor would take the processor away at every call, and poll for it.
 	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
 	l.wakesAt.Store(0)
+	l.woke = l.now()
 	if fds[0].Revents != 0 {
 		l.runCommands()
 	}

@@ -28,6 +28,7 @@ type network struct {
 	clock   func() int64                                      // for lateness alone
 
 	patience int64 // how long no packet that arrives needs to be looked at
+	slack    int64 // how late packets may leave, for several to leave together
 
 	in, out  Count
 	drops    [len(dropCauses)]Count
@@ -103,9 +104,12 @@ func (n *network) reshape(t Topology) {
 // mostPatience is how late a packet may be that has no delay, while others are on their way.
 const mostPatience = 200e3 // ns
 
-// setPatience finds half of the least delay that there is.
+// mostSlack is little beside how late the timers of a busy machine are.
+const mostSlack = 100e3 // ns
+
+// setPatience makes patience half of the least delay that there is, slack a hundredth.
 func (n *network) setPatience() {
-	least := int64(2 * mostPatience)
+	least := int64(math.MaxInt64)
 	delayed := false
 	for _, h := range n.hosts {
 		for j, path := range h.paths {
@@ -116,9 +120,9 @@ func (n *network) setPatience() {
 			least = min(least, int64(path.delay-path.jitterUp-path.jitterDown)-n.hosts[j].lead)
 		}
 	}
-	n.patience = 0
+	n.patience, n.slack = 0, 0
 	if delayed {
-		n.patience = max(least/2, 0)
+		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/100, 0), mostSlack)
 	}
 }
 
