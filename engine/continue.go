@@ -22,7 +22,7 @@ func (c Config) continues(cell experiment.Cell) bool {
 // reviver is the system of a use, when it can bring a deployment up again; nil
 // otherwise.
 func (c Config) reviver(use experiment.SystemUse) system.Reviver {
-	if use.Mode == string(system.Attach) {
+	if use.Attached() {
 		return nil
 	}
 	r, _ := findSystem(c.Systems, use.Use).(system.Reviver)
@@ -40,7 +40,7 @@ func (r *run) keep(t record.Trial) bool {
 	if !ok || t.State != record.Running || !r.cfg.continues(cell) {
 		return false
 	}
-	if use.Mode == string(system.Attach) {
+	if use.Attached() {
 		return true
 	}
 	if r.cfg.reviver(use) == nil {

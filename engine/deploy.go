@@ -50,7 +50,7 @@ func (r *run) deployAll(ctx context.Context) error {
 		}
 		s := &site{use: use, sys: sys, keeps: r.keepsData(use), chains: follows(r.cellsOf(use.Name))}
 		r.sites[use.Name] = s
-		if use.Mode != string(system.Attach) {
+		if !use.Attached() {
 			for _, name := range hostNames(use.Name, r.cellsOf(use.Name)) {
 				host, err := r.bed.AddHost(ctx, name)
 				if err != nil {
@@ -78,7 +78,7 @@ func (r *run) deployAll(ctx context.Context) error {
 	}
 	for _, use := range r.plan.Experiment.Systems {
 		if err := r.deploy(ctx, r.sites[use.Name], r.holds(use)); err != nil {
-			return &DeployError{err, use.Mode == string(system.Attach), r.cfg.Dir}
+			return &DeployError{err, use.Attached(), r.cfg.Dir}
 		}
 	}
 	return nil

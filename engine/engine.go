@@ -495,7 +495,7 @@ func (r *run) earlierStop() *scenario.Stop {
 // attaches reports whether any system of the plan runs elsewhere.
 func attaches(p *experiment.Plan) bool {
 	return slices.ContainsFunc(p.Experiment.Systems, func(s experiment.SystemUse) bool {
-		return s.Mode == string(system.Attach)
+		return s.Attached()
 	})
 }
 

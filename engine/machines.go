@@ -16,7 +16,7 @@ import (
 // HostsOf are the hosts of each system of a plan that is started, beside the client's.
 func HostsOf(plan *experiment.Plan) (all [][]string) {
 	for _, use := range plan.Experiment.Systems {
-		if use.Mode != string(system.Attach) {
+		if !use.Attached() {
 			all = append(all, hostNames(use.Name, cellsOf(plan, use.Name)))
 		}
 	}
@@ -78,7 +78,7 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 	}
 	for _, use := range plan.Experiment.Systems {
 		sys := findSystem(systems, use.Use)
-		if sys == nil || use.Mode != string(system.Attach) {
+		if sys == nil || !use.Attached() {
 			continue
 		}
 		for _, o := range sys.Info().Options {
@@ -113,7 +113,7 @@ func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
 
 func attachedUse(plan *experiment.Plan, c experiment.Cell) bool {
 	return slices.ContainsFunc(plan.Experiment.Systems, func(u experiment.SystemUse) bool {
-		return u.Name == c.System && u.Mode == string(system.Attach)
+		return u.Name == c.System && u.Attached()
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -43,14 +42,14 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 				}))
 			}
 		case follows(cells):
-			if use.Mode != string(system.Attach) { // which makes no chain, and no store
+			if !use.Attached() { // which makes no chain, and no store
 				// Of a fresh node and of a replay. Peers serve from where chains are kept.
 				need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })
 				chains += chainBytes(cells)
 			}
 		case !slices.ContainsFunc(cells, cfg.continues):
 			need += 2 * float64(bytes)
-		case use.Mode == string(system.Attach):
+		case use.Attached():
 			// Its disks are elsewhere.
 		case cfg.reviver(use) != nil:
 			kept += set * redundancy(use)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -49,7 +48,7 @@ func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 	}
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys, n := findSystem(cfg.Systems, use.Use), at.nodes(use)
-		if sys == nil || use.Mode == string(system.Attach) || n == 0 {
+		if sys == nil || use.Attached() || n == 0 {
 			continue
 		}
 		each := sys.Info().NodeMemory

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // checkBudget refuses a load test that may spend without an end: it runs for weeks
@@ -20,7 +18,7 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 			continue
 		}
 		pays = true
-		if e.Upload != nil && use.Mode == string(system.Attach) && e.Exit.MaxSpend == "" {
+		if e.Upload != nil && use.Attached() && e.Exit.MaxSpend == "" {
 			problem(use.Name+": it pays for what it stores, and nothing ends the test when enough is spent",
 				"say exit: {max_spend: AMOUNT} in the system's currency, or skip: [budget] when its own limits are "+
 					"enough")

@@ -64,7 +64,7 @@ const sharedMachine = "shared-machine"
 
 // addressHere is the loopback address at which an attached system is reached, or empty.
 func addressHere(use experiment.SystemUse) string {
-	if use.Mode != string(system.Attach) {
+	if !use.Attached() {
 		return ""
 	}
 	for _, value := range use.With {
@@ -111,7 +111,7 @@ func look(ctx context.Context, cfg Config, sys system.System, use experiment.Sys
 // which the experiment names: they are looked for before anything runs.
 func readsObjects(cfg Config, use experiment.SystemUse) bool {
 	cells := cellsOf(cfg.Plan, use.Name)
-	return use.Mode == string(system.Attach) && len(cells) > 0 && cells[0].Retrieve != nil
+	return use.Attached() && len(cells) > 0 && cells[0].Retrieve != nil
 }
 
 const attachHint = "is the server running, and is its address right?"
@@ -128,14 +128,14 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 			all = append(all, refuse(use.Name+": "+p.What, p.Hint))
 		}
 		writable := sys.Info().Able("put") // else it has objects of its own
-		if use.Mode == string(system.Attach) && writable && cfg.Plan.Experiment.Data.Size > 0 &&
+		if use.Attached() && writable && cfg.Plan.Experiment.Data.Size > 0 &&
 			!slices.Contains(cfg.Plan.Experiment.Allow, "write") {
 			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment "+
 				"does not allow",
 				"leave data.size out to measure the objects that are there, or say allow: [write]"))
 		}
 		asksOnly := cfg.Plan.Experiment.Collect != nil
-		if use.Mode == string(system.Attach) && sys.Info().Able("cost") && !asksOnly &&
+		if use.Attached() && sys.Info().Able("cost") && !asksOnly &&
 			!slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
 			all = append(all, refuse(use.Name+": it pays for what it does, for reading as for writing, and the "+
 				"experiment does not allow to spend money",

@@ -86,6 +86,9 @@ type SystemUse struct {
 	Alone bool `json:"alone,omitempty" yaml:"-"`
 }
 
+// Attached says whether the system runs already, and is not started.
+func (u SystemUse) Attached() bool { return u.Mode == "attach" }
+
 // Link is what the emulated link between generator and system is to be.
 type Link struct {
 	// Rate on the wire, Ethernet framing included.

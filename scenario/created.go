@@ -24,7 +24,7 @@ type CreatedObjects struct {
 }
 
 func NewCreatedObjects(use experiment.SystemUse) *CreatedObjects {
-	if use.Mode != string(system.Attach) {
+	if !use.Attached() {
 		return nil
 	}
 	return &CreatedObjects{refs: map[system.Ref]int{}}
@@ -162,7 +162,7 @@ const RemoveTimeout = time.Minute
 // and calls gone for each that went. What stays is an event.
 func (s *Site) RemoveMade(ctx context.Context, node system.Node, made []system.Object, gone func(i int)) {
 	_, can := node.(system.Deleter)
-	if !can || ctx.Err() != nil && s.Use.Mode != string(system.Attach) { // the whole deployment goes
+	if !can || ctx.Err() != nil && !s.Use.Attached() { // the whole deployment goes
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)

@@ -31,7 +31,7 @@ func missingImages(plan *experiment.Plan) (store image.Store, missing []string, 
 	for _, use := range plan.Experiment.Systems {
 		for option, ref := range use.With {
 			named := option == system.ImageName || strings.HasSuffix(option, "_"+system.ImageName)
-			if !named || ref == "" || seen[ref] || use.Mode == string(system.Attach) {
+			if !named || ref == "" || seen[ref] || use.Attached() {
 				continue
 			}
 			seen[ref] = true

@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/report"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
@@ -192,7 +191,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 // may not make any ourselves and the experiment needs no endpoint outside.
 func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
 	for _, s := range plan.Experiment.Systems {
-		if s.Mode == string(system.Attach) {
+		if s.Attached() {
 			return 0, false, nil
 		}
 	}

@@ -30,7 +30,7 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 
 // unfit says why cells cannot be executed on a system with these abilities.
 func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
-	if use.Mode == string(system.Attach) {
+	if use.Attached() {
 		return []system.Problem{{
 			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and " +
 				"kills some: it cannot attach to nodes that run",

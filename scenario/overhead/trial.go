@@ -38,7 +38,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		seed:  scenario.MixSeed(seed, "content", 0),
 		tally: tally{phases: map[string][]float64{}},
 	}
-	if r.site.Use.Mode == string(system.Attach) {
+	if r.site.Use.Attached() {
 		// An attached system outlives the run: what an earlier run of the same
 		// experiment has stored there must not be found again.
 		t.seed = scenario.MixSeed(seed, "content", sink.Epoch.UnixNano())

@@ -69,7 +69,7 @@ func (r *runner) trialNames(cell experiment.Cell, seed uint64) string {
 // attached system, which outlives the run, nothing of another run is found again.
 func (r *runner) dataSeed(seed uint64) uint64 {
 	purpose := "upload content"
-	if r.site.Use.Mode == string(system.Attach) {
+	if r.site.Use.Attached() {
 		purpose += " " + r.site.Run
 	}
 	return scenario.MixSeed(seed, purpose, 0)

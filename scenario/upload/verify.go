@@ -121,7 +121,7 @@ func (t *trial) fetch(w *scenario.Operation, object int, ref system.Ref, check i
 // clear removes what the trial has stored from an attached system, where that was asked
 // for. A started one goes as a whole.
 func (t *trial) clear(ctx context.Context) error {
-	if t.u.After != "remove" || t.site.Use.Mode != string(system.Attach) {
+	if t.u.After != "remove" || !t.site.Use.Attached() {
 		return nil
 	}
 	left := scenario.Removal{}

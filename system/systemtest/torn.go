@@ -71,21 +71,7 @@ func (k *objects) torn() {
 			known[o.ref] = true
 			before := listing(k.T, k.n)
 			stored := k.tear(way, o)
-			_, named := k.n.(system.Namer)
-			for ref, has := range listing(k.T, k.n) {
-				if named && !strings.Contains(string(ref), "torn-") { // what an earlier case cut off may still arrive
-					continue
-				}
-				if has.Size < 0 { // a list without sizes: all may have arrived before the end
-					var got bytes.Buffer
-					if err := k.n.Get(Context(k.T), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
-						continue
-					}
-				}
-				if _, there := before[ref]; !there && !known[ref] && has.Size != int64(len(o.new)) {
-					k.Errorf("%s: %s of %d bytes is listed after it", o.what, ref, has.Size)
-				}
-			}
+			k.nothingNew(o, before, known)
 			if stored && o.before == nil {
 				o.again = nil // some systems refuse what is there
 			}
@@ -114,6 +100,26 @@ func (k *objects) torn() {
 		if o.again != nil {
 			data := Bytes(o.what+" again", mib)
 			k.want(o.again(data), data)
+		}
+	}
+}
+
+// nothingNew holds that a list has nothing new after an object was torn, but the whole of it.
+func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known map[system.Ref]bool) {
+	k.Helper()
+	_, named := k.n.(system.Namer)
+	for ref, has := range listing(k.T, k.n) {
+		if named && !strings.Contains(string(ref), "torn-") { // what an earlier case cut off may still arrive
+			continue
+		}
+		if has.Size < 0 { // a list without sizes: all may have arrived before the end
+			var got bytes.Buffer
+			if err := k.n.Get(Context(k.T), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
+				continue
+			}
+		}
+		if _, there := before[ref]; !there && !known[ref] && has.Size != int64(len(o.new)) {
+			k.Errorf("%s: %s of %d bytes is listed after it", o.what, ref, has.Size)
 		}
 	}
 }

@@ -54,7 +54,10 @@ func tryPackets() error {
 // HasTBF reports whether the kernel has the token bucket filter; it needs the same rights.
 func HasTBF() bool {
 	return inScratch(func() error {
-		return tryQdisc(func(attrs netlink.QdiscAttrs) netlink.Qdisc { return tbf(attrs, Params{Rate: 1e9, Queue: 1 << 20}, 1) })
+		return tryQdisc(func(attrs netlink.QdiscAttrs) netlink.Qdisc {
+			return tbf(attrs, Params{Rate: 1e9,
+				Queue: 1 << 20}, 1)
+		})
 	}) == nil
 }
 
@@ -78,7 +81,8 @@ func tryQdisc(qdisc func(netlink.QdiscAttrs) netlink.Qdisc) error {
 	if err != nil {
 		return err
 	}
-	return netlink.QdiscAdd(qdisc(netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}))
+	return netlink.QdiscAdd(qdisc(netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
+		Parent: netlink.HANDLE_ROOT}))
 }
 
 func makeVeth() error {

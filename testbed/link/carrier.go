@@ -89,7 +89,8 @@ func newCarrier(fd int, m *Mesh, n *network) (*carrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &carrier{fd: fd, self: m.Self, net: n, whole: true, plain: make([]byte, 0, carryMost), in: make([]byte, receiveSize),
+	c := &carrier{fd: fd, self: m.Self, net: n, whole: true, plain: make([]byte, 0, carryMost), in: make([]byte,
+		receiveSize),
 		out: make([]byte, 0, receiveSize)}
 	if c.aead, err = cipher.NewGCM(block); err != nil {
 		return nil, err
@@ -114,10 +115,12 @@ func setAddress(raw *unix.RawSockaddrInet6, a netip.AddrPort) uint32 {
 	binary.BigEndian.PutUint16(port[:], a.Port())
 	if a.Addr().Is4() {
 		four := (*unix.RawSockaddrInet4)(unsafe.Pointer(raw))
-		*four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: binary.NativeEndian.Uint16(port[:]), Addr: a.Addr().As4()}
+		*four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: binary.NativeEndian.Uint16(port[:]),
+			Addr: a.Addr().As4()}
 		return unix.SizeofSockaddrInet4
 	}
-	*raw = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: binary.NativeEndian.Uint16(port[:]), Addr: a.Addr().As16()}
+	*raw = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: binary.NativeEndian.Uint16(port[:]),
+		Addr: a.Addr().As16()}
 	return unix.SizeofSockaddrInet6
 }
 
@@ -181,7 +184,8 @@ func (c *carrier) write(p *peer, run []byte) {
 			binary.NativeEndian.PutUint16(p.control[unix.SizeofCmsghdr:], uint16(p.Size))
 			p.message.SetControllen(len(p.control))
 		}
-		_, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&p.message)), unix.MSG_DONTWAIT)
+		_, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&p.message)),
+			unix.MSG_DONTWAIT)
 		switch {
 		case e == unix.EINTR:
 			run = part[:len(part)+len(run)]
@@ -200,7 +204,8 @@ func (c *carrier) write(p *peer, run []byte) {
 func (c *carrier) receive(clock func() int64) {
 	for range atOnce {
 		c.incoming.SetControllen(len(c.control))
-		n, _, e := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&c.incoming)), unix.MSG_DONTWAIT)
+		n, _, e := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&c.incoming)),
+			unix.MSG_DONTWAIT)
 		if e == unix.EINTR {
 			continue
 		}
@@ -239,7 +244,8 @@ func (c *carrier) open(d []byte, now int64) {
 	if !fresh {
 		return
 	}
-	size, due, part := int(binary.BigEndian.Uint32(plain[4:])), int64(binary.BigEndian.Uint64(plain[8:])), plain[carryInner:]
+	size, due, part := int(binary.BigEndian.Uint32(plain[4:])), int64(binary.BigEndian.Uint64(plain[8:])),
+		plain[carryInner:]
 	f, i := frame{first: number, last: number, missing: size}, -1
 	if plain[0] == carryPart {
 		f.first -= uint64(plain[1])

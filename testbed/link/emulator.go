@@ -65,7 +65,8 @@ func New(ctx context.Context, launch Launch, o Options, hub int, devices ...Devi
 
 // NewMesh is New for the one host of this machine in a mesh, which begins when all
 // emulators have started. The socket is of OpenCarrier, and stays the caller's.
-func NewMesh(ctx context.Context, launch Launch, o Options, m Mesh, socket *os.File, hub int, d Device) (*Emulator, error) {
+func NewMesh(ctx context.Context, launch Launch, o Options, m Mesh, socket *os.File, hub int, d Device) (*Emulator,
+	error) {
 	o.Threads = 1
 	m.Peers = slices.Clone(m.Peers)
 	for i := range m.Peers {
@@ -74,7 +75,8 @@ func NewMesh(ctx context.Context, launch Launch, o Options, m Mesh, socket *os.F
 	return newEmulator(ctx, launch, Setup{Options: o, Mesh: &m}, socket, hub, []Device{d})
 }
 
-func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, hub int, devices []Device) (_ *Emulator, err error) {
+func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, hub int,
+	devices []Device) (_ *Emulator, err error) {
 	e := &Emulator{devices: devices}
 	if q.Options.Memory == 0 {
 		q.Options.Memory = DefaultMemory

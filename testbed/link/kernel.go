@@ -114,7 +114,8 @@ func (p Port) apply(discipline string, params Params, segs int, fastest float64)
 	if err := p.limitBursts(segs); err != nil {
 		return fmt.Errorf("limit super-packets: %w", err)
 	}
-	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
+		Parent: netlink.HANDLE_ROOT}
 	if !params.Shaped() {
 		err := p.NL.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: discipline})
 		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {

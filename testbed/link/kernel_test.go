@@ -86,7 +86,8 @@ func TestKernelShapes(t *testing.T) {
 			if err := n.Shape(Topology{}); err != nil {
 				t.Error(err)
 			}
-			if rtt, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).handshakeRTT(t.Context()); err != nil || rtt > 15*time.Millisecond {
+			if rtt, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).handshakeRTT(t.Context()); err != nil ||
+				rtt > 15*time.Millisecond {
 				t.Errorf("after the shape: %v, %v", rtt, err)
 			}
 		})

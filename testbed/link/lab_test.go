@@ -137,7 +137,8 @@ func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
 	}
 	err = errors.Join(
 		inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: host.v4.AsSlice(), Mask: net.CIDRMask(24, 32)}}),
-		inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: host.v6.AsSlice(), Mask: net.CIDRMask(64, 128)}, Flags: unix.IFA_F_NODAD}),
+		inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: host.v6.AsSlice(), Mask: net.CIDRMask(64, 128)},
+			Flags: unix.IFA_F_NODAD}),
 		inside.LinkSetUp(eth), h.nl.LinkSetUp(out))
 	for i := 1; i <= mostHosts; i++ {
 		for _, a := range []netip.Addr{v4(i), v6(i)} {
@@ -181,7 +182,8 @@ func newNamespace(t testing.TB) netns.NsHandle {
 			if err := netlink.LinkSetUp(lo); err != nil {
 				return err
 			}
-			for _, s := range []string{"tcp_rmem=4096 131072 402653184", "tcp_wmem=4096 16384 402653184", "tcp_no_metrics_save=1"} {
+			for _, s := range []string{"tcp_rmem=4096 131072 402653184", "tcp_wmem=4096 16384 402653184",
+				"tcp_no_metrics_save=1"} {
 				k, v, _ := strings.Cut(s, "=")
 				if err := os.WriteFile("/proc/sys/net/ipv4/"+k, []byte(v), 0); err != nil {
 					return err

@@ -193,7 +193,8 @@ func TestMeasureNoticesAWrongLink(t *testing.T) {
 		}
 	}
 	// Wanted as it is, no link is wrong, and it is measured as well.
-	if m := l.hosts["a"].measureTo(t, l.hosts["b"], Want{Any: true}); !m.OK || m.RTT < 0.02 || m.RTT > 0.03 || m.Rate < 5e7 {
+	if m := l.hosts["a"].measureTo(t, l.hosts["b"], Want{Any: true}); !m.OK || m.RTT < 0.02 || m.RTT > 0.03 ||
+		m.Rate < 5e7 {
 		t.Errorf("the link as it is: %+v", m)
 	}
 	// Faster than wanted, without limit: the start of a stream passes every rate.
@@ -221,7 +222,8 @@ func TestLossLive(t *testing.T) {
 		arrived := came.N
 		lost, offered := s.Drops[DropLoss].Segments, s.Hosts["a"].Sent.Segments
 		loss := float64(lost) / float64(offered)
-		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent, arrived, lost, offered, loss*100, s.Drops)
+		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent,
+			arrived, lost, offered, loss*100, s.Drops)
 		if loss < 0.009 || loss > 0.011 {
 			t.Errorf("%.3f %% lost", loss*100)
 		}
@@ -274,7 +276,8 @@ func TestTCPSurvivesLoss(t *testing.T) {
 		a.Close()
 		b.Close()
 	}
-	if s := l.stats(); s.Drops[DropLoss].Segments == 0 || s.Drops[DropUp].Segments == 0 || s.Drops[DropMalformed].Segments != 0 || s.Drops[DropWrite].Segments != 0 {
+	if s := l.stats(); s.Drops[DropLoss].Segments == 0 || s.Drops[DropUp].Segments == 0 ||
+		s.Drops[DropMalformed].Segments != 0 || s.Drops[DropWrite].Segments != 0 {
 		t.Errorf("drops %v", s.Drops)
 	}
 }
@@ -290,7 +293,8 @@ func TestPairLive(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		rtt      time.Duration
-	}{{"a", "b", 40 * time.Millisecond}, {"b", "a", 40 * time.Millisecond}, {"a", "c", 10 * time.Millisecond}, {"c", "b", 10 * time.Millisecond}} {
+	}{{"a", "b", 40 * time.Millisecond}, {"b", "a", 40 * time.Millisecond}, {"a", "c", 10 * time.Millisecond}, {"c",
+		"b", 10 * time.Millisecond}} {
 		if w := top.Want(c.from, c.to).RTT; w != c.rtt {
 			t.Errorf("%s → %s: want says %v, %v", c.from, c.to, w, c.rtt)
 		}

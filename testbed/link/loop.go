@@ -253,7 +253,8 @@ func (l *loop) sleep(wakesAt int64) {
 		timeout = &ts
 	}
 	// Raw: the runtime's monitor would take the processor away at every call, and poll for it.
-	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
+		uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
 	l.wakesAt.Store(0)
 	l.woke = l.now()
 	if fds[0].Revents != 0 {

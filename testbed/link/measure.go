@@ -157,7 +157,8 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 
 	var why []error
 	if off, allowed := math.Abs(c.RTT-c.WantRTT), RTTTolerance(want, tol).Seconds(); !want.Any && off > allowed {
-		why = append(why, fmt.Errorf("round trip %.3f ms, wanted %.3f ± %.3f ms", c.RTT*1e3, c.WantRTT*1e3, allowed*1e3))
+		why = append(why, fmt.Errorf("round trip %.3f ms, wanted %.3f ± %.3f ms", c.RTT*1e3, c.WantRTT*1e3,
+			allowed*1e3))
 	}
 
 	c.Rate, c.Congestion, err = i.measureTCP(ctx)
@@ -180,7 +181,8 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 			return c, fmt.Errorf("link: measure the loss to %s: %w", to, err)
 		}
 		if off, allowed := math.Abs(c.Loss-want.Loss), lossTolerance(want.Loss, n, tol); off > allowed {
-			why = append(why, fmt.Errorf("loss %.3f %%, wanted %.3f ± %.3f %% (of %d segments)", c.Loss*100, want.Loss*100, allowed*100, n))
+			why = append(why, fmt.Errorf("loss %.3f %%, wanted %.3f ± %.3f %% (of %d segments)", c.Loss*100,
+				want.Loss*100, allowed*100, n))
 		}
 	}
 	c.OK = len(why) == 0

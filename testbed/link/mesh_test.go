@@ -177,7 +177,8 @@ func TestCarrierOrder(t *testing.T) {
 			}
 		}
 		if lost := b.net.drops[iCarrier].Segments - before; len(got) != c.packets || lost != int64(c.lost) {
-			t.Errorf("%s: %d packets arrived, %d segments lost; want %d and %d", c.name, len(got), lost, c.packets, c.lost)
+			t.Errorf("%s: %d packets arrived, %d segments lost; want %d and %d", c.name, len(got), lost, c.packets,
+				c.lost)
 		}
 	}
 	for range 2 * windowSize { // after which nothing is waited for
@@ -214,7 +215,8 @@ func TestCarrierNarrow(t *testing.T) {
 			}
 			a.receive(func() int64 { return 1000 })
 		}
-		for end := time.Now().Add(10 * time.Second); len(p.rtts) < probes && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(10 * time.Second); len(p.rtts) < probes &&
+			time.Now().Before(end); time.Sleep(time.Millisecond) {
 			a.receive(func() int64 { return 1000 })
 		}
 		want := 1600
@@ -276,7 +278,8 @@ func newMeshLab(t *testing.T, between Params, n int) *meshLab {
 	for i := range m.hosts {
 		mesh.Self = i
 		err := InNamespace(int(m.lab.hosts[names[i]].ns), func() error {
-			e, err := NewMesh(t.Context(), Exec(os.Args[0]), Options{Seed: 7}, mesh, sockets[i], int(hubs[i].ns), devices[i])
+			e, err := NewMesh(t.Context(), Exec(os.Args[0]), Options{Seed: 7}, mesh, sockets[i], int(hubs[i].ns),
+				devices[i])
 			m.emulators = append(m.emulators, e)
 			return err
 		})
@@ -372,12 +375,14 @@ func TestMesh(t *testing.T) {
 	if up.Bytes < 8<<20 || max(gone, -gone) > 20 { // few are on their way when emulators are asked one after the other
 		t.Errorf("sent %+v, received %+v, drops %v", up, down, s.Drops)
 	}
-	t.Logf("lateness %v (99th percentile), drops %v, CPU %v for %d MiB", s.Lateness.Quantile(0.99), s.Drops, s.CPU, len(got)>>20)
+	t.Logf("lateness %v (99th percentile), drops %v, CPU %v for %d MiB", s.Lateness.Quantile(0.99), s.Drops, s.CPU,
+		len(got)>>20)
 
 	// What the network between the machines loses makes results void.
 	m.shape(symmetric(Params{Delay: 2 * time.Millisecond, Loss: 0.05}, "m0", "m1", "m2"))
 	before = m.stats()
-	if _, err := m.hosts[0].initiateTo(t, m.hosts[1], Want{Loss: 0.1, ReturnLoss: 0.1}).measureRTT(t.Context()); err != nil {
+	if _, err := m.hosts[0].initiateTo(t, m.hosts[1], Want{Loss: 0.1,
+		ReturnLoss: 0.1}).measureRTT(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if s := m.stats().Since(before); s.Drops[DropCarrier].Segments == 0 || s.Trouble(time.Hour) == "" {
@@ -390,7 +395,8 @@ func TestMesh(t *testing.T) {
 		m.shape(symmetric(Params{Delay: 20 * time.Millisecond}, "m0", "m1", "m2"))
 		before := m.stats()
 		rtt := m.handshakes(0, 1)
-		if late := m.stats().Since(before).Lateness.Quantile(0.5); rtt < 40*time.Millisecond || late < 10*time.Millisecond {
+		if late := m.stats().Since(before).Lateness.Quantile(0.5); rtt < 40*time.Millisecond ||
+			late < 10*time.Millisecond {
 			return fmt.Errorf("round trip %v and packets %v late, over a network that is 36 ms slower", rtt, late)
 		}
 		return nil

@@ -23,7 +23,7 @@ type network struct {
 	pool    *pool
 	due     []event                                           // to leave now
 	deliver func(due []event, done func(ev event, sent bool)) // sends them to their hosts
-	forward func(ev event) bool                               // takes what another thread delivers; nil: there is one thread
+	forward func(ev event) bool                               // takes what another thread delivers; nil: there is one
 	carry   func(ev event)                                    // takes what is due at a host on another machine
 	clock   func() int64                                      // for lateness alone
 

@@ -401,7 +401,8 @@ func TestTopologyValidate(t *testing.T) {
 		{Params{Loss: math.NaN()}, false},
 		{Params{Queue: -1}, false},
 	} {
-		for i, top := range []Topology{{Up: map[string]Params{"a": c.p}}, {Down: map[string]Params{"a": c.p}}, {Pairs: map[Pair]Params{{"a", "b"}: c.p}}} {
+		for i, top := range []Topology{{Up: map[string]Params{"a": c.p}}, {Down: map[string]Params{"a": c.p}},
+			{Pairs: map[Pair]Params{{"a", "b"}: c.p}}} {
 			if err := top.Validate(); (err == nil) != c.ok {
 				t.Errorf("%d: %+v: %v", i, c.p, err)
 			}
@@ -461,14 +462,16 @@ func TestNetemAttributes(t *testing.T) {
 		p    Params
 		want [5]uint64 // latency and jitter in µs, loss in 1/1000 %, limit, rate in byte/s
 	}{
-		{Params{Rate: 1e8, Delay: 20 * time.Millisecond, Loss: 0.01, Queue: 500000}, [5]uint64{20000, 0, 1000, 497, 12.5e6}},
+		{Params{Rate: 1e8, Delay: 20 * time.Millisecond, Loss: 0.01, Queue: 500000}, [5]uint64{20000, 0, 1000, 497,
+			12.5e6}},
 		{Params{Rate: 1e7, Queue: 1514 * 64}, [5]uint64{0, 0, 0, 64, 1.25e6}},
 		{Params{Rate: 4e10, Delay: 10 * time.Millisecond, Queue: 1}, [5]uint64{10000, 0, 0, 33027, 5e9}},
 		// Jitter needs a rate to keep order.
 		{Params{Delay: 2 * time.Millisecond, Jitter: time.Millisecond}, [5]uint64{2000, 1000, 0, 24769, orderRate}},
 	} {
 		a := netemAttrs(c.p, c.p.Rate)
-		got := [5]uint64{uint64(a.Latency), uint64(a.Jitter), uint64(math.Round(float64(a.Loss) * 1000)), uint64(a.Limit), a.Rate64}
+		got := [5]uint64{uint64(a.Latency), uint64(a.Jitter), uint64(math.Round(float64(a.Loss) * 1000)),
+			uint64(a.Limit), a.Rate64}
 		if got != c.want {
 			t.Errorf("%+v: %v, want %v", c.p, got, c.want)
 		}

@@ -200,7 +200,8 @@ func wireSegments(t testing.TB, b []byte) [][]byte {
 func crafts(rng *rand.Rand) []craft {
 	var cs []craft
 	for i := range 64 {
-		c := craft{v6: i&1 != 0, udp: i&2 != 0, ext: i&4 != 0, ecn: i&8 != 0, gso: 1400, flags: 0x98, rng: rng} // CWR, ACK, PSH
+		c := craft{v6: i&1 != 0, udp: i&2 != 0, ext: i&4 != 0, ecn: i&8 != 0, gso: 1400, flags: 0x98,
+			rng: rng}
 		switch i >> 4 {
 		case 0:
 			c.body = 40 * 1400
@@ -248,7 +249,8 @@ func TestCutIsWhatTheWireWouldSee(t *testing.T) {
 			}
 			again, _, err := parse(q.buf)
 			if err != nil || again.segs != q.segs || again.hdr != q.hdr || again.gso != q.gso {
-				t.Fatalf("%v [%d,%d): parsed again: %+v, %v; was %d %d %d", c, from, to, again.segs, err, q.segs, q.hdr, q.gso)
+				t.Fatalf("%v [%d,%d): parsed again: %+v, %v; was %d %d %d", c, from, to, again.segs, err, q.segs,
+					q.hdr, q.gso)
 			}
 			// Cutting what has been cut.
 			if q.segs > 1 {

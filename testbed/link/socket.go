@@ -79,7 +79,8 @@ func newPacketSocket(fd, i, n int) (*packetSocket, error) {
 		return fail("set the version", err)
 	}
 	blocks := ringSize / blockSize / n
-	r := unix.TpacketReq{Block_size: blockSize, Block_nr: uint32(blocks), Frame_size: slotSize, Frame_nr: uint32(blocks * perBlock)}
+	r := unix.TpacketReq{Block_size: blockSize, Block_nr: uint32(blocks), Frame_size: slotSize,
+		Frame_nr: uint32(blocks * perBlock)}
 	if err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &r); err != nil {
 		return fail("make the ring", err)
 	}
@@ -156,7 +157,8 @@ func (s *packetSocket) send(all []event, devices []int, done func(ev event, sent
 		}
 	}
 	for i := 0; i < len(all); {
-		n, _, e := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&s.messages[i])), uintptr(len(all)-i), 0, 0, 0)
+		n, _, e := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&s.messages[i])),
+			uintptr(len(all)-i), 0, 0, 0)
 		if e == unix.EINTR {
 			continue
 		}

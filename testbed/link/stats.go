@@ -134,15 +134,18 @@ func (s Stats) Trouble(limit time.Duration) string {
 	switch n := s.Lateness.N(); {
 	case n >= fewPackets:
 		if late := s.Lateness.Quantile(0.99); late > limit {
-			return fmt.Sprintf("the emulator sent packets %s late (99th percentile, limit %s)", words.Duration(late), words.Duration(limit))
+			return fmt.Sprintf("the emulator sent packets %s late (99th percentile, limit %s)", words.Duration(late),
+				words.Duration(limit))
 		}
 	case n > 0:
 		if late := s.Lateness.Mean(); late > limit/2 {
-			return fmt.Sprintf("the emulator sent packets %s late (mean of %d, limit %s)", words.Duration(late), n, words.Duration(limit/2))
+			return fmt.Sprintf("the emulator sent packets %s late (mean of %d, limit %s)", words.Duration(late), n,
+				words.Duration(limit/2))
 		}
 	}
 	if d := s.Drops[DropMemory]; d.Segments > 0 {
-		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments, s.HeldLimit)
+		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments,
+			s.HeldLimit)
 	}
 	if d := s.Drops[DropCarrier].Segments; float64(d) > carrierLoss*float64(s.In.Segments) {
 		return fmt.Sprintf("the network between the machines lost about %d segments of the emulated links", d)

@@ -28,12 +28,14 @@ func TestTroubleOfLatePackets(t *testing.T) {
 		late []time.Duration
 		want string // in the words; empty: no trouble
 	}{
-		"nothing sent":            {nil, ""},
-		"few, one late":           {append(repeat(30, 50*time.Microsecond), 5*time.Millisecond), ""},
-		"few, all late":           {repeat(30, 1300*time.Microsecond), " ms late (mean of 30, limit 1 ms)"},
-		"few, some very late":     {append(repeat(30, 50*time.Microsecond), repeat(3, 20*time.Millisecond)...), "mean of 33"},
-		"many, less than 1 %":     {append(repeat(1000, 50*time.Microsecond), repeat(9, 5*time.Millisecond)...), ""},
-		"many, more than 1 %":     {append(repeat(1000, 50*time.Microsecond), repeat(20, 5*time.Millisecond)...), " ms late (99th percentile, limit 2 ms)"},
+		"nothing sent":  {nil, ""},
+		"few, one late": {append(repeat(30, 50*time.Microsecond), 5*time.Millisecond), ""},
+		"few, all late": {repeat(30, 1300*time.Microsecond), " ms late (mean of 30, limit 1 ms)"},
+		"few, some very late": {append(repeat(30, 50*time.Microsecond), repeat(3, 20*time.Millisecond)...),
+			"mean of 33"},
+		"many, less than 1 %": {append(repeat(1000, 50*time.Microsecond), repeat(9, 5*time.Millisecond)...), ""},
+		"many, more than 1 %": {append(repeat(1000, 50*time.Microsecond), repeat(20, 5*time.Millisecond)...),
+			" ms late (99th percentile, limit 2 ms)"},
 		"many, all a little late": {repeat(1000, 1500*time.Microsecond), ""},
 	} {
 		got := Stats{Lateness: lateness(c.late...)}.Trouble(limit)

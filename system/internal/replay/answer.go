@@ -17,15 +17,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 		s.fail(fmt.Errorf("step %q: %w", e.Step, err))
 		return
 	}
-	switch {
-	case a.Status == 0 && a.End == Stalled:
-		s.stall(r)
-		return
-	case a.Status == 0:
-		s.drop(w)
-		return
-	case a.End == NoLastRow:
-		s.noLastRow(w, a, body)
+	if a.Status == 0 || a.End == NoLastRow {
+		s.broken(w, r, a, body)
 		return
 	}
 	whole := a.End == Whole || a.End == Early
@@ -46,12 +39,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 			return // the client left, or the recording contradicts itself, which the client sees
 		}
 	}
-	for k, values := range a.Trailer {
-		if !strings.Contains(a.Header.Get("Trailer"), k) {
-			k = http.TrailerPrefix + k
-		}
-		w.Header()[k] = values
-	}
+	trailers(w, a)
 	if whole {
 		return
 	}
@@ -60,6 +48,27 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 		s.stall(r)
 	}
 	panic(http.ErrAbortHandler)
+}
+
+// broken is an answer that no server gives on purpose.
+func (s *Server) broken(w http.ResponseWriter, r *http.Request, a Answer, body []byte) {
+	switch {
+	case a.End == NoLastRow:
+		s.noLastRow(w, a, body)
+	case a.End == Stalled:
+		s.stall(r)
+	default:
+		s.drop(w)
+	}
+}
+
+func trailers(w http.ResponseWriter, a Answer) {
+	for k, values := range a.Trailer {
+		if !strings.Contains(a.Header.Get("Trailer"), k) {
+			k = http.TrailerPrefix + k
+		}
+		w.Header()[k] = values
+	}
 }
 
 // head copies the headers that were recorded.
