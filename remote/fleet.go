@@ -24,6 +24,8 @@ import (
 type fleet struct {
 	machines    []Machine // by index, with those that took the places of others
 	credentials agent.Credentials
+	ctx         context.Context // ends with the run
+	end         context.CancelFunc
 	place       map[string]int // of a host: index of its machine
 	say         *recorder
 
@@ -39,13 +41,16 @@ const (
 	// returnTime is how long a machine that was lost may take to come back, or to be replaced by
 	// its place, where none is spare.
 	returnTime = 2 * time.Minute
+	// fenceTimeout is how long one attempt to end what a lost machine does may take.
+	fenceTimeout = time.Minute
 )
 
-func newFleet(o order, plan *experiment.Plan, say *recorder) *fleet {
+func newFleet(ctx context.Context, o order, plan *experiment.Plan, say *recorder) *fleet {
 	f := &fleet{
 		machines: o.Machines, credentials: o.Credentials, place: map[string]int{},
 		spare: engine.MachinesFor(plan, o.Clients), reached: make([]*agent.Host, len(o.Machines)), say: say,
 	}
+	f.ctx, f.end = context.WithCancel(ctx)
 	for i, name := range engine.GeneratorHosts(o.Clients) {
 		f.place[name] = 1 + i
 	}
@@ -121,7 +126,8 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 					f.place[other] = f.spare
 				}
 			}
-			go fence(f.reached[i], f.options(i, name))
+			r.Close()
+			go fence(f.ctx, f.options(i, name))
 			i = f.spare
 			f.spare++
 		} else { // a pod whose agent was killed starts another
@@ -155,12 +161,20 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 
 // fence ends what a lost machine does when it comes back too late: another has its place. An agent that
 // is not reached ends that by itself.
-func fence(lost *agent.Host, opt agent.Options) {
-	lost.Close()
-	for end := time.Now().Add(agent.DefaultOrphaned); time.Now().Before(end); time.Sleep(aliveEvery) {
-		if h, err := agent.Reach(context.Background(), opt); err == nil {
+func fence(ctx context.Context, opt agent.Options) {
+	ctx, cancel := context.WithTimeout(ctx, agent.DefaultOrphaned)
+	defer cancel()
+	for ctx.Err() == nil {
+		attempt, done := context.WithTimeout(ctx, fenceTimeout)
+		h, err := agent.Reach(attempt, opt)
+		done()
+		if err == nil {
 			h.Close()
 			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(aliveEvery):
 		}
 	}
 }
@@ -184,6 +198,7 @@ func (f *fleet) renew() {
 }
 
 func (f *fleet) close() {
+	f.end()
 	for _, h := range append(f.reached, f.keep) {
 		if h != nil {
 			h.Close()

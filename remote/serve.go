@@ -240,7 +240,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	fmt.Fprintln(out, "started")
 	os.Remove(filepath.Join(dir, machinesFile))
 	say := &recorder{dir: dir, enc: gob.NewEncoder(file)}
-	hosts := newFleet(o, plan, say)
+	hosts := newFleet(ctx, o, plan, say)
 	defer hosts.close()
 	var res engine.Result
 	if err = hosts.stay(ctx); err == nil {
@@ -268,9 +268,10 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 type recorder struct {
 	dir string
 
-	mu  sync.Mutex
-	enc *gob.Encoder
-	at  time.Time // of the latest of which many come
+	mu    sync.Mutex
+	enc   *gob.Encoder
+	begun time.Time // the latest trial
+	at    time.Time // of the latest event of which many come
 }
 
 var _ engine.Progress = (*recorder)(nil)
@@ -283,11 +284,23 @@ func (r *recorder) event(e event) {
 	}
 }
 
-// now writes what happens often, once a second.
+// Events of which many come are written so often, in a trial that lasts longer than a minute less often: it may
+// last a month, and who follows the run reads all.
+const (
+	oftenEvery = time.Second
+	longTrial  = time.Minute
+	longEvery  = 10 * time.Second
+)
+
+// now writes what happens often, at its pace.
 func (r *recorder) now(e event) {
 	r.mu.Lock()
 	e.At = time.Now()
-	often := e.At.Sub(r.at) < time.Second
+	every := oftenEvery
+	if e.At.Sub(r.begun) > longTrial {
+		every = longEvery
+	}
+	often := e.At.Sub(r.at) < every
 	if !often {
 		r.at = e.At
 	}
@@ -301,6 +314,9 @@ func (r *recorder) Start()            { r.event(event{Kind: started}) }
 func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
 func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
 func (r *recorder) Begin(n, total int, cell experiment.Cell, block int, _ bool) {
+	r.mu.Lock()
+	r.begun = time.Now()
+	r.mu.Unlock()
 	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
 }
 func (r *recorder) Load(ops, bytes int64, elapsed time.Duration) {

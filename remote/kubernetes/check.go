@@ -42,8 +42,8 @@ func problem(s testbed.Severity, name, what, hint string) testbed.Problem {
 
 // rights says what the user may not do that a run needs.
 func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
-	needs := []string{
-		"create jobs.batch", "get jobs.batch", "patch jobs.batch", "list pods", "create pods/exec",
+	needs := []string{ // exec by WebSocket is a GET, which newer clusters allow only with create
+		"create jobs.batch", "get jobs.batch", "patch jobs.batch", "list pods", "get pods/exec", "create pods/exec",
 		"create secrets", "create serviceaccounts", "create networkpolicies.networking.k8s.io",
 	}
 	if c.given == "" {

@@ -2,11 +2,17 @@ package kubernetes
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
@@ -129,6 +135,55 @@ func TestObjects(t *testing.T) {
 			if strings.Contains(string(b), want) != there {
 				t.Errorf("pack %t: %s in %s", pack, want, b)
 			}
+		}
+	}
+}
+
+// server is a cluster whose API server answers so.
+func server(t *testing.T, answer http.HandlerFunc) *Cluster {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	return &Cluster{
+		given: "ns", config: &rest.Config{Host: s.URL}, client: s.Client(), server: s.URL,
+		pods: map[remote.Machine]podName{},
+	}
+}
+
+// Commands are WebSockets: GETs, for which some clusters want one right and some two.
+func TestRightToExec(t *testing.T) {
+	for _, verb := range []string{"get", "create"} {
+		c := server(t, func(w http.ResponseWriter, r *http.Request) {
+			var q struct {
+				Spec struct {
+					ResourceAttributes struct{ Verb, Resource, Subresource string }
+				}
+			}
+			if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+				t.Error(err)
+			}
+			a := q.Spec.ResourceAttributes
+			allowed := a.Verb != verb || a.Resource != "pods" || a.Subresource != "exec"
+			fmt.Fprintf(w, `{"status": {"allowed": %t}}`, allowed)
+		})
+		problems, err := c.rights(t.Context())
+		if err != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].What, ": "+verb+" pods/exec") {
+			t.Errorf("%+v, %v", problems, err)
+		}
+	}
+}
+
+// Who refuses a WebSocket without the API server's reason may be a proxy.
+func TestRefusedWebSocket(t *testing.T) {
+	for answer, hinted := range map[string]bool{
+		"no such protocol": true,
+		`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no such pod", "code": 404}`: false,
+	} {
+		c := server(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, answer, http.StatusNotFound) })
+		err := c.Exec(t.Context(), remote.Machine{}, []string{"--version"}, nil, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "no such") ||
+			strings.Contains(ui.Hint(err), "WebSocket") != hinted {
+			t.Errorf("%v; %s", err, ui.Hint(err))
 		}
 	}
 }

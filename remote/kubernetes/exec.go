@@ -12,8 +12,11 @@ import (
 	"time"
 
 	wire "github.com/gorilla/websocket"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/transport/websocket"
+	"k8s.io/streaming/pkg/httpstream"
 
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
@@ -74,12 +77,13 @@ func (c *Cluster) exec(ctx context.Context, path string, in io.Reader, out, errO
 	}
 	conn, err := websocket.Negotiate(transport, holder, r, protocol)
 	if err != nil {
-		return nil, err
+		return nil, explainUpgrade(err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	over := make(chan struct{})
 	defer close(over)
+	conn.SetPongHandler(func(string) error { return conn.SetReadDeadline(time.Now().Add(silence)) })
 	go ping(conn, over)
 	if in != nil {
 		go feed(conn, in)
@@ -115,9 +119,19 @@ func (c *Cluster) exec(ctx context.Context, path string, in io.Reader, out, errO
 	}
 }
 
+// explainUpgrade adds a hint to a connection that did not become a WebSocket, unless the API server says why.
+func explainUpgrade(err error) error {
+	var failed *httpstream.UpgradeFailureError
+	var said *apierrors.StatusError
+	if !errors.As(err, &failed) || errors.As(failed.Cause, &said) {
+		return err
+	}
+	return ui.WithHint(err, "plimsoll reaches pods by WebSocket: the API server must be of Kubernetes 1.30 or newer, "+
+		"and proxies on the way to it must let WebSockets pass")
+}
+
 // ping keeps a connection alive on which a command says nothing, and finds out when it is dead.
 func ping(conn *wire.Conn, over <-chan struct{}) {
-	conn.SetPongHandler(func(string) error { return conn.SetReadDeadline(time.Now().Add(silence)) })
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for {

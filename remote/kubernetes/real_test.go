@@ -142,7 +142,8 @@ func TestClusterMachines(t *testing.T) {
 		t.Errorf("%v: %s", err, &errOut)
 	}
 	h, err := agent.Reach(t.Context(), agent.Options{
-		Name: "host", Addr: machines[2].Addr, Credentials: ours, Dial: dial(machines[2]), Logs: t.TempDir(),
+		Name: "host", On: machines[2].Name, Addr: machines[2].Addr, Credentials: ours, Dial: dial(machines[2]),
+		Logs: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,9 @@ func TestClusterMachines(t *testing.T) {
 		t.Error(err)
 	}
 	_, stranger := spec(t, "other", 0)
-	_, err = agent.Reach(t.Context(), agent.Options{Name: "host", Credentials: stranger, Dial: dial(machines[2])})
+	_, err = agent.Reach(t.Context(), agent.Options{
+		Name: machines[2].Name, Credentials: stranger, Dial: dial(machines[2]),
+	})
 	if err == nil {
 		t.Error("an agent listens to a stranger")
 	}

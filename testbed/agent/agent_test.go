@@ -529,7 +529,8 @@ func TestAgentEnds(t *testing.T) {
 	}
 }
 
-// A machine that was lost and is reached again does nothing that it was asked to do before.
+// A machine that was lost and is reached again does nothing that it was asked to do before. One that has its
+// address by now is left alone.
 func TestReachedAgain(t *testing.T) {
 	t.Parallel()
 	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
@@ -542,6 +543,15 @@ func TestReachedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, h, shell("tree", "setsid sleep 1000 & sleep 1000"))
+	other := h.opt
+	other.On = "b"
+	if _, err := Reach(t.Context(), other); err == nil || !strings.Contains(err.Error(), "machine b was called") ||
+		!strings.Contains(err.Error(), "machine a's") {
+		t.Errorf("machine b at the address of a: %v", err)
+	}
+	if err := syscall.Kill(p.ID().PID, 0); err != nil {
+		t.Errorf("a call for another machine ended a process: %v", err)
+	}
 	again, err := Reach(t.Context(), h.opt)
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func TestFirstProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-		os.Args[0], "node", "agent", "--listen", "unix:"+socket, "--dir", dir, "--credentials", file)
+		os.Args[0], "node", "agent", "--name", "a", "--listen", "unix:"+socket, "--dir", dir, "--credentials", file)
 	c.Stderr = os.Stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/gob"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 // Options say how a host is reached.
 type Options struct {
 	Name        string
-	On          string     // name of its machine, if that is another
+	On          string     // name of its machine, if that is another: the agent's --name
 	Addr        netip.Addr // under which other hosts reach it
 	Credentials Credentials
 	// Dial reaches the agent.
@@ -65,8 +66,10 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 	}
 	transport.Protocols.SetHTTP2(true)
 	h := &Host{
-		client: client{&http.Client{Transport: transport}, opt.Name, new(atomic.Pointer[error])},
-		opt:    opt, logs: map[string]*logCopy{},
+		client: client{
+			&http.Client{Transport: transport}, opt.Name, cmp.Or(opt.On, opt.Name), new(atomic.Pointer[error]),
+		},
+		opt: opt, logs: map[string]*logCopy{},
 	}
 	if _, err := ask[none](ctx, &h.client, "/begin", none{}); err != nil {
 		transport.CloseIdleConnections()
@@ -89,7 +92,7 @@ func (h *Host) Beside(name string, label func(string) string) *Host {
 	opt := h.opt
 	opt.Name, opt.Label = name, label
 	return &Host{
-		client: client{h.http, name, h.lost}, opt: opt, close: func() {}, of: h, logs: map[string]*logCopy{},
+		client: client{h.http, name, h.on, h.lost}, opt: opt, close: func() {}, of: h, logs: map[string]*logCopy{},
 	}
 }
 

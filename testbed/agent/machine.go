@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"math"
@@ -69,7 +68,7 @@ func (m machine) facts() (facts, error) {
 }
 
 // Name implements testbed.Machine.
-func (m machine) Name() string { return cmp.Or(m.h.opt.On, m.h.opt.Name) }
+func (m machine) Name() string { return m.h.on }
 
 // CPUs implements testbed.Machine.
 func (m machine) CPUs() int {

@@ -60,7 +60,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	defer ignore()
 	flags := flag.NewFlagSet("plimsoll node agent", flag.ContinueOnError)
 	listen := flags.String("listen", "tcp::7700", "NETWORK:ADDRESS of the engine's calls")
-	name := flags.String("name", "host", "the host's name")
+	name := flags.String("name", "host", "of the machine, which calls must be for")
 	addr := flags.String("address", "127.0.0.1", "under which other hosts reach this one")
 	dir := flags.String("dir", ".", "where logs are kept")
 	announce := flags.Bool("announce", false, "print the address that it listens on")
@@ -232,6 +232,11 @@ func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, h := range calls {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			if on, here := r.Header.Get(machineHeader), s.host.Name(); on != here {
+				text := fmt.Sprintf("machine %s was called, and the agent at this address is machine %s's", on, here)
+				http.Error(w, text, http.StatusMisdirectedRequest)
+				return
+			}
 			s.heard()
 			h(w, r)
 		})

@@ -20,6 +20,9 @@ import (
 // may take is in a header; the request, and what it holds on the agent, may live longer.
 const timeoutHeader = "Plimsoll-Timeout"
 
+// machineHeader names the machine that a call is for: the address of a lost one may be another's now.
+const machineHeader = "Plimsoll-Machine"
+
 // callTimeout is the deadline of calls whose context has none.
 const callTimeout = time.Minute
 
@@ -145,6 +148,7 @@ func (o *opened) Close() error {
 type client struct {
 	http *http.Client
 	name string                 // of the host, for errors
+	on   string                 // name of its machine, which is the agent's
 	lost *atomic.Pointer[error] // why the agent does not answer any more; of all hosts behind it
 }
 
@@ -184,6 +188,7 @@ func (c *client) open(
 		return nil, err
 	}
 	req.Header.Set(timeoutHeader, limit.String())
+	req.Header.Set(machineHeader, c.on)
 	resp, err := c.http.Do(req)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))

@@ -1,0 +1,85 @@
+package remote
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
+)
+
+// A lost machine that does not answer is called again and again, and not after the run.
+func TestFence(t *testing.T) {
+	authority, err := agent.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials, err := authority.Issue(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t.Context(), order{}, &experiment.Plan{}, nil)
+		attempts, ended := 0, make(chan struct{})
+		opt := agent.Options{Name: "a", Credentials: credentials, Dial: func(ctx context.Context) (net.Conn, error) {
+			attempts++
+			<-ctx.Done()
+			return nil, errors.New("no answer")
+		}}
+		go func() {
+			fence(f.ctx, opt)
+			close(ended)
+		}()
+		time.Sleep(5 * time.Minute)
+		if attempts < 4 || attempts > 6 {
+			t.Errorf("it was called %d times in 5 minutes", attempts)
+		}
+		f.close()
+		closed := time.Now()
+		<-ended
+		if late := time.Since(closed); late > time.Second {
+			t.Errorf("it is called %s after the run", late)
+		}
+	})
+}
+
+// What a long trial says of itself each second stays small; what a short one says is shown at once.
+func TestOftenEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var size counter
+		r := &recorder{enc: gob.NewEncoder(&size)}
+		say := func(d time.Duration) (events int) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
+				before := size
+				r.State(scenario.State{Objects: 1e9, Accepted: 1e9, Bytes: 1e15, At: d}, experiment.Cell{ID: "cell"})
+				if size > before {
+					events++
+				}
+			}
+			return events
+		}
+		for range 2 {
+			r.Begin(1, 2, experiment.Cell{ID: "cell"}, 0, false)
+			if n := say(time.Minute); n < 59 {
+				t.Errorf("%d events in the first minute", n)
+			}
+		}
+		if n := say(24 * time.Hour); n > 24*360+1 || size > 3e6 {
+			t.Errorf("%d events, %d bytes in a day", n, size)
+		}
+	})
+}
+
+// counter counts bytes.
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
