@@ -184,6 +184,7 @@ func TestRootWithoutTheCapability(t *testing.T) {
 	}
 	for name, drop := range map[string]string{
 		"as in a container": "-sys_admin,-net_admin",
+		"no packet sockets": "-net_raw",
 		"one user only":     "-sys_admin,-net_admin,-setuid,-setgid",
 	} {
 		t.Run(name, func(t *testing.T) {
