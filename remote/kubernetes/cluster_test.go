@@ -2,6 +2,10 @@ package kubernetes
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +133,40 @@ func TestObjects(t *testing.T) {
 			if strings.Contains(string(b), want) != there {
 				t.Errorf("pack %t: %s in %s", pack, want, b)
 			}
+		}
+	}
+}
+
+// Where the user's namespace does not let pods emulate links, nothing is made.
+func TestNamespaceForbidsEmulation(t *testing.T) {
+	var asked []string
+	level := "restricted"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		if r.Method != http.MethodGet {
+			http.Error(w, `{"kind":"Status","status":"Failure","message":"stop here","code":403}`, http.StatusForbidden)
+			return
+		}
+		fmt.Fprintf(w, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, level)
+	}))
+	defer server.Close()
+	c := Cluster{given: "mine", server: server.URL, client: server.Client(), image: "i:1"}
+	spec := remote.Spec{Run: "rabcdefghij2", Machines: 2, Emulate: true}
+	const look, job = "GET /api/v1/namespaces/mine", "POST /apis/batch/v1/namespaces/mine/jobs"
+	for _, k := range []struct {
+		level   string
+		emulate bool
+		err     string
+		asked   []string
+	}{
+		{"restricted", true, "enforces Pod Security level restricted", []string{look}},
+		{"baseline", true, "stop here", []string{look, job}},
+		{"restricted", false, "stop here", []string{job}},
+	} {
+		asked, level, spec.Emulate = nil, k.level, k.emulate
+		_, err := c.Create(t.Context(), spec)
+		if err == nil || !strings.Contains(err.Error(), k.err) || !slices.Equal(asked, k.asked) {
+			t.Errorf("%s, emulated %t: %v after %q", k.level, k.emulate, err, asked)
 		}
 	}
 }
