@@ -258,6 +258,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
 	}
 	if err == nil {
+		once.Do(func() {}) // what fails to be recorded from now on is none of this trial
 		err = unrecorded
 	}
 	// A process whose end the scenario noticed before we did.

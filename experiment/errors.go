@@ -97,13 +97,21 @@ func (s *source) hide(from, to int) {
 	}
 }
 
-// hideSections hides the sections of a file that have options of systems.
+// hideSections hides the sections of a file that have options of systems, and all of a
+// file that has no sections.
 func (s *source) hideSections(root *node) {
+	if root.kind != mappingNode {
+		s.hide(1, len(s.lines))
+	}
 	for i, e := range root.entries {
 		end := len(s.lines)
 		if i+1 < len(root.entries) {
 			next := root.entries[i+1].key
-			end = next.line - boolInt(next.line > e.key.line)
+			line := s.lines[min(next.line, len(s.lines))-1]
+			end = next.line
+			if next.column <= 1+len(line)-len(strings.TrimLeft(line, " ")) && next.line > e.key.line {
+				end-- // nothing of e is before the next key
+			}
 		}
 		if e.key.text == "systems" || e.value.get("vary") != nil {
 			s.hide(e.key.line, end)

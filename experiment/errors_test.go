@@ -31,6 +31,10 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		"a bracket, with the list": "systems: [{use: s3, with: {secret_key: hunter2}]\n",
 		"as JSON": "{\"systems\": [{\"use\": \"s3\", \"wiht\": 1, \"with\": {\"secret_kye\": " +
 			"\"hunter2\"}}]}\n",
+		"as JSON, a key behind it": "{\"scenario\": \"retrieve\", \"systems\": [{\"use\": \"s3\",\n\"with\": " +
+			"{\"secret_key\": \"hunter2\"}}], \"link\": {\"rate\": 5}}\n",
+		"lines end as on old Macs": "link: {rate: 5}\rsystems: [{use: s3, with: {secret_key: hunter2}}]\n",
+		"a list of experiments":    "[{\"systems\": [{\"use\": \"s3\", \"with\": {\"secret_key\": \"hunter2\"}}]}]\n",
 		"in a URL": "systems:\n  - {use: boost, with: {url: \"http://user:hunter2@192.0.2.1\", list: " +
 			"x, hedears: 1}}\n",
 		"in a URL with a slash": "systems:\n  - {use: boost, with: {url: \"http://user:/hunter2@192.0.2.1\", list: " +
@@ -56,7 +60,7 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 		"an unknown section, JSON": "{\"sytems\":[{\"use\":\"s3\",\"secret_key\":\"hunter2\"}]}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.HasPrefix(src, "{") {
+			if !strings.HasPrefix(src, "{") && !strings.HasPrefix(src, "[") {
 				src = "scenario: retrieve\n" + rest + src
 			}
 			_, err := Parse("f.yaml", []byte(src), nil, testCatalog())
@@ -68,7 +72,7 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 			}
 			t.Logf("%v", err)
 			for _, e := range err.(Errors) {
-				if e.Line == 0 || e.Column == 0 || e.Column > len([]rune(strings.Split(src, "\n")[e.Line-1]))+1 {
+				if e.Line == 0 || e.Column == 0 || e.Column > len([]rune(sourceLines([]byte(src))[e.Line-1]))+1 {
 					t.Errorf("%d:%d is no place in the file", e.Line, e.Column)
 				}
 			}

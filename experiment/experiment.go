@@ -20,8 +20,7 @@ type Experiment struct {
 	// System that the others are compared with, or none. Default: the first raw baseline.
 	Baseline string `json:"baseline"`
 	// The emulated link between client and system, measured before use. In disseminate and sync: the access link of
-	// every
-	// node; delay, jitter and loss are those between two nodes.
+	// every node; delay, jitter and loss are those between two nodes.
 	Link Link `json:"link"`
 	// The objects: seeded content, or in upload also files of a directory. Leave it out for attached systems with their
 	// own objects.
@@ -38,9 +37,8 @@ type Experiment struct {
 	Disseminate *Disseminate `json:"disseminate,omitempty" scenario:"disseminate"`
 	// A fresh node gets a chain of blocks from its peers.
 	Sync *Sync `json:"sync,omitempty" scenario:"sync"`
-	// How often each cell is measured (upload and collect: once). Each repetition is a block: every cell once, in an
-	// order
-	// shuffled by the seed.
+	// How often each cell is measured (upload and collect: once). Each repetition is a block: every cell once, in
+	// an order shuffled by the seed.
 	Repetitions Repetitions `json:"repetitions"`
 	// Blocks before the measured ones: recorded, never counted (upload and collect: none).
 	Warmup Warmup `json:"warmup"`
@@ -111,9 +109,8 @@ type Link struct {
 	Congestion string `json:"congestion" default:"cubic"`
 	// Use IPv6 on the link.
 	IPv6 bool `json:"ipv6" default:"false"`
-	// How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms, by
-	// the
-	// jitter, and by the time of a ping on a slow link.
+	// How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms,
+	// by the jitter, and by the time of a ping on a slow link.
 	Tolerance Fraction `json:"tolerance" default:"5%"`
 	// netem: the kernel. user: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
 	// emulation.
@@ -160,13 +157,11 @@ type Warmup struct {
 
 // Limits are the deadlines of an experiment.
 type Limits struct {
-	// Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. Operations of a burst
-	// on
-	// a shared link end together: allow time for all bytes.
+	// Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. Operations of a
+	// burst on a shared link end together: allow time for all bytes.
 	Deadline Duration `json:"deadline" default:"10m" min:"1ms"`
-	// Time without a byte after which an operation has stalled; in disseminate, if nothing more comes (twice as long
-	// after
-	// a fault); in sync without a new block.
+	// Time without a byte after which an operation has stalled; in disseminate, if nothing more comes (twice as
+	// long after a fault); in sync without a new block.
 	Stall Duration `json:"stall" default:"30s" min:"1ms"`
 	// Time for a system to become ready.
 	Start Duration `json:"start" default:"1m" min:"1s"`

@@ -9,9 +9,8 @@ import (
 // data.size, the round trip twice link.delay.
 type Overhead struct {
 	// What is timed. put: store until accepted; put-durable: until fully redundant; put-dir: store and enter into a
-	// directory; get; range: data.size bytes of a larger object; stat; update: replace a mutable object; delete; fill:
-	// add
-	// many objects, then fetch and stat some.
+	// directory; get; range: data.size bytes of a larger object; stat; update: replace a mutable object; delete;
+	// fill: add many objects, then fetch and stat some.
 	Operation string `json:"operation,omitempty" default:"put" enum:"put,put-durable,put-dir,get,range,stat,update,delete,fill" label:"operation"`
 	// Keep connections (opened by an untimed operation), or use fresh ones for each operation.
 	Connections string `json:"connections" default:"keep" enum:"keep,fresh" label:"connections"`

@@ -62,11 +62,8 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 }
 
 func sourceLines(src []byte) []string {
-	lines := strings.Split(strings.ToValidUTF8(string(src), "\uFFFD"), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
-	}
-	return lines
+	text := strings.ToValidUTF8(string(src), "\uFFFD")
+	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n")
 }
 
 // check finds the mistakes that lie between values, not in one of them.

@@ -22,9 +22,8 @@ type Sync struct {
 	Storage string `json:"storage,omitempty" default:"disk" enum:"disk,ram" label:"storage"`
 	// What goes wrong, and when.
 	Faults Faults `json:"faults,omitempty" zero:"none" label:"faults"`
-	// Options of the systems as factors: each with its values (the first is the default), or a name of your own with
-	// named
-	// sets of options.
+	// Options of the systems as factors: each with its values (the first is the default), or a name of your own
+	// with named sets of options.
 	Vary map[string]Varied `json:"vary,omitempty"`
 	// of a cell: those of the system that Vary chose, as in SystemUse.With
 	Options map[string]string `json:"options,omitempty" yaml:"-"`

@@ -18,17 +18,15 @@ type Upload struct {
 	Backoff Duration `json:"backoff" default:"1s" min:"1ms"`
 	// Interval of the polls of contracts, files, money and storage.
 	Poll Duration `json:"poll" default:"1m" min:"100ms"`
-	// Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems charge
-	// for
-	// it.
+	// Share of the stored objects, chosen by the seed, that are fetched and compared at the end. Paid systems
+	// charge for it.
 	Verify Fraction `json:"verify" default:"0%"`
 	// Leave stored objects on an attached system, or remove them when the test is done or met an exit condition.
 	After string `json:"after" default:"keep" enum:"keep,remove"`
 	// What must hold before the first upload.
 	Need Need `json:"need"`
 	// Price of one unit of the system's currency, with date or source, such as "0.014 USD (2018-06-01)"; the report
-	// then
-	// converts costs.
+	// then converts costs.
 	Price PriceText `json:"price,omitempty"`
 }
 

@@ -17,9 +17,8 @@ type Poll struct {
 	Intended time.Duration // on the absolute schedule
 	Start    time.Duration
 	End      time.Duration
-	// polls of the schedule before this one that were left out, because an earlier one took too long or no collector
-	// was
-	// running
+	// polls of the schedule before this one that were left out, because an earlier one took
+	// too long or no collector was running
 	Missed   int
 	Calls    []PollCall
 	Readings []Reading

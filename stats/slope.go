@@ -2,9 +2,11 @@ package stats
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -33,26 +35,31 @@ func TrendSlope(x, y []float64, autocorrelation, conf float64) Interval {
 	return slopeInterval(Slope(x, y), se, len(x)-2, len(x), conf)
 }
 
-// BlockSlope is the slope of points in blocks. What disturbs a block disturbs all of its
-// points, so Student's interval is of how far the blocks' own slopes lie apart. Two
-// blocks that have a slope are the least for an interval.
+// BlockSlope is the slope of points in blocks, each less the mean of its block: what
+// disturbs a whole block moves nothing. Student's interval is of how far the blocks' own
+// slopes lie apart. A block without one takes no part; two are the least for an interval.
 func BlockSlope(x, y []float64, blocks []int, conf float64) Interval {
 	byBlock := map[int][2][]float64{}
 	for i, b := range blocks {
 		of := byBlock[b]
 		byBlock[b] = [2][]float64{append(of[0], x[i]), append(of[1], y[i])}
 	}
-	var own []float64
-	for _, of := range byBlock {
-		if s := Slope(of[0], of[1]); !math.IsNaN(s) {
-			own = append(own, s)
+	var xs, ys, own []float64
+	for _, b := range slices.Sorted(maps.Keys(byBlock)) { // a sum depends on its order
+		bx, by := byBlock[b][0], byBlock[b][1]
+		if slices.Min(bx) == slices.Max(bx) {
+			continue
 		}
+		own = append(own, Slope(bx, by))
+		floats.AddConst(-stat.Mean(bx, nil), bx)
+		floats.AddConst(-stat.Mean(by, nil), by)
+		xs, ys = append(xs, bx...), append(ys, by...)
 	}
 	se := math.NaN()
 	if len(own) > 1 {
 		se = stat.StdErr(stat.StdDev(own, nil), float64(len(own)))
 	}
-	return slopeInterval(Slope(x, y), se, len(own)-1, len(x), conf)
+	return slopeInterval(Slope(xs, ys), se, len(own)-1, len(x), conf)
 }
 
 func slopeInterval(mid, se float64, freedom, n int, conf float64) Interval {

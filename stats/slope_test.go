@@ -37,6 +37,38 @@ func TestSlope(t *testing.T) {
 	}
 }
 
+// The interval covers the truth where a block is incomplete and far from the others, and
+// is the same in each call.
+func TestBlockSlopeOfAnIncompleteBlock(t *testing.T) {
+	for _, left := range []int{1, 2} { // sizes of the last of eight blocks
+		covered := share(uint64(left), func(r *rand.Rand, _ int) bool {
+			var x, y []float64
+			var blocks []int
+			for b := range 8 {
+				shift, sizes := 2*r.NormFloat64(), 3
+				if b == 7 {
+					shift, sizes = 20, left
+				}
+				for _, size := range []float64{4, 2, 1}[:sizes] {
+					x, y = append(x, size), append(y, 3*size+shift+r.NormFloat64())
+					blocks = append(blocks, b)
+				}
+			}
+			i := BlockSlope(x, y, blocks, 0.95)
+			for range 5 {
+				if again := BlockSlope(x, y, blocks, 0.95); again != i {
+					t.Fatalf("%+v, then %+v", i, again)
+				}
+			}
+			return i.Contains(3)
+		})
+		t.Logf("%d sizes left: covers in %.3f", left, covered)
+		if math.Abs(covered-0.95) > simulationError(0.95) {
+			t.Errorf("%d sizes left: covers in %.3f", left, covered)
+		}
+	}
+}
+
 // Of values with an autocorrelation that do not rise, few are said to; a rise is found.
 func TestRising(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -97,15 +97,21 @@ func ImageOption() Option {
 // seconds on a busy machine.
 const versionTime = time.Minute
 
-// Says runs a program with args, which ask for its version, and fails unless the
-// answer has want in it: then it is another program than the system's.
-func Says(ctx context.Context, name, program, want string, args ...string) error {
+// Output is what a program prints that ends at once, such as its version.
+func Output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	if strings.Contains(string(out), want) {
+	return string(out), err
+}
+
+// Says runs a program with args, which ask for its version, and fails unless the
+// answer has want in it: then it is another program than the system's.
+func Says(ctx context.Context, name, program, want string, args ...string) error {
+	out, err := Output(ctx, program, args...)
+	if strings.Contains(out, want) {
 		return nil
 	}
 	if err != nil {

@@ -102,10 +102,10 @@ func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 	return cmd.ProcessState.ExitCode(), true, nil
 }
 
-// mayMakeNamespaces reports whether this process can make network namespaces and
-// set up links and mounts in them.
+// mayMakeNamespaces reports whether this process can make network namespaces and set up
+// mounts, links and their emulator, which opens packet sockets, in them.
 func mayMakeNamespaces() bool {
-	return os.Geteuid() == 0 && hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN)
+	return os.Geteuid() == 0 && hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW)
 }
 
 // hasCapabilities reports whether all of them are in effect.
@@ -183,8 +183,8 @@ func userNamespaceHint() string {
 		}
 	}
 	if os.Geteuid() == 0 {
-		return "root lacks capabilities here: start the container with --cap-add SYS_ADMIN --cap-add NET_ADMIN, or " +
-			"go on with plain loopback hosts"
+		return "root lacks capabilities here: start the container with --cap-add SYS_ADMIN --cap-add NET_ADMIN " +
+			"--cap-add NET_RAW, or go on with plain loopback hosts"
 	}
 	return "run as root, or go on with plain loopback hosts"
 }

@@ -23,7 +23,7 @@ type ShapeSpec struct {
 	Congestion string                    // TCP congestion control of all hosts; empty: cubic
 	Seed       uint64                    // of losses and jitter; the emulator takes the first
 	// Changes puts the emulator in the way even where nothing is shaped yet: Reshape
-	// is to come, and may not move hosts to other devices.
+	// is to come, and starts none.
 	Changes bool
 }
 
@@ -89,7 +89,8 @@ type shaper struct {
 // their congestion control. Where links cannot be emulated (see Mode) they stay
 // as they are, and Check says that they are off.
 //
-// A host added later has a link that is not shaped, until the next Shape.
+// Until the next Shape, a host added later has a link that is not shaped; where our own
+// emulator is at work, it does not reach the hosts of before at all.
 func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 	if t.opt.Mesh {
 		if err := t.shapeMesh(ctx, spec, false); err != nil {

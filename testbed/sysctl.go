@@ -20,7 +20,7 @@ func hostSysctls() []sysctl {
 		{"net.core.somaxconn", "8192"},
 		{"net.ipv4.tcp_rmem", buffers(receiveFirst, receiveMaxMin)}, // until Shape knows better
 		{"net.ipv4.tcp_wmem", buffers(sendFirst, sendMaxMin)},
-		{"net.ipv4.conf.all.rp_filter", "0"}, // the way back may use another device while links change
+		{"net.ipv4.conf.all.rp_filter", "0"}, // the machine's own may be strict
 		{"net.ipv4.conf.default.rp_filter", "0"},
 		{"net.ipv6.conf.all.accept_ra", "0"},
 		{"net.ipv6.conf.default.accept_ra", "0"},

@@ -1,6 +1,7 @@
 // Package kubernetes is machines that are pods of a Kubernetes cluster: for each run one Indexed
 // Job of agents, in a namespace of its own or in one that the user names. Pods run at Pod
-// Security level restricted, and have no access to the cluster's API.
+// Security level restricted, or baseline where they emulate links, and have no access to the
+// cluster's API.
 package kubernetes
 
 import (
@@ -167,6 +168,10 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 		if err := c.create(ctx, at(coreAPI, "", "namespaces"), all[0], nil); err != nil {
 			return nil, err
 		}
+	} else if spec.Emulate {
+		if err := c.mayEmulate(ctx); err != nil {
+			return nil, err
+		}
 	}
 	// The job is suspended until there is all that its pods need, which it owns.
 	var j job
@@ -194,6 +199,18 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 		return nil, err
 	}
 	return machines, c.sameVersion(ctx, machines[0])
+}
+
+// mayEmulate refuses a namespace of the user's whose pods cannot emulate links, if the user may look at it.
+func (c *Cluster) mayEmulate(ctx context.Context) error {
+	var ns object
+	err := c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns)
+	if err != nil || ns.Metadata.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		return nil
+	}
+	return fmt.Errorf("kubernetes: namespace %s enforces Pod Security level restricted, and pods that emulate links "+
+		"need baseline: name another namespace or none, or use the links that are there (--set link.rate=unlimited "+
+		"--set link.delay=0s)", c.given)
 }
 
 // sameVersion refuses an image of another plimsoll, which may not understand this one.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -184,6 +185,39 @@ func TestRefusedWebSocket(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "no such") ||
 			strings.Contains(ui.Hint(err), "WebSocket") != hinted {
 			t.Errorf("%v; %s", err, ui.Hint(err))
+		}
+	}
+}
+
+// Where the user's namespace does not let pods emulate links, nothing is made.
+func TestNamespaceForbidsEmulation(t *testing.T) {
+	var asked []string
+	level := "restricted"
+	c := server(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		if r.Method != http.MethodGet {
+			http.Error(w, `{"kind":"Status","status":"Failure","message":"stop here","code":403}`, http.StatusForbidden)
+			return
+		}
+		fmt.Fprintf(w, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, level)
+	})
+	c.image = "i:1"
+	spec := remote.Spec{Run: "rabcdefghij2", Machines: 2, Emulate: true}
+	const look, job = "GET /api/v1/namespaces/ns", "POST /apis/batch/v1/namespaces/ns/jobs"
+	for _, k := range []struct {
+		level   string
+		emulate bool
+		err     string
+		asked   []string
+	}{
+		{"restricted", true, "enforces Pod Security level restricted", []string{look}},
+		{"baseline", true, "stop here", []string{look, job}},
+		{"restricted", false, "stop here", []string{job}},
+	} {
+		asked, level, spec.Emulate = nil, k.level, k.emulate
+		_, err := c.Create(t.Context(), spec)
+		if err == nil || !strings.Contains(err.Error(), k.err) || !slices.Equal(asked, k.asked) {
+			t.Errorf("%s, emulated %t: %v after %q", k.level, k.emulate, err, asked)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func TestADamagedLog(t *testing.T) {
 	second := slices.Clone(lines[1:]) // out of order, and each line twice
 	slices.Reverse(second)
 	lines = append(lines, second...)
-	lines = append(lines, cut, cut[:strings.Index(cut, ">>")+5],
+	lines = append(lines, strings.Repeat("x", 3*longest)+cut, cut, cut[:strings.Index(cut, ">>")+5],
 		`>>{"entry_type":"metric","name":"x","timestamp":"2025-02-20T10:00:00Z"}`, `>>{"entry_type":"metric"}`,
 		`>>{"entry_type":"download_metric","timestamp":"2025-02-20T10:00:00Z","node":"deluge-nodes-1"}`,
 		`>>{"entry_type":"download_metric","timestamp":"yesterday","node":"n","value":1,"dataset_name":"dataset-0-0"}`,
@@ -174,12 +174,12 @@ func TestADamagedLog(t *testing.T) {
 	}
 	c := res.Counts
 	// The two plain records of 10 lines are no records; of the configuration the second is not one more.
-	if want := int64(len(delugeStudy.logs()) - 1); c.Duplicates != want || c.Cut != 2 || c.Incomplete != 2 ||
+	if want := int64(len(delugeStudy.logs()) - 1); c.Duplicates != want || c.Cut != 3 || c.Incomplete != 2 ||
 		c.Unassigned != 1 || c.Unknown != 2 {
 		t.Errorf("%d duplicates of %d: %+v", c.Duplicates, want, c)
 	}
 	words := strings.Join(res.Words(), "\n")
-	for _, want := range []string{"2 records that are cut off", "2 records of unknown types",
+	for _, want := range []string{"3 records that are cut off", "2 records of unknown types",
 		"1 download metrics of which no experiment is known"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("%q is not said in:\n%s", want, words)
@@ -397,12 +397,20 @@ func TestNothingToImport(t *testing.T) {
 	}
 }
 
-// An import that is interrupted, or whose file ends too early, leaves nothing.
+// An import that is interrupted, or whose file ends too early or is compressed too often,
+// leaves nothing.
 func TestImportsThatAreRefused(t *testing.T) {
 	whole := gzipped(t, "x.log.gz", []byte(strings.Join(plainLog(codexStudy.logs()...), "\n")))
-	b, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
+	read := func(file string) []byte {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b, nested := read(whole), whole
+	for range deepest {
+		nested = gzipped(t, "nested.gz", read(nested))
 	}
 	cut := write2(t, "y.log.gz", string(b[:len(b)/2]))
 	interrupted, cancel := context.WithCancel(t.Context())
@@ -411,6 +419,9 @@ func TestImportsThatAreRefused(t *testing.T) {
 	o := Options{Dir: dir, Measure: disseminate.TimesOf}
 	if _, err := Import(t.Context(), []string{cut}, o); err == nil || errors.Is(err, ErrNothing) {
 		t.Errorf("cut off: %v", err)
+	}
+	if _, err := Import(t.Context(), []string{nested}, o); err == nil || !strings.Contains(err.Error(), "nested:") {
+		t.Errorf("compressed too often: %v", err)
 	}
 	if _, err := Import(interrupted, []string{whole}, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)

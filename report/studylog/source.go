@@ -47,8 +47,10 @@ type reader struct {
 	take   func(s stream, e entry)
 }
 
-// longest is the most bytes of a line or a record, however well it is compressed.
-const longest = 1 << 20
+const (
+	longest = 1 << 20 // bytes of a line or a record, however well it is compressed
+	deepest = 3       // archives and compressed files within one another
+)
 
 // bounded ends with an error where a record is too long; N is what is left of it.
 type bounded struct{ io.LimitedReader }
@@ -74,7 +76,7 @@ func (r *reader) path(name string) error {
 		if info, err := f.Stat(); err != nil || info.IsDir() {
 			return err
 		}
-		if err := r.file(filepath.ToSlash(p), f); err != nil {
+		if err := r.file(filepath.ToSlash(p), f, 0); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
@@ -82,7 +84,13 @@ func (r *reader) path(name string) error {
 }
 
 // file reads one file, compressed or not.
-func (r *reader) file(name string, f io.Reader) error {
+func (r *reader) file(name string, f io.Reader, depth int) error {
+	switch {
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case depth > deepest:
+		return fmt.Errorf("%s: compressed or archived more than %d times: unpack it", name, deepest)
+	}
 	in := bufio.NewReaderSize(f, 1<<16)
 	base := path.Base(name)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -90,10 +98,10 @@ func (r *reader) file(name string, f io.Reader) error {
 		if err != nil {
 			return err
 		}
-		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z)
+		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z, depth+1)
 	}
 	if strings.HasSuffix(base, ".tar") {
-		return r.archive(name, in)
+		return r.archive(name, in, depth+1)
 	}
 	r.counts.Files++
 	switch {
@@ -106,7 +114,7 @@ func (r *reader) file(name string, f io.Reader) error {
 	return r.lines(name, in)
 }
 
-func (r *reader) archive(name string, f io.Reader) error {
+func (r *reader) archive(name string, f io.Reader, depth int) error {
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
 		switch {
@@ -117,31 +125,37 @@ func (r *reader) archive(name string, f io.Reader) error {
 		case h.Typeflag != tar.TypeReg:
 			continue
 		}
-		if err := r.file(name+"/"+h.Name, t); err != nil {
+		if err := r.file(name+"/"+h.Name, t, depth); err != nil {
 			return err
 		}
 	}
 }
 
-// lines reads a log: lines of any program that contain records.
-func (r *reader) lines(name string, in io.Reader) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, longest)
-	for lines.Scan() {
-		if err := r.line(name, lines.Text()); err != nil {
+// lines reads a log: lines of any program that contain records. One that is too long is
+// no record.
+func (r *reader) lines(name string, f io.Reader) error {
+	in := bufio.NewReaderSize(f, longest+1) // with the line's end
+	for within := false; r.ctx.Err() == nil; {
+		line, more, err := in.ReadLine()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
+		case more && !within:
+			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
+		case !more && !within:
+			r.line(name, string(line))
 		}
+		within = more
 	}
-	return lines.Err()
+	return context.Cause(r.ctx)
 }
 
 // pod is the prefix that kubectl logs --prefix and the study's own dump give.
 var pod = regexp.MustCompile(`^\[+(?:pod/)?([^\]/]+)[^\]]*\]+ `)
 
-func (r *reader) line(name, line string) error {
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx)
-	}
+func (r *reader) line(name, line string) {
 	r.counts.Lines++
 	s := stream{name: name, file: name}
 	if m := pod.FindStringSubmatch(line); m != nil {
@@ -150,7 +164,6 @@ func (r *reader) line(name, line string) error {
 	if e, found, err := find(line); found {
 		r.entry(s, e, err)
 	}
-	return nil
 }
 
 // entry takes a record, or counts why it cannot be used.

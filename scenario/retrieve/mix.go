@@ -204,6 +204,10 @@ func (t *mixed) clear(ctx context.Context) {
 	for i, ref := range t.puts {
 		made[i] = system.Object{Ref: ref, Size: t.size}
 	}
+	if _, can := t.node.(system.Deleter); !can && len(made) > 0 {
+		t.site.Event("note", "objects stay", fmt.Sprintf("%s: %d of the trial, for it cannot remove objects",
+			t.site.Use.Name, len(made)), 0)
+	}
 	t.site.RemoveMade(ctx, t.node, made, func(i int) { t.ours.Removed(t.puts[i]) })
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -220,10 +221,14 @@ func (l *loadTest) stored() {
 		l.row("file_bandwidth", "", l.fileRate)
 		if first >= 0 {
 			l.absolute = v[last]
+			l.bandwidth(l.rate(v, first, last))
 		}
 	} else if from, to := l.began(), l.lastAt; l.objects.stored > 0 && to > from {
 		l.fileRate = l.fileBytes / (to - from)
 		l.row("storing", "", to-from)
+		if value, lo, hi, ok := collect.Rate(l.reported(v), from, to); ok {
+			l.bandwidth(analysis.Point{Value: value, Lo: lo, Hi: hi})
+		}
 	}
 	if l.up != nil && first >= 0 {
 		if l.absolute = v[last]; !l.fresh() {
@@ -233,6 +238,12 @@ func (l *loadTest) stored() {
 	l.row("files", "", float64(l.files))
 	l.row("stored_bytes", "", l.fileBytes)
 	l.row("absolute", "", l.absolute)
+}
+
+// bandwidth adds that of absolute bytes, with the bounds that the polls leave.
+func (l *loadTest) bandwidth(p analysis.Point) {
+	l.row("absolute_bandwidth_least", "", p.Lo)
+	l.row("absolute_bandwidth_most", "", p.Hi)
 }
 
 // onServers are the file bytes on the servers at a poll, bounded by its start and end.
@@ -333,6 +344,7 @@ func (l *loadTest) emit() {
 		}
 		l.row("no_room", "", float64(s.noRoom))
 	}
+	l.row("polls_timed_out", "", float64(l.timedOut))
 	for _, k := range l.trouble {
 		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count,
 			k.detail))
@@ -378,7 +390,7 @@ const (
 // ended it. A session that was killed ended with the last that it recorded.
 func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader) error {
 	begun, left, down := 0.0, -1.0, 0.0
-	n, crashes := 1, 0
+	n, cut, crashes := 1, 0, 0
 	add := func(kind string, from, to float64, note string) { l.span(kind, "", max(0, from), max(0, to), note) }
 	for e := range events {
 		since := e.At.Sub(l.trial.Epoch)
@@ -394,6 +406,7 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 					return err
 				}
 				left, note = max(begun, last.Seconds()), killed
+				cut++
 			}
 			add(sessionSpan, begun, left, note)
 			down += max(0, at-left)
@@ -415,6 +428,7 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 	add(sessionSpan, begun, max(begun, end), "")
 	l.row("duration", "", seconds)
 	l.row("sessions", "", float64(n))
+	l.row("sessions_killed", "", float64(cut))
 	l.row("downtime", "", down)
 	l.row("crashes", "", float64(crashes))
 	return nil

@@ -24,6 +24,7 @@ type readings struct {
 	calls         map[string]bool
 	missed        int64 // polls of the schedule that were left out
 	failed        int64 // calls without an answer
+	timedOut      int64 // polls with a call that timed out: they took that long at least
 	trouble       []*trouble
 	decimals      int                 // of the currency; −1: not known
 	first, last   map[string]*big.Int // amounts of money
@@ -137,7 +138,7 @@ func (w *readings) add(p *record.Poll) {
 
 // took is how long the calls of a poll took together; NaN: not all of them were made.
 func (w *readings) took(p *record.Poll) float64 {
-	took, timed := 0.0, 0
+	took, timed, open := 0.0, 0, false
 	for _, c := range p.Calls {
 		w.calls[c.Name] = true
 		class := collect.Class(c.Error)
@@ -146,8 +147,11 @@ func (w *readings) took(p *record.Poll) float64 {
 			w.met("call failed", c.Name, class, c.Error, c.Start.Seconds())
 		}
 		if c.Error == "" || class == "timeout" {
-			timed, took = timed+1, took+(c.End-c.Start).Seconds()
+			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || c.Error != ""
 		}
+	}
+	if open {
+		w.timedOut++
 	}
 	// A poll that left out an expensive call, or was refused one, is no faster.
 	if timed == 0 || timed < len(w.calls) {

@@ -225,12 +225,10 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	if err != nil || len(missing) == 0 {
 		return 0, err
 	}
-	if unlisted >= leastUnlisted && 2*unlisted > r.accepted {
+	if 2*unlisted > r.accepted { // to put so many again is to pay for them again
 		return 0, fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a "+
-			"system that is not itself yet may list too little; see that it is well, and resume again; if it has "+
-			"lost them, begin "+
-			"a new run",
-			t.site.Use.Name, unlisted, r.accepted)
+			"system that is not ready yet may list too little; see that it is well, and resume again; if it has "+
+			"lost them, begin a new run", t.site.Use.Name, unlisted, r.accepted)
 	}
 	for _, o := range there.damaged {
 		t.removeBroken(ctx, o)
@@ -254,10 +252,6 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	}
 	return len(missing), nil
 }
-
-// leastUnlisted is from how many accepted objects on, if they are most of all, a list
-// without them is not believed: to put so many again is to pay for them again.
-const leastUnlisted = 5
 
 // listing is what a system has of the accepted objects.
 type listing struct {

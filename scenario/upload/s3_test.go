@@ -25,7 +25,7 @@ import (
 // put before. In between, objects are lost, truncated and left half done.
 func TestUploadResumesOnRealS3(t *testing.T) {
 	sys := s3.System{}
-	systemtest.Need(t, "versitygw", sys.Check(t.Context(), nil))
+	systemtest.Need(t, "versitygw", system.Check(t.Context(), sys, nil))
 	hosts := systemtest.Hosts(t, 2)
 	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}
 	cell := uploadCell(300, 0, func(u *experiment.Upload) {
@@ -36,7 +36,7 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 		epoch: time.Now()}
 	pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(cell, 42)
 	var err error
-	if b.cluster, err = sys.Start(systemtest.Context(t), d); err != nil {
+	if b.cluster, err = system.Begin(systemtest.Context(t), sys, system.Start, d); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.cluster.Stop(context.Background()) })
@@ -119,13 +119,13 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 // server on the same machine.
 func TestUploadCostsLittleBesidesPuts(t *testing.T) {
 	sys := s3.System{}
-	systemtest.Need(t, "versitygw", sys.Check(t.Context(), nil))
+	systemtest.Need(t, "versitygw", system.Check(t.Context(), sys, nil))
 	hosts := systemtest.Hosts(t, 2)
 	cell := uploadCell(400, 20_000, nil...)
 	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start"}
 	var err error
-	if b.cluster, err = sys.Start(systemtest.Context(t), system.Deployment{Hosts: hosts[:1], Client: hosts[1],
-		Dir: t.TempDir()}); err != nil {
+	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}
+	if b.cluster, err = system.Begin(systemtest.Context(t), sys, system.Start, d); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.cluster.Stop(context.Background()) })

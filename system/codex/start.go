@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +23,7 @@ const retryEvery = 2 * time.Second
 // program says of its flags.
 func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
-		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
+		Name: name, Ref: valid, Endless: true, TakesShared: true, Redial: 5 * time.Second,
 		Peer: func(address string) error { _, _, err := parseAddress(address); return err },
 		Client: func(dial web.Dial, base *url.URL) (*api, error) {
 			a, err := newAPI(dial, base)
@@ -106,9 +105,9 @@ func speaks(ctx context.Context, bin string) (d dialect, flags string, err error
 	if err != nil {
 		return d, "", err
 	}
-	out, err := exec.CommandContext(ctx, bin, "--help").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("codex: %s --help: %w", bin, err)
+	flags, err = system.Output(ctx, bin, "--help")
+	if strings.Contains(flags, "data-dir") {
+		return d, flags, nil
 	}
-	return d, string(out), err
+	return d, "", errors.Join(fmt.Errorf("codex: `%s --help` names no flags that we know: %.60q", bin, flags), err)
 }

@@ -48,7 +48,12 @@ func tryPackets() error {
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	defer f.Close()
+	s, err := newPacketSocket(int(f.Fd()), 0, 2, 1)
+	if err != nil {
+		return err
+	}
+	return unix.Munmap(s.ring)
 }
 
 // HasTBF reports whether the kernel has the token bucket filter; it needs the same rights.

@@ -31,12 +31,15 @@ type Launch func(ctx context.Context, stdin *os.File, sockets []*os.File) (Proce
 type Options struct {
 	Seed    uint64 // of losses and jitter
 	Memory  int64  // bytes that packets under way may occupy; 0: DefaultMemory
-	Threads int    // of the data path; 0: half the processors, at least one
+	Threads int    // of the data path; 0: half the processors, 1 to 8
 }
 
 // DefaultMemory bounds what an emulator holds: enough for 10 Gbit/s × 80 ms with
 // its queue, five times over.
 const DefaultMemory = 1 << 30
+
+// mostThreads bounds what their rings occupy: more would hardly be faster.
+const mostThreads = 8
 
 // answerWithin is the deadline of every request that has none of its own.
 const answerWithin = 10 * time.Second
@@ -82,7 +85,7 @@ func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, 
 		q.Options.Memory = DefaultMemory
 	}
 	if q.Options.Threads == 0 {
-		q.Options.Threads = max(runtime.NumCPU()/2, 1)
+		q.Options.Threads = min(max(runtime.NumCPU()/2, 1), mostThreads)
 	}
 	var files []*os.File
 	defer func() {

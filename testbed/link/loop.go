@@ -51,6 +51,10 @@ const atOnce = 64
 // of as many packet sockets; none runs yet.
 func newLoops(o Options, sockets []int) (all []*loop, err error) {
 	buffers, start := &pool{limit: o.Memory}, time.Now()
+	blocks := oneRing
+	if len(sockets) > 1 {
+		blocks = eachRing
+	}
 	for i, fd := range sockets {
 		l := &loop{
 			net: newNetwork(o.Seed, buffers), index: i, start: start, done: make(chan struct{}),
@@ -60,7 +64,7 @@ func newLoops(o Options, sockets []int) (all []*loop, err error) {
 		if len(sockets) > 1 {
 			l.net.forward = l.forward
 		}
-		if l.packets, err = newPacketSocket(fd, i, len(sockets)); err != nil {
+		if l.packets, err = newPacketSocket(fd, i, len(sockets), blocks); err != nil {
 			return nil, err
 		}
 		if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -220,16 +224,14 @@ func (l *loop) run() {
 			wakesAt = next
 		}
 		l.flush()
-		if !more {
-			l.sleep(wakesAt)
-		}
+		l.poll(wakesAt, more)
 	}
 }
 
-// sleep waits for packets and commands until wakesAt. While packets are on their way,
-// others may wait a little: they are stamped when they arrive, and due long after. It never
-// goes on twice within the slack.
-func (l *loop) sleep(wakesAt int64) {
+// poll serves commands and other machines; unless there are more packets to read, it waits
+// for any until wakesAt. While packets are on their way, others may wait a little: they are
+// stamped when they arrive, and due long after. It never wakes twice within the slack.
+func (l *loop) poll(wakesAt int64, more bool) {
 	all := [3]unix.PollFd{{Fd: int32(l.wake)}, {Fd: -1}, {Fd: int32(l.packets.fd)}}
 	for i := range all {
 		all[i].Events = unix.POLLIN
@@ -243,13 +245,14 @@ func (l *loop) sleep(wakesAt int64) {
 		fds = fds[:2]
 		wakesAt = max(min(wakesAt, now+l.net.patience), l.woke+l.net.slack)
 	}
-	l.wakesAt.Store(wakesAt)
+	if !more {
+		l.wakesAt.Store(wakesAt)
+	}
 	var timeout *unix.Timespec
-	if wakesAt < math.MaxInt64 || l.received.Load() > 0 { // handed over before the others could see that it sleeps
+	if more || l.received.Load() > 0 { // handed over before the others could see that it sleeps
+		timeout = &unix.Timespec{}
+	} else if wakesAt < math.MaxInt64 {
 		ts := unix.NsecToTimespec(max(wakesAt-now, 0))
-		if l.received.Load() > 0 {
-			ts = unix.Timespec{}
-		}
 		timeout = &ts
 	}
 	// Raw: the runtime's monitor would take the processor away at every call, and poll for it.

@@ -1,6 +1,6 @@
 // Package link emulates and verifies links: rate, delay, jitter, loss and queue,
 // per direction and per pair of hosts. The kernel's netem does the work where
-// the kernel has it; else a user-space emulator over TUN devices does.
+// the kernel has it; else a user-space emulator on packet sockets does.
 package link
 
 import "time"

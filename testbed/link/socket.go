@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -43,7 +44,8 @@ const (
 	slotSize  = (unix.SizeofTpacket2Hdr + 32 + maxPacket + 15) &^ 15
 	blockSize = 1 << 20
 	perBlock  = blockSize / slotSize
-	ringSize  = 64 * blockSize // of all threads together
+	oneRing   = 64 // blocks of the ring of a thread that is alone
+	eachRing  = 32 // blocks of each of several
 )
 
 // socket is a packet socket with its ring, and what is about to be sent. The thread that it
@@ -69,8 +71,9 @@ type message struct {
 
 const sendBatch = 32 // frames in one call
 
-// newPacketSocket starts a packet socket that takes the frames of the devices whose numbers have the remainder i.
-func newPacketSocket(fd, i, n int) (*packetSocket, error) {
+// newPacketSocket starts a packet socket with a ring of so many blocks, which takes the frames of the devices whose
+// numbers have the remainder i.
+func newPacketSocket(fd, i, n, blocks int) (*packetSocket, error) {
 	s := &packetSocket{fd: fd}
 	fail := func(what string, err error) (*packetSocket, error) {
 		return nil, fmt.Errorf("link: %s of a packet socket: %w", what, err)
@@ -78,7 +81,6 @@ func newPacketSocket(fd, i, n int) (*packetSocket, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
 		return fail("set the version", err)
 	}
-	blocks := ringSize / blockSize / n
 	r := unix.TpacketReq{Block_size: blockSize, Block_nr: uint32(blocks), Frame_size: slotSize,
 		Frame_nr: uint32(blocks * perBlock)}
 	if err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &r); err != nil {
@@ -121,28 +123,59 @@ func swapped(v uint16) uint16 { return v<<8 | v>>8 }
 // receive calls take with each frame that has come, its device and when it came, by a clock; at
 // most so many; more says whether others may be there.
 func (s *packetSocket) receive(clock func() int64, most int, take func(index int, frame []byte, at int64)) (more bool) {
-	now := clock()
-	wall := time.Now().UnixNano() - now // the kernel's stamps are of the clock on the wall
-	last := s.empty
+	when := readClocks(clock, func() int64 { return time.Now().UnixNano() })
+	when.last = s.empty
 	for range most {
 		slot := s.ring[s.next/perBlock*blockSize+s.next%perBlock*slotSize:]
 		h := (*unix.Tpacket2Hdr)(unsafe.Pointer(&slot[0]))
 		if atomic.LoadUint32(&h.Status)&unix.TP_STATUS_USER == 0 {
-			s.empty = now
+			s.empty = when.now
 			return false
 		}
 		if s.next++; s.next == s.slots {
 			s.next = 0
 		}
-		// That clock may be set meanwhile; frames come in order, and none came before it was empty.
-		last = min(max(int64(h.Sec)*1e9+int64(h.Nsec)-wall, last), now)
 		from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&slot[(unix.SizeofTpacket2Hdr+15)&^15]))
 		begin := int(h.Mac) - vnetLen
-		take(int(from.Ifindex), slot[begin:int(h.Mac)+int(h.Snaplen)], last)
+		at := when.came(int64(h.Sec)*1e9+int64(h.Nsec), clock)
+		take(int(from.Ifindex), slot[begin:int(h.Mac)+int(h.Snaplen)], at)
 		atomic.StoreUint32(&h.Status, unix.TP_STATUS_KERNEL)
 	}
-	s.empty = last
+	s.empty = when.last
 	return true
+}
+
+// stamps makes times of a thread's clock of the kernel's stamps, which are of the clock on the wall.
+type stamps struct {
+	ahead int64 // the clock on the wall
+	now   int64 // when the other one was read
+	last  int64 // when the frame before came, or there was none
+}
+
+// readClocks reads both clocks at the same time, as nearly as it can: the thread may lose the processor between them.
+func readClocks(clock, wall func() int64) (s stamps) {
+	const near = 10_000 // ns
+	best := int64(math.MaxInt64)
+	for try := 0; try < 4 && best > near; try++ {
+		before := clock()
+		w := wall()
+		s.now = clock()
+		if took := s.now - before; took < best {
+			best, s.ahead = took, w-s.now // not w-before: no frame may leave before its time
+		}
+	}
+	return s
+}
+
+// came is when a frame came. The clock on the wall may be set meanwhile; frames come in order,
+// none before there was none, and none later than now.
+func (s *stamps) came(stamp int64, clock func() int64) int64 {
+	at := stamp - s.ahead
+	if at > s.now {
+		s.now = clock()
+	}
+	s.last = min(max(at, s.last), s.now)
+	return s.last
 }
 
 // send sends frames to devices and says which could not be.

@@ -47,7 +47,7 @@ const (
 	DropNoRoute   = "no-route"   // to no host of ours: multicast, mostly
 	DropMemory    = "memory"     // the emulator's own limit: a result under it is void
 	DropMalformed = "malformed"
-	DropWrite     = "write"   // the receiving device refused: its host is gone or down
+	DropWrite     = "write"   // the kernel refused: the host is gone or down, or memory was short
 	DropUnread    = "unread"  // packets, not segments, for which the emulator was too slow; they are not in In
 	DropCarrier   = "carrier" // lost between machines, about; less what comes late after all
 )
@@ -124,9 +124,9 @@ func (w Want) LatenessLimit() time.Duration {
 // their times are right to 2.5 %.
 const fewPackets = 100
 
-// carrierLoss is the share of segments that the network between machines may lose of emulated
-// links: a hundredth of what changes the rate of TCP over a long one by a tenth.
-const carrierLoss = 1e-5
+// strayLoss is the share of segments that may be lost beside what was asked for, by the network between
+// machines or at the hosts' devices: a hundredth of what changes the rate of TCP over a long one by a tenth.
+const strayLoss = 1e-5
 
 // Trouble says why what was measured in the interval s (from Since) is void,
 // because the emulator itself could not do what it was asked for; "" if it could.
@@ -147,8 +147,11 @@ func (s Stats) Trouble(limit time.Duration) string {
 		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments,
 			s.HeldLimit)
 	}
-	if d := s.Drops[DropCarrier].Segments; float64(d) > carrierLoss*float64(s.In.Segments) {
+	if d := s.Drops[DropCarrier].Segments; float64(d) > strayLoss*float64(s.In.Segments) {
 		return fmt.Sprintf("the network between the machines lost about %d segments of the emulated links", d)
+	}
+	if d := s.Drops[DropWrite].Segments; float64(d) > strayLoss*float64(s.In.Segments) {
+		return fmt.Sprintf("the kernel refused %d segments that the emulator sent to hosts", d)
 	}
 	if d := s.Drops[DropUnread].Segments; d > 0 {
 		return fmt.Sprintf("the emulator was too slow to read %d packets", d)

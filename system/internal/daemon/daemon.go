@@ -72,6 +72,8 @@ type Kind[A API] struct {
 	// whose blocks they got. So each gets one content at a time.
 	Endless bool
 	Redial  time.Duration // how often peers that a fetch needs are connected to again
+	// TakesShared: a delete takes the blocks also of other objects with the same content.
+	TakesShared bool
 
 	stallAfter time.Duration // without a byte of a read back
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"sync"
@@ -35,6 +36,7 @@ type Pair[A API] struct {
 	unwatch context.CancelFunc
 	write   bool
 
+	seed   maphash.Seed
 	mu     sync.Mutex
 	ours   map[system.Ref]Object
 	parted bool // Redial has ended the connection between the daemons
@@ -44,12 +46,13 @@ type Pair[A API] struct {
 type Object struct {
 	Name string
 	Size int64
-	Far  bool // whole on the server's daemon
+	Far  bool   // whole on the server's daemon
+	sum  uint64 // of its bytes, when Kind.TakesShared
 }
 
 // pair has the limits of opt, and no daemons yet.
 func (k *Kind[A]) pair(opt system.Options) (*Pair[A], error) {
-	p := &Pair[A]{kind: k, ours: map[system.Ref]Object{}}
+	p := &Pair[A]{kind: k, seed: maphash.MakeSeed(), ours: map[system.Ref]Object{}}
 	var err, err2 error
 	p.NotFoundAfter, err = opt.Duration("not_found_after")
 	p.StallAfter, err2 = opt.Duration("stall_after")
@@ -112,13 +115,18 @@ func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size i
 		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name,
 			system.ErrReadOnly)
 	}
+	var sum maphash.Hash
+	sum.SetSeed(p.seed)
+	if p.kind.TakesShared {
+		r = io.TeeReader(r, &sum)
+	}
 	ref, err := on.Store(ctx, name, size, r)
 	if err != nil {
 		return "", member.Explain(p.alive, fmt.Errorf("%s: put %q (%d bytes): %w", p.kind.Name, name, size, err))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ours[ref] = Object{name, size, far || p.ours[ref].Far}
+	p.ours[ref] = Object{name, size, far || p.ours[ref].Far, sum.Sum64()}
 	return ref, nil
 }
 
@@ -208,6 +216,9 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	o, err := p.Ours(ref)
 	if err == nil {
+		err = p.unshared(ref, o)
+	}
+	if err == nil {
 		err = p.Near().Remove(ctx, ref)
 	}
 	if err == nil && o.Far {
@@ -219,6 +230,22 @@ func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.ours, ref)
+	return nil
+}
+
+// unshared is an error when a delete of o would take the data of another object of ours.
+func (p *Pair[A]) unshared(ref system.Ref, o Object) error {
+	if !p.kind.TakesShared {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for other, x := range p.ours {
+		if other != ref && x.Size == o.Size && x.sum == o.sum {
+			return fmt.Errorf("refused: %s has the same content and would lose its data; give every object content "+
+				"of its own", other)
+		}
+	}
 	return nil
 }
 

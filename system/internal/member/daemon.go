@@ -205,13 +205,14 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	return system.Ref(ref), nil
 }
 
-// keep notes a task that the process was given.
-func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) {
+// keep notes a task of the process, and returns what it had for ref before.
+func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) (before Task[json.RawMessage]) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	before := n.tasks[ref]
+	before = n.tasks[ref]
 	t.From, t.Published = Merge(before.From, t.From), t.Published || before.Published
 	n.tasks[ref] = t
+	return before
 }
 
 // Fetch implements system.Member.
@@ -223,11 +224,16 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	if err != nil {
 		return err
 	}
-	if err := n.of(ctx, http.MethodPost, ref, t, nil); err != nil {
-		return err
+	before := n.keep(ref, t) // first: a process that is killed now gets it again
+	err = n.of(ctx, http.MethodPost, ref, t, nil)
+	if refused := new(web.StatusError); errors.As(err, &refused) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.tasks[ref] = before; before.Said == nil {
+			delete(n.tasks, ref)
+		}
 	}
-	n.keep(ref, t)
-	return nil
+	return err
 }
 
 // Progress implements system.Member. Counts begin anew with the process.
