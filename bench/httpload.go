@@ -364,7 +364,8 @@ func startNginx(ctx context.Context, dir string) (*server, error) {
 		small: workload.Content{Seed: 1, Index: 1, Size: smallSize},
 		ended: make(chan struct{}),
 	}
-	err = errors.Join(writeContent(s.big, filepath.Join(www, "big")), writeContent(s.small, filepath.Join(www, "small")))
+	err = errors.Join(writeContent(s.big, filepath.Join(www, "big")),
+		writeContent(s.small, filepath.Join(www, "small")))
 	if err != nil {
 		return nil, err
 	}

@@ -44,12 +44,14 @@ func (a able) Health(context.Context) error { return a.sick }
 func TestCallsFromAbilities(t *testing.T) {
 	lists := 0
 	var p record.Poll
-	c := &Collector{Node: able{lists: &lists, sick: errors.New("ill")}, Now: since(time.Now()), Keep: func(got record.Poll) error { p = got; return nil }}
+	c := &Collector{Node: able{lists: &lists, sick: errors.New("ill")}, Now: since(time.Now()),
+		Keep: func(got record.Poll) error { p = got; return nil }}
 	if _, err := c.Once(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
-		"objects": 3, "absolute_bytes": 300, "inodes": 5, "balance": 12.34, "spent:fees": 0.5, "price:storage": 0.01, "files": 2, "file_bytes": 30,
+		"objects": 3, "absolute_bytes": 300, "inodes": 5, "balance": 12.34, "spent:fees": 0.5, "price:storage": 0.01,
+		"files": 2, "file_bytes": 30,
 	}
 	for _, r := range p.Readings {
 		if v, ok := want[r.Name]; !ok || r.Value != v || r.Bad != "" {
@@ -93,7 +95,8 @@ func TestListingRests(t *testing.T) {
 	for listing, want := range map[time.Duration]int{time.Second: 61 + 1, 10 * time.Second: 16 + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			lists, polls := 0, 0
-			c := &Collector{Node: able{lists: &lists, listing: listing}, Every: time.Minute, Now: since(time.Now()), Keep: func(record.Poll) error { polls++; return nil }}
+			c := &Collector{Node: able{lists: &lists, listing: listing}, Every: time.Minute, Now: since(time.Now()),
+				Keep: func(record.Poll) error { polls++; return nil }}
 			run(t, c, time.Hour+30*time.Second) // polls at 0:00 to 60:00, and the last one, which always lists
 			if polls != 62 || lists != want {
 				t.Errorf("%v: %d listings, want %d, in %d polls", listing, lists, want, polls)

@@ -96,21 +96,22 @@ func TestMonths(t *testing.T) {
 		var n, late int
 		var last record.Poll
 		var before, after runtime.MemStats
-		c := &Collector{Node: on(3 * time.Second), Every: time.Minute, Now: since(time.Now()), Keep: func(p record.Poll) error {
-			if n == 100 {
-				runtime.GC()
-				runtime.ReadMemStats(&before)
-			}
-			if p.Intended%time.Minute != 0 && p.Seq != minutes || p.Missed != 0 || p.Seq != int64(n) {
-				t.Errorf("%+v", p)
-			}
-			if p.Start != p.Intended {
-				late++
-			}
-			n++
-			last = p
-			return nil
-		}}
+		c := &Collector{Node: on(3 * time.Second), Every: time.Minute, Now: since(time.Now()),
+			Keep: func(p record.Poll) error {
+				if n == 100 {
+					runtime.GC()
+					runtime.ReadMemStats(&before)
+				}
+				if p.Intended%time.Minute != 0 && p.Seq != minutes || p.Missed != 0 || p.Seq != int64(n) {
+					t.Errorf("%+v", p)
+				}
+				if p.Start != p.Intended {
+					late++
+				}
+				n++
+				last = p
+				return nil
+			}}
 		run(t, c, minutes*time.Minute-time.Second)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
@@ -130,7 +131,8 @@ func TestMonths(t *testing.T) {
 // TestSlowPolls: ticks within a slow poll are missed, counted, and not made up for.
 func TestSlowPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		took := []time.Duration{1 * time.Second, 150 * time.Second, 60 * time.Second, time.Second, time.Second, time.Second}
+		took := []time.Duration{1 * time.Second, 150 * time.Second, 60 * time.Second, time.Second, time.Second,
+			time.Second}
 		i := -1
 		var all []record.Poll
 		c := &Collector{
@@ -142,7 +144,8 @@ func TestSlowPolls(t *testing.T) {
 		want := []struct {
 			at     time.Duration
 			missed int
-		}{{0, 0}, {time.Minute, 0}, {4 * time.Minute, 2}, {5 * time.Minute, 0}, {6 * time.Minute, 0}, {6*time.Minute + 30*time.Second, 0}}
+		}{{0, 0}, {time.Minute, 0}, {4 * time.Minute, 2}, {5 * time.Minute, 0}, {6 * time.Minute, 0},
+			{6*time.Minute + 30*time.Second, 0}}
 		if len(all) != len(want) {
 			t.Fatalf("%d polls: %+v", len(all), all)
 		}
@@ -176,7 +179,8 @@ func TestFailures(t *testing.T) {
 			t.Fatalf("%d polls, %d seen", len(all), len(seen))
 		}
 		for _, p := range all[:2] {
-			if len(p.Calls) != 3 || p.Calls[0].Error != "timeout: no answer within 10 s" || p.Calls[1].Error != "failed: x: out of luck and more" || p.Calls[2].Error != "" {
+			if len(p.Calls) != 3 || p.Calls[0].Error != "timeout: no answer within 10 s" ||
+				p.Calls[1].Error != "failed: x: out of luck and more" || p.Calls[2].Error != "" {
 				t.Errorf("%+v", p.Calls)
 			}
 			if len(p.Readings) != 1 || p.Readings[0].Name != "fine" || p.End-p.Start != 12*time.Second {
@@ -248,7 +252,8 @@ func TestLaterSession(t *testing.T) {
 			last := all[len(all)-1]
 			time.Sleep(now.after - time.Since(epoch))
 			all = nil
-			c = &Collector{Node: on(time.Second), Every: time.Minute, Now: since(epoch), First: last.Seq + 1, Earlier: last.Start, Keep: keep(&all)}
+			c = &Collector{Node: on(time.Second), Every: time.Minute, Now: since(epoch), First: last.Seq + 1,
+				Earlier: last.Start, Keep: keep(&all)}
 			if now.withoutIt {
 				c.Earlier = 0
 			}
@@ -330,7 +335,8 @@ func TestFirstByHand(t *testing.T) {
 		epoch := time.Now()
 		var all []record.Poll
 		session := func(first int64, earlier time.Duration) {
-			c := &Collector{Node: on(0), Every: time.Minute, Now: since(epoch), First: first, Earlier: earlier, Keep: keep(&all)}
+			c := &Collector{Node: on(0), Every: time.Minute, Now: since(epoch), First: first, Earlier: earlier,
+				Keep: keep(&all)}
 			if _, err := c.Once(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -404,15 +410,18 @@ func TestAbsurd(t *testing.T) {
 			got[r.Name] = r
 		}
 		for name, reason := range map[string]string{
-			"fine": "", "rich": "", "nan": "not a number", "inf": "not a number", "negative": "negative", "debt": "negative: -5",
-			"underflow": "below zero in an unsigned counter: 1.845e+19", "under": "below zero", "told": "the system's own reason",
+			"fine": "", "rich": "", "nan": "not a number", "inf": "not a number", "negative": "negative",
+			"debt":      "negative: -5",
+			"underflow": "below zero in an unsigned counter: 1.845e+19", "under": "below zero",
+			"told":   "the system's own reason",
 			"height": map[int]string{2: "fell from 1000 to 3"}[i],
 		} {
 			if r, ok := got[name]; !ok || !strings.HasPrefix(r.Bad, reason) || (reason == "") != (r.Bad == "") {
 				t.Errorf("poll %d, %s: %+v, want %q", i, name, r, reason)
 			}
 		}
-		if len(p.Readings) != 10 || got["fine"].Value != 7 || got["rich"].Exact != "1"+strings.Repeat("0", 34) || got["rich"].Value != 1e10 {
+		if len(p.Readings) != 10 || got["fine"].Value != 7 || got["rich"].Exact != "1"+strings.Repeat("0", 34) ||
+			got["rich"].Value != 1e10 {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -432,10 +441,12 @@ func TestReason(t *testing.T) {
 	}{
 		{fmt.Errorf("siad: %w", context.DeadlineExceeded), "timeout", "timeout: no answer within 2 s"},
 		{fmt.Errorf("siad: %w", dial), "connection refused", "connection refused: siad: dial tcp: connection refused"},
-		{fmt.Errorf("siad: %w", syscall.ECONNRESET), "connection reset", "connection reset: siad: connection reset by peer"},
+		{fmt.Errorf("siad: %w", syscall.ECONNRESET), "connection reset",
+			"connection reset: siad: connection reset by peer"},
 		{fmt.Errorf("siad: %w", status(500)), "status 500", "status 500: siad: GET /x: status 500: out of luck"},
 		{fmt.Errorf("siad: %w (it begins %q)", system.ErrHTML, "<html>"), "HTML instead of JSON", `HTML instead of JSON: siad: the answer is not what it should be: HTML instead of JSON (it begins "<html>")`},
-		{fmt.Errorf("siad: %w: eh", system.ErrAnswer), "malformed answer", "malformed answer: siad: the answer is not what it should be: eh"},
+		{fmt.Errorf("siad: %w: eh", system.ErrAnswer), "malformed answer",
+			"malformed answer: siad: the answer is not what it should be: eh"},
 		{fmt.Errorf("siad: %w", io.ErrUnexpectedEOF), "cut off", "cut off: siad: unexpected EOF"},
 		{errors.New("what"), "failed", "failed: what"},
 	} {
@@ -444,7 +455,8 @@ func TestReason(t *testing.T) {
 			t.Errorf("%v: %q, class %q", c.err, got, Class(got))
 		}
 	}
-	if long := Reason(errors.New(strings.Repeat("ü", 1000)), 0); len(long) > mostReason+20 || strings.ContainsRune(long, '\uFFFD') {
+	if long := Reason(errors.New(strings.Repeat("ü", 1000)), 0); len(long) > mostReason+20 ||
+		strings.ContainsRune(long, '\uFFFD') {
 		t.Errorf("%d bytes: %q", len(long), long)
 	}
 }
@@ -456,7 +468,8 @@ func TestLastPollIsBounded(t *testing.T) {
 		var all []record.Poll
 		never := always(100 * time.Hour)
 		c := &Collector{
-			Node:  monitored{calls: []system.Call{call("a", never, fine), call("b", never, fine), call("c", never, fine), call("d", never, fine)}},
+			Node: monitored{calls: []system.Call{call("a", never, fine), call("b", never, fine),
+				call("c", never, fine), call("d", never, fine)}},
 			Every: 100 * time.Hour, Now: since(time.Now()), Keep: keep(&all), First: 1,
 		}
 		run(t, c, time.Minute)
@@ -474,7 +487,8 @@ func TestLastPollIsBounded(t *testing.T) {
 
 func TestTimeOfACall(t *testing.T) {
 	for every, want := range map[time.Duration]time.Duration{
-		10 * time.Second: 10 * time.Minute, time.Minute: 10 * time.Minute, 5 * time.Minute: 50 * time.Minute, 6 * time.Hour: time.Hour,
+		10 * time.Second: 10 * time.Minute, time.Minute: 10 * time.Minute, 5 * time.Minute: 50 * time.Minute,
+		6 * time.Hour: time.Hour,
 	} {
 		if got := (&Collector{Every: every}).timeout(); got != want {
 			t.Errorf("polls each %v: %v, want %v", every, got, want)
@@ -487,7 +501,8 @@ func TestTimeOfACall(t *testing.T) {
 func TestOnceBesideAPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var polls []record.Poll
-		c := &Collector{Node: on(3 * time.Second), Every: time.Hour, Now: since(time.Now()), Keep: func(p record.Poll) error { polls = append(polls, p); return nil }}
+		c := &Collector{Node: on(3 * time.Second), Every: time.Hour, Now: since(time.Now()),
+			Keep: func(p record.Poll) error { polls = append(polls, p); return nil }}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()

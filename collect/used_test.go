@@ -10,7 +10,8 @@ import (
 
 // coins is a reading of so many coins of 24 decimals.
 func coins(name string, n int64) system.Reading {
-	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)), 24)
+	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)),
+		24)
 }
 
 func sc(name string, n int64) record.Reading { return recorded(coins(name, n)) }
@@ -28,18 +29,26 @@ func TestUsed(t *testing.T) {
 		polls [][]record.Reading
 		want  float64 // −1: not known
 	}{
-		{"contracts that exist are used up", [][]record.Reading{contracts(3600, 3000), contracts(3600, 1000), contracts(3600, 3)}, 2997},
+		{"contracts that exist are used up", [][]record.Reading{contracts(3600, 3000), contracts(3600, 1000),
+			contracts(3600, 3)}, 2997},
 		{"money put aside is not used", [][]record.Reading{contracts(0, 0), contracts(3600, 3000)}, 600},
-		{"renewed contracts leave the list, and stay paid", [][]record.Reading{contracts(3600, 3000), contracts(3600, 100), contracts(1000, 990), contracts(1000, 890)}, 2900 + 100},
+		{"renewed contracts leave the list, and stay paid", [][]record.Reading{contracts(3600, 3000),
+			contracts(3600, 100), contracts(1000, 990), contracts(1000, 890)}, 2900 + 100},
 		{"what ended contracts had used is told", [][]record.Reading{
 			append(contracts(3600, 3000), sc(system.ReadEnded, 0), sc(fees, 600), sc(system.ReadEndedPrefix+"fees", 0)),
-			append(contracts(1000, 990), sc(system.ReadEnded, 3500), sc(fees, 10), sc(system.ReadEndedPrefix+"fees", 600)),
+			append(contracts(1000, 990), sc(system.ReadEnded, 3500), sc(fees, 10),
+				sc(system.ReadEndedPrefix+"fees", 600)),
 		}, 10 + 3500 - 600},
-		{"a daemon that has not read its contracts yet", [][]record.Reading{contracts(3600, 3000), contracts(3600, 100), contracts(0, 0), contracts(3600, 90)}, 2910},
-		{"half an answer is none", [][]record.Reading{contracts(3600, 3000), {sc(system.ReadSpent, 3600), bad(sc(system.ReadUnspent, 0))}, contracts(3600, 2990)}, 10},
-		{"by purpose", [][]record.Reading{{sc(fees, 5)}, {sc(fees, 6), sc(upload, 10)}, {sc(fees, 0), sc(upload, 12)}, {sc(fees, 2), sc(upload, 12)}}, 1 + 12 + 2},
-		{"a purpose that is not told at first", [][]record.Reading{{sc(upload, 5), bad(sc(fees, 0))}, {sc(upload, 6), sc(fees, 500)}}, 1},
-		{"total before purposes", [][]record.Reading{append(contracts(100, 90), sc(fees, 10)), append(contracts(100, 80), sc(fees, 10))}, 10},
+		{"a daemon that has not read its contracts yet", [][]record.Reading{contracts(3600, 3000),
+			contracts(3600, 100), contracts(0, 0), contracts(3600, 90)}, 2910},
+		{"half an answer is none", [][]record.Reading{contracts(3600, 3000),
+			{sc(system.ReadSpent, 3600), bad(sc(system.ReadUnspent, 0))}, contracts(3600, 2990)}, 10},
+		{"by purpose", [][]record.Reading{{sc(fees, 5)}, {sc(fees, 6), sc(upload, 10)}, {sc(fees, 0), sc(upload, 12)},
+			{sc(fees, 2), sc(upload, 12)}}, 1 + 12 + 2},
+		{"a purpose that is not told at first", [][]record.Reading{{sc(upload, 5), bad(sc(fees, 0))},
+			{sc(upload, 6), sc(fees, 500)}}, 1},
+		{"total before purposes", [][]record.Reading{append(contracts(100, 90), sc(fees, 10)),
+			append(contracts(100, 80), sc(fees, 10))}, 10},
 		{"nothing to tell the currency from", [][]record.Reading{contracts(0, 0), contracts(0, 0)}, -1},
 		{"no money", [][]record.Reading{{{Name: system.ReadFiles, Value: 3}}}, -1},
 	} {

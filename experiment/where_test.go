@@ -122,10 +122,14 @@ where: ["retrieve.range <= data.size"]
 }
 
 func FuzzWhere(f *testing.F) {
-	for _, s := range []string{"retrieve.range <= data.size", "!(system == nginx) || link.delay in [1ms, '2ms']", "((((", "!!!!", "a.b == [", `"`, "link.rate > 1Gbit && x", "2 * link.rate > 1Gbit", "2**data.size==1", "data.size/2 > 1B"} {
+	for _, s := range []string{"retrieve.range <= data.size", "!(system == nginx) || link.delay in [1ms, '2ms']",
+		"((((", "!!!!", "a.b == [", `"`, "link.rate > 1Gbit && x", "2 * link.rate > 1Gbit", "2**data.size==1",
+		"data.size/2 > 1B"} {
 		f.Add(s)
 	}
-	e, err := Parse("w.yaml", []byte("scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {requests: 1}\n"), nil, testCatalog())
+	e, err := Parse("w.yaml",
+		[]byte("scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {requests: 1}\n"), nil,
+		testCatalog())
 	if err != nil {
 		f.Fatal(err)
 	}

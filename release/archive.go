@@ -51,7 +51,8 @@ func pack(w io.Writer, prefix string, files []entry, when time.Time) error {
 				return err
 			}
 		}
-		head := &tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: prefix + f.name, Size: int64(len(data)), Mode: cmp.Or(f.mode, 0o644), ModTime: when}
+		head := &tar.Header{Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: prefix + f.name,
+			Size: int64(len(data)), Mode: cmp.Or(f.mode, 0o644), ModTime: when}
 		if err := archive.WriteHeader(head); err != nil {
 			return err
 		}

@@ -37,7 +37,8 @@ func modules(ctx context.Context, arch string) ([]module, error) {
 // instead. Whoever publishes a release decides whether that is enough.
 func bare() map[string]string {
 	return map[string]string{
-		"github.com/whyrusleeping/base32": "Copyright 2011 The Go Authors, under Go's own licence (above), by the heads of its files; the module carries no text of it.",
+		"github.com/whyrusleeping/base32": "Copyright 2011 The Go Authors, under Go's own licence (above), " +
+			"by the heads of its files; the module carries no text of it.",
 	}
 }
 

@@ -136,8 +136,10 @@ func commit(ctx context.Context) (version string, when time.Time, err error) {
 // build makes a static binary without paths of this machine. Version control is
 // named by version alone: a source archive has no repository to stamp from.
 func build(ctx context.Context, out, version, arch string) error {
-	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT="}
-	_, err := output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", out, "./cmd/plimsoll")
+	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0",
+		"GOEXPERIMENT="}
+	_, err := output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -buildid= -X main.version="+version, "-o", out, "./cmd/plimsoll")
 	return err
 }
 

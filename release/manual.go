@@ -14,7 +14,8 @@ func manual(ctx context.Context, binary, version string, when time.Time) (entry,
 		return entry{}, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH PLIMSOLL 1 %q %q\n.SH NAME\nplimsoll \\- measures decentralized storage\n.SH SYNOPSIS\n", when.Format(time.DateOnly), "plimsoll "+version)
+	fmt.Fprintf(&b, ".TH PLIMSOLL 1 %q %q\n.SH NAME\nplimsoll \\- measures decentralized storage\n.SH SYNOPSIS\n",
+		when.Format(time.DateOnly), "plimsoll "+version)
 	fmt.Fprintf(&b, ".B plimsoll\nCOMMAND [ARGUMENT]...\n.SH DESCRIPTION\n%s.SH COMMANDS\n", verbatim(about))
 	commands, err := output(ctx, nil, binary, "__complete", "")
 	if err != nil {

@@ -59,7 +59,8 @@ func TestArchiveIsReproducible(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Uname != "" || h.Uid != 0 || !h.ModTime.Equal(time.Unix(1e9, 0)) || (h.Mode == 0o755) != (h.Name == "top/bin/script") {
+		if h.Uname != "" || h.Uid != 0 || !h.ModTime.Equal(time.Unix(1e9, 0)) ||
+			(h.Mode == 0o755) != (h.Name == "top/bin/script") {
 			t.Errorf("%+v", h)
 		}
 		names = append(names, h.Name)
@@ -103,7 +104,8 @@ func TestBill(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	if p := found["github.com/CycloneDX/cyclonedx-go"].Properties; p == nil || !strings.HasPrefix((*p)[0].Value, "h1:") {
+	if p := found["github.com/CycloneDX/cyclonedx-go"].Properties; p == nil ||
+		!strings.HasPrefix((*p)[0].Value, "h1:") {
 		t.Errorf("no checksum: %+v", p)
 	}
 	for _, name := range []string{"esbuild", "typescript", "playwright-core"} {
@@ -115,7 +117,8 @@ func TestBill(t *testing.T) {
 
 // A module without a licence stops a release.
 func TestEveryModuleHasALicence(t *testing.T) {
-	if _, err := licences([]module{{"example.org/x", "v1.0.0", t.TempDir()}}, "../web"); err == nil || !strings.Contains(err.Error(), "example.org/x v1.0.0 has no licence") {
+	if _, err := licences([]module{{"example.org/x", "v1.0.0", t.TempDir()}}, "../web"); err == nil ||
+		!strings.Contains(err.Error(), "example.org/x v1.0.0 has no licence") {
 		t.Errorf("%v", err)
 	}
 }
@@ -133,7 +136,8 @@ func TestImage(t *testing.T) {
 		var index v1.ImageIndex = empty.Index
 		for _, arch := range []string{"amd64", "arm64"} {
 			var err error
-			if index, err = addImage(index, arch, program, []entry{{name: "LICENCE", data: []byte(arch)}}, time.Unix(1e9, 0)); err != nil {
+			if index, err = addImage(index, arch, program, []entry{{name: "LICENCE", data: []byte(arch)}},
+				time.Unix(1e9, 0)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -177,7 +181,8 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n", "\n.SS run\n.in 0\n.nf\n\\&run: \\-\\-out DIR\n"} {
+	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n",
+		"\n.SS run\n.in 0\n.nf\n\\&run: \\-\\-out DIR\n"} {
 		if !strings.Contains(string(page.data), want) {
 			t.Errorf("no %q in\n%s", want, page.data)
 		}

@@ -212,7 +212,8 @@ func (l *Launcher) launch(ctx context.Context) error {
 	making, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
 	l.machines, err = l.Place.Create(making, Spec{
-		Run: l.where.Run, Machines: need, Emulate: engine.EmulatesBetween(l.cfg.Plan), Credentials: theirs, Binary: binary,
+		Run: l.where.Run, Machines: need, Emulate: engine.EmulatesBetween(l.cfg.Plan), Credentials: theirs,
+		Binary: binary,
 	})
 	if err != nil {
 		return err

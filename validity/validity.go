@@ -82,12 +82,16 @@ func Reasons(c experiment.Cell, limits experiment.Limits, t record.Trial) []stri
 	}
 	if c.Collect == nil { // what polls tell of a system is no less true on a busy machine
 		others, ok := t.Metrics["others_busy"]
-		judge(record.ReasonBoxBusy, limits.Others > 0 && others > float64(limits.Others), limits.Others == 0 || ok && others <= 1)
+		judge(record.ReasonBoxBusy, limits.Others > 0 && others > float64(limits.Others), limits.Others == 0 || ok &&
+			others <= 1)
 		machine := MachineShare(t)
-		judge(record.ReasonMachineLimited, limits.Machine > 0 && machine >= float64(limits.Machine), limits.Machine == 0 || !math.IsNaN(machine))
+		judge(record.ReasonMachineLimited, limits.Machine > 0 && machine >= float64(limits.Machine),
+			limits.Machine == 0 || !math.IsNaN(machine))
 	}
 	shares := LineShares(c, t)
-	judge(record.ReasonBeyondLine, slices.ContainsFunc(shares, func(s LineShare) bool { return Beyond(s.Share, float64(c.Link.Tolerance)) }), len(shares) > 0)
+	judge(record.ReasonBeyondLine,
+		slices.ContainsFunc(shares, func(s LineShare) bool { return Beyond(s.Share, float64(c.Link.Tolerance)) }),
+		len(shares) > 0)
 	recorded := slices.DeleteFunc(slices.Clone(t.Invalid), func(reason string) bool { return known[reason] })
 	return append(recorded, why...)
 }
@@ -119,7 +123,8 @@ func LineShares(c experiment.Cell, t record.Trial) []LineShare {
 	case c.Disseminate != nil:
 		add("time_last", m["line_share"])
 	case c.Sync != nil:
-		if t.Outcomes[record.OK.String()] > 0 && m["chain_time"] > 0 { // the line of the links; a replay is no physical limit
+		if t.Outcomes[record.OK.String()] > 0 &&
+			m["chain_time"] > 0 { // the line of the links; a replay is no physical limit
 			add("chain_time", m["link_line"]/m["chain_time"])
 		}
 	case c.Upload != nil:

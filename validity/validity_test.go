@@ -18,7 +18,8 @@ func done(metrics map[string]float64, recorded ...string) record.Trial {
 // A trial is judged by what was recorded of it and by the limits that are asked for,
 // whatever was decided before; where a fact is missing, what was decided stays.
 func TestReasons(t *testing.T) {
-	const busy, limited, beyond, died = record.ReasonBoxBusy, record.ReasonMachineLimited, record.ReasonBeyondLine, record.ReasonDaemonDied
+	const busy, limited, beyond, died = record.ReasonBoxBusy, record.ReasonMachineLimited, record.ReasonBeyondLine,
+		record.ReasonDaemonDied
 	usual := experiment.Limits{Others: 0.25, Machine: 0.85}
 	type m = map[string]float64
 	for _, c := range []struct {
@@ -33,20 +34,29 @@ func TestReasons(t *testing.T) {
 		{"a higher limit", retrieve, experiment.Limits{Others: 0.5}, done(m{"others_busy": 0.26}, busy), nil},
 		{"a lower limit", retrieve, experiment.Limits{Others: 0.1}, done(m{"others_busy": 0.2}), []string{busy}},
 		{"no limit", retrieve, experiment.Limits{}, done(m{"others_busy": 0.9, "box_cpu": 1}, busy, limited), nil},
-		{"no limit, and nothing recorded of others", retrieve, experiment.Limits{}, done(nil, busy, died), []string{died}},
+		{"no limit, and nothing recorded of others", retrieve, experiment.Limits{}, done(nil, busy, died),
+			[]string{died}},
 		{"nothing recorded", retrieve, usual, done(nil, busy), []string{busy}},
 		{"more than the machine has is an error of measurement", retrieve, usual, done(m{"others_busy": 3.79}), nil},
 		{"machine line at its limit", retrieve, usual, done(m{"box_cpu": 0.85}), []string{limited}},
-		{"one thread of the emulator", retrieve, usual, done(m{"box_cpu": 0.5, "emulator_thread": 0.9}), []string{limited}},
-		{"polls alone", experiment.Cell{Collect: &experiment.Collect{}}, usual, done(m{"others_busy": 0.9, "box_cpu": 1}), nil},
+		{"one thread of the emulator", retrieve, usual, done(m{"box_cpu": 0.5, "emulator_thread": 0.9}),
+			[]string{limited}},
+		{"polls alone", experiment.Cell{Collect: &experiment.Collect{}}, usual,
+			done(m{"others_busy": 0.9, "box_cpu": 1}), nil},
 		{"what happened stays", retrieve, usual, done(m{"others_busy": 0.9}, died), []string{died, busy}},
 		{"within the link's tolerance", retrieve, usual, done(m{"load_line_share": 1.069}), nil},
 		{"159 % of the line", retrieve, usual, done(m{"load_line_share": 1.59}), []string{beyond}},
 		{"first byte before the line", retrieve, usual, done(m{"ttfb_line_share": 1.2}), []string{beyond}},
-		{"overhead", experiment.Cell{Overhead: &experiment.Overhead{}}, usual, done(m{"line_share": 1.2}), []string{beyond}},
-		{"swarm", experiment.Cell{Disseminate: &experiment.Disseminate{}}, usual, done(m{"line_share": 1.2}), []string{beyond}},
-		{"a replay is no physical limit", experiment.Cell{Sync: &experiment.Sync{}}, usual, record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1}, Metrics: m{"line_share": 1.2, "link_line": 5, "chain_time": 9}}, nil},
-		{"sync", experiment.Cell{Sync: &experiment.Sync{}}, usual, record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1}, Metrics: m{"link_line": 9, "chain_time": 5}}, []string{beyond}},
+		{"overhead", experiment.Cell{Overhead: &experiment.Overhead{}}, usual, done(m{"line_share": 1.2}),
+			[]string{beyond}},
+		{"swarm", experiment.Cell{Disseminate: &experiment.Disseminate{}}, usual, done(m{"line_share": 1.2}),
+			[]string{beyond}},
+		{"a replay is no physical limit", experiment.Cell{Sync: &experiment.Sync{}}, usual,
+			record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1},
+				Metrics: m{"line_share": 1.2, "link_line": 5, "chain_time": 9}}, nil},
+		{"sync", experiment.Cell{Sync: &experiment.Sync{}}, usual,
+			record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1},
+				Metrics: m{"link_line": 9, "chain_time": 5}}, []string{beyond}},
 	} {
 		got := validity.Reasons(c.cell, c.limits, c.trial)
 		slices.Sort(got)
@@ -62,12 +72,15 @@ func TestReasons(t *testing.T) {
 func TestJudgeByCell(t *testing.T) {
 	other := retrieve
 	other.ID = "b"
-	plan := &experiment.Plan{Cells: []experiment.Cell{retrieve, other}, Experiment: experiment.Experiment{Limits: experiment.Limits{Others: 0.25}}}
+	plan := &experiment.Plan{Cells: []experiment.Cell{retrieve, other},
+		Experiment: experiment.Experiment{Limits: experiment.Limits{Others: 0.25}}}
 	trial := func(id int64, cell string, block int, share float64) record.Trial {
-		return record.Trial{ID: id, Cell: cell, Block: block, Warmup: block < 0, State: record.Done, Metrics: map[string]float64{"load_line_share": share}}
+		return record.Trial{ID: id, Cell: cell, Block: block, Warmup: block < 0, State: record.Done,
+			Metrics: map[string]float64{"load_line_share": share}}
 	}
 	trials := []record.Trial{
-		trial(1, "a", -1, 0.9), trial(2, "a", 0, 0.9), trial(3, "a", 1, 1.59), {ID: 4, Cell: "a", Block: 2, State: record.Failed},
+		trial(1, "a", -1, 0.9), trial(2, "a", 0, 0.9), trial(3, "a", 1, 1.59),
+		{ID: 4, Cell: "a", Block: 2, State: record.Failed},
 		trial(5, "b", -1, 1.3), trial(6, "b", 0, 1.3), trial(7, "b", 0, 0.9), trial(8, "b", 1, 0.9),
 	}
 	validity.Judge(plan, trials)

@@ -29,8 +29,12 @@ func TestDocsAreExecuted(t *testing.T) {
 		t.Skip("runs for some seconds")
 	}
 	needs := map[string]func(t *testing.T){
-		"load-test.md": func(t *testing.T) { systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil)) },
-		"retrieve.md":  func(t *testing.T) { systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil)) },
+		"load-test.md": func(t *testing.T) {
+			systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil))
+		},
+		"retrieve.md": func(t *testing.T) {
+			systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
+		},
 		"overhead.md": func(t *testing.T) {
 			systemtest.Need(t, "tahoe", system.Check(t.Context(), tahoe.System{}, nil))
 			systemtest.Need(t, "sshd", system.Check(t.Context(), sftp.System{}, nil))

@@ -276,7 +276,8 @@ func TestFullDisk(t *testing.T) {
 // TestRemovedDuringTheRun: what nobody can find again is not measured to its end.
 func TestRemovedDuringTheRun(t *testing.T) {
 	t.Parallel()
-	s := startRun(t, strings.NewReplacer("repetitions: 4", "repetitions: 200", "link: {delay: 1ms, rate: 200Mbit}", "link: {emulator: none}").Replace(faultExperiment))
+	s := startRun(t, strings.NewReplacer("repetitions: 4", "repetitions: 200", "link: {delay: 1ms, rate: 200Mbit}",
+		"link: {emulator: none}").Replace(faultExperiment))
 	s.await("block 2 of 200")
 	if err := os.RemoveAll(s.dir); err != nil {
 		t.Fatal(err)

@@ -26,16 +26,20 @@ var allowed = []struct {
 	folder string
 	may    []string
 }{
-	{"cmd/", []string{"analysis", "engine", "experiment", "httpload", "internal", "presets", "record", "remote", "report", "scenario", "system", "testbed", "validity", "workload"}},
+	{"cmd/", []string{"analysis", "engine", "experiment", "httpload", "internal", "presets", "record", "remote",
+		"report", "scenario", "system", "testbed", "validity", "workload"}},
 	{"remote/", []string{"engine", "experiment", "internal", "record", "scenario", "testbed"}},
 	{"release/", []string{"internal"}},
 	{"scripts/", nil},
 	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
-	{"engine/", []string{"collect", "experiment", "internal", "record", "scenario", "stats", "system", "testbed", "validity"}},
-	{"report/", []string{"analysis", "collect", "experiment", "internal", "record", "report", "scenario", "stats", "system", "validity"}},
+	{"engine/", []string{"collect", "experiment", "internal", "record", "scenario", "stats", "system", "testbed",
+		"validity"}},
+	{"report/", []string{"analysis", "collect", "experiment", "internal", "record", "report", "scenario", "stats",
+		"system", "validity"}},
 	{"analysis/", []string{"experiment", "internal", "record", "stats", "validity"}},
 	{"validity/", []string{"experiment", "record"}},
-	{"scenario/", []string{"analysis", "collect", "experiment", "httpload", "internal", "record", "stats", "system", "testbed", "workload"}},
+	{"scenario/", []string{"analysis", "collect", "experiment", "httpload", "internal", "record", "stats", "system",
+		"testbed", "workload"}},
 	{"collect/", []string{"internal", "record", "system"}},
 	{"system/", []string{"internal", "system", "testbed"}},
 	{"testbed/", []string{"internal", "record", "testbed"}},
@@ -91,7 +95,8 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 var onTheirHosts = []string{
 	"system/bittorrent/peer.go", "system/boxo/peer.go", "system/boxo/store.go",
 	"system/fanout/content.go", "system/fanout/peer.go", "system/static/serve.go",
-	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/chaincache/", "system/install/", "system/systemtest/",
+	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/chaincache/",
+	"system/install/", "system/systemtest/",
 }
 
 // A host may be elsewhere: what the tool writes there, it writes by testbed.Files.
@@ -136,7 +141,8 @@ func each(t *testing.T, do func(path string, f *ast.File)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != root) {
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") &&
+			path != root) {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") {

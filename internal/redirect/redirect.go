@@ -18,7 +18,8 @@ var ErrTooMany = errors.New("too many redirects")
 // Is reports whether an answer of a status redirects by its Location.
 func Is(status int) bool {
 	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return true
 	}
 	return false
@@ -27,7 +28,7 @@ func Is(status int) bool {
 // Target is the URL that a Location of an answer from a URL means.
 func Target(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
-	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || from.Scheme == "https" && to.Scheme == "http" {
+	if err != nil || to.Host == "" || to.Scheme != "https" && (to.Scheme != "http" || from.Scheme == "https") {
 		return nil, fmt.Errorf("redirect to %q is not followed", location)
 	}
 	return to, nil
@@ -35,7 +36,9 @@ func Target(from *url.URL, location string) (*url.URL, error) {
 
 // Do makes a GET or HEAD request with do and follows redirects. own are the headers that
 // the user gave: they may be credentials, and another host does not get them.
-func Do(req *http.Request, own http.Header, do func(*http.Request) (*http.Response, error)) (resp *http.Response, followed int, err error) {
+func Do(
+	req *http.Request, own http.Header, do func(*http.Request) (*http.Response, error),
+) (resp *http.Response, followed int, err error) {
 	for {
 		resp, err := do(req)
 		if err != nil {

@@ -42,7 +42,8 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		t.Fatalf("%v, %d followed, %v", resp, followed, err)
 	}
 	resp.Body.Close()
-	if seen["one/b"].Get("X-Key") != "secret" || seen["other/c"].Get("X-Key") != "" || seen["other/c"].Get("Range") != "bytes=1-2" {
+	if seen["one/b"].Get("X-Key") != "secret" || seen["other/c"].Get("X-Key") != "" ||
+		seen["other/c"].Get("Range") != "bytes=1-2" {
 		t.Errorf("headers: %v", seen)
 	}
 }
@@ -59,7 +60,8 @@ func TestEndlessRedirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := redirect.Do(req, nil, http.DefaultTransport.RoundTrip); !errors.Is(err, redirect.ErrTooMany) || asked != redirect.Most+1 {
+	if _, _, err := redirect.Do(req, nil, http.DefaultTransport.RoundTrip); !errors.Is(err, redirect.ErrTooMany) ||
+		asked != redirect.Most+1 {
 		t.Errorf("%d requests, %v", asked, err)
 	}
 }

@@ -15,7 +15,7 @@ const (
 	CodeUsage         Code = 2   // the command line or the experiment file
 	CodePreconditions Code = 3   // something is missing on this machine or on the endpoint
 	CodeGate          Code = 4   // a gate failed
-	CodeInvalid       Code = 5   // nothing to compare: no valid trial, no operation of a system succeeded, no common cell
+	CodeInvalid       Code = 5   // no valid trial, no operation of a system succeeded, or no common cell
 	CodeCorruption    Code = 6   // bytes came back that are not the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test came to its end without all of its objects

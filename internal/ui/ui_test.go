@@ -17,7 +17,8 @@ func TestErrorsCarryHintAndStatus(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want Code
-	}{{nil, CodeOK}, {base, CodeInternal}, {fmt.Errorf("x: %w", context.Canceled), CodeInterrupted}, {errors.Join(base, Exit(CodeUsage, base)), CodeUsage}} {
+	}{{nil, CodeOK}, {base, CodeInternal}, {fmt.Errorf("x: %w", context.Canceled), CodeInterrupted},
+		{errors.Join(base, Exit(CodeUsage, base)), CodeUsage}} {
 		if got := ExitCode(c.err); got != c.want {
 			t.Errorf("%v: status %d, want %d", c.err, got, c.want)
 		}
@@ -33,7 +34,8 @@ func TestErrorsCarryHintAndStatus(t *testing.T) {
 	}
 	u.JSON = true
 	u.Error(err)
-	if got, want := out.String(), `{"hint":"unlock it","text":"siad: wallet is locked","type":"error"}`+"\n"; got != want {
+	if got, want := out.String(),
+		`{"hint":"unlock it","text":"siad: wallet is locked","type":"error"}`+"\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -85,8 +85,9 @@ func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
 						opt[k] = v
 					}
 					s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
-						return system.Begin(t.Context(), dialect.system, system.Attach, system.Deployment{Client: sim.Host(), Write: true,
-							Run: "0123abcd", Options: opt})
+						return system.Begin(t.Context(), dialect.system, system.Attach,
+							system.Deployment{Client: sim.Host(), Write: true,
+								Run: "0123abcd", Options: opt})
 					}}
 					over = s.crashTwice(first, 1+first%5*4)
 					adopted += s.adopted()

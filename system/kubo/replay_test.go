@@ -303,7 +303,8 @@ func TestFailureIn200(t *testing.T) {
 		"conn not found") {
 		t.Errorf("%v", err)
 	}
-	if err := n.Connect(ctx, "/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
+	if err := n.Connect(ctx,
+		"/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
 		t.Error("connected to an address without a listener")
 	}
 }

@@ -152,7 +152,8 @@ func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 // datagrams gets small ones from now on.
 func (p *peer) measured() (time.Duration, error) {
 	if len(p.rtts) < probes/2 {
-		return 0, fmt.Errorf("link: %d of %d datagrams came back from %s at %s: UDP must pass between the machines, at any port",
+		return 0, fmt.Errorf("link: %d of %d datagrams came back from %s at %s: "+
+			"UDP must pass between the machines, at any port",
 			len(p.rtts), probes, p.Host, p.At)
 	}
 	if p.wide < probes/4 { // of half the probes

@@ -56,7 +56,8 @@ func TestThreadsDeliverTheSame(t *testing.T) {
 		for _, h := range total.Hosts {
 			received = received.plus(h.Received)
 		}
-		if received != total.Out || total.In != total.Out.plus(total.Drops[DropLoss]).plus(total.Drops[DropUp]).plus(total.Drops[DropDown]) {
+		if received != total.Out ||
+			total.In != total.Out.plus(total.Drops[DropLoss]).plus(total.Drops[DropUp]).plus(total.Drops[DropDown]) {
 			t.Errorf("%d threads: counters do not add up: %+v", threads, total)
 		}
 		slices.SortFunc(got, func(a, b delivery) int {
