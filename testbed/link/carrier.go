@@ -227,17 +227,8 @@ func (c *carrier) receive(clock func() int64) {
 
 // open takes one datagram.
 func (c *carrier) open(d []byte, now int64) {
-	if len(d) < carryNonce+carryInner+carryTag {
-		return
-	}
-	from, number := int(binary.BigEndian.Uint16(d)), binary.BigEndian.Uint64(d[4:])
-	if from >= len(c.peers) || from == c.self || int(binary.BigEndian.Uint16(d[2:])) != c.self {
-		return
-	}
-	p := c.peers[from]
-	sealed := d[carryNonce:]
-	plain, err := c.aead.Open(sealed[:0], d[:carryNonce], sealed, nil)
-	if err != nil {
+	p, number, plain := c.unseal(d)
+	if p == nil {
 		return
 	}
 	gap, fresh := p.admit(number)
@@ -280,6 +271,23 @@ func (c *carrier) open(d []byte, now int64) {
 		}
 		c.join(p, i, part, at, now, due)
 	}
+}
+
+// unseal is the content of a datagram, its number and its sender; nil: it is none of ours.
+func (c *carrier) unseal(d []byte) (p *peer, number uint64, plain []byte) {
+	if len(d) < carryNonce+carryInner+carryTag {
+		return nil, 0, nil
+	}
+	from := int(binary.BigEndian.Uint16(d))
+	if from >= len(c.peers) || from == c.self || int(binary.BigEndian.Uint16(d[2:])) != c.self {
+		return nil, 0, nil
+	}
+	sealed := d[carryNonce:]
+	plain, err := c.aead.Open(sealed[:0], d[:carryNonce], sealed, nil)
+	if err != nil {
+		return nil, 0, nil
+	}
+	return c.peers[from], binary.BigEndian.Uint64(d[4:]), plain
 }
 
 // admit notes a datagram's number: how many are missing right before it, or -1 for one that was missing;
