@@ -126,7 +126,7 @@ func explainUpgrade(err error) error {
 	if !errors.As(err, &failed) || errors.As(failed.Cause, &said) {
 		return err
 	}
-	return ui.WithHint(err, "plimsoll reaches pods by WebSocket: the API server must be of Kubernetes 1.30 or newer, "+
+	return ui.WithHint(err, "pods are reached by WebSocket: the API server must be of Kubernetes 1.30 or newer, "+
 		"and proxies on the way to it must let WebSockets pass")
 }
 

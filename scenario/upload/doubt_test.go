@@ -153,21 +153,50 @@ type unreadableSet struct{ workload.Set }
 
 func (unreadableSet) Open(int) (io.ReadSeekCloser, error) { return nil, errors.New("no such file") }
 
-// A list without most of what was accepted is not believed: nothing is put, and paid, again.
+// A list without most of what was accepted is not believed: nothing is put, and paid, again,
+// unless it is few that are not there when asked for, either.
 func TestUploadEmptyListIsNotBelieved(t *testing.T) {
-	for _, objects := range []int{20, 4, 1} {
+	for _, c := range []struct {
+		name    string
+		objects int
+		noStat  bool // a first byte is asked for
+		lose    bool
+		busy    error
+		want    string // in the error; empty: what is missing is put again
+	}{
+		{"many", 20, false, false, nil, "20 of 20 accepted objects are not in its list, and nothing"},
+		{"a few are there", 4, false, false, nil, "4 of 4 accepted objects are not in its list, but"},
+		{"their first bytes are there", 4, true, false, nil, "4 of 4 accepted objects are not in its list, but"},
+		{"no answer", 4, true, false, errors.New("503 busy"), "503 busy"},
+		{"a few are gone", 4, false, true, nil, ""},
+		{"their first bytes are gone", 4, true, true, nil, ""},
+	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			b := newUploadBench(t, nil, uploadCell(objects, 100))
+			b := newUploadBench(t, nil, uploadCell(c.objects, 100))
 			n := &moody{Node: b.mem}
 			b.node = n
+			if c.noStat {
+				b.node = struct{ statless }{n}
+			}
 			b.must()
 			first := len(b.ops)
-			n.empty = true
+			if c.lose {
+				all, _ := b.mem.List(t.Context())
+				for _, o := range all {
+					if err := b.mem.Delete(t.Context(), o.Ref); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			n.empty, n.get = true, func() error { return c.busy }
 			_, err := b.session(t.Context())
 			again := len(puts(b.ops[first:]))
-			if err == nil || !strings.Contains(err.Error(), "accepted objects are not in its list, and nothing") ||
-				again > 0 || b.ledger.count(record.JobMissing) > 0 {
-				t.Errorf("%v, %d puts more", err, again)
+			switch {
+			case c.want == "" && (err != nil || again != c.objects):
+				t.Errorf("%s: %v, %d puts more", c.name, err, again)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || again > 0 ||
+				b.ledger.count(record.JobMissing) > 0):
+				t.Errorf("%s: %v, %d puts more", c.name, err, again)
 			}
 		})
 	}

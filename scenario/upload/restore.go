@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -63,8 +64,7 @@ func (t *trial) restore(ctx context.Context) error {
 			return err
 		}
 		what = fmt.Sprintf("%d accepted, %d in doubt; %d more are listed, and are looked at; %d missing", r.accepted,
-			r.doubt,
-			len(t.listed), missing)
+			r.doubt, len(t.listed), missing)
 	}
 	t.enqueue()
 	t.site.Say(fmt.Sprintf("%s: resumed: %s", t.site.Use.Name, what))
@@ -209,12 +209,12 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	}
 	t.clearUnlisted()
 	var missing []record.Job
-	unlisted := 0
+	var unlisted []system.Ref
 	err = t.eachJob(func(i int, j *record.Job) error {
 		if _, damaged := there.damaged[i]; t.stored(i) && (damaged || !there.seen[i]) {
 			missing = append(missing, *j)
 			if !damaged {
-				unlisted++
+				unlisted = append(unlisted, system.Ref(j.Ref))
 			}
 		}
 		if _, listed := t.listed[i]; listed && givenUp(j.State) { // it may be whole all the same
@@ -222,13 +222,11 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = t.confirm(ctx, unlisted, r.accepted)
+	}
 	if err != nil || len(missing) == 0 {
 		return 0, err
-	}
-	if 2*unlisted > r.accepted { // to put so many again is to pay for them again
-		return 0, fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a "+
-			"system that is not ready yet may list too little; see that it is well, and resume again; if it has "+
-			"lost them, begin a new run", t.site.Use.Name, unlisted, r.accepted)
 	}
 	for _, o := range there.damaged {
 		t.removeBroken(ctx, o)
@@ -251,6 +249,60 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		}
 	}
 	return len(missing), nil
+}
+
+// leastUnlisted is from how many accepted objects on, if they are most of all, a list
+// without them is not believed. Fewer are asked for one by one.
+const leastUnlisted = 5
+
+// confirm holds a list without most accepted objects against the objects themselves: the
+// system may not be ready yet, and to put them again is to pay for them again.
+func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int) error {
+	if 2*len(unlisted) <= accepted {
+		return nil
+	}
+	what := fmt.Sprintf("%s: %d of %d accepted objects are not in its list", t.site.Use.Name, len(unlisted), accepted)
+	if len(unlisted) >= leastUnlisted {
+		return fmt.Errorf("%s, and nothing was put again: a system that is not ready yet may list too little; see that "+
+			"it is well, and resume again; if it has lost them, begin a new run", what)
+	}
+	for _, ref := range unlisted {
+		switch err := t.reach(ctx, ref); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			return fmt.Errorf("%s, but %s is there, and nothing was put again: see that the system is well, and resume "+
+				"again", what, ref)
+		case !errors.Is(err, system.ErrNotFound):
+			return fmt.Errorf("%s, and nothing was put again, because it is not known whether %s is there: see that the "+
+				"system is well, and resume again: %w", what, ref, err)
+		}
+	}
+	return nil
+}
+
+// reach asks for an object by its ref: for its first byte where nothing less can
+// be asked.
+func (t *trial) reach(ctx context.Context, ref system.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, t.lookTime())
+	defer cancel()
+	if s, ok := t.node.(system.Stater); ok {
+		_, err := s.Stat(ctx, ref)
+		return err
+	}
+	var first firstByte
+	if err := t.node.Get(ctx, ref, &first); err != nil && !first.came {
+		return err
+	}
+	return nil
+}
+
+// firstByte ends what writes to it.
+type firstByte struct{ came bool }
+
+func (f *firstByte) Write([]byte) (int, error) {
+	f.came = true
+	return 0, errors.New("that is enough")
 }
 
 // listing is what a system has of the accepted objects.

@@ -106,8 +106,8 @@ func speaks(ctx context.Context, bin string) (d dialect, flags string, err error
 		return d, "", err
 	}
 	flags, err = system.Output(ctx, bin, "--help")
-	if strings.Contains(flags, "data-dir") {
-		return d, flags, nil
+	if err != nil && !strings.Contains(flags, "data-dir") {
+		return d, "", fmt.Errorf("codex: %s --help: %w", bin, err)
 	}
-	return d, "", errors.Join(fmt.Errorf("codex: `%s --help` names no flags that we know: %.60q", bin, flags), err)
+	return d, flags, nil
 }
