@@ -112,7 +112,7 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 	for _, rule := range parsed {
 		rulings := decide(rule)
 		if !slices.ContainsFunc(rulings, func(g Ruling) bool { return len(g.Cells) > 0 }) {
-			return nil, &gate.Error{Rule: rule.Text, At: 1, Width: 1,
+			return nil, &gate.Error{Rule: rule.Text, At: 1,
 				Msg: "the rule applies to no cell of the new run, so it is never decided",
 				Fix: "only the base run has such cells; `What differed` lists them"}
 		}

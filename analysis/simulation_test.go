@@ -78,9 +78,7 @@ func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand
 		}
 	}
 	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -92,13 +90,9 @@ func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 			HTTP: true})
 	}
 	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan, err := e.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plan
 }
 
@@ -184,9 +178,7 @@ func simulateCosts(
 		}
 	}
 	r, err := analysis.Analyse(analysis.FrameOf(plan, overhead.View(), overhead.Scenario{}.Metrics(), trials, links...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -197,9 +189,7 @@ func simulations(t testing.TB, few int) int {
 		return few
 	}
 	n, err := strconv.Atoi(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -434,9 +424,7 @@ func TestPlantedTruths(t *testing.T) {
 				trials = append(trials, trial)
 			}
 			spoiled, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !spoiled.Found(rule) {
 				t.Errorf("findings %s", fmt.Sprint(spoiled.Findings))
 			}
@@ -467,9 +455,7 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 			trials = append(trials, trial)
 		}
 		result, err := analysis.Analyse(analysis.FrameOf(plan, view, metrics, trials))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return result
 	}
 	for _, c := range []struct {
@@ -477,21 +463,15 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 		want string
 	}{{0, analysis.GatePass}, {3, analysis.GateInconclusive}, {8, analysis.GateFail}} {
 		gates, err := cut(c.cut).Hold([]string{"throughput > 30MB/s"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if gates[0].State != c.want {
 			t.Errorf("with %d of 8 blocks cut off: %s, want %s: %+v", c.cut, gates[0].State, c.want, gates[0].Cells[0])
 		}
 	}
 	base := cut(0)
 	c, err := analysis.CompareRuns(base, []*analysis.Result{cut(6)}, []string{"a", "b"}, analysis.CompareOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Hold([]string{"no worse than BASE by 5%"}, true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Hold([]string{"no worse than BASE by 5%"}, true))
 	if c.Gates[0].State != analysis.GateFail {
 		t.Errorf("no worse than BASE: %s: %+v", c.Gates[0].State, c.Gates[0].Cells[0])
 	}
@@ -508,9 +488,7 @@ func altered(t *testing.T, file string, seed uint64, change func(*record.Trial))
 	}
 	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(),
 		append(simulatedMetrics, record.Metric{Key: "others_busy"}), trials))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -520,9 +498,7 @@ func TestCompareTooFew(t *testing.T) {
 	same := func(*record.Trial) {}
 	c, err := analysis.CompareRuns(altered(t, few, 1, same), []*analysis.Result{altered(t, few, 2, same)},
 		[]string{"a", "b"}, analysis.CompareOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.Contains(c.Verdict.Text, "inconclusive, too few trials (each cell needs 5 valid ones in each run)") {
 		t.Error(c.Verdict.Text)
 	}
@@ -544,9 +520,7 @@ func TestOthersDiffer(t *testing.T) {
 	for share, want := range map[float64]string{0.04: "", 0.12: "12 %"} {
 		c, err := analysis.CompareRuns(busy(0.02), []*analysis.Result{busy(share)}, []string{"a", "b"},
 			analysis.CompareOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := ""
 		for _, d := range c.Differs {
 			if d.Kind == "others" {
@@ -592,9 +566,7 @@ func TestMoreRepetitionsHelpSome(t *testing.T) {
 			}
 		})
 		gates, err := r.Hold([]string{"throughput > 1kB/s"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if each, some := analysis.MoreHelps(gates); each != c.each || some != c.some {
 			t.Errorf("%s: %v, %v: %+v", name, each, some, gates[0].Cells)
 		}
@@ -603,5 +575,12 @@ func TestMoreRepetitionsHelpSome(t *testing.T) {
 				t.Errorf("%s: %d trials: %s", name, cell.N, cell.Why)
 			}
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

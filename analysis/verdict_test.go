@@ -66,9 +66,7 @@ warmup: 0
 			}
 		}
 		r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r.Verdict.Text != c.want {
 			t.Errorf("%s: %s\nwant %s", name, r.Verdict.Text, c.want)
 		}

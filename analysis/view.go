@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -31,6 +33,7 @@ type View struct {
 	// Numbers are the metrics of the three numbers on the first screen.
 	Numbers []string
 	Figures []Figure
+	Heads   []Table // of Tables, without rows
 	// LoadLine explains the physical limit of this scenario, in one or two sentences.
 	LoadLine string
 	// Rules of its own, beside those of every scenario.
@@ -66,6 +69,21 @@ type View struct {
 	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells compares like with like; nil: always.
 	Alike func(f *Frame, metric string, a, b *Cell) bool
+}
+
+// ParseView reads what of a view is data, in YAML. It is ours, and tests read all of it: what is
+// no view is a bug.
+func ParseView(text string) *View {
+	v := &View{}
+	if err := yaml.UnmarshalWithOptions([]byte(text), v, yaml.Strict()); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Head is a table of the view, without rows.
+func (v *View) Head(id string) Table {
+	return v.Heads[slices.IndexFunc(v.Heads, func(t Table) bool { return t.ID == id })]
 }
 
 // Facts are what Read found in one trial.
@@ -129,7 +147,7 @@ type TableColumn struct {
 	Key    string `json:"key"` // "a", "b", "rounds"
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
-	Narrow bool   `json:"-"` // part of the terminal's table
+	Narrow bool   `json:"-" yaml:"narrow"` // part of the terminal's table
 }
 
 // Value is one entry of a table: text, or a number with its interval.

@@ -74,21 +74,6 @@ func TestCallsFromAbilities(t *testing.T) {
 	}
 }
 
-// TestNothingToAsk: a node without abilities is polled all the same: that it
-// was looked at is recorded.
-func TestNothingToAsk(t *testing.T) {
-	n := 0
-	c := &Collector{Node: plain{}, Now: since(time.Now()), Keep: func(p record.Poll) error {
-		if n++; len(p.Calls) != 0 || len(p.Readings) != 0 {
-			t.Errorf("%+v", p)
-		}
-		return nil
-	}}
-	if _, err := c.Once(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d, %v", n, err)
-	}
-}
-
 // TestListingRests: a listing of ten seconds is made every 200 seconds, a quick
 // one at each poll.
 func TestListingRests(t *testing.T) {

@@ -485,17 +485,6 @@ func TestLastPollIsBounded(t *testing.T) {
 	})
 }
 
-func TestTimeOfACall(t *testing.T) {
-	for every, want := range map[time.Duration]time.Duration{
-		10 * time.Second: 10 * time.Minute, time.Minute: 10 * time.Minute, 5 * time.Minute: 50 * time.Minute,
-		6 * time.Hour: time.Hour,
-	} {
-		if got := (&Collector{Every: every}).timeout(); got != want {
-			t.Errorf("polls each %v: %v, want %v", every, got, want)
-		}
-	}
-}
-
 // TestOnceBesideAPoll: a poll beyond the schedule that comes while another lasts
 // waits for it, in virtual time too.
 func TestOnceBesideAPoll(t *testing.T) {

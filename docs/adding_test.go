@@ -22,9 +22,7 @@ func TestAddingASystem(t *testing.T) {
 		t.Skip("builds a package and runs processes for some seconds")
 	}
 	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(filepath.Join(root, "system", "webdav")); err == nil {
 		t.Skip("system/webdav is there: who follows the page has added it")
 	}
@@ -32,9 +30,7 @@ func TestAddingASystem(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	lay := func(path, text string) {
 		file := filepath.Join(dir, strings.ReplaceAll(path, "/", "-"))
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o644))
 		overlay.Replace[filepath.Join(root, path)] = file
 	}
 	text, files := read(t, "adding-a-system.md"), map[string]string{}
@@ -63,12 +59,8 @@ func TestAddingASystem(t *testing.T) {
 	write := func() {
 		t.Helper()
 		b, err := json.Marshal(overlay)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(list, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(list, b, 0o644))
 	}
 	write()
 	tool := func(args ...string) {

@@ -107,9 +107,7 @@ func importsOfFolders(t *testing.T) map[string]map[string]bool {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return imports
 }
 

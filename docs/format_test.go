@@ -81,8 +81,8 @@ func tables(keys []experiment.Key, section string, seen map[string]string) strin
 			if k.Required {
 				below += " Required."
 			}
-			if k.Short != nil {
-				below += " A bare value is short for `" + strings.Join(k.Short, "` and `") + "`."
+			if k.Short != "" {
+				below += " A bare value is short for `" + k.Short + "`."
 			}
 			inner := tables(keys, k.Path+".", seen)
 			if first := seen[inner]; first != "" {
@@ -167,9 +167,7 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	p, err := presets.Get("boost-retrieval")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set := []string{"systems=nginx,boost", "systems.boost.with.url=http://provider:7777",
 		"systems.boost.with.list=pieces.txt"}
 	if _, err := experiment.Parse(p.Name, p.Source, set, c); err != nil {

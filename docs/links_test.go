@@ -16,9 +16,7 @@ func pages(t *testing.T) []string {
 	var all []string
 	for _, pattern := range []string{"../*.md", "*.md", "systems/*.md"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, found...)
 	}
 	if len(all) < 35 {
@@ -127,8 +125,6 @@ func anchors(text string) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }

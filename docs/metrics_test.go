@@ -115,9 +115,7 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 func generate(t *testing.T, page string, parts map[string]string) {
 	t.Helper()
 	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(old)
 	for name, part := range parts {
 		between := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*<!-- /` + name + ` -->`)
@@ -133,9 +131,7 @@ func generate(t *testing.T, page string, parts map[string]string) {
 		t.Errorf("%s is not what it is made from; run: go test ./docs -update", page)
 		return
 	}
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(page, []byte(text), 0o644))
 }
 
 // TestScenariosRecordWhatIsDefined reads the sources of the scenarios: each number
@@ -150,13 +146,9 @@ func TestScenariosRecordWhatIsDefined(t *testing.T) {
 		}
 	}
 	shared, err := filepath.Glob("../scenario/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := filepath.Glob("../scenario/*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files = append(files, shared...)
 	words := map[string]bool{}
 	n := 0
@@ -165,9 +157,7 @@ func TestScenariosRecordWhatIsDefined(t *testing.T) {
 			continue
 		}
 		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if strings.Contains(string(src), `plimsoll/analysis"`) {
 			continue // of a view, which reads metrics
 		}
@@ -226,9 +216,7 @@ func owners(path string) []string {
 func keysIn(t *testing.T, path string) (keys, words []string) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	add := func(e ast.Expr) {
 		if b, ok := e.(*ast.BinaryExpr); ok {
 			e = b.X // "ttfb_" + …
@@ -276,12 +264,17 @@ func named(e ast.Expr, name string) bool {
 // Every reason why a trial is invalid is explained.
 func TestReasonsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("methodology.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, why := range record.Reasons() {
 		if !regexp.MustCompile("(?m)^\\|.*`" + why + "`.*\\|").Match(text) {
 			t.Errorf("methodology.md has no row for the reason %s", why)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -2,18 +2,13 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
@@ -150,59 +145,5 @@ func TestSpendingNeedsLeave(t *testing.T) {
 	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}},
 		Scenario: overhead.Scenario{}}); len(problems) != 0 {
 		t.Errorf("started: %v", problems)
-	}
-}
-
-// A deployment that the scenario finds unfit says what to write, not where logs are.
-func TestDeployErrorHint(t *testing.T) {
-	unfit := &scenario.UnfitError{System: "it", Problems: []system.Problem{{What: "it cannot", Hint: "leave it out"}}}
-	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "logs"), 0o755),
-		os.WriteFile(filepath.Join(dir, "logs", "it.log"), []byte("no"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	for want, err := range map[string]*DeployError{
-		"leave it out":          {Err: errors.Join(unfit, errors.New("other")), Attached: true},
-		"is the server running": {Err: errors.New("other"), Attached: true},
-		"logs":                  {Err: errors.New("other"), Dir: dir},
-	} {
-		if !strings.Contains(err.Hint(), want) {
-			t.Errorf("the hint is %q, want %q", err.Hint(), want)
-		}
-	}
-}
-
-// There is time for all that is prepared, not for data.size alone.
-func TestPrepareTimeCountsWhatIsPrepared(t *testing.T) {
-	of := func(operation, more string) time.Duration {
-		plan := memPlan(t, strings.Replace(skippedExperiment, "operation: [put, stat]", "operation: "+operation+more,
-			1))
-		r := &run{cfg: Config{Scenario: overhead.Scenario{}}, plan: plan}
-		return r.prepareTime(&site{use: experiment.SystemUse{Name: "mem"}})
-	}
-	none, one := of("put", ""), of("range", ", range_of: 100MB")
-	if none != 10*time.Minute+30*time.Second || one != none+202*time.Second {
-		t.Errorf("%s with nothing to prepare, %s with two objects of 100 MB, one of them to prime with", none, one)
-	}
-}
-
-// Who measures a server on the same machine is asked to look at the machine's share.
-func TestAddressHere(t *testing.T) {
-	for value, want := range map[string]string{
-		"http://127.0.0.1:8080/x":               "http://127.0.0.1:8080/x",
-		"http://a.example/x, https://[::1]/y z": "https://[::1]/y",
-		"localhost:9980":                        "localhost:9980",
-		"http://192.0.2.1:8080/localhost":       "",
-		"127.0.0.1.html":                        "",
-		"/etc/localhost":                        "",
-	} {
-		use := experiment.SystemUse{Mode: "attach", With: map[string]string{"urls": value}}
-		if got := addressHere(use); got != want {
-			t.Errorf("%s: %q, want %q", value, got, want)
-		}
-		use.Mode = "start"
-		if got := addressHere(use); got != "" {
-			t.Errorf("started, %s: %q", value, got)
-		}
 	}
 }

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 // blocks executes the plan: warm-up blocks first, then measured blocks, each
 // with every cell once. It goes on where an earlier session ended.
 func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
-	conditions := exitConditions(r.plan.Experiment.Exit)
+	conditions := exitConditions(r.plan.Experiment.Exit, false)
 	// A run that an exit condition has ended stays ended: its plan, and the
 	// condition in it, do not change by resuming.
 	if s := firstMet(conditions, r.soFar(record.Trial{})); s != nil {
@@ -32,18 +33,22 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 	}
 	consecutive := 0
-	first := firstBlock{}
+	var first []record.Trial // of the first measured block of this session
+	stop := r.cfg.StopInvalid
 	for job := range r.schedule() {
 		cell, block := job.cell, job.block
-		if stop := first.over(block); stop != nil && r.cfg.StopInvalid {
-			r.event("phase", "stopped", stop.Error(), 0)
-			return nil, stop
+		if stop && len(first) > 0 && first[0].Block != block {
+			stop = false
+			if b := invalidBlock(first); b != nil {
+				r.event("phase", "stopped", b.Error(), 0)
+				return nil, b
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		end := r.alone(ctx, cell, block)
-		r.say.Begin(job.n, job.total, cell, block, block < 0)
+		r.say.Begin(job.n, job.total, cell, block)
 		r.stoppedBy = nil
 		trial, err := r.trial(ctx, cell, block)
 		end()
@@ -60,7 +65,9 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			}
 		} else {
 			consecutive = 0
-			first.count(trial)
+			if stop && !trial.Warmup && trial.State == record.Done {
+				first = append(first, trial)
+			}
 			r.done[trialKey{cell.ID, block}] = trial
 		}
 		s := r.stoppedBy
@@ -79,7 +86,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 		if s != nil {
 			r.event("phase", "exit condition", s.Error(), 0)
-			return s, errors.Join(r.rec.Meta("stopped", s.Error()))
+			return s, r.rec.Meta("stopped", s.Error())
 		}
 	}
 	return met, nil
@@ -117,37 +124,18 @@ func (b *InvalidBlock) Error() string {
 	return fmt.Sprintf("none of the %d trials of the first block is valid (%s)", b.Trials, strings.Join(why, ", "))
 }
 
-// firstBlock counts the trials of the first measured block that a session executes.
-type firstBlock struct {
-	InvalidBlock
-	block int
-	valid bool
-	left  bool
-}
-
-func (f *firstBlock) count(t record.Trial) {
-	if t.Warmup || f.left || t.State != record.Done {
-		return
+// invalidBlock is that of these trials when none of them is valid.
+func invalidBlock(trials []record.Trial) *InvalidBlock {
+	b := &InvalidBlock{Trials: len(trials), Reasons: map[string]int{}}
+	for _, t := range trials {
+		if t.Valid() {
+			return nil
+		}
+		for _, why := range t.Invalid {
+			b.Reasons[why]++
+		}
 	}
-	if f.Trials == 0 {
-		f.block, f.Reasons = t.Block, map[string]int{}
-	}
-	f.Trials++
-	f.valid = f.valid || t.Valid()
-	for _, why := range t.Invalid {
-		f.Reasons[why]++
-	}
-}
-
-// over is the first block, once another begins, when it has no valid trial.
-func (f *firstBlock) over(next int) *InvalidBlock {
-	if f.left || f.Trials == 0 || next == f.block {
-		return nil
-	}
-	if f.left = true; f.valid {
-		return nil
-	}
-	return &f.InvalidBlock
+	return b
 }
 
 // failuresInARow trials that cannot be executed at all end the run: something
@@ -166,4 +154,47 @@ func (r *run) soFar(last record.Trial) progressSoFar {
 		}
 	}
 	return p
+}
+
+// job is a trial that is to be executed: the n-th of at most total.
+type job struct {
+	n, total int
+	cell     experiment.Cell
+	block    int
+}
+
+// schedule is what is left to execute, in its order.
+func (r *run) schedule() iter.Seq[job] {
+	return func(yield func(job) bool) {
+		total, n := len(r.plan.Cells)*(r.plan.Warmup+r.plan.Blocks), 0
+		for block := -r.plan.Warmup; block < r.plan.Blocks; block++ {
+			for _, i := range Order(r.plan.Experiment.Seed, block+r.plan.Warmup, len(r.plan.Cells)) {
+				cell := r.plan.Cells[i]
+				n++
+				if _, done := r.done[trialKey{cell.ID, block}]; done {
+					continue
+				}
+				if !yield(job{n, total, cell, block}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// complete reports whether nothing of the plan is left to execute.
+func (r *run) complete() bool {
+	for range r.schedule() {
+		return false
+	}
+	return true
+}
+
+// Order is the order of the cells within one block: a permutation of 0…n-1
+// that depends on the seed and the block alone, so that a resumed run goes on
+// in the order it had. All cells of a block are executed before the next block
+// begins, each block in an order of its own, so that drift of the machine hits
+// every cell alike (a randomised complete block design).
+func Order(seed uint64, block, n int) []int {
+	return rand.New(rand.NewPCG(seed, uint64(block)+1)).Perm(n)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // continues reports whether a trial of the cell goes on where a session of the
@@ -19,14 +18,10 @@ func (c Config) continues(cell experiment.Cell) bool {
 	return ok && long.Continues(cell)
 }
 
-// reviver is the system of a use, when it can bring a deployment up again; nil
-// otherwise.
-func (c Config) reviver(use experiment.SystemUse) system.Reviver {
-	if use.Attached() {
-		return nil
-	}
-	r, _ := findSystem(c.Systems, use.Use).(system.Reviver)
-	return r
+// revives reports whether a deployment of the system of a use can be brought up again.
+func (c Config) revives(use experiment.SystemUse) bool {
+	s := findSystem(c.Systems, use.Use)
+	return !use.Attached() && s != nil && s.Info().Kept != ""
 }
 
 // nodesDir is where a deployment is kept that outlives a session: below the run
@@ -43,7 +38,7 @@ func (r *run) keep(t record.Trial) bool {
 	if use.Attached() {
 		return true
 	}
-	if r.cfg.reviver(use) == nil {
+	if !r.cfg.revives(use) {
 		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins "+
 			"anew, with a fresh deployment", use.Name))
 		return false
@@ -76,14 +71,10 @@ func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.System
 type clock struct{ epoch time.Time } // with a monotonic reading: a wall clock that is set moves nothing
 
 // continued is the clock of a trial that goes on: at what the wall clock says
-// has passed since its epoch, or, when that is less, at the last moment recorded.
-// back is by how much the wall clock was behind that.
-func continued(epoch, now time.Time, last time.Duration) (c clock, back time.Duration) {
-	at := now.Round(0).Sub(epoch) // without the monotonic reading, which an earlier process had
-	if at < last {
-		at, back = last, last-at
-	}
-	return clock{now.Add(-at)}, back
+// has passed since its epoch or, when it was set back, at the last moment recorded.
+func continued(epoch, now time.Time, last time.Duration) clock {
+	passed := now.Round(0).Sub(epoch) // without the monotonic reading, which an earlier process had
+	return clock{now.Add(-max(passed, last))}
 }
 
 // Now implements Sink.Now.

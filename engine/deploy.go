@@ -87,7 +87,7 @@ func (r *run) deployAll(ctx context.Context) error {
 // keepsData reports whether a system's directory outlives the session: a trial
 // of its may have to go on.
 func (r *run) keepsData(use experiment.SystemUse) bool {
-	return r.cfg.reviver(use) != nil && slices.ContainsFunc(r.cellsOf(use.Name), r.cfg.continues)
+	return r.cfg.revives(use) && slices.ContainsFunc(r.cellsOf(use.Name), r.cfg.continues)
 }
 
 // holds reports whether a trial that was cut off goes on with the deployment of
@@ -104,79 +104,66 @@ func (r *run) holds(use experiment.SystemUse) bool {
 // place makes the directory of a deployment, or finds that of one to be revived.
 func (r *run) place(s *site, revive bool) (err error) {
 	if !s.keeps {
-		s.dir, err = r.dir(s.use.Name)
-		return err
+		s.dir, err = os.MkdirTemp(r.scratch, filepath.Base(s.use.Name)+"-")
+	} else if s.dir, err = filepath.Abs(r.cfg.nodesDir(s.use.Name)); err == nil {
+		if !revive {
+			err = s.remove(s.dir)
+		}
+		err = errors.Join(err, os.MkdirAll(s.dir, 0o700))
 	}
-	dir, err := filepath.Abs(r.cfg.nodesDir(s.use.Name))
 	if err != nil {
 		return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
 	}
-	if !revive {
-		if err := s.remove(dir); err != nil {
-			return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
-		}
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("engine: directory of %s: %w", s.use.Name, err)
-	}
-	s.dir = dir
 	return nil
 }
 
 // deploy brings up one system and prepares it for its cells. It is also how a
 // system that died comes back: with a fresh directory and its data stored anew
-// or, with revive, on the data that a trial goes on with.
-func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
-	name := s.use.Name
-	if err := r.place(s, revive && s.keeps); err != nil {
+// or, when a trial goes on, on the data of that where it can be revived.
+func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
+	name, cells := s.use.Name, r.cellsOf(s.use.Name)
+	revive := goesOn && s.keeps
+	if err := r.place(s, revive); err != nil {
 		return err
 	}
-	var err error
 	d := system.Deployment{
-		Client: r.clientOf(s), Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)), Self: r.bed.Self(),
-		Write: r.writes(),
-		Swarm: spreads(r.cellsOf(name)),
+		Client: r.clientOf(s), Hosts: s.hosts, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)),
+		Self: r.bed.Self(), Write: r.writes(), Swarm: spreads(cells),
 	}
-	if follows(r.cellsOf(name)) {
+	if follows(cells) {
 		d.Follow, d.Cache = true, r.cache
 	}
-	if slices.ContainsFunc(r.cellsOf(name), r.cfg.continues) {
+	if slices.ContainsFunc(cells, r.cfg.continues) {
 		d.Run = r.rec.ID()
 	}
 	begun := time.Now()
-	mode := system.Start
-	bring := func(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-		return system.Begin(ctx, s.sys, mode, d)
-	}
-	if s.attached() {
-		mode = system.Attach
-		r.say.Phase("attaching to " + name)
-	} else {
-		d.Hosts = s.hosts
-		if revive && s.keeps {
-			bring = func(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-				return system.Revive(ctx, r.cfg.reviver(s.use), d)
-			}
-			r.say.Phase("starting " + name + " again on its data")
-		} else {
-			r.say.Phase("starting " + name)
-		}
-	}
-	limit, why := r.startTime(s)
-	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin,
-		fmt.Errorf("%s was not ready within %s (%s)", name, words.Duration(limit+startMargin), why))
+	limit := r.startTime(s) + startMargin
+	starting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s was not ready within %s (`limits.start`, "+
+		"or its option `start_timeout`)", name, words.Duration(limit)))
 	defer cancel()
-	if s.cluster, err = bring(starting, d); err != nil {
+	var err error
+	switch {
+	case s.attached():
+		r.say.Phase("attaching to " + name)
+		s.cluster, err = system.Begin(starting, s.sys, system.Attach, d)
+	case revive:
+		r.say.Phase("starting " + name + " again on its data")
+		s.cluster, err = system.Revive(starting, s.sys, d)
+	default:
+		r.say.Phase("starting " + name)
+		s.cluster, err = system.Begin(starting, s.sys, system.Start, d)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if s.attached() {
 		r.watch(starting, s)
 	}
 	r.event("phase", "system ready", name, time.Since(begun))
-	s.used = revive && s.keeps
+	s.used = revive
 	s.started = memoryOf(s.processes())
 	r.noteChange(s)
-	if err := r.awaitNeeds(ctx, s, revive); err != nil {
+	if err := r.awaitNeeds(ctx, s, goesOn); err != nil {
 		return err
 	}
 	r.say.Phase("preparing the data of " + name)
@@ -194,7 +181,7 @@ func (r *run) deploy(ctx context.Context, s *site, revive bool) error {
 	if s.network != nil {
 		at.Network = s.network
 	}
-	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, r.cellsOf(name))
+	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, cells)
 	return err
 }
 
@@ -205,14 +192,13 @@ func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
 		return nil
 	}
 	begun := time.Now()
-	err := waiter{
+	return waiter{
 		name: s.use.Name, node: s.cluster.Nodes()[0], need: cells[0].Upload.Need, skip: r.plan.Experiment.Skip,
 		say: func(what string) {
 			r.say.Phase(s.use.Name + ": " + what)
 			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
 		},
 	}.ready(ctx, goesOn)
-	return err
 }
 
 // watch observes the servers of an attached system that are on this machine.
@@ -231,6 +217,9 @@ func (r *run) watch(ctx context.Context, s *site) {
 			case ok:
 				s.watched[name] = true
 				r.event("phase", "server observed", address+" is on this machine", 0)
+				r.say.Note(fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load "+
+					"generator; run it from another machine, or count the trials nevertheless: "+
+					"--set limits.others=none --set limits.machine=none", s.use.Name, address))
 			}
 		}
 	}
@@ -260,22 +249,20 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 // the experiment, which systems apply themselves and explain better.
 const startMargin = 30 * time.Second
 
-// startTime is how long a system may take to become ready, and what sets it: the
-// start limit of the experiment, or the option `start_timeout` of a system that
-// has one, because it takes minutes where others take seconds, when that is longer.
-func (r *run) startTime(s *site) (time.Duration, string) {
+// startTime is how long a system may take to become ready: the start limit of the
+// experiment, or the option `start_timeout` of a system that has one, because it takes
+// minutes where others take seconds, when that is longer.
+func (r *run) startTime(s *site) time.Duration {
 	limit := r.plan.Experiment.Limits.Start.Std()
-	if s.attached() {
-		return limit, "`limits.start`"
-	}
 	opt, err := s.sys.Info().Fill(system.Options(maps.Clone(s.use.With)))
-	if err != nil { // the start says it better
-		return limit, "`limits.start`"
+	if s.attached() || err != nil { // the start says it better
+		return limit
 	}
-	if own, err := opt.Duration("start_timeout"); err == nil && own > limit {
-		return own, "option `start_timeout`"
+	own, err := opt.Duration("start_timeout")
+	if err != nil {
+		return limit
 	}
-	return limit, "`limits.start`"
+	return max(own, limit)
 }
 
 // prepareTime is how long storing a system's data may take: a second for each
@@ -283,24 +270,22 @@ func (r *run) startTime(s *site) (time.Duration, string) {
 // exceeds several times, and the deadline of an operation for one wait that is
 // in vain, such as that for objects to become durable.
 func (r *run) prepareTime(s *site) time.Duration {
-	cells := r.cellsOf(s.use.Name)
-	if slices.ContainsFunc(cells, r.cfg.continues) { // stores nothing before its trials, but may have to wait
-		wait := 30 * time.Second
+	cells, limits := r.cellsOf(s.use.Name), r.plan.Experiment.Limits
+	took := limits.Deadline.Std() + 30*time.Second
+	switch {
+	case slices.ContainsFunc(cells, r.cfg.continues): // stores nothing before its trials, but may have to wait
 		if cells[0].Upload != nil {
-			wait += cells[0].Upload.Need.Wait.Std()
+			took += cells[0].Upload.Need.Wait.Std()
 		}
-		return r.plan.Experiment.Limits.Deadline.Std() + wait
-	}
-	if follows(cells) {
-		all := r.plan.Experiment.Limits.Deadline.Std()
+	case follows(cells):
 		for _, c := range cells { // as if no two had the same chain
-			all += chainTime(c, r.plan.Experiment.Limits)
+			took += chainTime(c, limits)
 		}
-		return all
+	default:
+		objects, bytes := r.cfg.Scenario.Prepares(cells)
+		took += time.Duration((float64(objects) + float64(bytes)/1e6) * float64(time.Second))
 	}
-	objects, bytes := r.cfg.Scenario.Prepares(cells)
-	seconds := float64(objects) + float64(bytes)/1e6
-	return r.plan.Experiment.Limits.Deadline.Std() + 30*time.Second + time.Duration(seconds*float64(time.Second))
+	return took
 }
 
 func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
@@ -357,7 +342,9 @@ func (r *run) stopSite(ctx context.Context, s *site) error {
 func (s *site) remove(dir string) error {
 	err := os.RemoveAll(dir)
 	for _, h := range s.hosts {
-		err = errors.Join(err, h.Files().RemoveAll(dir))
+		if gone, _ := lost([]testbed.Host{h}); gone == nil { // else its place removes all of the run
+			err = errors.Join(err, h.Files().RemoveAll(dir))
+		}
 	}
 	return err
 }

@@ -147,21 +147,14 @@ func (e *DeployError) Unwrap() error { return e.Err }
 // Hint implements the interface that the terminal asks for hints.
 func (e *DeployError) Hint() string {
 	var h interface{ Hint() string }
-	if errors.As(e.Err, &h) {
+	switch logs := filepath.Join(e.Dir, record.LogsDir); {
+	case errors.As(e.Err, &h):
 		return h.Hint()
-	}
-	if e.Attached {
+	case e.Attached:
 		return attachHint
+	default:
+		return "see `with:` of the system in the experiment file, and its log in " + logs
 	}
-	if logs := filepath.Join(e.Dir, record.LogsDir); len(entries(logs)) > 0 {
-		return "the system's log is in " + logs
-	}
-	return "see `with:` of the system in the experiment file"
-}
-
-func entries(dir string) []os.DirEntry {
-	all, _ := os.ReadDir(dir) // what is not there has none
-	return all
 }
 
 // run is one session of a run.
@@ -226,13 +219,7 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	all := Preconditions(ctx, r.cfg)
-	for _, p := range all {
-		if p.Name == sharedMachine {
-			r.say.Note(p.What + "; " + p.Hint)
-		}
-	}
-	if problems := Blocking(all); len(problems) > 0 {
+	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
 	r.say.Start()
@@ -418,15 +405,8 @@ func (r *run) close(ctx context.Context) error {
 // vacate leaves nothing of a run that could not begin but the logs of the processes
 // that were started, if there are any.
 func (r *run) vacate() error {
-	errs := []error{os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes"))}
-	logs, _ := filepath.Glob(filepath.Join(r.cfg.Dir, record.LogsDir, "*"))
-	for _, log := range logs {
-		if info, err := os.Stat(log); err == nil && info.Size() == 0 {
-			errs = append(errs, os.Remove(log))
-		}
-	}
 	_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir)) // unless there are some
-	return errors.Join(append(errs, r.rec.Discard())...)
+	return errors.Join(os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes")), r.rec.Discard())
 }
 
 func (r *run) result() Result {
@@ -536,11 +516,28 @@ func (r *run) event(kind, what, detail string, took time.Duration) {
 	}
 }
 
-// dir makes a fresh directory below the run's scratch directory.
-func (r *run) dir(name string) (string, error) {
-	dir, err := os.MkdirTemp(r.scratch, filepath.Base(name)+"-")
-	if err != nil {
-		return "", fmt.Errorf("engine: scratch directory of %s: %w", name, err)
-	}
-	return dir, nil
+// Progress shows how a run goes on. It is called from several goroutines.
+type Progress interface {
+	// Start is called once, when the preconditions hold.
+	Start()
+	// Phase begins something that takes time: "starting nginx".
+	Phase(what string)
+	// Note is something the user should know, once.
+	Note(text string)
+	// Begin, Load and End frame a trial; n of total counts trials from 1.
+	Begin(n, total int, cell experiment.Cell, block int)
+	Load(ops, bytes int64)
+	// State is called while a trial that goes on for long runs.
+	State(s scenario.State, cell experiment.Cell)
+	End(trial record.Trial, cell experiment.Cell)
 }
+
+type silent struct{}
+
+func (silent) Start()                                {}
+func (silent) Phase(string)                          {}
+func (silent) Note(string)                           {}
+func (silent) Begin(int, int, experiment.Cell, int)  {}
+func (silent) Load(int64, int64)                     {}
+func (silent) State(scenario.State, experiment.Cell) {}
+func (silent) End(record.Trial, experiment.Cell)     {}

@@ -33,48 +33,38 @@ type progressSoFar struct {
 	State *scenario.State
 }
 
-// exitConditions lists those that the experiment asks for.
-func exitConditions(e experiment.Exit) []exitCondition {
-	var all []exitCondition
-	if e.MaxRuntime > 0 {
-		all = append(all, exitCondition{"max_runtime", func(p progressSoFar) (string, bool) {
-			return fmt.Sprintf("the run has lasted %s, the limit is %s",
-					words.Duration(time.Duration(p.Seconds*float64(time.Second))), words.Duration(e.MaxRuntime.Std())),
-				p.Seconds >= e.MaxRuntime.Seconds()
-		}})
+// exitConditions lists those that the experiment asks for: of the run or, with during, of one
+// trial that continues, whose state says more. Those remember what they saw, so each session
+// of a trial has its own, and so has each stretch between two deaths of its system: the
+// time in which nothing could be stored counts for none.
+func exitConditions(e experiment.Exit, during bool) (all []exitCondition) {
+	add := func(asked bool, name string, met func(progressSoFar) (string, bool)) {
+		if asked {
+			all = append(all, exitCondition{name, met})
+		}
 	}
-	if e.MaxBytes > 0 {
-		all = append(all, exitCondition{"max_bytes", func(p progressSoFar) (string, bool) {
-			return fmt.Sprintf("%s were moved, the limit is %s", words.Bytes(float64(p.Bytes)),
-					words.Bytes(float64(e.MaxBytes))),
-				p.Bytes >= int64(e.MaxBytes)
-		}})
+	add(e.MaxRuntime > 0, "max_runtime", func(p progressSoFar) (string, bool) {
+		lasted := time.Duration(p.Seconds * float64(time.Second))
+		return fmt.Sprintf("the run has lasted %s, the limit is %s", words.Duration(lasted),
+			words.Duration(e.MaxRuntime.Std())), p.Seconds >= e.MaxRuntime.Seconds()
+	})
+	add(e.MaxBytes > 0, "max_bytes", func(p progressSoFar) (string, bool) {
+		return fmt.Sprintf("%s were moved, the limit is %s", words.Bytes(float64(p.Bytes)),
+			words.Bytes(float64(e.MaxBytes))), p.Bytes >= int64(e.MaxBytes)
+	})
+	add(e.MaxErrors > 0, "max_errors", maxErrors(float64(e.MaxErrors)))
+	if !during {
+		return all
 	}
-	if e.MaxErrors > 0 {
-		all = append(all, exitCondition{"max_errors", maxErrors(float64(e.MaxErrors))})
-	}
-	return all
-}
-
-// trialConditions are those of one trial that continues: those of the run, and
-// those that only its state says. They remember what they saw, so each session
-// of a trial has its own, and so has each stretch between two deaths of its
-// system: the time in which nothing could be stored counts for none.
-func trialConditions(e experiment.Exit) []exitCondition {
-	all := exitConditions(e)
-	if e.MaxSpend != "" {
-		all = append(all, exitCondition{"max_spend", maxSpend(string(e.MaxSpend))})
-	}
-	if e.StorageFull {
-		all = append(all, exitCondition{"storage_full", func(p progressSoFar) (string, bool) {
-			if p.State == nil {
-				return "", false
-			}
-			return "the system can take no more: " + p.State.Full, p.State.Full != ""
-		}})
-	}
+	add(e.MaxSpend != "", "max_spend", maxSpend(string(e.MaxSpend)))
+	add(e.StorageFull, "storage_full", func(p progressSoFar) (string, bool) {
+		if p.State == nil {
+			return "", false
+		}
+		return "the system can take no more: " + p.State.Full, p.State.Full != ""
+	})
 	if e.Floor != nil {
-		all = append(all, exitCondition{"floor", newFloor(*e.Floor).met})
+		add(true, "floor", newFloor(*e.Floor).met)
 	}
 	return all
 }
@@ -157,4 +147,66 @@ func natural(s scenario.State) string {
 		return "durable too" + given
 	}
 	return "all done" + given
+}
+
+// floor ends a trial that has become too slow: fewer bytes in a whole window
+// than asked for. Bytes are those of the storage servers, redundancy included,
+// where the system reports them, by the moments of those polls, else
+// file bytes; none at all is less than any.
+type floor struct {
+	bytes    int64
+	window   time.Duration
+	absolute bool      // what the points count
+	points   []floored // of the last window, ascending, about floorPoints of them
+}
+
+// floored is a point of the sliding window.
+type floored struct {
+	at    time.Duration
+	bytes int64
+}
+
+// floorPoints bounds the memory: the window slides in steps of that part of it.
+const floorPoints = 100
+
+func newFloor(f experiment.Floor) *floor {
+	return &floor{bytes: int64(f.Bytes), window: f.Window.Std()}
+}
+
+func (c *floor) met(p progressSoFar) (string, bool) {
+	s := p.State
+	if s == nil {
+		return "", false
+	}
+	// What pauses on purpose, or has nothing left to send, need not hurry.
+	if s.Idle || s.Objects > 0 && s.Ended() >= s.Objects {
+		c.points = c.points[:0]
+		return "", false
+	}
+	now := floored{s.At, s.Bytes}
+	reported := s.Absolute >= 0 && s.AbsoluteAt >= 0
+	if reported { // as of that poll: until the next one nothing is known
+		now = floored{s.AbsoluteAt, s.Absolute}
+	}
+	if reported != c.absolute || len(c.points) > 0 && now.at < c.points[len(c.points)-1].at {
+		c.absolute, c.points = reported, c.points[:0]
+	}
+	if n := len(c.points); n == 0 || now.at-c.points[n-1].at >= c.window/floorPoints {
+		c.points = append(c.points, now)
+	}
+	// The oldest that is kept is the youngest of those a window ago.
+	for len(c.points) > 1 && c.points[1].at <= now.at-c.window {
+		c.points = append(c.points[:0], c.points[1:]...)
+	}
+	first := c.points[0]
+	if now.at-first.at < c.window {
+		return "", false
+	}
+	moved := now.bytes - first.bytes
+	if moved >= c.bytes {
+		return "", false
+	}
+	over := (now.at - first.at).Round(time.Second) // with polls that are rarer it is more than the window
+	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved,
+		words.Duration(max(over, c.window)), c.bytes, words.Duration(c.window)), true
 }

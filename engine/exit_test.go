@@ -1,18 +1,27 @@
 package engine
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
 func TestExitConditions(t *testing.T) {
 	all := exitConditions(experiment.Exit{
 		MaxRuntime: experiment.Duration(time.Minute), MaxBytes: 1000, MaxErrors: 0.1,
-	})
+	}, false)
 	for _, c := range []struct {
 		name string
 		p    progressSoFar
@@ -37,7 +46,7 @@ func TestExitConditions(t *testing.T) {
 			t.Errorf("%s: stopped by %q, want %q", c.name, got, c.want)
 		}
 	}
-	if n := len(exitConditions(experiment.Exit{})); n != 0 {
+	if n := len(exitConditions(experiment.Exit{}, false)); n != 0 {
 		t.Errorf("an experiment without exit conditions has %d", n)
 	}
 }
@@ -77,5 +86,193 @@ func TestEarlierSessions(t *testing.T) {
 	}
 	if got, _ := earlierSeconds(nil, nil); got != 0 {
 		t.Errorf("no earlier session lasted %v s", got)
+	}
+}
+
+func soFarOf(s scenario.State) progressSoFar { return progressSoFar{State: &s} }
+
+// met asks a condition of each state and gives the first at which it is met.
+func met(c func(progressSoFar) (string, bool), states []scenario.State) (at int, why string) {
+	for i, s := range states {
+		if why, ok := c(soFarOf(s)); ok {
+			return i, why
+		}
+	}
+	return -1, ""
+}
+
+func TestMaxSpendIsExact(t *testing.T) {
+	// 3600 SC are 3600e24 hastings: a float would not see the last one.
+	limit, _ := new(big.Int).SetString("3600"+strings.Repeat("0", 24), 10)
+	less := new(big.Int).Sub(limit, big.NewInt(1))
+	c := maxSpend("3600")
+	at, why := met(c, []scenario.State{{}, {Spent: less, Decimals: 24}, {Spent: limit, Decimals: 24}})
+	if at != 2 || !strings.Contains(why, "3600 were spent") {
+		t.Errorf("met at %d: %s", at, why)
+	}
+}
+
+func TestFloor(t *testing.T) {
+	floorOf := func() *floor {
+		return newFloor(experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)})
+	}
+	// perMinute makes a state each minute, of so many more bytes.
+	perMinute := func(minutes int, bytes func(minute int) int64) (all []scenario.State) {
+		for m := range minutes {
+			all = append(all, scenario.State{At: time.Duration(m) * time.Minute, Objects: 1 << 40, Bytes: bytes(m),
+				Absolute: -1})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		states []scenario.State
+		want   int
+	}{
+		{"nothing at all, once the window is full", perMinute(200, func(int) int64 { return 0 }), 60},
+		{"just enough", perMinute(200, func(m int) int64 { return int64(m) * 1000 / 60 * 61 / 60 }), -1},
+		{"stops after 100 minutes", perMinute(200, func(m int) int64 { return int64(min(m, 100)) * 20 }), 111},
+		{"a burst in each window", perMinute(200, func(m int) int64 { return int64(m/50) * 1000 }), -1},
+	} {
+		if at, why := met(floorOf().met, c.states); at != c.want {
+			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
+		}
+	}
+	t.Run("absolute bytes where the system tells", func(t *testing.T) {
+		states := perMinute(100, func(int) int64 { return 0 })
+		for i := range states {
+			states[i].Absolute, states[i].AbsoluteAt = int64(i)*100, states[i].At
+		}
+		if at, why := met(floorOf().met, states); at >= 0 {
+			t.Errorf("met at %d: %s", at, why)
+		}
+	})
+	// A walk over the servers rests for long after it took long: what it told
+	// last says nothing of the time since.
+	t.Run("a reading is of its poll", func(t *testing.T) {
+		states := perMinute(500, func(int) int64 { return 0 })
+		for i := range states {
+			polled := i / 90 * 90
+			states[i].Absolute, states[i].AbsoluteAt = int64(min(polled, 180))*100, states[polled].At
+		}
+		if at, why := met(floorOf().met, states); at != 270 || !strings.Contains(why, "0 bytes were stored in the "+
+			"last 1 h 30 min, the floor is 1000 in 1 h") {
+			t.Errorf("met at %d: %s", at, why)
+		}
+		for i := range states { // told in an earlier session
+			states[i].AbsoluteAt, states[i].Bytes = -1, int64(i)*100
+		}
+		if at, why := met(floorOf().met, states); at >= 0 {
+			t.Errorf("by an old reading met at %d: %s", at, why)
+		}
+	})
+	t.Run("what is all sent, or pauses on purpose, need not hurry", func(t *testing.T) {
+		states := perMinute(100, func(int) int64 { return 0 })
+		for i := range states {
+			if states[i].Idle = i < 50; i >= 50 {
+				states[i].Objects, states[i].Accepted, states[i].Failed, states[i].Unreadable = 10, 7, 2, 1
+			}
+		}
+		if at, why := met(floorOf().met, states); at >= 0 {
+			t.Errorf("met at %d: %s", at, why)
+		}
+	})
+	t.Run("constant memory", func(t *testing.T) {
+		c := floorOf()
+		for i := range 100_000 {
+			c.met(soFarOf(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
+				Absolute: -1}))
+			if len(c.points) > floorPoints+2 {
+				t.Fatalf("%d points are kept", len(c.points))
+			}
+		}
+	})
+}
+
+const exitExperiment = `
+scenario: overhead
+systems: [{use: mem, with: {a: 100ms, errors: "%s"}}]
+data: {size: 1kB}
+overhead: {operation: [put, get], count: 4}
+repetitions: 50
+warmup: 0
+limits: {others: none, machine: none}
+exit: {%s}
+skip: [machine]
+`
+
+// Exit conditions end a run of scenario overhead, and a run that they have ended
+// stays ended.
+func TestExitConditionsEndOverhead(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	for _, c := range []struct {
+		condition, errors, exit string
+		most                    int // trials
+	}{
+		{"max_bytes", "0", "max_bytes: 6kB", 2}, // each trial moves 4 kB
+		{"max_errors", "1", "max_errors: 50%", 1},
+		{"max_runtime", "0", "max_runtime: 2s", 20},
+	} {
+		t.Run(c.condition, func(t *testing.T) {
+			cfg := Config{
+				Plan: memPlan(t, fmt.Sprintf(exitExperiment, c.errors, c.exit)), Systems: []system.System{mem.System{}},
+				Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
+			}
+			res, err := Run(t.Context(), cfg)
+			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.condition || res.Trials < 1 ||
+				res.Trials > c.most {
+				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
+			}
+			r, err := record.Open(cfg.Dir)
+			must(t, err)
+			meta := r.Meta()
+			r.Close()
+			if !strings.Contains(meta["stopped"], c.condition) {
+				t.Errorf("recorded: %q", meta["stopped"])
+			}
+			if c.condition == "max_errors" {
+				return // it is judged trial by trial: a resumed run tries another
+			}
+			cfg.Resume = true
+			again, err := Run(t.Context(), cfg)
+			if err != nil || again.Stopped == nil || again.Trials != res.Trials {
+				t.Errorf("resumed: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// rude is a system that breaks off once it was asked often enough to connect anew.
+type rude struct {
+	*lasting
+	left int
+}
+
+func (r *rude) Attach(context.Context, system.Deployment) (system.Cluster, error) { return r, nil }
+func (r *rude) Nodes() []system.Node                                              { return []system.Node{r} }
+
+func (r *rude) Redial(ctx context.Context) error {
+	if r.left--; r.left < 0 {
+		return errors.New("enough")
+	}
+	return r.lasting.Redial(ctx)
+}
+
+// A trial that could not be executed to its end moved bytes all the same.
+func TestFailedTrialsCountForExitConditions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	src := strings.Replace(attachedExperiment, "overhead: {operation: [put, get, update, fill, delete], count: 2, "+
+		"objects: 10, range_of: 10kB}",
+		"overhead: {operation: put, connections: fresh, count: 4}\nexit: {max_bytes: 2kB}", 1)
+	sys := &rude{newLasting(t), 2}
+	res, err := Run(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys},
+		Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run")})
+	if err != nil || res.Failed != 1 || res.Trials != 0 || res.Stopped == nil || res.Stopped.Condition != "max_bytes" {
+		t.Errorf("%+v, %v, %v", res, res.Stopped, err)
 	}
 }

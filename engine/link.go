@@ -16,25 +16,19 @@ import (
 // them in the current block.
 type linkState struct {
 	shaped  bool
-	current shape
+	current string
 	spec    testbed.ShapeSpec
 	block   int
 	checks  map[checkedPath][]record.LinkCheck // of the current shape in the current block
 }
 
-// shape is what decides how links are shaped.
-type shape struct {
-	link string // its key
-	// the system whose nodes have links of their own; empty: one link to the client for each system
-	nodes string
-}
-
-func shapeOf(cell experiment.Cell) shape {
-	s := shape{link: cell.Link.Key()}
+// shapeOf is what decides how links are shaped: the link and, where nodes have links of their
+// own, whose; else there is one link to the client for each system.
+func shapeOf(cell experiment.Cell) string {
 	if nodesOf(cell) > 0 {
-		s.nodes = cell.System
+		return cell.Link.Key() + " of the nodes of " + cell.System
 	}
-	return s
+	return cell.Link.Key()
 }
 
 // checkedPath is what a measurement of a link holds for: of a link whose two directions differ,

@@ -340,6 +340,22 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 	}
 }
 
+// runOfLoad is a run whose one system is attached, for tests in virtual time.
+func runOfLoad(t *testing.T, bed *testbed.Testbed, plan *experiment.Plan, load *slowLoad) *run {
+	t.Helper()
+	dir, l := filepath.Join(t.TempDir(), "run"), newLasting(t)
+	canonical, err := plan.Marshal()
+	must(t, err)
+	rec, err := record.Create(dir, canonical, nil, nil)
+	must(t, err)
+	t.Cleanup(func() { rec.Close() })
+	return &run{
+		cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(),
+		rec: rec, bed: bed, done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
+		sites: map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}},
+	}
+}
+
 // A load test of days, in virtual time: its operations, its sessions and its
 // end are where they should be, and what is kept of it stays small.
 func TestDays(t *testing.T) {
@@ -358,20 +374,8 @@ func TestDays(t *testing.T) {
 		"window: 1h}", 24*days)), "upload: {}", "upload: {poll: 6h}", 1)
 	plan := memPlan(t, src)
 	synctest.Test(t, func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "run")
-		canonical, err := plan.Marshal()
-		must(t, err)
-		rec, err := record.Create(dir, canonical, nil, nil)
-		must(t, err)
-		defer rec.Close()
 		load := &slowLoad{every: 10 * time.Minute, objects: 1 << 30, bytes: 10_000}
-		r := &run{
-			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(), rec: rec,
-			bed:  bed,
-			done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
-		}
-		l := newLasting(t)
-		r.sites = map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}}
+		r := runOfLoad(t, bed, plan, load)
 		begun := time.Now()
 		trial, err := r.trial(t.Context(), plan.Cells[0], 0)
 		must(t, err)
@@ -386,12 +390,81 @@ func TestDays(t *testing.T) {
 			t.Errorf("%d objects, want %d", n, want)
 		}
 		samples := 0
-		for _, err := range rec.Samples(trial.ID) {
+		for _, err := range r.rec.Samples(trial.ID) {
 			must(t, err)
 			samples++
 		}
 		if samples == 0 || samples > 4*(days*4+2) { // plimsoll, the box, the others
 			t.Errorf("%d samples of processes", samples)
+		}
+	})
+}
+
+// The time for which a system was down is no lack of progress: the floor is
+// judged anew once it is up again, and as strictly. What was spent before the
+// trial is known to it.
+func TestFloorAfterADeath(t *testing.T) {
+	t.Parallel()
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
+	must(t, err)
+	defer bed.Close(context.WithoutCancel(t.Context()))
+	plan := memPlan(t, strings.Replace(fmt.Sprintf(longExperiment, "attach", "floor: {bytes: 55B, window: 1h}"),
+		"upload: {}", "upload: {poll: 6h}", 1))
+	synctest.Test(t, func(t *testing.T) {
+		slow := time.Duration(1 << 60) // nothing is stored from then on
+		load := &slowLoad{
+			every: time.Minute, objects: 1 << 30, bytes: 1,
+			silent: func(at time.Duration) bool { return at > slow },
+		}
+		r := runOfLoad(t, bed, plan, load)
+		trial := &execution{r: r, s: r.sites["mem"], cell: plan.Cells[0], continues: true}
+		unready, err := trial.open(t.Context())
+		must(t, errors.Join(unready, err))
+		during := func(d time.Duration) error {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			defer time.AfterFunc(d, func() { cancel(errDied) }).Stop()
+			_, end, _ := trial.load(ctx)
+			return end
+		}
+		if end := during(100 * time.Minute); !errors.Is(end, errDied) {
+			t.Fatalf("ended by %v", end)
+		}
+		time.Sleep(25 * time.Minute)
+		if end := during(3 * time.Hour); !errors.Is(end, errDied) {
+			t.Errorf("after 25 minutes of downtime it was ended by %v", end)
+		}
+		slow = trial.clock.Now() + 30*time.Minute
+		var stop *scenario.Stop
+		if end := during(3 * time.Hour); !errors.As(end, &stop) || stop.Condition != "floor" {
+			t.Errorf("nothing was stored, and it was ended by %v", end)
+		}
+	})
+}
+
+// A trial that goes on has the time that has passed since its epoch, and never
+// less than it has recorded, whatever became of the wall clock.
+func TestClockOfAContinuedTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name       string
+			passed     time.Duration // by the wall clock, since the epoch
+			last, want time.Duration
+		}{
+			{"a pause of an hour", 3 * time.Hour, 2 * time.Hour, 3 * time.Hour},
+			{"the clock was set back", 30 * time.Minute, 2 * time.Hour, 2 * time.Hour},
+			{"before the epoch", -time.Hour, 5 * time.Second, 5 * time.Second},
+			{"25 days", 25 * 24 * time.Hour, 24 * time.Hour, 25 * 24 * time.Hour},
+		} {
+			now := time.Now()
+			clock := continued(now.Add(-c.passed).UTC().Round(0), now, c.last)
+			if got := clock.Now(); got != c.want {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			}
+			time.Sleep(time.Minute)
+			if got := clock.Now(); got != c.want+time.Minute {
+				t.Errorf("%s: a minute later it is %v", c.name, got)
+			}
 		}
 	})
 }

@@ -62,19 +62,20 @@ func Placeable(plan *experiment.Plan, systems []system.System, clients int) erro
 
 // checkLocal refuses what is on the user's machine alone: files of data, and secrets in its environment.
 func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) {
+	var files []string
 	for _, c := range plan.Cells {
-		if path := c.Data.Directory + c.Data.Trace; path != "" && !filepath.IsAbs(path) {
-			all = append(all, Problem{Name: "data-readable", Blocking: true,
-				What: path + " of the data set is on this machine, and does not travel to others",
-				Hint: "put it on the first machine, and name it by its absolute path there; or run without --on"})
-			break
-		}
+		files = append(files, c.Data.Directory+c.Data.Trace)
 	}
-	if a := plan.Experiment.Retrieve.Replays(); a != nil && !filepath.IsAbs(a.Log) {
-		all = append(all, Problem{Name: "data-readable", Blocking: true,
-			What: "the log " + a.Log + " is on this machine, and does not travel to others",
-			Hint: "put it on the first machine too, and name it by its absolute path, the same on both; or run " +
-				"without --on"})
+	if a := plan.Experiment.Retrieve.Replays(); a != nil {
+		files = append(files, a.Log)
+	}
+	for _, file := range slices.Compact(files) {
+		if file != "" && !filepath.IsAbs(file) {
+			all = append(all, Problem{Name: "data-readable", Blocking: true,
+				What: file + " is on this machine, and does not travel to others",
+				Hint: "put it on the first machine, a log on both, and name it by its absolute path there; or run " +
+					"without --on"})
+		}
 	}
 	for _, use := range plan.Experiment.Systems {
 		sys := findSystem(systems, use.Use)
@@ -117,16 +118,6 @@ func attachedUse(plan *experiment.Plan, c experiment.Cell) bool {
 	})
 }
 
-// LostError is a machine that is out of reach for good, and that no other takes the place of.
-type LostError struct {
-	Host string
-	Why  error
-}
-
-func (e *LostError) Error() string {
-	return fmt.Sprintf("the machine of host %s is lost, and no other is left to take its place: %v", e.Host, e.Why)
-}
-
 // lost is the first of the hosts whose machine is out of reach for good, and why; nil: none is.
 func lost(hosts []testbed.Host) (testbed.Host, error) {
 	for _, h := range hosts {
@@ -151,7 +142,8 @@ func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err erro
 		r.event("fault", "machine lost", fmt.Sprintf("%s: %v", h.Name(), why), 0)
 		another, err := r.bed.AddHost(ctx, h.Name())
 		if err != nil {
-			err = &LostError{h.Name(), err}
+			err = fmt.Errorf("the machine of host %s is lost, and no other is left to take its place: %w", h.Name(),
+				err)
 			r.end(err)
 			return false, err
 		}

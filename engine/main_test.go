@@ -22,9 +22,6 @@ func TestMain(m *testing.M) {
 	if !handled && len(os.Args) > 2 && os.Args[1] == "node" && os.Args[2] == "follower" {
 		handled, err = true, follower(os.Args[3:])
 	}
-	if len(os.Args) == 4 && os.Args[1] == "victim" {
-		handled, err = true, victim(os.Args[2], os.Args[3])
-	}
 	if len(os.Args) == 4 && os.Args[1] == "sync-victim" {
 		handled, err = true, syncVictim(os.Args[2], os.Args[3])
 	}

@@ -15,30 +15,34 @@ import (
 
 // meter turns the samples of one trial into what the trial's processes used.
 type meter struct {
-	system map[string]bool // names of the loaded system's processes; the others idle
+	ours map[string]placed // processes of the loaded system, by their sample names; the others idle
 	// those of them that stand for whoever listens at an address: their process ids mean nothing
 	watched map[string]bool
 	nodes   int // of a swarm or of chains; else 0
 	// trace lists the processes on the nodes' hosts: they come and go. Nil where
 	// there are no nodes.
-	trace func() []traced
+	trace    func() []traced
+	machines []testbed.Machine
+	pressure func() float64 // seconds since boot in which a task waited for storage
 
 	mu       sync.Mutex
 	at       time.Duration // of the last look
-	node     map[string]int
 	accounts map[account]*used
 	// resident set of each node: the largest sum over its processes that a look has seen; NaN: none was seen
 	nodePeak []float64
 	rssPeak  float64
-	seen     bool // a process of the system was observed
-	over     bool // the window has ended
-	machines []testbed.Machine
-	runsOn   map[string]string // machine of each process of the system, by its sample name; ours is ""
-	pressure func() float64    // seconds since boot in which a task waited for storage
-	io       [2]float64        // it, when the window began and now
+	seen     bool       // a process of the system was observed
+	over     bool       // the window has ended
+	io       [2]float64 // pressure, when the window began and now
 
 	threadCPU func(pid int) map[int]float64 // CPU seconds of a process's threads
 	threads   [2]map[int]float64            // of the link emulator, when the window began and now
+}
+
+// placed is where a process runs: on which machine (ours is ""), of which node (−1: of none).
+type placed struct {
+	node    int
+	machine string
 }
 
 // account is of one process. Another that takes its place has an account of its own.
@@ -54,31 +58,31 @@ type used struct {
 	born        bool // in the window
 }
 
+func (u *used) cpu() float64 { return u.last.CPU - u.first.CPU }
+
 // traced is a process on the host of a node.
 type traced struct {
 	account
-	node int
-	on   string         // machine
+	placed
 	peak func() float64 // the largest resident set it has had in its life
 }
 
 func newMeter(s *site, trace func() []testbed.Process) *meter {
-	m := &meter{system: map[string]bool{}, watched: s.watched, machines: s.machines(), threadCPU: testbed.ThreadCPU}
+	m := &meter{ours: map[string]placed{}, watched: s.watched, machines: s.machines(), threadCPU: testbed.ThreadCPU}
 	m.pressure = m.machines[len(m.machines)-1].IOPressure
 	for name := range s.watched {
-		m.system[name] = true
+		m.ours[name] = placed{node: -1}
 	}
-	m.runsOn = map[string]string{}
 	for _, p := range s.processes() {
-		m.system[p.Name()], m.runsOn[p.Name()] = true, p.Host().Machine().Name()
+		m.ours[p.Name()] = placed{-1, p.Host().Machine().Name()}
 	}
 	if s.network != nil {
 		m.nodes = len(s.hosts)
-		m.trace = func() []traced {
-			var all []traced
+		m.trace = func() (all []traced) {
 			for _, p := range trace() {
 				node := slices.IndexFunc(s.hosts, func(h testbed.Host) bool { return h == p.Host() })
-				all = append(all, traced{account{p.Name(), p.ID().PID}, node, p.Host().Machine().Name(), p.Peak})
+				at := placed{node, p.Host().Machine().Name()}
+				all = append(all, traced{account{p.Name(), p.ID().PID}, at, p.Peak})
 			}
 			return all
 		}
@@ -111,26 +115,22 @@ func (m *meter) add(samples []record.Sample) {
 		return
 	}
 	m.at = samples[0].End
-	first := m.accounts == nil
-	m.io[1] = m.pressure()
-	if i := slices.IndexFunc(samples, func(s record.Sample) bool {
-		machine, emulator := emulatorOn(s)
-		return emulator && machine == ""
-	}); i >= 0 {
-		m.threads[1] = m.threadCPU(samples[i].PID)
-	}
-	if first {
-		m.io[0], m.threads[0] = m.io[1], m.threads[1]
-		m.accounts, m.nodePeak = map[account]*used{}, make([]float64, m.nodes)
-		for i := range m.nodePeak {
-			m.nodePeak[i] = math.NaN()
+	if m.trace != nil {
+		for _, p := range m.trace() {
+			m.ours[p.name] = p.placed
 		}
 	}
-	m.meet()
+	first := m.accounts == nil
+	if first {
+		m.accounts, m.nodePeak = map[account]*used{}, slices.Repeat([]float64{math.NaN()}, m.nodes)
+	}
 	var rss float64
 	nodes := map[int]float64{}
 	for _, s := range samples {
-		of := m.account(s)
+		of := account{s.Process, s.PID}
+		if m.watched[s.Process] {
+			of.pid = 0
+		}
 		u := m.accounts[of]
 		if u == nil {
 			u = &used{first: s}
@@ -140,35 +140,21 @@ func (m *meter) add(samples []record.Sample) {
 			m.accounts[of] = u
 		}
 		u.last = s
-		if m.system[s.Process] {
+		if at, ok := m.ours[s.Process]; ok {
 			m.seen = true
 			rss += s.RSS
-			if node, ok := m.node[s.Process]; ok {
-				nodes[node] += s.RSS
-			}
+			nodes[at.node] += s.RSS
+		}
+		if machine, emulator := emulatorOn(s); emulator && machine == "" {
+			m.threads[1] = m.threadCPU(s.PID)
 		}
 	}
 	m.rssPeak = math.Max(m.rssPeak, rss)
 	for node, rss := range nodes {
 		m.raise(node, rss)
 	}
-}
-
-func (m *meter) account(s record.Sample) account {
-	if m.watched[s.Process] {
-		return account{name: s.Process}
-	}
-	return account{s.Process, s.PID}
-}
-
-// meet learns which processes belong to which node.
-func (m *meter) meet() {
-	if m.trace == nil {
-		return
-	}
-	m.node = map[string]int{}
-	for _, p := range m.trace() {
-		m.system[p.name], m.node[p.name], m.runsOn[p.name] = true, p.node, p.on
+	if m.io[1] = m.pressure(); first {
+		m.io[0], m.threads[0] = m.io[1], m.threads[1]
 	}
 }
 
@@ -186,24 +172,9 @@ func (m *meter) lives() {
 }
 
 func (m *meter) raise(node int, rss float64) {
-	if old := m.nodePeak[node]; rss > old || math.IsNaN(old) {
+	if node >= 0 && (rss > m.nodePeak[node] || math.IsNaN(m.nodePeak[node])) {
 		m.nodePeak[node] = rss
 	}
-}
-
-// sum adds up what the processes of a name have used in the window; NaN when none
-// was seen.
-func (m *meter) sum(name string, of func(record.Sample) float64) float64 {
-	all, seen := 0.0, false
-	for a, u := range m.accounts {
-		if a.name == name {
-			all, seen = all+of(u.last)-of(u.first), true
-		}
-	}
-	if !seen {
-		return math.NaN()
-	}
-	return all
 }
 
 // edges are the first and the last look at what has one name and one account.
@@ -216,10 +187,6 @@ func (m *meter) edges(name string) (first, last record.Sample) {
 	return first, last
 }
 
-func cpuOf(s record.Sample) float64     { return s.CPU }
-func readOf(s record.Sample) float64    { return s.ReadBytes }
-func writtenOf(s record.Sample) float64 { return s.WriteBytes }
-
 // others are the first and the last poll of what others used, machine after machine.
 func (m *meter) others() (edges []record.Sample) {
 	m.mu.Lock()
@@ -231,43 +198,88 @@ func (m *meter) others() (edges []record.Sample) {
 	return edges
 }
 
+// totals are what was used between the first and the last poll, in CPU seconds.
+type totals struct {
+	wall              float64            // seconds
+	harness, emulator float64            // on the client's machine
+	system, busiest   float64            // of all its processes, and of those of one name that used most
+	machines          map[string]float64 // of all that is ours, by machine
+	nodes             []scenario.NodeUsage
+}
+
+func (m *meter) totals() totals {
+	first, self := m.edges(testbed.SelfSample)
+	t := totals{wall: (self.End - first.End).Seconds(), harness: self.CPU - first.CPU}
+	t.machines = map[string]float64{"": t.harness}
+	for i := range m.nodes {
+		n := scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN(), Read: math.NaN(), Written: math.NaN()}
+		if m.accounts != nil {
+			n.RSSPeak = m.nodePeak[i]
+		}
+		t.nodes = append(t.nodes, n)
+	}
+	names := map[string]float64{}
+	for a, u := range m.accounts {
+		at, ours := m.ours[a.name]
+		machine, emulator := emulatorOn(u.last)
+		switch {
+		case ours:
+			t.system += u.cpu()
+			t.machines[at.machine] += u.cpu()
+			if names[a.name] += u.cpu(); names[a.name] > t.busiest {
+				t.busiest = names[a.name]
+			}
+			if at.node >= 0 {
+				addUsed(&t.nodes[at.node], u)
+			}
+		case emulator:
+			if t.machines[machine] += u.cpu(); machine == "" {
+				t.emulator += u.cpu()
+			}
+		}
+	}
+	return t
+}
+
+// addUsed adds what a process has used to what its node has; NaN: none was seen.
+func addUsed(n *scenario.NodeUsage, u *used) {
+	if math.IsNaN(n.CPU) {
+		n.CPU, n.Read, n.Written = 0, 0, 0
+	}
+	n.CPU += u.cpu()
+	n.Read += u.last.ReadBytes - u.first.ReadBytes
+	n.Written += u.last.WriteBytes - u.first.WriteBytes
+}
+
 // usage is what was used between the first and the last poll; others are accounted for apart.
 func (m *meter) usage() scenario.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN(),
-		HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), EmulatorThread: math.NaN(), BoxCPU: math.NaN(),
-		BusiestCPU: math.NaN(), IOPressure: math.NaN()}
-	if m.seen {
-		u.SystemCPU, u.SystemRSSPeak = 0, m.rssPeak
-	}
-	emulator := 0.0
-	for a, of := range m.accounts {
-		cpu := of.last.CPU - of.first.CPU
-		if m.system[a.name] {
-			u.SystemCPU += cpu
-		} else if machine, ok := emulatorOn(of.last); ok && machine == "" { // of the client's, as the shares below
-			emulator += cpu
-		}
-	}
 	if !m.over {
 		m.lives()
 	}
-	for i := range m.nodes {
-		u.Nodes = append(u.Nodes, m.nodeUsage(i))
+	t := m.totals()
+	u := scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN(),
+		HarnessCPU: math.NaN(), EmulatorCPU: math.NaN(), EmulatorThread: math.NaN(), BoxCPU: math.NaN(),
+		BusiestCPU: math.NaN(), IOPressure: math.NaN(), Nodes: t.nodes}
+	if m.seen {
+		u.SystemCPU, u.SystemRSSPeak = t.system, m.rssPeak
 	}
-	first, self := m.edges(testbed.SelfSample)
-	if wall := (self.End - first.End).Seconds(); wall > 0 {
-		box := wall * float64(m.machines[0].CPUs())
-		harness := self.CPU - first.CPU
-		u.IOPressure = min(1, (m.io[1]-m.io[0])/wall) // its clock is read after the others
-		if m.seen {
-			u.BusiestCPU = m.busiest() / wall
-		}
-		u.HarnessCPU, u.EmulatorCPU = harness/box, emulator/box
-		if wall >= leastWindow.Seconds() {
-			u.BoxCPU, _ = m.busiestMachine(wall, harness+emulator)
-			u.EmulatorThread = m.busiestThread() / wall
+	if t.wall <= 0 {
+		return u
+	}
+	box := t.wall * float64(m.machines[0].CPUs())
+	u.HarnessCPU, u.EmulatorCPU = t.harness/box, t.emulator/box
+	u.IOPressure = min(1, (m.io[1]-m.io[0])/t.wall) // its clock is read after the others
+	if m.seen {
+		u.BusiestCPU = t.busiest / t.wall
+	}
+	if t.wall >= leastWindow.Seconds() {
+		u.BoxCPU, _ = m.busiestMachine(t)
+		for tid, cpu := range m.threads[1] {
+			if share := (cpu - m.threads[0][tid]) / t.wall; !(share <= u.EmulatorThread) {
+				u.EmulatorThread = share
+			}
 		}
 	}
 	return u
@@ -276,23 +288,18 @@ func (m *meter) usage() scenario.Usage {
 // busiestMachine is the largest share of a machine's CPUs that anything on it used, and whose. A
 // process's account is exact; the machine's is taken at ticks, and misses work that sleeps
 // through them, as an emulator's does.
-func (m *meter) busiestMachine(wall, harness float64) (most float64, busiest testbed.Machine) {
-	ours := map[string]float64{"": harness}
-	for a, of := range m.accounts {
-		cpu := of.last.CPU - of.first.CPU
-		if m.system[a.name] {
-			ours[m.runsOn[a.name]] += cpu
-		} else if machine, ok := emulatorOn(of.last); ok && machine != "" {
-			ours[machine] += cpu
-		}
-	}
+func (m *meter) busiestMachine(t totals) (most float64, busiest testbed.Machine) {
 	most = math.NaN()
 	for _, machine := range m.machines {
-		box := m.sum(testbed.OfMachine(testbed.BoxSample, machine), cpuOf)
-		share := max(box, ours[machine.Name()]) / wall / float64(machine.CPUs())
-		if math.IsNaN(box) && machine.Name() != "" || machine.CPUs() == 0 { // it could not be asked
+		first, last := m.edges(testbed.OfMachine(testbed.BoxSample, machine))
+		box := last.CPU - first.CPU
+		if last.Process == "" {
+			box = math.NaN()
+		}
+		if machine.CPUs() == 0 || math.IsNaN(box) && machine.Name() != "" { // it could not be asked
 			continue
 		}
+		share := max(box, t.machines[machine.Name()]) / t.wall / float64(machine.CPUs())
 		if !(share <= most) {
 			most, busiest = share, machine
 		}
@@ -308,21 +315,21 @@ const throttledShare = 0.01
 func (m *meter) notes() (notes []string, throttled bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first, self := m.edges(testbed.SelfSample)
-	wall := (self.End - first.End).Seconds()
+	t := m.totals()
 	name := func(machine testbed.Machine) string {
 		if machine.Name() == "" {
 			return "the client's machine"
 		}
 		return "machine " + machine.Name()
 	}
-	if share, busiest := m.busiestMachine(wall, 0); busiest != nil && len(m.machines) > 1 &&
-		wall >= leastWindow.Seconds() {
-		notes = append(notes, fmt.Sprintf("%s was the busiest: %.0f %% of its CPUs", name(busiest), 100*share))
+	if len(m.machines) > 1 && t.wall >= leastWindow.Seconds() {
+		if share, busiest := m.busiestMachine(t); busiest != nil {
+			notes = append(notes, fmt.Sprintf("%s was the busiest: %.0f %% of its CPUs", name(busiest), 100*share))
+		}
 	}
 	for _, machine := range m.machines {
-		share := min(1, m.sum(testbed.OfMachine(testbed.ThrottledSample, machine), cpuOf)/wall)
-		if share > throttledShare {
+		first, last := m.edges(testbed.OfMachine(testbed.ThrottledSample, machine))
+		if share := min(1, (last.CPU-first.CPU)/t.wall); share > throttledShare {
 			throttled = true
 			notes = append(notes, fmt.Sprintf("a CPU limit held back %s in periods that make %.0f %% of the time",
 				name(machine), 100*share))
@@ -331,73 +338,64 @@ func (m *meter) notes() (notes []string, throttled bool) {
 	return notes, throttled
 }
 
-// busiest is the most CPU seconds that processes of one name have used.
-func (m *meter) busiest() (most float64) {
-	for name := range m.system {
-		if cpu := m.sum(name, cpuOf); cpu > most { // false for NaN: none was seen
-			most = cpu
-		}
-	}
-	return most
-}
-
-// busiestThread is the most CPU seconds that a thread of the link emulator has used;
-// NaN where none is known.
-func (m *meter) busiestThread() float64 {
-	most := math.NaN()
-	for tid, cpu := range m.threads[1] {
-		if used := cpu - m.threads[0][tid]; !(used <= most) {
-			most = used
-		}
-	}
-	return most
-}
-
-// nodeUsage is what the processes of a node used together; NaN when none was seen.
-func (m *meter) nodeUsage(node int) scenario.NodeUsage {
-	n := scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN(), Read: math.NaN(), Written: math.NaN()}
-	if m.accounts == nil {
-		return n
-	}
-	n.RSSPeak = m.nodePeak[node]
-	for name, of := range m.node {
-		cpu := m.sum(name, cpuOf)
-		if of != node || math.IsNaN(cpu) { // it has been there before the window
-			continue
-		}
-		if math.IsNaN(n.CPU) {
-			n.CPU, n.Read, n.Written = 0, 0, 0
-		}
-		n.CPU += cpu
-		n.Read += m.sum(name, readOf)
-		n.Written += m.sum(name, writtenOf)
-	}
-	return n
-}
-
 // emulatorOn is the machine of a link emulator, whose name ends with it unless it is ours.
 func emulatorOn(s record.Sample) (machine string, ok bool) {
 	_, machine, _ = strings.Cut(s.Process, "@")
 	return machine, s.Role == testbed.RoleEmulator
 }
 
-// window is how a scenario gives the meter the begin and the end of the time that it
-// measures: each takes a look of its own, so that the edges are exact.
-type window struct {
-	bed   *testbed.Testbed
-	epoch time.Time
-	meter *meter
-	keep  func([]record.Sample)
+// footprint is the memory of a system's processes around one load: just before
+// it, and the highest during it. They live through many loads, and what one
+// leaves behind is in the numbers of the next: so what they held before the first
+// is recorded, too. An attached system has none: its processes are not ours to
+// look into.
+type footprint struct {
+	procs   []testbed.Process
+	started map[testbed.ProcessID]testbed.Memory
+	rest    []testbed.Memory
+	peak    []bool // the peak begins at the load
 }
 
-func (w window) begin() {
-	samples := w.bed.Poll(w.epoch)
-	w.meter.begin(samples)
-	w.keep(samples)
+// memoryOf is what processes hold now.
+func memoryOf(procs []testbed.Process) map[testbed.ProcessID]testbed.Memory {
+	all := map[testbed.ProcessID]testbed.Memory{}
+	for _, p := range procs {
+		all[p.ID()] = p.Memory()
+	}
+	return all
 }
 
-func (w window) end() {
-	samples := w.bed.Poll(w.epoch)
-	w.meter.end(samples)
-	w.keep(samples)
+// startFootprint looks at the processes of a system before the load.
+func startFootprint(s *site) footprint {
+	f := footprint{procs: s.processes(), started: s.started}
+	for _, p := range f.procs {
+		f.rest = append(f.rest, p.Memory())
+		f.peak = append(f.peak, p.ResetPeak() == nil)
+	}
+	return f
+}
+
+// details are the numbers after the load. A process that the kernel says
+// nothing of is left out, and so is a peak that could not be made to begin anew:
+// it would be that of an earlier load.
+func (f footprint) details() []record.Detail {
+	var all []record.Detail
+	add := func(kind, name string, v float64) {
+		if !math.IsNaN(v) {
+			all = append(all, record.Detail{Kind: kind, Name: name, Value: v})
+		}
+	}
+	for i, p := range f.procs {
+		add(record.DetailPID, p.Name(), float64(p.ID().PID))
+		if m, ok := f.started[p.ID()]; ok {
+			add(record.DetailRSSStart, p.Name(), m.RSS)
+			add(record.DetailPSSStart, p.Name(), m.PSS)
+		}
+		add(record.DetailRSSRest, p.Name(), f.rest[i].RSS)
+		add(record.DetailPSSRest, p.Name(), f.rest[i].PSS)
+		if f.peak[i] {
+			add(record.DetailRSSPeak, p.Name(), p.Memory().Peak)
+		}
+	}
+	return all
 }

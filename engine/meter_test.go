@@ -14,7 +14,7 @@ import (
 
 func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 	m := newMeter(&site{}, nil)
-	m.system["static-a"] = true
+	m.ours["static-a"] = placed{node: -1}
 	at := func(s float64) (time.Duration, time.Duration) {
 		d := time.Duration(s * float64(time.Second))
 		return d, d + time.Millisecond
@@ -53,8 +53,8 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 func TestMeterOfASwarm(t *testing.T) {
 	m := newMeter(&site{}, nil)
 	m.nodes = 3
-	m.trace = nodesAre(traced{account: account{"n1", 5}}, traced{account: account{"n2", 9}, node: 1},
-		traced{account: account{"unseen", 1}, node: 2})
+	m.trace = nodesAre(traced{account: account{"n1", 5}}, traced{account: account{"n2", 9}, placed: placed{node: 1}},
+		traced{account: account{"unseen", 1}, placed: placed{node: 2}})
 	poll := func(when float64, pid1 int, cpu1, cpu2, self, emulator float64) []record.Sample {
 		end := time.Duration(when * float64(time.Second))
 		of := func(name, role string, pid int, cpu, rss float64) record.Sample {
@@ -146,7 +146,7 @@ func TestMeterOfProcessesThatComeAndGo(t *testing.T) {
 	m := newMeter(&site{}, nil)
 	m.nodes = 3
 	of := func(name string, pid, node int, peak float64) traced {
-		return traced{account{name, pid}, node, "", func() float64 { return peak }}
+		return traced{account{name, pid}, placed{node: node}, func() float64 { return peak }}
 	}
 	procs := []traced{of("peer", 10, 1, 1e9), of("late", 11, 2, 1e9)}
 	m.trace = func() []traced { return procs }

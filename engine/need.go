@@ -25,10 +25,10 @@ type need struct {
 	// missing says what is not as it should be; empty: it holds.
 	missing func(n experiment.Need, s status) string
 	hint    string
-	first   bool // it must hold before contracts can be there, and again when a trial goes on
+	again   bool // it must hold again when a trial goes on
 }
 
-// needs in the order in which they can hold.
+// needs are all of them.
 func needs() []need {
 	always := func(experiment.Need) bool { return true }
 	return []need{
@@ -57,7 +57,7 @@ func needs() []need {
 				return ""
 			}
 			return fmt.Sprintf("its balance is %s, the experiment needs %s", shortMoney(have), n.Balance)
-		}, "send it coins, or lower upload.need.balance", true},
+		}, "send it coins, or lower upload.need.balance", false},
 		{"contracts", func(n experiment.Need) bool { return n.Contracts > 0 },
 			func(n experiment.Need, s status) string {
 				v, known := s.number(system.ReadContracts)
@@ -133,21 +133,21 @@ func lookAt(ctx context.Context, n system.Node) status {
 	return s
 }
 
-// wanting are the needs of a system that do not hold, as problems.
-func wanting(name string, n experiment.Need, s status, skip []string, these func(need) bool) []Problem {
-	var all []Problem
+// wanting are the needs of a system that do not hold, as problems. A trial that goes on
+// has its contracts already.
+func (w waiter) wanting(s status, goesOn bool) (all []Problem) {
 	for _, want := range needs() {
-		if slices.Contains(skip, want.name) || !want.asked(n) || !these(want) {
+		if slices.Contains(w.skip, want.name) || !want.asked(w.need) || goesOn && !want.again {
 			continue
 		}
-		what := want.missing(n, s)
+		what := want.missing(w.need, s)
 		if what == "" {
 			continue
 		}
 		if s.err != nil {
 			what += fmt.Sprintf(" (%v)", s.err)
 		}
-		all = append(all, Problem{Name: want.name, What: name + ": " + what, Hint: want.hint, Blocking: true})
+		all = append(all, Problem{Name: want.name, What: w.name + ": " + what, Hint: want.hint, Blocking: true})
 	}
 	return all
 }
@@ -161,12 +161,11 @@ type waiter struct {
 	say  func(what string) // what it waits for, each time that changes
 }
 
-// until waits, at most for upload.need.wait since begun, until the chosen needs
-// hold.
-func (w waiter) until(ctx context.Context, begun time.Time, these func(need) bool) error {
-	said := ""
+// ready waits, at most for upload.need.wait, until a system has all that its load test needs.
+func (w waiter) ready(ctx context.Context, goesOn bool) error {
+	begun, said := time.Now(), ""
 	for {
-		problems := wanting(w.name, w.need, lookAt(ctx, w.node), w.skip, these)
+		problems := w.wanting(lookAt(ctx, w.node), goesOn)
 		if len(problems) == 0 {
 			return nil
 		}
@@ -189,16 +188,4 @@ func (w waiter) until(ctx context.Context, begun time.Time, these func(need) boo
 		case <-time.After(lookEvery):
 		}
 	}
-}
-
-// ready waits until a system has all that its load test needs. A trial that goes on has its
-// contracts already.
-func (w waiter) ready(ctx context.Context, goesOn bool) error {
-	begun := time.Now()
-	if err := w.until(ctx, begun, func(n need) bool {
-		return n.first && (!goesOn || n.name != "balance")
-	}); err != nil || goesOn {
-		return err
-	}
-	return w.until(ctx, begun, func(n need) bool { return !n.first })
 }

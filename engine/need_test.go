@@ -150,8 +150,8 @@ func TestBalanceIsExact(t *testing.T) {
 	}{"enough": {coins(system.ReadBalance, 3600), 0}, "one hasting less": {short, 1},
 		"nothing": {coins(system.ReadBalance, 0), 1}} {
 		s := status{readings: map[string]system.Reading{system.ReadBalance: c.have}}
-		if got := wanting("sys", experiment.Need{Balance: "3600"}, s, nil,
-			func(need) bool { return true }); len(got) != c.want {
+		w := waiter{name: "sys", need: experiment.Need{Balance: "3600"}}
+		if got := w.wanting(s, false); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

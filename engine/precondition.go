@@ -39,11 +39,13 @@ type nodePlace struct {
 
 // ourPlace is this machine, with all nodes unless there are others for them.
 func ourPlace(cfg Config) nodePlace {
-	if cfg.Machines > 0 {
-		return nodePlace{testbed.Here(), func(experiment.SystemUse) int { return 0 }, false}
-	}
-	return nodePlace{testbed.Here(), func(use experiment.SystemUse) int { return nodes(cellsOf(cfg.Plan, use.Name)) },
-		true}
+	alone := cfg.Machines == 0
+	return nodePlace{testbed.Here(), func(use experiment.SystemUse) int {
+		if !alone {
+			return 0
+		}
+		return nodes(cellsOf(cfg.Plan, use.Name))
+	}, alone}
 }
 
 // preconditions lists all checks: `plimsoll run` and `plimsoll doctor` make all of them,
@@ -57,8 +59,7 @@ func preconditions() []precondition {
 		{name: "open-files", check: checkFiles, here: true},
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
-		{name: "balance", check: checkBalance},
-		{name: "contracts", check: checkContracts},
+		{check: checkNeeds}, // its problems have names
 		{name: "memory", on: checkMemory, here: true},
 		{name: "storage", on: checkStorage, here: true},
 		{name: "disk-space", check: checkDisk, here: true},
@@ -69,21 +70,16 @@ func preconditions() []precondition {
 // Preconditions makes every check that the experiment does not skip, by the name
 // of the check ("machine") or of a single problem ("busy").
 func Preconditions(ctx context.Context, cfg Config) []Problem {
-	return problems(ctx, cfg, func(precondition) bool { return true })
+	return problems(ctx, cfg, ourPlace(cfg), func(precondition) bool { return true })
 }
 
 // PlanProblems are those of the experiment and of the systems that it attaches to.
 // What a started system misses on this machine is among them, marked as Here.
 func PlanProblems(ctx context.Context, cfg Config) []Problem {
-	return problems(ctx, cfg, func(p precondition) bool { return !p.here })
+	return problems(ctx, cfg, ourPlace(cfg), func(p precondition) bool { return !p.here })
 }
 
-func problems(ctx context.Context, cfg Config, wanted func(precondition) bool) []Problem {
-	return problemsAt(ctx, cfg, wanted, ourPlace(cfg))
-}
-
-func problemsAt(ctx context.Context, cfg Config, wanted func(precondition) bool, at nodePlace) []Problem {
-	var all []Problem
+func problems(ctx context.Context, cfg Config, at nodePlace, wanted func(precondition) bool) (all []Problem) {
 	skipped := func(name string) bool { return slices.Contains(cfg.Plan.Experiment.Skip, name) }
 	for _, p := range preconditions() {
 		if skipped(p.name) || !wanted(p) {
@@ -125,7 +121,7 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 		}, slices.ContainsFunc(cfg.Plan.Experiment.Systems, func(use experiment.SystemUse) bool {
 			return len(hosts[use.Name]) > 0 && hosts[use.Name][0].Machine() == m
 		})}
-		for _, p := range Blocking(problemsAt(ctx, cfg, func(p precondition) bool { return p.on != nil }, at)) {
+		for _, p := range Blocking(problems(ctx, cfg, at, func(p precondition) bool { return p.on != nil })) {
 			p.What = m.Name() + ": " + p.What
 			all = append(all, p)
 		}
@@ -172,7 +168,9 @@ func (e *PreconditionError) Hint() string {
 func Skippable() []string {
 	var names []string
 	for _, p := range preconditions() {
-		names = append(names, p.name)
+		if p.name != "" {
+			names = append(names, p.name)
+		}
 	}
 	for _, n := range needs() {
 		names = append(names, n.name)

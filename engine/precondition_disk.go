@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -51,7 +52,7 @@ func checkDisk(_ context.Context, cfg Config) []Problem {
 			need += 2 * float64(bytes)
 		case use.Attached():
 			// Its disks are elsewhere.
-		case cfg.reviver(use) != nil:
+		case cfg.revives(use):
 			kept += set * redundancy(use)
 		default:
 			need += set * redundancy(use)
@@ -144,21 +145,59 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return []Problem{{What: fmt.Sprintf("run directory: %v", err), Blocking: true}}
+		return []Problem{refuse(fmt.Sprintf("run directory: %v", err), "")}
 	case len(entries) == 0:
 		return nil
 	}
 	hint := "choose another directory with --out"
-	if r, err := record.Open(cfg.Dir); err == nil {
-		defer r.Close()
-		plan, err := experiment.LoadPlan(r.Plan())
-		switch {
-		case err != nil:
-			hint += fmt.Sprintf("; the run in it cannot be resumed: %v", err)
-		case plan.Imported == nil:
-			hint += ", or go on with it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "plan.json" }) {
+		hint += ", or go on with the run in it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
+	}
+	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir), hint)}
+}
+
+// checkData opens every file of the data sets that are read from this machine:
+// one that cannot be read should not be found out after a week.
+func checkData(ctx context.Context, cfg Config) []Problem {
+	var all []Problem
+	seen := map[string]bool{}
+	if a := cfg.Plan.Experiment.Retrieve.Replays(); a != nil {
+		again := &experiment.Experiment{Retrieve: &experiment.Retrieve{
+			Arrivals: &experiment.Arrivals{Process: a.Process, Log: a.Log}}}
+		if err := scenario.FindRequestLog(again, cfg.Base); err != nil {
+			all = append(all,
+				refuse(err.Error(), "relative paths start at "+cfg.Base+", the directory of the experiment file"))
+		} else if is := again.Retrieve.Arrivals.Found.SHA256; a.Found == nil || a.Found.SHA256 != is {
+			all = append(all, refuse("the log "+a.Log+" is not the one of the plan: its SHA-256 is "+is,
+				"put the file back, or begin a new run"))
 		}
 	}
-	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir),
-		hint)}
+	for _, c := range cfg.Plan.Cells {
+		if c.Data.Known() || seen[c.Data.Key()] {
+			continue
+		}
+		seen[c.Data.Key()] = true
+		hint := ""
+		set, err := scenario.DataSet(ctx, c.Data, cfg.Plan.Experiment.Seed, cfg.Base)
+		if err != nil {
+			// Where a relative path starts is worth saying of one that is not there.
+			if path := c.Data.Directory + c.Data.Trace; errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(path) {
+				hint = "relative paths start at " + cfg.Base + ", the directory of the experiment file"
+			}
+			all = append(all, refuse(err.Error(), hint))
+			continue
+		}
+		for i := range set.Len() / max(1, c.Data.Copies) { // copies are read from the same files
+			f, err := set.Open(i)
+			if err != nil {
+				all = append(all, refuse("a file of the data set cannot be read: "+err.Error(),
+					"make all files readable, or say skip: [data-readable] to store the others"))
+			}
+			if err != nil || ctx.Err() != nil {
+				break
+			}
+			f.Close()
+		}
+	}
+	return all
 }

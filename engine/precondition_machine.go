@@ -2,7 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -64,4 +70,126 @@ func checkLinks(_ context.Context, cfg Config) []Problem {
 			"leave out what changes links, or let Plimsoll start the system")}
 	}
 	return nil
+}
+
+// checkMemory compares what the nodes of all systems take, which are there at the
+// same time, and the RAM disk of a trial with what the machine has left.
+func checkMemory(cfg Config, at nodePlace) []Problem {
+	need := nodeMemory(cfg, at)
+	if need.bytes == 0 {
+		return nil
+	}
+	free, err := at.AvailableMemory()
+	if err != nil {
+		return []Problem{{What: err.Error()}}
+	}
+	return need.over(free)
+}
+
+// memoryNeed is what the nodes of a plan take.
+type memoryNeed struct {
+	bytes float64
+	of    []string // what needs it
+}
+
+// nodeMemory adds up the nodes of all systems of a plan on a machine and its largest RAM
+// disk, of which there is one at a time. How large the chain on it is, is not known before it
+// has been made: this is by the plan's estimate, and when the trial comes it is
+// compared again. What nodes of a system take that does not say is not known.
+func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
+	var disk float64
+	for _, c := range chainCells(cfg.Plan) {
+		if c.Sync.Storage == ramStorage {
+			disk = max(disk, experiment.RAMDiskBytes(storeBytes(c)))
+		}
+	}
+	if disk > 0 && at.first {
+		need.bytes += disk + testbed.RAMReserve
+		need.of = append(need.of, "a RAM disk for the largest store, with "+words.Bytes(testbed.RAMReserve)+
+			" left for everything else")
+	}
+	for _, use := range cfg.Plan.Experiment.Systems {
+		sys, n := findSystem(cfg.Systems, use.Use), at.nodes(use)
+		if sys == nil || use.Attached() || n == 0 {
+			continue
+		}
+		need.bytes += float64(n) * float64(sys.Info().NodeMemory)
+		need.of = append(need.of, fmt.Sprintf("%d nodes of %s", n, use.Name))
+	}
+	return need
+}
+
+// over is the problem when the need is more than is free.
+func (m memoryNeed) over(free float64) []Problem {
+	if m.bytes <= free {
+		return nil
+	}
+	return []Problem{refuse(fmt.Sprintf("%s take about %s; %s of memory are available", strings.Join(m.of, ", "),
+		words.Bytes(m.bytes), words.Bytes(free)),
+		"fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, "+
+			"or skip: [memory]")}
+}
+
+// spareFiles are files that a process has open beside its connections: logs,
+// the database, what it serves, observed processes.
+const spareFiles = 256
+
+// checkFiles refuses more connections than a process may have open files. The
+// soft limit does not count: a run raises it to the hard one.
+func checkFiles(_ context.Context, cfg Config) []Problem {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return nil
+	}
+	most := 0
+	for _, c := range cfg.Plan.Cells {
+		switch {
+		case c.Retrieve != nil:
+			most = max(most, c.Retrieve.Concurrency)
+		case c.Overhead != nil:
+			most = max(most, c.Overhead.Concurrency)
+		}
+	}
+	if uint64(most+spareFiles) <= limit.Max {
+		return nil
+	}
+	return []Problem{refuse(fmt.Sprintf("%d connections at once, and at most %d open files per process", most,
+		limit.Max), fmt.Sprintf("raise the hard limit to %d (ulimit -Hn, or LimitNOFILE= in the service), or use fewer",
+		most+spareFiles))}
+}
+
+// Values of sync.storage.
+const (
+	diskStorage = "disk"
+	ramStorage  = "ram"
+)
+
+// checkStorage refuses to compare a RAM disk with a "disk" that is in memory itself,
+// as the directory for temporary files is on some machines.
+func checkStorage(cfg Config, at nodePlace) []Problem {
+	disk, ram := false, false
+	for _, c := range chainCells(cfg.Plan) {
+		disk, ram = disk || c.Sync.Storage == diskStorage, ram || c.Sync.Storage == ramStorage
+	}
+	if !disk {
+		return nil
+	}
+	on, err := at.Filesystem(os.TempDir())
+	if err != nil {
+		return []Problem{{What: fmt.Sprintf("storage: disk: %v", err)}}
+	}
+	return memoryForDisk(on, os.TempDir(), ram)
+}
+
+// memoryForDisk is the problem when the "disk" is in memory.
+func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
+	if !on.Memory() {
+		return nil
+	}
+	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is %s, in memory: nothing of it is about a "+
+		"disk", dir, on)
+	if compared {
+		what += ", and disk against ram means nothing"
+	}
+	return []Problem{{What: what, Hint: "set TMPDIR to a directory on a disk", Blocking: compared}}
 }

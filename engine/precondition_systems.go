@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/netip"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -39,16 +35,6 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
 			found = true
 		}
-		if at := addressHere(use); at != "" && (cfg.Plan.Experiment.Limits.Others > 0 ||
-			cfg.Plan.Experiment.Limits.Machine > 0) {
-			all = append(all, Problem{
-				Name: sharedMachine, Here: true,
-				What: fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load generator",
-					use.Name, at),
-				Hint: "run it from another machine, or count the trials nevertheless: " +
-					"--set limits.others=none --set limits.machine=none",
-			})
-		}
 		if !found && readsObjects(cfg, use) {
 			if err := look(checkCtx, cfg, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
 				all = append(all, refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint))
@@ -57,30 +43,6 @@ func checkSystems(ctx context.Context, cfg Config) []Problem {
 		cancel()
 	}
 	return all
-}
-
-// sharedMachine names the problem that server and load generator use the same CPUs.
-const sharedMachine = "shared-machine"
-
-// addressHere is the loopback address at which an attached system is reached, or empty.
-func addressHere(use experiment.SystemUse) string {
-	if !use.Attached() {
-		return ""
-	}
-	for _, value := range use.With {
-		for _, address := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
-			host := address
-			if u, err := url.Parse(address); err == nil && u.Host != "" {
-				host = u.Hostname()
-			} else if h, _, err := net.SplitHostPort(address); err == nil {
-				host = h
-			}
-			if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
-				return address
-			}
-		}
-	}
-	return ""
 }
 
 // look attaches to a system as a run does, but may not write.
@@ -143,4 +105,58 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 		}
 	}
 	return all
+}
+
+// checkBudget refuses a load test that may spend without an end: it runs for weeks
+// unattended.
+func checkBudget(_ context.Context, cfg Config) []Problem {
+	e := cfg.Plan.Experiment
+	var all []Problem
+	problem := func(what, hint string) { all = append(all, refuse(what, hint)) }
+	pays := false
+	for _, use := range e.Systems {
+		if !cfg.can(use.Use, "cost") {
+			continue
+		}
+		pays = true
+		if e.Upload != nil && use.Attached() && e.Exit.MaxSpend == "" {
+			problem(use.Name+": it pays for what it stores, and nothing ends the test when enough is spent",
+				"say exit: {max_spend: AMOUNT} in the system's currency, or skip: [budget] when its own limits are "+
+					"enough")
+		}
+	}
+	if e.LoadTest() && !pays && e.Exit.MaxSpend != "" {
+		problem("exit.max_spend can never be met: no system has the ability cost",
+			"leave it out: --set exit.max_spend=")
+	}
+	return all
+}
+
+// checkNeeds refuses to wait for what a system cannot report.
+func checkNeeds(_ context.Context, cfg Config) (all []Problem) {
+	if cfg.Plan.Experiment.Upload == nil {
+		return nil
+	}
+	asked := cfg.Plan.Experiment.Upload.Need
+	for _, use := range cfg.Plan.Experiment.Systems {
+		lacks := func(need string) {
+			all = append(all, Problem{Name: need, Blocking: true,
+				What: fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name, need),
+				Hint: "leave it out: --set upload.need." + need + "="})
+		}
+		monitored := cfg.can(use.Use, "monitor")
+		if asked.Balance != "" && !monitored && !cfg.can(use.Use, "cost") {
+			lacks("balance")
+		}
+		if asked.Contracts > 0 && !monitored {
+			lacks("contracts")
+		}
+	}
+	return all
+}
+
+// can reports whether a kind of system has an ability.
+func (c Config) can(name, ability string) bool {
+	sys := findSystem(c.Systems, name)
+	return sys != nil && slices.Contains(sys.Info().Can, ability)
 }

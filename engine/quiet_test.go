@@ -100,16 +100,6 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 	}
 }
 
-// One valid trial of the first block is enough to go on.
-func TestFirstBlockWithAValidTrial(t *testing.T) {
-	t.Parallel()
-	n := 0
-	cfg := spoiltRun(t, func() bool { n++; return n != 3 }) // the third: the first after the warm-up
-	if res, err := Run(t.Context(), cfg); err != nil || res.Invalid != nil || res.Trials != 6 || res.Valid != 1 {
-		t.Errorf("%+v, %v", res, err)
-	}
-}
-
 // notes counts what a run says of a busy machine.
 type notes struct {
 	silent

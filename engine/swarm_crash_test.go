@@ -3,72 +3,16 @@ package engine
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
-
-// victim is a run of a swarm that says when all its nodes are at work, and then
-// waits to be killed.
-func victim(nodes, dir string) error {
-	n, err := strconv.Atoi(nodes)
-	if err != nil {
-		return err
-	}
-	plan, err := planOfSwarm(fmt.Sprintf(swarmExperiment, n, ""))
-	if err != nil {
-		return err
-	}
-	s := &swarm{}
-	s.trial = func(ctx context.Context, s *swarm, cell experiment.Cell, sink scenario.Sink) error {
-		var leechers []int
-		for i := 1; i < n; i++ {
-			leechers = append(leechers, i)
-		}
-		if _, _, err := s.publish(ctx, cell, sink.Number, leechers...); err != nil {
-			return err
-		}
-		fmt.Println("spreading")
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: s,
-		Dir: dir})
-	return err
-}
-
-// A run that is killed in the middle of a trial leaves nothing behind: no node,
-// whatever it was doing, no emulator, no content.
-func TestKilledSwarmLeavesNothing(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
-	needLinks(t)
-	const nodes = 4
-	procs := killVictim(t, "victim", strconv.Itoa(nodes))
-	count := 0
-	for _, p := range procs {
-		if strings.Contains(p, "node bittorrent") {
-			count++
-		}
-	}
-	if count != nodes {
-		t.Errorf("%d nodes ran: %q", count, procs)
-	}
-}
 
 // killVictim starts a run, kills it when it says that it is at work, and waits until
 // nothing of it is left. It returns the processes that there were.

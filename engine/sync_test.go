@@ -156,16 +156,10 @@ func errorsOf(errs ...error) error {
 // loads remembers the most that a trial has told.
 type loads struct {
 	silent
-	most  int64
-	notes []string
-	total []int
+	most int64
 }
 
-func (l *loads) Load(ops, _ int64, _ time.Duration) { l.most = max(l.most, ops) }
-func (l *loads) Note(text string)                   { l.notes = append(l.notes, text) }
-func (l *loads) Begin(_, total int, _ experiment.Cell, _ int, _ bool) {
-	l.total = append(l.total, total)
-}
+func (l *loads) Load(ops, _ int64) { l.most = max(l.most, ops) }
 
 // A peer that dies unasked makes the trial invalid, and is there again in the next; a
 // fresh node that dies is what the trial is about.
@@ -217,48 +211,6 @@ func TestDeathsInASync(t *testing.T) {
 	}
 }
 
-// A process beyond the peers of a cell, kept for another cell, may die: the trial is as
-// valid as without it.
-func TestDeathOfAnIdlePeer(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
-	needLinks(t)
-	s := &syncing{}
-	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
-		error) {
-		if err := s.node(2).serve(ctx); err != nil { // a peer of one cell, idle in the other
-			return nil, err
-		}
-		store, err := s.sync(ctx, cell, sink)
-		if err != nil {
-			return nil, err
-		}
-		p := s.node(2).p
-		if err := p.Signal(syscall.SIGKILL); err != nil {
-			return nil, err
-		}
-		<-p.Done()
-		return nil, errorsOf(s.node(0).stop(ctx), store.Remove())
-	}
-	cfg := syncConfig(t, s, ", peers: [1, 2]", "1")
-	if res, err := Run(t.Context(), cfg); err != nil || res.Trials != 2 || res.Failed > 0 {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	rec, err := record.Open(cfg.Dir)
-	must(t, err)
-	defer rec.Close()
-	trials, err := rec.Trials()
-	must(t, err)
-	for _, trial := range trials {
-		cell, _, _ := (&run{plan: cfg.Plan}).cellAndUse(trial.Cell)
-		if died := slices.Contains(trial.Invalid, record.ReasonDaemonDied); died != (cell.Sync.Peers == 2) {
-			t.Errorf("%d peers: %v", cell.Sync.Peers, trial.Invalid)
-		}
-	}
-}
-
 // A run that is killed while a fresh node follows leaves nothing behind.
 func TestKilledSyncLeavesNothing(t *testing.T) {
 	t.Parallel()
@@ -284,11 +236,11 @@ func TestPreconditionsOfChains(t *testing.T) {
 	need := nodeMemory(cfg, ourPlace(cfg))
 	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
 	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want ||
-		len(need.parts) != 2 {
+		len(need.of) != 2 {
 		t.Errorf("memory %+v, want %g", need, want)
 	}
 	if got := need.over(need.bytes - 1); len(got) != 1 || !got[0].Blocking ||
-		!strings.Contains(got[0].What, "a RAM disk for the largest store takes about") {
+		!strings.Contains(got[0].What, "a RAM disk for the largest store") {
 		t.Errorf("too little memory: %+v", got)
 	}
 	disk := slices.DeleteFunc(slices.Clone(cfg.Plan.Cells),

@@ -5,23 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/testbed"
-	"github.com/plimsoll-project/plimsoll/testbed/link"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
-// observeEvery is the interval at which processes are observed.
-const observeEvery = time.Second
-
-// execution is one trial while it runs: most within one session, in a bounded time;
-// one that continues until its scenario or an exit condition ends it, see long.go.
+// execution is one trial while it runs. Most end in this session, within a bounded time, and
+// fail at an error. One that continues, a load test of weeks, goes on until its scenario or
+// an exit condition ends it: in this session or, after any other end, in a later one.
 type execution struct {
 	r         *run
 	s         *site
@@ -36,6 +32,8 @@ type execution struct {
 	// Of a trial that continues.
 	marks  []string  // notes that its sessions left
 	others byMachine // over all sessions so far
+	deaths int       // of the system or the link since another object was stored
+	stored int64
 
 	mu         sync.Mutex
 	conditions []exitCondition // of this load
@@ -43,68 +41,89 @@ type execution struct {
 	reported   bool // state was set in this load
 }
 
+// revivals in a row of a system that dies again before another object is stored
+// are enough.
+const revivals = 3
+
+// errDied and errLink are why the load ends when a process of the system, or the link
+// emulator, has died under it.
+var (
+	errDied = errors.New("a process of the system has ended")
+	errLink = errors.New("the link emulator has died")
+)
+
 // trial executes one cell once, or goes on with it. The error is of the run as a
 // whole; a trial that could not be executed comes back as failed, with its reason.
 func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
 	t := &execution{r: r, s: r.sites[cell.System], cell: cell, block: block, continues: r.cfg.continues(cell)}
-	if t.continues {
-		return t.untilEnd(ctx)
+	if !t.continues {
+		limit := r.trialTime(cell)
+		limited, cancel := context.WithTimeoutCause(ctx, limit,
+			fmt.Errorf("the trial took longer than its limit of %s", limit))
+		defer cancel()
+		ctx = limited
 	}
-	return t.once(ctx)
+	unready, err := t.open(ctx)
+	switch {
+	case err != nil:
+		return record.Trial{}, err
+	case unready != nil:
+		return t.fail(ctx, loaded{}, unready)
+	}
+	for {
+		out, end, err := t.load(ctx)
+		var stop *scenario.Stop
+		link := errors.Is(end, errLink)
+		switch {
+		case errors.As(end, &stop) && (err == nil || errors.Is(err, context.Canceled)):
+			return t.finish(ctx, out, stop)
+		case err == nil && (end == nil || !t.continues): // it came to its own end
+			return t.finish(ctx, out, nil)
+		case !t.continues:
+			return t.fail(ctx, out, err)
+		case !link && !errors.Is(end, errDied):
+			return record.Trial{}, t.pause(out, errors.Join(canceled(ctx), err))
+		}
+		if err := t.mend(ctx, out, link); err != nil {
+			return record.Trial{}, err
+		}
+	}
 }
 
-// once executes a trial that does not continue.
-func (t *execution) once(ctx context.Context) (record.Trial, error) {
-	r := t.r
-	limit := r.trialTime(t.cell)
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// open makes the system ready and begins the trial, or goes on with it. One that does not
+// continue is begun also when the system is not ready: it is recorded as failed.
+func (t *execution) open(ctx context.Context) (unready, err error) {
+	r, s := t.r, t.s
+	earlier, kept := r.kept[trialKey{t.cell.ID, t.block}]
+	ready, cancel := context.WithTimeout(ctx, r.readyTime(s))
 	defer cancel()
-	unready := t.ready(ctx)
-	if gone, _ := lost(t.s.all()); gone != nil && unready != nil { // just now: there may be another machine
-		unready = t.ready(ctx)
+	if t.continues && !kept && s.used && !s.attached() {
+		unready = r.redeploy(ready, s, "each trial begins with a fresh deployment")
+	}
+	if unready == nil {
+		unready = t.ready(ready)
+	}
+	if gone, _ := lost(s.all()); gone != nil && unready != nil { // just now: there may be another machine
+		unready = t.ready(ready)
 	}
 	var unfit *scenario.UnfitError
-	if errors.As(unready, &unfit) { // so are all trials to come
-		return record.Trial{}, unready
+	switch {
+	case canceled(ctx) != nil:
+		return nil, canceled(ctx)
+	case errors.As(unready, &unfit), t.continues && unready != nil: // so are all trials to come
+		return nil, unready
+	case kept:
+		err = t.goOn(earlier)
+	default:
+		err = t.begin()
 	}
-	if err := canceled(ctx); err != nil {
-		return record.Trial{}, err
-	}
-	if err := t.begin(); err != nil {
-		return record.Trial{}, err
-	}
-	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
-	fail := func(err error) (record.Trial, error) {
-		if ended := canceled(ctx); ended != nil {
-			return record.Trial{}, ended // left as running: a resumed run does it again
+	if t.continues && err == nil {
+		s.used = true
+		if s.changed != "" && kept {
+			t.mark("system changed", s.changed)
 		}
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("the trial took longer than its limit of %s: %w", limit, err)
-		}
-		r.bytes += t.w.Summary().Counts().Bytes
-		trial.State, trial.Error = record.Failed, err.Error()
-		return trial, t.w.Fail(err)
 	}
-	if unready != nil {
-		return fail(unready)
-	}
-	out, _, err := t.load(ctx)
-	var left *scenario.SkipError
-	if errors.As(err, &left) {
-		trial.State, trial.Error = record.Skipped, left.Why
-		return trial, t.w.Skip(left.Why)
-	}
-	if err != nil && out.lost != nil {
-		err = fmt.Errorf("a machine was lost (%w): %w", out.lost, err)
-	}
-	if err != nil {
-		return fail(err)
-	}
-	done, err := t.measured(out)
-	if err != nil {
-		return fail(err)
-	}
-	return t.end(done)
+	return unready, err
 }
 
 // ready makes the link and the system ready, so that the trial's clock begins when it
@@ -140,6 +159,58 @@ func (t *execution) recordLinks() error {
 	return nil
 }
 
+// goOn continues a trial of an earlier session.
+func (t *execution) goOn(earlier record.Trial) error {
+	r := t.r
+	w, last, err := r.rec.Continue(earlier)
+	if err != nil {
+		return err
+	}
+	t.w = w
+	if err := t.recordLinks(); err != nil {
+		return err
+	}
+	if t.others, err = recordedOthers(r.rec.Samples(earlier.ID)); err != nil {
+		return err
+	}
+	for e, err := range r.rec.EventsOf(earlier.ID) {
+		if err != nil {
+			return err
+		}
+		if e.Kind == markEvent {
+			t.marks = append(t.marks, markNote(e.What, e.Detail))
+		}
+	}
+	t.clock = continued(earlier.Epoch, time.Now(), last)
+	// What a session that was killed has lasted is known only now.
+	if seen := earlier.Epoch.Add(last); seen.After(r.lastSeen) && !r.lastSeen.IsZero() && seen.Before(r.begun) {
+		r.earlier += seen.Sub(r.lastSeen).Seconds()
+		r.lastSeen = seen
+	}
+	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell),
+		words.Duration(t.clock.Now()-last))
+	t.event("session", "continued", text)
+	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format(time.DateTime)))
+	return nil
+}
+
+// Marks are events that become notes of the trial, whatever session it ends in.
+const markEvent = "mark"
+
+func (t *execution) mark(what, detail string) {
+	t.event(markEvent, what, detail)
+	t.marks = append(t.marks, markNote(what, detail))
+	t.r.say.Note(markNote(t.s.use.Name+": "+what, detail))
+}
+
+func markNote(what, detail string) string { return what + ": " + detail }
+
+func (t *execution) event(kind, what, detail string) {
+	if err := t.w.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail}); err != nil {
+		t.r.say.Note(fmt.Sprintf("cannot record event %q: %v", what, err))
+	}
+}
+
 // link is the last of the checks, as it is of those that the record has; nil: none was made.
 func (t *execution) link() *record.LinkCheck {
 	if len(t.checks) == 0 {
@@ -148,10 +219,185 @@ func (t *execution) link() *record.LinkCheck {
 	return &t.checks[len(t.checks)-1]
 }
 
-// end ends the trial for good.
-func (t *execution) end(trial record.Trial) (record.Trial, error) {
+// judgeEvery is how often exit conditions are judged when the scenario says nothing
+// new, so that a standstill is noticed.
+const judgeEvery = time.Second
+
+// watch judges exit conditions and looks after the system and its link while the trial
+// says nothing new, until ctx ends. Trials that do not continue are judged when they are over.
+func (t *execution) watch(ctx context.Context, cancel context.CancelCauseFunc) (done chan struct{}) {
+	done = make(chan struct{})
+	if !t.continues {
+		close(done)
+		return done
+	}
+	t.mu.Lock()
+	t.conditions, t.reported = exitConditions(t.r.plan.Experiment.Exit, true), false
+	t.mu.Unlock()
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(judgeEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			switch {
+			case t.s.died() != nil:
+				cancel(errDied)
+			case t.r.bed.EmulatorErr() != nil:
+				cancel(errLink)
+			default:
+				t.judge(cancel)
+			}
+		}
+	}()
+	return done
+}
+
+// seen takes what the scenario says of itself.
+func (t *execution) seen(s scenario.State, cancel context.CancelCauseFunc) {
+	t.mu.Lock()
+	t.state, t.reported = s, true
+	t.mu.Unlock()
+	t.r.say.State(s, t.cell)
+	t.judge(cancel)
+}
+
+// judge ends the trial when an exit condition is met.
+func (t *execution) judge(cancel context.CancelCauseFunc) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := progressSoFar{Seconds: t.r.earlier + time.Since(t.r.begun).Seconds(), Bytes: t.r.bytes}
+	if t.reported { // else what is stored already is not known here
+		s := t.state
+		s.At = t.clock.Now()
+		p.State, p.Bytes = &s, p.Bytes+s.Bytes
+	}
+	if stop := firstMet(t.conditions, p); stop != nil {
+		cancel(stop) // the first one stays
+	}
+}
+
+// finish ends the trial for good: by itself, or by an exit condition.
+func (t *execution) finish(ctx context.Context, out loaded, stop *scenario.Stop) (record.Trial, error) {
+	trial, err := t.measured(out)
+	switch {
+	case err != nil && !t.continues:
+		return t.fail(ctx, out, err)
+	case err != nil:
+		return record.Trial{}, err
+	case t.continues:
+		ended := natural(t.state)
+		if stop != nil {
+			ended = stop.Condition + ": " + stop.Why
+		}
+		if ended != "" {
+			trial.Notes = append(trial.Notes, record.NoteEnded+ended)
+			t.event("phase", "trial ended", ended)
+		}
+		t.r.ended, t.r.stoppedBy = ended, stop
+	}
 	t.r.bytes += t.w.Summary().Counts().Bytes
 	return trial, t.w.End(trial)
+}
+
+// fail ends a trial that could not be executed, or that was left out on purpose.
+func (t *execution) fail(ctx context.Context, out loaded, err error) (record.Trial, error) {
+	if ended := canceled(ctx); ended != nil {
+		return record.Trial{}, ended // left as running: a resumed run does it again
+	}
+	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
+	var left *scenario.SkipError
+	if errors.As(err, &left) {
+		trial.State, trial.Error = record.Skipped, left.Why
+		return trial, t.w.End(trial)
+	}
+	if out.lost != nil {
+		err = fmt.Errorf("a machine was lost (%w): %w", out.lost, err)
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	t.r.bytes += t.w.Summary().Counts().Bytes
+	trial.State, trial.Error = record.Failed, err.Error()
+	return trial, t.w.End(trial)
+}
+
+// pause ends this session of the trial, which stays as it is for the next one.
+func (t *execution) pause(out loaded, cause error) error {
+	interrupted := cause == nil || errors.Is(cause, context.Canceled)
+	why := "interrupted"
+	if !interrupted {
+		why = cause.Error()
+	}
+	t.event("session", "paused", why)
+	trial, err := t.measured(out)
+	if trial.State = record.Running; err == nil {
+		err = t.w.End(trial)
+	}
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	t.r.paused++
+	if interrupted {
+		return context.Canceled
+	}
+	return cause
+}
+
+// mend brings up again what has died, the link or the system on its data.
+func (t *execution) mend(ctx context.Context, out loaded, link bool) error {
+	r, s := t.r, t.s
+	if t.deaths++; t.state.Accepted > t.stored {
+		t.deaths, t.stored = 1, t.state.Accepted
+	}
+	mark, what := "daemon died", "a process ended"
+	if out.died != nil {
+		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), firstLine(out.died.Err()),
+			out.died.LogPath())
+	}
+	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
+	if link {
+		mark, what, again = "the link was down", errLink.Error(), t.mendLink
+	}
+	died := fmt.Errorf("%s: %s", s.use.Name, what)
+	switch {
+	case t.deaths > revivals:
+		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another "+
+			"object was stored", died, revivals))
+	case !link && !s.keeps:
+		return t.pause(out, fmt.Errorf("%w; this system cannot be brought up again with its data", died))
+	}
+	t.mark(mark, what+"; it was brought up again")
+	begun := time.Now()
+	up, cancel := context.WithTimeout(ctx, r.readyTime(s))
+	defer cancel()
+	if err := again(up); err != nil {
+		if ended := canceled(ctx); ended != nil {
+			return t.pause(out, ended)
+		}
+		return t.pause(out, fmt.Errorf("%w; and it cannot be brought up again: %w", died, err))
+	}
+	r.event("phase", "goes on", what+", and was brought up again", time.Since(begun))
+	return r.rec.Flush() // the scenario reads back what it has recorded
+}
+
+// mendLink brings the link back as the trial had it.
+func (t *execution) mendLink(ctx context.Context) error {
+	if err := t.r.mendLink(ctx); err != nil || !t.r.hasLink(t.s, t.cell) {
+		return err
+	}
+	return t.r.shapeLink(ctx, t.s, t.cell)
+}
+
+// firstLine is an error without the lines of a log that it may quote.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
+	text, _, _ = strings.Cut(text, "; see ")
+	return text
 }
 
 // canceled is the user's wish to stop; a trial's own deadline is none.
@@ -162,199 +408,10 @@ func canceled(ctx context.Context) error {
 	return nil
 }
 
-// loaded is what came of the load of one trial.
-type loaded struct {
-	load  scenario.Load
-	usage scenario.Usage
-	died  testbed.Process
-	lost  error // why a machine is out of reach for good
-	notes []string
-	tls   bool
-
-	throttled bool // a CPU limit held back a machine
-
-	footprint []record.Detail // memory of the system's processes
-
-	emulatorTrouble string // why the link was not itself during the load; empty: it was
-	emulatorDied    bool
-}
-
-// load runs the scenario's load with all processes under observation. end is why it
-// was cut off: an exit condition, errDied, errLink or the end of parent; nil when it
-// ended by itself.
-func (t *execution) load(parent context.Context) (out loaded, end, err error) {
-	r, s := t.r, t.s
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	before, _, err := r.bed.EmulatorStats(ctx)
-	if err != nil {
-		return out, nil, fmt.Errorf("link emulator: %w", err)
-	}
-	trace := s.trace()
-	meter, memory := newMeter(s, trace), startFootprint(s)
-	var once sync.Once
-	var unrecorded error // the first failure to record: the trial must not pass for whole
-	keep := func(err error) {
-		if err != nil {
-			once.Do(func() { unrecorded = err })
-		}
-	}
-	observed := func(samples []record.Sample) { keep(t.w.Samples(samples)) }
-	window := window{r.bed, t.clock.epoch, meter, observed}
-	if s.network != nil {
-		s.network.tol = float64(t.cell.Link.Tolerance)
-	}
-	stop := r.bed.Observe(parent, t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
-		meter.add(samples)
-		observed(samples)
-	})
-	watched := t.watch(ctx, cancel)
-	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.link(),
-		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Journal: journal{t.w, r.rec.Reader},
-		Begin: window.begin, End: window.end,
-		Progress: func(ops, bytes int64) { r.say.Load(ops, bytes, t.clock.Now()) },
-		State:    func(s scenario.State) { t.seen(s, cancel) },
-	})
-	if ctx.Err() != nil {
-		end = context.Cause(ctx)
-	}
-	cancel(nil)
-	<-watched
-	stop() // takes a last sample, so that deltas cover the whole trial
-	for _, l := range load.Links {
-		keep(t.w.Link(l))
-	}
-	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
-	for edges := range slices.Chunk(meter.others(), 2) {
-		t.others.add(edges[0], edges[1])
-		r.others.add(t.clock.epoch, edges...)
-	}
-	busiest := t.busyOthers(&out.usage)
-	if s.network == nil {
-		out.died = s.died()
-	} else {
-		dead := deaths(trace())
-		out.notes, out.died = deathNotes(t.cell, dead), deadPeer(s, t.cell, dead)
-		if undone := s.network.undo(parent); undone != nil {
-			r.event("note", "links not brought back", undone.Error(), 0)
-		}
-	}
-	var gone testbed.Host
-	if gone, out.lost = lost(s.all()); gone != nil {
-		out.notes = append(out.notes, fmt.Sprintf("the machine of %s was lost: %v", gone.Name(), out.lost))
-	}
-	machines, throttled := meter.notes()
-	out.notes, out.throttled = append(out.notes, machines...), throttled
-	if busiest != nil && busiest.Name() != "" {
-		out.notes = append(out.notes, "of the machines, others used most of "+busiest.Name())
-	}
-	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
-	during := fmt.Sprintf("during %s, %s", t.cell.ID, record.BlockName(t.block))
-	if out.emulatorDied {
-		r.event("fault", "link emulator died", during, 0)
-	}
-	if out.died != nil {
-		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
-	}
-	if err == nil {
-		once.Do(func() {}) // what fails to be recorded from now on is none of this trial
-		err = unrecorded
-	}
-	// A process whose end the scenario noticed before we did.
-	if out.died != nil && end == nil && err != nil {
-		end = errDied
-	}
-	return out, end, err
-}
-
-// busyOthers sets what others used of the machine of which they used most, which it
-// returns; nil: none is known.
-func (t *execution) busyOthers(u *scenario.Usage) (m testbed.Machine) {
-	machines := t.s.machines()
-	if u.OthersBusy, m = t.others.worst(machines); m == nil {
-		u.OthersBusy, m = t.r.others.window().worst(machines)
-	}
-	return m
-}
-
-// measured is the trial as it is now, with the metrics that follow from what it has
-// recorded, as a report computes them later.
-func (t *execution) measured(out loaded) (record.Trial, error) {
-	r := t.r
-	counts := t.w.Summary().Counts()
-	trial := record.Trial{
-		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
-		Seconds: out.load.Seconds, Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), out.tls), out.footprint...),
-	}
-	err := r.rec.Flush()
-	if err == nil {
-		trial.Metrics, err = scenario.Recompute(r.cfg.Scenario, r.rec.Reader, trial, t.cell, t.w.Summary())
-	}
-	if err != nil {
-		return trial, err
-	}
-	t.mu.Lock()
-	trial.Notes = slices.Concat(out.load.Notes, out.notes, t.marks)
-	t.mu.Unlock()
-	if r.sharesTraffic(t.s) {
-		trial.Notes = append(trial.Notes, "traffic: what other systems' nodes on the same machines exchange is "+
-			"counted, too")
-	}
-	if r.notEmulated(t.cell) {
-		trial.Notes = append(trial.Notes, record.NoteNotEmulated)
-	}
-	if out.emulatorTrouble != "" {
-		trial.Notes = append(trial.Notes, "link: "+out.emulatorTrouble)
-	}
-	trial.Invalid = append(t.spoiledBy(out, counts, trial.Metrics), out.load.Invalid...)
-	if t.restarted && !t.continues { // its caches are cold, the other cells' are not
-		trial.Invalid = append(trial.Invalid, record.ReasonDaemonRestarted)
-		trial.Notes = append(trial.Notes, "the system was restarted before this trial")
-	}
-	trial.Invalid = validity.Reasons(t.cell, r.plan.Experiment.Limits, trial)
-	return trial, nil
-}
-
-// spoiledBy names what happened during a trial that speaks against it, apart from what
-// the generator says of itself; package validity adds what limits decide. A trial that
-// continues lasts so long that daemons die and links are late in it: that is marked.
-func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) []string {
-	var why []string
-	off := func(l record.LinkCheck) bool { return !l.OK }
-	if slices.ContainsFunc(t.checks, off) || slices.ContainsFunc(out.load.Links, off) {
-		why = append(why, record.ReasonLinkOff)
-	}
-	if out.died != nil && !t.continues {
-		why = append(why, record.ReasonDaemonDied)
-	}
-	if out.lost != nil {
-		why = append(why, record.ReasonMachineLost)
-	}
-	if out.throttled {
-		why = append(why, record.ReasonThrottled)
-	}
-	if out.emulatorDied {
-		why = append(why, record.ReasonEmulatorDied)
-	}
-	if out.emulatorTrouble != "" && !t.continues {
-		why = append(why, record.ReasonEmulatorLate)
-	}
-	// The operations of a session's last moment die with it, its jobs do not.
-	if c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0) {
-		why = append(why, record.ReasonNoOperations)
-	}
-	return why
-}
-
-// trialSeed gives every trial random choices of its own (which ranges are
-// fetched, when arrivals come): the same for all systems of a group in a block,
-// which makes them a fair pair, and the same again when a resumed run repeats it.
-func trialSeed(seed uint64, group string, block int) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d/%s/%d", seed, group, block)
-	return h.Sum64()
+// readyTime bounds what may be needed before a trial: a restart with all of its
+// data, a wait for a server that recovers, a check of the link.
+func (r *run) readyTime(s *site) time.Duration {
+	return r.startTime(s) + startMargin + r.prepareTime(s) + healthPatience + 2*time.Minute
 }
 
 // trialTime is the deadline of one trial with all that surrounds it.
@@ -368,35 +425,22 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		nodesTime(cell, limits)
 }
 
-// emulatorSince says why the link did not do what it should since the earlier
-// statistics (empty: it did), and whether its emulator has died.
-func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (trouble string, died bool) {
-	after, running, err := r.bed.EmulatorStats(ctx)
-	if err != nil {
-		return "", ctx.Err() == nil
+// Describe names a cell for people.
+func Describe(c experiment.Cell) string {
+	text := c.System
+	for _, f := range c.Factors {
+		if f.Path != "system" {
+			text += ", " + f.Label + " " + f.Value
+		}
 	}
-	if !running || s.attached() {
-		return "", false
-	}
-	to := r.client
-	if s.network != nil { // of all its links, which are as long as one another
-		to = s.hosts[len(s.hosts)-1]
-	}
-	if trouble = after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()); trouble == "" {
-		trouble = r.bed.MeshMoved(ctx)
-	}
-	return trouble, false
+	return text
 }
 
-// observeEvery is the interval at which the processes of a trial are observed. One that
-// continues is observed as often as the system is polled, so that weeks stay a number
-// of samples that can be kept and drawn.
-func (t *execution) observeEvery() time.Duration {
-	switch {
-	case t.cell.Upload != nil:
-		return max(observeEvery, t.cell.Upload.Poll.Std())
-	case t.cell.Collect != nil:
-		return max(observeEvery, t.cell.Collect.Every.Std())
-	}
-	return observeEvery
+// trialSeed gives every trial random choices of its own (which ranges are
+// fetched, when arrivals come): the same for all systems of a group in a block,
+// which makes them a fair pair, and the same again when a resumed run repeats it.
+func trialSeed(seed uint64, group string, block int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d/%s/%d", seed, group, block)
+	return h.Sum64()
 }

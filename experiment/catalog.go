@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
@@ -29,6 +30,8 @@ type OptionSpec struct {
 	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings"
 	Enum     []string
 	Default  string
+	Min, Max int64 // as the system checks them
+	Power    bool
 	Required bool
 	Secret   bool // the value is the name of an environment variable, never the secret
 	Network  bool // it concerns the network or the peers alone: validating a chain without them does not depend on it
@@ -36,59 +39,41 @@ type OptionSpec struct {
 }
 
 func (c Catalog) find(name string) *SystemSpec {
-	for i := range c {
-		if c[i].Name == name {
-			return &c[i]
-		}
+	if i := slices.IndexFunc(c, func(s SystemSpec) bool { return s.Name == name }); i >= 0 {
+		return &c[i]
 	}
 	return nil
 }
 
-func (c Catalog) names() []string {
-	names := make([]string, len(c))
-	for i := range c {
-		names[i] = c[i].Name
-	}
-	return names
-}
+func (c Catalog) names() []string { return each(c, func(s SystemSpec) string { return s.Name }) }
 
 func (s *SystemSpec) option(name string) *OptionSpec {
-	for i := range s.Options {
-		if s.Options[i].Name == name {
-			return &s.Options[i]
-		}
+	if i := slices.IndexFunc(s.Options, func(o OptionSpec) bool { return o.Name == name }); i >= 0 {
+		return &s.Options[i]
 	}
 	return nil
 }
 
 // unknownOption is the hint for an option that the system has not.
 func (s *SystemSpec) unknownOption(name string) string {
-	var names []string
-	for _, o := range s.Options {
-		names = append(names, o.Name)
-	}
-	if names == nil {
+	if s.Options == nil {
 		return "it has none"
 	}
-	return suggest.DidYouMean(name, names)
+	return suggest.DidYouMean(name, each(s.Options, func(o OptionSpec) string { return o.Name }))
 }
 
 // field is the option as a key of the format.
 func (o *OptionSpec) field() field { return optionField(o.Name, o.Type, o.Enum) }
 
+// optionTypes are the types of options whose values are not any text.
+var optionTypes = map[string]reflect.Type{"size": reflect.TypeFor[Bytes](), "duration": reflect.TypeFor[Duration](),
+	"int": reflect.TypeFor[int64](), "bool": reflect.TypeFor[bool]()}
+
 func optionField(name, typ string, enum []string) field {
-	f := field{key: name, typ: reflect.TypeFor[string](), enum: enum}
-	switch typ {
-	case "size":
-		f.typ = reflect.TypeFor[Bytes]()
-	case "duration":
-		f.typ = reflect.TypeFor[Duration]()
-	case "int":
-		f.typ = reflect.TypeFor[int64]()
-	case "bool":
-		f.typ = reflect.TypeFor[bool]()
+	if t := optionTypes[typ]; t != nil {
+		return field{key: name, typ: t, enum: enum}
 	}
-	return f
+	return field{key: name, typ: reflect.TypeFor[string](), enum: enum}
 }
 
 // Noun says what the option wants, for an error.

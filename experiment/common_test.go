@@ -11,55 +11,44 @@ import (
 
 // testCatalog stands for the systems that a binary knows.
 func testCatalog() Catalog {
+	option := func(name, typ, value, help string) OptionSpec {
+		return OptionSpec{Name: name, Type: typ, Default: value, Help: help}
+	}
+	secret := func(name, help string) OptionSpec {
+		return OptionSpec{Name: name, Type: "string", Secret: true, Help: help}
+	}
+	needs := func(name, help string) OptionSpec {
+		return OptionSpec{Name: name, Type: "string", Required: true, Help: help}
+	}
+	words := func(name, help string, all ...string) OptionSpec {
+		return OptionSpec{Name: name, Type: "enum", Enum: all, Default: all[0], Help: help}
+	}
+	start, attach, both := []string{"start"}, []string{"attach"}, []string{"start", "attach"}
 	return Catalog{
-		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true,
-			Summary: "nginx serving files: the raw baseline", Options: []OptionSpec{
-				{Name: "workers", Type: "int", Default: "2", Help: "worker processes"},
-				{Name: "sendfile", Type: "bool", Default: "true", Help: "use sendfile"},
-			}},
-		{Name: "static", Modes: []string{"start"}, Baseline: true, HTTP: true, Summary: "embedded file server",
-			Options: []OptionSpec{
-				{Name: "tls", Type: "bool", Default: "false", Help: "serve over HTTPS"},
-			}},
-		{Name: "boxo", Modes: []string{"start"}, HTTP: true, Summary: "embedded IPFS node with the trustless gateway",
-			Options: []OptionSpec{
-				{Name: "chunk", Type: "size", Default: "1MiB", Help: "size of a block"},
-				{Name: "format", Type: "enum", Enum: []string{"raw", "car"}, Default: "raw", Help: "what is asked for"},
-			}},
-		{Name: "boost", Modes: []string{"attach"}, HTTP: true, Summary: "a storage provider's booster-http",
-			Options: []OptionSpec{
-				{Name: "url", Type: "string", Required: true, Help: "base URL, such as http://provider:7777"},
-				{Name: "pieces", Type: "strings", Help: "piece CIDs"},
-				{Name: "timeout", Type: "duration", Default: "30s", Help: "of one probe"},
-			}},
-		{Name: "s3", Modes: []string{"start", "attach"}, HTTP: true, Summary: "any S3 service", Options: []OptionSpec{
-			{Name: "endpoint", Type: "string", Help: "URL of the service"},
-			{Name: "secret_key", Type: "string", Secret: true, Help: "secret key"},
-		}},
-		{Name: "mesh", Modes: []string{"start", "attach"}, Spreads: true,
-			Summary: "a system whose nodes pass content on", Options: []OptionSpec{
-				{Name: "reconnect", Type: "duration", Help: "after which a lost peer is tried again"},
-			}},
-		{Name: "fanout", Modes: []string{"start"}, Baseline: true, Spreads: true,
-			Summary: "all nodes fetch from the seeders"},
-		{Name: "ledger", Modes: []string{"start"}, Follows: true, Summary: "a chain whose nodes follow their peers",
-			Options: []OptionSpec{
-				{Name: "sync_interval", Type: "duration", Default: "5s", Help: "interval at which peers are asked"},
-				{Name: "blocks_timeout", Type: "duration", Default: "120s", Help: "for which an answer is waited"},
-				{Name: "subscriber", Type: "enum", Enum: []string{"none", "personal", "full"}, Default: "none",
-					Help: "what follows the chain"},
-				{Name: "batch", Type: "int", Default: "100", Help: "blocks in an answer"},
-				{Name: "cache", Type: "size", Default: "64MiB", Help: "of the database"},
-				{Name: "fsync", Type: "bool", Default: "true", Help: "wait for the disk"},
-			}},
-		{Name: "archive", Modes: []string{"start", "attach"}, Follows: true,
-			Summary: "another chain, that needs a program", Options: []OptionSpec{
-				{Name: "binary", Type: "string", Required: true, Help: "path of the program"},
-				{Name: "batch", Type: "int", Default: "10", Help: "blocks in an answer"},
-				{Name: "cache", Type: "string", Help: "name of the cache"},
-				{Name: "password", Type: "string", Secret: true, Help: "of the interface"},
-			}},
-		{Name: "tape", Modes: []string{"start"}, Summary: "a system without HTTP"},
+		{Name: "nginx", Modes: start, Baseline: true, HTTP: true, Options: []OptionSpec{
+			option("workers", "int", "2", "worker processes"), option("sendfile", "bool", "true", "use sendfile")}},
+		{Name: "static", Modes: start, Baseline: true, HTTP: true, Options: []OptionSpec{
+			option("tls", "bool", "false", "serve over HTTPS")}},
+		{Name: "boxo", Modes: start, HTTP: true, Options: []OptionSpec{
+			option("chunk", "size", "1MiB", "size of a block"), words("format", "what is asked for", "raw", "car")}},
+		{Name: "boost", Modes: attach, HTTP: true, Options: []OptionSpec{
+			needs("url", "base URL, such as http://provider:7777"), option("pieces", "strings", "", "piece CIDs"),
+			option("timeout", "duration", "30s", "of one probe")}},
+		{Name: "s3", Modes: both, HTTP: true, Options: []OptionSpec{
+			option("endpoint", "string", "", "URL of the service"), secret("secret_key", "secret key")}},
+		{Name: "mesh", Modes: both, Spreads: true, Options: []OptionSpec{
+			option("reconnect", "duration", "", "after which a lost peer is tried again")}},
+		{Name: "fanout", Modes: start, Baseline: true, Spreads: true},
+		{Name: "ledger", Modes: start, Follows: true, Options: []OptionSpec{
+			option("sync_interval", "duration", "5s", "interval at which peers are asked"),
+			option("blocks_timeout", "duration", "120s", "for which an answer is waited"),
+			words("subscriber", "what follows the chain", "none", "personal", "full"),
+			option("batch", "int", "100", "blocks in an answer"), option("cache", "size", "64MiB", "of the database"),
+			option("fsync", "bool", "true", "wait for the disk")}},
+		{Name: "archive", Modes: both, Follows: true, Options: []OptionSpec{
+			needs("binary", "path of the program"), option("batch", "int", "10", "blocks in an answer"),
+			option("cache", "string", "", "name of the cache"), secret("password", "of the interface")}},
+		{Name: "tape", Modes: start},
 	}
 }
 

@@ -1,10 +1,6 @@
 package experiment
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Disseminate is the section of the scenario disseminate: content spreads from
 // s seeders to l leechers, who start together or come and go, with faults.
@@ -18,9 +14,9 @@ type Disseminate struct {
 	// Share of the leechers, chosen by the seed, with slower links.
 	Slow Fraction `json:"slow,omitempty" default:"0%" label:"slow leechers"`
 	// Rate at which slow leechers send.
-	SlowUp BitRate `json:"slow_up" default:"link" zero:"link"`
+	SlowUp BitRate `json:"slow_up" default:"link" zero:"link" needs:"slow"`
 	// Rate at which slow leechers receive.
-	SlowDown BitRate `json:"slow_down" default:"link" zero:"link"`
+	SlowDown BitRate `json:"slow_down" default:"link" zero:"link" needs:"slow"`
 	// When leechers start: together, in waves, or one by one.
 	Join Join `json:"join,omitzero" zero:"together" label:"join"`
 	// How long a leecher that has everything stays and serves.
@@ -39,105 +35,53 @@ type Disseminate struct {
 // Leechers is how many nodes do not have the content from the beginning.
 func (d *Disseminate) Leechers() int { return d.Nodes - d.Seeders }
 
-// disseminate checks what a swarm needs beside its section.
-func (d *decoder) disseminate(e *Experiment) {
-	s := e.Disseminate
-	if n := d.at["data.objects"]; n != nil && d.ok("data.objects") && e.Data.Objects != 1 {
-		d.fail("data.objects", n, "take it away: each trial spreads one object, with content of its own",
-			"the scenario disseminate spreads one object, not %d", e.Data.Objects)
-	}
-	if n := d.at["disseminate.seeder_sets"]; n != nil && d.ok("disseminate.seeder_sets", "repetitions") &&
-		s.SeederSets > e.Repetitions.Max {
-		d.fail("disseminate.seeder_sets", n, fmt.Sprintf("repeat at least %d times, or write 0: a new choice in each "+
-			"repetition", s.SeederSets),
-			"%d seeder sets are more than the %s that take them in turn", s.SeederSets,
-			plural(e.Repetitions.Max, "repetition"))
-	}
-	if n := d.at["disseminate.gate"]; n != nil && d.ok("disseminate.gate", "systems", "baseline") &&
-		e.Baseline == "none" && len(d.dropped) == 0 {
-		d.fail("disseminate.gate", n, "name one of the systems as `baseline`, or take the key away",
-			"`disseminate.gate` compares with the baseline, and there is none")
-	}
-	d.faultsAbout(e, "disseminate.faults", "seeders", "leechers", "nodes")
-	d.slow(e)
-}
-
-// faultsAbout refuses faults of nodes that the scenario does not have.
-func (d *decoder) faultsAbout(e *Experiment, path string, groups ...string) {
-	for i, faults := range levelsOf[Faults](e, path) {
-		for _, f := range faults {
-			if at := fmt.Sprintf("%s[%d]", path, i); !slices.Contains(groups, f.Who()) && d.ok(at) {
-				d.fail(at, d.first(at, path), "one of "+strings.Join(groups, ", "), "`%s`: the scenario has no %s",
-					path, f.Who())
-			}
-		}
-	}
-}
-
-// slow wants slow leechers to be slower in something, and what says how slow
-// they are to be about some.
-func (d *decoder) slow(e *Experiment) {
-	s := e.Disseminate
-	if !d.ok("disseminate.slow", "disseminate.slow_up", "disseminate.slow_down") {
-		return
-	}
-	some := slices.ContainsFunc(levelsOf[Fraction](e, "disseminate.slow"), func(f Fraction) bool { return f > 0 })
-	switch given := d.first("disseminate.slow_up", "disseminate.slow_down"); {
-	case some && s.SlowUp == 0 && s.SlowDown == 0:
-		d.fail("disseminate.slow", d.at["disseminate.slow"], "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both",
-			"slow leechers are not slower than the others in anything")
-	case !some && given != nil && (s.SlowUp != 0 || s.SlowDown != 0):
-		d.fail("disseminate.slow", given, "add `slow: 25%`, the share of leechers that have slower links",
-			"no leecher is slow")
-	}
-}
-
-const giveRate = "give `link` a rate, such as 100Mbit, or leave the cell out with `where`"
+const giveRate = "give `link` a rate, such as 100Mbit"
 
 // checkDisseminate refuses swarms that cannot be had.
-func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *cellError {
+func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 	up, down := cell.Link.UpRate(), cell.Link.DownRate()
 	switch {
 	case s.Leechers() < 1:
-		return c.impossible("disseminate.seeders", "add nodes, or leave the cell out with `where: "+
-			"[\"disseminate.seeders < "+
-			"disseminate.nodes\"]`",
-			"%s of %s leave no leecher", plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
+		return c.impossible("disseminate.seeders", "add nodes", "%s of %s leave no leecher",
+			plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
 	case cell.Link.unlimited() && s.Slow > 0:
 		return c.impossible("disseminate.slow", giveRate, "slow leechers differ from a rate that is unlimited")
+	case s.Slow > 0 && s.SlowUp == 0 && s.SlowDown == 0:
+		return c.impossible("disseminate.slow", "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both",
+			"slow leechers are not slower than the others in anything")
 	case s.Slow > 0 && s.SlowDown > down:
 		return c.impossible("disseminate.slow_down", "give a lower rate",
 			"slow leechers would receive at %s, the others at %s", s.SlowDown, down)
 	case s.Slow > 0 && s.SlowUp > up:
-		return c.impossible("disseminate.slow_up", "give a lower rate", "slow leechers would send at %s, the others "+
-			"at %s",
-			s.SlowUp, up)
+		return c.impossible("disseminate.slow_up", "give a lower rate",
+			"slow leechers would send at %s, the others at %s", s.SlowUp, up)
 	}
 	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
 }
 
 // checkFaults refuses faults that a cell with such groups of nodes cannot have.
-func (c *combination) checkFaults(cell *Cell, groups map[string]int) *cellError {
+func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
 	path, deadline := c.e.Scenario+".faults", c.e.Limits.Deadline.Seconds()
+	begins, random := 0.0, false // with random arrivals it is unknown when the last one comes
+	if s := cell.Disseminate; s != nil {
+		begins, random = arriving(s), s.Join.Poisson != 0
+	}
 	for _, f := range cell.faults() {
-		n := groups[f.Who()]
-		begins, random := 0.0, false // with random arrivals it is unknown when the last one comes
-		if s := cell.Disseminate; s != nil {
-			begins, random = arriving(s), s.Join.Poisson != 0
-		}
+		n, is := groups[f.Who()]
 		switch {
+		case !is:
+			return c.impossible(path, "one of "+strings.Join(sortedKeys(groups), ", "), "the scenario has no %s",
+				f.Who())
 		case f.Of(n) > n:
-			return c.impossible(path, fmt.Sprintf("name at most %d, or a share such as `50%% of %s`, or leave the "+
-				"cell out with `where`", n, f.Who()),
-				"the fault `%s` needs %d %s, and there is only %s", f, f.Count.Count, f.Who(),
-				plural(n, strings.TrimSuffix(f.Who(), "s")))
+			return c.impossible(path, "name fewer, or a share such as 50%",
+				"the fault `%s` needs %d %s, and there is only %d", f, f.Count.Count, f.Who(), n)
 		case cell.Disseminate != nil && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
-			return c.impossible(path, "cut fewer, or leave the cell out with `where`",
+			return c.impossible(path, "cut fewer",
 				"the fault `%s` cuts off all %d nodes, so the cut has no other side", f, n)
 		case !random && f.At.Timed && deadline > 0 && f.At.After.Seconds() >= begins+deadline:
 			return c.impossible(path, "begin it earlier, or raise limits.deadline",
-				"the fault `%s` begins when the deadline is over, which is %s (limits.deadline)",
-				f, c.e.Limits.Deadline)
+				"the fault `%s` begins when the deadline is over, which is %s (limits.deadline)", f,
+				c.e.Limits.Deadline)
 		case cell.Disseminate != nil && f.Kind() == FaultRate && cell.Link.unlimited():
 			return c.impossible(path, giveRate, "the fault `%s` changes a rate that is unlimited", f)
 		}

@@ -1,6 +1,9 @@
 package experiment
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // What an estimate assumes. The numbers are rough on purpose: the plan shall
 // distinguish minutes from days.
@@ -53,8 +56,12 @@ func (p *Plan) estimate() {
 			setup += startSystem
 		}
 		if e.Retrieve != nil && s.Mode == "start" { // what the others read is little beside what they write
-			for _, size := range levelsOf[Bytes](e, dataSizePath) {
-				setup += float64(e.Data.Objects) * float64(size) / loadRate
+			for _, a := range e.axes() {
+				for _, size := range a.levels {
+					if a.path == dataSizePath {
+						setup += float64(e.Data.Objects) * number(size) / loadRate
+					}
+				}
 			}
 		}
 	}
@@ -100,10 +107,7 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 
 // knownBytes is the file bytes of one request, a guess where they are not known.
 func knownBytes(c *Cell) float64 {
-	if n := requestBytes(c.Data, c.Retrieve); n > 0 {
-		return float64(n)
-	}
-	return unknownSize
+	return cmp.Or(float64(requestBytes(c.Data, c.Retrieve)), unknownSize)
 }
 
 // operation is one of so many that share the link: it takes the longer of what latency
@@ -119,15 +123,9 @@ func (c *Cell) operation(workers, trips, work, bytes, goodput float64) CellEstim
 // closedLoop: workers make requests of n bytes one after the other.
 func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	r := c.Retrieve
-	requests := math.Inf(1)
-	if r.Requests > 0 {
-		requests = float64(r.Requests)
-	}
-	if r.PerWorker > 0 {
-		requests = math.Min(requests, float64(r.PerWorker)*float64(r.Concurrency))
-	}
+	requests := least(float64(r.Requests), float64(r.PerWorker)*float64(r.Concurrency))
 	if r.Bytes > 0 {
-		requests = math.Min(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
+		requests = least(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
 	}
 	workers := math.Min(float64(r.Concurrency), requests)
 	rtt := c.Link.RTT()
@@ -156,41 +154,36 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	return est
 }
 
+// least is the least of the bounds that there are, which are above 0.
+func least(bounds ...float64) float64 {
+	all := math.Inf(1)
+	for _, b := range bounds {
+		if b > 0 {
+			all = math.Min(all, b)
+		}
+	}
+	return all
+}
+
 // openLoop: requests come by themselves; the link may not carry them all.
 func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	a := r.Arrivals
-	rate, seconds := float64(a.Rate), r.Duration.Seconds()
-	switch a.Process {
-	case "steps":
-		var arrivals, held float64
+	rate, held := float64(a.Rate), 0.0 // for which requests arrive; 0: without end
+	switch {
+	case a.Process == "steps":
+		var arrivals float64
 		for _, s := range a.Steps {
 			arrivals += float64(s.Rate) * s.For.Seconds()
 			held += s.For.Seconds()
 		}
 		rate = arrivals / held
-		if seconds == 0 || held < seconds {
-			seconds = held
-		}
-	}
-	if found := a.Found; found == nil && a.Process == "log" {
+	case a.Process == "log" && a.Found == nil:
 		return CellEstimate{}
-	} else if found != nil {
-		held := max(found.Seconds/a.Speed, 1e-3) // of one request: none
-		rate, n = float64(found.Requests)/held, float64(found.Bytes)/float64(found.Requests)
-		if seconds == 0 || held < seconds {
-			seconds = held
-		}
+	case a.Process == "log":
+		held = max(a.Found.Seconds/a.Speed, 1e-3) // of one request: none
+		rate, n = float64(a.Found.Requests)/held, float64(a.Found.Bytes)/float64(a.Found.Requests)
 	}
-	ends := math.Inf(1)
-	if seconds > 0 {
-		ends = seconds
-	}
-	if r.Requests > 0 {
-		ends = math.Min(ends, float64(r.Requests)/rate)
-	}
-	if r.Bytes > 0 {
-		ends = math.Min(ends, float64(r.Bytes)/n/rate)
-	}
+	ends := least(held, r.Duration.Seconds(), float64(r.Requests)/rate, float64(r.Bytes)/n/rate)
 	est := CellEstimate{Seconds: ends, Operation: n / goodput, Limit: "arrivals"}
 	est.Bytes = ends * math.Min(rate*n, goodput)
 	if rate*n > goodput {

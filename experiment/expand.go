@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -10,77 +9,49 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Limits of a plan: above them a file is a mistake, not an experiment.
 const (
-	maxCombinations = 1_000_000 // before `where`
+	maxCombinations = 100_000 // before `where`
 	maxTrials       = 100_000
 	maxSyncCells    = 64 // of a full factorial of knobs and conditions
 )
 
-// axisRef is one field that may be a factor.
-type axisRef struct {
+// axis is a key that may be a factor.
+type axis struct {
 	path   string
 	field  field
-	values reflect.Value // the slice
+	levels []reflect.Value // none where it was not given and has no default
 }
 
 // axes lists the axes of the experiment in the order of the format, so that
 // the plan does not depend on the order of keys in a file.
-func (e *Experiment) axes() []axisRef {
-	var refs []axisRef
-	var walk func(v reflect.Value, prefix string)
-	walk = func(v reflect.Value, prefix string) {
-		for _, f := range tableOf(v.Type()).fields {
-			fv := v.Field(f.index)
-			switch {
-			case f.axis:
-				refs = append(refs, axisRef{prefix + f.key, f, e.levels(prefix+f.key, f, fv)})
-			case prefix+f.key == varyPath:
-				refs = append(refs, v.Addr().Interface().(*Sync).varied()...)
-			case f.typ.Kind() == reflect.Struct:
-				walk(fv, prefix+f.key+".")
-			case f.typ.Kind() == reflect.Pointer && !fv.IsNil() && (f.scenarios == nil || e.Scenario == "" ||
-				slices.Contains(f.scenarios, e.Scenario)):
-				walk(fv.Elem(), prefix+f.key+".")
-			}
+func (e *Experiment) axes() (all []axis) {
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		v := cellField(reflect.ValueOf(e), path)
+		switch {
+		case v.IsValid() && path == varyPath:
+			all = append(all, e.Sync.varied()...)
+		case v.IsValid() && f.axis:
+			all = append(all, axis{path, f, e.levels(path, f, v)})
 		}
-	}
-	walk(reflect.ValueOf(e).Elem(), "")
-	return refs
+	})
+	return all
 }
 
-// levels are the values of the key f at path, one of which is v; none where it was not
-// given and has no default.
-func (e *Experiment) levels(path string, f field, v reflect.Value) reflect.Value {
-	all := reflect.New(reflect.SliceOf(f.typ)).Elem()
-	if raw, is := e.Factors[path]; is {
-		if err := json.Unmarshal(raw, all.Addr().Interface()); err == nil { // else Plan says so
-			return all
+// levels are the values of the key f at path, one of which is v.
+func (e *Experiment) levels(path string, f field, v reflect.Value) (levels []reflect.Value) {
+	given := reflect.New(reflect.SliceOf(f.typ))
+	raw, is := e.Factors[path]
+	switch {
+	case is && json.Unmarshal(raw, given.Interface()) == nil: // else Plan says so
+		for _, level := range given.Elem().Seq2() {
+			levels = append(levels, level)
 		}
-	}
-	if v.IsZero() && f.zero == "" && (f.def == "" || f.min != "" && f.min != "0") {
-		return all
-	}
-	return reflect.Append(all, v)
-}
-
-// levelsOf are the levels of the key at path, as values of its type.
-func levelsOf[T any](e *Experiment, path string) []T {
-	for _, a := range e.axes() {
-		if a.path == path {
-			return a.values.Interface().([]T)
-		}
-	}
-	return nil
-}
-
-// all are the levels of the factor.
-func (a axisRef) all() []reflect.Value {
-	levels := make([]reflect.Value, a.values.Len())
-	for i := range levels {
-		levels[i] = a.values.Index(i)
+	case !v.IsZero() || f.zero != "" || f.def != "" && (f.min == "" || f.min == "0"):
+		levels = []reflect.Value{v}
 	}
 	return levels
 }
@@ -88,7 +59,7 @@ func (a axisRef) all() []reflect.Value {
 // combination is one choice of levels, before `where`.
 type combination struct {
 	e      *Experiment
-	axes   []axisRef
+	axes   []axis
 	levels []int // index into each axis; -1 for an empty one
 	system *SystemUse
 }
@@ -99,8 +70,8 @@ func (c *combination) level(path string) gate.Level {
 		if a.path != path || c.levels[i] < 0 {
 			continue
 		}
-		l := levelOf(a.field, a.values.Index(c.levels[i]))
-		if path == rangePath && a.values.Index(c.levels[i]).IsZero() {
+		l := levelOf(a.field, a.levels[c.levels[i]])
+		if path == rangePath && a.levels[c.levels[i]].IsZero() {
 			l.Number = c.level(dataSizePath).Number
 		}
 		return l
@@ -118,37 +89,27 @@ func (c *combination) level(path string) gate.Level {
 func (c *combination) name() string {
 	parts := []string{c.system.Name}
 	for i, a := range c.axes {
-		if a.values.Len() > 1 && c.levels[i] >= 0 {
-			parts = append(parts, a.field.label+" "+a.field.text(a.values.Index(c.levels[i])))
+		if len(a.levels) > 1 && c.levels[i] >= 0 {
+			parts = append(parts, a.field.label+" "+a.field.text(a.levels[c.levels[i]]))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// cellError is an impossible cell.
-type cellError struct {
-	unitError
-	path  string // of the field at fault
-	index int    // of its level
-}
-
-// at is the path of the level at fault.
-func (e *cellError) at() string { return fmt.Sprintf("%s[%d]", e.path, e.index) }
-
 // expand makes the cells: the product of all levels and systems, without what
 // `where` leaves out. The system varies fastest, so that cells that are
 // compared stand side by side.
-func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*cellError) {
+func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 	axes := e.axes()
 	total, longest := 1.0, axes[0]
 	for _, a := range axes {
-		total *= float64(max(1, a.values.Len()))
-		if a.values.Len() > longest.values.Len() {
+		total *= float64(max(1, len(a.levels)))
+		if len(a.levels) > len(longest.levels) {
 			longest = a
 		}
 	}
-	refuse := func(path, hint, format string, args ...any) ([]Cell, []*cellError) {
-		return nil, []*cellError{{unitError{fmt.Sprintf(format, args...), hint}, path, 0}}
+	refuse := func(path, hint, format string, args ...any) ([]Cell, []*Error) {
+		return nil, []*Error{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
 	}
 	if all := total * float64(max(1, len(e.Systems))); all > maxCombinations {
 		return refuse(longest.path, "shorten the lists, or make several experiments",
@@ -156,11 +117,10 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*cellError) 
 	}
 	var combos []combination
 	seen := map[string]bool{}
-	blocks, count := e.Repetitions.Max+e.Warmup.Trials, 0
 	for k := range int(total) {
 		levels := make([]int, len(axes))
 		for i, a := range slices.Backward(axes) {
-			n := a.values.Len()
+			n := len(a.levels)
 			levels[i] = k%max(1, n) - boolInt(n == 0) // -1 where it has none
 			k /= max(1, n)
 		}
@@ -169,32 +129,31 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*cellError) 
 			if slices.ContainsFunc(conditions, func(keep gate.Condition) bool { return !keep(c.level) }) {
 				continue
 			}
-			if count++; count*blocks > maxTrials {
-				continue // only count on, for the message
-			}
 			c.levels = c.applied()
 			if key := fmt.Sprint(i, c.levels); !seen[key] {
 				seen[key] = true
 				combos = append(combos, c)
-			} else {
-				count--
 			}
 		}
 	}
+	count, blocks := len(combos), e.Repetitions.Max+e.Warmup.Trials
 	switch {
 	case count == 0:
 		return refuse("where", "", "no cell is left: `where` excludes every combination of the factors")
 	case e.Scenario == "sync" && count > maxSyncCells:
-		return refuse(longest.path, "choose fewer knobs or levels, or leave combinations out with `where`",
-			"%d cells: all combinations of the knobs and conditions are executed; at most %d are possible", count,
-			maxSyncCells)
+		return refuse(longest.path, "choose fewer factors or levels, or leave combinations out with `where`",
+			"%d cells are too many for a sync; at most %d are possible", count, maxSyncCells)
 	case count*blocks > maxTrials:
 		return refuse(longest.path, "shorten the lists, narrow them with `where`, or repeat less",
 			"%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks,
-			plural(count, "cell"),
-			blocks, maxTrials)
+			plural(count, "cell"), blocks, maxTrials)
 	}
-	return e.cells(combos)
+	cells, bad := e.cells(combos)
+	if bad == nil && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
+		return refuse("overhead.longest", "raise it, or make the objects smaller",
+			"no cell is left: in all of them one operation is expected to take longer than `overhead.longest`")
+	}
+	return cells, bad
 }
 
 // ownLevel is what an axis has where it does not apply: the system has a link or
@@ -208,18 +167,18 @@ func (c *combination) applied() []int {
 	levels := slices.Clone(c.levels)
 	for i, a := range c.axes {
 		if c.system.Mode == "attach" && (strings.HasPrefix(a.path, "link.") || strings.HasPrefix(a.path, "data.") &&
-			!slices.Contains(c.e.Allow, "write")) {
+			!c.e.allows("write")) {
 			levels[i] = -1
 		}
 	}
 	return levels
 }
 
-func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {
+func (e *Experiment) cells(combos []combination) ([]Cell, []*Error) {
 	varies := varying(combos)
 	width := max(3, len(fmt.Sprint(len(combos))))
 	var cells []Cell
-	var bad []*cellError
+	var bad []*Error
 	for i := range combos {
 		c := &combos[i]
 		cell := Cell{
@@ -231,7 +190,7 @@ func (e *Experiment) cells(combos []combination) ([]Cell, []*cellError) {
 			case varies[k] && c.levels[k] < 0:
 				cell.Factors = append(cell.Factors, Factor{Path: a.path, Label: a.field.label, Value: ownLevel})
 			case varies[k]:
-				cell.Factors = append(cell.Factors, factorOf(a, a.values.Index(c.levels[k])))
+				cell.Factors = append(cell.Factors, factorOf(a, a.levels[c.levels[k]]))
 			}
 		}
 		if err := c.resolve(&cell); err != nil {
@@ -263,14 +222,14 @@ func varying(combos []combination) []bool {
 	}
 	for i, a := range axes {
 		section, _, _ := strings.Cut(a.path, ".")
-		if own[i] && !apart[section] && !a.values.Index(0).IsZero() {
+		if own[i] && !apart[section] && !a.levels[0].IsZero() {
 			varies[i], apart[section] = true, true
 		}
 	}
 	return varies
 }
 
-func factorOf(a axisRef, v reflect.Value) Factor {
+func factorOf(a axis, v reflect.Value) Factor {
 	f := Factor{Path: a.path, Label: a.field.label, Value: a.field.text(v)}
 	if l := levelOf(a.field, v); !math.IsNaN(l.Number) && !math.IsInf(l.Number, 0) {
 		f.Number, f.Unit = l.Number, a.field.kind().unit
@@ -280,9 +239,9 @@ func factorOf(a axisRef, v reflect.Value) Factor {
 
 // resolve fills in the cell's values, one for each field, and checks that they
 // can be had together.
-func (c *combination) resolve(cell *Cell) *cellError {
+func (c *combination) resolve(cell *Cell) *Error {
 	cell.Link = c.e.Link
-	if c.e.Scenario != "sync" && (c.system.Mode == "start" || slices.Contains(c.e.Allow, "write")) {
+	if c.e.Scenario != "sync" && (c.system.Mode == "start" || c.e.allows("write")) {
 		// Else the system has its own objects, and their sizes are not known here.
 		cell.Data = c.e.Data
 	}
@@ -297,20 +256,25 @@ func (c *combination) resolve(cell *Cell) *cellError {
 	}
 	for i, a := range c.axes {
 		if v := cellField(reflect.ValueOf(cell).Elem(), a.path); v.IsValid() && c.levels[i] >= 0 {
-			v.Set(a.values.Index(c.levels[i]))
+			v.Set(a.levels[c.levels[i]])
 		} else if v.IsValid() {
 			v.SetZero()
 		}
 	}
-	if l := cell.Link; l.Regions != nil && l.Delay > 0 {
-		return c.impossible("link.delay", "take one of them away, or leave the cell out with `where: [\"link.regions "+
-			"== "+
-			"none || link.delay == 0s\"]`",
+	l := cell.Link
+	_, bytes := cell.Data.Total()
+	switch {
+	case bytes > MaxTotal:
+		return c.impossible("data."+cell.Data.Source(), "at most 4 EiB (4,611 PB) in all",
+			"%s is more than a data set can have", words.Bytes(bytes))
+	case l.Emulator == "none" && cell.shaped():
+		return c.impossible("link.emulator", "let the emulator be auto",
+			"its links need an emulator, and `link.emulator` is none")
+	case l.Regions != nil && l.Delay > 0:
+		return c.impossible("link.delay", "take one of them away",
 			"the round trips of `link.regions` replace `link.delay`, which is %s", l.Delay)
-	}
-	if l := cell.Link; l.Jitter > l.Delay && l.Regions == nil {
-		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`, or leave the cell out with "+
-			"`where: [\"link.jitter <= link.delay\"]`",
+	case l.Jitter > l.Delay && l.Regions == nil:
+		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`",
 			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}
 	c.override(cell)
@@ -359,29 +323,24 @@ func (c *combination) override(cell *Cell) {
 
 // checkRetrieve refuses cells that cannot be executed, and turns a bound in
 // bytes into one in requests where sizes are known.
-func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *cellError {
-	size := int64(cell.Data.Size)
-	if size > 0 && int64(r.Range) > size {
-		return c.impossible(rangePath, "make the objects larger, or leave the cell out with `where: "+
-			"[\"retrieve.range <= "+
-			"data.size\"]`",
-			"a range of %s does not fit into an object of %s", r.Range, cell.Data.Size)
-	}
-	if r.Receive == "drop" && r.HTTP == "2" {
+func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *Error {
+	size, log := int64(cell.Data.Size), r.Replays()
+	switch {
+	case size > 0 && int64(r.Range) > size:
+		return c.impossible(rangePath, "make the objects larger", "a range of %s does not fit into an object of %s",
+			r.Range, cell.Data.Size)
+	case r.Receive == "drop" && r.HTTP == "2":
 		return c.impossible("retrieve.receive", "use receive: verify, or http: auto",
 			"receive: drop works on plain HTTP/1.1 only, not with http: \"2\"")
-	}
-	if a := r.Replays(); a != nil && a.Found != nil && a.Found.Paths == 0 && cell.Data.Objects > 0 {
-		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server that has the "+
-			"objects",
+	case log != nil && log.Found != nil && log.Found.Paths == 0 && cell.Data.Objects > 0:
+		return c.impossible("retrieve.arrivals.log",
+			"replay a part of the log, or attach to a server that has the objects",
 			"the log has more than %d different paths, for each of which an object would be stored", MaxPaths)
-	}
-	if r.Zipf > 0 && r.Order == "sequential" {
+	case r.Zipf > 0 && r.Order == "sequential":
 		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform",
 			"in sequential order no object is more popular than another")
-	}
-	if r.Mix != nil && size == 0 {
-		return c.impossible("data.size", "write `data: {size: 64MiB}`",
+	case r.Mix != nil && size == 0:
+		return c.impossible(dataSizePath, "write `data: {size: 64MiB}`",
 			"`retrieve.mix` reads and stores objects of a known size")
 	}
 	if r.Arrivals != nil {
@@ -407,15 +366,12 @@ func requestBytes(d Data, r *Retrieve) int64 {
 }
 
 // impossible is a cell that cannot be had, for what is at path.
-func (c *combination) impossible(path, hint, format string, args ...any) *cellError {
-	return c.fault(path, hint, "impossible cell (%s): %s", c.name(), fmt.Sprintf(format, args...))
-}
-
-func (c *combination) fault(path, hint, format string, args ...any) *cellError {
-	err := &cellError{unitError{fmt.Sprintf(format, args...), hint}, path, -1}
+func (c *combination) impossible(path, hint, format string, args ...any) *Error {
+	err := &Error{path: path, Message: "impossible cell (" + c.name() + "): " + fmt.Sprintf(format, args...),
+		Hint: hint + ", or leave the cell out with `where`"}
 	for i, a := range c.axes {
 		if a.path == path {
-			err.index = c.levels[i]
+			err.path = fmt.Sprintf("%s[%d]", path, c.levels[i])
 		}
 	}
 	return err
@@ -431,20 +387,12 @@ func (e *Experiment) Plan() (*Plan, error) {
 	}
 	cells, bad := e.expand(conditions)
 	if bad != nil {
-		errs := make([]error, len(bad))
-		for i, b := range bad {
-			errs[i] = b
-		}
-		return nil, errors.Join(errs...)
+		return nil, Errors(bad)
 	}
 	p := &Plan{Format: PlanFormat, Experiment: *e, Cells: cells, Warmup: e.Warmup.Trials, Blocks: e.Repetitions.Max}
 	p.Experiment.Dropped = slices.DeleteFunc(slices.Clone(e.Dropped), func(system string) bool {
 		return !slices.ContainsFunc(e.Gates, func(rule string) bool { return strings.Contains(rule, system) })
 	})
 	p.estimate()
-	if len(p.Cells) == 0 {
-		return nil, fmt.Errorf("no cell is left: in all of them one operation is expected to take longer than "+
-			"overhead.longest (%s)", e.Overhead.Longest)
-	}
 	return p.seal()
 }

@@ -24,7 +24,7 @@ type Experiment struct {
 	Link Link `json:"link"`
 	// The objects: seeded content, or in upload also files of a directory. Leave it out for attached systems with their
 	// own objects.
-	Data Data `json:"data" scenario:"retrieve,overhead,upload,disseminate"`
+	Data Data `json:"data" scenario:"retrieve,overhead,upload,disseminate" without:"retrieve.arrivals.log"`
 	// Fetch objects or ranges of them over HTTP.
 	Retrieve *Retrieve `json:"retrieve,omitempty" scenario:"retrieve"`
 	// Time single operations, to see what an object costs before its bytes count.
@@ -120,22 +120,22 @@ type Link struct {
 // Data is what is stored in the systems, before they are measured or, by the
 // scenario upload, as what is measured.
 type Data struct {
-	// Number of objects; one in disseminate. Not for a directory or a trace.
-	Objects int `json:"objects" default:"1" min:"1" max:"1000000"`
+	// Number of objects; one in disseminate.
+	Objects int `json:"objects" default:"1" min:"1" max:"1000000" scenario:"retrieve,overhead,upload" without:"data.directory,data.trace"`
 	// Size of each object. A list makes one data set per size.
 	Size Bytes `json:"size,omitempty" min:"1B" max:"1PiB" label:"size"`
 
 	// What only the scenario upload takes; of the four, one at most, instead of size.
 
 	// Shares of the objects by size.
-	Mix Mix `json:"mix,omitempty" scenario:"upload"`
+	Mix Mix `json:"mix,omitempty" scenario:"upload" without:"data.size"`
 	// Log-uniform sizes: as many objects from 1 kB to 10 kB as from 100 MB to 1 GB.
-	Spread SizeRange `json:"spread,omitzero" scenario:"upload"`
+	Spread SizeRange `json:"spread,omitzero" scenario:"upload" without:"data.size,data.mix"`
 	// Files of a directory tree, sorted; relative to the experiment file. Symbolic links and special files are left
 	// out.
-	Directory string `json:"directory,omitempty" scenario:"upload"`
+	Directory string `json:"directory,omitempty" scenario:"upload" without:"data.size,data.mix,data.spread"`
 	// File with one object per line: size, optionally a comma and a name.
-	Trace string `json:"trace,omitempty" scenario:"upload"`
+	Trace string `json:"trace,omitempty" scenario:"upload" without:"data.size,data.mix,data.spread,data.directory"`
 
 	// Store the whole set so often, under names such as photo-00000001.jpg.
 	Copies int `json:"copies" scenario:"upload" default:"1" min:"1" max:"100000000"`
@@ -159,10 +159,10 @@ type Warmup struct {
 type Limits struct {
 	// Of one operation; in disseminate of a leecher, from its release; in sync of the fresh node. Operations of a
 	// burst on a shared link end together: allow time for all bytes.
-	Deadline Duration `json:"deadline" default:"10m" min:"1ms"`
+	Deadline Duration `json:"deadline" default:"10m" min:"1ms" below:"limits.trial"`
 	// Time without a byte after which an operation has stalled; in disseminate, if nothing more comes (twice as
 	// long after a fault); in sync without a new block.
-	Stall Duration `json:"stall" default:"30s" min:"1ms"`
+	Stall Duration `json:"stall" default:"30s" min:"1ms" below:"limits.deadline"`
 	// Time for a system to become ready.
 	Start Duration `json:"start" default:"1m" min:"1s"`
 	// Share of the machine's CPU that other processes may use; above it a trial is invalid (box-busy). Can be changed
@@ -172,7 +172,7 @@ type Limits struct {
 	// afterwards.
 	Machine Fraction `json:"machine" default:"85%" zero:"none"`
 	// Time for a whole trial. auto: from the estimate and the deadline; none in upload and collect.
-	Trial Duration `json:"trial" default:"auto" zero:"auto"`
+	Trial Duration `json:"trial" default:"auto" zero:"auto" below:"exit.max_runtime"`
 }
 
 // Exit are the conditions that end a run before all its trials are done.

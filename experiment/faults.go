@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,21 +17,17 @@ type Part struct {
 const mostNodes = 256
 
 func (p *Part) parse(s string) error {
-	if n, err := strconv.Atoi(s); err == nil && isDigits(s) {
-		if n < 1 || n > mostNodes {
-			return badUnit(fmt.Sprintf("from 1 to %d, or a share such as 25%%", mostNodes), "%s is out of limits", s)
-		}
-		*p = Part{Count: n}
-		return nil
-	}
 	var share Fraction
-	if err := share.parse(s); err != nil || !strings.HasSuffix(s, "%") {
-		return badUnit("write a number such as `2`, or a share such as `25%`", "%q is not %s", s, p.describe().noun)
+	n, err := strconv.Atoi(s)
+	switch {
+	case err == nil && n >= 1 && n <= mostNodes:
+		*p = Part{Count: n}
+	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
+		*p = Part{Share: share}
+	default:
+		return mistake(fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes),
+			"%q is not %s", s, p.describe().noun)
 	}
-	if share == 0 {
-		return badUnit("take it away, or write a larger share", "a share of 0 selects none")
-	}
-	*p = Part{Share: share}
 	return nil
 }
 
@@ -72,21 +69,18 @@ type When struct {
 }
 
 func (w *When) parse(s string) error {
-	if strings.HasSuffix(s, "%") {
-		*w = When{}
-		if err := w.Share.parse(s); err != nil {
-			return err
-		}
-		if w.Share == 1 {
-			return badUnit("at most 99.9%", "at 100%% everything is over")
-		}
+	*w = When{Timed: !strings.HasSuffix(s, "%")}
+	switch {
+	case w.Timed && w.After.parse(s) != nil:
+		return mistake("write it like `50%` or `10s`", "%q is neither a share nor a duration", s)
+	case w.Timed:
 		return nil
 	}
-	*w = When{Timed: true}
-	if w.After.parse(s) != nil {
-		return badUnit("write it like `50%` or `10s`", "%q is neither a share nor a duration", s)
+	err := w.Share.parse(s)
+	if err == nil && w.Share == 1 {
+		err = mistake("at most 99.9%", "at 100%% everything is over")
 	}
-	return nil
+	return err
 }
 
 func (w When) String() string {
@@ -127,13 +121,13 @@ const (
 // Fault is one fault, with its end where it has one.
 type Fault struct {
 	// Kill the processes of these nodes.
-	Crash string `json:"crash,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	Crash string `json:"crash,omitempty" one:"true" enum:"seeders,leechers,nodes,peers,node"`
 	// Cut these nodes off from all others.
-	Cut string `json:"cut,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	Cut string `json:"cut,omitempty" one:"true" enum:"seeders,leechers,nodes,peers,node"`
 	// Give links another rate, in both directions.
-	Rate BitRate `json:"rate,omitempty"`
+	Rate BitRate `json:"rate,omitempty" one:"true"`
 	// Whose links. Default in a swarm: all nodes.
-	Whose string `json:"of,omitempty" enum:"seeders,leechers,nodes,peers,node"`
+	Whose string `json:"of,omitempty" needs:"rate" enum:"seeders,leechers,nodes,peers,node"`
 	// How many of them. Default: all.
 	Count Part `json:"count,omitzero"`
 	// When it begins: at this share of the content of all leechers (or of the chain), or so long after the release.
@@ -141,7 +135,7 @@ type Fault struct {
 	// After which it is undone: processes start again, a cut heals, a rate returns. Absent: never.
 	For Duration `json:"for,omitempty" min:"1ns"`
 	// Killed nodes start again without their data.
-	WithoutData bool `json:"without_data,omitempty"`
+	WithoutData bool `json:"without_data,omitempty" needs:"crash,for"`
 }
 
 // Kind is what goes wrong.
@@ -156,28 +150,12 @@ func (f Fault) Kind() FaultKind {
 }
 
 // Who is the group of nodes that it is about.
-func (f Fault) Who() string {
-	switch {
-	case f.Crash != "":
-		return f.Crash
-	case f.Cut != "":
-		return f.Cut
-	case f.Whose != "":
-		return f.Whose
-	}
-	return "nodes"
-}
+func (f Fault) Who() string { return cmp.Or(f.Crash, f.Cut, f.Whose, "nodes") }
 
 // Of is how many of n nodes of its group it is about, which may be more than n.
 func (f Fault) Of(n int) int { return f.Count.Of(n) }
 
 func (f *Fault) check() error {
-	kinds := 0
-	for _, is := range []bool{f.Crash != "", f.Cut != "", f.Rate != 0} {
-		if is {
-			kinds++
-		}
-	}
 	if f.Count.Share == 1 { // written in one way
 		f.Count = Part{}
 	}
@@ -189,13 +167,7 @@ func (f *Fault) check() error {
 		wrong     bool
 		msg, hint string
 	}{
-		{kinds != 1, "a fault has one of crash, cut and rate", "write it like `{crash: seeders, at: 50%}`"},
-		{f.Whose != "" && f.Rate == 0, "`of` belongs to `rate` only", "name the nodes behind `" + string(f.Kind()) +
-			"`"},
 		{who == WhoNode && f.Count != Part{}, "there is one node", "take `count` away"},
-		{f.WithoutData && f.Crash == "", "`without_data` has no meaning in this fault", "only `crash` has it"},
-		{f.WithoutData && f.For == 0, "nothing is started again, with or without data",
-			"add `for: 10s`, or take `without_data` away"},
 		{f.WithoutData && who != "leechers" && who != WhoNode, who + " would come back without anything to give",
 			"crash leechers or the fresh node without data"},
 		{f.Cut == "nodes" && f.Count == Part{}, "the cut has no other side: all nodes are cut off",
@@ -203,7 +175,7 @@ func (f *Fault) check() error {
 		{who == WhoNode && f.Kind() != FaultRate && f.For == 0, "the fresh node never goes on", "add `for: 2s`"},
 	} {
 		if c.wrong {
-			return badUnit(c.hint, "%s", c.msg)
+			return mistake(c.hint, "%s", c.msg)
 		}
 	}
 	return nil
@@ -246,27 +218,23 @@ func (fs Faults) String() string { return joined(fs) }
 
 // joined are several values in words.
 func joined[T fmt.Stringer](all []T) string {
-	texts := make([]string, len(all))
-	for i, x := range all {
-		texts[i] = x.String()
-	}
 	if len(all) == 0 {
 		return "none"
 	}
-	return strings.Join(texts, "; ")
+	return strings.Join(each(all, T.String), "; ")
 }
 
 func (fs *Faults) check() error {
-	lasting := -1
-	for i, f := range *fs {
-		if f.Cut == "" {
-			continue
+	cuts, lasting := 0, false
+	for _, f := range *fs {
+		if f.Cut != "" && f.Cut != WhoNode && f.Cut != WhoPeers {
+			cuts++
+			lasting = lasting || f.For == 0
 		}
-		if lasting >= 0 && (f.For == 0 || (*fs)[lasting].For == 0) && f.Who() != WhoNode && f.Who() != WhoPeers {
-			return badUnit("let each heal before the next begins: add `for: 20s`",
-				"the swarm is cut more than once, and one of the cuts never heals")
-		}
-		lasting = i
+	}
+	if cuts > 1 && lasting {
+		return mistake("let each heal before the next begins: add `for: 20s`",
+			"the swarm is cut more than once, and one of the cuts never heals")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ var moneyRE = regexp.MustCompile(`^` + moneyPattern + `$`)
 func (m *Money) parse(s string) error {
 	s = strings.TrimSpace(s)
 	if !moneyRE.MatchString(s) || len(s) > 60 {
-		return badUnit("all its digits, without separators, exponent and currency", "%q is not %s", s,
+		return mistake("all its digits, without separators, exponent and currency", "%q is not %s", s,
 			m.describe().noun)
 	}
 	whole, part, _ := strings.Cut(s, ".")
@@ -70,7 +70,7 @@ var priceRE = regexp.MustCompile(`^(` + moneyPattern + `)\s+([A-Za-z]+)(?:\s+(.*
 func ParsePrice(s string) (Price, error) {
 	m := priceRE.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil || len(m[1]) > 60 {
-		return Price{}, badUnit("write the amount, the currency and where it is from", "%q is not %s", s,
+		return Price{}, mistake("write the amount, the currency and where it is from", "%q is not %s", s,
 			PriceText("").describe().noun)
 	}
 	each, _ := new(big.Rat).SetString(m[1])

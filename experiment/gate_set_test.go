@@ -35,7 +35,7 @@ gates:
 		{[]string{"retrieve.concurrency=1,2"}, "`retrieve.concurrency`: it has no level `8`"},
 		{[]string{`where=["system == nginx || retrieve.concurrency == 1"]`,
 			`gates=throughput > 1kB/s where system == boxo and concurrency == 8`}, "no cell of the run is meant"},
-		{[]string{"gates=throughput > 1kB/s,success >= 9%"}, "several rules are a list: gates: [RULE, RULE]"},
+		{[]string{"gates=throughput > 1kB/s,success >= 9%"}, "several rules are a list: [RULE, RULE]"},
 		{[]string{"gates=[throughput > 1kB/s, success >= 9%]"}, ""},
 		{[]string{"gates=[throughput > 1kB/s, throughput >= 1kB/s]"}, ""},
 	} {

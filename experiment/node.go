@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -15,9 +16,6 @@ import (
 // for the YAML library, which takes memory with the square of what it keeps together.
 const maxSource = 16 << 10
 
-// maxDepth is how deep lists and mappings may be nested; the format needs five.
-const maxDepth = 32
-
 type nodeKind int
 
 const (
@@ -25,19 +23,10 @@ const (
 	scalarNode
 	listNode
 	mappingNode
-	badNode // reported already; nothing more is said about it
 )
 
 func (k nodeKind) String() string {
-	return [...]string{"nothing", "a single value", "a list", "a mapping", "something else"}[k]
-}
-
-// source is a text that nodes come from: the file, or one --set argument.
-type source struct {
-	name   string
-	lines  []string
-	set    bool
-	hidden []bool // lines that messages do not quote; nil: they may quote all
+	return [...]string{"nothing", "a single value", "a list", "a mapping"}[k]
 }
 
 // node is a value of the file. Unlike the YAML library's nodes all have a
@@ -45,12 +34,10 @@ type source struct {
 type node struct {
 	kind    nodeKind
 	text    string // a scalar's text, as written
-	src     *source
-	line    int // 1-based
+	file    string // the file, or "--set link.rate"
+	line    int    // 1-based; 0: of --set
 	column  int
-	width   int
-	inner   int     // where the text begins after column: 1 behind a quote; -1 when it is not on the line as written
-	shortOf string  // the path that n was short for, when it is not written out
+	split   bool    // plain text of --set, which may be values between commas
 	items   []*node // of a list
 	entries []entry // of a mapping
 }
@@ -66,194 +53,145 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// errorf is an error at n.
-func (n *node) errorf(hint, format string, args ...any) *Error {
-	return &Error{File: n.src.name, Line: n.line, Column: n.column, Width: n.width,
-		Message: fmt.Sprintf(format, args...),
-		Hint:    hint,
-		set:     n.src.set, src: n.src}
+// scalar is another single value at the place of n.
+func (n *node) scalar(text string) *node {
+	return &node{kind: scalarNode, text: text, file: n.file, line: n.line, column: n.column, split: n.split}
 }
 
-// verbatim reports whether the line that n begins on has its whole text as it
-// is, so that an offset into the text is an offset into the line.
-func (n *node) verbatim(text string) bool {
-	if n.line < 1 || n.line > len(n.src.lines) {
-		return false
-	}
-	line := []rune(n.src.lines[n.line-1])
-	from := n.column - 1 + n.inner
-	return from <= len(line) && strings.HasPrefix(string(line[from:]), text)
+// expand is the mapping that a bare value is short for.
+func (n *node) expand(key string) *node {
+	return &node{kind: mappingNode, file: n.file, line: n.line, column: n.column,
+		entries: []entry{{n.scalar(key), n.scalar(n.text)}}}
+}
+
+// errorf is an error at n.
+func (n *node) errorf(hint, format string, args ...any) *Error {
+	return &Error{File: n.file, Line: n.line, Column: n.column, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // place is where n is, for a message about another place.
 func (n *node) place() string {
-	if n.src.set {
+	if n.line == 0 {
 		return "in --set"
 	}
 	return fmt.Sprintf("on line %d", n.line)
 }
 
-// parseYAML reads src into nodes. What YAML allows and the format does not
+// parseYAML reads text into nodes. What YAML allows and the format does not
 // (anchors, tags, several documents, complex keys) is an error. The node is
-// nil when there is nothing to decode.
-func parseYAML(src *source, text []byte) (root *node, errs Errors) {
-	defer func() {
-		if errs != nil { // what is what in it is not known
-			src.hide(1, len(src.lines))
-		}
-	}()
-	at := &node{src: src, line: 1, column: 1, width: 1}
+// nil when there is nothing to decode. lines: nodes have places.
+func parseYAML(name string, text []byte, lines bool) (root *node, errs Errors) {
 	if len(text) > maxSource {
-		return nil, Errors{{File: src.name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s",
+		return nil, Errors{{File: name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s",
 			len(text), Bytes(maxSource))}}
 	}
-	file, wrong, message := parseLibrary(text)
-	if message != "" {
-		at.moveTo(wrong)
-		return nil, Errors{at.errorf(syntaxHint(message), "%s", message)}
+	c := &converter{file: name, lines: lines}
+	file, err := parseLibrary(text)
+	if err != nil {
+		at, message := c.at(nil), err.Error()
+		var syntax *yaml.SyntaxError
+		if errors.As(err, &syntax) {
+			at, message = c.at(syntax.Token), syntax.Message
+		}
+		return nil, Errors{at.errorf("indent with spaces only, and quote a text that contains `: `", "not YAML: %s",
+			message)}
 	}
-	c := &converter{src: src}
 	for _, doc := range file.Docs {
 		if doc.Body == nil {
 			continue
 		}
+		n := c.node(doc.Body)
 		if root != nil {
-			n := c.node(doc.Body, 0)
-			c.errs = append(c.errs, n.errorf("one file is one experiment", "a second document begins here"))
+			c.fail(n, "one file is one experiment", "a second document begins here")
 			break
 		}
-		root = c.node(doc.Body, 0)
+		root = n
 	}
 	return root, c.errs
 }
 
 // parseLibrary turns a panic of the YAML library into an error: a file must
 // never crash the command.
-func parseLibrary(text []byte) (file *ast.File, at *token.Token, message string) {
+func parseLibrary(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			message = fmt.Sprintf("not YAML: the parser gave up: %v", p)
+			err = fmt.Errorf("the parser gave up: %v", p)
 		}
 	}()
-	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
-	var syntax *yaml.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return nil, syntax.Token, "not YAML: " + syntax.Message
-	case err != nil:
-		return nil, nil, "not YAML: " + err.Error()
-	}
-	return file, nil, ""
+	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 }
 
-func syntaxHint(message string) string {
-	switch {
-	case strings.Contains(message, "'\t'"):
-		return "indent with spaces; YAML allows no tabs"
-	case strings.Contains(message, "mapping value is not allowed"):
-		return "check the indentation; quote a text that contains `: `"
-	}
-	return ""
-}
-
-func (n *node) moveTo(t *token.Token) {
-	if t == nil || t.Position == nil {
-		return
-	}
-	n.line, n.column = t.Position.Line, max(1, t.Position.Column)
-	n.width = max(1, len([]rune(t.Value)))
-	switch t.Type {
-	case token.SingleQuoteType, token.DoubleQuoteType:
-		n.width += 2
-		n.inner = 1
-	}
-}
-
+// converter makes nodes of those of the YAML library.
 type converter struct {
-	src  *source
-	errs Errors
+	file  string
+	lines bool
+	errs  Errors
 }
 
-func (c *converter) fail(n *node, hint, format string, args ...any) *node {
+func (c *converter) fail(n *node, hint, format string, args ...any) {
 	c.errs = append(c.errs, n.errorf(hint, format, args...))
-	n.kind = badNode
+}
+
+// at is a node at the place of t.
+func (c *converter) at(t *token.Token) *node {
+	n := &node{kind: scalarNode, file: c.file, line: 1, column: 1}
+	if t != nil && t.Position != nil {
+		n.line, n.column, n.text = t.Position.Line, max(1, t.Position.Column), t.Value
+	}
+	if !c.lines {
+		n.line = 0
+	}
 	return n
 }
 
-func (c *converter) node(y ast.Node, depth int) *node {
-	n := &node{src: c.src, line: 1, column: 1, width: 1}
-	n.moveTo(y.GetToken())
-	if depth > maxDepth {
-		return c.fail(n, "", "nested deeper than %d", maxDepth)
-	}
+func (c *converter) node(y ast.Node) *node {
+	n := c.at(y.GetToken())
 	switch y := y.(type) {
 	case *ast.NullNode:
 		n.kind = nullNode
 	case *ast.LiteralNode:
-		n.kind, n.text, n.inner = scalarNode, y.Value.Value, -1
+		n.text = y.Value.Value
 	case *ast.StringNode:
-		n.kind, n.text = scalarNode, y.Value
+		n.text = y.Value
 	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		n.kind, n.text = scalarNode, y.GetToken().Value
 	case *ast.SequenceNode:
 		n.kind = listNode
 		for _, item := range y.Values {
-			n.items = append(n.items, c.node(item, depth+1))
+			n.items = append(n.items, c.node(item))
 		}
 	case *ast.MappingNode:
-		n.kind = mappingNode
-		for _, v := range y.Values {
-			c.entry(n, v, depth)
-		}
-		c.begin(n)
+		c.mapping(n, y.Values)
 	case *ast.MappingValueNode:
-		n.kind = mappingNode
-		c.entry(n, y, depth)
-		c.begin(n)
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		return c.fail(n, "write the value out", "anchors and aliases are not part of the format")
-	case *ast.TagNode:
-		return c.fail(n, "write the value without it", "tags are not part of the format")
+		c.mapping(n, []*ast.MappingValueNode{y})
 	default:
-		return c.fail(n, "", "a %s is not part of the format", strings.ToLower(y.Type().String()))
+		c.fail(n, "write the value out", "`%s` is not part of the format", strings.ToLower(y.Type().String()))
 	}
 	return n
 }
 
-// begin moves a mapping's place from its first colon to its first key.
-func (c *converter) begin(n *node) {
-	if len(n.entries) > 0 {
-		k := n.entries[0].key
-		n.line, n.column, n.width = k.line, k.column, k.width
-	}
-}
-
-func (c *converter) entry(m *node, v *ast.MappingValueNode, depth int) {
-	key := &node{src: c.src, line: 1, column: 1, width: 1, kind: scalarNode}
-	key.moveTo(v.Key.GetToken())
-	switch k := v.Key.(type) {
-	case *ast.StringNode:
-		key.text = k.Value
-	case *ast.MergeKeyNode:
-		c.fail(key, "write the keys out", "merge keys are not part of the format")
-		return
-	case *ast.MappingKeyNode:
-		c.fail(key, "write `key: value`", "complex keys are not part of the format")
-		return
-	default:
-		key.text = k.GetToken().Value
-	}
-	for _, e := range m.entries {
-		if e.key.text == key.text {
-			c.errs = append(c.errs, key.errorf("keep one of them", "duplicate key `%s`, first given %s", key.text,
-				e.key.place()))
-			return
+// mapping reads entries. Its place is that of its first key.
+func (c *converter) mapping(m *node, values []*ast.MappingValueNode) {
+	m.kind = mappingNode
+	for _, v := range values {
+		key := c.at(v.Key.GetToken())
+		switch k := v.Key.(type) {
+		case *ast.StringNode:
+			key.text = k.Value
+		case *ast.MergeKeyNode, *ast.MappingKeyNode:
+			c.fail(key, "write `key: value`", "merge keys and complex keys are not part of the format")
+			continue
 		}
+		if i := slices.IndexFunc(m.entries, func(e entry) bool { return e.key.text == key.text }); i >= 0 {
+			c.fail(key, "keep one of them", "duplicate key `%s`, first given %s", key.text, m.entries[i].key.place())
+			continue
+		}
+		value := c.node(v.Value)
+		if value.kind == nullNode { // the token of an absent value is the colon before it
+			value.line, value.column = key.line, key.column
+		}
+		m.entries = append(m.entries, entry{key, value})
 	}
-	value := c.node(v.Value, depth+1)
-	if value.kind == nullNode {
-		// The token of an absent value is the colon before it.
-		value.line, value.column, value.width = key.line, key.column, key.width
+	if len(m.entries) > 0 {
+		m.line, m.column = m.entries[0].key.line, m.entries[0].key.column
 	}
-	m.entries = append(m.entries, entry{key, value})
 }

@@ -1,9 +1,6 @@
 package experiment
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Overhead is the section of the scenario overhead. The size of the objects is
 // data.size, the round trip twice link.delay.
@@ -34,17 +31,13 @@ func Writes(operation string) bool {
 }
 
 // checkOverhead refuses cells that cannot be executed.
-func (c *combination) checkOverhead(cell *Cell, o *Overhead) *cellError {
+func (c *combination) checkOverhead(cell *Cell, o *Overhead) *Error {
 	switch {
 	case o.Operation == "range" && cell.Data.Size > o.RangeOf:
-		hint := fmt.Sprintf("make overhead.range_of larger, or leave the cell out with `where: [\"overhead.operation "+
-			"!= "+
-			"range || data.size <= %s\"]`", o.RangeOf)
-		return c.impossible(dataSizePath, hint, "a range of %s does not fit into an object of %s", cell.Data.Size,
-			o.RangeOf)
+		return c.impossible(dataSizePath, "make overhead.range_of larger",
+			"a range of %s does not fit into an object of %s", cell.Data.Size, o.RangeOf)
 	case o.Connections == "fresh" && o.Concurrency > 1:
-		return c.impossible("overhead.connections", "leave the cell out with `where: [\"overhead.concurrency == 1 || "+
-			"overhead.connections == keep\"]`",
+		return c.impossible("overhead.connections", "fresh connections need concurrency 1",
 			"with several operations under way, none of them can be given connections of its own")
 	}
 	return nil

@@ -28,34 +28,14 @@ func TestLongCellsAreSkipped(t *testing.T) {
 	if len(p.Cells) != 20 || len(p.Skipped) != 4 || p.Estimate.Trials != 20*7 {
 		t.Fatalf("%d cells, %d skipped, %d trials", len(p.Cells), len(p.Skipped), p.Estimate.Trials)
 	}
-	systems := map[string]int{}
 	for _, s := range p.Skipped {
-		systems[s.System]++
 		if ids[s.ID] || !strings.Contains(s.Why, "overhead.longest (30s)") {
 			t.Errorf("%+v", s)
 		}
-		for _, f := range s.Factors {
-			if f.Path == "data.size" && f.Value != "100MB" || f.Path == "overhead.operation" && f.Value != "put" {
-				t.Errorf("%s: %+v", s.ID, f)
-			}
-		}
-	}
-	if systems["tape"] != 2 || systems["nginx"] != 2 {
-		t.Errorf("skipped: %v", systems)
-	}
-	if again := mustPlan(t, ladder); again.Hash != p.Hash {
-		t.Error("the same file gives another plan")
 	}
 	if more := mustPlan(t, ladder, "overhead.longest=10m"); more.Hash == p.Hash || len(more.Skipped) != 0 ||
 		len(more.Cells) != 24 {
 		t.Errorf("longest=10m: %d cells, %d skipped", len(more.Cells), len(more.Skipped))
-	}
-}
-
-func TestEveryCellIsTooLong(t *testing.T) {
-	_, err := Parse("test.yaml", []byte(ladder), []string{"data.size=1GB", "overhead.operation=put"}, testCatalog())
-	if err == nil || !strings.Contains(err.Error(), "no cell is left") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -11,23 +12,15 @@ import (
 // waves, or by a Poisson process.
 type Join struct {
 	// Leechers at a time; the first wave begins at once.
-	Wave int `json:"wave,omitempty" min:"1" max:"256"`
+	Wave int `json:"wave,omitempty" min:"1" max:"256" one:"true" needs:"every"`
 	// Time between waves.
-	Every Duration `json:"every,omitempty" min:"1ms"`
+	Every Duration `json:"every,omitempty" min:"1ms" needs:"wave"`
 	// One by one at this rate, with exponential gaps.
-	Poisson OpRate `json:"poisson,omitempty"`
+	Poisson OpRate `json:"poisson,omitempty" one:"true"`
 }
 
 // Together reports whether all leechers are released at one barrier.
 func (j Join) Together() bool { return j == Join{} }
-
-func (j *Join) check() error {
-	if (j.Wave > 0) != (j.Every > 0) || (j.Wave > 0) == (j.Poisson > 0) {
-		return badUnit("write `together`, `{wave: 4, every: 5s}` or `{poisson: 0.5/s}`",
-			"leechers join in waves or by a Poisson process")
-	}
-	return nil
-}
 
 func (j Join) String() string {
 	switch {
@@ -46,19 +39,17 @@ type Stay struct {
 }
 
 func (s *Stay) parse(text string) error {
-	switch text {
-	case "forever":
-		*s = Stay{Forever: true}
-		return nil
-	case "leave":
-		*s = Stay{}
-		return nil
-	}
 	var d Duration
-	if err := d.parse(text); err != nil || d == 0 {
-		return badUnit("write `forever`, `leave`, or a time such as `30s`", "%q is not %s", text, s.describe().noun)
+	switch {
+	case text == "forever":
+		*s = Stay{Forever: true}
+	case text == "leave":
+		*s = Stay{}
+	case d.parse(text) == nil && d > 0:
+		*s = Stay{For: d.Std()}
+	default:
+		return mistake("write `forever`, `leave`, or a time such as `30s`", "%q is not %s", text, s.describe().noun)
 	}
-	*s = Stay{For: d.Std()}
 	return nil
 }
 
@@ -88,23 +79,15 @@ func (s *Stay) UnmarshalText(b []byte) error { return s.parse(string(b)) }
 // their links.
 type Speeds struct {
 	// Median of a log-normal distribution of rates.
-	Lognormal BitRate `json:"lognormal,omitempty"`
+	Lognormal BitRate `json:"lognormal,omitempty" one:"true" needs:"spread"`
 	// Geometric standard deviation: with 3, two thirds of the peers are within a factor of 3 of the median.
-	Spread float64 `json:"spread,omitempty" min:"1" max:"100"`
+	Spread float64 `json:"spread,omitempty" min:"1" max:"100" needs:"lognormal"`
 	// Rates, assigned in turn.
-	List []BitRate `json:"list,omitempty"`
+	List []BitRate `json:"list,omitempty" one:"true"`
 }
 
 // Given reports whether peers have other rates than their links.
 func (v Speeds) Given() bool { return v.String() != "link" }
-
-func (v *Speeds) check() error {
-	if (v.Lognormal > 0) != (v.Spread > 0) || (v.Lognormal > 0) == (v.List != nil) {
-		return badUnit("write `link`, `{lognormal: 8Mbit, spread: 3}` or `{list: [1Mbit, 5Mbit]}`",
-			"peers have one distribution of rates")
-	}
-	return nil
-}
 
 func (v Speeds) String() string {
 	switch {
@@ -148,13 +131,13 @@ const (
 // Trouble is a group of peers that are of little use.
 type Trouble struct {
 	// Peers that take connections and answer nothing.
-	Silent Part `json:"silent,omitzero"`
+	Silent Part `json:"silent,omitzero" one:"true"`
 	// Peers with another chain.
-	Stranger Part `json:"stranger,omitzero"`
+	Stranger Part `json:"stranger,omitzero" one:"true"`
 	// Peers that send at another rate.
-	Slow Part `json:"slow,omitzero"`
+	Slow Part `json:"slow,omitzero" one:"true" needs:"rate"`
 	// Rate of slow peers.
-	Rate BitRate `json:"rate,omitempty"`
+	Rate BitRate `json:"rate,omitempty" needs:"slow"`
 }
 
 // Manner is what is wrong with them; empty: only their rate.
@@ -168,31 +151,10 @@ func (t Trouble) Manner() string {
 	return ""
 }
 
-func (t Trouble) part() Part {
-	for _, p := range []Part{t.Silent, t.Stranger} {
-		if p != (Part{}) {
-			return p
-		}
-	}
-	return t.Slow
-}
+func (t Trouble) part() Part { return cmp.Or(t.Silent, t.Stranger, t.Slow) }
 
 // Of is how many of n peers the group has, which may be more than n.
 func (t Trouble) Of(n int) int { return t.part().Of(n) }
-
-func (t *Trouble) check() error {
-	groups := 0
-	for _, p := range []Part{t.Silent, t.Stranger, t.Slow} {
-		if p != (Part{}) {
-			groups++
-		}
-	}
-	if groups != 1 || (t.Slow != Part{}) != (t.Rate > 0) {
-		return badUnit("write `{silent: 1}`, `{stranger: 25%}` or `{slow: 1, rate: 500kbit}`",
-			"a group of peers has one thing that is wrong with it")
-	}
-	return nil
-}
 
 func (t Trouble) String() string {
 	if t.Rate > 0 {
@@ -211,7 +173,7 @@ func (ts *Troubles) check() error {
 	for _, t := range *ts {
 		key := t.Manner() + t.Rate.String()
 		if seen[key] {
-			return badUnit("write one group with the sum", "two groups of the same peers")
+			return mistake("write one group with the sum", "two groups of the same peers")
 		}
 		seen[key] = true
 	}

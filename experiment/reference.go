@@ -13,8 +13,8 @@ type Key struct {
 	Meaning  string // sentences
 	Factor   bool   // it may be a list
 	Required bool
-	Section  bool     // it has keys of its own
-	Short    []string // of those, what a bare value sets
+	Section  bool   // it has keys of its own
+	Short    string // of those, what a bare value sets
 }
 
 // Keys are all keys of the format, sections before what they have.
@@ -34,25 +34,20 @@ func Keys() []Key {
 
 // valueText is the type of f in the table of keys.
 func (f *field) valueText() string {
-	var text string
+	text := f.kind().name
 	switch {
-	case f.enum != nil && f.list():
-		return "list of `" + strings.Join(f.enum, "`, `") + "`"
 	case f.enum != nil:
 		text = "`" + strings.Join(f.enum, "`, `") + "`"
-	case f.typ.Kind() == reflect.Map:
-		return "mapping"
-	case f.section() != nil && f.list():
-		return "list of mappings"
-	case f.section() != nil:
-		return "mapping"
+	case f.list() && f.section() == nil:
+		text = "texts"
 	case f.list():
-		return "list of texts"
-	default:
-		text = f.kind().name
-		if f.zero != "" {
-			text += " or `" + f.zero + "`"
-		}
+		text = "mappings"
+	}
+	switch {
+	case f.list():
+		return "list of " + text
+	case f.zero != "" && f.section() == nil:
+		text += " or `" + f.zero + "`"
 	}
 	return text
 }

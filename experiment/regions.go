@@ -15,19 +15,16 @@ import (
 type RoundTrip struct {
 	_ struct{} `short:"table"`
 	// A published table, see Regions.
-	Table string `json:"table,omitempty" enum:"ibm-cloud"`
+	Table string `json:"table,omitempty" one:"true" enum:"ibm-cloud"`
 	// Two regions; or one, for its inside.
-	Between []string `json:"between,omitempty"`
+	Between []string `json:"between,omitempty" one:"true"`
 	// Round trip between them.
-	RTT Duration `json:"rtt,omitempty" max:"20s"`
+	RTT Duration `json:"rtt,omitempty" max:"20s" needs:"between"`
 }
 
 func (t *RoundTrip) check() error {
-	n := len(t.Between)
-	own := (n == 1 || n == 2) && !slices.Contains(t.Between, "")
-	if own == (t.Table != "") || t.Table != "" && (n > 0 || t.RTT != 0) {
-		return badUnit("write `ibm-cloud`, or `{between: [paris, tokyo], rtt: 240ms}`",
-			"a round trip has one or two regions, or is that of a table")
+	if n := len(t.Between); t.Table == "" && (n < 1 || n > 2 || slices.Contains(t.Between, "")) {
+		return mistake("write `{between: [paris, tokyo], rtt: 240ms}`", "a round trip has one or two regions")
 	}
 	return nil
 }
@@ -48,17 +45,17 @@ func (rs *Regions) check() error {
 	names, trips := rs.table()
 	for i, t := range *rs {
 		if t.Table != "" && len(*rs) > 1 {
-			return badUnit("write the table alone", "a table has all round trips")
+			return mistake("write the table alone", "a table has all round trips")
 		}
 		same := func(o RoundTrip) bool { return pairOf(o.Between...) == pairOf(t.Between...) }
 		if slices.ContainsFunc((*rs)[:i], same) {
-			return badUnit("", "two round trips of %s", strings.Join(t.Between, " and "))
+			return mistake("", "two round trips of %s", strings.Join(t.Between, " and "))
 		}
 	}
 	for i, a := range names {
 		for _, b := range names[:i] {
 			if _, is := trips[pairOf(b, a)]; !is {
-				return badUnit(fmt.Sprintf("add `{between: [%s, %s], rtt: 40ms}`", b, a),
+				return mistake(fmt.Sprintf("add `{between: [%s, %s], rtt: 40ms}`", b, a),
 					"no round trip between %s and %s", b, a)
 			}
 		}
@@ -143,6 +140,14 @@ func (l Link) unlimited() bool { return l.UpRate() == 0 || l.DownRate() == 0 }
 func (l Link) Shaped() bool {
 	return l.UpRate() != 0 || l.DownRate() != 0 || l.Queue != 0 ||
 		l.Delay != 0 || l.Regions != nil || l.Jitter != 0 || l.Loss != 0
+}
+
+// shaped reports whether a link of the cell is to be different, now or for a while.
+func (c *Cell) shaped() bool {
+	return c.Link.Shaped() || c.Disseminate != nil && c.Disseminate.Slow > 0 ||
+		slices.ContainsFunc(c.faults(), func(f Fault) bool { return f.Kind() != FaultCrash }) ||
+		c.Sync != nil && (c.Sync.Speeds.Given() ||
+			slices.ContainsFunc(c.Sync.Trouble, func(t Trouble) bool { return t.Rate != 0 }))
 }
 
 // Key is the same for links that are shaped alike.

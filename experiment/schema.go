@@ -31,95 +31,73 @@ type schemaMaker struct {
 func (s *schemaMaker) section(t reflect.Type) object {
 	tab := tableOf(t)
 	props, required := object{}, []string{}
-	for i := range tab.fields {
-		f := &tab.fields[i]
+	for _, f := range tab.fields {
 		if f.key == "use" {
 			f.enum = s.systems
 		}
-		props[f.key] = s.field(*f)
+		o := s.one(f)
+		if f.axis {
+			o = anyOf(o, object{"type": "array", "items": o, "minItems": 1, "uniqueItems": true})
+		}
+		o["description"] = f.meaning()
+		if f.axis {
+			o["description"] = f.meaning() + " A list makes it a factor."
+		}
+		if f.def != "" {
+			o["default"] = f.def
+		}
+		props[f.key] = o
 		if f.required {
 			required = append(required, f.key)
 		}
 	}
-	o := object{"type": "object", "properties": props, "additionalProperties": false}
-	if len(required) > 0 {
-		o["required"] = required
-	}
-	if tab.short == nil {
+	o := object{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+	if tab.short == "" {
 		return o
 	}
-	short := s.value(*tab.field(tab.short[0]))
-	return object{"anyOf": []any{short, o}}
+	return anyOf(props[tab.short].(object), o)
 }
 
-func (s *schemaMaker) field(f field) object {
-	var o object
-	switch {
-	case f.typ.Kind() == reflect.Map:
-		o = object{"type": "object"}
-	case f.axis:
-		one := s.one(f)
-		o = object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}
-	default:
-		o = s.one(f)
-	}
-	o["description"] = f.describe()
-	if f.def != "" {
-		o["default"] = f.def
-	}
-	return o
-}
+func anyOf(others ...object) object { return object{"anyOf": others} }
 
 // one is the schema of one value of f, whatever it is made of.
-func (s *schemaMaker) one(f field) object {
+func (s *schemaMaker) one(f field) (o object) {
 	switch t := f.section(); {
+	case f.typ.Kind() == reflect.Map:
+		o = object{"type": "object"}
 	case f.list():
 		el := f
 		el.typ, el.zero = f.typ.Elem(), ""
 		item := s.one(el)
-		return f.orWord(item, object{"type": "array", "items": item}) // a bare value is a list of one
+		o = anyOf(item, object{"type": "array", "items": item}) // a bare value is a list of one
 	case t != nil:
-		return f.orWord(s.section(t))
-	}
-	return s.value(f)
-}
-
-// orWord allows the word for the zero value, and any of the others.
-func (f *field) orWord(others ...any) object {
-	if f.zero != "" {
-		others = append([]any{object{"const": f.zero}}, others...)
-	}
-	if len(others) == 1 {
-		return others[0].(object)
-	}
-	return object{"anyOf": others}
-}
-
-// value is the schema of one value of f.
-func (s *schemaMaker) value(f field) object {
-	if f.enum != nil {
+		o = s.section(t)
+	case f.enum != nil:
 		words := []any{}
 		for _, w := range f.enum {
 			words = append(words, w)
-			// YAML reads 1.1 as a number.
-			if n, err := strconv.ParseFloat(w, 64); err == nil {
+			if n, err := strconv.ParseFloat(w, 64); err == nil { // YAML reads 1.1 as a number
 				words = append(words, n)
 			}
 		}
-		return object{"enum": words}
+		o = object{"enum": words}
+	default:
+		o = s.plain(f)
 	}
-	o := s.plain(f)
 	if f.zero != "" {
-		o["not"] = object{"const": 0}
+		o = anyOf(object{"const": f.zero}, o)
 	}
-	return f.orWord(o)
+	return o
 }
 
 func (s *schemaMaker) plain(f field) object {
-	k := f.kind()
-	if k.pattern != "" {
+	if k := f.kind(); k.pattern != "" {
 		name := strings.ReplaceAll(k.name, " ", "-")
-		s.defs[name] = scalarSchema(k)
+		types := []string{"string"}
+		if allowed := regexp.MustCompile(k.pattern); allowed.MatchString("0") {
+			types = append(types, "number") // what editors read 512 as
+		}
+		s.defs[name] = object{"type": types, "pattern": k.pattern, "minimum": 0, "description": k.doc}
 		return object{"$ref": "#/$defs/" + name}
 	}
 	o := object{"type": "integer"}
@@ -139,37 +117,6 @@ func (s *schemaMaker) plain(f field) object {
 		}
 	}
 	return o
-}
-
-// scalarSchema is the schema of a value with a unit: a text, or a number where
-// the text may be one.
-func scalarSchema(k scalarKind) object {
-	text, number := object{"type": "string", "pattern": k.pattern}, object{"type": "number", "minimum": 0}
-	allowed := regexp.MustCompile(k.pattern)
-	switch {
-	case !allowed.MatchString("0"):
-		text["description"] = k.doc
-		return text
-	case !allowed.MatchString("1"):
-		number = object{"const": 0}
-	case k.unit == "ratio":
-		number["maximum"] = 1
-	case !allowed.MatchString("0.5"):
-		number["type"] = "integer"
-	}
-	return object{"description": k.doc, "anyOf": []any{text, number}}
-}
-
-// describe is the doc of f with what the schema's other words cannot say.
-func (f *field) describe() string {
-	text := f.doc() + f.only()
-	if f.axis {
-		text += " A list makes it a factor."
-	}
-	if f.section() == nil && !f.list() && f.typ.Kind() != reflect.Map && f.kind().pattern != "" {
-		text += f.limits()
-	}
-	return text
 }
 
 // limits are the least and the largest value in words.

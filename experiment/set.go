@@ -16,136 +16,107 @@ func (d *decoder) applySets(root *node, sets []string) {
 	for _, arg := range sets {
 		path, text, ok := strings.Cut(arg, "=")
 		path = strings.TrimSpace(path)
-		src := &source{name: "--set", lines: []string{arg}, set: true}
-		at := &node{kind: scalarNode, src: src, line: 1, column: 1, width: len([]rune(arg)), text: arg}
-		if top, _, _ := strings.Cut(path, "."); top == "systems" || strings.HasPrefix(path, varyPath) || !ok {
-			src.hide(1, 1)
-		}
-		if ok {
-			src.name += " " + path
-		}
-		if !ok || path == "" {
-			d.errs = append(d.errs, at.errorf("write --set key=value, such as --set retrieve.concurrency=1,4",
-				"not key=value"))
+		if !ok || path == "" { // the argument may be a secret
+			d.errs = append(d.errs, &Error{File: "--set", Message: "not key=value",
+				Hint: "write --set key=value, such as --set retrieve.concurrency=1,4"})
 			continue
 		}
-		value, errs := setValue(src, text, len([]rune(arg))-len([]rune(text)))
-		if errs != nil {
-			d.errs = append(d.errs, errs...)
-			continue
-		}
-		if list := root.get("systems"); path == "systems" && value != nil && value.kind == scalarNode && list != nil &&
-			list.kind == listNode {
+		at := &node{kind: scalarNode, file: "--set " + path}
+		value, errs := at.value(text)
+		d.errs = append(d.errs, errs...)
+		list := root.get("systems")
+		switch {
+		case errs != nil:
+		case path == "systems" && value != nil && value.split && list != nil && list.kind == listNode:
 			d.chooseSystems(list, value)
-			continue
+		default:
+			d.set(root, reflect.TypeFor[Experiment](), path, at, value)
 		}
-		d.set(root, reflect.TypeFor[Experiment](), strings.Split(path, "."), 1, edit{src, value})
 	}
 }
 
-// setValue reads what is behind the equals sign: nil when nothing is, YAML
+// value reads what is behind the equals sign: nil when nothing is, YAML
 // when it begins like a list, a mapping or a quoted text, else plain text.
-func setValue(src *source, text string, column int) (*node, Errors) {
-	trimmed := strings.TrimSpace(text)
-	if trimmed == "" {
+func (at *node) value(text string) (*node, Errors) {
+	text = strings.TrimSpace(text)
+	if text == "" {
 		return nil, nil
 	}
-	if !strings.ContainsAny(trimmed[:1], `[{"'`) {
-		return &node{kind: scalarNode, text: trimmed, src: src, line: 1, column: column + 1, width: len([]rune(text))},
-			nil
+	if !strings.ContainsAny(text[:1], `[{"'`) {
+		n := at.scalar(text)
+		n.split = true
+		return n, nil
 	}
-	// With spaces for the key, so that columns are those of the argument.
-	return parseYAML(src, []byte(strings.Repeat(" ", column)+text))
+	return parseYAML(at.file, []byte(text), false)
 }
 
-// edit is one --set argument on its way down the tree.
-type edit struct {
-	src   *source
-	value *node // nil: take the key away
-}
-
-// set puts the value at parts under n, whose keys are those of t, or any when
-// t is nil. Sections that are missing on the way are made. column is where
-// parts begin in the argument.
-func (d *decoder) set(n *node, t reflect.Type, parts []string, column int, ed edit) {
-	part := parts[0]
-	next := column + len([]rune(part)) + 1
-	key := &node{kind: scalarNode, text: part, src: ed.src, line: 1, column: column, width: max(1, next-1-column)}
-	if t == nil {
-		// Options may have dots in their names: the rest is one key.
-		key.text = strings.Join(parts, ".")
-		key.width = max(1, len([]rune(key.text)))
-		parts = parts[:1]
-	} else if tab := tableOf(t); n.kind == scalarNode && tab.short != nil {
-		*n = *expandShort(n, tab)
-	}
-	if n.kind == listNode && t != nil {
-		d.setInList(n, t, parts, key, next, ed)
-		return
-	}
-	if n.kind != mappingNode {
-		d.errs = append(d.errs, key.errorf("", "there is %s here, which has no key `%s`", n.kind, key.text))
-		return
-	}
+// set puts a value at a path under n, whose keys are those of t, or any when t is nil; nil
+// takes away what is there. Sections that are missing on the way are made.
+func (d *decoder) set(n *node, t reflect.Type, path string, at, value *node) {
+	part, rest, more := strings.Cut(path, ".")
 	var f *field
-	if t != nil {
+	if t == nil {
+		part, more = path, false // options may have dots in their names
+	} else {
 		tab := tableOf(t)
+		if n.kind == scalarNode && tab.short != "" {
+			*n = *n.expand(tab.short)
+		}
 		f = tab.field(part)
 	}
-	if f == nil || len(parts) == 1 {
-		n.put(key, ed.value)
-		return
-	}
-	below := n.get(part)
-	if below == nil || below.kind == nullNode {
-		below = &node{kind: mappingNode, src: ed.src, line: 1, column: key.column, width: key.width}
-		if f.list() {
-			below.kind = listNode
+	switch {
+	case n.kind == listNode && t != nil:
+		d.setInList(n, t, part, rest, at, value)
+	case n.kind != mappingNode:
+		d.errs = append(d.errs, at.errorf("", "there is %s, which has no key `%s`", n.kind, part))
+	case f == nil || !more:
+		n.put(at.scalar(part), value)
+	default:
+		below := n.get(part)
+		if below == nil || below.kind == nullNode {
+			below = &node{kind: mappingNode, file: at.file}
+			if f.list() {
+				below.kind = listNode
+			}
+			n.put(at.scalar(part), below)
 		}
-		n.put(key, below)
+		d.set(below, f.section(), rest, at, value)
 	}
-	d.set(below, f.section(), parts[1:], next, ed)
 }
 
-// setInList goes on below the element that key names.
-func (d *decoder) setInList(list *node, t reflect.Type, parts []string, key *node, next int, ed edit) {
-	i, err := pick(list, key)
+// setInList goes on with the entry of a list that has a name, or a number from 1.
+func (d *decoder) setInList(list *node, t reflect.Type, name, rest string, at, value *node) {
+	names := each(list.items, func(item *node) string { name, _ := systemName(item); return name })
+	i := slices.Index(names, name)
+	if number, err := strconv.Atoi(name); err == nil && i < 0 && number >= 1 && number <= len(names) {
+		i = number - 1
+	}
 	switch {
-	case err != nil:
-		if t == reflect.TypeFor[SystemUse]() && d.cat.find(key.text) != nil {
-			err.Hint = "add it first: --set systems=…," + key.text
+	case i < 0:
+		hint := suggest.DidYouMean(name, names)
+		if t == reflect.TypeFor[SystemUse]() && d.cat.find(name) != nil {
+			hint = "add it first: --set systems=…," + name
 		}
-		d.errs = append(d.errs, err)
-	case len(parts) > 1:
-		d.set(list.items[i], t, parts[1:], next, ed)
-	case ed.value == nil:
-		if name, _ := systemName(list.items[i]); name != "" {
-			d.dropped = append(d.dropped, name)
-		}
+		d.errs = append(d.errs, at.errorf(hint, "the list has no entry `%s`", name))
+	case rest != "":
+		d.set(list.items[i], t, rest, at, value)
+	case value == nil:
+		d.dropped = append(d.dropped, names[i])
 		list.items = slices.Delete(list.items, i, i+1)
 	default:
-		list.items[i] = ed.value
+		list.items[i] = value
 	}
 }
 
 // put replaces or adds the entry of key; a nil value removes it.
 func (n *node) put(key, value *node) {
-	for i := range n.entries {
-		if n.entries[i].key.text == key.text {
-			if value == nil {
-				n.entries = slices.Delete(n.entries, i, i+1)
-			} else {
-				n.entries[i] = entry{key, value}
-			}
-			return
-		}
-	}
+	n.entries = slices.DeleteFunc(n.entries, func(e entry) bool { return e.key.text == key.text })
 	if value != nil {
 		n.entries = append(n.entries, entry{key, value})
 	}
 }
 
-// systemName is the name that an entry of a list goes by.
+// systemName is the name that an entry of a list goes by, and what it uses.
 func systemName(item *node) (name, use string) {
 	if item.kind == scalarNode {
 		return item.text, item.text
@@ -159,24 +130,6 @@ func systemName(item *node) (name, use string) {
 	return use, use
 }
 
-// pick finds an element of a list by its name, or by its number from 1.
-func pick(list, key *node) (int, *Error) {
-	var names []string
-	for i, item := range list.items {
-		name, _ := systemName(item)
-		if name == key.text {
-			return i, nil
-		}
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	if i, err := strconv.Atoi(key.text); err == nil && i >= 1 && i <= len(list.items) {
-		return i - 1, nil
-	}
-	return 0, key.errorf(suggest.DidYouMean(key.text, names), "the list has no entry `%s`", key.text)
-}
-
 // chooseSystems keeps the systems that value names, in the order of value. A
 // name that the file does not have adds a system of that kind.
 func (d *decoder) chooseSystems(list, value *node) {
@@ -184,21 +137,20 @@ func (d *decoder) chooseSystems(list, value *node) {
 	for _, want := range elements(value, field{}) {
 		var byName, byUse []*node
 		for _, item := range list.items {
-			name, use := systemName(item)
-			if name == want.text {
+			switch name, use := systemName(item); want.text {
+			case name:
 				byName = append(byName, item)
-			} else if use == want.text {
+			case use:
 				byUse = append(byUse, item)
 			}
 		}
-		switch {
-		case byName != nil:
-			kept = append(kept, byName...)
-		case byUse != nil:
-			kept = append(kept, byUse...)
-		default:
-			kept = append(kept, want)
+		if byName == nil && byUse == nil {
+			byUse = []*node{want}
 		}
+		if byName == nil {
+			byName = byUse
+		}
+		kept = append(kept, byName...)
 	}
 	for _, item := range list.items {
 		if name, _ := systemName(item); !slices.Contains(kept, item) && name != "" {
@@ -220,9 +172,8 @@ func (l *Limits) Set(sets []string) error {
 		path, text, ok := strings.Cut(arg, "=")
 		key, isLimit := strings.CutPrefix(strings.TrimSpace(path), "limits.")
 		if !ok || !isLimit || !slices.Contains(judged, key) {
-			return fmt.Errorf("--set %s: a finished run can be judged again by limits.%s only, such as --set "+
-				"limits.%s=none",
-				arg, strings.Join(judged, " and limits."), judged[0])
+			return fmt.Errorf("--set %s: a finished run can be judged again by limits.%s only", arg,
+				strings.Join(judged, " and limits."))
 		}
 		f := tableOf(reflect.TypeFor[Limits]()).field(key)
 		if err := f.parse(strings.TrimSpace(text), reflect.ValueOf(l).Elem().Field(f.index)); err != nil {

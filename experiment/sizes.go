@@ -16,7 +16,7 @@ type SizeRange struct {
 
 func (r *SizeRange) check() error {
 	if r.To < r.From {
-		return badUnit(fmt.Sprintf("did you mean `{from: %s, to: %s}`?", r.To, r.From),
+		return mistake(fmt.Sprintf("did you mean `{from: %s, to: %s}`?", r.To, r.From),
 			"the range ends before it begins")
 	}
 	return nil
@@ -29,11 +29,11 @@ type SizeShare struct {
 	// Share of the objects.
 	Share Fraction `json:"share" required:"true" min:"0.0000001%"`
 	// Size, if all are equal.
-	Size Bytes `json:"size,omitempty" min:"1B" max:"1PiB"`
+	Size Bytes `json:"size,omitempty" one:"true" min:"1B" max:"1PiB"`
 	// Smallest of a log-uniform range.
-	From Bytes `json:"from,omitempty" min:"1B" max:"1PiB"`
+	From Bytes `json:"from,omitempty" one:"true" needs:"to" min:"1B" max:"1PiB"`
 	// Largest.
-	To Bytes `json:"to,omitempty" min:"1B" max:"1PiB"`
+	To Bytes `json:"to,omitempty" needs:"from" min:"1B" max:"1PiB"`
 }
 
 // Range are its sizes, equal where it has one.
@@ -45,14 +45,8 @@ func (m SizeShare) Range() (from, to Bytes) {
 }
 
 func (m *SizeShare) check() error {
-	if m.Size > 0 == (m.From > 0 || m.To > 0) || (m.From > 0) != (m.To > 0) {
-		return badUnit("write `{share: 40%, size: 20MiB}` or `{share: 60%, from: 2MiB, to: 6MiB}`",
-			"a part of a mix has a size, or a range of sizes")
-	}
-	if from, to := m.Range(); to < from {
-		return (&SizeRange{from, to}).check()
-	}
-	return nil
+	from, to := m.Range()
+	return (&SizeRange{from, to}).check()
 }
 
 func (m SizeShare) String() string {
@@ -74,10 +68,14 @@ func (m *Mix) check() error {
 	}
 	// Shares like 33.3% are meant to be thirds.
 	if math.Abs(sum-100) > 0.1+1e-9 {
-		return badUnit("let them add up to 100%", "the shares add up to %.4g%%", sum)
+		return mistake("let them add up to 100%", "the shares add up to %.4g%%", sum)
 	}
 	return nil
 }
+
+// MaxTotal is the most bytes that a data set may have, copies included: 4 EiB, so
+// that sums of two stay within 64 bits.
+const MaxTotal = 1 << 62
 
 // logUniformMean is the mean of a log-uniform size.
 func logUniformMean(from, to Bytes) float64 {

@@ -85,18 +85,6 @@ func TestLoadLineOfSome(t *testing.T) {
 	}
 }
 
-func TestSlowLeechers(t *testing.T) {
-	for _, c := range []struct {
-		l     int
-		share Fraction
-		want  int
-	}{{7, 0, 0}, {7, 0.25, 2}, {8, 0.25, 2}, {30, 0.1, 3}, {1, 0.01, 1}, {10, 0.7, 7}, {31, 1, 31}} {
-		if got := SlowLeechers(c.l, c.share); got != c.want {
-			t.Errorf("%s of %d are %d, want %d", c.share, c.l, got, c.want)
-		}
-	}
-}
-
 func TestPollEvery(t *testing.T) {
 	const M = 1e6
 	for _, c := range []struct {

@@ -2,9 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"maps"
-	"math"
-	"strings"
 	"testing"
 	"time"
 )
@@ -63,17 +60,6 @@ func TestOptionsAreFactors(t *testing.T) {
 	}
 }
 
-// An option with one value is a factor of one level, and without any it is none.
-func TestOneOptionIsVaried(t *testing.T) {
-	if one := mustPlan(t, following, "sync.vary.sync_interval=500ms"); len(one.Cells) != 1 ||
-		len(one.Cells[0].Factors) != 1 || one.Cells[0].Sync.Options["sync_interval"] != "500ms" {
-		t.Errorf("one value: %+v", one.Cells)
-	}
-	if none := mustPlan(t, following, "sync.vary="); len(none.Cells) != 1 || none.Cells[0].Sync.Options != nil {
-		t.Errorf("no values: %+v", none.Cells)
-	}
-}
-
 // A set of options is one factor, and its name is the value.
 func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 	p := mustPlan(t, following, "sync.vary={waits: [{default: {sync_interval: 5s, blocks_timeout: 2m}}, {short: "+
@@ -95,17 +81,6 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 		"where=[sync.vary.waits < 1m]")
 	if len(p.Cells) != 1 || p.Cells[0].Sync.Options["blocks_timeout"] != "500ms" {
 		t.Errorf("%+v", p.Cells)
-	}
-}
-
-// A list on the command line has no empty value.
-func TestNoEmptyLevelIsSet(t *testing.T) {
-	for _, set := range []string{"sync.vary.cache=a,", "sync.vary.cache=,a", "sync.vary.cache=[a, '']"} {
-		_, err := Parse("f.yaml", []byte(following), []string{"systems=[{use: archive, with: {binary: /opt/a}}]",
-			"sync.vary=", set}, testCatalog())
-		if err == nil || !strings.Contains(err.Error(), "this is no value") {
-			t.Errorf("--set %s: %v", set, err)
-		}
 	}
 }
 
@@ -168,25 +143,6 @@ func TestSyncEstimate(t *testing.T) {
 	}
 }
 
-// Peers are started once, and each chain is made and validated once.
-func TestSyncSetup(t *testing.T) {
-	const work = 1000 * (0.0002 + 10*0.0002)
-	for set, want := range map[string]float64{
-		"sync.vary=": 4*startNode + (makeWork+followWork)*work,
-		"sync={blocks: 1000, peers: [4, 8], storage: [disk, ram]}": 8*startNode + (makeWork+followWork)*work,
-		"sync={blocks: 1000, form: [v1, v2]}":                      startNode + 2*(makeWork+followWork)*work,
-	} {
-		p := mustPlan(t, following, set)
-		trials := 0.0
-		for _, c := range p.Cells {
-			trials += c.Estimate.Seconds * float64(p.Warmup+p.Blocks)
-		}
-		if got := p.Estimate.Seconds - trials; math.Abs(got-want) > 0.11 {
-			t.Errorf("%s: %g s before the trials, want %g", set, got, want)
-		}
-	}
-}
-
 func TestPollsOfASync(t *testing.T) {
 	for _, c := range []struct {
 		set  []string
@@ -200,19 +156,5 @@ func TestPollsOfASync(t *testing.T) {
 		if got := mustPlan(t, following, c.set...).Cells[0].PollEvery(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.set, got, c.want)
 		}
-	}
-}
-
-// What is said of options of one system holds for all that have it.
-func TestVariedOptionOfTwoSystems(t *testing.T) {
-	p := mustPlan(t, following, "systems=[ledger, {use: archive, mode: start, with: {binary: /opt/a}}]",
-		"sync.vary={batch: [10, 50]}")
-	values := map[string]int{}
-	for _, c := range p.Cells {
-		values[c.System+" "+c.Sync.Options["batch"]]++
-	}
-	if want := map[string]int{"ledger 10": 1, "ledger 50": 1, "archive 10": 1, "archive 50": 1}; !maps.Equal(values,
-		want) {
-		t.Errorf("%v", values)
 	}
 }

@@ -25,7 +25,10 @@ type field struct {
 	required  bool
 	noSplit   bool
 	scenarios []string     // in which it has a meaning; nil: in all
-	element   bool         // describes one entry of a list
+	without   []string     // keys beside which it has none
+	needs     []string     // keys without which it has none
+	below     string       // key whose value is the larger one, where both are given
+	one       bool         // of all such keys of a mapping exactly one is given
 	axis      bool         // may be a list of values, which makes it a factor
 	typ       reflect.Type // of one value
 	index     int
@@ -34,36 +37,40 @@ type field struct {
 // table is one mapping of the format.
 type table struct {
 	fields []field
-	short  []string // keys that a bare value sets
+	short  string // key that a bare value sets
 }
 
-func tableOf(t reflect.Type) table {
-	var tab table
+var tables sync.Map // those made, by their types
+
+func tableOf(t reflect.Type) (tab table) {
+	if made, is := tables.Load(t); is {
+		return made.(table)
+	}
+	defer func() { tables.Store(t, tab) }()
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		tag := sf.Tag
 		if s := tag.Get("short"); s != "" {
-			tab.short = strings.Split(s, ",")
+			tab.short = s
 			continue
 		}
 		key, _, _ := strings.Cut(tag.Get("json"), ",")
 		if key == "" || key == "-" || tag.Get("yaml") == "-" {
 			continue
 		}
-		f := field{
+		words := func(name string) []string {
+			if tag.Get(name) == "" {
+				return nil
+			}
+			return strings.Split(tag.Get(name), ",")
+		}
+		tab.fields = append(tab.fields, field{
 			key: key, name: t.Name() + "." + sf.Name, def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
-			zero: tag.Get("zero"), label: tag.Get("label"),
-			required: tag.Get("required") == "true",
-			noSplit:  tag.Get("split") == "no", typ: sf.Type, index: i,
-		}
-		if e := tag.Get("enum"); e != "" {
-			f.enum = strings.Split(e, ",")
-		}
-		if in := tag.Get("scenario"); in != "" {
-			f.scenarios = strings.Split(in, ",")
-		}
-		f.axis = f.label != ""
-		tab.fields = append(tab.fields, f)
+			zero: tag.Get("zero"), label: tag.Get("label"), axis: tag.Get("label") != "", below: tag.Get("below"),
+			enum: words("enum"), scenarios: words("scenario"), without: words("without"), needs: words("needs"),
+			one: tag.Get("one") == "true", required: tag.Get("required") == "true",
+			noSplit: tag.Get("split") == "no", typ: sf.Type, index: i,
+		})
 	}
 	return tab
 }
@@ -104,19 +111,20 @@ var fieldDocs = sync.OnceValue(func() map[string]string {
 // doc says what the key means; empty: an option of a system.
 func (f *field) doc() string { return fieldDocs()[f.name] }
 
-func (t table) keys() []string {
-	keys := make([]string, len(t.fields))
-	for i, f := range t.fields {
-		keys[i] = f.key
+func (t table) keys() []string { return each(t.fields, func(f field) string { return f.key }) }
+
+// each is what a function gives for each of a list.
+func each[T, U any](all []T, of func(T) U) []U {
+	var got []U
+	for _, x := range all {
+		got = append(got, of(x))
 	}
-	return keys
+	return got
 }
 
 func (t table) field(key string) *field {
-	for i := range t.fields {
-		if t.fields[i].key == key {
-			return &t.fields[i]
-		}
+	if i := slices.IndexFunc(t.fields, func(f field) bool { return f.key == key }); i >= 0 {
+		return &t.fields[i]
 	}
 	return nil
 }
@@ -139,12 +147,18 @@ func isScalar(t reflect.Type) bool { return reflect.PointerTo(t).Implements(refl
 // compound reports whether a value of f is more than one scalar.
 func (f *field) compound() bool { return f.section() != nil || f.list() }
 
-// only says in which scenarios f has a meaning, where it is not the section of one.
-func (f *field) only() string {
-	if f.scenarios == nil || f.scenarios[0] == f.key {
-		return ""
+// only says with what f has a meaning, where it is not the section of a scenario.
+func (f *field) only() (text string) {
+	if f.scenarios != nil && f.scenarios[0] != f.key {
+		text = " Only in " + strings.Join(f.scenarios, ", ") + "."
 	}
-	return " Only in " + strings.Join(f.scenarios, ", ") + "."
+	if f.needs != nil {
+		text += " Only with " + strings.Join(f.needs, ", ") + "."
+	}
+	if f.without != nil {
+		text += " Not with " + strings.Join(f.without, ", ") + "."
+	}
+	return text
 }
 
 func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }
@@ -162,7 +176,7 @@ func walk(t reflect.Type, prefix string, do func(path string, f field)) {
 // kind describes the type of one value of f, enumerations and words for zero
 // left aside.
 func (f *field) kind() scalarKind {
-	if f.compound() {
+	if f.compound() || f.typ.Kind() == reflect.Map {
 		return scalarKind{name: "mapping", noun: "a mapping"}
 	}
 	if s, ok := reflect.New(f.typ).Interface().(scalar); ok {
@@ -176,7 +190,7 @@ func (f *field) kind() scalarKind {
 	case reflect.Float64:
 		return scalarKind{name: "factor", noun: "a number such as 1.5", unit: "1", doc: "A number: `1.5`."}
 	case reflect.Int, reflect.Int64, reflect.Uint64:
-		return scalarKind{name: "number", noun: "a whole number", unit: "1", doc: "A whole number in decimal digits: " +
+		return scalarKind{name: "number", noun: "a whole number such as 16", unit: "1", doc: "A whole number in decimal digits: " +
 			"`16`."}
 	}
 	panic(fmt.Sprintf("experiment: key %q has a type that the format does not know: %v", f.key, f.typ))

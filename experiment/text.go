@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -19,18 +20,9 @@ const (
 func (p *Plan) WriteText(w io.Writer) error {
 	t := &textPage{}
 	e := &p.Experiment
-	title := e.Title
-	if title == "" {
-		title = e.Scenario
-	}
-	t.wrap("", title)
-	t.wrap("", e.Question)
+	t.wrap("", cmp.Or(e.Title, e.Scenario), e.Question)
 	t.line("")
-	var systems []string
-	for _, s := range e.Systems {
-		systems = append(systems, s.text())
-	}
-	t.wrap("systems", strings.Join(systems, ", "))
+	t.wrap("systems", strings.Join(each(e.Systems, SystemUse.text), ", "))
 	for _, key := range []string{"link", "data", e.Scenario, "limits", "exit"} {
 		t.wrap(key, e.settings(key))
 	}
@@ -41,19 +33,12 @@ func (p *Plan) WriteText(w io.Writer) error {
 		p.Estimate.Trials, plural(len(p.Cells), "cell"), plural(p.Warmup, "warm-up"), plural(p.Blocks, "repetition"),
 		e.Seed))
 	t.wrap("estimate", p.EstimateText())
-	for _, c := range e.Where {
-		t.wrap("where", c)
-	}
-	for _, rule := range e.Gates {
-		t.wrap("gate", rule)
-	}
+	t.wrap("where", e.Where...)
+	t.wrap("gate", e.Gates...)
 	if n := len(p.Skipped); n > 0 {
-		names := make([]string, n)
-		for i, s := range p.Skipped {
-			names[i] = s.ID
-		}
+		ids := each(p.Skipped, func(s SkippedCell) string { return s.ID })
 		t.wrap("skipped", fmt.Sprintf("%s, one operation longer than overhead.longest (%s): %s",
-			plural(n, "cell"), e.Overhead.Longest, few(names, 12)))
+			plural(n, "cell"), e.Overhead.Longest, strings.Join(ids, ", ")))
 	}
 	t.wrap("plan", p.Hash)
 	t.line("")
@@ -102,11 +87,7 @@ func (e *Experiment) settingsOf(v reflect.Value, prefix string) (parts []string)
 func (e *Experiment) setting(path string, f field, v reflect.Value) string {
 	texts := []string{f.text(v)}
 	if f.axis {
-		texts = nil
-		all := e.levels(path, f, v)
-		for i := range all.Len() {
-			texts = append(texts, f.text(all.Index(i)))
-		}
+		texts = each(e.levels(path, f, v), f.text)
 	}
 	if v.IsZero() && len(texts) < 2 && (f.axis || f.def == "") {
 		return ""
@@ -142,16 +123,18 @@ func (t *textPage) line(s string) {
 	t.WriteString(strings.TrimRight(s, " ") + "\n")
 }
 
-// wrap writes text behind a label, broken at spaces; nothing where there is no text.
-func (t *textPage) wrap(label, text string) {
+// wrap writes texts behind a label each, broken at spaces; nothing where there is no text.
+func (t *textPage) wrap(label string, texts ...string) {
 	if label != "" {
 		label = fmt.Sprintf("%-9s ", label)
 	}
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	for _, line := range words.Wrap(label, strings.Repeat(" ", len(label)), text, textWidth) {
-		t.line(line)
+	for _, text := range texts {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		for _, line := range words.Wrap(label, strings.Repeat(" ", len(label)), text, textWidth) {
+			t.line(line)
+		}
 	}
 }
 
@@ -178,27 +161,11 @@ func (t *textPage) cells(p *Plan) {
 	}
 	w.Flush()
 	for line := range strings.Lines(b.String()) {
-		r := []rune(strings.TrimRight(line, " \n"))
-		if len(r) > textWidth {
-			r = append(r[:textWidth-1], '…')
-		}
-		t.line(string(r))
+		t.line(words.Clip(strings.TrimRight(line, " \n"), textWidth))
 	}
 	if n := len(p.Cells) - textCells; n > 0 {
 		t.line(fmt.Sprintf("… %d more (all of them with --json)", n))
 	}
 }
 
-func few(items []string, most int) string {
-	if len(items) <= most {
-		return strings.Join(items, ", ")
-	}
-	return strings.Join(items[:most], ", ") + ", …"
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func plural(n int, noun string) string { return words.Plural(int64(n), noun, noun+"s") }

@@ -1,9 +1,6 @@
 package experiment
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -30,21 +27,6 @@ type scalarKind struct {
 	doc     string // for the reference page
 }
 
-// unitError is a value that could not be read. The reader's place is added by
-// the caller.
-type unitError struct{ msg, hint string }
-
-func (e *unitError) Error() string {
-	if e.hint == "" {
-		return e.msg
-	}
-	return e.msg + " (" + e.hint + ")"
-}
-
-func badUnit(hint, format string, args ...any) error {
-	return &unitError{msg: fmt.Sprintf(format, args...), hint: hint}
-}
-
 type unitSize struct {
 	name string
 	size int64
@@ -61,8 +43,8 @@ type quantity struct {
 	also  map[string]string // other spellings of units
 	meant map[string]string // units that people write, and a hint; % is the number
 	sums  bool              // several may stand one after the other: 1m30s
-	least string            // the smallest value above 0, and the largest
-	most  string
+	most  string            // the largest value
+	zero  string            // what is wrong with 0; empty: nothing
 }
 
 var (
@@ -74,8 +56,7 @@ var (
 		also:  map[string]string{"KB": "kB"},
 		meant: map[string]string{
 			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`",
-			"g": "binary or decimal? write `%GiB` or `%GB`",
-			"t": "binary or decimal? write `%TiB` or `%TB`", "p": "binary or decimal? write `%PiB` or `%PB`",
+			"g": "binary or decimal? write `%GiB` or `%GB`", "t": "binary or decimal? write `%TiB` or `%TB`",
 		},
 	}
 	rateQuantity = &quantity{
@@ -86,7 +67,7 @@ var (
 		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}},
 		also:  map[string]string{"Kbit": "kbit"},
 		meant: map[string]string{"": "add a unit: `%Mbit` or `%bit`"},
-		least: "1bit", most: "1000Tbit",
+		most:  "1000Tbit", zero: "a rate of 0 lets nothing through",
 	}
 	durationQuantity = &quantity{
 		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s",
@@ -94,22 +75,17 @@ var (
 			doc:     "Time in `ns`, `us`, `ms`, `s`, `m`, `h`: `40ms`, `1m30s`."},
 		units: []unitSize{{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}, per: 1e9,
 		also: map[string]string{"µs": "us"},
-		meant: map[string]string{
-			"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`",
-			"days": "days are written in hours: `24h`",
-			"day":  "days are written in hours: `24h`",
-			"sec":  "did you mean `%s`?", "secs": "did you mean `%s`?", "seconds": "did you mean `%s`?",
-			"min": "did you mean `%m`?", "mins": "did you mean `%m`?",
-			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?",
-			"millis": "did you mean `%ms`?",
-		},
+		meant: map[string]string{"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`",
+			"days": "days are written in hours: `24h`", "sec": "did you mean `%s`?", "secs": "did you mean `%s`?",
+			"seconds": "did you mean `%s`?", "min": "did you mean `%m`?", "mins": "did you mean `%m`?",
+			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?"},
 		sums: true, most: "2562047h",
 	}
 	shareQuantity = &quantity{
 		scalarKind: scalarKind{name: "share", noun: "a share such as 1% or 0.01", unit: "ratio",
 			pattern: `^[0-9]+(\.[0-9]+)?%?$`,
 			doc:     "A share of the whole: `1%` or `0.01`."},
-		units: []unitSize{{"", 100}, {"%", 1}}, per: 100, least: "0.0000001%", most: "100%",
+		units: []unitSize{{"", 100}, {"%", 1}}, per: 100, most: "100%",
 	}
 	opsQuantity = &quantity{
 		scalarKind: scalarKind{name: "arrival rate", noun: "a rate of operations such as 100/s", unit: "1/s",
@@ -117,7 +93,7 @@ var (
 			doc:     "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
 		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, per: 3600,
 		meant: map[string]string{"": "write `%/s`, `%/m` or `%/h`", "rps": "write `%/s`", "qps": "write `%/s`"},
-		least: "0.000001/s", most: "1000000000/s",
+		most:  "1000000000/s", zero: "a rate of 0 never starts an operation",
 	}
 )
 
@@ -137,34 +113,25 @@ func splitNumber(s string) (num *big.Rat, text, unit string, ok bool) {
 // read is the value of s in the base unit.
 func (q *quantity) read(s string) (*big.Rat, error) {
 	v, err := q.sum(s)
-	if err != nil {
-		return nil, err
+	if err != nil || q.most == "" {
+		return v, err
 	}
-	for _, limit := range []struct {
-		text, word, wrong string
-		sign              int
-	}{{q.least, "at least ", "small", -1}, {q.most, "at most ", "large", 1}} {
-		if limit.text == "" || v.Sign() == 0 {
-			continue
+	if v.Sign() == 0 && q.zero != "" {
+		return nil, mistake("", "%s", q.zero)
+	}
+	if most, _ := q.sum(q.most); v.Cmp(most) > 0 {
+		hint := "at most " + q.most
+		if q == shareQuantity && !strings.HasSuffix(s, "%") && v.Cmp(big.NewRat(100, 1)) <= 0 {
+			hint = "did you mean `" + s + "%`?"
 		}
-		if bound, _ := q.sum(limit.text); v.Cmp(bound) == limit.sign {
-			hint := limit.word + limit.text
-			if _, text, unit, _ := splitNumber(s); q == shareQuantity && unit == "" && v.Cmp(big.NewRat(100, 1)) <= 0 &&
-				limit.sign > 0 {
-				hint = "did you mean `" + text + "%`?"
-			}
-			return nil, badUnit(hint, "%q is too %s", s, limit.wrong)
-		}
+		return nil, mistake(hint, "%q is too large", s)
 	}
 	return v, nil
 }
 
-// float is the value of s in the base unit as a number; zero is what is wrong with 0.
-func (q *quantity) float(s, zero string) (float64, error) {
+// float is the value of s in the base unit as a number.
+func (q *quantity) float(s string) (float64, error) {
 	v, err := q.read(s)
-	if err == nil && v.Sign() == 0 && zero != "" {
-		err = badUnit("", "%s", zero)
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -184,7 +151,7 @@ func (q *quantity) sum(s string) (*big.Rat, error) {
 			size = 1
 		}
 		if !ok || size == 0 {
-			return nil, badUnit(q.hint(s, text, unit), "%q is not %s", s, q.noun)
+			return nil, mistake(q.hint(s, text, unit), "%q is not %s", s, q.noun)
 		}
 		total.Add(total, num.Mul(num, big.NewRat(size, max(1, q.per))))
 		rest = rest[len(text)+len(unit):]
@@ -214,9 +181,8 @@ func (q *quantity) size(unit string) int64 {
 // hint says what was probably meant by s, a number and an unknown unit.
 func (q *quantity) hint(s, num, unit string) string {
 	if joined := strings.Join(strings.Fields(s), ""); joined != s && num != "" {
-		var wrong *unitError
-		if _, err := q.read(joined); errors.As(err, &wrong) {
-			return wrong.hint
+		if _, err := q.read(joined); err != nil {
+			return err.(*Error).Hint
 		}
 		return "write `" + joined + "`, without the space"
 	}
@@ -275,10 +241,10 @@ func (b *Bytes) parse(s string) error {
 		return err
 	}
 	if !v.IsInt() {
-		return badUnit("", "%q is not a whole number of bytes", s)
+		return mistake("", "%q is not a whole number of bytes", s)
 	}
 	if !v.Num().IsInt64() {
-		return badUnit("at most 8191PiB", "%q is too large", s)
+		return mistake("at most 8191PiB", "%q is too large", s)
 	}
 	*b = Bytes(v.Num().Int64())
 	return nil
@@ -308,7 +274,7 @@ func (Bytes) describe() scalarKind { return bytesQuantity.scalarKind }
 type BitRate float64
 
 func (r *BitRate) parse(s string) error {
-	v, err := rateQuantity.float(s, "a rate of 0 lets nothing through")
+	v, err := rateQuantity.float(s)
 	*r = BitRate(v)
 	return err
 }
@@ -345,14 +311,9 @@ func (d *Duration) parse(s string) error {
 	if err != nil {
 		return err
 	}
-	return d.set(v, s)
-}
-
-// set takes v seconds.
-func (d *Duration) set(v *big.Rat, text string) error {
 	v.Mul(v, big.NewRat(int64(time.Second), 1))
 	if !v.IsInt() || !v.Num().IsInt64() {
-		return badUnit("", "%s is not a whole number of nanoseconds within 292 years", text)
+		return mistake("", "%s is not a whole number of nanoseconds within 292 years", s)
 	}
 	*d = Duration(v.Num().Int64())
 	return nil
@@ -378,17 +339,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads seconds, exactly to the nanosecond.
-func (d *Duration) UnmarshalJSON(b []byte) error {
-	var n json.Number
-	if err := json.Unmarshal(b, &n); err != nil {
-		return err
-	}
-	r, ok := new(big.Rat).SetString(n.String())
-	if len(n) > 40 || !ok {
-		return badUnit("", "%s is not a number of seconds", b)
-	}
-	return d.set(r, n.String())
-}
+func (d *Duration) UnmarshalJSON(b []byte) error { return d.parse(string(b) + "s") }
 
 func (Duration) describe() scalarKind { return durationQuantity.scalarKind }
 
@@ -396,28 +347,21 @@ func (Duration) describe() scalarKind { return durationQuantity.scalarKind }
 type Fraction float64
 
 func (f *Fraction) parse(s string) error {
-	v, err := shareQuantity.float(s, "")
+	v, err := shareQuantity.float(s)
 	*f = Fraction(v)
 	return err
 }
 
-// String is the percentage where it is exact and short, else the plain number.
+// String is the percentage in as few digits as mean f, else the plain number.
 func (f Fraction) String() string {
-	plain := strconv.FormatFloat(float64(f), 'f', -1, 64)
-	// The digits of the plain number, moved by two places: no rounding.
-	r, ok := new(big.Rat).SetString(plain)
-	if !ok || len(plain) > 30 {
-		return plain
+	for digits := range 17 {
+		var back Fraction
+		text := strconv.FormatFloat(100*float64(f), 'g', digits+1, 64) + "%"
+		if back.parse(text) == nil && back == f {
+			return text
+		}
 	}
-	text := r.Mul(r, big.NewRat(100, 1)).FloatString(max(0, len(plain)-4))
-	if strings.Contains(text, ".") {
-		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-	}
-	var back Fraction
-	if back.parse(text+"%") != nil || back != f {
-		return plain
-	}
-	return text + "%"
+	return strconv.FormatFloat(float64(f), 'f', -1, 64)
 }
 
 func (Fraction) describe() scalarKind { return shareQuantity.scalarKind }
@@ -426,7 +370,7 @@ func (Fraction) describe() scalarKind { return shareQuantity.scalarKind }
 type OpRate float64
 
 func (r *OpRate) parse(s string) error {
-	v, err := opsQuantity.float(s, "a rate of 0 never starts an operation")
+	v, err := opsQuantity.float(s)
 	*r = OpRate(v)
 	return err
 }

@@ -27,69 +27,44 @@ func TestTexts(t *testing.T) {
 	}{
 		{new(Bytes), "0", "0B", 0},
 		{new(Bytes), "512", "512B", 512},
-		{new(Bytes), "512B", "512B", 512},
 		{new(Bytes), "1KiB", "1KiB", 1024},
-		{new(Bytes), "1024", "1KiB", 1024},
-		{new(Bytes), "1kB", "1kB", 1000},
 		{new(Bytes), "1KB", "1kB", 1000},
-		{new(Bytes), "10MiB", "10MiB", 10 << 20},
-		{new(Bytes), "10MB", "10MB", 10e6},
 		{new(Bytes), "10GB", "10GB", 10e9}, // divisible by 1024, but 9765625KiB would help nobody
 		{new(Bytes), "1.5GiB", "1536MiB", 3 << 29},
-		{new(Bytes), "0.5MB", "500kB", 500e3},
-		{new(Bytes), "1000KiB", "1000KiB", 1024000},
 		{new(Bytes), "1025", "1025B", 1025},
-		{new(Bytes), "7PiB", "7PiB", 7 << 50},
 		{new(Bytes), "8191PiB", "8191PiB", 8191 << 50},
 		{new(Bytes), "1.0000000001GB", "", 0},
 		{new(Bytes), "8192PiB", "", 0},
 		{new(Bytes), "10M", "", 0},
 		{new(Bytes), "10 MiB", "", 0},
 		{new(Bytes), "1e3", "", 0},
-		{new(Bytes), "0x10", "", 0},
 		{new(Bytes), "", "", 0},
-		{new(Bytes), "B", "", 0},
 		{new(Bytes), ".5MiB", "", 0},
-		{new(Bytes), "+1MiB", "", 0},
 		{new(BitRate), "1Gbit", "1Gbit", 1e9},
-		{new(BitRate), "1Gbit/s", "1Gbit", 1e9},
 		{new(BitRate), "1Gbps", "1Gbit", 1e9},
-		{new(BitRate), "100Mbps", "100Mbit", 1e8},
 		{new(BitRate), "2.5Gbit", "2.5Gbit", 2.5e9},
-		{new(BitRate), "512kbit", "512kbit", 512e3},
 		{new(BitRate), "512Kbit", "512kbit", 512e3},
 		{new(BitRate), "9600bit", "9.6kbit", 9600},
-		{new(BitRate), "9600bps", "9.6kbit", 9600},
-		{new(BitRate), "0.5bit", "", 0},
 		{new(BitRate), "unlimited", "", 0},
 		{new(BitRate), "0bit", "", 0},
 		{new(BitRate), "100MB", "", 0},
 		{new(BitRate), "1Gb", "", 0},
-		{new(BitRate), "1Gib", "", 0},
-		{new(BitRate), "1Gibit", "", 0},
 		{new(BitRate), "1", "", 0},
 		{new(Duration), "40ms", "40ms", 0.04},
 		{new(Duration), "1m30s", "1m30s", 90},
 		{new(Duration), "1.5h", "1h30m", 5400},
-		{new(Duration), "3600s", "1h", 3600},
-		{new(Duration), "10m0s", "10m", 600},
-		{new(Duration), "10us", "10us", 1e-5},
 		{new(Duration), "10µs", "10us", 1e-5},
 		{new(Duration), "0", "0s", 0},
 		{new(Duration), "40", "", 0},
 		{new(Duration), "-1s", "", 0},
-		{new(Duration), "1h 30m", "", 0},
 		{new(Fraction), "1%", "1%", 0.01},
 		{new(Fraction), "0.01", "1%", 0.01},
 		{new(Fraction), "0.07", "7%", 0.07}, // 7 * 0.01 is not 0.07 in binary
-		{new(Fraction), "0.5%", "0.5%", 0.005},
 		{new(Fraction), "100%", "100%", 1},
 		{new(Fraction), "0", "0%", 0},
-		{new(Fraction), "1.01", "", 0},
 		{new(Fraction), "101%", "", 0},
 		{new(OpRate), "100/s", "100/s", 100},
 		{new(OpRate), "90/m", "1.5/s", 1.5},
-		{new(OpRate), "36/h", "0.01/s", 0.01},
 		{new(OpRate), "0/s", "", 0},
 		{new(OpRate), "100", "", 0},
 	} {
@@ -145,27 +120,6 @@ func FuzzUnits(f *testing.F) {
 			if err := json.Unmarshal(b, fromJSON); err != nil || !reflect.DeepEqual(any(v), fromJSON) {
 				t.Errorf("%s: %q as JSON %s, read as %v: %v", k.name, text, b, fromJSON, err)
 			}
-		}
-	})
-}
-
-// Every size has a text that says whether it is binary or decimal and means
-// the same number.
-func FuzzBytesNumber(f *testing.F) {
-	for _, n := range []int64{0, 1, 1000, 1024, 1e9, 1 << 30, 1e18, math.MaxInt64, 9765625 * 1024} {
-		f.Add(n)
-	}
-	unit := regexp.MustCompile(`^[0-9]+(B|[KMGTP]iB|[kMGTP]B)$`)
-	f.Fuzz(func(t *testing.T, n int64) {
-		if n < 0 {
-			return
-		}
-		text := Bytes(n).String()
-		if !unit.MatchString(text) {
-			t.Errorf("%d is written %q", n, text)
-		}
-		if back, err := ParseBytes(text); err != nil || int64(back) != n {
-			t.Errorf("%d is written %q, read as %d: %v", n, text, back, err)
 		}
 	})
 }

@@ -7,18 +7,6 @@ import (
 	"testing"
 )
 
-func TestParts(t *testing.T) {
-	for text, want := range map[string]int{"1": 1, "30%": 3, "25%": 3, "100%": 10, "12": 12} {
-		var p Part
-		if err := p.parse(text); err != nil || p.Of(10) != want {
-			t.Errorf("%s of 10 are %d (%v), want %d", text, p.Of(10), err, want)
-		}
-	}
-	if n := (Part{}).Of(7); n != 7 {
-		t.Errorf("all of 7 are %d", n)
-	}
-}
-
 // Rates that are drawn have the distribution that the text says, and the first
 // peers of many have those of few.
 func TestSpeedsAreDrawn(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // cellWarnings are what may be wrong with single cells: whether it is, and what to say
@@ -41,7 +43,7 @@ func (p *Plan) Warnings() []string {
 			}
 		}
 		if ids != nil {
-			warnings = append(warnings, fmt.Sprintf("in %s (%s) %s", plural(len(ids), "cell"), few(ids, 6), w.text))
+			warnings = append(warnings, fmt.Sprintf("in %s (%s) %s", plural(len(ids), "cell"), words.Some(ids), w.text))
 		}
 	}
 	r := p.Experiment.Repetitions
@@ -65,10 +67,11 @@ func (p *Plan) Unapplied() []string {
 		}
 		var parts []string
 		for _, section := range []string{"link", "data"} {
-			if slices.ContainsFunc(e.axes(), func(a axisRef) bool {
-				return strings.HasPrefix(a.path, section+".") && a.set()
-			}) &&
-				(section == "link" || !e.allows("write")) {
+			given := slices.ContainsFunc(e.axes(), func(a axis) bool {
+				return strings.HasPrefix(a.path, section+".") &&
+					slices.ContainsFunc(a.levels, func(v reflect.Value) bool { return !v.IsZero() })
+			})
+			if given && (section == "link" || !e.allows("write")) {
 				parts = append(parts, section)
 			}
 		}
@@ -79,11 +82,6 @@ func (p *Plan) Unapplied() []string {
 		}
 	}
 	return texts
-}
-
-// set reports whether any level differs from the zero value.
-func (a axisRef) set() bool {
-	return slices.ContainsFunc(a.all(), func(v reflect.Value) bool { return !v.IsZero() })
 }
 
 // faults are those of the cell, whatever its scenario.

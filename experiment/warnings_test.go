@@ -49,13 +49,3 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 }
-
-func TestWarnsOfFewRepetitions(t *testing.T) {
-	const src = "scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {duration: 1s}\n"
-	for repetitions, want := range map[string]bool{"1": false, "2": true, "5": true, "6": false} {
-		got := strings.Join(mustPlan(t, src, "repetitions="+repetitions).Warnings(), "|")
-		if strings.Contains(got, fewRepetitions) != want {
-			t.Errorf("%s repetitions: %q", repetitions, got)
-		}
-	}
-}

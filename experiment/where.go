@@ -14,26 +14,26 @@ const (
 
 // factors are what conditions may name: the system, and all axes.
 func (e *Experiment) factors() []gate.Factor {
-	var names []string
-	for _, s := range e.Systems {
-		names = append(names, s.Name)
-	}
-	system := axisRef{path: systemPath, field: field{key: systemPath, typ: reflect.TypeFor[string](),
-		enum: append(names, e.Dropped...)}}
+	system := axis{path: systemPath, field: field{key: systemPath, typ: reflect.TypeFor[string](),
+		enum: append(e.systemNames(), e.Dropped...)}}
 	var all []gate.Factor
-	for _, a := range append([]axisRef{system}, e.axes()...) {
+	for _, a := range append([]axis{system}, e.axes()...) {
 		f, k := a.compared(), a.field.kind()
 		all = append(all, gate.Factor{Path: a.path, Noun: k.noun, Unit: k.unit,
 			Read: func(text string) (gate.Level, error) {
 				v := reflect.New(f.typ).Elem()
 				if err := f.parse(text, v); err != nil {
-					wrong := err.(*unitError)
-					return gate.Level{}, &gate.Error{Msg: wrong.msg, Fix: wrong.hint}
+					wrong := err.(*Error)
+					return gate.Level{}, &gate.Error{Msg: wrong.Message, Fix: wrong.Hint}
 				}
 				return levelOf(f, v), nil
 			}})
 	}
 	return all
+}
+
+func (e *Experiment) systemNames() []string {
+	return each(e.Systems, func(s SystemUse) string { return s.Name })
 }
 
 // conditions are those of `where`; each that cannot be read is given to fail.
@@ -43,7 +43,6 @@ func (e *Experiment) conditions(fail func(i int, err error)) (all []gate.Conditi
 		c, err := gate.ParseCondition(src, factors)
 		if err != nil {
 			fail(i, err)
-			continue
 		}
 		all = append(all, c)
 	}
@@ -51,14 +50,12 @@ func (e *Experiment) conditions(fail func(i int, err error)) (all []gate.Conditi
 }
 
 // compared is how values of the factor are read in a condition.
-func (a axisRef) compared() field {
+func (a axis) compared() field {
 	f := a.field
 	f.min, f.max = "", ""
 	if f.compound() {
-		f.typ, f.enum, f.zero = reflect.TypeFor[string](), []string{f.zero}, ""
-		for i := range a.values.Len() {
-			f.enum = append(f.enum, a.field.text(a.values.Index(i)))
-		}
+		f.typ, f.zero = reflect.TypeFor[string](), ""
+		f.enum = append([]string{a.field.zero}, each(a.levels, a.field.text)...)
 	}
 	return f
 }

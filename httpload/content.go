@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -36,26 +38,18 @@ func (e *expected) at(off int64) comparer {
 	return c
 }
 
-// check compares p, which it may overwrite, with what comes next. at is the
-// offset of the first wrong byte within the object.
-func (c *comparer) check(p []byte) (at int64, ok bool) {
+// check compares p, which it may overwrite, with what comes next.
+func (c *comparer) check(p []byte) bool {
 	if c.reader != nil {
-		return c.reader.Check(p)
+		_, ok := c.reader.Check(p)
+		return ok
 	}
 	if c.e.mem == nil {
-		return 0, true
+		return true
 	}
 	want := c.e.mem[min(c.off, int64(len(c.e.mem))):]
-	want = want[:min(len(want), len(p))]
-	if !bytes.Equal(p, want) {
-		i := 0
-		for i < len(want) && p[i] == want[i] {
-			i++
-		}
-		return c.off + int64(i), false
-	}
 	c.off += int64(len(p))
-	return 0, true
+	return bytes.Equal(p, want[:min(len(want), len(p))])
 }
 
 // openExpected prepares what the objects hold. release unmaps.
@@ -79,29 +73,32 @@ func openExpected(objects []Object) (all []expected, release func(), err error) 
 				o.Content.ReadAt(all[i].mem, 0)
 			}
 		case o.Reference != "":
-			mem, unmap, err := mapFile(o.Reference)
+			mem, unmap, err := mapFile(o.Reference, o.Size)
 			if err != nil {
 				release()
 				return nil, nil, fmt.Errorf("httpload: reference of object %d: %w", i, err)
 			}
-			maps = append(maps, unmap)
-			if int64(len(mem)) != o.Size {
-				release()
-				return nil, nil, fmt.Errorf("httpload: reference of object %d: %s has %d bytes, the object has %d", i,
-					o.Reference, len(mem), o.Size)
-			}
-			all[i].mem = mem
+			maps, all[i].mem = append(maps, unmap), mem
 		}
 	}
 	return all, release, nil
 }
 
-// readWhole is for an empty file, which cannot be mapped, and for systems
-// where files are not mapped.
-func readWhole(path string) ([]byte, func(), error) {
-	b, err := os.ReadFile(path)
-	if b == nil {
-		b = []byte{}
+// mapFile maps a file of a known size for reading. The pages are the page cache's: they are
+// shared with a server that serves the same file.
+func mapFile(path string, size int64) ([]byte, func(), error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
 	}
-	return b, func() {}, err
+	defer f.Close()
+	st, err := f.Stat()
+	if err == nil && st.Size() != size {
+		err = fmt.Errorf("%s has %d bytes, the object has %d", path, st.Size(), size)
+	}
+	if err != nil || size == 0 { // an empty file cannot be mapped
+		return []byte{}, func() {}, err
+	}
+	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	return b, func() { unix.Munmap(b) }, os.NewSyscallError("mmap", err)
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -48,31 +50,27 @@ const (
 // In a closed loop all have the same number of connections, so that none has
 // less to do than another: there may be fewer generators than n.
 func (s Spec) Split(n int) []Spec {
-	all := max(1, s.Concurrency)
 	if s.Arrivals != nil {
 		s.MaxInFlight = s.inFlight()
-		all = s.MaxInFlight
 	}
+	all := max(1, s.connections())
 	n = max(1, min(n, all))
 	for s.Arrivals == nil && all%n != 0 {
 		n--
 	}
-	var parts []Spec
+	parts := make([]Spec, n)
 	first := 0
-	for i := range n {
+	for i := range parts {
 		part := s
-		own := all / n
-		if i < all%n {
-			own++
-		}
 		part.Shard, part.Shards, part.FirstWorker = i, n, first
+		own := (all + n - 1 - i) / n
 		if s.Arrivals != nil {
 			part.MaxInFlight = own
-		} else if s.Concurrency > 0 {
-			part.Concurrency = own
+		} else {
+			part.Concurrency = min(s.Concurrency, own)
 		}
 		first += own
-		parts = append(parts, part)
+		parts[i] = part
 	}
 	return parts
 }
@@ -84,10 +82,9 @@ func (s Spec) Split(n int) []Spec {
 // what there was until then. Drive closes what the generators read.
 func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error,
 	onProgress func(Progress)) (Result, error) {
-	d := &drive{onBlock: onBlock, onProgress: onProgress, ready: make(chan struct{}, len(parts)),
-		start: make(chan struct{}), failed: make(chan struct{})}
+	d := &drive{onBlock: onBlock, onProgress: onProgress}
 	for i := range parts {
-		d.shards = append(d.shards, &shard{Generator: generators[i], index: i, drive: d, spec: parts[i],
+		d.shards = append(d.shards, &shard{Generator: generators[i], drive: d, spec: parts[i],
 			gob: gob.NewDecoder(generators[i].Out)})
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -96,24 +93,20 @@ func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock fu
 	})
 	defer stop()
 	defer d.closeInputs()
-	var done sync.WaitGroup
-	for _, s := range d.shards {
-		done.Go(func() {
-			if err := s.run(ctx); err != nil {
-				d.fail(&GeneratorError{s.index, err})
-			}
-		})
+
+	if err := d.each((*shard).prepare); err != nil {
+		return Result{}, err
 	}
-	if d.allReady() {
-		d.at = time.Now()
-		if len(d.shards) > 1 || d.shards[0].Elsewhere {
-			d.at = d.at.Add(startDelay + 2*d.slowest())
+	at := time.Now()
+	if len(d.shards) > 1 || d.shards[0].Elsewhere {
+		slowest := time.Duration(0) // message to a generator
+		for _, s := range d.shards {
+			slowest = max(slowest, s.clock.Error)
 		}
-		close(d.start)
+		at = at.Add(startDelay + 2*slowest)
 	}
-	done.Wait()
-	if d.err != nil {
-		return Result{}, d.err
+	if err := d.each(func(s *shard) error { return s.run(ctx, at) }); err != nil {
+		return Result{}, err
 	}
 	return d.merge(), nil
 }
@@ -123,25 +116,30 @@ type drive struct {
 	onBlock    func([]byte) error
 	onProgress func(Progress)
 	shards     []*shard
-	ready      chan struct{}
-	start      chan struct{} // closed when at is set
-	at         time.Time     // when the load starts
-	failed     chan struct{}
 
 	mu  sync.Mutex // of the callbacks, and of what follows
 	err error
 }
 
-func (d *drive) fail(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.err != nil {
-		return
+// each does something with all generators at once. The first that fails ends all: the
+// others would go on to their end.
+func (d *drive) each(do func(*shard) error) error {
+	var group errgroup.Group
+	for i, s := range d.shards {
+		group.Go(func() error {
+			err := do(s)
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if err != nil && d.err == nil {
+				d.err = &GeneratorError{i, err}
+				d.closeInputs()
+				d.closeOutputs()
+			}
+			return nil
+		})
 	}
-	d.err = err
-	close(d.failed)
-	d.closeInputs()
-	d.closeOutputs() // others would go on to their end
+	_ = group.Wait()
+	return d.err
 }
 
 func (d *drive) closeInputs() {
@@ -156,30 +154,9 @@ func (d *drive) closeOutputs() {
 	}
 }
 
-// allReady waits until every generator can start.
-func (d *drive) allReady() bool {
-	for range d.shards {
-		select {
-		case <-d.ready:
-		case <-d.failed:
-			return false
-		}
-	}
-	return true
-}
-
-// slowest is the longest that a message to a generator takes.
-func (d *drive) slowest() (longest time.Duration) {
-	for _, s := range d.shards {
-		longest = max(longest, s.clock.Error)
-	}
-	return longest
-}
-
 // shard is one generator of a load.
 type shard struct {
 	Generator
-	index int
 	drive *drive
 	spec  Spec
 	gob   *gob.Decoder
@@ -199,15 +176,10 @@ type message struct {
 	Others int64 `json:"others,omitempty"`
 }
 
-func (s *shard) send(v any) error {
-	b, err := json.Marshal(v)
-	if err == nil {
-		_, err = s.In.Write(append(b, '\n'))
-	}
-	return err
-}
+func (s *shard) send(v any) error { return json.NewEncoder(s.In).Encode(v) }
 
-func (s *shard) run(ctx context.Context) error {
+// prepare waits until the generator can start.
+func (s *shard) prepare() error {
 	// What cannot be sent is said better by the stream, which ends then.
 	go s.send(s.spec)
 	for ready := false; !ready; {
@@ -217,19 +189,17 @@ func (s *shard) run(ctx context.Context) error {
 		}
 		ready = f.Ready
 	}
-	var err error
-	if s.Elsewhere {
-		if s.clock, err = s.askTime(); err != nil {
-			return err
-		}
-	}
-	s.drive.ready <- struct{}{}
-	select {
-	case <-s.drive.start:
-		_ = s.send(message{Start: s.drive.at.Add(s.clock.Ahead).UnixNano()})
-	case <-s.drive.failed:
+	if !s.Elsewhere {
 		return nil
 	}
+	var err error
+	s.clock, err = s.askTime()
+	return err
+}
+
+// run starts the load at a moment, and takes what comes until its result.
+func (s *shard) run(ctx context.Context, at time.Time) error {
+	_ = s.send(message{Start: at.Add(s.clock.Ahead).UnixNano()}) // as above
 	for s.result == nil {
 		if _, err := s.next(); err != nil {
 			return err
@@ -239,12 +209,11 @@ func (s *shard) run(ctx context.Context) error {
 		return nil
 	}
 	after, err := s.askTime()
-	if err == nil {
-		drift := after.Ahead - s.clock.Ahead
-		s.clock.Error = max(s.clock.Error, drift.Abs()+after.Error)
-	} else if ctx.Err() != nil {
-		err = nil
+	if err != nil && ctx.Err() != nil {
+		return nil
 	}
+	drift := after.Ahead - s.clock.Ahead
+	s.clock.Error = max(s.clock.Error, drift.Abs()+after.Error)
 	return err
 }
 
@@ -263,8 +232,7 @@ func (s *shard) askTime() (best ClockOffset, err error) {
 				return best, err
 			}
 		}
-		half := time.Since(asked) / 2
-		if half < best.Error {
+		if half := time.Since(asked) / 2; half < best.Error {
 			best = ClockOffset{Ahead: time.Unix(0, f.Time).Sub(asked.Round(0).Add(half)), Error: half}
 		}
 	}
@@ -285,7 +253,7 @@ func (s *shard) next() (f frame, err error) {
 		s.result.Ended -= int64(s.clock.Ahead)
 	case f.Progress != nil:
 		s.drive.progress(s, *f.Progress)
-	case f.Block != nil:
+	case f.Block != nil && s.drive.onBlock != nil:
 		return f, s.blockCame(f.Block)
 	}
 	return f, nil
@@ -293,9 +261,6 @@ func (s *shard) next() (f frame, err error) {
 
 // blockCame hands over operations, with times of our clock.
 func (s *shard) blockCame(block []byte) (err error) {
-	if s.drive.onBlock == nil {
-		return nil
-	}
 	if ahead := int64(s.clock.Ahead); ahead != 0 {
 		if s.ops, err = record.DecodeBlock(block, s.ops[:0]); err != nil {
 			return err
@@ -323,11 +288,9 @@ func (d *drive) progress(of *shard, now Progress) {
 	of.now = now
 	sum := Progress{At: now.At}
 	for _, s := range d.shards {
-		sum.Ops, sum.OK = sum.Ops+s.now.Ops, sum.OK+s.now.OK
-		sum.Failed, sum.Bytes = sum.Failed+s.now.Failed, sum.Bytes+s.now.Bytes
-		sum.Received += s.now.Received
+		sum.Ops, sum.Bytes = sum.Ops+s.now.Ops, sum.Bytes+s.now.Bytes
 	}
-	if others := sum.Received - now.Received; others > 0 {
+	if others := sum.Bytes - now.Bytes; others > 0 {
 		go of.send(message{Others: others}) // one that has died reads nothing: its stream says so
 	}
 	if d.onProgress != nil {
@@ -339,37 +302,34 @@ func (d *drive) progress(of *shard, now Progress) {
 // what they say of themselves.
 func (d *drive) merge() Result {
 	all := *d.shards[0].result
-	all.Clocks, all.Why = []ClockOffset{d.shards[0].clock}, nil
-	rate := all.AchievedRate * all.seconds()
-	protocols := map[string]bool{all.Protocol: true}
-	for _, s := range d.shards[1:] {
+	all.Clocks, all.Why = nil, nil
+	rate, protocols := 0.0, map[string]bool{}
+	for i, s := range d.shards {
 		r := s.result
 		all.Clocks = append(all.Clocks, s.clock)
 		rate += r.AchievedRate * r.seconds()
 		protocols[r.Protocol] = true
+		for _, why := range r.Why {
+			if len(d.shards) > 1 {
+				why = fmt.Sprintf("%d of %d: %s", i+1, len(d.shards), why)
+			}
+			all.Why = append(all.Why, why)
+		}
+		if i == 0 {
+			continue
+		}
+		all.Counts.add(&r.Counts)
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
-		all.Ops, all.Bytes, all.Warmed = all.Ops+r.Ops, all.Bytes+r.Bytes, all.Warmed+r.Warmed
-		all.Outcomes, all.Classes = added(all.Outcomes, r.Outcomes), added(all.Classes, r.Classes)
-		all.Dials, all.Reconnects = all.Dials+r.Dials, all.Reconnects+r.Reconnects
-		all.Redirects, all.Chunked = all.Redirects+r.Redirects, all.Chunked+r.Chunked
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each walks the whole arrival process
 		all.Lag, all.Late, all.Wait = all.Lag.worse(r.Lag), all.Late.worse(r.Late), all.Wait.worse(r.Wait)
 		all.CPU, all.MaxRSS, all.Threads = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS, all.Threads+r.Threads
 		all.Busy, all.RunDelay = max(all.Busy, r.Busy), max(all.RunDelay, r.RunDelay)
 		all.Saturated, all.Behind = all.Saturated || r.Saturated, all.Behind || r.Behind
 	}
-	for _, s := range d.shards {
-		for _, why := range s.result.Why {
-			if len(d.shards) > 1 {
-				why = fmt.Sprintf("%d of %d: %s", s.index+1, len(d.shards), why)
-			}
-			all.Why = append(all.Why, why)
-		}
-	}
 	all.Protocol = strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")
 	if took := all.seconds(); took > 0 {
 		all.AchievedRate = rate / took
-		if all.Loop == loopClosed {
+		if !all.Open {
 			all.OfferedRate = all.AchievedRate
 		}
 	}
@@ -378,18 +338,7 @@ func (d *drive) merge() Result {
 
 func (r *Result) seconds() float64 { return float64(r.Ended-r.Started) / 1e9 }
 
-func added(a, b map[string]int64) map[string]int64 {
-	sum := maps.Clone(a)
-	if sum == nil {
-		sum = map[string]int64{}
-	}
-	for k, n := range b {
-		sum[k] += n
-	}
-	return sum
-}
-
 // worse is the larger of each quantile: at least that of all operations together.
 func (q Quantiles) worse(of Quantiles) Quantiles {
-	return Quantiles{max(q.P50, of.P50), max(q.P99, of.P99), max(q.Max, of.Max)}
+	return Quantiles{max(q.P50, of.P50), max(q.P99, of.P99)}
 }

@@ -31,20 +31,11 @@ func judge(h *head, r *request, size int64) (o record.Outcome, class string, len
 	default:
 		return fail(record.Error, statusClass(h.status))
 	}
-	if h.encoding != "" {
-		return fail(record.Error, "content-encoding "+h.encoding)
-	}
-	if !r.whole {
-		switch {
-		case !h.ranged:
-			return fail(record.Error, "206 without content-range")
-		case h.first != r.off || h.last != r.off+r.length-1:
-			return fail(record.Error, "wrong content-range")
-		case h.total >= 0 && size >= 0 && h.total != size:
-			return fail(record.Error, "wrong size in content-range")
-		}
-	}
 	switch {
+	case h.encoding != "":
+		return fail(record.Error, "content-encoding "+h.encoding)
+	case !r.whole && h.wrongRange(r, size) != "":
+		return fail(record.Error, h.wrongRange(r, size))
 	case r.length < 0:
 		return record.OK, "", h.length
 	case h.length < 0 || h.length == r.length:
@@ -54,6 +45,19 @@ func judge(h *head, r *request, size int64) (o record.Outcome, class string, len
 	default:
 		return fail(record.Error, "content-length too long")
 	}
+}
+
+// wrongRange is what is wrong with the range that an answer says to be; empty: nothing.
+func (h *head) wrongRange(r *request, size int64) string {
+	switch {
+	case !h.ranged:
+		return "206 without content-range"
+	case h.first != r.off || h.last != r.off+r.length-1:
+		return "wrong content-range"
+	case h.total >= 0 && size >= 0 && h.total != size:
+		return "wrong size in content-range"
+	}
+	return ""
 }
 
 func statusClass(status int) string {

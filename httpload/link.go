@@ -14,7 +14,8 @@ type linkUse struct {
 	shards   int64   // that share the link, with as many operations each
 	bytes    atomic.Int64
 	others   atomic.Int64 // bytes of the other shards, as of their last reports
-	underway atomic.Int64
+	underway atomic.Int64 // operations
+	ended    atomic.Int64 // operations, warm-ups left out
 }
 
 // carried is how many bytes the link has brought to all shards.

@@ -74,9 +74,7 @@ func TestStarvedByAnotherShard(t *testing.T) {
 			Concurrency: 2, Duration: 2500 * time.Millisecond, Stall: 1500 * time.Millisecond, Rate: rate,
 			Window: 50 * time.Millisecond, Epoch: time.Now(),
 		}, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if res.Outcomes[want] != 1 || res.Outcomes["starved"]+res.Outcomes["stalled"] != 1 {
 			t.Errorf("a link of %g B/s: outcomes %v, want one %s", rate, res.Outcomes, want)
 		}

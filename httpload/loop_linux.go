@@ -2,6 +2,7 @@ package httpload
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"time"
@@ -82,11 +83,8 @@ func (l *loop) serve() {
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
 
-	switch {
-	case l.spec.Warmup > 0:
+	if l.spec.Warmup > 0 {
 		l.warmUp()
-	case l.spec.Barrier:
-		l.dialAll()
 	}
 	l.barrier.Done()
 	<-l.release // closed when every loop is here
@@ -108,26 +106,30 @@ func (l *loop) serve() {
 			l.next(c)
 		}
 	}
-	sweep := l.now
-	for {
+	if outcome := l.until(l.end); outcome != record.OK {
+		l.abandon(outcome)
+	}
+}
+
+// until goes on until all is done, which is ok, or the end has come or the run is cancelled.
+func (l *loop) until(end int64) record.Outcome {
+	for sweep := l.now; ; {
 		l.clock()
 		wake, more := l.startDue()
-		if l.live == 0 && !more {
-			return
-		}
-		if l.now >= l.end {
-			l.abandon(record.InFlight)
-			return
+		switch {
+		case l.live == 0 && !more:
+			return record.OK
+		case l.now >= end:
+			return record.InFlight
 		}
 		if l.now >= sweep {
 			if l.ctx.Err() != nil {
-				l.abandon(record.Cancelled)
-				return
+				return record.Cancelled
 			}
 			l.sweep()
 			sweep = l.now + int64(l.tick)
 		}
-		l.wait(min(sweep, l.end, wake) - l.now)
+		l.wait(min(sweep, end, wake) - l.now)
 	}
 }
 
@@ -155,7 +157,7 @@ func (l *loop) wait(d int64) {
 // when to look again; more says whether any may follow.
 func (l *loop) startDue() (wake int64, more bool) {
 	if !l.open {
-		return l.end, false
+		return math.MaxInt64, false
 	}
 	for len(l.free) > 0 {
 		req, ok, at, more := l.schedule.claimDue(l.now - l.started)
@@ -200,7 +202,9 @@ func (l *loop) sweep() {
 			l.limits(c)
 		}
 	}
-	l.tally.flushAfter(l.now, int64(l.spec.Window))
+	if l.now-l.tally.flushed >= int64(l.spec.Window) {
+		l.tally.flush(l.now)
+	}
 }
 
 // abandon ends every operation under way.
@@ -218,48 +222,16 @@ func (l *loop) abandon(o record.Outcome) {
 	}
 }
 
-// dialAll opens all connections before the clock starts. One that cannot be
-// opened is tried again, and judged, by its first operation.
-func (l *loop) dialAll() {
-	l.clock()
-	limit := l.now + int64(l.spec.Stall)
-	for _, c := range l.conns {
-		l.dial(c, l.objects[0].target)
-	}
-	for l.now < limit && l.ctx.Err() == nil {
-		pending := false
-		for _, c := range l.conns {
-			pending = pending || c.state == connecting
-		}
-		if !pending {
-			return
-		}
-		l.wait(min(int64(maxTick), limit-l.now))
-	}
-	for _, c := range l.conns {
-		if c.state == connecting {
-			l.drop(c, true)
-		}
-	}
-}
-
 // warmUp lets each connection have one answer before the clock starts, or fail.
 func (l *loop) warmUp() {
 	l.warm, l.live = true, len(l.conns)
-	now := l.clock()
-	limit, sweep := now+2*int64(l.spec.Stall), now
+	limit := l.clock() + 2*int64(l.spec.Stall)
 	for i, c := range l.conns {
 		req := l.schedule.warmup(l.worker(i), l.spec.Warmup)
 		req.intended = l.clock()
 		l.start(c, req)
 	}
-	for l.live > 0 && l.now < limit && l.ctx.Err() == nil {
-		if l.clock() >= sweep {
-			l.sweep()
-			sweep = l.now + int64(l.tick)
-		}
-		l.wait(min(sweep, limit) - l.now)
-	}
+	l.until(limit)
 	for _, c := range l.conns {
 		if c.busy {
 			l.finish(c, record.InFlight, c.phase(), false)

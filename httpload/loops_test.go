@@ -79,7 +79,7 @@ func TestDeadlineIsNotServerFailure(t *testing.T) {
 	c := content(50_000)
 	url := throttled(t, contentBytes(t, c), 1000, 40*time.Millisecond) // 2 s each, all at once
 	for _, receive := range []string{"verify", "drop"} {
-		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 20, PerWorker: 1, Barrier: true,
+		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 20, PerWorker: 1,
 			Receive: receive, Stall: 5 * time.Second}
 		s.Deadline = time.Second
 		res, got := runSpec(t, s)
@@ -160,7 +160,7 @@ func TestCoordinatedOmission(t *testing.T) {
 		if n < 80 {
 			t.Errorf("open loop, at most %d in flight: %d slow operations of about 100; %+v", most, n, res.Lag)
 		}
-		if most == 2 && res.Lag.Max < 0.5 {
+		if most == 2 && res.Lag.P99 < 0.5 {
 			t.Errorf("lag %+v, though arrivals waited for a connection", res.Lag)
 		}
 		if res.Behind && most == 2 && res.Late.P50 > res.Lag.P50/2 && res.Lag.P50 > 0.1 {
@@ -206,40 +206,11 @@ func TestOfferedAndAchieved(t *testing.T) {
 	}
 }
 
-// All requests of a burst leave at once, after all connections are open.
-func TestBarrier(t *testing.T) {
-	c := content(1000)
-	s := serveContent(t, c)
-	res, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 50,
-		PerWorker: 1, Barrier: true})
-	if res.Outcomes["ok"] != 50 || res.Dials != 50 {
-		t.Fatalf("outcomes %v, %d dials", res.Outcomes, res.Dials)
-	}
-	for _, op := range got {
-		if op.Start < res.Started {
-			t.Errorf("started %d before the release at %d", op.Start, res.Started)
-		}
-	}
-}
-
-func TestEpoch(t *testing.T) {
-	c := content(10)
-	s := serveContent(t, c)
-	res, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 1,
-		Epoch: time.Now().Add(-time.Hour).Round(0)})
-	hour := int64(time.Hour)
-	if got[0].Start < hour || got[0].Start > hour+int64(time.Minute) || res.Started < hour {
-		t.Errorf("started at %v of an epoch an hour ago", time.Duration(got[0].Start))
-	}
-}
-
 func TestReferenceFile(t *testing.T) {
 	c := content(100_000)
 	s := serveContent(t, c)
 	path := filepath.Join(t.TempDir(), "copy")
-	if err := os.WriteFile(path, contentBytes(t, c), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, contentBytes(t, c), 0o600))
 	spec := Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Reference: path}}, Concurrency: 2, Requests: 20,
 		Range: 999}
 	if res, _ := runSpec(t, spec); res.Outcomes["ok"] != 20 || !strings.Contains(res.Receive, "reference file") {
@@ -342,8 +313,8 @@ func TestBadSpecs(t *testing.T) {
 		"HTTP/2 is offered over https only": func(s *Spec) { s.HTTP = "2" },
 		"must have the same scheme":         func(s *Spec) { s.Objects = append(s.Objects, Object{URL: "https://x/"}) },
 		"set by the load generator":         header("range", "x"),
-		"is not a header name":              header("a b", "x"),
-		"has a value that HTTP does not":    header("A", "x\r\nB: y"),
+		"is no header's":                    header("a b", "x"),
+		"a value that is no header's":       header("A", "x\r\nB: y"),
 	} {
 		s := Spec{Objects: []Object{{URL: "http://127.0.0.1:1/", Size: 10}}, Concurrency: 1, Requests: 1}
 		change(&s)
@@ -430,9 +401,7 @@ func TestWindowEndsWithTheLastOperation(t *testing.T) {
 // deadURL is one where nothing listens.
 func deadURL(t *testing.T, scheme string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Close()
 	return scheme + "://" + l.Addr().String() + "/x"
 }
@@ -443,8 +412,7 @@ func TestFirstOperationsStartWhenTheyDo(t *testing.T) {
 	t.Parallel()
 	c := content(100)
 	s := serveContent(t, c)
-	_, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 50, PerWorker: 1,
-		Threads: 1})
+	_, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 50, PerWorker: 1})
 	starts := map[int64]bool{}
 	for _, op := range got {
 		starts[op.Start] = true

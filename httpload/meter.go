@@ -2,7 +2,12 @@ package httpload
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -20,21 +25,15 @@ const (
 	minRunDelay  = 0.2  // share of the time spent waiting for a CPU
 )
 
-const loopClosed, loopOpen = "closed", "open"
-
 // conclude derives rates and judges the generator itself.
 func (t *trial) conclude(res *Result) {
 	s := t.spec
-	res.Loop = loopClosed
-	if s.Arrivals != nil {
-		res.Loop = loopOpen
-	}
+	res.Open = s.Arrivals != nil
 	res.Receive = t.receivePath(res)
 	res.Lag, res.Late, res.Wait = quantiles(t.sum.lag), quantiles(t.sum.late), quantiles(t.sum.wait)
 	res.CPU = t.cpuEnded - t.cpuBegan
 	res.MaxRSS = peakRSS()
-
-	took := float64(res.Ended-res.Started) / 1e9
+	took := res.seconds()
 	if took <= 0 {
 		return
 	}
@@ -46,40 +45,31 @@ func (t *trial) conclude(res *Result) {
 	}
 	res.AchievedRate = float64(finished) / took
 	res.OfferedRate = res.AchievedRate
-	if s.Arrivals != nil {
+	if res.Open {
 		res.OfferedRate = t.schedule.offered(res.Ended - res.Started)
 	}
 
-	why := func(flag *bool, format string, args ...any) {
-		*flag = true
-		res.Why = append(res.Why, fmt.Sprintf(format, args...))
-	}
-	ttfb := quantiles(t.sum.first).P50
-	if res.Busy >= maxBusy {
-		why(&res.Saturated, "an event loop was busy %.0f %% of the time", 100*res.Busy)
-	}
-	if cpus := usableCPUs(); res.CPU >= maxCPUShare*float64(cpus)*took {
-		why(&res.Saturated, "used %.2f of %d CPUs", res.CPU/took, cpus)
-	}
-	if res.RunDelay >= minRunDelay {
-		why(&res.Saturated, "an event loop waited %.0f %% of the time for a CPU", 100*res.RunDelay)
-	}
-	if w := res.Wait.P50; w >= minOwnWait && w >= maxOwnShare*ttfb {
-		why(&res.Saturated, "answers lay ready for %.2g s before they were read (median; the median time to the "+
-			"first byte is %.2g s)", w, ttfb)
-	}
-	for class, n := range res.Classes {
-		if strings.HasPrefix(class, classLocalFailure) {
-			why(&res.Saturated, "%d operations failed on this machine: %s", n,
-				strings.TrimPrefix(class, classLocalFailure))
+	why := func(flag *bool, is bool, format string, args ...any) {
+		if is {
+			*flag = true
+			res.Why = append(res.Why, fmt.Sprintf(format, args...))
 		}
 	}
-	if late := t.late.Seconds(); late > max(maxOwnLate, maxLateStart*took) {
-		why(&res.Behind, "started %.2g s after the other generators", late)
+	ttfb := quantiles(t.sum.first).P50
+	cpus, wait, late := float64(runtime.NumCPU()), res.Wait.P50, t.late.Seconds()
+	why(&res.Saturated, res.Busy >= maxBusy, "an event loop was busy %.0f %% of the time", 100*res.Busy)
+	why(&res.Saturated, res.CPU >= maxCPUShare*cpus*took, "used %.2f of %g CPUs", res.CPU/took, cpus)
+	why(&res.Saturated, res.RunDelay >= minRunDelay, "an event loop waited %.0f %% of the time for a CPU",
+		100*res.RunDelay)
+	why(&res.Saturated, wait >= minOwnWait && wait >= maxOwnShare*ttfb, "answers lay ready for %.2g s before they "+
+		"were read (median; the median time to the first byte is %.2g s)", wait, ttfb)
+	for class, n := range res.Classes {
+		what, local := strings.CutPrefix(class, classLocalFailure)
+		why(&res.Saturated, local, "%d operations failed on this machine: %s", n, what)
 	}
-	if s.Arrivals != nil && res.Late.P99 >= max(maxOwnLate, maxOwnShare*ttfb) {
-		why(&res.Behind, "operations started %.2g s later than they could have (p99)", res.Late.P99)
-	}
+	why(&res.Behind, late > max(maxOwnLate, maxLateStart*took), "started %.2g s after the other generators", late)
+	why(&res.Behind, res.Open && res.Late.P99 >= max(maxOwnLate, maxOwnShare*ttfb),
+		"operations started %.2g s later than they could have (p99)", res.Late.P99)
 }
 
 // receivePath names how answers were received and what was compared.
@@ -91,31 +81,43 @@ func (t *trial) receivePath(res *Result) string {
 		}
 		return s
 	}
-	how := "raw http/1.1"
+	parts := []string{"verify: raw http/1.1, pooled buffers"}
 	if res.Threads == 0 {
-		how = "net/http " + res.Protocol
+		parts[0] = "verify: net/http " + res.Protocol + ", pooled buffers"
 	}
-	var seeded, files, unknown bool
-	for i := range t.spec.Objects {
-		o := &t.spec.Objects[i]
-		switch {
-		case o.Content != nil:
-			seeded = true
-		case o.Reference != "":
-			files = true
-		default:
-			unknown = true
+	for _, o := range t.spec.Objects {
+		with := "content unknown: length checked, not compared"
+		if o.Content != nil {
+			with = "compared with seeded content (AES-128-CTR)"
+		} else if o.Reference != "" {
+			with = "compared with a reference file"
+		}
+		if !slices.Contains(parts, with) {
+			parts = append(parts, with)
 		}
 	}
-	var with []string
-	for _, w := range []struct {
-		is   bool
-		what string
-	}{{seeded, "compared with seeded content (AES-128-CTR)"}, {files, "compared with a reference file"},
-		{unknown, "content unknown: length checked, not compared"}} {
-		if w.is {
-			with = append(with, w.what)
-		}
+	return strings.Join(parts, "; ")
+}
+
+// cpuSeconds is the CPU time this process has used, user and system.
+func cpuSeconds() float64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
 	}
-	return "verify: " + how + ", pooled buffers, " + strings.Join(with, "; ")
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// peakRSS is the high-water mark of resident memory, in bytes. Not getrusage's:
+// that one starts with what the parent had before exec.
+func peakRSS() int64 {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0
+	}
+	status, err := self.NewStatus()
+	if err != nil {
+		return 0
+	}
+	return int64(status.VmHWM)
 }

@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestSaturation(t *testing.T) {
 	}{
 		"idle":      {what{res: Result{Busy: 0.3, RunDelay: 0.01}, cpu: 0.3, sum: fast}, false, false, ""},
 		"busy loop": {what{res: Result{Busy: 0.97}, cpu: 0.5, sum: fast}, true, false, "busy 97 %"},
-		"all CPUs": {what{res: Result{Busy: 0.5}, cpu: 0.95 * float64(usableCPUs()), sum: fast}, true, false,
+		"all CPUs": {what{res: Result{Busy: 0.5}, cpu: 0.95 * float64(runtime.NumCPU()), sum: fast}, true, false,
 			"CPUs"},
 		"no CPU for it": {what{res: Result{Busy: 0.5, RunDelay: 0.4}, cpu: 0.1, sum: fast}, true, false,
 			"waited 40 %"},
@@ -38,8 +39,8 @@ func TestSaturation(t *testing.T) {
 			false, false, ""},
 		"late starts": {what{open: true, sum: func(s *tally) { fast(s); observe(s.late, second/10) }}, false, true,
 			"later than they could"},
-		"no ports": {what{res: Result{Classes: map[string]int64{classNoPort: 3}}, sum: fast}, true, false,
-			"3 operations failed on this machine: no free port"},
+		"no ports": {what{res: Result{Counts: Counts{Classes: map[string]int64{classNoPort: 3}}}, sum: fast}, true,
+			false, "3 operations failed on this machine: no free port"},
 	} {
 		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu,
 			sum: newTally(newRecorder(&ops{}, nil), &linkUse{})}

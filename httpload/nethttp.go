@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,7 +11,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"os"
 	"slices"
@@ -37,7 +37,7 @@ var (
 
 // netRun is a trial through net/http: TLS, HTTP/2.
 type netRun struct {
-	trial   *trial
+	*trial
 	tls     []*tls.Config // of each object
 	buffers sync.Pool
 	ctx     context.Context // ends with the window
@@ -51,7 +51,7 @@ type netRun struct {
 // netWorker is a connection slot: its transports are its own, so that
 // concurrency means connections with HTTP/2 as well.
 type netWorker struct {
-	run        *netRun
+	*netRun
 	id         int
 	transports map[*tls.Config]*http.Transport
 	fails      int
@@ -68,12 +68,10 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.ctx = ctx
-	var workers []*netWorker
-	if s.Arrivals == nil {
-		for i := range s.Concurrency {
-			workers = append(workers, r.worker(s.FirstWorker+i))
-			defer workers[i].close()
-		}
+	workers := make([]*netWorker, s.connections())
+	for i := range workers {
+		workers[i] = &netWorker{netRun: r, id: s.FirstWorker + i, transports: map[*tls.Config]*http.Transport{}}
+		defer workers[i].close()
 	}
 	if s.Warmup > 0 {
 		r.warmUp(workers)
@@ -87,13 +85,13 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		defer r.mu.Unlock()
 		r.tally.flush(r.now())
 	})
-	t.begin()
+	t.cpuBegan = cpuSeconds()
 	if s.Arrivals == nil {
 		r.closedLoop(workers)
 	} else {
-		r.openLoop()
+		r.openLoop(workers)
 	}
-	t.finish()
+	t.cpuEnded = cpuSeconds()
 	res.Started, res.Ended = r.started, r.now()
 	stop()
 	if r.ctx.Err() == nil { // all was done: what the workers waited for after that was nothing
@@ -103,24 +101,23 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		t.notStarted(r.tally, r.started, res.Ended)
 	}
 	r.tally.flush(res.Ended)
-	t.sum = newTally(t.rec, t.link)
-	r.tally.addTo(res, t.sum)
+	t.sum = r.tally
 	res.Protocol = strings.Join(slices.Sorted(maps.Keys(r.protocols)), ", ")
 	return nil
 }
 
-func (r *netRun) now() int64 { return int64(time.Since(r.trial.epoch)) }
+func (r *netRun) now() int64 { return int64(time.Since(r.epoch)) }
 
 // warmUp lets each worker have one answer before the clock starts.
 func (r *netRun) warmUp(workers []*netWorker) {
-	s, all := r.trial.spec, r.ctx
-	ctx, cancel := context.WithTimeoutCause(all, 2*s.Stall, errWindow)
+	all := r.ctx
+	ctx, cancel := context.WithTimeoutCause(all, 2*r.spec.Stall, errWindow)
 	defer cancel()
 	r.ctx = ctx
 	var wg sync.WaitGroup
 	for _, w := range workers {
 		wg.Go(func() {
-			req := r.trial.schedule.warmup(w.id, s.Warmup)
+			req := r.schedule.warmup(w.id, r.spec.Warmup)
 			req.intended = r.now()
 			w.do(req, req.intended)
 			w.fails = 0
@@ -134,8 +131,8 @@ func (r *netRun) closedLoop(workers []*netWorker) {
 	var wg sync.WaitGroup
 	for _, w := range workers {
 		wg.Go(func() {
-			for n := 0; r.ctx.Err() == nil && (r.trial.spec.PerWorker == 0 || n < r.trial.spec.PerWorker); n++ {
-				req, ok := r.trial.schedule.claim()
+			for n := 0; r.ctx.Err() == nil && (r.spec.PerWorker == 0 || n < r.spec.PerWorker); n++ {
+				req, ok := r.schedule.claim()
 				if !ok {
 					return
 				}
@@ -149,26 +146,18 @@ func (r *netRun) closedLoop(workers []*netWorker) {
 }
 
 // openLoop starts arrivals on the workers that are free, the last used first.
-func (r *netRun) openLoop() {
-	var (
-		wg       sync.WaitGroup
-		mu       sync.Mutex
-		free     []*netWorker
-		freed    = make(chan struct{}, r.trial.spec.MaxInFlight)
-		possible int64 // when a worker became free after none was
-	)
-	for i := range r.trial.spec.MaxInFlight {
-		free = append(free, r.worker(r.trial.spec.FirstWorker+i))
-		defer free[i].close()
-		freed <- struct{}{}
-	}
+func (r *netRun) openLoop(free []*netWorker) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	slots := make(chan struct{}, len(free)) // one for each operation under way
+	possible := int64(0)                    // when a worker became free after none was
 	slices.Reverse(free)
 	for {
 		select {
-		case <-freed:
+		case slots <- struct{}{}:
 		default:
 			select {
-			case <-freed:
+			case slots <- struct{}{}:
 				possible = r.now()
 			case <-r.ctx.Done():
 			}
@@ -187,7 +176,7 @@ func (r *netRun) openLoop() {
 			mu.Lock()
 			free = append(free, w)
 			mu.Unlock()
-			freed <- struct{}{}
+			<-slots
 		})
 	}
 	wg.Wait()
@@ -196,31 +185,21 @@ func (r *netRun) openLoop() {
 // await waits for the next arrival; more is false when none follows.
 func (r *netRun) await() (req request, more bool) {
 	for r.ctx.Err() == nil {
-		req, ok, at, more := r.trial.schedule.claimDue(r.now() - r.started)
+		req, ok, at, more := r.schedule.claimDue(r.now() - r.started)
 		if ok || !more {
 			return req, ok
 		}
-		select {
-		case <-time.After(time.Duration(r.started + at - r.now())):
-		case <-r.ctx.Done():
-		}
+		r.pause(time.Duration(r.started + at - r.now()))
 	}
 	return req, false
 }
 
-func newOp(req *request, worker int, started, now int64) record.Op {
-	op := record.Op{
-		Kind: req.kind(), Worker: uint32(worker), Object: uint32(req.object), Offset: req.off, Length: req.length,
-		Intended: started + req.intended, Start: now,
+// pause waits, until the window ends at most.
+func (r *netRun) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.ctx.Done():
 	}
-	if req.warm {
-		op.Kind = record.OpWarmup
-	}
-	return op
-}
-
-func (r *netRun) worker(id int) *netWorker {
-	return &netWorker{run: r, id: id, transports: map[*tls.Config]*http.Transport{}}
 }
 
 func (w *netWorker) close() {
@@ -233,17 +212,16 @@ func (w *netWorker) transport(c *tls.Config) *http.Transport {
 	if t := w.transports[c]; t != nil {
 		return t
 	}
-	s := w.run.trial.spec
 	t := &http.Transport{
 		TLSClientConfig:        c.Clone(), // net/http changes it
 		DisableCompression:     true,      // identity is asked for; what comes is looked at
-		DisableKeepAlives:      s.Connections == connFresh,
+		DisableKeepAlives:      w.spec.Connections == connFresh,
 		MaxConnsPerHost:        1,
 		MaxResponseHeaderBytes: maxHead,
 		ReadBufferSize:         16 << 10,
-		ForceAttemptHTTP2:      s.HTTP != http11,
+		ForceAttemptHTTP2:      w.spec.HTTP != http11,
 	}
-	if s.HTTP == http11 {
+	if w.spec.HTTP == http11 {
 		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	}
 	w.transports[c] = t
@@ -252,79 +230,62 @@ func (w *netWorker) transport(c *tls.Config) *http.Transport {
 
 // fetch is one operation under way.
 type fetch struct {
+	*netRun
 	op        record.Op
 	req       request
-	wrong     int64
+	wrong     bool
 	phase     string
-	cancel    context.CancelCauseFunc
 	stall     *time.Timer
-	limit     time.Duration // of stall
-	link      *linkUse
 	before    int64 // what the link had carried when a byte came last
 	conns     int
 	dials     int
 	redirects int // followed
-	proto     string
 	chunks    bool
 }
 
 // do executes one operation; possible is when it could have started.
 func (w *netWorker) do(req request, possible int64) {
-	r, s := w.run, w.run.trial.spec
-	f := &fetch{op: newOp(&req, w.id, r.started, r.now()), req: req, wrong: -1, phase: phaseConnect, limit: s.Stall,
-		link: r.trial.link}
+	r, s := w.netRun, w.spec
+	f := &fetch{netRun: r, op: newOp(&req, w.id, r.started, r.now()), req: req, phase: phaseConnect}
 	r.mu.Lock()
 	r.tally.begin(&f.op, possible)
 	r.mu.Unlock()
-
 	ctx, cancel := context.WithCancelCause(r.ctx)
-	f.cancel = cancel
 	defer cancel(nil)
-	f.before = f.link.carried()
+	f.before = r.link.carried()
 	f.stall = time.AfterFunc(s.Stall, func() { cancel(errStalled) })
 	defer f.stall.Stop()
 	if s.Deadline > 0 {
 		defer time.AfterFunc(s.Deadline, func() { cancel(errDeadline) }).Stop()
 	}
-	o, class := w.roundTrip(ctx, f)
-	if f.wrong >= 0 {
-		o, class = record.WrongBytes, classWrong
+
+	f.op.Outcome, f.op.Class = w.roundTrip(ctx, f)
+	if f.wrong {
+		f.op.Outcome, f.op.Class = record.WrongBytes, classWrong
 	}
-	f.op.Outcome, f.op.Class, f.op.LastByte = o, class, r.now()
+	f.op.LastByte = r.now()
 	if req.warm {
 		req.settle(&f.op)
 	}
-
 	r.mu.Lock()
 	r.tally.end(&f.op)
-	r.tally.dials += int64(f.dials)
-	if f.conns > 1+f.redirects {
-		r.tally.reconnects += int64(f.conns - 1 - f.redirects)
-	}
+	r.tally.Dials += int64(f.dials)
+	r.tally.Reconnects += int64(max(0, f.conns-1-f.redirects))
+	r.tally.Redirects += int64(f.redirects)
 	if f.chunks {
-		r.tally.chunked++
-	}
-	r.tally.redirects += int64(f.redirects)
-	if f.proto != "" {
-		r.protocols[f.proto] = true
+		r.tally.Chunked++
 	}
 	r.mu.Unlock()
-
 	if f.op.Status != 0 || s.Arrivals != nil {
 		w.fails = 0
 		return
 	}
-	// No answer at all: asking again at once would be a busy loop.
-	select {
-	case <-time.After(min(time.Millisecond<<min(w.fails, 7), 100*time.Millisecond)):
-	case <-r.ctx.Done():
-	}
+	r.pause(backoff(w.fails))
 	w.fails++
 }
 
 func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, string) {
-	r, s := w.run, w.run.trial.spec
-	object := &s.Objects[f.req.object]
+	object := &w.spec.Objects[f.req.object]
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(i httptrace.GotConnInfo) {
 			f.conns++
@@ -343,20 +304,12 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 	if err != nil {
 		return record.Cancelled, classLocalFailure + "invalid request"
 	}
-	hr.Header.Set("User-Agent", userAgent)
-	for name, v := range object.Header {
-		if strings.EqualFold(name, "Host") {
-			hr.Host = v[0]
-			continue
-		}
-		hr.Header[textproto.CanonicalMIMEHeaderKey(name)] = v
-	}
-	hr.Header.Set("Accept-Encoding", "identity")
+	hr.Host, hr.Header = object.header(hr.URL)
 	if !f.req.whole {
 		hr.Header.Set("Range", string(appendRange(nil, &f.req)))
 	}
 	var resp *http.Response
-	trip := w.transport(r.tls[f.req.object]).RoundTrip
+	trip := w.transport(w.tls[f.req.object]).RoundTrip
 	if object.Follow {
 		resp, f.redirects, err = redirect.Do(hr, object.Header, trip)
 	} else {
@@ -369,16 +322,19 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 	f.phase = phaseBody
 	f.listenFrom()
 	f.op.Status = uint16(resp.StatusCode)
-	f.proto = map[bool]string{true: "h2", false: "http/1.1"}[resp.ProtoMajor == 2]
-	if s.HTTP == http2Only && resp.ProtoMajor != 2 {
+	w.mu.Lock()
+	w.protocols[map[bool]string{true: "h2", false: "http/1.1"}[resp.ProtoMajor == 2]] = true
+	w.mu.Unlock()
+	if w.spec.HTTP == http2Only && resp.ProtoMajor != 2 {
 		return record.Error, "http/2 not offered"
 	}
-	h := head{status: resp.StatusCode, length: resp.ContentLength, total: -1}
+
+	h := head{status: resp.StatusCode, length: resp.ContentLength, total: -1,
+		encoding: encodingName(resp.Header.Get("Content-Encoding"))}
 	if f.req.head {
 		h.length = 0
 	}
 	f.chunks = slices.Contains(resp.TransferEncoding, "chunked")
-	h.encoding = encodingName(resp.Header.Get("Content-Encoding"))
 	if v := resp.Header.Values("Content-Range"); len(v) > 0 {
 		h.ranged = true
 		if err := h.contentRange(v[0]); err != nil || len(v) > 1 {
@@ -392,21 +348,18 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 		}
 		return o, class
 	}
-	return w.body(ctx, f, resp.Body, length)
+	return f.body(ctx, resp.Body, length)
 }
 
 // body reads length bytes (-1: until the end) and compares them.
-func (w *netWorker) body(ctx context.Context, f *fetch, body io.Reader, length int64) (record.Outcome, string) {
-	r := w.run
-	buf := r.buffers.Get().(*[netBuffer]byte)
-	defer r.buffers.Put(buf)
-	compare := r.trial.expected[f.req.object].at(f.req.off)
+func (f *fetch) body(ctx context.Context, body io.Reader, length int64) (record.Outcome, string) {
+	buf := f.buffers.Get().(*[netBuffer]byte)
+	defer f.buffers.Put(buf)
+	compare := f.expected[f.req.object].at(f.req.off)
 	for {
 		n, err := body.Read(buf[:])
 		if n > 0 {
-			if f.op.FirstByte == 0 {
-				f.op.FirstByte = r.now()
-			}
+			f.op.FirstByte = cmp.Or(f.op.FirstByte, f.now())
 			f.link.bytes.Add(int64(n))
 			f.listenFrom()
 			p := buf[:n]
@@ -414,22 +367,17 @@ func (w *netWorker) body(ctx context.Context, f *fetch, body io.Reader, length i
 				p = p[:min(int64(n), length-f.op.Bytes)]
 			}
 			f.op.Bytes += int64(len(p))
-			if f.wrong < 0 {
-				if at, ok := compare.check(p); !ok {
-					f.wrong = at
-				}
-			}
+			f.wrong = f.wrong || !compare.check(p)
 			if len(p) < n {
 				return record.Error, classLong
 			}
 		}
-		if err == io.EOF {
-			if length >= 0 && f.op.Bytes < length {
-				return record.Truncated, classEOFBody
-			}
+		switch {
+		case err == io.EOF && length >= 0 && f.op.Bytes < length:
+			return record.Truncated, classEOFBody
+		case err == io.EOF:
 			return record.OK, ""
-		}
-		if err != nil {
+		case err != nil:
 			return f.failed(ctx, err, true)
 		}
 	}
@@ -438,99 +386,104 @@ func (w *netWorker) body(ctx context.Context, f *fetch, body io.Reader, length i
 // listenFrom begins the time in which no byte comes.
 func (f *fetch) listenFrom() {
 	f.before = f.link.carried()
-	f.stall.Reset(f.limit)
+	f.stall.Reset(f.spec.Stall)
 }
 
 // failed classifies what net/http says went wrong.
 func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outcome, string) {
-	if cause := context.Cause(ctx); cause != nil {
-		if f.conns > 0 && !inBody {
-			f.phase = phaseBeforeHead
+	if f.conns > 0 && !inBody {
+		f.phase = phaseBeforeHead
+	}
+	switch context.Cause(ctx) {
+	case nil:
+	case errStalled:
+		if f.link.starved(f.before, int64(f.spec.Stall), f.req.length) {
+			return record.Starved, f.phase
 		}
-		switch cause {
-		case errStalled:
-			if f.link.starved(f.before, int64(f.limit), f.req.length) {
-				return record.Starved, f.phase
-			}
-			return record.Stalled, f.phase
-		case errDeadline:
-			return record.Deadline, f.phase
-		case errWindow:
-			return record.InFlight, f.phase
-		}
+		return record.Stalled, f.phase
+	case errDeadline:
+		return record.Deadline, f.phase
+	case errWindow:
+		return record.InFlight, f.phase
+	default:
 		return record.Cancelled, f.phase
 	}
-	switch outcome, class := protocolFailure(err); {
-	case outcome == record.Stalled:
-		return outcome, f.phase
-	case class != "":
-		return outcome, class
-	case inBody && errors.Is(err, io.ErrUnexpectedEOF):
-		return record.Truncated, classEOFBody
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return record.Error, classEOFBefore
-	case strings.HasPrefix(err.Error(), "tls: ") || strings.Contains(err.Error(), "remote error: tls"):
-		return record.Error, "tls: handshake failed"
-	case inBody:
-		return record.Error, "broken body"
-	}
-	return record.Error, errMalformedHead.Error()
-}
 
-// protocolFailure classifies what the error itself names; an empty class: nothing.
-func protocolFailure(err error) (record.Outcome, string) {
-	var (
-		errno  syscall.Errno
-		stream http2.StreamError
-		cert   *tls.CertificateVerificationError
-	)
-	switch {
-	case errors.As(err, &cert):
-		return record.Error, "tls: certificate not trusted"
-	case errors.As(err, &stream):
-		return record.Error, "h2 stream error " + stream.Code.String()
-	case errors.As(err, &errno):
-		o, class := errnoOutcome(errno)
-		if strings.HasPrefix(class, classLocalFailure) { // or not: an HTTP client's call fails in more ways
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		outcome, class := errnoOutcome(errno)
+		switch {
+		case outcome == record.Stalled:
+			return outcome, f.phase
+		case strings.HasPrefix(class, classLocalFailure): // or not: an HTTP client's call fails in more ways
 			return record.Error, errno.Error()
 		}
-		return o, class
-	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(err.Error(), "redirect to "):
-		return record.Error, classNotFollowed
-	case strings.Contains(err.Error(), "response headers exceeded"):
-		return record.Error, errHeadTooLarge.Error()
+		return outcome, class
 	}
-	return record.Error, ""
+	if inBody && errors.Is(err, io.ErrUnexpectedEOF) {
+		return record.Truncated, classEOFBody
+	}
+	return record.Error, protocolFailure(err, inBody)
+}
+
+// protocolFailure is the class of an error that is none of the kernel's.
+func protocolFailure(err error, inBody bool) string {
+	var stream http2.StreamError
+	var cert *tls.CertificateVerificationError
+	text := err.Error()
+	switch {
+	case errors.As(err, &cert):
+		return "tls: certificate not trusted"
+	case errors.As(err, &stream):
+		return "h2 stream error " + stream.Code.String()
+	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(text, "redirect to "):
+		return classNotFollowed
+	case strings.Contains(text, "response headers exceeded"):
+		return errHeadTooLarge.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return classEOFBefore
+	case strings.HasPrefix(text, "tls: "), strings.Contains(text, "remote error: tls"):
+		return "tls: handshake failed"
+	case inBody:
+		return "broken body"
+	}
+	return errMalformedHead.Error()
 }
 
 // loadTLS makes one TLS configuration for each kind that the objects ask for.
-func (r *netRun) loadTLS() error {
+func (r *netRun) loadTLS() (err error) {
 	type kind struct {
 		file     string
 		insecure bool
 	}
 	made := map[kind]*tls.Config{}
-	for i := range r.trial.spec.Objects {
-		o := &r.trial.spec.Objects[i]
-		k := kind{o.CAFile, o.Insecure}
+	for i := range r.spec.Objects {
+		k := kind{r.spec.Objects[i].CAFile, r.spec.Objects[i].Insecure}
 		if made[k] == nil {
-			c := &tls.Config{InsecureSkipVerify: o.Insecure}
-			if o.CAFile != "" {
-				pem, err := os.ReadFile(o.CAFile)
-				if err != nil {
-					return fmt.Errorf("httpload: root certificate: %w", err)
-				}
-				c.RootCAs, err = x509.SystemCertPool()
-				if err != nil {
-					c.RootCAs = x509.NewCertPool()
-				}
-				if !c.RootCAs.AppendCertsFromPEM(pem) {
-					return fmt.Errorf("httpload: root certificate: %s holds no certificate in PEM form", o.CAFile)
-				}
+			if made[k], err = TLSConfig(k.file, k.insecure); err != nil {
+				return err
 			}
-			made[k] = c
 		}
 		r.tls = append(r.tls, made[k])
 	}
 	return nil
+}
+
+// TLSConfig trusts a root certificate beside those of the system, or, insecure, any.
+func TLSConfig(caFile string, insecure bool) (*tls.Config, error) {
+	c := &tls.Config{InsecureSkipVerify: insecure}
+	if caFile == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("root certificate: %w", err)
+	}
+	if c.RootCAs, err = x509.SystemCertPool(); err != nil {
+		c.RootCAs = x509.NewCertPool()
+	}
+	if !c.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("root certificate: %s holds no certificate in PEM form", caFile)
+	}
+	return c, nil
 }

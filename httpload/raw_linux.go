@@ -23,20 +23,16 @@ const (
 
 // raw is a trial over plain HTTP/1.1: what its event loops share.
 type raw struct {
-	ctx      context.Context
-	spec     *Spec
-	schedule *schedule
-	rec      *recorder
-	link     *linkUse
-	objects  []rawObject
-	epoch    time.Time // with a monotonic reading
-	tick     time.Duration
-	open     bool // open loop
-	fresh    bool // a connection for every request
-	discard  bool // drop mode
-	window   int  // receive window to ask for at once; 0: leave it to the kernel
-	lowat    int  // most bytes that may lie ready before we are woken
-	loops    []*loop
+	*trial
+	ctx     context.Context
+	objects []rawObject
+	tick    time.Duration // from one look at the limits to the next: a twentieth of the shortest
+	open    bool          // open loop
+	fresh   bool          // a connection for every request
+	discard bool          // drop mode
+	window  int           // receive window to ask for at once; 0: leave it to the kernel
+	lowat   int           // most bytes that may lie ready before we are woken
+	loops   []*loop
 
 	barrier sync.WaitGroup
 	release chan struct{}
@@ -69,11 +65,11 @@ func (o *rawObject) appendRequest(b []byte, r *request) []byte {
 func runRaw(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
 	r := &raw{
-		ctx: ctx, spec: s, schedule: t.schedule, rec: t.rec, link: t.link, epoch: t.epoch, release: make(chan struct{}),
+		trial: t, ctx: ctx, release: make(chan struct{}),
 		open: s.Arrivals != nil, fresh: s.Connections == connFresh, discard: s.Receive == receiveDrop,
-		tick: sweepTick(s),
+		tick: min(max(min(s.Stall, cmp.Or(s.Deadline, s.Stall))/20, minTick), maxTick),
 	}
-	if err := r.resolve(ctx, t.expected); err != nil {
+	if err := r.resolve(); err != nil {
 		return err
 	}
 	n := s.connections()
@@ -83,11 +79,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		return fmt.Errorf("httpload: %d connections need %d open files, the limit is %d; raise it (ulimit -n)", n,
 			n+spareFiles, files.Cur)
 	}
-	threads := s.Threads
-	if threads == 0 {
-		threads = min(runtime.NumCPU(), maxThreads)
-	}
-	threads = min(threads, n)
+	threads := min(runtime.NumCPU(), maxThreads, n)
 	for i := range threads {
 		l, err := newLoop(r)
 		if err != nil {
@@ -99,7 +91,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	}
 	for i := range n {
 		l := r.loops[i%threads]
-		l.conns = append(l.conns, &conn{fd: -1, wrong: -1, index: int32(len(l.conns))})
+		l.conns = append(l.conns, &conn{fd: -1, index: int32(len(l.conns))})
 	}
 
 	r.barrier.Add(threads)
@@ -112,10 +104,10 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	if s.Duration > 0 {
 		r.end = r.started + int64(s.Duration)
 	}
-	t.begin()
+	t.cpuBegan = cpuSeconds()
 	close(r.release)
 	loops.Wait()
-	t.finish()
+	t.cpuEnded = cpuSeconds()
 
 	res.Started, res.Ended = r.started, r.started
 	for _, l := range r.loops {
@@ -130,7 +122,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	sum := newTally(t.rec, t.link)
 	for _, l := range r.loops {
 		l.tally.flush(res.Ended)
-		l.tally.addTo(res, sum)
+		l.tally.addTo(sum)
 		if took := float64(l.ended - l.began); took > 0 {
 			res.Busy = max(res.Busy, 1-float64(l.idle)/took)
 			res.RunDelay = max(res.RunDelay, float64(l.delay)/took)
@@ -142,17 +134,8 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	return nil
 }
 
-// sweepTick is how often limits are looked at: a twentieth of the shortest.
-func sweepTick(s *Spec) time.Duration {
-	limit := s.Stall
-	if s.Deadline > 0 {
-		limit = min(limit, s.Deadline)
-	}
-	return min(max(limit/20, minTick), maxTick)
-}
-
 // resolve looks up the servers once, before the clock starts.
-func (r *raw) resolve(ctx context.Context, expected []expected) error {
+func (r *raw) resolve() error {
 	known := map[string]netip.AddrPort{}
 	for i := range r.spec.Objects {
 		o := &r.spec.Objects[i]
@@ -161,12 +144,12 @@ func (r *raw) resolve(ctx context.Context, expected []expected) error {
 			return fmt.Errorf("httpload: object %d: %w", i, err)
 		}
 		if _, ok := known[u.Host]; !ok {
-			if known[u.Host], err = lookup(ctx, u); err != nil {
+			if known[u.Host], err = lookup(r.ctx, u); err != nil {
 				return err
 			}
 		}
 		r.objects = append(r.objects, rawObject{target: known[u.Host], size: o.Size,
-			uri: u.RequestURI(), lines: requestLines(u, o.Header, r.fresh), expected: &expected[i]})
+			uri: u.RequestURI(), lines: o.requestLines(u, r.fresh), expected: &r.expected[i]})
 	}
 	return nil
 }
@@ -174,14 +157,11 @@ func (r *raw) resolve(ctx context.Context, expected []expected) error {
 func lookup(ctx context.Context, u *url.URL) (netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	port := uint64(80)
-	if p := u.Port(); p != "" {
-		var err error
-		if port, err = strconv.ParseUint(p, 10, 16); err != nil {
-			return netip.AddrPort{}, fmt.Errorf("httpload: %s: invalid port %q", u.Host, p)
-		}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	var addrs []netip.Addr
+	if err == nil {
+		addrs, err = net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("httpload: look up the server of %s: %w", u.Redacted(), err)
 	}
@@ -215,8 +195,8 @@ func (r *raw) receiveWindow(n int) {
 	if length >= minLong {
 		r.window = min(maxWindow, allWindow/n)
 	}
-	r.lowat = dropLowat
-	if !r.discard {
-		r.lowat = verifyLowat
+	r.lowat = verifyLowat
+	if r.discard {
+		r.lowat = dropLowat
 	}
 }

@@ -56,9 +56,7 @@ func recording(t *testing.T, secure bool, data []byte) (*httptest.Server, func()
 func writeLog(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "access.log")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

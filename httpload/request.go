@@ -1,59 +1,44 @@
 package httpload
 
 import (
+	"bytes"
+	"net/http"
+	"net/textproto"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // userAgent is what servers see in their logs.
 const userAgent = "plimsoll"
 
-// requestLines builds what follows the path of a request, but for its Range and the empty line.
-func requestLines(u *url.URL, header map[string][]string, fresh bool) []byte {
-	host := u.Host
-	for name, v := range header {
-		if strings.EqualFold(name, "Host") && len(v) > 0 {
+// header is what each request for the object says, but for its Range; host is the name that it asks for.
+func (o *Object) header(u *url.URL) (host string, all http.Header) {
+	// Not asking for identity means gzip from some servers, and then nothing can be checked.
+	host, all = u.Host, http.Header{"User-Agent": {userAgent}, "Accept-Encoding": {"identity"}}
+	for name, v := range o.Header {
+		if name = textproto.CanonicalMIMEHeaderKey(name); name != "Host" {
+			all[name] = v
+		} else if len(v) > 0 {
 			host = v[0]
 		}
 	}
-	b := []byte(" HTTP/1.1\r\nHost: " + host + "\r\n")
-	line := func(name, value string) { b = append(b, name+": "+value+"\r\n"...) }
-	names := make([]string, 0, len(header))
-	agent := true
-	for name := range header {
-		names = append(names, name)
-		agent = agent && !strings.EqualFold(name, "User-Agent")
-	}
-	slices.Sort(names)
-	if agent {
-		line("User-Agent", userAgent)
-	}
-	// Not asking means gzip from some servers, and then nothing can be checked.
-	line("Accept-Encoding", "identity")
-	if fresh {
-		line("Connection", "close")
-	}
-	for _, name := range names {
-		if strings.EqualFold(name, "Host") {
-			continue
-		}
-		for _, v := range header[name] {
-			line(name, v)
-		}
-	}
-	return b
+	return host, all
 }
 
-// reservedHeader names the fields that are the load generator's own.
-func reservedHeader(name string) bool {
-	switch strings.ToLower(name) {
-	case "range", "accept-encoding", "connection", "content-length", "transfer-encoding", "te", "upgrade":
-		return true
+// requestLines builds what follows the path of a request, but for its Range and the empty line.
+func (o *Object) requestLines(u *url.URL, fresh bool) []byte {
+	host, header := o.header(u)
+	if fresh {
+		header.Set("Connection", "close")
 	}
-	return false
+	b := bytes.NewBufferString(" HTTP/1.1\r\nHost: " + host + "\r\n")
+	header.Write(b) // in the order of their names
+	return b.Bytes()
 }
+
+// reserved are the header fields that are the load generator's own.
+var reserved = []string{"range", "accept-encoding", "connection", "content-length", "transfer-encoding", "te",
+	"upgrade"}
 
 // appendRange appends the value of a Range header.
 func appendRange(b []byte, r *request) []byte {

@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -38,8 +39,22 @@ func (t *trial) start() int64 {
 	return int64(time.Since(t.epoch))
 }
 
-func (t *trial) begin()  { t.cpuBegan = cpuSeconds() }
-func (t *trial) finish() { t.cpuEnded = cpuSeconds() }
+func newOp(req *request, worker int, started, now int64) record.Op {
+	op := record.Op{
+		Kind: req.kind(), Worker: uint32(worker), Object: uint32(req.object), Offset: req.off, Length: req.length,
+		Intended: started + req.intended, Start: now,
+	}
+	if req.warm {
+		op.Kind = record.OpWarmup
+	}
+	return op
+}
+
+// backoff is the pause after so many operations in turn without any answer: asking again at
+// once would be a busy loop.
+func backoff(fails int) time.Duration {
+	return min(time.Millisecond<<min(fails, 7), 100*time.Millisecond)
+}
 
 // notStarted records the arrivals of an open loop that came due before end and found no
 // free connection until then. Leaving them out would hide exactly the slowest operations.
@@ -90,14 +105,10 @@ func run(
 	t.rec = newRecorder(sink, cancel)
 	stop := every(s.Window, func() {
 		if onProgress != nil {
-			p := t.rec.total(int64(time.Since(t.epoch)))
-			p.Received = link.bytes.Load()
-			onProgress(p)
+			onProgress(Progress{At: int64(time.Since(t.epoch)), Ops: link.ended.Load(), Bytes: link.bytes.Load()})
 		}
 	})
 	defer stop()
-
-	res.Outcomes = map[string]int64{}
 	execute := runRaw
 	moved := slices.ContainsFunc(s.Objects, func(o Object) bool { return o.Moved })
 	if u, _ := url.Parse(s.Objects[0].URL); u.Scheme == "https" || moved {
@@ -105,15 +116,10 @@ func run(
 	}
 	err = execute(ctx, t, &res)
 	stop()
-	if ferr := t.schedule.failed(); err == nil {
-		err = ferr
-	}
-	if rerr := t.rec.close(); err == nil {
-		err = rerr
-	}
-	if err != nil {
+	if err = cmp.Or(err, t.schedule.failed(), t.rec.close()); err != nil {
 		return res, err
 	}
+	res.Counts = t.sum.Counts
 	t.conclude(&res)
 	return res, nil
 }

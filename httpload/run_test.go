@@ -42,9 +42,7 @@ func runSpec(t testing.TB, s Spec) (Result, ops) {
 	t.Helper()
 	var got ops
 	res, err := Run(t.Context(), s, &got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.Ops != int64(len(got)) {
 		t.Errorf("the result has %d operations, the sink got %d", res.Ops, len(got))
 	}

@@ -1,8 +1,9 @@
 package httpload
 
 import (
+	"cmp"
 	"net/http"
-	"sort"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,17 +64,18 @@ func newSchedule(s *Spec) *schedule {
 	if s.Zipf > 0 {
 		sc.popular = workload.NewZipf(len(s.Objects), s.Zipf)
 	}
-	if s.Arrivals != nil && s.Arrivals.Process == "log" {
+	if s.Arrivals == nil {
+		return sc
+	}
+	sc.arrivals = s.Arrivals.Arrivals(s.Seed)
+	if s.Arrivals.Process == "log" {
 		sc.replay = newReplay(s)
 		sc.arrivals = sc.replay
-		sc.advance(0)
-	} else if s.Arrivals != nil {
-		sc.arrivals = s.Arrivals.Arrivals(s.Seed)
-		for _, st := range s.Arrivals.Steps {
-			sc.length += int64(st.For)
-		}
-		sc.advance(0)
 	}
+	for _, st := range s.Arrivals.Steps {
+		sc.length += int64(st.For)
+	}
+	sc.advance(0)
 	return sc
 }
 
@@ -81,30 +83,26 @@ func newSchedule(s *Spec) *schedule {
 func (sc *schedule) at(k int64) request {
 	n := int64(len(sc.objects))
 	pick := func(salt uint64, n int64) int64 { return int64(workload.Mix(sc.seed^salt, uint64(k)) % uint64(n)) }
-	if sc.rangeSize == 0 {
-		i := k % n
-		if sc.order != orderSequential {
-			i = sc.object(k)
+	r := request{object: int(sc.object(k)), length: sc.rangeSize}
+	switch {
+	case sc.rangeSize == 0:
+		if sc.order == orderSequential {
+			r.object = int(k % n)
 		}
-		return request{object: int(i), length: sc.objects[i].Size, whole: true}
-	}
-	r := request{length: sc.rangeSize}
-	if sc.order == orderSequential {
+		r.length, r.whole = sc.objects[r.object].Size, true
+		return r
+	case sc.order == orderSequential:
 		// All full ranges of the first object, then of the second, and again.
 		p := k % sc.pieces[n-1]
-		r.object = sort.Search(len(sc.pieces), func(i int) bool { return sc.pieces[i] > p })
+		r.object, _ = slices.BinarySearch(sc.pieces, p+1)
 		if r.object > 0 {
 			p -= sc.pieces[r.object-1]
 		}
 		r.off = p * sc.rangeSize
-		return r
-	}
-	r.object = int(sc.object(k))
-	size := sc.objects[r.object].span()
-	if sc.order == orderAligned {
-		r.off = pick(2, size/sc.rangeSize) * sc.rangeSize
-	} else {
-		r.off = pick(2, size-sc.rangeSize+1)
+	case sc.order == orderAligned:
+		r.off = pick(2, sc.objects[r.object].span()/sc.rangeSize) * sc.rangeSize
+	default:
+		r.off = pick(2, sc.objects[r.object].span()-sc.rangeSize+1)
 	}
 	return r
 }
@@ -190,11 +188,14 @@ func (sc *schedule) claimDue(now int64) (r request, ok bool, at int64, more bool
 
 // take goes to the next operation, ours or that of another shard.
 func (sc *schedule) take() (r request, ours, ok bool) {
-	if sc.done || sc.bounded() {
-		sc.done = true
+	if sc.done = sc.done || sc.bounded(); sc.done {
 		return request{}, false, false
 	}
-	r, ours = sc.request(), sc.owner(sc.next) == sc.shard
+	if ours = sc.owner(sc.next) == sc.shard; sc.replay != nil {
+		r = sc.replay.ahead
+	} else {
+		r = sc.at(sc.next)
+	}
 	sc.next++
 	sc.claimed += max(r.length, r.logged, 1) // a size that is not known, or 0, must end too
 	return r, ours, true
@@ -203,14 +204,6 @@ func (sc *schedule) take() (r request, ours, ok bool) {
 // bounded reports whether a bound is reached.
 func (sc *schedule) bounded() bool {
 	return sc.maxOps > 0 && sc.next >= sc.maxOps || sc.maxBytes > 0 && sc.claimed >= sc.maxBytes
-}
-
-// request is what the next operation asks for.
-func (sc *schedule) request() request {
-	if sc.replay != nil {
-		return sc.replay.ahead
-	}
-	return sc.at(sc.next)
 }
 
 // owner is the shard of operation k. Of every group of shards operations each shard gets
@@ -222,26 +215,23 @@ func (sc *schedule) owner(k int64) int64 {
 }
 
 func (sc *schedule) advance(from int64) {
-	if sc.replay != nil && sc.bounded() { // the next may come hours later: a trial does not wait for it
-		sc.done, sc.ended = true, true
-		return
+	// The next of a log may come hours later: a trial does not wait for it.
+	wait, stop := time.Duration(0), sc.replay != nil && sc.bounded()
+	if !stop {
+		wait, stop = sc.arrivals.Pace(time.Duration(from), uint64(sc.next))
 	}
-	wait, stop := sc.arrivals.Pace(time.Duration(from), uint64(sc.next))
 	if stop {
 		sc.done, sc.ended = true, true
-		return
+	} else {
+		sc.due = from + int64(max(wait, 0))
 	}
-	sc.due = from + int64(max(wait, 0))
 }
 
 // offered is the rate of the arrivals in operations per second: their number
 // over the time in which they came, however long the answers took. ran is how
 // long the trial lasted, in nanoseconds.
 func (sc *schedule) offered(ran int64) float64 {
-	span := ran
-	if end := sc.arrivalsEnd(); end > 0 {
-		span = end
-	}
+	span := cmp.Or(sc.arrivalsEnd(), ran)
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	return float64(sc.next) / (float64(span) / 1e9)

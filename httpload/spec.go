@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -38,10 +39,6 @@ type Spec struct {
 	Connections string  `json:"connections,omitempty"` // keep (default), fresh: a new connection for every request
 	HTTP        string  `json:"http,omitempty"`        // auto (default), 1.1, 2
 	Receive     string  `json:"receive,omitempty"`     // verify (default), drop
-
-	// Barrier opens all connections first and then releases them at once, so
-	// that a burst is one. Needs a closed loop and kept connections.
-	Barrier bool `json:"barrier,omitempty"`
 
 	// Warmup is how many bytes each kept connection of a closed loop fetches before
 	// the clock starts, with one request that is no longer than those of the trial, and as
@@ -82,9 +79,6 @@ type Spec struct {
 	Window time.Duration `json:"window,omitempty"`
 	// Epoch is nanosecond 0 of all times; default: the moment Run is called.
 	Epoch time.Time `json:"epoch,omitzero"`
-	// Threads is the number of event loops; default: one per CPU, at most 4 and
-	// at most one per connection.
-	Threads int `json:"threads,omitempty"`
 }
 
 // Object is something to fetch.
@@ -129,7 +123,7 @@ const (
 	receiveDrop                   = "drop"
 )
 
-// maxThreads is how many event loops there are at most unless more are asked for.
+// maxThreads is how many event loops there are at most.
 const maxThreads = 4
 
 // prepare fills in defaults, and checks what the experiment's own check has not seen: what
@@ -157,16 +151,13 @@ func (s *Spec) prepare() error {
 
 // checkURL is why an object cannot be fetched as the load asks.
 func (s *Spec) checkURL(o *Object) error {
-	first, err := url.Parse(s.Objects[0].URL)
+	u, err := url.Parse(o.URL)
 	if err != nil {
 		return err
 	}
-	u, err := url.Parse(o.URL)
 	switch drop := s.Receive == receiveDrop; {
-	case err != nil:
-		return err
-	case u.Scheme != first.Scheme:
-		return fmt.Errorf("all objects of a trial must have the same scheme (%s)", first.Scheme)
+	case !strings.HasPrefix(s.Objects[0].URL, u.Scheme+":"):
+		return fmt.Errorf("all objects of a trial must have the same scheme, as %s", s.Objects[0].URL)
 	case u.Scheme == "https" && drop:
 		return errors.New("the drop path cannot receive TLS (the kernel cannot discard what has to be decrypted); " +
 			"use receive: verify, or http")
@@ -184,14 +175,15 @@ func (s *Spec) checkURL(o *Object) error {
 // checkHeader refuses what would be another request than the one that is measured.
 func (o *Object) checkHeader() error {
 	for name, values := range o.Header {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("%q is not a header name", name)
+		valid := httpguts.ValidHeaderFieldName(name)
+		for _, v := range values {
+			valid = valid && httpguts.ValidHeaderFieldValue(v)
 		}
-		if reservedHeader(name) {
+		switch {
+		case !valid:
+			return fmt.Errorf("%q has a name or a value that is no header's", name)
+		case slices.Contains(reserved, strings.ToLower(name)):
 			return fmt.Errorf("header %s is set by the load generator", name)
-		}
-		if slices.ContainsFunc(values, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) }) {
-			return fmt.Errorf("header %s has a value that HTTP does not allow", name)
 		}
 	}
 	return nil

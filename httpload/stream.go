@@ -1,7 +1,6 @@
 package httpload
 
 import (
-	"bufio"
 	"context"
 	"encoding/gob"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -28,20 +26,11 @@ type frame struct {
 
 // frameWriter writes frames; it is an OpSink.
 type frameWriter struct {
-	mu    sync.Mutex
-	w     *bufio.Writer
-	gob   *gob.Encoder
+	gob   *gob.Encoder // safe for concurrent use
 	block []byte
 }
 
-func (f *frameWriter) write(one frame) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.gob.Encode(one); err != nil {
-		return err
-	}
-	return f.w.Flush()
-}
+func (f *frameWriter) write(one frame) error { return f.gob.Encode(one) }
 
 // Ops implements [record.OpSink].
 func (f *frameWriter) Ops(ops []record.Op) error {
@@ -61,8 +50,7 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := bufio.NewWriterSize(stdout, 64<<10)
-	out := &frameWriter{w: w, gob: gob.NewEncoder(w)}
+	out := &frameWriter{gob: gob.NewEncoder(stdout)}
 	err := serve(ctx, cancel, stdin, out, ahead)
 	if err != nil {
 		// The parent learns it from the stream; what cannot be written there is
@@ -98,9 +86,7 @@ func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out 
 			}
 		}
 	}()
-	if !s.Epoch.IsZero() {
-		s.Epoch = s.Epoch.Add(-ahead)
-	}
+	s.Epoch = s.Epoch.Add(-ahead)
 	// Event loops sit in system calls most of the time; with a spare processor
 	// the Go scheduler never makes one wait for its place. (What there is of
 	// real CPUs does not change.)

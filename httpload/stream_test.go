@@ -47,9 +47,7 @@ func TestServe(t *testing.T) {
 	s := serveContent(t, c)
 	res, all, progress, err := driven(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3,
 		Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.Outcomes["ok"] == 0 || res.Ops != int64(len(all)) || res.CPU <= 0 || res.MaxRSS <= 0 || res.Threads == 0 {
 		t.Errorf("%d operations, result %+v", len(all), res)
 	}
@@ -125,7 +123,7 @@ func TestShardsAreOneLoad(t *testing.T) {
 	for name, s := range map[string]Spec{
 		"requests": {Concurrency: 6, Requests: 100, Range: 1000},
 		"bytes":    {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
-		"burst":    {Concurrency: 6, PerWorker: 1, Barrier: true},
+		"burst":    {Concurrency: 6, PerWorker: 1},
 		"warm":     {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
 		"open": {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, Requests: 100,
 			Range: 1000},
@@ -140,9 +138,7 @@ func TestShardsAreOneLoad(t *testing.T) {
 			of := func(ahead ...time.Duration) (Result, map[asked]int) {
 				began := time.Now()
 				res, all, _, err := driven(t, s, ahead...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				set := map[asked]int{}
 				for _, op := range all {
 					if s.Duration > 0 { // chance decides what is in flight, or just due, at the end

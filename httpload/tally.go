@@ -14,34 +14,55 @@ const (
 	otherClass = "other"
 )
 
+// Counts are sums over operations: of an event loop, or of all generators.
+type Counts struct {
+	Ops int64 // of every outcome
+	// bytes of objects received, of every outcome; bodies of error answers do not count
+	Bytes    int64
+	Warmed   int64 // bytes of the warm-up, in no other number
+	Outcomes map[string]int64
+	Classes  map[string]int64
+
+	Dials      int64 // connections opened
+	Reconnects int64 // requests sent again because the server had closed a kept connection
+	Redirects  int64 // followed
+	Chunked    int64 // answers in chunks; in drop mode they were received by copying
+}
+
+func (c *Counts) add(of *Counts) {
+	c.Ops, c.Bytes, c.Warmed = c.Ops+of.Ops, c.Bytes+of.Bytes, c.Warmed+of.Warmed
+	c.Dials, c.Reconnects = c.Dials+of.Dials, c.Reconnects+of.Reconnects
+	c.Redirects, c.Chunked = c.Redirects+of.Redirects, c.Chunked+of.Chunked
+	c.Outcomes, c.Classes = added(c.Outcomes, of.Outcomes), added(c.Classes, of.Classes)
+}
+
+func added(a, b map[string]int64) map[string]int64 {
+	sum := map[string]int64{}
+	for _, counts := range []map[string]int64{a, b} {
+		for k, n := range counts {
+			sum[k] += n
+		}
+	}
+	return sum
+}
+
 // tally is what one event loop (or all net/http workers together, under a
 // lock) counts. Memory is constant.
 type tally struct {
+	Counts
 	rec     *recorder
 	link    *linkUse
 	batch   []record.Op
 	flushed int64
-
-	outcomes map[record.Outcome]int64
-	classes  map[string]int64
-	ops      int64
-	ok       int64
-	failed   int64
-	bytes    int64
-	last     int64 // when the last operation was decided, ns since the epoch
-
-	warmed int64 // bytes of the warm-up
-
-	dials, reconnects, redirects, chunked int64
+	last    int64 // when the last operation was decided, ns since the epoch
 
 	lag, late, wait, first *hdrhistogram.Histogram // ns
 }
 
 func newTally(rec *recorder, link *linkUse) *tally {
 	hist := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(time.Hour), 2) }
-	return &tally{rec: rec, link: link, batch: make([]record.Op, 0, batchSize), outcomes: map[record.Outcome]int64{},
-		classes: map[string]int64{},
-		lag:     hist(), late: hist(), wait: hist(), first: hist()}
+	return &tally{Counts: Counts{Outcomes: map[string]int64{}, Classes: map[string]int64{}}, rec: rec, link: link,
+		batch: make([]record.Op, 0, batchSize), lag: hist(), late: hist(), wait: hist(), first: hist()}
 }
 
 func observe(h *hdrhistogram.Histogram, ns int64) {
@@ -65,73 +86,43 @@ func (t *tally) waited(ns int64) { observe(t.wait, ns) }
 func (t *tally) end(op *record.Op) {
 	t.link.underway.Add(-1)
 	if op.Kind == record.OpWarmup {
-		t.warmed += op.Bytes
-		t.hand(op)
-		return
+		t.Warmed += op.Bytes
+	} else {
+		t.count(op)
 	}
-	t.ops++
-	t.bytes += op.Bytes
-	t.last = max(t.last, op.LastByte)
-	t.outcomes[op.Outcome]++
-	switch {
-	case op.Outcome == record.OK:
-		t.ok++
-	case op.Outcome.ServerFailure():
-		t.failed++
-	}
-	if op.Class != "" {
-		if t.classes[op.Class] == 0 && len(t.classes) >= maxClasses {
-			op.Class = otherClass
-		}
-		t.classes[op.Class]++
-	}
-	if op.FirstByte > 0 {
-		observe(t.first, op.FirstByte-op.Start)
-	}
-	t.hand(op)
-}
-
-// hand gives an operation to the recorder.
-func (t *tally) hand(op *record.Op) {
 	t.batch = append(t.batch, *op)
 	if len(t.batch) == batchSize {
 		t.flush(op.LastByte)
 	}
 }
 
+func (t *tally) count(op *record.Op) {
+	t.link.ended.Add(1)
+	t.Ops++
+	t.Bytes += op.Bytes
+	t.last = max(t.last, op.LastByte)
+	t.Outcomes[op.Outcome.String()]++
+	if op.Class != "" {
+		if t.Classes[op.Class] == 0 && len(t.Classes) >= maxClasses {
+			op.Class = otherClass
+		}
+		t.Classes[op.Class]++
+	}
+	if op.FirstByte > 0 {
+		observe(t.first, op.FirstByte-op.Start)
+	}
+}
+
 func (t *tally) flush(now int64) {
 	t.flushed = now
-	t.rec.progress(t)
 	if len(t.batch) > 0 {
 		t.batch = t.rec.put(t.batch)
 	}
 }
 
-// flushAfter flushes what is older than window nanoseconds.
-func (t *tally) flushAfter(now, window int64) {
-	if now-t.flushed >= window {
-		t.flush(now)
-	}
-}
-
-// addTo sums t into a result and into the histograms of another tally.
-func (t *tally) addTo(r *Result, sum *tally) {
-	for o, n := range t.outcomes {
-		r.Outcomes[o.String()] += n
-	}
-	for c, n := range t.classes {
-		if r.Classes == nil {
-			r.Classes = map[string]int64{}
-		}
-		r.Classes[c] += n
-	}
-	r.Ops += t.ops
-	r.Bytes += t.bytes
-	r.Warmed += t.warmed
-	r.Dials += t.dials
-	r.Reconnects += t.reconnects
-	r.Chunked += t.chunked
-	r.Redirects += t.redirects
+// addTo sums t into another tally.
+func (t *tally) addTo(sum *tally) {
+	sum.Counts.add(&t.Counts)
 	sum.lag.Merge(t.lag)
 	sum.late.Merge(t.late)
 	sum.wait.Merge(t.wait)
@@ -139,9 +130,5 @@ func (t *tally) addTo(r *Result, sum *tally) {
 }
 
 func quantiles(h *hdrhistogram.Histogram) Quantiles {
-	if h.TotalCount() == 0 {
-		return Quantiles{}
-	}
-	s := func(ns int64) float64 { return float64(ns) / 1e9 }
-	return Quantiles{P50: s(h.ValueAtQuantile(50)), P99: s(h.ValueAtQuantile(99)), Max: s(h.Max())}
+	return Quantiles{P50: float64(h.ValueAtQuantile(50)) / 1e9, P99: float64(h.ValueAtQuantile(99)) / 1e9}
 }

@@ -33,9 +33,7 @@ func TestWarmupOfWholeObjects(t *testing.T) {
 		Warmup: 16 << 10, Requests: 20}
 	var got ops
 	res, err := Run(t.Context(), spec, &got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, op := range got {
 		if op.Outcome != record.OK || op.Length != int64(len(data)) {
 			t.Errorf("%+v", op)
@@ -75,9 +73,7 @@ func TestWarmup(t *testing.T) {
 				}
 				var got ops
 				res, err := Run(t.Context(), spec, &got)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				warmed, counted, failed := int64(0), int64(0), int64(0)
 				for _, op := range got {
 					switch {

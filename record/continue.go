@@ -25,7 +25,7 @@ func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
 
 // Continue goes on with a trial that was kept: same ID, same epoch, summary and
 // windows as the recorded operations have them. What it recorded of its end
-// ([TrialWriter.Pause]) is removed. last is the latest moment that it recorded,
+// (a pause, see [TrialWriter.End]) is removed. last is the latest moment that it recorded,
 // since its epoch.
 func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) {
 	w = &TrialWriter{run: r, summary: NewSummary()}
@@ -122,14 +122,6 @@ func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, e
 		return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
 	}
 	return max(time.Duration(at.Int64), 0), nil
-}
-
-// Pause ends a session of a trial that is to go on in another: the trial stays
-// running, with the metrics, details and notes of what there is so far, for a
-// report of it. Everything is durable when it returns.
-func (w *TrialWriter) Pause(t Trial) error {
-	t.State = Running
-	return w.end(t)
 }
 
 // ID names the run directory: random, made by [Create], the same for its life.

@@ -24,11 +24,9 @@ const helperEnv = "RECORD_TEST_HELPER"
 var helpers = map[string]func(args []string) error{
 	"write":   writeUntilKilled,
 	"create":  createUntilKilled,
-	"bulk":    recordInBulk,
 	"journal": journalUntilKilled,
 	"fill":    journalUntilFull,
 	"weeks":   recordWeeks,
-	"marks":   markUntilKilled,
 }
 
 func TestMain(m *testing.M) {

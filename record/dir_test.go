@@ -79,23 +79,6 @@ func TestFullDisk(t *testing.T) {
 	verify(t, run.Reader, map[int]bool{1: true, 2: true}, nil)
 }
 
-func TestCreateOnAFullDisk(t *testing.T) {
-	parent := tmpfs(t, "1m")
-	fill, err := os.Create(filepath.Join(parent, "fill"))
-	must(t, err)
-	defer fill.Close()
-	for err == nil {
-		_, err = fill.Write(make([]byte, 4096))
-	}
-	dir := filepath.Join(parent, "run")
-	if _, err := Create(dir, []byte("{}"), nil, nil); err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("create on a full disk: %v", err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a half-made run was left behind: %v", err)
-	}
-}
-
 func TestReadOnlyMedia(t *testing.T) {
 	mount := tmpfs(t, "32m")
 	closed, killed := filepath.Join(mount, "closed"), filepath.Join(mount, "killed")
@@ -357,7 +340,7 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 		return w
 	}
 	must(t, begin(1).End(Trial{Metrics: map[string]float64{"m": 1}}))
-	must(t, begin(2).Fail(errors.New("no server")))
+	must(t, begin(2).End(Trial{State: Failed, Error: "no server"}))
 	interrupted := begin(3)
 	must(t, r.Close())
 	r, err := Resume(dir, nil, nil)
@@ -416,39 +399,4 @@ func TestAReaderOutlivesTheWriter(t *testing.T) {
 		sees(n + 1)
 	}
 	r.Close()
-}
-
-// What is recorded in a file that was removed is lost: it is noticed within
-// seconds, and the run takes no more.
-func TestRemovedDuringTheRun(t *testing.T) {
-	for name, remove := range map[string]func(dir string) error{
-		"directory": os.RemoveAll,
-		"run.db":    func(dir string) error { return os.Remove(filepath.Join(dir, "run.db")) },
-		"replaced": func(dir string) error {
-			db := filepath.Join(dir, "run.db")
-			return errors.Join(os.Rename(db, db+".old"), os.WriteFile(db, nil, 0o644))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "run")
-			run, err := Create(dir, []byte("{}"), nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer run.Close()
-			if err := errors.Join(run.Event(Event{}), remove(dir)); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-run.Broken():
-			case <-time.After(30 * time.Second):
-				t.Fatal("not noticed")
-			}
-			var gone *WriteError
-			if err := run.Event(Event{}); !errors.As(err, &gone) || !gone.Gone || gone.Full || run.Err() != err {
-				t.Errorf("after it was removed: %v", err)
-			}
-		})
-	}
 }

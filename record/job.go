@@ -1,10 +1,7 @@
 package record
 
 import (
-	"encoding/hex"
-	"fmt"
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -40,19 +37,11 @@ const (
 	JobMissing    JobState = "missing"    // it was accepted, and a later session did not find it
 )
 
-var jobStates = [...]JobState{JobPutting, JobWaiting, JobAccepted, JobDurable, JobFailed, JobRefused, JobUnreadable,
-	JobMissing}
-
 // Jobs stores what became of objects, each in place of what was known of it
 // before. They are the kernel's when it returns: kill -9 does not lose them, and a
 // power cut takes those of the last ten seconds at most. All that is given at once is
 // there after a crash, or nothing of it.
 func (w *TrialWriter) Jobs(jobs ...Job) error {
-	for i := range jobs {
-		if err := jobs[i].check(); err != nil {
-			return w.errorf("%w", err)
-		}
-	}
 	return w.locked(func() error {
 		w.run.journal = true
 		for i := range jobs {
@@ -62,28 +51,6 @@ func (w *TrialWriter) Jobs(jobs ...Job) error {
 		}
 		return w.run.commit()
 	})
-}
-
-func (j *Job) check() error {
-	why := ""
-	switch {
-	case !slices.Contains(jobStates[:], j.State):
-		why = "unknown state"
-	case j.Object < 0 || j.Size < 0 || j.Attempts < 0:
-		why = "negative object, size or attempts"
-	case j.Began < -time.Duration(maxNs) || max(j.Began, j.Accepted, j.Durable) > time.Duration(maxNs):
-		why = "its times are more than 10 years from the epoch"
-	case j.Accepted < 0 || j.Durable < 0:
-		why = "it was accepted or durable before the epoch"
-	case j.SHA256 != "":
-		if sum, err := hex.DecodeString(j.SHA256); err != nil || len(sum) != 32 {
-			why = "its SHA-256 is none"
-		}
-	}
-	if why == "" {
-		return nil
-	}
-	return fmt.Errorf("impossible job: %s: %+v", why, *j)
 }
 
 var jobTable = newTable("jobs", "object", "trial, ",

@@ -126,7 +126,7 @@ func journalSession(run *Run) error {
 		return err
 	}
 	if pair.Load()%2 == 0 {
-		if err := w.Pause(Trial{Metrics: map[string]float64{"throughput": 1}}); err != nil {
+		if err := w.End(Trial{State: Running, Metrics: map[string]float64{"throughput": 1}}); err != nil {
 			return err
 		}
 	}

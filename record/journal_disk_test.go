@@ -10,30 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A disk that fills up under a trial that goes on: nothing that was recorded is
-// lost, and with space again it goes on from there.
-func TestFullDiskUnderJobs(t *testing.T) {
-	mount := tmpfs(t, "4m")
-	dir := filepath.Join(mount, "run")
-	recorded := fillWithJobs(t, dir)
-	for _, says := range []string{dir, "disk full", "B free"} {
-		if !strings.Contains(recorded.err.Error(), says) {
-			t.Errorf("%q does not say %q", recorded.err, says)
-		}
-	}
-	recorded.check(t, dir)
-	// Still full: resume may say so, and loses nothing either.
-	if run, err := Resume(dir, nil, keepAll); err == nil {
-		run.Close()
-	} else if !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("resume on a full disk: %v", err)
-	}
-	recorded.check(t, dir)
-	must(t, unix.Mount("", mount, "", unix.MS_REMOUNT, "size=64m"))
-	recorded.goOn(t, dir)
-}
-
-// The same where nothing can be mounted, with a limit on the size of files.
+// Files that cannot grow under a trial that goes on: nothing that was recorded is lost, and
+// with space again it goes on from there.
 func TestFileSizeLimitUnderJobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	out, err := helper(t, "fill", dir).CombinedOutput()
@@ -74,13 +52,6 @@ type filled struct {
 }
 
 func keepAll(Trial) bool { return true }
-
-func fillWithJobs(t *testing.T, dir string) filled {
-	t.Helper()
-	got, err := recordUntilFull(dir)
-	must(t, err)
-	return got
-}
 
 func recordUntilFull(dir string) (got filled, err error) {
 	run, err := Create(dir, []byte("{}"), nil, nil)

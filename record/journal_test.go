@@ -26,17 +26,17 @@ func TestATrialGoesOn(t *testing.T) {
 		must(t, w.Ops(batch))
 	}
 	give(w, 5000)
-	interim := Trial{Seconds: 7, Metrics: map[string]float64{"throughput": 3}, Notes: []string{"it goes on"},
-		Details: []Detail{{DetailPhase, "x", 1}}}
+	interim := Trial{State: Running, Seconds: 7, Metrics: map[string]float64{"throughput": 3},
+		Notes: []string{"it goes on"}, Details: []Detail{{DetailPhase, "x", 1}}}
 	for session := range 3 {
 		must(t, w.Jobs(syntheticJob(int64(session)), syntheticJob(0)))
 		poll := syntheticPoll(int64(10*session), 2, 9)
 		must(t, w.Poll(poll))
 		give(w, 100)
 		if session%2 == 0 {
-			must(t, w.Pause(interim))
+			must(t, w.End(interim))
 			want := interim
-			want.ID, want.Cell, want.Block, want.State, want.Epoch = w.ID(), "c001", 4, Running, epoch
+			want.ID, want.Cell, want.Block, want.Epoch = w.ID(), "c001", 4, epoch
 			checkPaused(t, r, w, want)
 		}
 		must(t, r.Close())
@@ -172,34 +172,6 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 		t.Errorf("polls (-want +got):\n%s", d)
 	}
 	checkViews(t, r.Reader, polls)
-}
-
-// Jobs and polls do not stay the kernel's for long.
-func TestTheJournalReachesTheDisk(t *testing.T) {
-	begun := time.Now()
-	r := create(t)
-	w, err := r.Begin("c001", 0, false, time.Now())
-	must(t, err)
-	waits := func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.journal
-	}
-	if waits() {
-		t.Error("something waits before there is anything")
-	}
-	for what, write := range map[string]func() error{
-		"jobs":  func() error { return w.Jobs(syntheticJob(1)) },
-		"polls": func() error { return w.Poll(syntheticPoll(1, 1, 1)) },
-	} {
-		must(t, write())
-		if !waits() && time.Since(begun) < syncEvery*flushEvery {
-			t.Errorf("%s do not wait for the disk", what)
-		}
-		if err := r.sync(); err != nil || waits() {
-			t.Errorf("%s still wait: %v", what, err)
-		}
-	}
 }
 
 // checkViews compares what SQL sees of polls with them.

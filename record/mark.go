@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"iter"
 	"time"
 )
@@ -34,13 +33,8 @@ type Mark struct {
 }
 
 // Marks records marks, in the order in which their polls ended as far as
-// possible. They are written within a second. It refuses marks that cannot be.
+// possible. They are written within a second.
 func (w *TrialWriter) Marks(marks []Mark) error {
-	for i := range marks {
-		if err := marks[i].check(); err != nil {
-			return w.errorf("%w", err)
-		}
-	}
 	return w.locked(func() error {
 		for i := range marks {
 			if err := put(w.run, markTable, &marks[i], w.trial.ID, w.marked); err != nil {
@@ -50,25 +44,6 @@ func (w *TrialWriter) Marks(marks []Mark) error {
 		}
 		return nil
 	})
-}
-
-func (m *Mark) check() error {
-	why := ""
-	switch {
-	case m.Node < 0:
-		why = "a node is counted from 0"
-	case m.End < m.Start:
-		why = "its poll ended before it started"
-	case m.Before > m.Start:
-		why = "it came before the poll that it follows"
-	case m.Before < -time.Duration(maxNs) || m.End > time.Duration(maxNs):
-		why = "its times are more than 10 years from the epoch"
-	case m.Verified < 0 || min(m.Written, m.Received, m.Sent, int64(m.Peers)) < -1:
-		why = "less than nothing"
-	default:
-		return nil
-	}
-	return fmt.Errorf("impossible mark: %s: %+v", why, *m)
 }
 
 var markTable = newTable("marks", "seq", "trial, seq, ",

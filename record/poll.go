@@ -3,7 +3,6 @@ package record
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"strconv"
@@ -39,12 +38,9 @@ type Reading struct {
 	Bad   string // why Value is not to be used; empty: it is
 }
 
-// Poll records one, which comes after all that the trial has. It is written
-// within a second, whole or not at all.
+// Poll records one, in place of one of the same number. It is written within a second,
+// whole or not at all.
 func (w *TrialWriter) Poll(p Poll) error {
-	if err := p.check(); err != nil {
-		return w.errorf("%w", err)
-	}
 	return w.locked(func() error {
 		w.run.journal = true
 		p.Calls = shifted(p.Calls, -p.Start)
@@ -52,30 +48,11 @@ func (w *TrialWriter) Poll(p Poll) error {
 	})
 }
 
-func (p *Poll) check() error {
-	why := ""
-	switch {
-	case p.End < p.Start:
-		why = "it ended before it started"
-	case min(p.Intended, p.Start) < -time.Duration(maxNs) || max(p.Intended, p.End) > time.Duration(maxNs):
-		why = "its times are more than 10 years from the epoch"
-	}
-	for _, c := range p.Calls {
-		if c.End < c.Start || c.Start < -time.Duration(maxNs) || c.End > time.Duration(maxNs) {
-			why = fmt.Sprintf("%s was asked from %v to %v", c.Name, c.Start, c.End)
-		}
-	}
-	if why == "" {
-		return nil
-	}
-	return fmt.Errorf("impossible poll %d from %v to %v: %s", p.Seq, p.Start, p.End, why)
-}
-
 var pollTable = newTable("polls", "seq", "trial, ", "seq, intended_ns, start_ns, end_ns, missed, calls, readings", "",
 	func(p *Poll) []any {
 		return []any{&p.Seq, &p.Intended, &p.Start, &p.End, &p.Missed, jsonList[PollCall]{&p.Calls},
 			jsonList[Reading]{&p.Readings}}
-	})
+	}).replacing()
 
 // Polls reads a trial's polls in their order, in constant memory. After
 // an error it ends.

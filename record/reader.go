@@ -170,10 +170,6 @@ func (r *Reader) readMeta() (map[string]string, error) {
 // One that was paused and is to go on is [Running] and has the metrics, details
 // and notes of what there was when it was paused.
 func (r *Reader) Trials() ([]Trial, error) {
-	yields := `SELECT trial, 'metric', '', metric, value, 0 AS place FROM results
-		UNION ALL SELECT trial, 'bytes', '', '', bytes, 0 FROM summaries
-		UNION ALL SELECT trial, 'count', kind, name, n, 0 FROM counts
-		UNION ALL SELECT trial, 'detail', kind, name, value, place FROM details ORDER BY place`
 	var all []Trial
 	err := r.snapshot(func(tx *sql.Tx) (err error) {
 		if all, _, err = list(tx, trialTable, "true", -1); err != nil {
@@ -183,28 +179,27 @@ func (r *Reader) Trials() ([]Trial, error) {
 		for i := range all {
 			byID[all[i].ID] = &all[i]
 		}
-		return eachRow(tx, yields, nil, func(rows *sql.Rows) error {
-			var id, place int64
-			var what string
-			var d Detail
-			if err := rows.Scan(&id, &what, &d.Kind, &d.Name, number{&d.Value}, &place); err != nil {
-				return err
+		results, _, err1 := list(tx, resultTable, "true", -1)
+		for _, v := range results {
+			setKey(&byID[v.trial].Metrics, v.metric, v.value)
+		}
+		sums, _, err2 := list(tx, totalsTable, "true", -1)
+		for _, v := range sums {
+			byID[v.trial].Bytes = v.Bytes
+		}
+		details, _, err3 := list(tx, detailTable, "true", -1)
+		for _, v := range details {
+			byID[v.trial].Details = append(byID[v.trial].Details, v.Detail)
+		}
+		counts, _, err4 := list(tx, countTable, "true", -1)
+		for _, v := range counts {
+			if t := byID[v.trial]; v.kind == "class" {
+				setKey(&t.Classes, v.name, v.n)
+			} else {
+				setKey(&t.Outcomes, v.name, v.n)
 			}
-			t := byID[id]
-			switch {
-			case what == "metric":
-				setKey(&t.Metrics, d.Name, d.Value)
-			case what == "bytes":
-				t.Bytes = int64(d.Value)
-			case what == "detail":
-				t.Details = append(t.Details, d)
-			case d.Kind == "class":
-				setKey(&t.Classes, d.Name, int64(d.Value))
-			default:
-				setKey(&t.Outcomes, d.Name, int64(d.Value))
-			}
-			return nil
-		})
+		}
+		return errors.Join(err1, err2, err3, err4)
 	})
 	if err != nil {
 		return nil, r.errorf("trials", err)
@@ -262,53 +257,33 @@ func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
 // else from the operations written so far.
 func (r *Reader) Summary(trial int64) (*Summary, error) {
 	s := NewSummary()
-	var stored bool
+	stored := false
 	err := r.snapshot(func(tx *sql.Tx) error {
-		c := &s.counts
-		err := tx.QueryRow(`SELECT ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns
-			FROM summaries WHERE trial = (SELECT id FROM trials
-			WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`, trial).
-			Scan(&c.Ops, &c.Bytes, &c.OKBytes, &c.InFlightBytes, &c.First, &c.Last)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		const ended = `trial = (SELECT id FROM trials
+			WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`
+		sums, _, err := list(tx, totalsTable, ended, 1, trial)
+		if err != nil || len(sums) == 0 {
 			return err
 		}
-		stored = true
-		err = eachRow(tx, `SELECT kind, name, n FROM counts WHERE trial = ?`, []any{trial}, func(rows *sql.Rows) error {
-			var kind, name string
-			var n int64
-			if err := rows.Scan(&kind, &name, &n); err != nil {
-				return err
+		stored, s.counts = true, sums[0].Counts
+		counts, _, err := list(tx, countTable, "trial = ?", -1, trial)
+		for _, v := range counts {
+			outcome, unknown := ParseOutcome(v.name)
+			switch {
+			case s.counts.Ops == 0: // counted by the scenario, not from operations
+			case v.kind == "class":
+				s.counts.class(v.name, v.n)
+			case unknown != nil:
+				err = errors.Join(err, unknown)
+			default:
+				s.counts.Outcomes[outcome] = v.n
 			}
-			if c.Ops == 0 {
-				return nil // counted by the scenario, not from operations
-			}
-			if kind == "class" {
-				c.class(name, n)
-				return nil
-			}
-			o, err := ParseOutcome(name)
-			if err != nil {
-				return err
-			}
-			c.Outcomes[o] = n
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-		return eachRow(tx, `SELECT measure, censored, overflow, hdr FROM histograms WHERE trial = ?`, []any{trial},
-			func(rows *sql.Rows) error {
-				var name, hdr string
-				var censored bool
-				var over int64
-				if err := rows.Scan(&name, &censored, &over, &hdr); err != nil {
-					return err
-				}
-				return s.restore(name, censored, hdr, over)
-			})
+		histograms, _, err2 := list(tx, histogramTable, "trial = ?", -1, trial)
+		for _, h := range histograms {
+			err = errors.Join(err, s.restore(h))
+		}
+		return errors.Join(err, err2)
 	})
 	if err == nil && !stored {
 		var ops []Op
@@ -328,17 +303,17 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 	return s, nil
 }
 
-func (s *Summary) restore(name string, censored bool, hdr string, over int64) error {
+func (s *Summary) restore(stored storedHistogram) error {
 	for m := range numMeasures {
 		h := s.hist[m]
-		if censored {
+		if stored.censored {
 			h = s.censored[m]
 		}
-		if m.String() == name && h != nil {
-			return h.decode(hdr, over)
+		if m.String() == stored.measure && h != nil {
+			return h.decode(stored.hdr, stored.over)
 		}
 	}
-	return fmt.Errorf("%w: histogram %q", ErrCorrupt, name)
+	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.measure)
 }
 
 // Samples streams a trial's samples in the order in which they were recorded.

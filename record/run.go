@@ -34,8 +34,6 @@ const syncEvery = 10
 type Run struct {
 	*Reader
 	lock *os.File
-	file os.FileInfo // run.db as it was opened
-	made bool        // the directory is new
 
 	mu      sync.Mutex
 	db      *sql.DB
@@ -57,8 +55,10 @@ type Run struct {
 // trials will yield; meta is stored as it is. On error nothing is left of what
 // it made.
 func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (*Run, error) {
-	made, err := makeDir(dir)
-	if err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, explain(dir, err)
+	}
+	if err := checkEmpty(dir); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(dir)
@@ -70,30 +70,11 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 		lock.Close()
 		return nil, err
 	}
-	r, err := openRun(dir, lock)
-	if err == nil {
-		r.made = made
-		if err = r.fill(plan, meta, metrics); err == nil {
-			// plan.json comes last: a directory without it was never a run.
-			err = atomicfile.Write(filepath.Join(dir, planFile), func(w io.Writer) error {
-				_, err := w.Write(plan)
-				return err
-			})
-		}
-		if err == nil {
-			err = syncFile(dir)
-		}
-		if err = explain(dir, err); err == nil {
-			err = r.start()
-		}
-		if err == nil {
-			return r, nil
-		}
-		r.shut()
+	r, err := take(dir, lock, func(r *Run) error { return explain(dir, r.fill(plan, meta, metrics)) })
+	if err != nil {
+		removeFiles(dir)
 	}
-	removeFiles(dir, made)
-	lock.Close()
-	return nil, err
+	return r, err
 }
 
 // Resume opens a run directory to go on writing. When plan is given and is not
@@ -109,12 +90,17 @@ func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: resume %s: %w", dir, err)
 	}
+	return take(dir, lock, func(r *Run) error { return r.repair(stored, plan, keep) })
+}
+
+// take opens the database of a run, has it prepared and begins to record.
+func take(dir string, lock *os.File, prepare func(*Run) error) (*Run, error) {
 	r, err := openRun(dir, lock)
 	if err != nil {
 		lock.Close()
 		return nil, err
 	}
-	if err = r.repair(stored, plan, keep); err == nil {
+	if err = prepare(r); err == nil {
 		err = r.start()
 	}
 	if err != nil {
@@ -123,20 +109,6 @@ func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// makeDir reports whether the directory is new.
-func makeDir(dir string) (made bool, err error) {
-	switch err := checkEmpty(dir); {
-	case err == nil:
-		return false, nil
-	case !errors.Is(err, os.ErrNotExist):
-		return false, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return false, explain(dir, err)
-	}
-	return true, nil
 }
 
 func checkEmpty(dir string) error {
@@ -158,17 +130,15 @@ func checkEmpty(dir string) error {
 // removed, and the directory is free for another run.
 func (r *Run) Discard() error {
 	err := r.Close()
-	removeFiles(r.dir, r.made)
+	removeFiles(r.dir)
 	return err
 }
 
-func removeFiles(dir string, made bool) {
+func removeFiles(dir string) {
 	for _, name := range []string{planFile, dbFile, dbFile + "-wal", dbFile + "-shm", dbFile + "-journal"} {
 		os.Remove(filepath.Join(dir, name))
 	}
-	if made {
-		os.Remove(dir)
-	}
+	os.Remove(dir) // unless there is something else in it
 }
 
 func readPlan(dir string) ([]byte, error) {
@@ -227,9 +197,10 @@ func openRun(dir string, lock *os.File) (*Run, error) {
 	}, nil
 }
 
-// fill writes schema, meta and metrics into a new database.
+// fill writes schema, meta and metrics into a new database, and last the plan: a directory
+// without it was never a run.
 func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error {
-	return r.durably(func() error {
+	err := r.durably(func() error {
 		if err := r.unprepared(schema); err != nil {
 			return err
 		}
@@ -248,6 +219,16 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		}
 		return nil
 	})
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(r.dir, planFile), func(w io.Writer) error {
+			_, err := w.Write(plan)
+			return err
+		})
+	}
+	if err == nil {
+		err = syncFile(r.dir)
+	}
+	return err
 }
 
 // repair brings the database of an interrupted run into a state to go on from.
@@ -298,9 +279,6 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 // start opens the reading side and begins to flush.
 func (r *Run) start() error {
 	reader, err := Open(r.dir)
-	if err == nil {
-		r.file, err = os.Stat(filepath.Join(r.dir, dbFile))
-	}
 	if err != nil {
 		return err
 	}
@@ -318,21 +296,13 @@ func (r *Run) start() error {
 				return
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
-				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
+				if r.Flush() == nil && n%syncEvery == 0 {
 					_ = r.sync()
 				}
 			}
 		}
 	}()
 	return nil
-}
-
-// check makes sure that what is written can be found again.
-func (r *Run) check() error {
-	err := r.there()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fail(err)
 }
 
 // Broken is closed as soon as nothing more can be recorded; Err then says why.

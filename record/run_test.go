@@ -191,30 +191,3 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// A row of a key that is there is an error, and replaces nothing: it shows that something was counted twice.
-func TestARowTwiceIsAnError(t *testing.T) {
-	if r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{}`), nil,
-		[]Metric{testMetrics[0], testMetrics[0]}); err == nil {
-		r.Close()
-		t.Error("two metrics of one key")
-	}
-	for what, write := range map[string]func(w *TrialWriter) error{
-		"marks": func(w *TrialWriter) error { w.marked = 0; return w.Marks(syntheticMarks(0, 1)) },
-		"ops": func(w *TrialWriter) error {
-			w.seq = 0
-			must(t, w.Ops([]Op{{LastByte: 1}}))
-			return w.run.Flush()
-		},
-	} {
-		r := create(t)
-		w, err := r.Begin("c001", 0, false, time.Now())
-		if err == nil {
-			err = errors.Join(w.Marks(syntheticMarks(0, 1)), w.Ops([]Op{{LastByte: 1}}), r.Flush())
-		}
-		must(t, err)
-		if err := write(w); err == nil {
-			t.Errorf("%s: two rows of one key", what)
-		}
-	}
-}

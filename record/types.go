@@ -145,10 +145,7 @@ const (
 	DetailLinkSent     = "link_sent" // likewise, from it
 	DetailNodeCPU      = "node_cpu"  // CPU seconds of the node's processes in that time
 	DetailNodeRSS      = "node_rss"  // bytes: largest resident set of the node's processes in that time
-	// seconds to store a small object when nothing else is under way, median of a probe, by phase of an upload with
-	// attribution: "03 files"
-	DetailProbe = "probe"
-	DetailPID   = "pid" // process id: distinguishes a process from the one that replaced it
+	DetailPID          = "pid"       // process id: distinguishes a process from the one that replaced it
 	// bytes: resident set of a process once it was ready, before anything was stored
 	DetailRSSStart = "rss_start"
 	DetailPSSStart = "pss_start" // bytes: proportional set likewise

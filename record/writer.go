@@ -1,7 +1,9 @@
 package record
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,8 +72,7 @@ func (w *TrialWriter) Ops(ops []Op) error {
 		}
 		w.pending = append(w.pending, ops...)
 		for len(w.pending) >= BlockSize {
-			w.block = AppendBlock(w.block[:0], w.pending[:BlockSize])
-			if err := w.insertBlock(w.block, w.pending[:BlockSize]); err != nil {
+			if err := w.insertBlock(w.pending[:BlockSize]); err != nil {
 				return err
 			}
 			w.pending = append(w.pending[:0], w.pending[BlockSize:]...)
@@ -125,10 +126,6 @@ func Check(ops []Op) error {
 // count adds operations to the summary and the windows.
 func (w *TrialWriter) count(ops []Op) error {
 	_ = w.summary.Ops(ops) // never fails
-	return w.window(ops)
-}
-
-func (w *TrialWriter) window(ops []Op) error {
 	for i := range ops {
 		w.windows.add(&ops[i])
 		if len(w.windows.open) > maxOpenWindows {
@@ -151,23 +148,14 @@ func (w *TrialWriter) flushWindows() error {
 	return nil
 }
 
-func (w *TrialWriter) flushOps() error {
-	if len(w.pending) == 0 {
-		return nil
-	}
-	w.block = AppendBlock(w.block[:0], w.pending)
-	if err := w.insertBlock(w.block, w.pending); err != nil {
-		return err
-	}
-	w.pending = w.pending[:0]
-	return nil
-}
-
 // flush puts everything into the open transaction, with the totals so far: what
 // a reader needs to follow the trial without reading it all again.
 func (w *TrialWriter) flush() error {
-	if err := w.flushOps(); err != nil {
-		return err
+	if len(w.pending) > 0 {
+		if err := w.insertBlock(w.pending); err != nil {
+			return err
+		}
+		w.pending = w.pending[:0]
 	}
 	if err := w.flushWindows(); err != nil {
 		return err
@@ -177,13 +165,7 @@ func (w *TrialWriter) flush() error {
 		return nil
 	}
 	w.written = c.Ops
-	if err := w.run.begin(); err != nil {
-		return err
-	}
-	if err := w.writeCounts("outcome", c.OutcomeMap()); err != nil {
-		return err
-	}
-	return w.writeTotals(c)
+	return errors.Join(w.writeCounts("outcome", c.OutcomeMap()), put(w.run, totalsTable, &totals{w.trial.ID, c}))
 }
 
 // storedBlock is a row of operations.
@@ -196,8 +178,9 @@ var blockTable = newTable("ops", "seq", "trial, ", "seq, n, first_ns, last_ns, d
 	return []any{&b.Seq, &b.N, &b.First, &b.Last, &b.Data}
 }).paged(16)
 
-func (w *TrialWriter) insertBlock(b []byte, ops []Op) error {
-	row := storedBlock{Seq: w.seq, N: int64(len(ops)), First: ops[0].Start, Last: ops[0].LastByte, Data: b}
+func (w *TrialWriter) insertBlock(ops []Op) error {
+	w.block = AppendBlock(w.block[:0], ops)
+	row := storedBlock{Seq: w.seq, N: int64(len(ops)), First: ops[0].Start, Last: ops[0].LastByte, Data: w.block}
 	for i := range ops {
 		row.First = min(row.First, ops[i].Start)
 		row.Last = max(row.Last, ops[i].LastByte)
@@ -233,34 +216,15 @@ func (w *TrialWriter) Event(e Event) error {
 
 // End completes the trial with its metrics and judgement; everything recorded
 // is durable when it returns. ID, cell, block, warm-up and epoch stay those of
-// [Run.Begin]; a state other than failed becomes done. When operations were
-// recorded, the outcomes and classes are counted from them, whatever t says.
+// [Run.Begin]; a state that is not given is done. One that is running pauses: it is to go on
+// in another session ([Run.Continue]), with the metrics, details and notes of what there is so
+// far for a report of it. When operations were recorded, the outcomes and classes are counted
+// from them, whatever t says.
 func (w *TrialWriter) End(t Trial) error {
-	if t.State != Failed {
-		t.State = Done
-	}
-	return w.end(t)
-}
-
-// Fail ends the trial as one that could not be executed.
-func (w *TrialWriter) Fail(cause error) error {
-	return w.end(Trial{State: Failed, Error: cause.Error()})
-}
-
-// Skip ends the trial as one that was left out on purpose.
-func (w *TrialWriter) Skip(why string) error {
-	return w.end(Trial{State: Skipped, Error: why})
-}
-
-func (w *TrialWriter) end(t Trial) error {
+	t.State = cmp.Or(t.State, Done)
 	c := w.summary.Counts()
 	if c.Ops > 0 {
 		t.Outcomes, t.Classes = c.OutcomeMap(), c.Classes
-	}
-	for name := range t.Outcomes {
-		if _, err := ParseOutcome(name); err != nil {
-			return w.errorf("end: %w", err)
-		}
 	}
 	return w.locked(func() error {
 		if err := w.flush(); err != nil {
@@ -271,31 +235,14 @@ func (w *TrialWriter) end(t Trial) error {
 			err := w.run.exec(`UPDATE trials SET state = ?, seconds = ?, invalid = ?, notes = ?, error = ?
 				WHERE id = ?`,
 				t.State, t.Seconds, jsonList[string]{&t.Invalid}, jsonList[string]{&t.Notes}, t.Error, id)
-			if err != nil {
-				return err
-			}
 			for key, v := range t.Metrics {
-				if err := w.run.exec(`INSERT INTO results (trial, metric, value) VALUES (?, ?, ?)`,
-					id, key, v); err != nil {
-					return fmt.Errorf("metric %q: %w", key, err)
-				}
+				err = errors.Join(err, put(w.run, resultTable, &result{id, key, v}))
 			}
 			for i, d := range t.Details {
-				if err := w.run.exec(`INSERT INTO details (trial, kind, name, place, value) VALUES (?, ?, ?, ?, ?)`,
-					id, d.Kind, d.Name, i, d.Value); err != nil {
-					return fmt.Errorf("detail %s of %q: %w", d.Kind, d.Name, err)
-				}
+				err = errors.Join(err, put(w.run, detailTable, &detail{id, i, d}))
 			}
-			if err := w.writeCounts("outcome", t.Outcomes); err != nil {
-				return err
-			}
-			if err := w.writeCounts("class", t.Classes); err != nil {
-				return err
-			}
-			if err := w.writeTotals(c); err != nil {
-				return err
-			}
-			return w.insertHistograms()
+			return errors.Join(err, w.writeCounts("outcome", t.Outcomes), w.writeCounts("class", t.Classes),
+				put(w.run, totalsTable, &totals{id, c}), w.writeHistograms())
 		})
 		if err != nil {
 			return err
@@ -306,41 +253,76 @@ func (w *TrialWriter) end(t Trial) error {
 	})
 }
 
-func (w *TrialWriter) writeCounts(kind string, counts map[string]int64) error {
+func (w *TrialWriter) writeCounts(kind string, counts map[string]int64) (err error) {
 	for name, n := range counts {
-		if err := w.run.exec(`INSERT INTO counts (trial, kind, name, n) VALUES (?, ?, ?, ?)
-			ON CONFLICT (trial, kind, name) DO UPDATE SET n = excluded.n`, w.trial.ID, kind, name, n); err != nil {
-			return fmt.Errorf("%s %q: %w", kind, name, err)
-		}
+		err = errors.Join(err, put(w.run, countTable, &count{w.trial.ID, kind, name, n}))
 	}
-	return nil
+	return err
 }
 
-func (w *TrialWriter) writeTotals(c Counts) error {
-	return w.run.exec(`INSERT OR REPLACE INTO summaries
-		(trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		w.trial.ID, c.Ops, c.Bytes, c.OKBytes, c.InFlightBytes, c.First, c.Last)
-}
-
-func (w *TrialWriter) insertHistograms() error {
+func (w *TrialWriter) writeHistograms() error {
 	for m := range numMeasures {
 		for censored, h := range map[bool]*histogram{false: w.summary.hist[m], true: w.summary.censored[m]} {
 			if h.count() == 0 {
 				continue
 			}
 			hdr, err := h.h.EncodeV2()
-			if err != nil {
-				return err
-			}
-			err = w.run.exec(`INSERT INTO histograms (trial, measure, censored, overflow, hdr) VALUES (?, ?, ?, ?, ?)`,
-				w.trial.ID, m.String(), censored, h.over, string(hdr))
-			if err != nil {
+			row := storedHistogram{w.trial.ID, m.String(), censored, h.over, string(hdr)}
+			if err := errors.Join(err, put(w.run, histogramTable, &row)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// The rows of what a trial comes to.
+type (
+	result struct {
+		trial  int64
+		metric string
+		value  float64
+	}
+	detail struct {
+		trial int64
+		place int
+		Detail
+	}
+	count struct {
+		trial      int64
+		kind, name string // kind: "outcome" or "class"
+		n          int64
+	}
+	totals struct {
+		trial int64
+		Counts
+	}
+	storedHistogram struct {
+		trial    int64
+		measure  string
+		censored bool
+		over     int64
+		hdr      string
+	}
+)
+
+var (
+	resultTable = newTable("results", "trial", "", "trial, metric, value", "", func(r *result) []any {
+		return []any{&r.trial, &r.metric, number{&r.value}}
+	})
+	detailTable = newTable("details", "place", "", "trial, place, kind, name, value", "", func(d *detail) []any {
+		return []any{&d.trial, &d.place, &d.Kind, &d.Name, number{&d.Value}}
+	})
+	countTable = newTable("counts", "trial", "", "trial, kind, name, n", "", func(c *count) []any {
+		return []any{&c.trial, &c.kind, &c.name, &c.n}
+	}).replacing()
+	totalsTable = newTable("summaries", "trial", "",
+		"trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns", "", func(t *totals) []any {
+			return []any{&t.trial, &t.Ops, &t.Bytes, &t.OKBytes, &t.InFlightBytes, &t.First, &t.Last}
+		}).replacing()
+	histogramTable = newTable("histograms", "trial", "", "trial, measure, censored, overflow, hdr", "",
+		func(h *storedHistogram) []any { return []any{&h.trial, &h.measure, &h.censored, &h.over, &h.hdr} })
+)
 
 // locked runs fn while the trial is open for writing. An error of fn ends the
 // whole run's writing: what was recorded is no longer complete.

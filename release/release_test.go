@@ -25,40 +25,30 @@ import (
 func TestArchiveIsReproducible(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700))
 	a, b := entry{name: "bin/script", path: script, mode: 0o755}, entry{name: "README", data: []byte("words\n")}
 	var packed [2][]byte
 	for i, files := range [][]entry{{a, b}, {b, a}} {
 		path := filepath.Join(dir, "archive")
-		if err := writeArchive(path, "top", files, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeArchive(path, "top", files, time.Unix(1e9, 0)))
 		var err error
 		if packed[i], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chtimes(script, time.Now(), time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(script, time.Now(), time.Now().Add(time.Hour)))
 	}
 	if !bytes.Equal(packed[0], packed[1]) {
 		t.Error("two archives of the same files differ")
 	}
 	zip, err := gzip.NewReader(bytes.NewReader(packed[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for r := tar.NewReader(zip); ; {
 		h, err := r.Next()
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if h.Uname != "" || h.Uid != 0 || !h.ModTime.Equal(time.Unix(1e9, 0)) ||
 			(h.Mode == 0o755) != (h.Name == "top/bin/script") {
 			t.Errorf("%+v", h)
@@ -75,15 +65,11 @@ func TestArchiveIsReproducible(t *testing.T) {
 func TestBill(t *testing.T) {
 	t.Chdir("..")
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var bills [2][]byte
 	for i := range bills {
 		path := filepath.Join(t.TempDir(), "bill.json")
-		if err := writeBill(path, self, "v1.2.3", time.Unix(1e9, 0).UTC()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeBill(path, self, "v1.2.3", time.Unix(1e9, 0).UTC()))
 		if bills[i], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
@@ -92,9 +78,7 @@ func TestBill(t *testing.T) {
 		t.Error("two bills of one binary differ")
 	}
 	var bom cdx.BOM
-	if err := json.Unmarshal(bills[0], &bom); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(bills[0], &bom))
 	found := map[string]cdx.Component{}
 	for _, c := range *bom.Components {
 		found[c.Name] = c
@@ -128,9 +112,7 @@ func TestEveryModuleHasALicence(t *testing.T) {
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, []byte("program"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, []byte("program"), 0o700))
 	var packed [2][]byte
 	for i := range packed {
 		var index v1.ImageIndex = empty.Index
@@ -142,9 +124,7 @@ func TestImage(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, "image.tar")
-		if err := writeImage(path, "v1", index, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeImage(path, "v1", index, time.Unix(1e9, 0)))
 		var err error
 		if packed[i], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
@@ -156,9 +136,7 @@ func TestImage(t *testing.T) {
 	// The product's own store reads it, as users' container engines do.
 	store := image.Store{Dir: filepath.Join(dir, "store"), Names: filepath.Join(dir, "names"), Limit: 1 << 20}
 	img, err := store.Load(t.Context(), "localhost/plimsoll:v1", filepath.Join(dir, "image.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := img.Program("plimsoll"); err != nil {
 		t.Error(err)
 	}
@@ -174,13 +152,9 @@ func TestManual(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "plimsoll")
 	script := "#!/bin/sh\ncase $1 in\n--help) echo 'Plimsoll.'; echo '.run';;\n" +
 		"__complete) printf 'run\\tRuns.\\nhelp\\tHelps.\\n:4\\n';;\n*) echo \"$1: --out DIR\";;\nesac\n"
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, []byte(script), 0o700))
 	page, err := manual(t.Context(), program, "v1.2.3", time.Unix(0, 0).UTC())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n",
 		"\n.SS run\n.in 0\n.nf\n\\&run: \\-\\-out DIR\n"} {
 		if !strings.Contains(string(page.data), want) {
@@ -189,5 +163,12 @@ func TestManual(t *testing.T) {
 	}
 	if strings.Contains(string(page.data), ".SS help") {
 		t.Error("help has a section")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -31,8 +31,7 @@ type fleet struct {
 
 	mu      sync.Mutex
 	spare   int           // the first machine that nothing is on
-	reached []*agent.Host // by machine: its first host
-	keep    *agent.Host   // the agent beside us
+	reached []*agent.Host // by machine: its first host; of ours none, but the agent beside us
 }
 
 const (
@@ -82,7 +81,7 @@ func (f *fleet) where() map[string]string {
 // stay keeps the agent beside us alive, although nothing is asked of it: its pod or
 // directory lives as long as it does.
 func (f *fleet) stay(ctx context.Context) (err error) {
-	f.keep, err = agent.Reach(ctx, f.options(0, f.machines[0].Name))
+	f.reached[0], err = agent.Reach(ctx, f.options(0, f.machines[0].Name))
 	return err
 }
 
@@ -199,7 +198,7 @@ func (f *fleet) renew() {
 
 func (f *fleet) close() {
 	f.end()
-	for _, h := range append(f.reached, f.keep) {
+	for _, h := range f.reached {
 		if h != nil {
 			h.Close()
 		}

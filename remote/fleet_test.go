@@ -16,14 +16,8 @@ import (
 
 // A lost machine that does not answer is called again and again, and not after the run.
 func TestFence(t *testing.T) {
-	authority, err := agent.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	credentials, err := authority.Issue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	credentials, _, err := agent.NewCredentials()
+	must(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t.Context(), order{}, &experiment.Plan{}, nil)
 		attempts, ended := 0, make(chan struct{})
@@ -65,7 +59,7 @@ func TestOftenEvents(t *testing.T) {
 			return events
 		}
 		for range 2 {
-			r.Begin(1, 2, experiment.Cell{ID: "cell"}, 0, false)
+			r.Begin(1, 2, experiment.Cell{ID: "cell"}, 0)
 			if n := say(time.Minute); n < 59 {
 				t.Errorf("%d events in the first minute", n)
 			}

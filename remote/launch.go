@@ -33,7 +33,6 @@ type Where struct {
 	On    string   `json:"on"`              // as --on takes it
 	Run   string   `json:"run,omitempty"`   // ID of what is there; empty: nothing is left
 	First *Machine `json:"first,omitempty"` // with the engine; nil: none was started
-	Ended bool     `json:"ended,omitempty"` // what is there is of no use, and could not be removed
 	Over  bool     `json:"over"`            // nothing of the plan is left to execute
 }
 
@@ -185,20 +184,14 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err := l.makeDir(plan); err != nil {
 		return err
 	}
-	authority, err := agent.NewAuthority()
-	if err != nil {
-		return err
-	}
-	theirs, err := authority.Issue(true)
+	ours, theirs, err := agent.NewCredentials()
 	if err != nil {
 		return err
 	}
 	o := order{
-		Plan: plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet,
+		Credentials: ours,
+		Plan:        plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet,
 		Clients: l.cfg.Clients, StopInvalid: l.cfg.StopInvalid, RetryInvalid: l.cfg.RetryInvalid,
-	}
-	if o.Credentials, err = authority.Issue(false); err != nil {
-		return err
 	}
 	binary, err := os.Executable()
 	if err != nil {
@@ -271,7 +264,7 @@ func (l *Launcher) start(ctx context.Context, o order) error {
 		w.CloseWithError(err)
 	}()
 	defer r.Close()
-	return l.node(ctx, "start", r, io.Discard, fmt.Sprintf("--emulate=%t", o.Machines[0].Number > 0))
+	return l.node(ctx, "start", r, io.Discard, "--", fmt.Sprintf("--emulate=%t", o.Machines[0].Number > 0))
 }
 
 // node runs a part of ServeNode on the first machine.
@@ -290,21 +283,20 @@ func (l *Launcher) node(ctx context.Context, verb string, in io.Reader, out io.W
 // The directory of one whose engine has died is brought here, for fresh machines.
 func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 	w, err := ReadWhere(l.cfg.Dir)
-	if err != nil || w == nil || w.Run == "" {
+	if err != nil || w == nil {
 		return false, err
+	}
+	if l.where.Over = w.Over; w.Run == "" {
+		return false, nil
 	}
 	again := "plimsoll resume " + l.cfg.Dir
 	if !samePlace(w.On, l.On) {
-		if w.Ended {
-			l.say.Note("what could not be removed from " + w.On + " ends by itself")
-			return false, nil
-		}
 		return false, ui.WithHint(fmt.Errorf("the run is on %s", w.On), again+" without --on first; if that place is "+
 			"lost for good, remove "+filepath.Join(l.cfg.Dir, whereIs))
 	}
 	l.where = *w
 	l.where.On = l.On
-	if w.Ended || w.First == nil {
+	if w.First == nil {
 		l.anew()
 		return false, l.clear(ctx)
 	}
@@ -473,9 +465,9 @@ func (l *Launcher) show(e event) {
 	case note:
 		l.say.Note(text)
 	case begun:
-		l.say.Begin(e.N, e.Total, cell, e.Block, e.Block < 0)
+		l.say.Begin(e.N, e.Total, cell, e.Block)
 	case loading:
-		l.say.Load(e.Ops, e.Bytes, e.Elapsed)
+		l.say.Load(e.Ops, e.Bytes)
 	case stating:
 		l.say.State(e.State, cell)
 	case ended:
@@ -513,7 +505,7 @@ func (l *Launcher) fetch(ctx context.Context) error {
 	return readRun(r, l.cfg.Dir)
 }
 
-// clear removes the run from the place. What cannot be removed is tried again by resume.
+// clear removes the run from the place.
 func (l *Launcher) clear(ctx context.Context) error {
 	if l.where.Run == "" {
 		return nil
@@ -528,11 +520,9 @@ func (l *Launcher) clear(ctx context.Context) error {
 	}
 	if err != nil {
 		l.say.Note(fmt.Sprintf("not all that the run left there could be removed: %v; what is still alive ends by "+
-			"itself, and resume tries again", err))
-		l.where.Ended = true
-		return l.keepWhere()
+			"itself, and removes its files", err))
 	}
-	l.where.Run, l.where.First, l.where.Ended = "", nil, false
+	l.where.Run, l.where.First = "", nil
 	if _, err := os.Stat(filepath.Join(l.cfg.Dir, database)); err != nil { // it never began
 		for _, name := range []string{whereIs, planFile} {
 			_ = os.Remove(filepath.Join(l.cfg.Dir, name))

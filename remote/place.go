@@ -6,7 +6,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 
@@ -29,8 +28,8 @@ type Place interface {
 	// replaced it is the new one.
 	Find(ctx context.Context, run string, first Machine) ([]Machine, error)
 	// Exec runs plimsoll with arguments on a machine that Create or Find gave, beside the agent,
-	// and carries its input (nil: none) and output. Its error is an [ExitError] when plimsoll ended
-	// badly; any other means that the connection did not last, and may be tried again.
+	// and carries its input (nil: none) and output. Its error is that plimsoll ended badly, or that the
+	// connection did not last.
 	// What plimsoll starts there in a session of its own lives on.
 	Exec(ctx context.Context, on Machine, args []string, in io.Reader, out, errOut io.Writer) error
 	// Delete ends and removes all of a run, also of one that was made by half, and what it
@@ -66,13 +65,3 @@ type Machine struct {
 
 // ErrGone: nothing of the run is left in its place.
 var ErrGone = errors.New("nothing of the run is there any more")
-
-// ExitError is a plimsoll that ended badly on a machine.
-type ExitError struct {
-	On     string // machine
-	Status int
-}
-
-func (e *ExitError) Error() string {
-	return fmt.Sprintf("the program ended with status %d on %s", e.Status, e.On)
-}

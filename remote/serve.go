@@ -34,7 +34,7 @@ const (
 	RunDir       = "run"
 	tmpDir       = "tmp"         // temporary files of the engine, and so the paths of deployments on all machines
 	progressFile = "progress"    // events, in gob
-	interrupted  = "interrupted" // made when the engine was: a second signal would kill it
+	interrupted  = "interrupted" // made to interrupt the engine: a second signal would kill it
 	machinesFile = "machines"    // where all are now, in gob: some took the places of others
 	turnLock     = "turn.lock"   // taken before trialLock, so that neither side starves
 	trialLock    = "trial.lock"  // of a trial, or of who copies the run directory: never both at once
@@ -53,7 +53,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	}
 	flags := flag.NewFlagSet("plimsoll node run "+args[0], flag.ContinueOnError)
 	dir := flags.String("dir", "", "of the run on this machine")
-	emulate := flags.Bool("emulate", false, "links between machines: namespaces are needed")
+	emulate := flags.Bool("emulate", false, "links between machines: the engine needs namespaces")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 		return err
 	}
 	rest := flags.Args()
-	if *emulate && (args[0] == "engine" || args[0] == "agent") {
+	if *emulate {
 		if code, done, err := testbed.EnterHere(); err != nil || done {
 			if err == nil && code != 0 {
 				err = fmt.Errorf("node run %s ended with status %d", args[0], code)
@@ -76,7 +76,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	}
 	switch args[0] {
 	case "start": // an engine that outlives us
-		return detach(*dir, "engine.log", in, out, "engine", "--dir", *dir, fmt.Sprintf("--emulate=%t", *emulate))
+		return detach(*dir, "engine.log", in, out, append([]string{"engine", "--dir", *dir}, rest...)...)
 	case "engine":
 		return serveEngine(ctx, *dir, in, out, execute)
 	case "follow":
@@ -89,13 +89,12 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 			return err
 		})
 	case "interrupt":
-		return interrupt(*dir)
+		return os.WriteFile(filepath.Join(*dir, interrupted), nil, 0o600)
 	case "state":
 		_, err := io.WriteString(out, stateOf(*dir))
 		return err
 	case "start-agent": // likewise
-		part := []string{"agent", "--dir", *dir, fmt.Sprintf("--emulate=%t", *emulate), "--"}
-		return detach(*dir, "agent.log", in, out, append(part, rest...)...)
+		return detach(*dir, "agent.log", in, out, append([]string{"agent", "--dir", *dir, "--"}, rest...)...)
 	case "agent":
 		return serveAgent(ctx, *dir, rest, in)
 	case "end":
@@ -240,11 +239,20 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	fmt.Fprintln(out, "started")
 	os.Remove(filepath.Join(dir, machinesFile))
 	say := &recorder{dir: dir, enc: gob.NewEncoder(file)}
-	hosts := newFleet(ctx, o, plan, say)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for ; running.Err() == nil; time.Sleep(followEvery) {
+			if _, err := os.Stat(filepath.Join(dir, interrupted)); err == nil {
+				stop()
+			}
+		}
+	}()
+	hosts := newFleet(running, o, plan, say)
 	defer hosts.close()
 	var res engine.Result
-	if err = hosts.stay(ctx); err == nil {
-		res, err = execute(ctx, engine.Config{
+	if err = hosts.stay(running); err == nil {
+		res, err = execute(running, engine.Config{
 			Plan: plan, Dir: filepath.Join(dir, RunDir), Base: o.Base, Resume: o.Resume, Command: o.Command,
 			Progress: say, WaitQuiet: o.WaitQuiet, Clients: o.Clients, StopInvalid: o.StopInvalid,
 			RetryInvalid: o.RetryInvalid, Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
@@ -252,12 +260,8 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 		})
 	}
 	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
-	wait := make(chan struct{})
-	if ctx.Err() == nil { // else the next signal ends us whatever we do
-		context.AfterFunc(ctx, func() { close(wait) })
-	}
 	select {
-	case <-wait:
+	case <-ctx.Done():
 	case <-time.After(lingering):
 		return os.RemoveAll(filepath.Join(dir, RunDir))
 	}
@@ -313,15 +317,13 @@ func (r *recorder) now(e event) {
 func (r *recorder) Start()            { r.event(event{Kind: started}) }
 func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
 func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
-func (r *recorder) Begin(n, total int, cell experiment.Cell, block int, _ bool) {
+func (r *recorder) Begin(n, total int, cell experiment.Cell, block int) {
 	r.mu.Lock()
 	r.begun = time.Now()
 	r.mu.Unlock()
 	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
 }
-func (r *recorder) Load(ops, bytes int64, elapsed time.Duration) {
-	r.now(event{Kind: loading, Ops: ops, Bytes: bytes, Elapsed: elapsed})
-}
+func (r *recorder) Load(ops, bytes int64) { r.now(event{Kind: loading, Ops: ops, Bytes: bytes}) }
 func (r *recorder) State(s scenario.State, cell experiment.Cell) {
 	r.now(event{Kind: stating, State: s, Cell: cell.ID})
 }
@@ -398,7 +400,7 @@ func serveAgent(ctx context.Context, dir string, args []string, in io.Reader) er
 		return err
 	}
 	defer unlock()
-	err = agent.Serve(ctx, append([]string{"--announce", "--dir", dir}, args...), in)
+	err = agent.Serve(ctx, append([]string{"--dir", dir}, args...), in)
 	if _, e := os.Stat(filepath.Join(dir, RunDir)); errors.Is(e, os.ErrNotExist) {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
@@ -433,18 +435,6 @@ func end(dir string) error {
 		}
 	}
 	return os.RemoveAll(dir)
-}
-
-// interrupt interrupts the engine once, however often it is called.
-func interrupt(dir string) error {
-	mark, pid := filepath.Join(dir, interrupted), holder(filepath.Join(dir, engineLock))
-	if _, err := os.Stat(mark); err == nil || pid == 0 {
-		return nil
-	}
-	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
-		return err
-	}
-	return os.WriteFile(mark, nil, 0o600)
 }
 
 // States of an engine, beside over and died.

@@ -52,7 +52,6 @@ type event struct {
 	N, Total   int
 	Block      int
 	Ops, Bytes int64
-	Elapsed    time.Duration
 	At         time.Time // of what comes often
 	State      scenario.State
 	Trial      record.Trial

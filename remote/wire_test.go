@@ -16,12 +16,8 @@ import (
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // A stream that was cut anywhere is not a run directory.
@@ -30,13 +26,9 @@ func TestCutStream(t *testing.T) {
 	write(t, from+"/plan.json", "{}")
 	write(t, from+"/logs/a.log", "text")
 	var all bytes.Buffer
-	if err := writeRun(&all, from); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeRun(&all, from))
 	to := t.TempDir()
-	if err := readRun(bytes.NewReader(all.Bytes()), to); err != nil {
-		t.Fatal(err)
-	}
+	must(t, readRun(bytes.NewReader(all.Bytes()), to))
 	if b, err := os.ReadFile(to + "/logs/a.log"); err != nil || string(b) != "text" {
 		t.Errorf("%q, %v", b, err)
 	}
@@ -59,22 +51,16 @@ func TestCutStream(t *testing.T) {
 func TestStaleJournals(t *testing.T) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: database, Size: 3, Mode: 0o600}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteHeader(&tar.Header{Name: database, Size: 3, Mode: 0o600}))
 	if _, err := io.WriteString(w, "new"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.WriteHeader(&tar.Header{Name: endMark}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteHeader(&tar.Header{Name: endMark}))
 	dir := t.TempDir()
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		write(t, filepath.Join(dir, database+suffix), "old")
 	}
-	if err := readRun(&b, dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, readRun(&b, dir))
 	files, _ := filepath.Glob(dir + "/*")
 	if text, _ := os.ReadFile(filepath.Join(dir, database)); string(text) != "new" || len(files) != 1 {
 		t.Errorf("%q, %v", text, files)
@@ -101,31 +87,23 @@ func TestCopiesBesideTrials(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, RunDir, planFile), "{}")
 		end, err := alone(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		copied := make(chan error, 1)
 		go func() { copied <- copyRun(t.Context(), dir, io.Discard) }()
 		time.Sleep(time.Minute)
 		if err := end(); err != nil {
 			t.Errorf("a copy that waited disturbed the trial: %v", err)
 		}
-		if err := <-copied; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-copied)
 		if end, err = alone(t.Context(), dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := copyRun(t.Context(), dir, io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		must(t, copyRun(t.Context(), dir, io.Discard))
 		if err := end(); err == nil {
 			t.Error("a copy during the trial left no trace")
 		}
 		copying, err := betweenTrials(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer copying()
 		if end, err = alone(t.Context(), dir); err == nil {
 			t.Error("a trial during a copy left no trace")
@@ -154,14 +132,10 @@ func TestStateOf(t *testing.T) {
 	var b bytes.Buffer
 	say := gob.NewEncoder(&b)
 	for _, e := range []struct{ kind, want string }{{started, died}, {over, over}} {
-		if err := say.Encode(event{Kind: e.kind}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, say.Encode(event{Kind: e.kind}))
 		write(t, filepath.Join(dir, progressFile), b.String())
 		check(e.want)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, RunDir)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(dir, RunDir)))
 	check(never) // it has waited its day
 }

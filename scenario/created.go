@@ -149,8 +149,7 @@ func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error 
 	err := left.Err()
 	if lost > 0 {
 		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not "+
-			"known",
-			lost))
+			"known", lost))
 	}
 	return err
 }

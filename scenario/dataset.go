@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -36,8 +37,9 @@ func DataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 
 func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	copies := max(1, d.Copies)
-	opt := workload.Options{Seed: seed, Copies: copies}
-	var sizes workload.Sizes
+	synthetic := func(sizes workload.Sizes) (workload.Set, error) {
+		return workload.NewSynthetic(sizes, nil, seed, copies), nil
+	}
 	switch d.Source() {
 	case "directory":
 		return workload.ReadDirectory(ctx, InBase(base, d.Directory), copies)
@@ -46,30 +48,22 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 		if err != nil {
 			return nil, err
 		}
-		return workload.NewSynthetic(trace, trace, opt)
+		return workload.NewSynthetic(trace, trace.Name, seed, copies), nil
 	case "mix":
 		buckets := make([]workload.Bucket, len(d.Mix))
 		for i, m := range d.Mix {
 			from, to := m.Range()
 			buckets[i] = workload.Bucket{Weight: float64(m.Share), From: int64(from), To: int64(to)}
 		}
-		var err error
-		if sizes, err = workload.NewSpread(d.Objects, seed, buckets...); err != nil {
-			return nil, err
-		}
+		return synthetic(workload.NewSpread(d.Objects, seed, buckets...))
 	case "spread":
-		var err error
-		if sizes, err = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From),
-			To: int64(d.Spread.To)}); err != nil {
-			return nil, err
-		}
+		return synthetic(workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From),
+			To: int64(d.Spread.To)}))
 	case "size":
-		sizes = workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)}
-	default:
-		return nil, fmt.Errorf("the experiment has no data set: give data.size, mix, spread, directory or trace, " +
-			"and allow: [write] for attached systems")
+		return synthetic(workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)})
 	}
-	return workload.NewSynthetic(sizes, nil, opt)
+	return nil, errors.New("the experiment has no data set: give data.size, mix, spread, directory or trace, " +
+		"and allow: [write] for attached systems")
 }
 
 // InBase is a path of the experiment file, of which relative ones start at base.
@@ -81,11 +75,7 @@ func InBase(base, path string) string {
 }
 
 func readTrace(path string) (*workload.Trace, error) {
-	// Opening a named pipe would block until a process writes to it.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("data.trace: %s is not a regular file", path)
-	}
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("data.trace: %w", err)
 	}
@@ -94,6 +84,14 @@ func readTrace(path string) (*workload.Trace, error) {
 		n, err := experiment.ParseBytes(text)
 		return int64(n), err
 	})
+}
+
+// openRegular opens a file, which is none that would block until a process writes to it.
+func openRegular(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return os.Open(path)
 }
 
 // MixSeed makes a seed of its own for each purpose.

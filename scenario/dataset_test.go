@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -17,12 +18,8 @@ func TestDataSet(t *testing.T) {
 	base := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(base, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	write("tree/b.txt", "bb")
 	write("tree/a/c.txt", "ccc")
@@ -45,9 +42,7 @@ func TestDataSet(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, err := DataSet(t.Context(), c.data, 7, base)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			sum := int64(0)
 			for i := range set.Len() {
 				o := set.Object(i)
@@ -68,14 +63,10 @@ func TestDataSet(t *testing.T) {
 func copyChecked(t *testing.T, set workload.Set, i int) {
 	t.Helper()
 	r, err := set.Open(i)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
-	w, err := set.Check(i)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, err := workload.Check(set, i)
+	must(t, err)
 	if _, err := io.Copy(w, r); err != nil {
 		t.Error(err)
 	}
@@ -86,9 +77,8 @@ func copyChecked(t *testing.T, set workload.Set, i int) {
 
 func TestDataSetErrors(t *testing.T) {
 	base := t.TempDir()
-	if err := os.WriteFile(filepath.Join(base, "trace.csv"), []byte("1kB\n10M\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(base, "trace.csv"), []byte("1kB\n10M\n"), 0o644))
+	must(t, syscall.Mkfifo(filepath.Join(base, "pipe"), 0o600)) // which is not waited for
 	for _, c := range []struct {
 		data experiment.Data
 		want string
@@ -97,6 +87,8 @@ func TestDataSetErrors(t *testing.T) {
 		{experiment.Data{Directory: "nowhere"}, "nowhere"},
 		{experiment.Data{Directory: "trace.csv"}, "not a directory"},
 		{experiment.Data{Trace: "nowhere.csv"}, "nowhere.csv"},
+		{experiment.Data{Trace: "pipe"}, "not a regular file"},
+		{experiment.Data{Trace: "/dev/zero"}, "not a regular file"},
 		{experiment.Data{Trace: "trace.csv"}, "trace.csv:2: "},
 	} {
 		set, err := DataSet(t.Context(), c.data, 1, base)

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -42,13 +40,11 @@ func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Meas
 	if err != nil {
 		return in, fmt.Errorf("links of trial %d: %w", trial.ID, err)
 	}
-	if own := len(links) - runners; own > 0 {
+	own := max(0, len(links)-runners)
+	if own > 0 {
 		in.Link = &links[own-1]
-		in.Load.Links = links[own:]
-	} else {
-		in.Load.Links = links
 	}
-	in.Cell = cell
+	in.Cell, in.Load.Links = cell, links[own:]
 	in.stream(r, trial.ID)
 	return in, nil
 }
@@ -82,12 +78,11 @@ func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment
 		return nil, ErrNoFacts
 	}
 	in, err := ReadFacts(r, trial, cell)
-	if err == nil && summary == nil {
-		summary, err = r.Summary(trial.ID)
+	if in.Summary = summary; err == nil && summary == nil {
+		in.Summary, err = r.Summary(trial.ID)
 	}
 	var m map[string]float64
 	if err == nil {
-		in.Summary = summary
 		m, err = s.Measure(in), in.Err()
 	}
 	if err != nil {
@@ -119,32 +114,32 @@ func Stream[T any](all iter.Seq[T]) iter.Seq[T] {
 	return all
 }
 
-// fields are what is stored of Load and Usage, by kind and name, and nodeFields what is of
-// each node.
-func fields(l *Load, u *Usage) map[[2]string]*float64 {
-	all := map[[2]string]*float64{}
-	for name, at := range map[string]*float64{
-		loadSeconds: &l.Seconds, "warmed": &l.Warmed, "cpu": &l.CPU, "rss_peak": &l.RSSPeak,
-		"offered_rate": &l.OfferedRate, "achieved_rate": &l.AchievedRate, "lag_p99": &l.LagP99,
-	} {
-		all[[2]string{record.DetailLoad, name}] = at
-	}
-	for name, at := range map[string]*float64{
-		"system_cpu": &u.SystemCPU, "system_rss_peak": &u.SystemRSSPeak, "others_busy": &u.OthersBusy,
-		"harness_cpu": &u.HarnessCPU,
-		"box_cpu":     &u.BoxCPU, "emulator_cpu": &u.EmulatorCPU, "emulator_thread": &u.EmulatorThread,
-		"busiest_cpu": &u.BusiestCPU, "io_pressure": &u.IOPressure,
-	} {
-		all[[2]string{record.DetailUsage, name}] = at
-	}
-	return all
+// field is a number of Load or Usage that is stored as a detail.
+type field struct {
+	kind, name string
+	at         *float64
 }
 
-func nodeFields(n *NodeUsage) map[string]*float64 {
-	return map[string]*float64{
-		record.DetailNodeCPU: &n.CPU, record.DetailNodeRSS: &n.RSSPeak, record.DetailNodeRead: &n.Read,
-		record.DetailNodeWritten: &n.Written,
+// fields are those of both, in the order in which they are stored.
+func fields(l *Load, u *Usage) []field {
+	return []field{
+		{record.DetailLoad, "achieved_rate", &l.AchievedRate}, {record.DetailLoad, "cpu", &l.CPU},
+		{record.DetailLoad, "lag_p99", &l.LagP99}, {record.DetailLoad, "offered_rate", &l.OfferedRate},
+		{record.DetailLoad, "rss_peak", &l.RSSPeak}, {record.DetailLoad, loadSeconds, &l.Seconds},
+		{record.DetailLoad, "warmed", &l.Warmed},
+		{record.DetailUsage, "box_cpu", &u.BoxCPU}, {record.DetailUsage, "busiest_cpu", &u.BusiestCPU},
+		{record.DetailUsage, "emulator_cpu", &u.EmulatorCPU},
+		{record.DetailUsage, "emulator_thread", &u.EmulatorThread},
+		{record.DetailUsage, "harness_cpu", &u.HarnessCPU}, {record.DetailUsage, "io_pressure", &u.IOPressure},
+		{record.DetailUsage, "others_busy", &u.OthersBusy}, {record.DetailUsage, "system_cpu", &u.SystemCPU},
+		{record.DetailUsage, "system_rss_peak", &u.SystemRSSPeak},
 	}
+}
+
+// nodeFields are what is stored of each node.
+func nodeFields(n *NodeUsage) []field {
+	return []field{{kind: record.DetailNodeCPU, at: &n.CPU}, {kind: record.DetailNodeRSS, at: &n.RSSPeak},
+		{kind: record.DetailNodeRead, at: &n.Read}, {kind: record.DetailNodeWritten, at: &n.Written}}
 }
 
 // Names of details of the kind [record.DetailLoad] that are no fields of Load.
@@ -168,14 +163,12 @@ const (
 func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 	all := append([]record.Detail{}, load.Details...)
 	for i := range usage.Nodes {
-		fields := nodeFields(&usage.Nodes[i])
-		for _, kind := range [...]string{record.DetailNodeCPU, record.DetailNodeRSS, record.DetailNodeRead,
-			record.DetailNodeWritten} {
-			v := *fields[kind]
+		for _, f := range nodeFields(&usage.Nodes[i]) {
+			v := *f.at
 			if math.IsNaN(v) {
 				v = -1
 			}
-			all = append(all, record.Detail{Kind: kind, Name: names[i], Value: v})
+			all = append(all, record.Detail{Kind: f.kind, Name: names[i], Value: v})
 		}
 	}
 	if tls {
@@ -184,14 +177,10 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 	if n := len(load.Links); n > 0 {
 		all = append(all, Fact(loadLinks, float64(n)))
 	}
-	stored := fields(&load, &usage)
-	for _, k := range slices.SortedFunc(maps.Keys(stored), func(a,
-		b [2]string) int {
-		return slices.Compare(a[:], b[:])
-	}) {
+	for _, f := range fields(&load, &usage) {
 		// A number of the load that is 0 does not apply.
-		if v := *stored[k]; !math.IsNaN(v) && (v != 0 || k[0] == record.DetailUsage || k[1] == loadSeconds) {
-			all = append(all, record.Detail{Kind: k[0], Name: k[1], Value: v})
+		if v := *f.at; !math.IsNaN(v) && (v != 0 || f.kind == record.DetailUsage || f.name == loadSeconds) {
+			all = append(all, record.Detail{Kind: f.kind, Name: f.name, Value: v})
 		}
 	}
 	return all
@@ -201,28 +190,23 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 // runners is how many of its link checks are the runner's.
 func factsOf(details []record.Detail) (in Measured, runners int, known bool) {
 	in.Load.Details = details
-	stored, at := fields(&in.Load, &in.Usage), map[string]int{}
-	for k, field := range stored {
-		if k[0] == record.DetailUsage {
-			*field = math.NaN()
+	for _, f := range fields(&in.Load, &in.Usage) {
+		v, there := in.Detail(f.kind, f.name)
+		if !there && f.kind == record.DetailUsage {
+			v = math.NaN()
 		}
+		*f.at = v
 	}
-	for _, d := range details {
-		if field := stored[[2]string{d.Kind, d.Name}]; field != nil {
-			*field = d.Value
-			known = known || d.Kind == record.DetailLoad && d.Name == loadSeconds
-		}
-		switch d.Kind {
-		case record.DetailNodeCPU, record.DetailNodeRSS, record.DetailNodeRead, record.DetailNodeWritten:
-			i := at[d.Kind]
-			at[d.Kind]++
+	for k, f := range nodeFields(&NodeUsage{}) {
+		for i, v := range in.EachDetail(f.kind) {
 			if i == len(in.Usage.Nodes) {
 				in.Usage.Nodes = append(in.Usage.Nodes, NodeUsage{})
 			}
-			*nodeFields(&in.Usage.Nodes[i])[d.Kind] = orNaN(d.Value)
+			*nodeFields(&in.Usage.Nodes[i])[k].at = v
 		}
 	}
 	in.TLS = in.LoadDetail(LoadTLS) > 0
+	_, known = in.Detail(record.DetailLoad, loadSeconds)
 	return in, int(in.LoadDetail(loadLinks)), known
 }
 

@@ -53,7 +53,7 @@ const (
 func (p Path) Warmup(n int) int64 {
 	const least, all = initialSegments * segmentPayload, 64 << 20
 	fills := 2 * p.Rate * p.RTT
-	if !(fills > 0) {
+	if math.IsNaN(fills) { // no limit, and no delay
 		fills = 0
 	}
 	return int64(max(least, min(fills, all)/float64(n)))
@@ -68,7 +68,18 @@ type Request struct {
 
 // Wait is the least time, in seconds, from the start of a request until a first
 // byte of its answer can be there.
-func (p Path) Wait(q Request) float64 { return RoundTrips(q.Fresh, q.TLS) * p.RTT }
+//
+// One round trip is the request's, one more a fresh TCP connection's, and one more a fresh
+// TLS 1.3 session's (RFC 8446, section 2).
+func (p Path) Wait(q Request) float64 {
+	switch {
+	case q.Fresh && q.TLS:
+		return 3 * p.RTT
+	case q.Fresh:
+		return 2 * p.RTT
+	}
+	return p.RTT
+}
 
 // Time is the least time, in seconds, from the start of a request to its last byte:
 //
@@ -110,20 +121,6 @@ func (p Path) LoadLine(n int, q Request) float64 {
 		return math.NaN()
 	}
 	return math.Min(p.Rate, float64(n)*q.Size/cycle)
-}
-
-// RoundTrips counts the round trips before the first byte of an answer can
-// arrive: one for the request, one more for a fresh TCP connection, and one
-// more for a fresh TLS 1.3 session (RFC 8446, section 2).
-func RoundTrips(fresh, tls bool) float64 {
-	trips := 1.0
-	if fresh {
-		trips++
-		if tls {
-			trips++
-		}
-	}
-	return trips
 }
 
 // OverTLS reports whether a system's options say that it is reached over https.

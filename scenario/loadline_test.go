@@ -86,7 +86,7 @@ func TestRoundTrips(t *testing.T) {
 		fresh, tls bool
 		want       float64
 	}{{false, false, 1}, {false, true, 1}, {true, false, 2}, {true, true, 3}} {
-		if got := RoundTrips(c.fresh, c.tls); got != c.want {
+		if got := (Path{RTT: 1}).Wait(Request{Fresh: c.fresh, TLS: c.tls}); got != c.want {
 			t.Errorf("fresh=%v tls=%v: %g, want %g", c.fresh, c.tls, got, c.want)
 		}
 	}

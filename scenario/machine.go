@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	_ "embed"
 	"math"
 	"syscall"
 	"time"
@@ -8,33 +9,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// What the machine as a whole did while a trial lasted (of a trial that goes on over
-// several sessions, in the last), from which a report derives what limited it.
+//go:embed machine.txt
+var machine string
 
-func BoxCPU() record.Metric {
-	return record.Metric{Key: "box_cpu", Name: "CPU of the whole machine", Unit: "ratio", Better: record.Neither,
-		Help: "share of the machine's CPU used by everything; near 1 the machine is the limit"}
-}
-
-func OthersBusy() record.Metric {
-	return record.Metric{Key: "others_busy", Name: "CPU used by others", Unit: "ratio", Better: record.Lower,
-		Help: "share of the machine's CPU used by processes outside the run"}
-}
-
-func BusiestCPU() record.Metric {
-	return record.Metric{Key: "busiest_cpu", Name: "CPU of the busiest process", Unit: "1", Better: record.Neither,
-		Help: "CPUs used by the system's busiest process and its children"}
-}
-
-func EmulatorThread() record.Metric {
-	return record.Metric{Key: "emulator_thread", Name: "CPU of the link emulator's busiest thread", Unit: "ratio",
-		Better: record.Neither,
-		Help:   "share of the time that this thread used a CPU; the larger of this and box_cpu is the machine line"}
-}
-
-func IOPressure() record.Metric {
-	return record.Metric{Key: "io_pressure", Name: "waiting for storage", Unit: "ratio", Better: record.Lower,
-		Help: "share of the time in which some task on the machine waited for storage"}
+// Machine are the metrics of these keys, of what the machine as a whole did while a trial lasted (of a
+// trial that goes on over several sessions, in the last), from which a report derives what limited it.
+func Machine(keys ...string) (all []record.Metric) {
+	for _, key := range keys {
+		for _, m := range Definitions(machine)["machine"] {
+			if m.Key == key {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
 }
 
 // PutUsage adds what the engine saw of the processes.

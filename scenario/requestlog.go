@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -24,11 +23,7 @@ func FindRequestLog(e *experiment.Experiment, base string) (err error) {
 // ReadRequestLog reads a request log and says what it has. sizes are those of its paths, in
 // the order in which they come: as much as was sent of each at most.
 func ReadRequestLog(path string) (found *experiment.RequestLog, sizes []int64, err error) {
-	// Opening a named pipe would block until a process writes to it.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("retrieve.arrivals.log: %s is not a regular file", path)
-	}
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("retrieve.arrivals.log: %w", err)
 	}

@@ -14,8 +14,8 @@ command -v wrk >/dev/null || echo "wrk is not installed: its column stays empty 
 
 go run ./bench -what "${1:-all}"
 if [ "${1:-all}" = all ] || [ "$1" = link ]; then
-  echo "# link: the emulator, one TCP stream and idle round trips (needs root)"
-  go test -run '^$' -bench 'Link|Iperf|Network' -benchtime 1x ./testbed/link
+  echo "# link: the emulator, one TCP stream and eight (needs root)"
+  go test -run '^$' -bench 'Link|Shapers' -benchtime 1x ./testbed/link
 fi
 if [ "${1:-all}" = all ]; then
   echo "# page: of a run of 500 cells, its bytes and the time until its first screen is drawn and answers"

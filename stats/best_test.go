@@ -12,9 +12,7 @@ func TestBest(t *testing.T) {
 	w.noise = lognormal(0.02)
 	w.blocks = 5
 	fit, err := Best(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// 1,2,1 is 0.336, 1,1,1 is 0.36, 1,0,1 is 0.4.
 	if fit.Tied != 1 || len(fit.Cells) != 12 || !slices.Equal(fit.Cells[0].Levels, []int{1, 2, 1}) ||
 		!slices.Equal(fit.Cells[1].Levels, []int{1, 1, 1}) {
@@ -66,9 +64,7 @@ func TestBestKeepsTheLowest(t *testing.T) {
 			tied := 0
 			kept := share(14, func(r *rand.Rand, _ int) bool {
 				fit, err := Best(w.factors, w.run(t, r), 0.95)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				tied += fit.Tied
 				return slices.ContainsFunc(fit.Cells[:fit.Tied],
 					func(c BestCell) bool { return slices.Equal(c.Levels, []int{1, 1}) })

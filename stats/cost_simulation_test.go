@@ -152,9 +152,7 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		const times = 200
 		for range times {
 			m, err := FitCost(truth.measure(rng), 0.95)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			count(&covered[0], m.A.Contains(truth.a))
 			count(&covered[1], m.B.Contains(truth.b))
 			count(&covered[2], m.R.Contains(truth.r))
@@ -183,9 +181,7 @@ func TestCostMisfitIsFound(t *testing.T) {
 		truth := costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02,
 			misfit: 0.05, outliers: 0.03}
 		m, err := FitCost(truth.measure(rng), 0.95)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		count(&holds, m.Holds)
 	}
 	if holds > times*5/100 {
@@ -201,9 +197,7 @@ func TestCostRoundTripsAreCounted(t *testing.T) {
 		truth := costTruth{a: 0.3e-3, r: r, b: 1e-9, sizes: ladder(6), rtts: milliseconds(5, 10, 20, 40, 80), trials: 6,
 			noise: 0.05, floor: 20e-6, outliers: 0.03}
 		m, err := FitCost(truth.measure(rng), 0.95)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := m.R; math.Abs(got.Mid-r) > 0.05 {
 			t.Errorf("%v round trips: %+v", r, got)
 		}

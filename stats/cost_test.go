@@ -18,9 +18,7 @@ func TestCostOfExactTimes(t *testing.T) {
 	truth := costTruth{a: 0.02, r: 4, b: 1e-7, sizes: ladder(5), rtts: study(), trials: 3}
 	points := exactly(truth)
 	m, err := FitCost(points, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "A", m.A.Mid, truth.a)
 	near(t, "B", m.B.Mid, truth.b)
 	near(t, "R", m.R.Mid, truth.r)
@@ -43,9 +41,7 @@ func TestCostResidualsAreInTheOrderOfThePoints(t *testing.T) {
 	points[17].Time *= 3
 	rand.New(rand.NewPCG(8, 8)).Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	m, err := FitCost(points, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, p := range points {
 		if got, want := m.Residual[i], p.Time/m.Predict(p.RTT, p.Size)-1; got != want {
 			t.Fatalf("residual %d is %v, want %v", i, got, want)
@@ -62,9 +58,7 @@ func TestCostWithoutVariation(t *testing.T) {
 		points[i].RTT *= 1 + 0.01*rng.Float64()
 	}
 	m, err := FitCost(points, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r := m.R; r.Bounded() || !math.IsNaN(r.Mid) || !strings.Contains(r.Warn, "round trips are alike (10") {
 		t.Errorf("one round trip: R %+v", r)
 	}
@@ -92,9 +86,7 @@ func TestCostWithoutVariation(t *testing.T) {
 func TestCostOfIdenticalPoints(t *testing.T) {
 	points := slices.Repeat([]CostPoint{{RTT: 0.01, Size: 100, Time: 0.5}}, 6)
 	m, err := FitCost(points, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "A", m.A.Mid, 0.5)
 	if m.B.Bounded() || m.R.Bounded() || m.Holds || !strings.Contains(m.Why, "none is left") {
 		t.Errorf("%+v", m)
@@ -152,9 +144,7 @@ func TestCostSaysWhereItDoesNotHold(t *testing.T) {
 		}
 	}
 	m, err := FitCost(points, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m.Holds || !strings.Contains(m.Why, "worst: 10 MB at 80 ms: +") {
 		t.Errorf("holds %v: %q", m.Holds, m.Why)
 	}

@@ -47,9 +47,7 @@ func TestFactorialIntervalsCover(t *testing.T) {
 				var covered []int
 				share(11, func(r *rand.Rand, _ int) bool {
 					fit, err := Factorial(w.factors, w.run(t, r), 0.95)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					for i, e := range fit.Effects {
 						if i == len(truth) {
 							truth, covered = append(truth, w.expected(t, e)), append(covered, 0)
@@ -83,9 +81,7 @@ func TestFactorialAccusesNoInnocent(t *testing.T) {
 			found := 0
 			wrong := share(12, func(r *rand.Rand, _ int) bool {
 				fit, err := Factorial(w.factors, w.run(t, r), 0.95)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if fit.Effects[0].PHolm <= 0.05 {
 					found++
 				}

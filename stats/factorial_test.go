@@ -35,9 +35,7 @@ func (w world) truth(levels []int) float64 {
 func (w world) run(t testing.TB, r *rand.Rand) []FactorialObs {
 	t.Helper()
 	d, err := newDesign(w.factors, []FactorialObs{{Levels: make([]int, len(w.factors)), Value: 1}}, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var obs []FactorialObs
 	for b := range w.blocks {
 		shift := math.Exp(w.block * r.NormFloat64())
@@ -61,9 +59,7 @@ func (w world) run(t testing.TB, r *rand.Rand) []FactorialObs {
 func (w world) expected(t testing.TB, e FactorialEffect) float64 {
 	t.Helper()
 	d, err := newDesign(w.factors, []FactorialObs{{Levels: make([]int, len(w.factors)), Value: 1}}, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum, n := 0.0, 0
 	d.combinations(func(levels []int) {
 		for _, f := range e.Factors {
@@ -122,9 +118,7 @@ func TestFactorialRecoversExactly(t *testing.T) {
 	w := trio()
 	r := rand.New(rand.NewPCG(1, 1))
 	fit, err := Factorial(w.factors, w.run(t, r), 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(fit.Effects) != 4+5 || !fit.Blocked || len(fit.Missing) != 0 {
 		t.Errorf("%d effects, blocks %v, %d missing", len(fit.Effects), fit.Blocked, len(fit.Missing))
 	}
@@ -149,9 +143,7 @@ func TestFactorialIsTheTextbooksWhereThatApplies(t *testing.T) {
 		noise: lognormal(0.1)}
 	obs := w.run(t, r)
 	fit, err := Factorial(w.factors, obs, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if fit.DF != 29 {
 		t.Fatalf("%v degrees of freedom, want 40 − 1 − 4 − 6", fit.DF)
 	}
@@ -195,9 +187,7 @@ func TestFactorialLostTrials(t *testing.T) {
 			w.lost = func(_ *rand.Rand, l []int, b int) bool { return c.lost(l, b) }
 			w.noise = lognormal(1e-7)
 			fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if fit.Blocked != c.blocked {
 				t.Errorf("blocks in the model: %v", fit.Blocked)
 			}
@@ -229,9 +219,7 @@ func TestFactorialSeesWhatTheModelLacks(t *testing.T) {
 		return 1
 	}
 	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !(fit.LackOfFit < 1e-3) || !strings.Contains(strings.Join(fit.Warnings, "; "), "more than two factors") {
 		t.Errorf("p %v, warnings %q", fit.LackOfFit, fit.Warnings)
 	}
@@ -247,9 +235,7 @@ func TestFactorialNamesAnOutlier(t *testing.T) {
 		}
 	}
 	fit, err := Factorial(w.factors, obs, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.Contains(strings.Join(fit.Warnings, "; "), "block 2, A 1, B 1, C 0") {
 		t.Errorf("warnings %q", fit.Warnings)
 	}
@@ -279,10 +265,15 @@ func TestFactorialErrors(t *testing.T) {
 func TestFactorialWithoutRepetition(t *testing.T) {
 	w := world{factors: factorsOf(2, 2), main: [][]float64{{1, 0.5}, {1, 2}}, blocks: 1}
 	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if e := fit.Effects[0]; math.Abs(e.Ratio.Mid-0.5) > 1e-9 || e.Ratio.Bounded() || len(fit.Warnings) == 0 {
 		t.Errorf("%+v, warnings %q", e, fit.Warnings)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -38,9 +38,7 @@ func TestBestGainCovers(t *testing.T) {
 				noise: noise.draw}
 			covered := share(15, func(r *rand.Rand, _ int) bool {
 				g, err := BestGain(w.factors, w.run(t, r), 0.99)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return slices.Equal(g.To, []int{0, 0}) || g.Ratio.Contains(w.truth(g.To)/w.truth([]int{0, 0}))
 			})
 			if covered < 0.99-simulationError(0.99) {

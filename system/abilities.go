@@ -65,10 +65,23 @@ type Stater interface {
 }
 
 // Updater is a node with objects whose content can be replaced under the same
-// ref: mutable files, overwritten keys.
+// ref: mutable files, overwritten keys. Those of [PutMutable] can be. A ref of nothing may
+// be an error, or become an object.
 type Updater interface {
-	PutMutable(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 	Update(ctx context.Context, ref Ref, size int64, r io.Reader) error
+}
+
+// MutablePutter is an [Updater] whose objects of Put cannot be replaced.
+type MutablePutter interface {
+	PutMutable(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
+}
+
+// PutMutable stores an object on an [Updater] that can be updated.
+func PutMutable(ctx context.Context, n Store, name string, size int64, r io.Reader) (Ref, error) {
+	if m, ok := n.(MutablePutter); ok {
+		return m.PutMutable(ctx, name, size, r)
+	}
+	return n.Put(ctx, name, size, r)
 }
 
 // Directory is a node whose directories are objects of their own, so that

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -31,6 +32,7 @@ func (d Deployment) Mark() string {
 }
 
 // Begin starts the system, or attaches to it, with the defaults of its options.
+// Errors of a start begin with the system's name.
 func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, err error) {
 	info := s.Info()
 	if d.Options, err = info.Fill(d.Options); err != nil {
@@ -41,19 +43,34 @@ func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, e
 	}
 	starter, starts := s.(Starter)
 	attacher, attaches := s.(Attacher)
+	var c Cluster
 	switch {
 	case mode == Start && starts:
-		return starter.Start(ctx, d)
+		c, err = starter.Start(ctx, d)
 	case mode == Attach && attaches:
-		return attacher.Attach(ctx, d)
+		c, err = attacher.Attach(ctx, d)
+	default:
+		err = fmt.Errorf("it has no mode %s", mode)
 	}
-	return nil, fmt.Errorf("%s: it has no mode %s", info.Name, mode)
+	if err != nil {
+		return nil, info.named(err)
+	}
+	return c, nil
+}
+
+// named is err, which begins with the system's name.
+func (i Info) named(err error) error {
+	if strings.HasPrefix(err.Error(), i.Name+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", i.Name, err)
 }
 
 // Revive brings a deployment up again on its directory, with the same data under the same refs, after any kind of
 // end. Its directory and the addresses of the hosts are those of Start.
-func Revive(ctx context.Context, s Reviver, d Deployment) (Cluster, error) {
-	if err := s.Kept(d); err != nil {
+func Revive(ctx context.Context, s System, d Deployment) (Cluster, error) {
+	h := d.Hosts[0]
+	if _, err := testbed.Stat(h.Files(), filepath.Join(d.DirOf(h), s.Info().Kept)); err != nil {
 		return nil, fmt.Errorf("%s: no deployment to go on with: %w", s.Info().Name, err)
 	}
 	return Begin(ctx, s, Start, d)
@@ -109,20 +126,3 @@ func JoinPort(h testbed.Host, port int) string {
 // DirOf is the directory of a host, for all that the deployment keeps there. No two
 // hosts share one.
 func (d Deployment) DirOf(h testbed.Host) string { return filepath.Join(d.Dir, h.Name()) }
-
-// Holds is an error when the directory that a host keeps its data in, within DirOf, is
-// not there: then there is nothing to revive.
-func (d Deployment) Holds(h testbed.Host, directory string) error {
-	_, err := testbed.Stat(h.Files(), filepath.Join(d.DirOf(h), directory))
-	return err
-}
-
-// HoldsData is Holds for systems that keep the files of each server in data.
-func (d Deployment) HoldsData() error {
-	for _, h := range d.Hosts {
-		if err := d.Holds(h, "data"); err != nil {
-			return err
-		}
-	}
-	return nil
-}

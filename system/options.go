@@ -19,9 +19,8 @@ func (i Info) Fill(o Options) (Options, error) {
 		case !given:
 			v = opt.Default
 		}
-		if v != "" && len(opt.Enum) > 0 && !slices.Contains(opt.Enum, v) {
-			return nil, fmt.Errorf("%s: option %q is one of %s, not %q", i.Name, opt.Name, strings.Join(opt.Enum, ", "),
-				v)
+		if want := opt.wants(v); want != "" {
+			return nil, fmt.Errorf("%s: option %q is %s, not %q", i.Name, opt.Name, want, v)
 		}
 		full[opt.Name] = v
 	}
@@ -31,6 +30,42 @@ func (i Info) Fill(o Options) (Options, error) {
 		}
 	}
 	return full, nil
+}
+
+// wants says what a value should be that the option does not take.
+func (o Option) wants(v string) string {
+	var n int64
+	var err error
+	show := func(n int64) string { return strconv.FormatInt(n, 10) }
+	switch {
+	case v == "":
+		return ""
+	case len(o.Enum) > 0:
+		if slices.Contains(o.Enum, v) {
+			return ""
+		}
+		return "one of " + strings.Join(o.Enum, ", ")
+	case o.Type == "int" || o.Type == "size":
+		n, err = strconv.ParseInt(v, 10, 64)
+	case o.Type == "duration":
+		show = func(n int64) string { return time.Duration(n).String() }
+		var d time.Duration
+		d, err = time.ParseDuration(v)
+		n = int64(d)
+	default:
+		return ""
+	}
+	if err == nil && n >= o.Min && (o.Max == 0 || n <= o.Max) && (!o.Power || n&(n-1) == 0) {
+		return ""
+	}
+	want := "at least " + show(o.Min)
+	if o.Max > 0 {
+		want = "from " + show(o.Min) + " to " + show(o.Max)
+	}
+	if o.Power {
+		want = "a power of two, " + want
+	}
+	return want
 }
 
 // attaching is an option that has a value and is, as its Help says, for attaching alone; empty: there is none.

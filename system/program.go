@@ -13,14 +13,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
-// Program finds a program of the system called name: the one that [Named] says,
+// Program finds a program of the system called name: the one that option, image or environment say,
 // or else the first of try that is in the image installed for the system, in PATH, or at
 // the path it is.
 func Program(name string, opt Options, option, env string, try ...string) (string, error) {
-	if path, err := Named(name, opt, option, env, try...); path != "" || err != nil {
+	if path, err := named(name, opt, option, env, try...); path != "" || err != nil {
 		return path, err
 	}
-	if path, err := Installed(name, try...); path != "" || err != nil {
+	if path, err := installed(name, try...); path != "" || err != nil {
 		return path, err
 	}
 	for _, program := range try {
@@ -31,10 +31,10 @@ func Program(name string, opt Options, option, env string, try ...string) (strin
 	return "", fmt.Errorf("%s: not found in PATH: %s", name, strings.Join(try, ", "))
 }
 
-// Named is the path of the program that an option names, or else the first of try in the
+// named is the path of the program that an option names, or else the first of try in the
 // image of option "image", or else what an environment variable names; empty when none
 // does. With an image, what the option names is in the image.
-func Named(name string, opt Options, option, env string, try ...string) (string, error) {
+func named(name string, opt Options, option, env string, try ...string) (string, error) {
 	if ref := opt[ImageName]; ref != "" {
 		if opt[option] != "" {
 			try = []string{opt[option]}
@@ -54,9 +54,9 @@ func Named(name string, opt Options, option, env string, try ...string) (string,
 	return "", nil
 }
 
-// Installed is the first of try in the image that was installed for the system; empty when
+// installed is the first of try in the image that was installed for the system; empty when
 // none was, as without a directory for images.
-func Installed(name string, try ...string) (string, error) {
+func installed(name string, try ...string) (string, error) {
 	if _, err := image.Default(); err != nil {
 		return "", nil
 	}

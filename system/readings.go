@@ -82,11 +82,3 @@ const (
 	ReadPeriod       = "allowance_period" // blocks that contracts are bought for
 	ReadPricePrefix  = "price:"           // money: "price:storage" per TB·month, "price:upload" per TB
 )
-
-// Reviver is a system whose started deployment keeps everything in Deployment.Dir, so that Start brings it up again
-// on that: see [Revive].
-type Reviver interface {
-	System
-	// Kept is an error when what a deployment has kept is not there.
-	Kept(d Deployment) error
-}

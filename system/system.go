@@ -50,6 +50,9 @@ type Info struct {
 	Embedded bool     // runs as a subcommand of plimsoll
 	Fresh    bool     // each of its operations connects anew
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
+	// Kept is the directory, of the first server host, with the data that a later start goes on with: see [Revive].
+	// Empty: a deployment cannot be brought up again.
+	Kept string
 	// Images are those of further programs that a start needs, by program; option
 	// PROGRAM_image names another.
 	Images map[string]string
@@ -81,6 +84,8 @@ type Option struct {
 	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings" (one per line)
 	Enum     []string
 	Default  string
+	Min, Max int64 // of an "int", a "size" or a "duration"; Max 0: no limit
+	Power    bool  // a power of two
 	Required bool
 	Secret   bool // never recorded; give the name of an environment variable
 	Network  bool // concerns the network or the peers alone: a replay (see Chains) does not depend on it
@@ -103,7 +108,7 @@ func WrongOptions(name string, err error) []Problem {
 	if err == nil {
 		return nil
 	}
-	return []Problem{{What: err.Error(), Hint: "correct the options of system " + name +
+	return []Problem{{What: Info{Name: name}.named(err).Error(), Hint: "correct the options of system " + name +
 		": `with:` in the experiment file, --with of collect", Options: true}}
 }
 
@@ -112,7 +117,7 @@ func (i Info) Missing(err error) []Problem {
 	if err == nil {
 		return nil
 	}
-	return []Problem{{What: err.Error(), Hint: i.Install}}
+	return []Problem{{What: i.named(err).Error(), Hint: i.Install}}
 }
 
 // Deployment is what a system gets to start on or attach with.

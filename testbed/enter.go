@@ -44,24 +44,16 @@ func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 	if mayMakeNamespaces() || os.Getenv(EnteredVariable) != "" {
 		return 0, false, nil
 	}
-	// The command dies with the thread that forked it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-
 	if err := tryUserNamespace(); err != nil {
 		return 0, false, fmt.Errorf("testbed: no user namespaces here: %w; %s", err, userNamespaceHint())
 	}
-	exe, err := os.Executable()
+	cmd, err := onceMore(attr)
 	if err != nil {
-		return 0, false, fmt.Errorf("testbed: cannot tell where this program is: %w", err)
+		return 0, false, err
 	}
-	cmd := exec.Command(exe, os.Args[1:]...)
-	cmd.Args[0] = os.Args[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), EnteredVariable+"=1")
-	cmd.SysProcAttr = attr
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-
 	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2}
 	signals := make(chan os.Signal, 8)
@@ -90,16 +82,36 @@ func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 			}
 		}
 	}()
-	err = cmd.Wait()
+	code, err = statusOf(cmd)
 	close(ended)
+	return code, true, err
+}
+
+// onceMore is this command in namespaces. It dies with the thread that starts it.
+func onceMore(attr *syscall.SysProcAttr) (*exec.Cmd, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("testbed: find our own executable: %w", err)
+	}
+	cmd := exec.Command(exe, os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = attr
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	return cmd, nil
+}
+
+// statusOf waits for a command's end, and gives the status that a shell would.
+func statusOf(cmd *exec.Cmd) (int, error) {
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return 1, true, fmt.Errorf("testbed: wait for the command in namespaces: %w", err)
+		return 1, fmt.Errorf("testbed: wait for the command in namespaces: %w", err)
 	}
 	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal()), true, nil
+		return 128 + int(w.Signal()), nil
 	}
-	return cmd.ProcessState.ExitCode(), true, nil
+	return cmd.ProcessState.ExitCode(), nil
 }
 
 // mayMakeNamespaces reports whether this process can make network namespaces and set up

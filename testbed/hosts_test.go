@@ -113,59 +113,13 @@ func TestHostsAreIsolated(t *testing.T) {
 	}
 }
 
-func TestPacketsAndPorts(t *testing.T) {
-	for _, opt := range []Options{{Plain: true}, {}} {
-		if !opt.Plain {
-			needNamespaces(t)
-		}
-		tb := newTestbed(t, opt)
-		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-		pc, err := a.ListenPacket(t.Context(), "udp", net.JoinHostPort(a.Addr().String(), "0"))
-		must(t, err)
-		c, err := b.Dial(t.Context(), "udp", pc.LocalAddr().String())
-		must(t, err)
-		if _, err := c.Write([]byte("ping")); err != nil {
-			t.Fatal(err)
-		}
-		buf := make([]byte, 16)
-		_ = pc.SetReadDeadline(time.Now().Add(10 * time.Second))
-		n, from, err := pc.ReadFrom(buf)
-		if err != nil || string(buf[:n]) != "ping" || netip.MustParseAddrPort(from.String()).Addr() != b.Addr() {
-			t.Errorf("got %q from %v, %v", buf[:n], from, err)
-		}
-		_ = c.Close()
-		_ = pc.Close()
-
-		port, err := a.Port(t.Context(), 0)
-		must(t, err)
-		l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), strconv.Itoa(port)))
-		must(t, err)
-		_ = l.Close()
-	}
-}
-
-// Plain hosts are for endpoints outside, which have names.
-func TestPlainHostsKnowNames(t *testing.T) {
-	tb := newTestbed(t, Options{Plain: true})
-	a := addHost(t, tb, "a")
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	c, err := a.Dial(t.Context(), "tcp", "localhost:"+port)
-	must(t, err)
-	_ = c.Close()
-}
-
 // A slow dial delays nothing else on the host.
 func TestDialsDoNotWaitForOneAnother(t *testing.T) {
 	needNamespaces(t)
 	tb := newTestbed(t, Options{})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	_, addr := startEcho(t, a, "echo")
-	hole := netip.AddrPortFrom(hostAddr4(99), 80).String() // on the network, but nobody
+	hole := netip.AddrPortFrom(hostAddr(prefix4, 99), 80).String() // on the network, but nobody
 	ctx, cancel := context.WithCancel(t.Context())
 	dialed := make(chan error, 1)
 	go func() {

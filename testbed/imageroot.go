@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -74,20 +73,16 @@ func imageEnvironment(image, ours []string) []string {
 // asUserOfNamespace runs this command again in a user namespace in which it may mount, as
 // the same user, and ends as it ends.
 func asUserOfNamespace() error {
-	runtime.LockOSThread() // the command dies with the thread that forked it
+	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	exe, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("testbed: image: find our own executable: %w", err)
-	}
-	cmd := exec.Command(exe, os.Args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{
+	cmd, err := onceMore(&syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
-		Pdeathsig:   syscall.SIGKILL,
+	})
+	if err != nil {
+		return err
 	}
 	// Signals go to the whole group, so the command has them, too: we wait for its end.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1,
@@ -95,16 +90,11 @@ func asUserOfNamespace() error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("testbed: image: no user namespaces here: %w; %s", err, userNamespaceHint())
 	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("testbed: image: %w", err)
+	code, err := statusOf(cmd)
+	if err == nil {
+		os.Exit(code)
 	}
-	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		os.Exit(128 + int(w.Signal()))
-	}
-	os.Exit(cmd.ProcessState.ExitCode())
-	return nil
+	return err
 }
 
 // changeRoot moves this thread into a mount namespace with a root of its own: a tmpfs, into

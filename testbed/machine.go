@@ -1,7 +1,10 @@
 package testbed
 
 import (
+	"math"
 	"runtime"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -25,4 +28,33 @@ func (m here) Poll() []record.Sample {
 		return nil
 	}
 	return m.t.look()
+}
+
+// IOPressure implements Machine.
+func (here) IOPressure() float64 {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return math.NaN()
+	}
+	p, err := fs.PSIStatsForResource("io")
+	if err != nil || p.Some == nil {
+		return math.NaN()
+	}
+	return float64(p.Some.Total) / 1e6
+}
+
+// ThreadCPU is the CPU seconds of each thread of a process, by its id; empty where
+// the kernel does not tell.
+func ThreadCPU(pid int) map[int]float64 {
+	threads, err := procfs.AllThreads(pid)
+	if err != nil {
+		return nil
+	}
+	all := map[int]float64{}
+	for _, t := range threads {
+		if s, err := t.Schedstat(); err == nil { // else it has ended
+			all[t.PID] = float64(s.RunningNanoseconds) / 1e9
+		}
+	}
+	return all
 }

@@ -55,17 +55,3 @@ func TestPeakBeginsAnew(t *testing.T) {
 		t.Errorf("it has ended, yet %+v", m)
 	}
 }
-
-// A process counts with all that it started.
-func TestMemoryOfATree(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector uses memory of its own")
-	}
-	_, h := plainHost(t)
-	p, end := startBurner(t, h, Command{Name: "tree"}, 0, 32<<20, true)
-	eventually(t, "both hold their memory", logs(t, p, "holding\nholding\n"))
-	if m := p.Memory(); m.RSS < 64<<20 || m.PSS < 60<<20 || m.Peak < 64<<20 || m.RSS > 128<<20 {
-		t.Errorf("two processes of 32 MiB: %+v", m)
-	}
-	end()
-}

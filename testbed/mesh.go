@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -21,13 +22,13 @@ import (
 
 // MeshCall is what one machine does for the links: one of these.
 type MeshCall struct {
-	Open          bool       // the socket of its emulator
-	Join          *link.Mesh // start its emulator
-	Seed          uint64     // of that
-	Probe         bool       // measure the ways to the others
-	Adopt         bool       // and take these off the delays of packets from now on
-	Shape, Change *ShapeSpec // as [Testbed.Shape] and [Testbed.Reshape] do
-	Stats         bool       // of its emulator
+	Open   bool          // the socket of its emulator
+	Join   *link.Options // start its emulator
+	Probe  bool          // measure the ways to the others
+	Adopt  bool          // and take these off the delays of packets from now on
+	Shape  *ShapeSpec    // as [Testbed.Shape] does
+	Change bool          // or [Testbed.Reshape]
+	Stats  bool          // of its emulator
 }
 
 // MeshAnswer is what is known then.
@@ -38,7 +39,7 @@ type MeshAnswer struct {
 }
 
 // MeshAddr is the address of the host on a machine of a mesh, by the machine's number from 1.
-func MeshAddr(number int) netip.Addr { return hostAddr4(number) }
+func MeshAddr(number int) netip.Addr { return hostAddr(prefix4, number) }
 
 // MeshHost adds this machine's host of a mesh; at is the machine's own address.
 func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at netip.Addr) (Host, error) {
@@ -58,9 +59,7 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	s := &t.shape
 	switch {
 	case q.Shape != nil:
-		return a, t.shapeHere(ctx, *q.Shape)
-	case q.Change != nil:
-		return a, t.reshapeHere(ctx, *q.Change)
+		return a, t.applyHere(ctx, *q.Shape, q.Change)
 	case q.Stats:
 		var running bool
 		if a.Stats, running, err = t.statsHere(ctx); err == nil && !running {
@@ -72,10 +71,10 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	defer s.mu.Unlock()
 	switch {
 	case q.Open && s.carrier == nil:
-		s.carrier, s.carrierAt, err = link.OpenCarrier(ctx, s.machine)
+		s.carrier, s.carrierAt, err = link.OpenCarrier(s.machine)
 	case q.Join != nil:
 		if err = s.end(ctx, t.hub); err == nil {
-			s.mesh, s.active, s.spec = q.Join, link.Own, ShapeSpec{Seed: q.Seed}
+			s.mesh, s.active, s.spec = q.Join.Mesh, link.Own, ShapeSpec{Seed: q.Join.Seed}
 			err = s.join(ctx, t)
 		}
 	case q.Probe && s.own == nil:
@@ -93,13 +92,11 @@ func (s *shaper) join(ctx context.Context, t *Testbed) error {
 	hosts := slices.Clone(t.hosts)
 	t.mu.Unlock()
 	for i, p := range s.mesh.Peers {
-		for _, a := range p.Addrs {
-			if i == s.mesh.Self {
-				continue
-			}
-			if err := hosts[0].meet(a); err != nil {
-				return err
-			}
+		if i == s.mesh.Self {
+			continue
+		}
+		if err := hosts[0].meet(p.Addrs[0]); err != nil {
+			return err
 		}
 	}
 	return s.emulate(ctx, t, hosts)
@@ -166,7 +163,7 @@ func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
 		peers = append(peers, link.Peer{Host: all[i].host.String(), Addrs: []netip.Addr{all[i].host}, At: a.At})
 	}
 	_, err = each(ctx, all, func(i int) MeshCall {
-		return MeshCall{Join: &link.Mesh{Self: i, Key: key, Peers: peers}, Seed: seed}
+		return MeshCall{Join: &link.Options{Seed: seed, Mesh: &link.Mesh{Self: i, Key: key, Peers: peers}}}
 	})
 	if err == nil {
 		m.joined = all
@@ -174,65 +171,60 @@ func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
 	return err
 }
 
-// shapeMesh is Shape, or Reshape, of all machines.
-func (t *Testbed) shapeMesh(ctx context.Context, spec ShapeSpec, change bool) error {
+// applyMesh is apply on all machines.
+func (t *Testbed) applyMesh(ctx context.Context, spec ShapeSpec, change bool) error {
 	all, addrs := t.members()
-	own, err := spec.renamed(func(name string) (string, error) {
-		if a, ok := addrs[name]; ok {
-			return a.String(), nil
-		}
-		return "", fmt.Errorf("there is no host %q", name)
-	})
+	own, err := spec.renamed(addrs)
 	if err != nil {
 		return err
 	}
 	m := &t.mesh
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if change && m.joined == nil {
-		return errors.New("the machines are not joined")
-	}
 	if change {
-		_, err := each(ctx, m.joined, func(int) MeshCall { return MeshCall{Change: &own} })
-		return err
-	}
-	same := slices.EqualFunc(all, m.joined, func(a, b member) bool { return a.host == b.host })
-	if same {
-		_, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
-		same = err == nil
-	}
-	if !same {
-		if err := m.join(ctx, all, spec.Seed); err != nil {
+		if m.joined == nil {
+			return errors.New("the machines are not joined")
+		}
+		all = m.joined
+	} else {
+		same := slices.EqualFunc(all, m.joined, func(a, b member) bool { return a.host == b.host })
+		if same {
+			_, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
+			same = err == nil
+		}
+		if !same {
+			if err := m.join(ctx, all, spec.Seed); err != nil {
+				return err
+			}
+		}
+		if err := m.adopt(ctx, own); err != nil {
 			return err
 		}
 	}
-	if err := m.adopt(ctx, own); err != nil {
-		return err
-	}
-	_, err = each(ctx, all, func(int) MeshCall { return MeshCall{Shape: &own} })
+	_, err = each(ctx, all, func(int) MeshCall { return MeshCall{Shape: &own, Change: change} })
 	return err
 }
 
-// probe measures the ways between all machines.
-func (m *mesh) probe(ctx context.Context, adopt bool) ([]MeshAnswer, error) {
-	return each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, Adopt: adopt} })
-}
-
-// adopt measures the ways for links of this shape. A busy moment of a machine can lengthen one: what is
-// too long is measured once more.
+// adopt measures the ways for links of this shape and takes them off the delays of packets.
 func (m *mesh) adopt(ctx context.Context, s ShapeSpec) (err error) {
 	m.base = nil
+	m.base, err = m.probe(ctx, s)
+	return err
+}
+
+// probe measures the ways between all machines, once more if they are not right for links of this shape:
+// a busy moment of a machine can lengthen one.
+func (m *mesh) probe(ctx context.Context, s ShapeSpec) (now []MeshAnswer, err error) {
 	for range 2 {
-		var probed []MeshAnswer
-		if probed, err = m.probe(ctx, true); err != nil {
-			return err
+		now, err = each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, Adopt: m.base == nil} })
+		if err != nil {
+			return nil, err
 		}
-		if err = s.longer(m.joined, probed); err == nil {
-			m.base = probed
-			return nil
+		if err = s.right(m.joined, m.base, now); err == nil {
+			return now, nil
 		}
 	}
-	return err
+	return nil, err
 }
 
 // ProbeMesh measures the ways between the machines of a mesh again: routes change between trials.
@@ -255,19 +247,10 @@ func (t *Testbed) MeshMoved(ctx context.Context) (trouble string) {
 	if m.base == nil {
 		return ""
 	}
-	for range 2 { // as adopt does
-		now, err := m.probe(ctx, false)
-		switch {
-		case ctx.Err() != nil:
-			return ""
-		case err != nil:
-			return err.Error()
-		}
-		if trouble = spec.moved(m.joined, m.base, now); trouble == "" {
-			return ""
-		}
+	if _, err := m.probe(ctx, spec); err != nil && ctx.Err() == nil {
+		return err.Error()
 	}
-	return trouble
+	return ""
 }
 
 func (t *Testbed) shapedNow() ShapeSpec {
@@ -276,9 +259,10 @@ func (t *Testbed) shapedNow() ShapeSpec {
 	return t.shape.spec
 }
 
-// ways are the pairs of machines, by their places, whose links matter: between hosts that are shaped, or
-// between the one and the others.
-func (s ShapeSpec) ways(all []member) (pairs [][2]int) {
+// right refuses links with round trips that are shorter than those between the machines, and ways that
+// differ from the base, if there is one. What matters are links between hosts that are shaped, or between
+// the one and the others.
+func (s ShapeSpec) right(all []member, base, now []MeshAnswer) error {
 	named := 0
 	for _, m := range all {
 		if s.names(m.host.String()) {
@@ -287,62 +271,42 @@ func (s ShapeSpec) ways(all []member) (pairs [][2]int) {
 	}
 	for i, a := range all {
 		for k, b := range all[:i] {
-			if n, o := s.names(a.host.String()), s.names(b.host.String()); n && o || named == 1 && (n || o) {
-				pairs = append(pairs, [2]int{i, k})
+			from, to := a.host.String(), b.host.String()
+			if n, o := s.names(from), s.names(to); !(n && o || named == 1 && (n || o)) {
+				continue
 			}
-		}
-	}
-	return pairs
-}
-
-// longer refuses round trips that are shorter than those between the machines.
-func (s ShapeSpec) longer(all []member, probed []MeshAnswer) error {
-	for _, p := range s.ways(all) {
-		a, b := all[p[0]], all[p[1]]
-		w, way := s.topology().Want(a.host.String(), b.host.String()), probed[p[0]].RTTs[p[1]]
-		if way > w.LongestWay(link.DefaultTolerance) {
-			return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and "+
-				"that between their machines is %s: raise link.delay, or use machines that are closer",
-				a.name, b.name, words.Duration(w.RTT-w.Jitter), words.Duration(way))
+			w, way := s.topology().Want(from, to), now[i].RTTs[k]
+			if base == nil && way > w.LongestWay(link.DefaultTolerance) {
+				return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and "+
+					"that between their machines is %s: raise link.delay, or use machines that are closer",
+					a.name, b.name, words.Duration(w.RTT-w.Jitter), words.Duration(way))
+			}
+			if base != nil && (way-base[i].RTTs[k]).Abs() > w.LatenessLimit() {
+				return fmt.Errorf("the round trip between the machines of %s and %s changed from %s to %s", a.name,
+					b.name, words.Duration(base[i].RTTs[k]), words.Duration(way))
+			}
 		}
 	}
 	return nil
 }
 
-// moved says which way is not what it was.
-func (s ShapeSpec) moved(all []member, before, now []MeshAnswer) string {
-	for _, p := range s.ways(all) {
-		a, b := all[p[0]], all[p[1]]
-		w := s.topology().Want(a.host.String(), b.host.String())
-		was, is := before[p[0]].RTTs[p[1]], now[p[0]].RTTs[p[1]]
-		if (is - was).Abs() > w.LatenessLimit() {
-			return fmt.Sprintf("the round trip between the machines of %s and %s changed from %s to %s", a.name, b.name,
-				words.Duration(was), words.Duration(is))
-		}
-	}
-	return ""
-}
-
-// renamed is the spec with other names of hosts.
-func (s ShapeSpec) renamed(name func(string) (string, error)) (ShapeSpec, error) {
-	var errs []error
-	other := func(n string) string {
-		n, err := name(n)
-		errs = append(errs, err)
-		return n
+// renamed is the spec with hosts' addresses for their names.
+func (s ShapeSpec) renamed(addrs map[string]netip.Addr) (ShapeSpec, error) {
+	if err := s.check(slices.Collect(maps.Keys(addrs))); err != nil {
+		return s, err
 	}
 	r := s
 	r.Up, r.Down, r.Pairs = map[string]link.Params{}, map[string]link.Params{}, map[link.Pair]link.Params{}
 	for n, p := range s.Up {
-		r.Up[other(n)] = p
+		r.Up[addrs[n].String()] = p
 	}
 	for n, p := range s.Down {
-		r.Down[other(n)] = p
+		r.Down[addrs[n].String()] = p
 	}
 	for n, p := range s.Pairs {
-		r.Pairs[link.Pair{other(n[0]), other(n[1])}] = p
+		r.Pairs[link.Pair{addrs[n[0]].String(), addrs[n[1]].String()}] = p
 	}
-	return r, errors.Join(errs...)
+	return r, nil
 }
 
 // meshStats are those of all emulators, by the hosts' names.

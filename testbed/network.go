@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
@@ -48,17 +50,13 @@ func newNetwork(ipv6 bool) (*network, error) {
 		return nil, errors.Join(err, hub.Close())
 	}
 	la := netlink.NewLinkAttrs()
-	la.Name = bridgeName
+	la.Name, la.Flags = bridgeName, net.FlagUp
 	off := false
-	br := &netlink.Bridge{LinkAttrs: la, MulticastSnooping: &off}
-	if err := n.nl.LinkAdd(br); err != nil {
-		return nil, errors.Join(fmt.Errorf("add bridge: %w", err), n.close())
-	}
-	if n.bridge, err = n.nl.LinkByName(bridgeName); err == nil {
-		err = n.nl.LinkSetUp(n.bridge)
+	if err = n.nl.LinkAdd(&netlink.Bridge{LinkAttrs: la, MulticastSnooping: &off}); err == nil {
+		n.bridge, err = n.nl.LinkByName(bridgeName)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("set up bridge: %w", err), n.close())
+		return nil, errors.Join(fmt.Errorf("add bridge: %w", err), n.close())
 	}
 	return n, nil
 }
@@ -79,16 +77,12 @@ func netlinkIn(ns *os.File) (*netlink.Handle, error) {
 	return h, nil
 }
 
-func hostAddr4(index int) netip.Addr {
-	a := prefix4.Addr().As4()
-	a[2], a[3] = byte(index>>8), byte(index)
-	return netip.AddrFrom4(a)
-}
-
-func hostAddr6(index int) netip.Addr {
-	a := prefix6.Addr().As16()
-	a[14], a[15] = byte(index>>8), byte(index)
-	return netip.AddrFrom16(a)
+// hostAddr is the address of a host by its number.
+func hostAddr(prefix netip.Prefix, index int) netip.Addr {
+	b := prefix.Addr().AsSlice()
+	binary.BigEndian.PutUint16(b[len(b)-2:], uint16(index))
+	a, _ := netip.AddrFromSlice(b)
+	return a
 }
 
 // hubPort is the name of a host's port of the bridge.
@@ -100,7 +94,7 @@ func hostMAC(index int) net.HardwareAddr {
 
 // attach gives h its namespace, thread, addresses and cable.
 func (n *network) attach(h *host, others []*host) (err error) {
-	h.addr4, h.addr6 = hostAddr4(h.index), hostAddr6(h.index)
+	h.addr4, h.addr6 = hostAddr(prefix4, h.index), hostAddr(prefix6, h.index)
 	h.addr = h.addr4
 	if n.ipv6 {
 		h.addr = h.addr6
@@ -120,26 +114,28 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	if err := h.keeper.do(h.prepare); err != nil {
 		return err
 	}
-	if err := upByName(h.nl, "lo"); err != nil {
-		return err
+	lo, err := h.nl.LinkByName("lo")
+	if err == nil {
+		err = h.nl.LinkSetUp(lo)
+	}
+	if err != nil {
+		return fmt.Errorf("set lo up: %w", err)
 	}
 	la := netlink.NewLinkAttrs()
-	la.Name = hubPort(h.index)
+	la.Name, la.Flags = hubPort(h.index), net.FlagUp
 	la.MasterIndex = n.bridge.Attrs().Index
 	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index),
 		PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
 	if err := n.nl.LinkAdd(veth); err != nil {
 		return fmt.Errorf("add veth: %w", err)
 	}
-	if err := upByName(n.nl, la.Name); err != nil {
-		return err
-	}
 	if h.veth, err = h.nl.LinkByName(vethName); err != nil {
 		return fmt.Errorf("find %s: %w", vethName, err)
 	}
 	for _, a := range h.addrs(n.ipv6) {
 		ipnet := &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
-		if err := h.nl.AddrAdd(h.veth, &netlink.Addr{IPNet: ipnet, Flags: nodad(a)}); err != nil {
+		// No address can be another's here: each is usable at once.
+		if err := h.nl.AddrAdd(h.veth, &netlink.Addr{IPNet: ipnet, Flags: unix.IFA_F_NODAD}); err != nil {
 			return fmt.Errorf("add address %s: %w", a, err)
 		}
 	}
@@ -202,8 +198,8 @@ func (n *network) introduce(h *host, others []*host) error {
 func (h *host) meet(a netip.Addr) error {
 	b := a.As16()
 	neigh := &netlink.Neigh{
-		LinkIndex: h.veth.Attrs().Index, Family: family(a), State: netlink.NUD_PERMANENT, IP: a.AsSlice(),
-		HardwareAddr: hostMAC(int(b[14])<<8 | int(b[15])),
+		LinkIndex: h.veth.Attrs().Index, Family: nl.GetIPFamily(a.AsSlice()), State: netlink.NUD_PERMANENT,
+		IP: a.AsSlice(), HardwareAddr: hostMAC(int(b[14])<<8 | int(b[15])),
 	}
 	if err := h.nl.NeighSet(neigh); err != nil {
 		return fmt.Errorf("introduce %s to %s: %w", a, h.name, err)
@@ -238,39 +234,13 @@ func (h *host) route(congestion string) error {
 			p = prefix6
 		}
 		r := &netlink.Route{
-			Family: family(a), LinkIndex: h.veth.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: a.AsSlice(),
-			Congctl: congestion,
-			Dst:     &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
+			Family: nl.GetIPFamily(a.AsSlice()), LinkIndex: h.veth.Attrs().Index, Scope: netlink.SCOPE_LINK,
+			Src: a.AsSlice(), Congctl: congestion,
+			Dst: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), a.BitLen())},
 		}
 		if err := h.nl.RouteReplace(r); err != nil {
 			return fmt.Errorf("route %s: %w", p, err)
 		}
 	}
 	return nil
-}
-
-func upByName(nl *netlink.Handle, name string) error {
-	l, err := nl.LinkByName(name)
-	if err == nil {
-		err = nl.LinkSetUp(l)
-	}
-	if err != nil {
-		return fmt.Errorf("set %s up: %w", name, err)
-	}
-	return nil
-}
-
-func family(a netip.Addr) int {
-	if a.Is4() {
-		return unix.AF_INET
-	}
-	return unix.AF_INET6
-}
-
-// nodad: an address is usable at once, no other host here can have it.
-func nodad(a netip.Addr) int {
-	if a.Is6() {
-		return unix.IFA_F_NODAD
-	}
-	return 0
 }

@@ -128,8 +128,9 @@ func (h *host) ListenPacket(ctx context.Context, network, address string) (net.P
 	return listen(ctx, h, network, address, (&net.ListenConfig{}).ListenPacket)
 }
 
-func listen[L any](ctx context.Context, h *host, network, address string, on func(context.Context, string, string) (L,
-	error)) (l L, err error) {
+func listen[L any](
+	ctx context.Context, h *host, network, address string, on func(context.Context, string, string) (L, error),
+) (l L, err error) {
 	if err = h.numeric(address); err == nil {
 		err = inNamespace(h.ns, func() (err error) {
 			l, err = on(ctx, network, address)

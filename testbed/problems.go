@@ -81,17 +81,18 @@ func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 		return mode, own, missing
 	}
 	var why []string
-	for _, a := range link.Available() { // the preferred one first
-		if a.OK {
-			own = own || a.Emulator == link.Own
-			if mode.Emulator == "" && (!asked || opt.Emulate == a.Emulator) {
-				mode.Emulator = a.Emulator
+	for _, name := range []string{link.NetemDiscipline, link.Own} { // the preferred one first
+		err := link.Works(name)
+		if err == nil {
+			own = own || name == link.Own
+			if mode.Emulator == "" && (!asked || opt.Emulate == name) {
+				mode.Emulator = name
 			}
 			continue
 		}
-		why = append(why, a.Emulator+": "+a.Why)
-		p := Problem{a.Emulator, Note, a.Emulator + " does not work here: " + a.Why, emulatorHint(a.Emulator)}
-		if opt.Emulate == a.Emulator {
+		why = append(why, name+": "+err.Error())
+		p := Problem{name, Note, name + " does not work here: " + err.Error(), emulatorHint(name)}
+		if opt.Emulate == name {
 			p.Severity = Fatal
 		}
 		missing = append(missing, p)

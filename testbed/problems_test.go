@@ -66,12 +66,4 @@ func TestEnvironmentIsRecorded(t *testing.T) {
 			t.Errorf("%s is not recorded", key)
 		}
 	}
-	keys := make([]string, 0, len(env))
-	for k := range env {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		t.Logf("%s = %s", k, env[k])
-	}
 }

@@ -118,7 +118,10 @@ func kin(all map[int]stat, leaders map[int]bool) []stat {
 func (p *process) family(all map[int]stat) []stat {
 	p.seenMu.Lock()
 	defer p.seenMu.Unlock()
-	leaders := map[int]bool{p.pid: true}
+	leaders := map[int]bool{}
+	if s, there := all[p.pid]; !there || s.birth == p.birth { // else its pid is another's by now
+		leaders[p.pid] = true
+	}
 	for pid, born := range p.seen {
 		if all[pid].birth == born {
 			leaders[pid] = true

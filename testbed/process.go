@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,7 +40,6 @@ type process struct {
 
 	stopOnce sync.Once
 	stopErr  error
-	stopped  chan struct{}
 
 	usage usageMeter
 
@@ -71,14 +72,8 @@ func (h *host) start(ctx context.Context, c Command) (*process, error) {
 		c.close()
 		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
 	}
-	if err := p.awaitReady(ctx); err != nil {
-		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		err = fmt.Errorf("testbed: start %s: %w", c.Name, err)
-		if stopErr := p.kill(stopCtx); stopErr != nil {
-			err = errors.Join(err, stopErr)
-		}
-		return nil, err
+	if err := AwaitReady(ctx, p, c); err != nil {
+		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
 	}
 	return p, nil
 }
@@ -98,7 +93,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		return nil, err
 	}
 	defer h.t.starting.Done()
-	p := &process{host: h, cmd: c, label: label, done: make(chan struct{}), stopped: make(chan struct{})}
+	p := &process{host: h, cmd: c, label: label, done: make(chan struct{})}
 	p.log = filepath.Join(h.t.opt.Dir, "logs", sanitize(label)+".log")
 	logFile, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -218,7 +213,7 @@ func (h *host) bury(name string) error {
 			continue
 		}
 		if Ended(p) {
-			return p.kill(context.Background())
+			return p.Stop(context.Background())
 		}
 		return fmt.Errorf("it runs already on host %s (pid %d)", h.name, p.pid)
 	}
@@ -271,7 +266,7 @@ func (p *process) wait(cmd *exec.Cmd) {
 	p.state = cmd.ProcessState
 	if err != nil && !p.stopping {
 		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, words.Duration(time.Since(p.started)),
-			describe(cmd.ProcessState, err), p.logHint())
+			describe(cmd.ProcessState, err), logHint(p.log))
 	}
 	p.mu.Unlock()
 	close(p.done)
@@ -284,22 +279,34 @@ func describe(s *os.ProcessState, err error) string {
 	return s.String() // "exit status 1", "signal: killed (core dumped)"
 }
 
-// awaitReady polls the command's Ready until it is content.
-func (p *process) awaitReady(ctx context.Context) error {
-	if p.cmd.Ready == nil {
+// AwaitReady waits until a process that was just started is ready, and stops one that is not in time.
+func AwaitReady(ctx context.Context, p Process, c Command) error {
+	if c.Ready == nil {
 		return nil
 	}
-	limit := p.cmd.ReadyTimeout
-	if limit <= 0 {
-		limit = defaultReadyTimeout
+	err := pollReady(ctx, p, c)
+	if err == nil {
+		return nil
 	}
+	now, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	cancel()
+	stopped := p.Stop(now)
+	if p.Err() == nil { // else it is said there
+		err = fmt.Errorf("%w%s", err, logHint(p.LogPath()))
+	}
+	return errors.Join(err, stopped)
+}
+
+// pollReady polls the command's Ready until it is content.
+func pollReady(ctx context.Context, p Process, c Command) error {
+	limit := cmp.Or(c.ReadyTimeout, defaultReadyTimeout)
 	waiting, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
 	defer cancel()
 	asking, end := context.WithCancel(waiting) // the process's end cuts a probe short
 	defer end()
 	go func() {
 		select {
-		case <-p.done:
+		case <-p.Done():
 			end()
 		case <-asking.Done():
 		}
@@ -307,11 +314,11 @@ func (p *process) awaitReady(ctx context.Context) error {
 	var last error
 	for pause := 5 * time.Millisecond; ; pause = min(pause*3/2, 250*time.Millisecond) {
 		probing, cancel := context.WithTimeout(asking, probeTimeout)
-		err := p.cmd.Ready(probing)
+		err := c.Ready(probing)
 		cancel()
 		switch {
 		case Ended(p):
-			return p.earlyExit()
+			return earlyExit(p)
 		case err == nil:
 			return nil
 		}
@@ -325,9 +332,9 @@ func (p *process) awaitReady(ctx context.Context) error {
 		}
 		switch cause := context.Cause(waiting); cause {
 		case nil:
-			return p.earlyExit()
+			return earlyExit(p)
 		case errNotReady:
-			return fmt.Errorf("not ready after %s (last: %w)%s", words.Duration(limit), last, p.logHint())
+			return fmt.Errorf("not ready after %s (last: %w)", words.Duration(limit), last)
 		default:
 			return fmt.Errorf("%w while waiting until it is ready (last: %w)", cause, last)
 		}
@@ -339,21 +346,17 @@ var errNotReady = errors.New("not ready in time")
 // probeTimeout bounds one question whether a process is ready.
 const probeTimeout = 10 * time.Second
 
-func (p *process) earlyExit() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	what := "exit status 0"
-	if p.state != nil {
-		what = p.state.String()
+func earlyExit(p Process) error {
+	if err := p.Err(); err != nil {
+		return fmt.Errorf("ended before it was ready: %w", err)
 	}
-	return fmt.Errorf("ended before it was ready, after %s: %s%s", words.Duration(time.Since(p.started)), what,
-		p.logHint())
+	return errors.New("ended before it was ready, with exit status 0")
 }
 
 // logHint shows the last lines of the log and says where the rest is.
-func (p *process) logHint() string {
-	hint := "; see " + p.log
-	if tail := strings.TrimSpace(logTail(p.log, tailBytes, tailLines)); tail != "" {
+func logHint(log string) string {
+	hint := "; see " + log
+	if tail := strings.TrimSpace(logTail(log, tailBytes, tailLines)); tail != "" {
 		hint += "; it ends:\n    " + strings.ReplaceAll(tail, "\n", "\n    ")
 	}
 	return hint
@@ -432,26 +435,16 @@ func (p *process) Signal(s syscall.Signal) error {
 
 // Stop implements Process.
 func (p *process) Stop(ctx context.Context) error {
-	steps := p.cmd.Stop
-	if len(steps) == 0 {
-		steps = defaultStop()
-	}
-	if last := steps[len(steps)-1]; last.Signal != syscall.SIGKILL {
-		steps = append(append([]StopStep(nil), steps...), StopStep{syscall.SIGKILL, last.After + killGrace})
-	}
-	return p.stop(ctx, steps)
-}
-
-func (p *process) kill(ctx context.Context) error {
-	return p.stop(ctx, []StopStep{{syscall.SIGKILL, 0}})
-}
-
-func (p *process) stop(ctx context.Context, steps []StopStep) error {
-	p.stopOnce.Do(func() {
-		defer close(p.stopped)
+	p.stopOnce.Do(func() { // bounded: every step has a deadline
+		steps := p.cmd.Stop
+		if len(steps) == 0 {
+			steps = defaultStop()
+		}
+		if last := steps[len(steps)-1]; last.Signal != syscall.SIGKILL {
+			steps = append(slices.Clone(steps), StopStep{syscall.SIGKILL, last.After + killGrace})
+		}
 		p.stopErr = p.escalate(ctx, steps)
 	})
-	<-p.stopped // bounded: every step of the first call has a deadline
 	return p.stopErr
 }
 

@@ -177,20 +177,6 @@ func TestStopEscalates(t *testing.T) {
 	}
 }
 
-func TestStopWithoutTimeKillsAtOnce(t *testing.T) {
-	_, h := plainHost(t)
-	p, err := h.start(t.Context(), fakeCommand(t, "stubborn", "stubborn", "child"))
-	must(t, err)
-	eventually(t, "it ignores signals", logs(t, p, "stubborn"))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	must(t, p.Stop(ctx))
-	if took := time.Since(began); took > 8*time.Second {
-		t.Errorf("took %s, as if there were no deadline", took)
-	}
-}
-
 func TestStopRemovesOrphans(t *testing.T) {
 	_, h := plainHost(t)
 	p, err := h.start(t.Context(), fakeCommand(t, "orphan", "orphan"))
@@ -267,17 +253,6 @@ func TestPipes(t *testing.T) {
 	}
 }
 
-func TestLogTail(t *testing.T) {
-	path := t.TempDir() + "/log"
-	must(t, os.WriteFile(path, []byte(strings.Repeat("x", 100<<10)+"\na\nb\nc\n"), 0o600))
-	if got := logTail(path, 1024, 2); got != "b\nc" {
-		t.Errorf("got %q", got)
-	}
-	if got := logTail(path, 8, 10); got != "x\na\nb\nc" {
-		t.Errorf("got %q", got)
-	}
-}
-
 // Close while processes are being started leaves none, and start fails after.
 func TestCloseWhileStarting(t *testing.T) {
 	for range 10 {
@@ -305,5 +280,18 @@ func TestCloseWhileStarting(t *testing.T) {
 				t.Errorf("pid %d is left", pid)
 			}
 		}
+	}
+}
+
+// Who has the number of a process that has ended is none of its family.
+func TestFamilyOfAUsedNumber(t *testing.T) {
+	const pid, ended, later = 7, 100, 200
+	p := &process{pid: pid, birth: ended, seen: map[int]uint64{8: ended + 1}}
+	all := map[int]stat{
+		pid: {pid: pid, pgrp: pid, session: pid, birth: later}, 8: {pid: 8, ppid: 1, birth: ended + 1},
+		9: {pid: 9, ppid: pid, pgrp: pid, session: pid, birth: later + 1},
+	}
+	if got := p.family(all); len(got) != 1 || got[0].pid != 8 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -29,22 +31,6 @@ type ShapeSpec struct {
 
 func (s ShapeSpec) topology() link.Topology {
 	return link.Topology{Up: s.Up, Down: s.Down, Pairs: s.Pairs}
-}
-
-func (s ShapeSpec) shaped() bool {
-	for _, m := range []map[string]link.Params{s.Up, s.Down} {
-		for _, p := range m {
-			if p.Shaped() {
-				return true
-			}
-		}
-	}
-	for _, p := range s.Pairs {
-		if p.Shaped() {
-			return true
-		}
-	}
-	return false
 }
 
 // DefaultCongestion is what most machines use.
@@ -92,56 +78,7 @@ type shaper struct {
 // Until the next Shape, a host added later has a link that is not shaped; where our own
 // emulator is at work, it does not reach the hosts of before at all.
 func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
-	if t.opt.Mesh {
-		if err := t.shapeMesh(ctx, spec, false); err != nil {
-			return fmt.Errorf("testbed: shape: %w", err)
-		}
-		return nil
-	}
-	return t.shapeHere(ctx, spec)
-}
-
-func (t *Testbed) shapeHere(ctx context.Context, spec ShapeSpec) error {
-	if spec.Congestion == "" {
-		spec.Congestion = DefaultCongestion
-	}
-	t.mu.Lock()
-	hosts, mode, closed := t.hosts, t.mode, t.closed
-	t.mu.Unlock()
-	if closed {
-		return errors.New("testbed: shape: the testbed is closed")
-	}
-	s := &t.shape
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := spec.check(s.all(hosts)); err != nil {
-		return fmt.Errorf("testbed: shape: %w", err)
-	}
-	s.spec, s.congestion, s.buffers = spec, "", map[string]int64{}
-	if !mode.Namespaces {
-		return nil
-	}
-	s.active = "none"
-	if s.mesh != nil {
-		s.active = link.Own
-	} else if mode.Emulator != "none" && (spec.shaped() || spec.Changes || t.opt.Emulate == link.Own) {
-		s.active = mode.Emulator
-		if len(spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.ownWorks {
-			s.active = link.Own // netem knows no pairs
-		}
-		if s.active == link.Own && !spec.Changes && spec.topology().RateOnly() && s.tbfWorks() {
-			s.active = link.TBFDiscipline // a third of the CPU that ours needs, see BenchmarkShapers
-		}
-	}
-	if err := s.emulate(ctx, t, hosts); err != nil {
-		return fmt.Errorf("testbed: shape: %w", err)
-	}
-	for _, h := range hosts {
-		if err := s.settle(t, h, hosts); err != nil {
-			return fmt.Errorf("testbed: shape host %s: %w", h.name, err)
-		}
-	}
-	return nil
+	return t.apply(ctx, spec, false)
 }
 
 // Reshape changes the links under a load: hosts keep their devices, routes and
@@ -154,62 +91,88 @@ func (t *Testbed) shapeHere(ctx context.Context, spec ShapeSpec) error {
 // It goes from one shape to another of the same emulator, see ShapeSpec.Changes,
 // and fails where links are not emulated, or no longer.
 func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
-	if t.opt.Mesh {
-		if err := t.shapeMesh(ctx, spec, true); err != nil {
-			return fmt.Errorf("testbed: reshape: %w", err)
-		}
-		return nil
-	}
-	return t.reshapeHere(ctx, spec)
+	return t.apply(ctx, spec, true)
 }
 
-func (t *Testbed) reshapeHere(ctx context.Context, spec ShapeSpec) error {
+func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) (err error) {
+	if t.opt.Mesh {
+		err = t.applyMesh(ctx, spec, change)
+	} else {
+		err = t.applyHere(ctx, spec, change)
+	}
+	if err != nil {
+		return fmt.Errorf("testbed: shape the links: %w", err)
+	}
+	return nil
+}
+
+func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) error {
 	t.mu.Lock()
-	hosts, closed := t.hosts, t.closed
+	hosts, mode, closed := t.hosts, t.mode, t.closed
 	t.mu.Unlock()
 	if closed {
-		return errors.New("testbed: reshape: the testbed is closed")
+		return errors.New("the testbed is closed")
 	}
 	s := &t.shape
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := spec.check(s.all(hosts)); err != nil {
-		return fmt.Errorf("testbed: reshape: %w", err)
+		return err
 	}
-	var err error
-	switch s.active {
-	case link.Own:
-		if err = s.own.Err(); err == nil {
-			err = s.own.Shape(ctx, spec.topology())
+	if change {
+		if err := s.change(ctx, spec); err != nil {
+			return err
 		}
-	case link.NetemDiscipline, link.TBFDiscipline:
-		err = s.kernel.Shape(spec.topology())
-	default:
-		err = errors.New("links are not emulated")
-	}
-	if err != nil {
-		return fmt.Errorf("testbed: reshape: %w", err)
-	}
-	spec.Congestion, spec.Seed = s.spec.Congestion, s.spec.Seed
-	s.spec = spec
-	for _, h := range hosts {
-		if !spec.names(s.nameOf(h)) {
-			continue
-		}
-		receive, send := s.bufferMaxima(h, hosts)
-		if receive <= s.buffers[h.name] {
-			continue
-		}
-		err := h.keeper.do(func() error {
-			setBuffers(t, h, receive, send)
+		spec.Congestion, spec.Seed = s.spec.Congestion, s.spec.Seed
+		s.spec = spec
+	} else {
+		spec.Congestion = cmp.Or(spec.Congestion, DefaultCongestion)
+		s.spec, s.congestion, s.buffers = spec, "", map[string]int64{}
+		if !mode.Namespaces {
 			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("testbed: reshape host %s: %w", h.name, err)
 		}
-		s.buffers[h.name] = receive
+		s.choose(t, mode)
+		if err := s.emulate(ctx, t, hosts); err != nil {
+			return err
+		}
+	}
+	for _, h := range hosts {
+		if err := s.settle(t, h, hosts, change); err != nil {
+			return fmt.Errorf("host %s: %w", h.name, err)
+		}
 	}
 	return nil
+}
+
+// choose chooses what emulates the links.
+func (s *shaper) choose(t *Testbed, mode Mode) {
+	top := s.spec.topology()
+	switch {
+	case s.mesh != nil:
+		s.active = link.Own
+	case mode.Emulator == "none" || !top.Shaped() && !s.spec.Changes && t.opt.Emulate != link.Own:
+		s.active = "none"
+	case len(s.spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.ownWorks: // netem knows no pairs
+		s.active = link.Own
+	case mode.Emulator == link.Own && !s.spec.Changes && top.RateOnly() && s.tbfWorks():
+		s.active = link.TBFDiscipline // a third of the CPU that ours needs, see BenchmarkShapers
+	default:
+		s.active = mode.Emulator
+	}
+}
+
+// change lets what emulates now do it otherwise.
+func (s *shaper) change(ctx context.Context, spec ShapeSpec) error {
+	switch s.active {
+	case link.Own:
+		if err := s.own.Err(); err != nil {
+			return err
+		}
+		return s.own.Shape(ctx, spec.topology())
+	case link.NetemDiscipline, link.TBFDiscipline:
+		return s.kernel.Shape(spec.topology())
+	}
+	return errors.New("links are not emulated")
 }
 
 // names reports whether a host's own link is in the spec.
@@ -246,14 +209,8 @@ func (s ShapeSpec) check(hosts []string) error {
 	for _, name := range hosts {
 		known[name] = true
 	}
-	var names []string
-	for n := range maps.Keys(s.Up) {
-		names = append(names, n)
-	}
-	for n := range maps.Keys(s.Down) {
-		names = append(names, n)
-	}
-	for p := range maps.Keys(s.Pairs) {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(s.Up)), maps.Keys(s.Down))
+	for p := range s.Pairs {
 		names = append(names, p[0], p[1])
 	}
 	for _, n := range names {
@@ -293,14 +250,14 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 }
 
 // emulateOwn lets our emulator shape all hosts; one that has died, or does not know all
-// hosts, is started again.
+// hosts, is started again. That of a mesh is started by Join alone.
 func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, hosts []*host) error {
-	if s.own != nil && s.mesh != nil { // started by Join
-		if err := s.own.Err(); err != nil {
+	if s.own != nil && (s.own.Err() != nil || s.mesh == nil && s.devices != len(hosts)) {
+		err := s.own.Err()
+		if s.mesh != nil {
 			return err
 		}
-	} else if s.own != nil && (s.own.Err() != nil || s.devices != len(hosts)) {
-		if err := s.own.Err(); err != nil {
+		if err != nil {
 			t.log("starting the link emulator again: " + err.Error())
 		}
 		if err := s.end(ctx, t.hub); err != nil {
@@ -316,14 +273,8 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, hosts []*host) erro
 			c := Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"), Stdin: stdin, files: sockets}
 			return t.hub.start(ctx, c)
 		}
-		var e *link.Emulator
-		var err error
-		hub := int(t.net.hub.Fd())
-		if opt := (link.Options{Seed: s.spec.Seed}); s.mesh != nil {
-			e, err = link.NewMesh(ctx, launch, opt, *s.mesh, s.carrier, hub, devices[0])
-		} else {
-			e, err = link.New(ctx, launch, opt, hub, devices...)
-		}
+		e, err := link.New(ctx, launch, link.Options{Seed: s.spec.Seed, Mesh: s.mesh}, int(t.net.hub.Fd()), s.carrier,
+			devices...)
 		if err != nil {
 			return err
 		}
@@ -344,46 +295,41 @@ func (s *shaper) bufferMaxima(h *host, hosts []*host) (receive, send int64) {
 	return bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
 }
 
-// setBuffers runs on the host's thread.
-func setBuffers(t *Testbed, h *host, receive, send int64) {
-	for _, b := range []sysctl{
-		{"net.ipv4.tcp_rmem", buffers(receiveFirst, receive)},
-		{"net.ipv4.tcp_wmem", buffers(sendFirst, send)},
-	} {
-		if err := writeSysctl(b.key, b.value); err != nil {
-			t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
-		}
-	}
-}
-
-// settle sets one host's buffers, congestion control and route.
-func (s *shaper) settle(t *Testbed, h *host, hosts []*host) error {
+// settle sets one host's buffers, congestion control and route; after a change of its links, buffers alone,
+// if they are to be larger.
+func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
 	receive, send := s.bufferMaxima(h, hosts)
-	var congestion string
-	var refused error
-	err := h.keeper.do(func() error {
-		setBuffers(t, h, receive, send)
-		refused = writeSysctl("net.ipv4.tcp_congestion_control", s.spec.Congestion)
-		congestion, _ = readSysctl("net.ipv4.tcp_congestion_control")
+	if change && receive <= s.buffers[h.name] {
 		return nil
-	})
-	if err != nil {
-		return err
 	}
 	s.buffers[h.name] = receive
-	if refused == nil {
-		s.congestion = congestion
-		return h.route("")
+	const key = "net.ipv4.tcp_congestion_control"
+	var congestion string
+	err := h.keeper.do(func() error {
+		for _, b := range []sysctl{
+			{"net.ipv4.tcp_rmem", buffers(receiveFirst, receive)},
+			{"net.ipv4.tcp_wmem", buffers(sendFirst, send)},
+		} {
+			if err := writeSysctl(b.key, b.value); err != nil {
+				t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
+			}
+		}
+		_ = writeSysctl(key, s.spec.Congestion)
+		congestion, _ = readSysctl(key)
+		return nil
+	})
+	if err != nil || change {
+		return err
 	}
 	// A namespace may choose only among what the machine's root allows to all;
 	// a route may ask for any that the kernel has.
-	if h.route(s.spec.Congestion) == nil {
-		s.congestion = s.spec.Congestion
+	if s.congestion = s.spec.Congestion; h.route(s.congestion) == nil {
 		return nil
 	}
-	t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s (%v), it stays %s", h.name,
-		s.spec.Congestion, refused, congestion))
-	s.congestion = congestion
+	if s.congestion = congestion; congestion != s.spec.Congestion {
+		t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s, it stays %s", h.name,
+			s.spec.Congestion, congestion))
+	}
 	return h.route("")
 }
 

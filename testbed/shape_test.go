@@ -103,8 +103,10 @@ func TestBuffersFollowTheProduct(t *testing.T) {
 	if tb.Mode().Emulator == "none" {
 		t.Skip(tb.Mode().Why)
 	}
-	if err := tb.Shape(t.Context(), ShapeSpec{Pairs: map[[2]string]link.Params{{"a", "b"}: access(1e9,
-		40*time.Millisecond), {"b", "a"}: access(1e9, 40*time.Millisecond)}}); err != nil {
+	if err := tb.Shape(t.Context(), ShapeSpec{
+		Up: map[string]link.Params{"a": access(1e9, 0), "b": access(1e9, 0)},
+		Pairs: map[[2]string]link.Params{{"a", "b"}: access(0, 40*time.Millisecond),
+			{"b", "a"}: access(0, 40*time.Millisecond)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range []*host{a, b} {

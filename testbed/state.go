@@ -38,7 +38,7 @@ type state struct {
 // reaper is the watchdog as its run sees it.
 type reaper struct {
 	cmd   *exec.Cmd
-	pipe  *os.File // it reads the other end: our death closes ours
+	pipe  io.Closer // it reads the other end: our death closes ours
 	ended chan struct{}
 	err   error // of its end, once ended is closed
 }
@@ -152,38 +152,35 @@ func startReaper(self []string, file string) (_ *reaper, err error) {
 		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's " +
 			"TestMain calls testbed.ServeNode)")
 	}
-	r, w, err := os.Pipe()
+	cmd := exec.Command(self[0], append(slices.Clone(self[1:]), "node", "reaper", file)...)
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
+	d := &reaper{cmd: cmd, ended: make(chan struct{})}
+	if d.pipe, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	answer, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	answer, theirs, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
+	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(reaperTimeout))
+	said := make([]byte, len(reaperReady))
+	_, err = io.ReadFull(answer, said)
+	ready := err == nil && string(said) == reaperReady
+	if !ready {
+		_ = cmd.Process.Kill()
 	}
-	defer answer.Close()
-	args := append(append([]string(nil), self[1:]...), "node", "reaper", file)
-	cmd := exec.Command(self[0], args...)
-	cmd.Dir = "/"
-	cmd.Stdin, cmd.Stdout = r, theirs
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
-	err = cmd.Start()
-	_ = theirs.Close()
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	d := &reaper{cmd: cmd, pipe: w, ended: make(chan struct{})}
 	go func() {
 		d.err = cmd.Wait()
 		close(d.ended)
 	}()
-	_ = answer.SetReadDeadline(time.Now().Add(reaperTimeout))
-	said := make([]byte, len(reaperReady))
-	if _, err := io.ReadFull(answer, said); err != nil || string(said) != reaperReady {
-		_ = cmd.Process.Kill()
+	if !ready {
 		<-d.ended
-		return nil, errors.Join(fmt.Errorf("it did not say that it is ready (%q, %w)", said, err), w.Close())
+		return nil, fmt.Errorf("it did not say that it is ready (%q, %w)", said, err)
 	}
 	return d, nil
 }
@@ -198,41 +195,33 @@ func (s *state) write(e entry) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e.Kind {
+	case "dir":
+		s.dirs = append(s.dirs, e.Path)
+	case "removed":
+		i := slices.Index(s.dirs, e.Path)
+		if i < 0 {
+			return nil // it is forgotten already, perhaps together with the file
+		}
+		s.dirs = slices.Delete(s.dirs, i, i+1)
+	}
 	_, err = s.f.Write(append(b, '\n'))
 	return err
 }
 
 func (s *state) addGroup(pid int, birth uint64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return s.write(entry{Kind: "group", PID: pid, Birth: birth})
 }
 
-func (s *state) dropGroup(pid int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.write(entry{Kind: "gone", PID: pid})
-}
+func (s *state) dropGroup(pid int) error { return s.write(entry{Kind: "gone", PID: pid}) }
 
 // addDir takes a directory that is to be removed, with what is mounted on it.
-func (s *state) addDir(path string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dirs = append(s.dirs, path)
-	return s.write(entry{Kind: "dir", Path: path})
-}
+func (s *state) addDir(path string) error { return s.write(entry{Kind: "dir", Path: path}) }
 
 // drop forgets a directory that has been removed.
-func (s *state) drop(path string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.Index(s.dirs, path)
-	if i < 0 {
-		return nil // it is forgotten already, perhaps together with the file
-	}
-	s.dirs = slices.Delete(s.dirs, i, i+1)
-	return s.write(entry{Kind: "removed", Path: path})
-}
+func (s *state) drop(path string) error { return s.write(entry{Kind: "removed", Path: path}) }
 
 // close removes the directories and the file, and lets the watchdog go.
 func (s *state) close() error {

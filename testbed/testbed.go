@@ -13,7 +13,6 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -67,12 +66,11 @@ type Mode struct {
 // Testbed is a set of hosts with links between them.
 // It is safe for concurrent use.
 type Testbed struct {
-	opt     Options
-	self    []string
-	started time.Time
-	state   *state
-	net     *network // nil without namespaces
-	hub     *host    // in the hub's namespace, for the emulator's process; nil without
+	opt   Options
+	self  []string
+	state *state
+	net   *network // nil without namespaces
+	hub   *host    // in the hub's namespace, for the emulator's process; nil without
 
 	mu     sync.Mutex
 	mode   Mode
@@ -102,12 +100,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	switch opt.Emulate {
-	case "", "auto", "netem", link.Own, "none":
-	default:
-		return nil, fmt.Errorf("testbed: emulator %q is unknown: want auto, netem, user or none", opt.Emulate)
-	}
-	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), started: time.Now(), labels: map[string]string{}}
+	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), labels: map[string]string{}}
 	if len(t.self) == 0 {
 		exe, err := os.Executable()
 		if err != nil {
@@ -120,10 +113,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 			return nil, fmt.Errorf("testbed: %w", err)
 		}
 	}
-	if t.opt.Dir == "" {
-		t.opt.Dir = "."
-	}
-	dir, err := filepath.Abs(t.opt.Dir)
+	dir, err := filepath.Abs(opt.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("testbed: %w", err)
 	}
@@ -171,7 +161,7 @@ func (t *Testbed) choose() (err error) {
 	}
 	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}
 	tbf := t.mode.Emulator == link.Own && (t.opt.Emulate == "" || t.opt.Emulate == "auto")
-	t.shape.active, t.shape.tbfWorks = "none", sync.OnceValue(func() bool { return tbf && link.HasTBF() })
+	t.shape.active, t.shape.tbfWorks = "none", sync.OnceValue(func() bool { return tbf && link.Works(link.TBFDiscipline) == nil })
 	return nil
 }
 

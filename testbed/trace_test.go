@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -71,26 +70,4 @@ func TestLastWordsOfProcesses(t *testing.T) {
 		t.Errorf("peak of one that runs: %g", peak)
 	}
 	must(t, p.Stop(context.Background()))
-}
-
-// A trace has what runs, what is started later, and nothing of other hosts.
-func TestTrace(t *testing.T) {
-	tb := newTestbed(t, Options{Plain: true})
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	start := func(h *host, name string) *process {
-		p, err := h.start(t.Context(), Command{Name: name, Args: []string{"/bin/sleep", "60"}})
-		must(t, err)
-		return p
-	}
-	there, dead := start(a, "there"), start(a, "dead")
-	must(t, syscall.Kill(dead.PID(), syscall.SIGKILL))
-	<-dead.Done()
-	traced := Trace(a)
-	comes := start(a, "comes")
-	start(b, "elsewhere")
-	must(t, comes.Stop(t.Context()))
-	again := start(a, "comes")
-	if got := traced(); !slices.Equal(got, []Process{there, comes, again}) {
-		t.Errorf("got %d processes", len(got))
-	}
 }

@@ -91,17 +91,12 @@ func (w *watched) sample(all map[int]stat, leaders map[int]bool) record.Sample {
 
 // holds reports whether a process has one of the sockets open.
 func holds(pid int, sockets map[string]bool) bool {
-	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
-	fds, err := os.ReadDir(dir)
+	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return false
 	}
-	for _, fd := range fds {
-		if l, err := os.Readlink(dir + fd.Name()); err == nil && sockets[l] {
-			return true
-		}
-	}
-	return false
+	open, _ := p.FileDescriptorTargets() // none of another user's
+	return slices.ContainsFunc(open, func(file string) bool { return sockets[file] })
 }
 
 // listeners are the sockets, as /proc/PID/fd shows them, that listen on a TCP port of this

@@ -61,29 +61,6 @@ func TestPoisson(t *testing.T) {
 	if r := product / float64(len(at)); math.Abs(r) > 4/math.Sqrt(float64(len(at))) {
 		t.Errorf("successive gaps correlate: %v", r)
 	}
-	// Counts in seconds have variance equal to their mean.
-	var perSecond [100]float64
-	for _, a := range at {
-		perSecond[int(a.Seconds())]++
-	}
-	variance := 0.0
-	for _, n := range perSecond {
-		variance += (n - rate) * (n - rate) / 100
-	}
-	if variance < rate/2 || variance > rate*2 {
-		t.Errorf("variance of counts %v, want about %v", variance, rate)
-	}
-}
-
-func TestPoissonSeed(t *testing.T) {
-	a, again, other := times(Poisson{100, 1}, time.Second), times(Poisson{100, 1}, time.Second),
-		times(Poisson{100, 2}, time.Second)
-	if len(a) != len(again) || a[0] != again[0] || a[len(a)-1] != again[len(a)-1] {
-		t.Error("the same seed gives other arrivals")
-	}
-	if a[0] == other[0] {
-		t.Error("another seed gives the same arrivals")
-	}
 }
 
 func TestSteps(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"sync"
 )
 
 // Content is one object of a seeded data set: Size bytes of an AES-128-CTR
@@ -52,9 +51,6 @@ func (c Content) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// scratch holds buffers for checks, so that one does not cost an allocation.
-var scratch = sync.Pool{New: func() any { return new([checkChunk]byte) }}
-
 // Reader reads an object's content from any offset. It is not safe for use by
 // several goroutines.
 type Reader struct {
@@ -70,27 +66,16 @@ func (c Content) Reader() *Reader { return &Reader{block: c.cipher(), size: c.Si
 // Seek implements [io.Seeker]. An offset beyond the end is allowed; reading
 // there gives io.EOF.
 func (r *Reader) Seek(off int64, whence int) (int64, error) {
-	off, err := sought(off, whence, r.off, r.size)
-	if err == nil {
-		r.off, r.ctr = off, nil
-	}
-	return off, err
-}
-
-// sought is the offset that a seek goes to, in an object of so many bytes read up to at.
-func sought(off int64, whence int, at, size int64) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		off += at
+		off += r.off
 	case io.SeekEnd:
-		off += size
-	case io.SeekStart:
-	default:
-		return 0, errors.New("workload: seek: invalid whence")
+		off += r.size
 	}
 	if off < 0 {
 		return 0, errors.New("workload: seek: negative offset")
 	}
+	r.off, r.ctr = off, nil
 	return off, nil
 }
 

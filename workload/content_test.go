@@ -14,9 +14,7 @@ import (
 func all(t *testing.T, c Content) []byte {
 	t.Helper()
 	b, err := io.ReadAll(c.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if int64(len(b)) != c.Size {
 		t.Fatalf("read %d bytes of %d", len(b), c.Size)
 	}

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -288,38 +287,37 @@ func (t *text) UnmarshalJSON(b []byte) error {
 // object reads a JSON object, by the names that nginx has for its variables or by those of
 // the logs of IPFS gateways.
 func (l *RequestLog) object(line string) (e logEntry, err error) {
-	var v struct {
-		Time, TS, Timestamp, Msec, Method, URI, Path, Request, Status, Bytes, Range text
-		TimeISO                                                                     text `json:"time_iso8601"`
-		TimeLocal                                                                   text `json:"time_local"`
-		RequestMethod                                                               text `json:"request_method"`
-		RequestURI                                                                  text `json:"request_uri"`
-		BodyBytesSent                                                               text `json:"body_bytes_sent"`
-		BodySize                                                                    text `json:"resp_body_size"`
-		HTTPRange                                                                   text `json:"http_range"`
-		Headers                                                                     map[string]text
-	}
+	var v, headers map[string]text
 	if err := json.Unmarshal([]byte(line), &v); err != nil {
 		return e, fmt.Errorf("not a JSON object of a request: %w", err)
 	}
-	if e.at, err = l.time(string(cmp.Or(v.Msec, v.Time, v.TS, v.Timestamp, v.TimeISO, v.TimeLocal))); err != nil {
+	of := func(names ...string) string {
+		for _, name := range names {
+			if v[name] != "" {
+				return string(v[name])
+			}
+		}
+		return ""
+	}
+	if e.at, err = l.time(of("msec", "time", "ts", "timestamp", "time_iso8601", "time_local")); err != nil {
 		return e, err
 	}
-	e.method, e.path = string(cmp.Or(v.Method, v.RequestMethod)), string(cmp.Or(v.RequestURI, v.URI, v.Path))
-	if v.Request != "" && e.path == "" {
-		e.method, e.path, _ = requested(string(v.Request))
+	e.method, e.path = of("method", "request_method"), of("request_uri", "uri", "path")
+	if e.path == "" {
+		e.method, e.path, _ = requested(of("request"))
 	}
 	if e.method == "" || e.path == "" {
 		return e, errors.New("the object has no method, or no uri")
 	}
-	e.ranged = string(cmp.Or(v.HTTPRange, v.Range))
-	for name, value := range v.Headers {
+	e.ranged = of("http_range", "range")
+	_ = json.Unmarshal([]byte(v["headers"]), &headers) // it may have none
+	for name, value := range headers {
 		if strings.EqualFold(name, "Range") {
 			e.ranged = string(value)
 		}
 	}
-	size := string(cmp.Or(v.BodyBytesSent, v.BodySize, v.Bytes))
-	if err := e.numbers(string(v.Status), size); err != nil {
+	size := of("body_bytes_sent", "resp_body_size", "bytes")
+	if err := e.numbers(of("status"), size); err != nil {
 		return e, err
 	}
 	if size == "" && e.method == "GET" && (e.status == 200 || e.status == 206) {

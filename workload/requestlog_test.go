@@ -20,9 +20,7 @@ func readLog(t *testing.T, text string) ([]LoggedRequest, *RequestLog) {
 		if errors.Is(err, io.EOF) {
 			return all, l
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, r)
 	}
 }
@@ -197,9 +195,7 @@ func TestRequestLogMemory(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last, n = r, n+1
 	}
 	runtime.GC()
@@ -210,5 +206,12 @@ func TestRequestLogMemory(t *testing.T) {
 	}
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
 		t.Errorf("%d bytes are held after %d lines", grown, lines)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,7 +1,7 @@
 package workload
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -47,20 +47,14 @@ type Spread struct {
 	order   permutation
 }
 
-// NewSpread spreads the sizes of n objects over buckets.
-func NewSpread(n int, seed uint64, buckets ...Bucket) (*Spread, error) {
-	if n < 1 || len(buckets) == 0 {
-		return nil, errors.New("workload: a spread of sizes needs at least one object and one range")
-	}
+// NewSpread spreads the sizes of n objects, at least one, over buckets, whose weights and sizes
+// are above 0.
+func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 	sum := 0.0
 	for _, b := range buckets {
-		if !(b.Weight > 0) || math.IsInf(b.Weight, 0) || b.From < 1 || b.To < b.From {
-			return nil, fmt.Errorf("workload: a share of %v with sizes from %d to %d bytes cannot be had", b.Weight,
-				b.From, b.To)
-		}
 		sum += b.Weight
 	}
-	s := &Spread{seed: seed, buckets: slices.Clone(buckets), order: newPermutation(n, Mix(seed, orderKey))}
+	s := &Spread{seed: seed, buckets: buckets, order: newPermutation(n, Mix(seed, orderKey))}
 	type rest struct {
 		bucket int
 		share  float64
@@ -77,15 +71,7 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) (*Spread, error) {
 		given += counts[i]
 		rests = append(rests, rest{i, exact - math.Floor(exact)})
 	}
-	slices.SortStableFunc(rests, func(a, b rest) int {
-		switch {
-		case a.share > b.share:
-			return -1
-		case a.share < b.share:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(rests, func(a, b rest) int { return cmp.Compare(b.share, a.share) })
 	for i := range n - given {
 		counts[rests[i%len(rests)].bucket]++
 	}
@@ -94,7 +80,7 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) (*Spread, error) {
 		end += c
 		s.ends = append(s.ends, end)
 	}
-	return s, nil
+	return s
 }
 
 // Keys of the random sequences that a spread takes from its seed.
@@ -162,4 +148,24 @@ func (p permutation) of(i int) int {
 			return int(x)
 		}
 	}
+}
+
+// Zipf is a popularity of objects: the k-th, from 1, is asked for in proportion to
+// 1/k^exponent. It holds the running sums of these weights.
+type Zipf []float64
+
+// NewZipf is the popularity of n objects; with the exponent 0 all are alike.
+func NewZipf(n int, exponent float64) Zipf {
+	z, sum := make(Zipf, n), 0.0
+	for i := range z {
+		sum += math.Pow(float64(i+1), -exponent)
+		z[i] = sum
+	}
+	return z
+}
+
+// Pick is the index of an object, from a number between 0 and 1.
+func (z Zipf) Pick(u float64) int {
+	i, _ := slices.BinarySearch(z, u*z[len(z)-1])
+	return min(i, len(z)-1)
 }

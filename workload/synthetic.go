@@ -3,7 +3,6 @@ package workload
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -13,89 +12,53 @@ import (
 // Synthetic is a set of seeded content: every object is computed when it is
 // asked for, so a million of them take no memory.
 type Synthetic struct {
-	sizes Sizes // of n objects
-	names Names
-	opt   Options
-	n     int
+	Sizes
+	names  func(i int) string
+	seed   uint64
+	copies int
 }
 
-// Names names the objects of a set. Nil means numbers: 00000000.bin.
-type Names interface {
-	Name(i int) string // unique
+// NewSynthetic makes a set of an object for each of the sizes, copies times, each time with other
+// content and under other names. names are unique; nil means numbers: 00000000.bin.
+func NewSynthetic(sizes Sizes, names func(i int) string, seed uint64, copies int) *Synthetic {
+	return &Synthetic{sizes, names, seed, copies}
 }
-
-// Options of a synthetic set.
-type Options struct {
-	Seed uint64
-	// Copies is how often the set is there, each time with other content and under
-	// other names; 0 is 1.
-	Copies int
-}
-
-// NewSynthetic makes a set of an object for each of the sizes.
-func NewSynthetic(sizes Sizes, names Names, opt Options) (*Synthetic, error) {
-	n := sizes.Len()
-	if opt.Copies == 0 {
-		opt.Copies = 1
-	}
-	switch {
-	case n < 1 || opt.Copies < 1:
-		return nil, errors.New("workload: a data set has at least one object")
-	case n > maxObjects/opt.Copies:
-		return nil, fmt.Errorf("workload: %d copies of %d objects are more than %d objects", opt.Copies, n, maxObjects)
-	}
-	return &Synthetic{sizes, names, opt, n}, nil
-}
-
-// maxObjects is beyond what any system was ever asked to hold in a test.
-const maxObjects = 1 << 40
 
 // Len implements Set.
-func (s *Synthetic) Len() int { return s.n * s.opt.Copies }
+func (s *Synthetic) Len() int { return s.Sizes.Len() * s.copies }
 
 // Object implements Set.
 func (s *Synthetic) Object(i int) Object {
-	k := i % s.n
-	var name string
+	k, name := i%s.Sizes.Len(), number
 	if s.names != nil {
-		name = s.names.Name(k)
-	} else {
-		name = number(k)
+		name = s.names
 	}
-	if s.opt.Copies > 1 {
-		name = copyName(name, i/s.n)
+	o := Object{Name: name(k), Size: s.Size(k)}
+	if s.copies > 1 {
+		o.Name = copyName(o.Name, i/s.Sizes.Len())
 	}
-	return Object{Name: name, Size: s.sizes.Size(k)}
+	return o
 }
 
-// content is numbered over all copies.
-func (s *Synthetic) content(i int) Content {
-	return Content{Seed: s.opt.Seed, Index: uint64(i), Size: s.sizes.Size(i % s.n)}
-}
-
-// Open implements Set.
+// Open implements Set. Content is numbered over all copies.
 func (s *Synthetic) Open(i int) (io.ReadSeekCloser, error) {
-	return nopCloser{s.content(i).Reader()}, nil
+	content := Content{Seed: s.seed, Index: uint64(i), Size: s.Size(i % s.Sizes.Len())}
+	return nopCloser{content.Reader()}, nil
 }
 
-// Check implements Set.
-func (s *Synthetic) Check(i int) (io.WriteCloser, error) {
-	r := s.content(i).Reader()
-	return &checker{
-		object:  s.Object(i),
-		compare: func(p []byte) (int64, bool, error) { at, ok := r.Check(p); return at, ok, nil },
-		close:   func() error { return nil },
-	}, nil
-}
+// nopCloser adds a Close to a reader that needs none.
+type nopCloser struct{ io.ReadSeeker }
+
+func (nopCloser) Close() error { return nil }
 
 // Fingerprint implements Set. It covers the content, too.
 func (s *Synthetic) Fingerprint() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "plimsoll synthetic set v2\n%s\n%s\nobjects %d\nseed %d\ncopies %d\n",
-		contentDomain, s.sizes, s.n, s.opt.Seed, s.opt.Copies)
+		contentDomain, s.Sizes, s.Sizes.Len(), s.seed, s.copies)
 	if s.names != nil {
-		for k := range s.n {
-			fmt.Fprintf(h, "%d %q\n", s.sizes.Size(k), s.names.Name(k))
+		for k := range s.Sizes.Len() {
+			fmt.Fprintf(h, "%d %q\n", s.Size(k), s.names(k))
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -16,13 +16,8 @@ func readTrace(text string) (*Trace, error) {
 
 func TestTrace(t *testing.T) {
 	trace, err := readTrace("# sizes\r\n5, a/b, c.txt\r\n\r\n 0\n7,z\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := NewSynthetic(trace, trace, Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	s := NewSynthetic(trace, trace.Name, 1, 1)
 	var got []string
 	for i := range s.Len() {
 		o := s.Object(i)
@@ -41,14 +36,8 @@ func TestTrace(t *testing.T) {
 	// A size alone changes the fingerprint.
 	f := func(text string) string {
 		trace, err := readTrace(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := NewSynthetic(trace, trace, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Fingerprint()
+		must(t, err)
+		return NewSynthetic(trace, trace.Name, 0, 1).Fingerprint()
 	}
 	if a, b, c := f("5\n6\n"), f("5\n7\n"), f("5\n6,x\n"); a == b || a == c || a != f("# again\n5\n6\n") {
 		t.Errorf("fingerprints %s, %s, %s", a, b, c)

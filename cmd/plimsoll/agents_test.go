@@ -25,9 +25,9 @@ limits: {others: none, machine: none}
 skip: [machine]
 `
 	preset, err := presets.Get("quickstart")
-	check(t, err)
+	must(t, err)
 	quickstart, _, _ := strings.Cut(string(preset.Source), "\nrepetitions:")
-	quickstart = strings.NewReplacer("duration: 600ms", "requests: 12", "16MiB", "1MiB", "[1, 4, 16]", "[1, 4]",
+	quickstart = strings.NewReplacer("duration: 600ms", "requests: 12", "16MiB", "1MiB", "[1, 4, 16]", "4",
 		"delay: 20ms", "delay: 5ms\n  tolerance: 50%").Replace(quickstart)
 	for name, experiment := range map[string]string{
 		"quickstart": quickstart + once, // with the same number of requests each time
@@ -67,7 +67,7 @@ func factsOfHosts(t *testing.T, experiment string, env ...string) (facts []strin
 	}
 	add("plan", string(r.Plan()))
 	trials, err := r.Trials()
-	check(t, err)
+	must(t, err)
 	for _, trial := range trials {
 		add("trial", trial.Cell, trial.State, trial.Outcomes, trial.Error)
 		for metric, v := range trial.Metrics {
@@ -83,7 +83,7 @@ func factsOfHosts(t *testing.T, experiment string, env ...string) (facts []strin
 			add("detail", trial.Cell, d.Kind, d.Name, math.IsNaN(d.Value))
 		}
 		links, err := r.LinksOf(trial.ID)
-		check(t, err)
+		must(t, err)
 		for _, l := range links {
 			right := l.RTT >= l.WantRTT && l.Rate > l.WantRate/2
 			add("link", l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, right)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -36,7 +36,7 @@ func TestAttachedProvider(t *testing.T) {
 	}))
 	defer provider.Close()
 	list := filepath.Join(t.TempDir(), "pieces.txt")
-	check(t, os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600))
+	must(t, os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600))
 	for systems, cells := range map[string]int{"boost": 1, "static,boost": 3} {
 		t.Run(systems, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
@@ -62,15 +62,8 @@ func TestAttachedProvider(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			defer run.Close()
-			var plan struct {
-				Cells []struct {
-					ID, System string
-					Link       struct{ Rate float64 }
-					Data       struct{ Size int64 }
-					Factors    []struct{ Path, Value string }
-				}
-			}
-			check(t, json.Unmarshal(run.Plan(), &plan))
+			plan, err := experiment.LoadPlan(run.Plan())
+			must(t, err)
 			if len(plan.Cells) != cells {
 				t.Errorf("%d cells, want %d", len(plan.Cells), cells)
 			}
@@ -79,7 +72,7 @@ func TestAttachedProvider(t *testing.T) {
 				attached := c.System == "boost"
 				system[c.ID] = c.System
 				if (c.Link.Rate == 0) != attached || (c.Data.Size == 0) != attached {
-					t.Errorf("%s has a link of %g bit/s and data of %d bytes", c.System, c.Link.Rate, c.Data.Size)
+					t.Errorf("%s has a link of %v bit/s and data of %v bytes", c.System, c.Link.Rate, c.Data.Size)
 				}
 				for _, f := range c.Factors {
 					if f.Path == "link.rate" && (f.Value == "own") != attached {
@@ -88,7 +81,7 @@ func TestAttachedProvider(t *testing.T) {
 				}
 			}
 			trials, err := run.Trials()
-			check(t, err)
+			must(t, err)
 			if len(trials) != cells {
 				t.Errorf("%d trials, want %d", len(trials), cells)
 			}
@@ -98,7 +91,7 @@ func TestAttachedProvider(t *testing.T) {
 				}
 			}
 			links, err := run.Links()
-			check(t, err)
+			must(t, err)
 			for _, l := range links {
 				if l.From != "static" {
 					t.Errorf("a link was measured from %s to %s", l.From, l.To)

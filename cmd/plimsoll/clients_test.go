@@ -39,7 +39,7 @@ func TestClients(t *testing.T) {
 		s := startRunWith(t, clientsExperiment, []string{"--clients", clients})
 		s.end()
 		r, err := record.Open(s.dir)
-		check(t, err)
+		must(t, err)
 		defer r.Close()
 		if got := r.Meta()["clients"]; got != recorded {
 			t.Errorf("--clients %s is recorded as %q", clients, got)
@@ -47,7 +47,7 @@ func TestClients(t *testing.T) {
 		for _, tr := range s.trials() {
 			one := trial{map[operation]int{}, 0, tr.Metrics["duration_p50"]}
 			for op, err := range r.Ops(tr.ID) {
-				check(t, err)
+				must(t, err)
 				if op.Kind != record.OpWarmup {
 					one.ops[operation{op.Object, op.Offset, op.Length, op.Outcome}]++
 					one.bytes += op.Bytes

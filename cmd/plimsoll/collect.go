@@ -80,7 +80,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		}
 		defer s.stop()
 	}
-	return p.execute(ctx, engine.Config{Plan: plan, Dir: out}, engine.Run)
+	return p.execute(ctx, engine.Config{Plan: plan, Dir: out}, elsewhere{})
 }
 
 // plan is that of an experiment which only polls a system that runs.

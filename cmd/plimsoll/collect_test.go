@@ -32,7 +32,7 @@ func recordedSiad(t *testing.T) (url string, others func() []string) {
 	}
 	for _, file := range []string{"attach", "files", "reports", "monitor"} {
 		f, err := os.Open(filepath.Join("..", "..", "system", "siad", "testdata", file+".jsonl"))
-		check(t, err)
+		must(t, err)
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 16<<20)
 		for lines.Scan() {
@@ -43,7 +43,7 @@ func recordedSiad(t *testing.T) (url string, others func() []string) {
 					Body   struct{ Text string }
 				}
 			}
-			check(t, json.Unmarshal(lines.Bytes(), &e))
+			must(t, json.Unmarshal(lines.Bytes(), &e))
 			if (e.Step == "report" || e.Step == "renter/files" || e.Path == "/daemon/version") &&
 				e.Answer.Status == 200 && answers[e.Path] == nil {
 				answers[e.Path] = json.RawMessage(e.Answer.Body.Text)
@@ -98,11 +98,11 @@ func TestCollect(t *testing.T) {
 		t.Errorf("it asked for %v", got)
 	}
 	r, err := record.Open(dir)
-	check(t, err)
+	must(t, err)
 	defer r.Close()
 	gaps, polls := 0, 0
 	for poll, err := range r.Polls(1) {
-		check(t, err)
+		must(t, err)
 		for _, call := range poll.Calls {
 			if call.Name == "/renter/files" {
 				if polls++; call.Error != "" {
@@ -174,7 +174,7 @@ func TestCollectGoesOn(t *testing.T) {
 		return root.ExecuteContext(ctx)
 	})
 	r, err := record.Open(dir)
-	check(t, err)
+	must(t, err)
 	defer r.Close()
 	trials, err := r.Trials()
 	if err != nil || len(trials) != 1 {
@@ -182,7 +182,7 @@ func TestCollectGoesOn(t *testing.T) {
 	}
 	next, n, missed := int64(0), 0, 0
 	for p, err := range r.Polls(trials[0].ID) {
-		check(t, err)
+		must(t, err)
 		if p.Seq != next+int64(p.Missed) {
 			t.Errorf("poll %d after %d, %d missed", p.Seq, next-1, p.Missed)
 		}

@@ -119,23 +119,13 @@ func gateVerdict(all []analysis.Ruling) error {
 	case analysis.GateFail:
 		return ui.Exit(ui.CodeGate, errors.New(analysis.SayGates(all)))
 	case analysis.GateInconclusive:
-		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)),
-			undecidedHint(analysis.MoreHelps(all))))
+		hint := "more repetitions do not help; the lines above say why, cell by cell"
+		if _, some := analysis.MoreHelps(all); some {
+			hint = "more repetitions make intervals narrower"
+		}
+		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)), hint))
 	}
 	return nil
-}
-
-// undecidedHint is what to do about inconclusive gates: more repetitions may
-// decide all of them, or some.
-func undecidedHint(all, some bool) string {
-	const more = "more repetitions make intervals narrower"
-	switch {
-	case all:
-		return more
-	case some:
-		return more + ", which decides some of these cells; the lines above say what hinders the others"
-	}
-	return "more repetitions do not help; the lines above say why, cell by cell"
 }
 
 // comparisonFormats are what a comparison can be written as, the default first.

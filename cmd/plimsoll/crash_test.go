@@ -41,19 +41,19 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	ref := systemtest.Pulled(t, nginxImage(t))
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "crash.yaml")
-	check(t, os.WriteFile(file, []byte(strings.Replace(crashExperiment, "IMAGE", ref, 1)), 0o644))
+	must(t, os.WriteFile(file, []byte(strings.Replace(crashExperiment, "IMAGE", ref, 1)), 0o644))
 	start := func(args ...string) (*exec.Cmd, *bytes.Buffer) {
 		var out bytes.Buffer
 		c := exec.Command(os.Args[0], args...)
 		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+tmp)
 		c.Stdout, c.Stderr = &out, &out
-		check(t, c.Start())
+		must(t, c.Start())
 		return c, &out
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	args := []string{"run", file, "--out", dir, "--keep-going"}
 	finished := false
-	for kill := 0; kill < 4 && !finished; kill++ {
+	for kill := 0; kill < 3 && !finished; kill++ {
 		c, out := start(args...)
 		pause := time.Duration(rng.Int64N(int64(3500*time.Millisecond))) + 50*time.Millisecond
 		done := make(chan error, 1)
@@ -85,12 +85,12 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		nothingLeft(t, tmp, dir)
 	}
 	r, err := record.Open(dir)
-	check(t, err)
+	must(t, err)
 	defer r.Close()
 	plan, err := experiment.LoadPlan(r.Plan())
-	check(t, err)
+	must(t, err)
 	trials, err := r.Trials()
-	check(t, err)
+	must(t, err)
 	seen := map[string]int{}
 	for _, tr := range trials {
 		if tr.State != record.Done {

@@ -63,7 +63,7 @@ func (p *program) writeData(ctx context.Context, set workload.Set, dir string) e
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := writeObject(ctx, set, i, path); err != nil {
+		if err := errors.Join(ctx.Err(), writeObject(set, i, path)); err != nil {
 			return fmt.Errorf("write object %s of %d bytes to %s: %w", o.Name, o.Size, dir, err)
 		}
 		bytes += o.Size
@@ -78,7 +78,7 @@ func (p *program) writeData(ctx context.Context, set workload.Set, dir string) e
 	return err
 }
 
-func writeObject(ctx context.Context, set workload.Set, i int, path string) error {
+func writeObject(set workload.Set, i int, path string) error {
 	r, err := set.Open(i)
 	if err != nil {
 		return err
@@ -88,19 +88,6 @@ func writeObject(ctx context.Context, set workload.Set, i int, path string) erro
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, readerUntil{ctx, r})
+	_, err = io.Copy(f, r)
 	return errors.Join(err, f.Close())
-}
-
-// readerUntil ends with its context.
-type readerUntil struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r readerUntil) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.Reader.Read(p)
 }

@@ -71,13 +71,13 @@ func executeDoc(t *testing.T, doc string) {
 	defer server.Close()
 
 	dir := t.TempDir()
-	check(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
+	must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 	exe, err := os.Executable()
-	check(t, err)
-	check(t, os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")))
+	must(t, err)
+	must(t, os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")))
 	// The file that getting-started takes over from the README.
 	readme, err := os.ReadFile("../../README.md")
-	check(t, err)
+	must(t, err)
 	for _, text := range [][]byte{readme, mustRead(t, doc)} {
 		writeYAML(t, dir, string(text), strings.TrimPrefix(server.URL, "http://"))
 	}
@@ -161,13 +161,13 @@ func writeYAML(t *testing.T, dir, text, address string) {
 			continue
 		}
 		yaml = strings.ReplaceAll(yaml, "127.0.0.1:8080", address)
-		check(t, os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644))
+		must(t, os.WriteFile(filepath.Join(dir, m[1]), []byte(yaml), 0o644))
 	}
 }
 
 func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	check(t, err)
+	must(t, err)
 	return b
 }

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-project/plimsoll/engine"
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/remote/kubernetes"
 	"github.com/plimsoll-project/plimsoll/remote/ssh"
@@ -80,31 +76,3 @@ func openPlace(on string, note func(string)) (remote.Place, string, error) {
 }
 
 func (p *program) note(text string) { p.ui.Say("note: %s", text) }
-
-// executeOn runs a plan elsewhere, or here, and reports on it here.
-func (p *program) executeOn(ctx context.Context, cfg engine.Config, on elsewhere) error {
-	if on.place == "" {
-		return p.execute(ctx, cfg, engine.Run)
-	}
-	place, name, err := openPlace(on.where(), p.note)
-	if err != nil {
-		return ui.Exit(ui.CodeUsage, err)
-	}
-	l := &remote.Launcher{Place: place, On: name, Sync: on.sync}
-	return p.execute(ctx, cfg, l.Run)
-}
-
-// recordedPlan is the plan of a run directory; of a run elsewhere it is there from the beginning.
-func recordedPlan(dir string, on elsewhere) ([]byte, error) {
-	if on.place != "" {
-		if b, err := os.ReadFile(filepath.Join(dir, "plan.json")); err == nil {
-			return b, nil
-		}
-	}
-	r, err := openRun(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return r.Plan(), nil
-}

@@ -11,11 +11,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
 func setFlag(c *cobra.Command, set *[]string) {
@@ -92,3 +98,39 @@ func baseOf(arg string) string {
 	}
 	return dir
 }
+
+// catalog is the systems that an experiment file may name.
+func catalog() experiment.Catalog {
+	var c experiment.Catalog
+	for _, s := range all.All() {
+		info := s.Info()
+		spec := experiment.SystemSpec{
+			Name: info.Name, Summary: info.Summary, Baseline: info.Baseline,
+			HTTP: info.Able("http"), Spreads: info.Able("spread"),
+			Follows: info.Able("follow"),
+		}
+		for _, m := range info.Modes {
+			spec.Modes = append(spec.Modes, string(m))
+		}
+		for _, o := range info.Options {
+			spec.Options = append(spec.Options, optionSpec(o))
+		}
+		c = append(c, spec)
+	}
+	return c
+}
+
+// known is what a file may name beside systems.
+func known() experiment.Known {
+	return experiment.Known{
+		Preconditions: engine.Skippable(),
+		Metrics: func(name string) []gate.Metric {
+			if s := scenarios.ByName(name); s != nil {
+				return analysis.GateMetrics(s.Metrics())
+			}
+			return nil
+		},
+	}
+}
+
+func optionSpec(o system.Option) experiment.OptionSpec { return experiment.OptionSpec(o) }

@@ -40,7 +40,7 @@ func TestFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := run([]string{"report", dirs[name]}, strings.NewReader(""), io.Discard, io.Discard)
 			b, err := os.ReadFile(filepath.Join(dirs[name], "summary.json"))
-			check(t, err)
+			must(t, err)
 			checkFacts(t, name, status, b)
 		})
 	}
@@ -70,11 +70,11 @@ func checkFacts(t *testing.T, name string, status int, doc []byte) {
 	got := strings.Join(lines, "\n") + "\n"
 	path := filepath.Join("testdata", "facts", name+".txt")
 	if *updateFacts {
-		check(t, os.WriteFile(path, []byte(got), 0o644))
+		must(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
-	check(t, err)
+	must(t, err)
 	if got != string(want) {
 		t.Errorf("%s: the facts differ (- committed, + now; accept with go test ./cmd/plimsoll -run TestFacts "+
 			"-update-facts):\n%s",
@@ -182,11 +182,4 @@ func factsDiff(want, got []string) string {
 	only("-", w, g)
 	only("+", g, w)
 	return b.String()
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

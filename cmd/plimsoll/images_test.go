@@ -35,17 +35,13 @@ func TestImages(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
 	img := nginxImage(t)
 	digest, err := img.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ref := imagetest.Push(t, imagetest.Registry(t), img)
 	file := filepath.Join(dir, "one.yaml")
 	text := "scenario: retrieve\nsystems: [{use: nginx, with: {image: \"" + ref + "\"}}]\ndata: {size: 100kB}\n" +
 		"repetitions: 1\nwarmup: 0\nretrieve: {concurrency: 1, requests: 3}\n" +
 		"limits: {others: none, machine: none}\nskip: [machine]\n"
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o644))
 	plimsoll := func(want string, status int, args ...string) {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], args...)
@@ -65,9 +61,7 @@ func TestImages(t *testing.T) {
 	plimsoll("image", 2, "plan", file, "--set", "systems.0.with.image=A!")
 	plimsoll("is here", 0, "run", file, "--pull", "--keep-going", "--out", "with")
 	r, err := record.Open(filepath.Join(dir, "with"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	if got := r.Meta()["systems"]; !strings.Contains(got, `"image":"`+ref+"@"+digest.String()+`"`) {
 		t.Errorf("the record has %s", got)
@@ -82,9 +76,7 @@ func TestImages(t *testing.T) {
 	plimsoll("image, ", 0, "systems")
 	saved := filepath.Join(dir, "saved.tar")
 	tag, _ := name.NewTag("nginx:saved")
-	if err := tarball.WriteToFile(saved, tag, img); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tarball.WriteToFile(saved, tag, img))
 	plimsoll("image local/nginx@sha256:", 0, "systems", "install", "nginx", "--image-dir", saved)
 	plimsoll("@"+digest.String(), 0, "systems", "nginx")
 

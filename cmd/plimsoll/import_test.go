@@ -34,12 +34,12 @@ func TestAnImportTakesLittleMemory(t *testing.T) {
 				var b bytes.Buffer
 				z := gzip.NewWriter(&b)
 				_, err := io.WriteString(z, text)
-				check(t, errors.Join(err, z.Close()))
+				must(t, errors.Join(err, z.Close()))
 				return b.Bytes()
 			}
 			text := strings.Repeat(c.text, 1<<20/len(c.text))
 			src := append(member(c.begin), bytes.Repeat(member(text), size/len(text))...)
-			check(t, os.WriteFile(file, src, 0o600))
+			must(t, os.WriteFile(file, src, 0o600))
 			cmd := exec.Command(os.Args[0], "import", file, "--out", filepath.Join(dir, "out"))
 			status := filepath.Join(dir, "status")
 			cmd.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "PLIMSOLL_TEST_STATUS="+status)

@@ -60,10 +60,10 @@ func TestNobodyBeatsTheLoadLine(t *testing.T) {
 				t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 			}
 			r, err := record.Open(s.dir)
-			check(t, err)
+			must(t, err)
 			defer r.Close()
 			trials, err := r.Trials()
-			check(t, err)
+			must(t, err)
 			for _, trial := range trials {
 				if slices.Contains(trial.Notes, record.NoteNotEmulated) {
 					t.Skip("links are not emulated on this machine")
@@ -98,12 +98,13 @@ skip: [machine]
 // The first operation of a kept connection is as fast as those that follow: TCP's
 // beginning, four round trips more, is before the window.
 func TestKeptConnectionsAreWarm(t *testing.T) {
+	t.Parallel()
 	s := startRun(t, warmFile)
 	if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid {
 		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 	}
 	r, err := record.Open(s.dir)
-	check(t, err)
+	must(t, err)
 	defer r.Close()
 	var cold []float64
 	for _, trial := range s.trials() {

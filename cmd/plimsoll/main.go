@@ -124,7 +124,6 @@ func (p *program) root() *cobra.Command {
 		}
 	}
 	root.AddCommand(p.nodeCommand(), exitStatusTopic())
-	complete(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	return root
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,43 +49,15 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	testscript.Main(ownCache{m}, map[string]func(){
-		"plimsoll": func() {
-			var printed bytes.Buffer
-			code := run(os.Args[1:], os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, &printed))
-			if err := checkPrinted(printed.String()); err != nil {
-				wrongSuggestion(os.Args[1:], err)
-			}
-			os.Exit(code)
-		},
+		"plimsoll": main,
 	})
-}
-
-// suggestionsVariable names the file for suggestions that do not work.
-const suggestionsVariable = "PLIMSOLL_TEST_SUGGESTIONS"
-
-// wrongSuggestion notes for the test that started this process what it printed.
-func wrongSuggestion(args []string, why error) {
-	f, err := os.OpenFile(os.Getenv(suggestionsVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "plimsoll %v suggests what does not work: %v\n", args, why)
-	}
-	if err != nil {
-		panic(err)
-	}
 }
 
 // TestScripts runs testdata/script/*.txtar, which read as documentation of what
 // the program says and how it ends.
-// Commands that it suggests on the way must work.
 func TestScripts(t *testing.T) {
-	suggestions := filepath.Join(t.TempDir(), "suggestions")
-	t.Cleanup(func() { // after the scripts, which run in parallel
-		if b, _ := os.ReadFile(suggestions); len(b) > 0 {
-			t.Errorf("%s", b)
-		}
-	})
 	action, err := filepath.Abs("../../action")
-	check(t, err)
+	must(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "a.bin", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
 	}))
@@ -137,11 +107,17 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TMPDIR", e.WorkDir)
-			e.Setenv(suggestionsVariable, suggestions)
 			e.Setenv("ACTION", action)
 			e.Setenv("NL", "\n")
 			e.Setenv("SERVER", server.URL+"/a.bin")
 			return nil
 		},
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

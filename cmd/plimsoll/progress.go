@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -27,7 +30,7 @@ const (
 // elsewhere, one object per trial with --json.
 type progress struct {
 	ui      *ui.UI
-	p       *experiment.Plan
+	plan    *experiment.Plan
 	dir     string
 	resumed bool
 
@@ -42,8 +45,8 @@ type progress struct {
 	explained map[string]bool // reasons why trials are invalid
 	invalid   int
 
-	measured, spoilt int // trials, and those that a busy machine made invalid
-	busyReasons      []string
+	measured, spoilt int             // trials, and those that a busy machine made invalid
+	busy             map[string]bool // by these reasons
 
 	// Of a trial that lasts long: its latest state, some of the last rateOver, and
 	// when the last plain line was written.
@@ -55,60 +58,55 @@ type progress struct {
 var _ engine.Progress = (*progress)(nil)
 
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
-	return &progress{ui: u, p: plan, dir: dir, resumed: resumed, block: -1 << 30, skipped: map[string]bool{},
-		explained: map[string]bool{}}
+	return &progress{ui: u, plan: plan, dir: dir, resumed: resumed, block: math.MinInt, skipped: map[string]bool{},
+		explained: map[string]bool{}, busy: map[string]bool{}}
 }
 
 // Start implements engine.Progress.
 func (p *progress) Start() {
-	e := p.p.Estimate
+	e := p.plan.Estimate
+	if p.ui.JSON {
+		p.ui.Emit(map[string]any{"type": "plan", "dir": p.dir, "cells": len(p.plan.Cells), "estimate": e,
+			"hash": p.plan.Hash})
+		return
+	}
 	var systems []string
-	for _, s := range p.p.Experiment.Systems {
+	for _, s := range p.plan.Experiment.Systems {
 		systems = append(systems, s.Name)
 	}
-	title := p.p.Experiment.Title
-	if title == "" {
-		title = p.p.Experiment.Scenario
-	}
-	if p.ui.JSON {
-		p.ui.Emit(map[string]any{"type": "plan", "dir": p.dir, "cells": len(p.p.Cells), "estimate": e,
-			"hash": p.p.Hash})
-		return
-	}
+	title := cmp.Or(p.plan.Experiment.Title, p.plan.Experiment.Scenario)
+	trials, of := words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(systems, ", ")
 	if p.resumed { // the whole run's estimate would mislead
-		p.ui.Say("%s: going on in %s; the plan has %s of %s", title, p.dir,
-			words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(systems, ", "))
+		p.ui.Say("%s: going on in %s; the plan has %s of %s", title, p.dir, trials, of)
 		return
 	}
-	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, words.Plural(int64(e.Trials), "trial", "trials"),
-		p.p.Warmup, p.p.Blocks,
-		strings.Join(systems, ", "))
-	p.ui.Say("estimate: %s; recorded in %s", p.p.EstimateText(), p.dir)
-	if n := len(p.p.Skipped); n > 0 {
+	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, trials, p.plan.Warmup, p.plan.Blocks, of)
+	p.ui.Say("estimate: %s; recorded in %s", p.plan.EstimateText(), p.dir)
+	if n := len(p.plan.Skipped); n > 0 {
 		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
 	}
-	for _, w := range p.p.Warnings() {
+	for _, w := range p.plan.Warnings() {
 		p.ui.Say("warning: %s", w)
 	}
 }
 
 // Phase implements engine.Progress.
 func (p *progress) Phase(what string) {
-	if p.ui.JSON {
+	switch {
+	case p.ui.JSON:
 		p.ui.Emit(map[string]any{"type": "phase", "text": what})
-		return
-	}
-	if !p.ui.Terminal() {
+	case p.ui.Terminal():
+		p.ui.Progress(what)
+	default:
 		p.ui.Say("%s", what)
 	}
-	p.ui.Progress(what)
 }
 
 // Note implements engine.Progress.
 func (p *progress) Note(text string) { p.ui.Say("note: %s", text) }
 
 // Begin implements engine.Progress.
-func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup bool) {
+func (p *progress) Begin(n, total int, cell experiment.Cell, block int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.first.IsZero() {
@@ -118,19 +116,19 @@ func (p *progress) Begin(n, total int, cell experiment.Cell, block int, warmup b
 	if cell.Sync != nil {
 		p.chain = cell.Sync.Blocks
 	}
-	if block != p.block && !p.ui.Terminal() && !p.ui.JSON {
-		if block < 0 {
-			p.ui.Say("warm-up block %d of %d", block+p.p.Warmup+1, p.p.Warmup)
-		} else {
-			p.ui.Say("block %d of %d%s", block+1, p.p.Blocks, p.left(" (", " left)"))
-		}
+	switch {
+	case block == p.block || p.ui.Terminal() || p.ui.JSON:
+	case block < 0:
+		p.ui.Say("warm-up block %d of %d", block+p.plan.Warmup+1, p.plan.Warmup)
+	default:
+		p.ui.Say("block %d of %d%s", block+1, p.plan.Blocks, p.left(" (", " left)"))
 	}
 	p.block = block
 	p.draw("")
 }
 
 // Load implements engine.Progress.
-func (p *progress) Load(ops, bytes int64, elapsed time.Duration) {
+func (p *progress) Load(ops, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	done := fmt.Sprintf("%d ops", ops)
@@ -145,36 +143,48 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trials++
-	p.endLong(t)
 	p.countBusy(t)
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
-		return
+	} else {
+		p.sayEnd(t, cell)
+	}
+	p.state, p.points, p.said = scenario.State{}, nil, time.Time{}
+}
+
+// sayEnd says of a trial what is worth a line.
+func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
+	if p.state.At > 0 {
+		line := p.current + ": " + p.longLine()
+		for _, n := range t.Notes {
+			if why, ok := strings.CutPrefix(n, record.NoteEnded); ok {
+				line += " · ended: " + why
+			}
+		}
+		p.ui.Say("%s", line)
 	}
 	switch {
-	case t.State == record.Skipped:
-		if !p.skipped[cell.ID] {
-			p.ui.Say("%s is skipped: %s", p.current, t.Error)
-		}
+	case t.State == record.Skipped && !p.skipped[cell.ID]:
+		p.ui.Say("%s is skipped: %s", p.current, t.Error)
 		p.skipped[cell.ID] = true
 	case t.State == record.Failed:
 		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
-	case len(t.Invalid) > 0:
+	case len(t.Invalid) == 0:
+	case p.invalid == maxInvalidLines:
+		p.ui.Say("more trials are invalid; the report lists them")
 		p.invalid++
-		if p.invalid <= maxInvalidLines {
-			what := "trial"
-			if t.Warmup {
-				what = "warm-up trial"
+	case p.invalid < maxInvalidLines:
+		p.invalid++
+		what := "trial"
+		if t.Warmup {
+			what = "warm-up trial"
+		}
+		p.ui.Say("%s %d (%s) is invalid: %s", what, t.ID, p.current, strings.Join(t.Invalid, ", "))
+		for _, why := range t.Invalid {
+			if !p.explained[why] {
+				p.ui.Say("  %s: %s", why, record.Meaning(why))
 			}
-			p.ui.Say("%s %d (%s) is invalid: %s", what, t.ID, p.current, strings.Join(t.Invalid, ", "))
-			for _, why := range t.Invalid {
-				if !p.explained[why] {
-					p.ui.Say("  %s: %s", why, record.Meaning(why))
-				}
-				p.explained[why] = true
-			}
-		} else if p.invalid == maxInvalidLines+1 {
-			p.ui.Say("more trials are invalid; the report lists them")
+			p.explained[why] = true
 		}
 	}
 }
@@ -186,7 +196,7 @@ func (p *progress) draw(tail string) {
 // left is the time still to go, from the trials so far or else from the plan,
 // between before and after; empty when neither says.
 func (p *progress) left(before, after string) string {
-	switch e := p.p.Estimate; {
+	switch e := p.plan.Estimate; {
 	case p.trials >= 2:
 		each := time.Since(p.first) / time.Duration(p.trials)
 		return before + words.Span((time.Duration(p.total-p.n+1) * each).Seconds()) + after
@@ -196,6 +206,11 @@ func (p *progress) left(before, after string) string {
 	return ""
 }
 
+// busyReasons are those of a busy machine, with the argument of --set that lets such trials count.
+var busyReasons = map[string]string{record.ReasonBoxBusy: "limits.others=none",
+	record.ReasonMachineLimited: "limits.machine=none", record.ReasonGeneratorLate: "",
+	record.ReasonGeneratorSaturated: "", record.ReasonEmulatorLate: ""}
+
 // countBusy counts measured trials, and those that a quieter machine would have made valid.
 func (p *progress) countBusy(t record.Trial) {
 	if t.Warmup || t.State != record.Done {
@@ -204,13 +219,8 @@ func (p *progress) countBusy(t record.Trial) {
 	p.measured++
 	spoilt := false
 	for _, why := range t.Invalid {
-		switch why {
-		case record.ReasonBoxBusy, record.ReasonGeneratorLate, record.ReasonGeneratorSaturated,
-			record.ReasonEmulatorLate, record.ReasonMachineLimited:
-			spoilt = true
-			if !slices.Contains(p.busyReasons, why) {
-				p.busyReasons = append(p.busyReasons, why)
-			}
+		if _, is := busyReasons[why]; is {
+			p.busy[why], spoilt = true, true
 		}
 	}
 	if spoilt {
@@ -226,34 +236,25 @@ func (p *progress) busyHint() string {
 	}
 	what := "run them again when nothing else uses the CPUs (plimsoll doctor checks): " +
 		suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
-	if p.p.Experiment.LoadTest() { // resume runs none of them again
+	if p.plan.Experiment.LoadTest() { // resume runs none of them again
 		what = "start a new run when nothing else uses the CPUs (plimsoll doctor checks)"
 	}
-	limits := map[string]string{record.ReasonBoxBusy: "limits.others=none",
-		record.ReasonMachineLimited: "limits.machine=none"}
+	reasons := slices.Sorted(maps.Keys(p.busy))
 	judge := []string{"plimsoll", "report"}
-	for _, why := range p.busyReasons {
-		if set := limits[why]; set != "" {
-			judge = append(judge, "--set", set)
-		}
+	for _, why := range reasons {
+		judge = append(judge, "--set", busyReasons[why])
 	}
-	if len(judge) == 2+2*len(p.busyReasons) { // all of them are limits that can be changed afterwards
+	if !slices.Contains(judge, "") { // all of them are limits that can be changed afterwards
 		what += "; or count them anyway: " + suggest.Command(append(judge, p.dir)...)
-	} else if !slices.Contains(p.busyReasons, record.ReasonBoxBusy) {
-		what += "; or ask for less: a slower link.rate, lower concurrency"
 	}
 	return fmt.Sprintf("the machine was too busy for %d of %s (%s): %s", p.spoilt,
-		words.Plural(int64(p.measured), "trial", "trials"),
-		strings.Join(p.busyReasons, ", "), what)
+		words.Plural(int64(p.measured), "trial", "trials"), strings.Join(reasons, ", "), what)
 }
 
 // State implements engine.Progress.
 func (p *progress) State(s scenario.State, cell experiment.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.points); n > 0 && (s.At < p.points[n-1].At || s.Objects != p.state.Objects) {
-		p.points = nil // another trial
-	}
 	p.state = s
 	if n := len(p.points); n == 0 || s.At-p.points[n-1].At >= rateOver/60 {
 		p.points = append(p.points, s)
@@ -265,10 +266,24 @@ func (p *progress) State(s scenario.State, cell experiment.Cell) {
 		p.ui.Progress(p.current + "  " + p.longLine())
 		return
 	}
-	if now := time.Now(); now.Sub(p.said) >= lineEvery {
-		p.said = now
-		p.sayLong(cell)
+	if time.Since(p.said) < lineEvery {
+		return
 	}
+	p.said = time.Now()
+	if !p.ui.JSON {
+		p.ui.Say("%s: %s", p.current, p.longLine())
+		return
+	}
+	objects, bytes := p.rates()
+	line := map[string]any{
+		"type": "state", "cell": cell.ID, "seconds": s.At.Seconds(), "objects": s.Objects, "accepted": s.Accepted,
+		"durable": s.Durable, "failed": s.Failed, "refused": s.Refused, "bytes": s.Bytes,
+		"objects_per_second": objects, "bytes_per_second": bytes,
+	}
+	if s.Spent != nil {
+		line["spent"], line["decimals"] = s.Spent.String(), s.Decimals
+	}
+	p.ui.Emit(line)
 }
 
 // rates are objects and bytes accepted per second over the last minutes; 0 when
@@ -285,77 +300,29 @@ func (p *progress) rates() (objects, bytes float64) {
 // longLine is the state of a long trial on one line.
 func (p *progress) longLine() string {
 	s := p.state
-	parts := []string{"for " + words.Span(s.At.Seconds())}
+	if s.Objects == 0 {
+		return "for " + words.Span(s.At.Seconds())
+	}
 	objects, bytes := p.rates()
-	if s.Objects > 0 {
-		parts = []string{fmt.Sprintf("%d of %d objects accepted", s.Accepted, s.Objects)}
-		if s.Durable > 0 {
-			parts = append(parts, fmt.Sprintf("%d durable", s.Durable))
-		}
-		if n := s.Failed + s.Refused; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d given up", n))
-		}
-		parts = append(parts, words.Bytes(float64(s.Bytes)))
-		if bytes > 0 {
-			parts = append(parts, words.Bytes(bytes)+"/s")
-		}
+	parts := []string{fmt.Sprintf("%d of %d objects accepted", s.Accepted, s.Objects)}
+	if s.Durable > 0 {
+		parts = append(parts, fmt.Sprintf("%d durable", s.Durable))
+	}
+	if n := s.Failed + s.Refused; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d given up", n))
+	}
+	parts = append(parts, words.Bytes(float64(s.Bytes)))
+	if bytes > 0 {
+		parts = append(parts, words.Bytes(bytes)+"/s")
 	}
 	if s.Spent != nil && s.Spent.Sign() != 0 {
 		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.Decimals)), nil)
 		parts = append(parts, "spent "+new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
 	}
-	if rest := s.Objects - s.Accepted - s.Failed - s.Refused; rest > 0 && objects > 0 {
-		parts = append(parts, words.Span(float64(rest)/objects)+" left")
-	} else if rest <= 0 && s.Objects > 0 {
+	if rest := s.Objects - s.Accepted - s.Failed - s.Refused; rest <= 0 {
 		parts = append(parts, "all are stored")
+	} else if objects > 0 {
+		parts = append(parts, words.Span(float64(rest)/objects)+" left")
 	}
 	return strings.Join(parts, " · ")
-}
-
-func (p *progress) sayLong(cell experiment.Cell) {
-	if !p.ui.JSON {
-		p.ui.Say("%s: %s", p.current, p.longLine())
-		return
-	}
-	s := p.state
-	objects, bytes := p.rates()
-	line := map[string]any{
-		"type": "state", "cell": cell.ID, "seconds": s.At.Seconds(), "objects": s.Objects, "accepted": s.Accepted,
-		"durable": s.Durable, "failed": s.Failed, "refused": s.Refused, "bytes": s.Bytes,
-		"objects_per_second": objects, "bytes_per_second": bytes,
-	}
-	if s.Spent != nil {
-		line["spent"], line["decimals"] = s.Spent.String(), s.Decimals
-	}
-	p.ui.Emit(line)
-}
-
-// endLong is the last line of a trial that lasted long.
-func (p *progress) endLong(t record.Trial) {
-	s := p.state
-	p.state, p.points, p.said = scenario.State{}, nil, time.Time{}
-	if s.At == 0 || p.ui.JSON {
-		return
-	}
-	ended := ""
-	for _, n := range t.Notes {
-		if why, ok := strings.CutPrefix(n, record.NoteEnded); ok {
-			ended = " ended: " + why
-		}
-	}
-	switch {
-	case s.Objects > 0:
-		durable := ""
-		if s.Settles {
-			durable = fmt.Sprintf(" %d durable,", s.Durable)
-		}
-		if ended != "" {
-			ended = " ·" + ended
-		}
-		p.ui.Say("%s: %d objects: %d accepted,%s %d failed, %d refused; %s in %s%s", p.current, s.Objects, s.Accepted,
-			durable, s.Failed, s.Refused,
-			words.Bytes(float64(s.Bytes)), words.Span(s.At.Seconds()), ended)
-	case ended != "":
-		p.ui.Say("%s:%s", p.current, ended)
-	}
 }

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/facts"
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
@@ -23,12 +19,12 @@ import (
 func recomputed(t *testing.T, dir string) (n int) {
 	t.Helper()
 	r, err := record.Open(dir)
-	check(t, err)
+	must(t, err)
 	defer r.Close()
 	plan, err := experiment.LoadPlan(r.Plan())
-	check(t, err)
+	must(t, err)
 	trials, err := r.Trials()
-	check(t, err)
+	must(t, err)
 	cells := map[string]experiment.Cell{}
 	for _, c := range plan.Cells {
 		cells[c.ID] = c
@@ -39,7 +35,7 @@ func recomputed(t *testing.T, dir string) (n int) {
 		}
 		n++
 		got, err := scenario.Recompute(scenarios.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
-		check(t, err)
+		must(t, err)
 		keys := maps.Clone(got)
 		maps.Copy(keys, trial.Metrics)
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -52,49 +48,6 @@ func recomputed(t *testing.T, dir string) (n int) {
 		}
 	}
 	return n
-}
-
-// Every metric follows from what was recorded; the other tests that execute runs check it
-// of theirs.
-func TestMetricsFollowFromTheRecord(t *testing.T) {
-	const rest = "warmup: 0\nrepetitions: 1\nlimits: {others: none, machine: none, deadline: 20s}\nskip: [machine]\n"
-	for name, text := range map[string]string{
-		"retrieve at a rate": `
-systems: [{use: static, with: {tls: true}}]
-data: {size: 1MiB}
-retrieve: {range: 16KiB, duration: 500ms, arrivals: {process: poisson, rate: 200/s}}
-`,
-		"overhead": `
-systems: [static]
-link: {rate: 100Mbit, delay: 5ms}
-data: {size: [1B, 10kB]}
-overhead: {operation: [put, get, fill], objects: 20, count: 5, time: 1s}
-`,
-		"upload": `
-systems: [static]
-link: {delay: 2ms}
-data: {objects: 60, size: 2kB}
-upload: {concurrency: 3, poll: 100ms, verify: 50%}
-`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var scenario string
-			fmt.Sscan(name, &scenario)
-			s := startRun(t, "scenario: "+scenario+text+rest)
-			if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid {
-				t.Fatalf("status %d:\n%s", code, s.output())
-			}
-			if recomputed(t, s.dir) == 0 {
-				t.Errorf("no trial has metrics:\n%s", s.output())
-			}
-			var out bytes.Buffer
-			code := ui.Code(run([]string{"report", s.dir, "--recompute"}, strings.NewReader(""), &out, &out))
-			if code != ui.CodeOK && code != ui.CodeInvalid {
-				t.Errorf("report --recompute: status %d:\n%s", code, out.String())
-			}
-		})
-	}
 }
 
 // fromFixtures are the stored metrics that follow from the operations, marks and links of
@@ -114,12 +67,12 @@ var fromFixtures = map[string][]string{
 func TestFixturesRecomputed(t *testing.T) {
 	for _, name := range facts.Names(t) {
 		r, err := record.Open(facts.Unpack(t, name))
-		check(t, err)
+		must(t, err)
 		defer r.Close()
 		plan, err := experiment.ReadPlan(r.Plan())
-		check(t, err)
+		must(t, err)
 		trials, err := r.Trials()
-		check(t, err)
+		must(t, err)
 		compared, s := 0, scenarios.ByName(plan.Experiment.Scenario)
 		for _, trial := range trials {
 			cell := plan.Cells[slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.ID == trial.Cell })]
@@ -127,12 +80,12 @@ func TestFixturesRecomputed(t *testing.T) {
 				t.Errorf("%s, trial %d: got %v", name, trial.ID, err)
 			}
 			in, err := scenario.ReadFacts(r, trial, cell)
-			check(t, err)
+			must(t, err)
 			in.Summary, err = r.Summary(trial.ID)
-			check(t, err)
+			must(t, err)
 			in.Load.Seconds = trial.Seconds
 			again := s.Measure(in)
-			check(t, in.Err())
+			must(t, in.Err())
 			for _, key := range fromFixtures[plan.Experiment.Scenario] {
 				stored, was := trial.Metrics[key]
 				got, is := again[key]

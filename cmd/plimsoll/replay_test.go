@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -46,7 +46,7 @@ func TestReplayKilledAndResumed(t *testing.T) {
 	}
 	write := func(name, text string) string {
 		path := filepath.Join(work, name)
-		check(t, os.WriteFile(path, []byte(text), 0o600))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write("access.log", log.String())
@@ -61,39 +61,29 @@ warmup: 0
 limits: {others: none, machine: none}
 skip: [machine]
 `, serve(), serve()))
-	dir := filepath.Join(work, "run")
-	plimsoll := func(args ...string) (*exec.Cmd, *bytes.Buffer) {
-		var out bytes.Buffer
-		c := exec.CommandContext(t.Context(), os.Args[0], args...)
-		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
-		c.Stdout, c.Stderr = &out, &out
-		check(t, c.Start())
-		return c, &out
-	}
-	c, out := plimsoll("run", file, "--out", dir, "--keep-going")
+	s := startRunOf(t, file, nil)
 	for deadline := time.Now().Add(time.Minute); came.Load() < 13; time.Sleep(time.Millisecond) { // the second trial
 		if time.Now().After(deadline) {
-			t.Fatalf("the servers got %d requests:\n%s", came.Load(), out)
+			t.Fatalf("the servers got %d requests:\n%s", came.Load(), s.output())
 		}
 	}
-	c.Process.Kill()
-	c.Wait()
+	s.cmd.Process.Kill()
+	<-s.done
 	write("access.log", log.String()+"\n")
-	c, out = plimsoll("resume", dir, "--keep-going")
-	if c.Wait(); c.ProcessState.ExitCode() != 3 || !strings.Contains(out.String(), "is not the one of the plan") {
-		t.Errorf("with another log: status %d\n%s", c.ProcessState.ExitCode(), out)
+	if code, out := s.resume(); code != ui.CodePreconditions || !strings.Contains(out, "is not the one of the plan") {
+		t.Errorf("with another log: status %d\n%s", code, out)
 	}
 	write("access.log", log.String())
-	c, out = plimsoll("resume", dir, "--keep-going")
-	// 5: on a busy machine all trials may be invalid
-	if c.Wait(); c.ProcessState.ExitCode() != 0 && c.ProcessState.ExitCode() != 5 {
-		t.Fatalf("resume: %v\n%s", c.ProcessState, out)
+	// On a busy machine all trials may be invalid.
+	if code, out := s.resume(); code != ui.CodeOK && code != ui.CodeInvalid {
+		t.Fatalf("resume: status %d\n%s", code, out)
 	}
+	dir := s.dir
 	r, err := record.Open(dir)
-	check(t, err)
+	must(t, err)
 	defer r.Close()
 	trials, err := r.Trials()
-	check(t, err)
+	must(t, err)
 	done, first := map[string]int{}, []string(nil)
 	for _, trial := range trials {
 		if trial.State != record.Done {
@@ -105,7 +95,7 @@ skip: [machine]
 		}
 		var ops []record.Op
 		for op, err := range r.Ops(trial.ID) {
-			check(t, err)
+			must(t, err)
 			ops = append(ops, op)
 		}
 		slices.SortFunc(ops, func(a, b record.Op) int { return int(a.Offset - b.Offset) })

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +16,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/report/export"
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
@@ -160,15 +161,62 @@ func (p *program) export(dir, format, out string, sets []string) error {
 		return err
 	}
 	defer r.Close()
-	write, err := exporter(r, format, sets)
-	if err != nil {
-		return err
+	to, known := exporters()[format]
+	if !known {
+		return usage(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats)
 	}
+	write := func(w io.Writer) error { return to(w, r, sets) }
 	if out != "" {
 		return atomicfile.Write(out, write)
 	}
-	if f, ok := p.stdout.(*os.File); ok && binaryFormat(format) && isTerminal(f) {
-		return usage(fmt.Errorf("%s is not for a terminal", format), "name a file with --out")
-	}
 	return write(p.stdout)
+}
+
+// exportFormats names the formats.
+const exportFormats = "csv, parquet, json or benchfmt; of operations ops-csv or ops-parquet; " +
+	"other tables: sqlite3 -csv DIR/run.db (docs/run-db.md)"
+
+// exporters write a run in a format, its trials judged by sets.
+func exporters() map[string]func(w io.Writer, r *record.Reader, sets []string) error {
+	result := func(write func(*analysis.Result, io.Writer) error) func(io.Writer, *record.Reader, []string) error {
+		return func(w io.Writer, r *record.Reader, sets []string) error {
+			rep, err := report.Build(r, sets...)
+			if err != nil {
+				return err
+			}
+			return write(rep, w)
+		}
+	}
+	operations := func(write func(*record.Reader, io.Writer) error) func(io.Writer, *record.Reader, []string) error {
+		return func(w io.Writer, r *record.Reader, _ []string) error { return write(r, w) }
+	}
+	return map[string]func(io.Writer, *record.Reader, []string) error{
+		"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
+		"json":    result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
+		"ops-csv": operations(export.OperationsCSV), "ops-parquet": operations(export.OperationsParquet),
+	}
+}
+
+// runsIn counts the runs below a directory that is no run itself; 0: it is one, or
+// has none.
+func runsIn(dir string) int {
+	if report.IsRun(dir) {
+		return 0
+	}
+	ids, _ := report.FindRuns(dir) // opening it as a run says what is wrong
+	return len(ids)
+}
+
+// reportIndex writes an index of the runs below a directory into it.
+func (p *program) reportIndex(dir string, runs int) error {
+	page := filepath.Join(dir, "plimsoll-runs.html") // no file of the user's has this name
+	if err := atomicfile.Write(page, func(w io.Writer) error { return report.WriteIndex(w, dir) }); err != nil {
+		return err
+	}
+	if p.ui.JSON {
+		p.ui.Emit(map[string]any{"type": "index", "page": page, "runs": runs})
+		return nil
+	}
+	_, err := fmt.Fprintf(p.stdout, "The index of %s: %s\n", words.Plural(int64(runs), "run", "runs"), page)
+	return err
 }

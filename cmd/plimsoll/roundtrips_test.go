@@ -19,9 +19,9 @@ scenario: overhead
 systems:
   - static
   - {name: static-https, use: static, with: {tls: true, h2: false}}
-link: {delay: [2.5ms, 12ms, 30ms]}
+link: {delay: [2.5ms, 8ms, 20ms]}
 data: {size: 100B}
-overhead: {operation: get, connections: [keep, fresh], count: 8, time: 3s}
+overhead: {operation: get, connections: [keep, fresh], count: 6, time: 2s}
 where: ["system == static || overhead.connections == fresh"]
 repetitions: 2
 warmup: 0
@@ -29,7 +29,7 @@ limits: {others: none, machine: none, deadline: 5s}
 skip: [machine]
 `
 
-// TestKnownRoundTrips measures them over emulated links of 5 to 60 ms of round
+// TestKnownRoundTrips measures them over emulated links of 5 to 40 ms of round
 // trip. Disturbances of a busy machine only ever add time, so the lower quartile
 // of a cell's operations stands for it, and the slope of time against the round
 // trip that the link check measured is the number of round trips. The report's
@@ -42,23 +42,23 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
 	}
 	r, err := record.Open(s.dir)
-	check(t, err)
+	must(t, err)
 	defer r.Close()
 	plan, err := experiment.LoadPlan(r.Plan())
-	check(t, err)
+	must(t, err)
 	cells := map[string]experiment.Cell{}
 	for _, c := range plan.Cells {
 		cells[c.ID] = c
 	}
 	links, err := r.Links()
-	check(t, err)
+	must(t, err)
 	measured := map[float64][]float64{} // round trips by the one asked for
 	for _, l := range links {
 		measured[l.WantRTT] = append(measured[l.WantRTT], l.RTT)
 	}
 	times := map[string]map[float64][]float64{} // seconds by the round trip asked for
 	trials, err := r.Trials()
-	check(t, err)
+	must(t, err)
 	for _, trial := range trials {
 		if slices.Contains(trial.Notes, record.NoteNotEmulated) {
 			t.Skip("links are not emulated on this machine")
@@ -70,7 +70,7 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 		}
 		rtt := 2 * c.Link.Delay.Seconds()
 		for op, err := range r.Ops(trial.ID) {
-			check(t, err)
+			must(t, err)
 			if op.Outcome != record.OK {
 				t.Errorf("%s over %g ms: %s %s", what, rtt*1e3, op.Outcome, op.Class)
 			}
@@ -111,10 +111,10 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 func fittedRounds(t *testing.T, dir string) map[string]float64 {
 	t.Helper()
 	run, err := record.Open(dir)
-	check(t, err)
+	must(t, err)
 	defer run.Close()
 	r, err := report.Build(run)
-	check(t, err)
+	must(t, err)
 	cost := r.Table("cost")
 	rounds := map[string]float64{}
 	for i := range cost.Rows {

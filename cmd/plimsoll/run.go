@@ -117,8 +117,9 @@ func (p *program) resumeCommand() *cobra.Command {
 			if where != nil && manner.on.place == "" && (!where.Over || where.Run != "" || retryInvalid) {
 				manner.on.place = where.On
 			}
-			src, err := recordedPlan(args[0], manner.on)
+			src, err := os.ReadFile(filepath.Join(args[0], "plan.json")) // of a run elsewhere all there is here
 			if err != nil {
+				_, err = openRun(args[0]) // says what is wrong
 				return err
 			}
 			plan, err := experiment.LoadPlan(src)
@@ -177,7 +178,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		code, done, err = enterNamespace(cfg.Plan)
 	}
 	if !done && err == nil {
-		err = p.executeOn(c.Context(), m.apply(c, p.ui, cfg), m.on)
+		err = p.execute(c.Context(), m.apply(c, p.ui, cfg), m.on)
 	}
 	if page := filepath.Join(out, "report.html"); m.open && !m.serve {
 		if _, missing := os.Stat(page); missing == nil {
@@ -211,27 +212,28 @@ func exitWith(code int, err error) error {
 	return err
 }
 
-// execute runs a plan and reports on it, whatever the end.
-func (p *program) execute(ctx context.Context, cfg engine.Config, run remote.Execute) error {
+// execute runs a plan here or elsewhere, and reports on it here, whatever the end.
+func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) error {
 	dir := cfg.Dir
 	if err := fill(&cfg); err != nil {
 		return err
 	}
-	var err error
-	if cfg.Hosts, err = agent.Wanted(); err != nil {
-		return ui.Exit(ui.CodeUsage, err)
+	cfg.Hosts = agent.Wanted()
+	run := engine.Run
+	if on.place != "" {
+		place, name, err := openPlace(on.where(), p.note)
+		if err != nil {
+			return ui.Exit(ui.CodeUsage, err)
+		}
+		run = (&remote.Launcher{Place: place, On: name, Sync: on.sync}).Run
 	}
 	progress := newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
 	cfg.Command, cfg.Progress = os.Args, progress
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
-	var missing *engine.PreconditionError
-	if errors.As(err, &missing) {
-		return withStatus(err)
-	}
 	var broken *record.WriteError
 	if errors.As(err, &broken) {
-		return p.unrecorded(broken, res, dir)
+		err = ui.WithHint(err, broken.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
 	}
 	err = withStatus(err)
 	if res.Complete {
@@ -259,20 +261,6 @@ func fill(cfg *engine.Config) error {
 	return nil
 }
 
-// unrecorded ends a run that could not be recorded to its end: the report of what
-// there is needs space, too.
-func (p *program) unrecorded(err *record.WriteError, res engine.Result, dir string) error {
-	if err.Gone {
-		return err
-	}
-	if res.Trials+res.Failed > 0 {
-		if _, e := p.writeReport(dir, reportOptions{}); e != nil {
-			p.ui.Say("note: no report was written: %v", e)
-		}
-	}
-	return ui.WithHint(err, err.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
-}
-
 // withStatus gives an error that ended a run the status of a precondition where
 // trying again does not help before something else has changed.
 func withStatus(err error) error {
@@ -287,52 +275,38 @@ func withStatus(err error) error {
 
 // verdict turns the end of a run into an exit status.
 func verdict(res engine.Result, dir string) error {
+	end := func(code ui.Code, err error, hint string) error { return ui.Exit(code, ui.WithHint(err, hint)) }
 	switch {
 	case res.WrongBytes > 0:
-		return ui.Exit(ui.CodeCorruption, ui.WithHint(
+		return end(ui.CodeCorruption,
 			fmt.Errorf("%d operations returned bytes that are not the object's", res.WrongBytes),
-			"the report lists them by system; keep the run directory as evidence"))
+			"the report lists them by system; keep the run directory as evidence")
 	case res.Interrupt:
 		return interruptedError(res, dir)
 	case res.Stopped != nil:
-		return ui.Exit(ui.CodeExit, ui.WithHint(res.Stopped, exitHint(res.Stopped.Condition)))
+		return end(ui.CodeExit, res.Stopped, "the plan of this run is fixed: to go further, begin a new run with "+
+			"another exit."+res.Stopped.Condition)
 	case res.Invalid != nil:
-		return ui.Exit(ui.CodeInvalid, ui.WithHint(fmt.Errorf("stopped: %w", res.Invalid),
-			"fix what the report names, then run them again: "+suggest.Command("plimsoll", "resume",
-				"--retry-invalid", dir)+
-				"; or continue regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir)))
+		return end(ui.CodeInvalid, fmt.Errorf("stopped: %w", res.Invalid),
+			"fix what the report names, then run them again: "+
+				suggest.Command("plimsoll", "resume", "--retry-invalid", dir)+
+				"; or continue regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir))
 	case res.Lost > 0:
-		return ui.Exit(ui.CodeLost, ui.WithHint(
-			fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not seen durable, or "+
-				"were not got "+
-				"back", res.Lost),
-			"the report says which and why; what was given up is not tried again by resume"))
+		return end(ui.CodeLost, fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not "+
+			"seen durable, or were not got back", res.Lost),
+			"the report says which and why; what was given up is not tried again by resume")
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
-		return ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("no trial is valid; the report says why"),
-			"see the table of validity in the report"))
+		return end(ui.CodeInvalid, errors.New("no trial is valid; the report says why"),
+			"see the table of validity in the report")
 	case len(res.Failing) > 0:
-		return ui.Exit(ui.CodeInvalid, ui.WithHint(
-			fmt.Errorf("no operation of %s succeeded", strings.Join(res.Failing, ", ")),
-			"the report lists the failures by their cause; check the system's address and its logs"))
+		return end(ui.CodeInvalid, fmt.Errorf("no operation of %s succeeded", strings.Join(res.Failing, ", ")),
+			"the report lists the failures by their cause; check the system's address and its logs")
 	case res.Failed > 0:
-		return ui.Exit(ui.CodeIncomplete, ui.WithHint(
+		return end(ui.CodeIncomplete,
 			fmt.Errorf("trials that could not be executed: %d; the report is of the others", res.Failed),
-			"it says why they could not; to try them again: "+suggest.Command("plimsoll", "resume", dir)))
+			"it says why they could not; to try them again: "+suggest.Command("plimsoll", "resume", dir))
 	}
 	return nil
-}
-
-// exitHint is how to get further than an exit condition let the run come.
-func exitHint(condition string) string {
-	switch condition {
-	case "floor":
-		return "the report shows what became slow; to go further, begin a new run with a lower exit.floor.bytes, or " +
-			"without a floor"
-	case "storage_full":
-		return "give the system more room and begin a new run, with exit: {storage_full: false} if it is to go on " +
-			"trying"
-	}
-	return "to go further, begin a new run with a higher exit." + condition + ": the plan of this one is fixed"
 }
 
 func interruptedError(res engine.Result, dir string) error {

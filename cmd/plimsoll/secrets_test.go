@@ -22,7 +22,7 @@ func TestNoCredentialsAreWritten(t *testing.T) {
 	file, out := filepath.Join(dir, "f.yaml"), filepath.Join(dir, "out")
 	refused := func(src string, args ...string) {
 		t.Helper()
-		check(t, os.WriteFile(file, []byte(src), 0o644))
+		must(t, os.WriteFile(file, []byte(src), 0o644))
 		var said bytes.Buffer
 		code := run(args, strings.NewReader(""), &said, &said)
 		if code != int(ui.CodeUsage) || bytes.Contains(said.Bytes(), []byte(secret)) {

@@ -36,14 +36,14 @@ func served(t *testing.T, args ...string) (line string, addresses []string) {
 		}
 	})
 	line, err := bufio.NewReader(said).ReadString('\n')
-	check(t, err)
+	must(t, err)
 	return line, regexp.MustCompile(`http://[^ \n]+`).FindAllString(line, -1)
 }
 
 func httpStatus(t *testing.T, c *http.Client, address string) int {
 	t.Helper()
 	r, err := c.Get(address)
-	check(t, err)
+	must(t, err)
 	defer r.Body.Close()
 	_, _ = io.Copy(io.Discard, r.Body)
 	return r.StatusCode
@@ -53,14 +53,14 @@ func httpStatus(t *testing.T, c *http.Client, address string) int {
 func TestServeWantsItsToken(t *testing.T) {
 	root := t.TempDir()
 	made, err := record.Create(filepath.Join(root, "a"), []byte("{}"), nil, nil)
-	check(t, err)
-	check(t, made.Close())
+	must(t, err)
+	must(t, made.Close())
 	line, addresses := served(t, root)
 	if len(addresses) != 1 {
 		t.Fatalf("%q", line)
 	}
 	jar, err := cookiejar.New(nil)
-	check(t, err)
+	must(t, err)
 	browser := &http.Client{Jar: jar}
 	bare, _, _ := strings.Cut(addresses[0], "?")
 	if got := httpStatus(t, browser, bare); got != http.StatusForbidden {

@@ -14,12 +14,12 @@ import (
 const deadSeederExperiment = `
 scenario: disseminate
 systems: [bittorrent, boxo, fanout]
-data: {size: 6MiB}
+data: {size: 3MiB}
 link: {rate: 20Mbit, delay: 1ms}
 disseminate: {nodes: 3, faults: [none, [{crash: seeders, at: 20%}]]}
 repetitions: 1
 warmup: 0
-limits: {others: none, machine: none, stall: 1500ms, deadline: 20s, start: 30s}
+limits: {others: none, machine: none, stall: 1500ms, deadline: 12s, start: 30s}
 skip: [machine]
 `
 
@@ -74,7 +74,7 @@ func (s *swarmTrial) wantUnfinished(t *testing.T) {
 				f.Bytes)
 		}
 		// From the last that it got, limits.stall and a poll.
-		if took := float64(f.LastByte-f.Intended) / 1e9; took > 21 {
+		if took := float64(f.LastByte-f.Intended) / 1e9; took > 13 {
 			t.Errorf("%s: what becomes of the leecher on node %d was decided after %v s", s.name(), f.Worker, took)
 		}
 	}
@@ -111,7 +111,6 @@ skip: [machine]
 func TestSwarmGoesOnAfterFaults(t *testing.T) {
 	swarmSystems(t, func(t *testing.T, systems ...string) {
 		t.Parallel()
-		systems = slices.DeleteFunc(systems, func(name string) bool { return name == "fanout" }) // no swarm
 		s := runSwarm(t, fmt.Sprintf(churnExperiment, strings.Join(systems, ", ")))
 		for _, sys := range systems {
 			at := func(faults string) (trial swarmTrial) {
@@ -120,7 +119,7 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults.String(), faults) &&
 						strings.Contains(c.Disseminate.Faults.String(), "without") == strings.Contains(faults,
 							"without")
-				})[0]
+				})
 				m := trial.Metrics
 				t.Logf("%s: last %.3f s, median %.3f s, recovery %.3f s, recovered %.2f", trial.name(), m["time_last"],
 					m["time_median"], m["recovery"], m["recovered"])
@@ -171,8 +170,14 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 				t.Errorf("%s: %v s at a quarter of the rate from three tenths on, at least %v s are needed", sys, took,
 					least)
 			}
-			if took := calm.Metrics["time_last"]; took < 0.94*size/full {
-				t.Errorf("%s: %v s without faults, at least %v s are needed", sys, took, size/full)
+			// The line is by the link as measured, which may be off by its tolerance; 1 % is
+			// what a bucket lets through at once.
+			took, line := calm.Metrics["time_last"], calm.Metrics["line"]
+			if took < 0.94*max(line, size/full) || !(line > 0) {
+				t.Errorf("%s: %v s without faults, the load line is %v s", sys, took, line)
+			}
+			if sys != "boxo" {
+				calm.wantBytes(t)
 			}
 		}
 	})

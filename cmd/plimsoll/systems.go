@@ -32,11 +32,7 @@ func (p *program) systemsCommand() *cobra.Command {
 			}
 			s, ok := all.ByName(args[0])
 			if !ok {
-				var names []string
-				for _, s := range all.All() {
-					names = append(names, s.Info().Name)
-				}
-				return usage(fmt.Errorf("there is no system %q", args[0]), "systems: "+strings.Join(names, ", "))
+				return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
 			}
 			return writeSystem(p.stdout, s, statusOf(c.Context(), s, sizes))
 		},
@@ -187,13 +183,6 @@ func writeSystem(w io.Writer, s system.System, st status) error {
 	}
 	labelled("how:", joinModes(info.Modes))
 	labelled("can:", strings.Join(info.Can, " "))
-	if info.Has(system.Start) {
-		after := "begins anew with a fresh deployment: this system cannot be brought up again with its data"
-		if _, ok := s.(system.Reviver); ok {
-			after = "goes on: the system is brought up again with its data"
-		}
-		labelled("resume:", "when started here, a load test that was cut off "+after)
-	}
 	if len(info.Options) == 0 {
 		return nil
 	}

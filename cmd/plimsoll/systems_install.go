@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,19 +22,6 @@ import (
 const installTime = 20 * time.Minute
 
 func (p *program) installCommand() *cobra.Command {
-	var names []string
-	for _, i := range install.Programs() {
-		names = append(names, fmt.Sprintf("%s %s (%s)", i.Name, i.Version, i.Size))
-	}
-	for _, s := range all.All() {
-		if i := s.Info(); i.Image != "" {
-			images := withoutDigest(i.Image)
-			for _, more := range slices.Sorted(maps.Values(i.Images)) {
-				images += ", " + withoutDigest(more)
-			}
-			names = append(names, i.Name+" (image "+images+")")
-		}
-	}
 	var ref, from string
 	c := &cobra.Command{
 		Use:   "install NAME…",
@@ -49,8 +34,8 @@ names every file by its hash. Container images are pulled, verified and unpacked
 in your cache (PLIMSOLL_CACHE, by default ~/.cache/plimsoll); no container
 engine is needed. To remove one, delete its directory there.
 
-Can be installed: ` + strings.Join(names, ", ") + `;
-with --image or --image-dir every system that has the option image.`,
+plimsoll systems says which can be installed; with --image or --image-dir every
+system can that has the option image.`,
 		Example: `  plimsoll systems install tahoe kubo
   plimsoll systems install nginx --image nginx:1.28
   plimsoll systems install kubo --image-dir kubo.tar`,
@@ -63,8 +48,7 @@ with --image or --image-dir every system that has the option image.`,
 			for _, name := range args { // all names first: nothing is half done for a typing error
 				do, err := p.installer(c.Context(), name, ref, from)
 				if err != nil {
-					return usage(err, "can be installed: "+strings.Join(names, ", ")+
-						"; plimsoll systems NAME says how to get NAME")
+					return usage(err, "see plimsoll systems")
 				}
 				todo = append(todo, do)
 			}
@@ -126,16 +110,7 @@ func (p *program) install(ctx context.Context, i install.Program) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not done after %s", installTime))
 	defer cancel()
 	p.ui.Progress("installing " + i.Name + " " + i.Version)
-	said, log := io.Pipe()
-	go func() {
-		lines := bufio.NewScanner(said)
-		for lines.Scan() {
-			p.ui.Progress("installing " + i.Name + ": " + strings.TrimSpace(lines.Text()))
-		}
-		io.Copy(io.Discard, said) // a line too long must not stop pip
-	}()
-	bin, err := i.Install(ctx, log)
-	log.Close()
+	bin, err := i.Install(ctx, io.Discard)
 	p.ui.Progress("")
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	t.Helper()
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "upload.yaml")
-	check(t, os.WriteFile(file, []byte(yaml), 0o644))
+	must(t, os.WriteFile(file, []byte(yaml), 0o644))
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 5))
 	args := []string{"run", file, "--out", dir, "--keep-going"}
 	for killed, ended := 0, false; !ended; {
@@ -66,7 +66,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 		if rng.IntN(8) == 0 { // now and then before it stores anything, too
 			target, pause = 0, time.Duration(rng.Int64N(int64(time.Second)))
 		}
-		check(t, c.Start())
+		must(t, c.Start())
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
 		hangs := time.After(3 * time.Minute)
@@ -115,7 +115,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	}
 	recomputed(t, dir)
 	r, err := record.Open(dir)
-	check(t, err)
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	trials, err := r.Trials()
 	if err != nil || len(trials) != 1 || trials[0].State != record.Done {
@@ -124,7 +124,7 @@ func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*r
 	var jobs []record.Job
 	adopted := 0
 	for j, err := range r.Jobs(trials[0].ID) {
-		check(t, err)
+		must(t, err)
 		if j.Adopted {
 			adopted++
 		}
@@ -170,8 +170,8 @@ func tree(t *testing.T, n int, most int64) (dir string, files map[string][]byte)
 		chacha.Read(content)
 		name := fmt.Sprintf("%02d/file %04d.bin", i%17, i)
 		path := filepath.Join(dir, name)
-		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		check(t, os.WriteFile(path, content, 0o644))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, content, 0o644))
 		files[name] = content
 	}
 	return dir, files
@@ -191,10 +191,10 @@ func TestUploadKilledS3(t *testing.T) {
 	}
 	address := systemtest.FreeAddress(t)
 	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
-	check(t, os.Mkdir(filepath.Join(data, "load"), 0o755))
+	must(t, os.Mkdir(filepath.Join(data, "load"), 0o755))
 	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive",
 		"--quiet", "--access-log", logfile, "posix", data)
-	check(t, server.Start())
+	must(t, server.Start())
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
 	for range 200 {
 		if c, err := net.Dial("tcp", address); err == nil {
@@ -245,9 +245,9 @@ func TestUploadKilledS3(t *testing.T) {
 		}
 		return nil
 	})
-	check(t, err)
+	must(t, err)
 	log, err := os.ReadFile(logfile)
-	check(t, err)
+	must(t, err)
 	puts := map[string]int{}
 	for _, m := range regexp.MustCompile(`s3_PutObject (\S+) \S+ 200 `).FindAllStringSubmatch(string(log), -1) {
 		puts[m[1]]++
@@ -272,10 +272,10 @@ skip: [machine]
 func cameBack(t *testing.T, r *record.Reader, objects int) {
 	t.Helper()
 	trials, err := r.Trials()
-	check(t, err)
+	must(t, err)
 	same := 0
 	for op, err := range r.Ops(trials[0].ID) {
-		check(t, err)
+		must(t, err)
 		if op.Kind == record.OpGet && op.Outcome == record.OK {
 			same++
 		}
@@ -321,10 +321,10 @@ func TestUploadKilledTahoe(t *testing.T) {
 	}
 	cameBack(t, r, len(jobs))
 	trials, err := r.Trials()
-	check(t, err)
+	must(t, err)
 	first, held := -1.0, -1.0 // the first poll comes before the first object
 	for p, err := range r.Polls(trials[0].ID) {
-		check(t, err)
+		must(t, err)
 		for _, reading := range p.Readings {
 			if reading.Name == "objects" {
 				held = reading.Value

@@ -1,10 +1,13 @@
 package gate
 
 import (
+	"cmp"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
@@ -40,105 +43,169 @@ type Level struct {
 // Condition decides about a cell by the levels that it has.
 type Condition func(level func(path string) Level) bool
 
-// maxDepth bounds the recursion on hostile input.
-const maxDepth = 100
+const example = "a comparison is like retrieve.range <= data.size, 2 * disseminate.seeders <= disseminate.nodes " +
+	"or system in [a, b]; join them with && or ||"
 
-const example = "a comparison is like retrieve.range <= data.size, or 2 * disseminate.seeders <= disseminate.nodes"
+// token is a word, an operator or a quoted text, with its column from 1.
+type token struct {
+	text     string
+	at       int
+	quoted   bool // it was between quotes, which are not part of text
+	operator bool
+}
 
-type conditions struct {
-	*scanner
-	factors []Factor
+// split finds the words, operators and quoted texts of an expression.
+var split = regexp.MustCompile(`"[^"]*"?|'[^']*'?|[=!<>]=?|&&|\|\||[()\[\],*&|]|[^\s"'=!<>&|()\[\],*]+`)
+
+// parser reads a condition.
+type parser struct {
+	what, text string
+	tokens     []token // those that are left
+	factors    []Factor
 }
 
 // ParseCondition reads a condition over these factors.
 func ParseCondition(text string, factors []Factor) (c Condition, err error) {
+	return parseCondition("where", text, 0, factors)
+}
+
+// parseCondition reads the condition that begins at a byte of a text.
+func parseCondition(what, text string, from int, factors []Factor) (c Condition, err error) {
 	defer caught(&err)
-	p := conditions{scan("where", text), factors}
-	c = p.or(0)
-	if t := p.peek(); !t.end() {
-		p.fail(t, "join conditions with && or ||", "unexpected %s", quoted(t.text))
+	p := &parser{what: what, text: text, factors: factors}
+	column := utf8.RuneCountInString(text[:from]) + 1
+	for _, at := range split.FindAllStringIndex(text[from:], -1) {
+		word := text[from+at[0] : from+at[1]]
+		t := token{text: word, at: column + utf8.RuneCountInString(text[from:from+at[0]]),
+			operator: strings.Contains("=!<>&|()[],*", word[:1])}
+		if quote := word[:1]; quote == `"` || quote == "'" {
+			if t.text, t.quoted = strings.CutSuffix(word[1:], quote); !t.quoted {
+				p.fail(t, "", "the quoted text does not end")
+			}
+		}
+		p.tokens = append(p.tokens, t)
+	}
+	c = p.or()
+	if t := p.peek(); t.at <= utf8.RuneCountInString(text) {
+		p.fail(t, example, "unexpected %s", quoted(t.text))
 	}
 	return c, nil
 }
 
-func (p conditions) or(depth int) Condition {
-	c := p.and(depth)
-	for p.take("||", "or") {
-		a, b := c, p.and(depth)
-		c = func(level func(string) Level) bool { return a(level) || b(level) }
+// peek is the next token; at the end an empty operator behind the expression.
+func (p *parser) peek() token {
+	if len(p.tokens) == 0 {
+		return token{at: utf8.RuneCountInString(p.text) + 1, operator: true}
 	}
-	return c
+	return p.tokens[0]
 }
 
-func (p conditions) and(depth int) Condition {
-	c := p.not(depth)
+func (p *parser) next() token {
+	t := p.peek()
+	p.tokens = p.tokens[min(1, len(p.tokens)):]
+	return t
+}
+
+// take takes the next token if it is one of these words.
+func (p *parser) take(words ...string) bool {
+	if t := p.peek(); t.quoted || !slices.Contains(words, t.text) {
+		return false
+	}
+	p.next()
+	return true
+}
+
+func (p *parser) fail(t token, fix, format string, args ...any) {
+	fail(p.what, p.text, t.at, fix, format, args...)
+}
+
+// anyOf holds where one of the conditions holds.
+func anyOf(all []Condition) Condition {
+	return func(level func(string) Level) bool {
+		return slices.ContainsFunc(all, func(c Condition) bool { return c(level) })
+	}
+}
+
+func (p *parser) or() Condition {
+	all := []Condition{p.and()}
+	for p.take("||", "or") {
+		all = append(all, p.and())
+	}
+	return anyOf(all)
+}
+
+func (p *parser) and() Condition {
+	c := p.not()
 	for p.take("&&", "and") {
-		a, b := c, p.not(depth)
+		a, b := c, p.not()
 		c = func(level func(string) Level) bool { return a(level) && b(level) }
 	}
 	return c
 }
 
-func (p conditions) not(depth int) Condition {
-	if depth > maxDepth {
-		p.fail(p.peek(), "", "nested too deep")
-	}
+func (p *parser) not() Condition {
 	switch {
 	case p.take("!"):
-		c := p.not(depth + 1)
+		c := p.not()
 		return func(level func(string) Level) bool { return !c(level) }
 	case p.take("("):
-		c := p.or(depth + 1)
-		if t := p.peek(); !p.take(")") {
-			p.fail(t, "join conditions with && or ||", "expected a closing parenthesis")
-		}
+		c := p.or()
+		p.expect(")")
 		return c
 	}
-	return p.comparison()
+	left := p.operand(true)
+	if !p.take("in") {
+		op := p.next()
+		if !slices.Contains([]string{"=", "==", "!=", "<", "<=", ">", ">="}, op.text) || op.quoted {
+			p.fail(op, example, "a comparison expected after %s", quoted(left.text))
+		}
+		return p.compare(left, op, p.operand(false))
+	}
+	op := token{text: "==", at: left.at}
+	p.expect("[")
+	all := []Condition{p.compare(left, op, p.operand(false))}
+	for p.take(",") {
+		all = append(all, p.compare(left, op, p.operand(false)))
+	}
+	p.expect("]")
+	return anyOf(all)
+}
+
+func (p *parser) expect(word string) {
+	if t := p.peek(); !p.take(word) {
+		p.fail(t, example, "%s expected", quoted(word))
+	}
 }
 
 // operand is one side of a comparison: a factor or the text of a value.
 type operand struct {
-	token  token
+	token
 	factor *Factor
 	times  float64 // what the factor's number is multiplied by; 0: nothing
 }
 
 // operand reads one side; left: a factor may go by the end of its path.
-func (p conditions) operand(left bool) operand {
+func (p *parser) operand(left bool) operand {
 	t := p.next()
 	switch {
-	case t.end():
-		p.fail(t, p.named(), "expected a factor or a value, not the end")
 	case t.operator:
-		p.fail(t, example, "expected a factor or a value, not %s", quoted(t.text))
+		p.fail(t, p.near(t.text), "a factor or a value expected")
+	case t.quoted:
+		return operand{token: t}
 	case p.take("*"):
 		o := p.operand(false)
-		if o.factor == nil {
-			p.noPath(o.token)
-		}
 		by, err := strconv.ParseFloat(t.text, 64)
-		if err != nil || !(by > 0) || t.quoted || o.times != 0 || o.factor == nil || o.factor.Unit == "" {
+		if err != nil || !(by > 0) || o.times != 0 || o.factor == nil || o.factor.Unit == "" {
 			p.fail(t, example, "a product is a number above 0 times a factor that is a number")
 		}
 		o.times = by
 		return o
-	case t.quoted:
-		return operand{token: t}
 	}
 	return operand{token: t, factor: p.factor(t.text, left)}
 }
 
-// noPath fails at what seems to be the path of a factor that there is not: it has a dot
-// with a letter before it, where values have digits.
-func (p conditions) noPath(t token) {
-	if i := strings.IndexByte(t.text, '.'); !t.quoted && i > 0 && (t.text[i-1] < '0' || t.text[i-1] > '9') {
-		p.fail(t, p.near(t.text), "unknown factor %s", quoted(t.text))
-	}
-}
-
 // factor is that of a path, or with short also that of the end of one path alone.
-func (p conditions) factor(name string, short bool) *Factor {
+func (p *parser) factor(name string, short bool) *Factor {
 	var ends []*Factor
 	for i, f := range p.factors {
 		if f.Path == name {
@@ -154,71 +221,35 @@ func (p conditions) factor(name string, short bool) *Factor {
 	return nil
 }
 
-// ends are the ends of all paths.
-func (p conditions) ends() []string {
-	var ends []string
+// near is the hint for a name that is none of a factor: those that are, by their paths or,
+// for a name without a dot, by the ends of these.
+func (p *parser) near(name string) string {
+	var names []string
 	for _, f := range p.factors {
-		ends = append(ends, f.Path[strings.LastIndex(f.Path, ".")+1:])
-	}
-	slices.Sort(ends)
-	return ends
-}
-
-func (p conditions) named() string { return "factors: " + strings.Join(p.ends(), ", ") }
-
-// near is the hint for a name that is none of a factor.
-func (p conditions) near(name string) string {
-	var paths []string
-	for _, f := range p.factors {
-		paths = append(paths, f.Path)
-	}
-	if near := suggest.Nearest(name, p.ends()); near != "" && !strings.Contains(name, ".") {
-		return "did you mean " + quoted(near) + "?"
-	}
-	return suggest.DidYouMean(name, paths)
-}
-
-func (p conditions) comparison() Condition {
-	left, op := p.operand(true), p.next()
-	switch {
-	case op.is("in"):
-		return p.in(left, op)
-	case op.is("="):
-		op.text = "=="
-	case !op.operator || !slices.Contains([]string{"==", "!=", "<", "<=", ">", ">="}, op.text):
-		p.fail(op, "compare with ==, !=, <, <=, >, >= or in [a, b]", "expected a comparison after %s",
-			quoted(left.token.text))
-	}
-	return p.compare(left, op, p.operand(false))
-}
-
-func (p conditions) in(left operand, op token) Condition {
-	op.text = "=="
-	if t := p.peek(); !p.take("[") {
-		p.fail(t, "", "expected [ after in")
-	}
-	var any []Condition
-	for {
-		any = append(any, p.compare(left, op, p.operand(false)))
-		if p.take("]") {
-			break
-		}
-		if t := p.peek(); !p.take(",") {
-			p.fail(t, "", "expected , or ] in the list")
+		if strings.Contains(name, ".") {
+			names = append(names, f.Path)
+		} else {
+			names = append(names, f.Path[strings.LastIndex(f.Path, ".")+1:])
 		}
 	}
-	return func(level func(string) Level) bool {
-		return slices.ContainsFunc(any, func(c Condition) bool { return c(level) })
-	}
+	slices.Sort(names)
+	return suggest.DidYouMean(name, names)
 }
 
-func (p conditions) compare(a operand, op token, b operand) Condition {
-	typed, ordered := a.factor, op.text != "==" && op.text != "!="
+// comparisons are what an operator says of two levels, by their order.
+var comparisons = map[string]func(order int) bool{
+	"<":  func(order int) bool { return order < 0 },
+	"<=": func(order int) bool { return order <= 0 },
+	">":  func(order int) bool { return order > 0 },
+	">=": func(order int) bool { return order >= 0 },
+}
+
+func (p *parser) compare(a operand, op token, b operand) Condition {
+	order, ordered := comparisons[op.text]
+	typed := a.factor
 	switch {
 	case a.factor == nil && b.factor == nil:
-		p.noPath(a.token)
-		p.noPath(b.token)
-		p.fail(a.token, p.near(a.token.text), "neither side of %s is a factor", op.text)
+		p.fail(a.token, p.near(a.text), "neither side of %s is a factor", op.text)
 	case a.factor == nil:
 		typed = b.factor
 	case b.factor != nil && a.factor.Unit != b.factor.Unit:
@@ -232,29 +263,19 @@ func (p conditions) compare(a operand, op token, b operand) Condition {
 	numbers := a.times != 0 || b.times != 0
 	return func(level func(string) Level) bool {
 		u, v := x(level), y(level)
-		same := u.Text == v.Text
-		if numbers {
-			same = u.Number == v.Number
+		switch {
+		case ordered:
+			return !math.IsNaN(u.Number) && !math.IsNaN(v.Number) && order(cmp.Compare(u.Number, v.Number))
+		case numbers:
+			return (u.Number == v.Number) == (op.text != "!=")
 		}
-		switch op.text {
-		case "==":
-			return same
-		case "!=":
-			return !same
-		case "<":
-			return u.Number < v.Number
-		case "<=":
-			return u.Number <= v.Number
-		case ">":
-			return u.Number > v.Number
-		}
-		return u.Number >= v.Number
+		return (u.Text == v.Text) == (op.text != "!=")
 	}
 }
 
 // side is one side as a function of the cell: the level of its factor, or a value of the
 // other side's.
-func (p conditions) side(o operand, typed *Factor, ordered bool) func(level func(string) Level) Level {
+func (p *parser) side(o operand, typed *Factor, ordered bool) func(level func(string) Level) Level {
 	if o.factor != nil {
 		return func(level func(string) Level) Level {
 			l := level(o.factor.Path)
@@ -264,13 +285,16 @@ func (p conditions) side(o operand, typed *Factor, ordered bool) func(level func
 			return l
 		}
 	}
-	fixed, err := typed.Read(o.token.text)
+	fixed, err := typed.Read(o.text)
 	if wrong, is := err.(*Error); is {
-		p.noPath(o.token)
-		p.fail(o.token, wrong.Fix, "%s: %s", quoted(typed.Path), wrong.Msg)
+		fix := wrong.Fix
+		if fix == "" && strings.Contains(o.text, ".") && !strings.ContainsAny(o.text[:1], "0123456789") {
+			fix = p.near(o.text) // meant as a path
+		}
+		p.fail(o.token, fix, "%s: %s", quoted(typed.Path), wrong.Msg)
 	}
 	if ordered && math.IsNaN(fixed.Number) {
-		p.fail(o.token, "it compares with == and != only", "%s has no order", quoted(o.token.text))
+		p.fail(o.token, "it compares with == and != only", "%s has no order", quoted(o.text))
 	}
 	return func(func(string) Level) Level { return fixed }
 }

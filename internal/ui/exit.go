@@ -21,7 +21,7 @@ const (
 	CodeLost          Code = 8   // a load test came to its end without all of its objects
 	CodeIncomplete    Code = 9   // some trials could not be executed
 	CodeUndecided     Code = 10  // no gate failed, and one is inconclusive; or no model may answer
-	CodeUnwritable    Code = 11  // the disk is full, or the run directory was removed or cannot be written
+	CodeUnwritable    Code = 11  // the disk is full, or the run directory cannot be written
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 
@@ -45,7 +45,7 @@ func Meanings() []struct {
 		{CodeLost, "a load test ended without all of its objects"},
 		{CodeIncomplete, "some trials could not be executed; resume tries again"},
 		{CodeUndecided, "no gate failed, and one is inconclusive"},
-		{CodeUnwritable, "the disk is full, or the run directory was removed or cannot be written"},
+		{CodeUnwritable, "the disk is full, or the run directory cannot be written"},
 		{CodeInterrupted, "interrupted by Ctrl-C or SIGTERM; resume goes on"},
 	}
 }

@@ -1,143 +1,31 @@
 package kubernetes
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
 )
 
-// The API is spoken in JSON, of which these are the parts that matter here: the generated types of its
-// groups would make this program a tenth larger.
-
-type metadata struct {
-	Name        string            `json:"name"`
-	UID         string            `json:"uid"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-	Made        time.Time         `json:"creationTimestamp"`
-	Deleted     *time.Time        `json:"deletionTimestamp"`
-}
-
-// object is what all kinds have, and enough for some.
-type object struct {
-	Metadata metadata `json:"metadata"`
-}
-
-type list[T any] struct {
-	Items []T `json:"items"`
-}
-
-type conditions []struct{ Type, Status, Message string }
-
-// are says whether a condition is met.
-func (all conditions) are(what string) bool {
-	for _, c := range all {
-		if c.Type == what && c.Status == "True" {
-			return true
-		}
-	}
-	return false
-}
-
-type pod struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
-		NodeName string `json:"nodeName"`
-	} `json:"spec"`
-	Status struct {
-		Phase      string      `json:"phase"`
-		IP         string      `json:"podIP"`
-		Conditions conditions  `json:"conditions"`
-		Containers []container `json:"containerStatuses"`
-	} `json:"status"`
-}
-
-type container struct {
-	Image string `json:"image"`
-	State struct {
-		Waiting *struct{ Reason, Message string } `json:"waiting"`
-	} `json:"state"`
-}
-
-type job struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
-		Completions int  `json:"completions"`
-		Suspend     bool `json:"suspend"`
-	} `json:"spec"`
-	Status struct {
-		Conditions conditions `json:"conditions"`
-		Completed  string     `json:"completedIndexes"`
-	} `json:"status"`
-}
-
-// over says whether a job has ended, by whatever cause.
-func (j *job) over() bool {
-	return j.Status.Conditions.are("Complete") || j.Status.Conditions.are("Failed")
-}
-
-type node struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
-		Unschedulable bool    `json:"unschedulable"`
-		Taints        []taint `json:"taints"`
-	} `json:"spec"`
-	Status struct {
-		Conditions conditions                 `json:"conditions"`
-		Images     []struct{ Names []string } `json:"images"`
-	} `json:"status"`
-}
-
-type taint struct{ Effect string }
-
-// usable says whether pods are put on a node.
-func (n *node) usable() bool {
-	return n.Status.Conditions.are("Ready") && !n.Spec.Unschedulable &&
-		!slices.ContainsFunc(n.Spec.Taints, func(t taint) bool { return t.Effect != "PreferNoSchedule" })
-}
-
-// status is the API server's answer when it is not what was asked for, and how a command ended.
-type status struct {
-	Status  string `json:"status"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Code    int    `json:"code"`
-	Details struct {
-		Causes []struct{ Reason, Message string } `json:"causes"`
-	} `json:"details"`
-}
-
-func (s *status) Error() string { return s.Message }
-
-// missing says whether an error is that something is not there.
-func missing(err error) bool {
-	var s *status
-	return errors.As(err, &s) && s.Code == http.StatusNotFound
-}
-
-// ignoreMissing is for removals: a namespace that is being deleted already is a conflict.
-func ignoreMissing(err error) error {
-	var s *status
-	if errors.As(err, &s) && (s.Code == http.StatusNotFound || s.Code == http.StatusConflict) {
-		return nil
-	}
-	return err
-}
+// The API is spoken in JSON by paths: client-go's generated client would make this program a tenth larger.
 
 // Groups of the API.
 const (
-	coreAPI          = "/api/v1"
-	batchAPI         = "/apis/batch/v1"
-	networkingAPI    = "/apis/networking.k8s.io/v1"
-	authorizationAPI = "/apis/authorization.k8s.io/v1"
+	coreAPI       = "/api/v1"
+	batchAPI      = "/apis/batch/v1"
+	networkingAPI = "/apis/networking.k8s.io/v1"
 )
 
 // at is the path of a resource in a namespace of the cluster; empty: in none.
@@ -154,6 +42,16 @@ func ofRuns(run string) string {
 		return "?labelSelector=" + runLabel
 	}
 	return "?labelSelector=" + runLabel + "%3D" + run
+}
+
+// connect makes the client.
+func (c *Cluster) connect() (err error) {
+	known := runtime.NewScheme() // the server's reasons
+	meta.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
+	config := rest.CopyConfig(c.config)
+	config.QPS, config.NegotiatedSerializer = -1, serializer.NewCodecFactory(known).WithoutConversion()
+	c.api, err = rest.UnversionedRESTClientFor(config)
+	return err
 }
 
 // callTimeout is how long the API server may take to answer a question.
@@ -176,56 +74,41 @@ func (c *Cluster) create(ctx context.Context, path string, o, made any) error {
 func (c *Cluster) call(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	var content []byte
-	if body != nil {
-		var err error
-		if content, err = json.Marshal(body); err != nil {
-			return err
-		}
+	r := c.api.Verb(method).RequestURI(path).SetHeader("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.SetHeader("Content-Type", "application/merge-patch+json")
 	}
-	for {
-		r, err := http.NewRequestWithContext(ctx, method, c.server+path, bytes.NewReader(content))
+	if body != nil {
+		b, err := json.Marshal(body)
 		if err != nil {
 			return err
 		}
-		r.Header.Set("Content-Type", "application/json")
-		if method == http.MethodPatch {
-			r.Header.Set("Content-Type", "application/merge-patch+json")
-		}
-		w, err := c.client.Do(r)
-		if err != nil {
-			return err
-		}
-		b, err := io.ReadAll(w.Body)
-		w.Body.Close()
-		switch {
-		case err != nil:
-			return err
-		case w.StatusCode == http.StatusTooManyRequests:
-			seconds, _ := strconv.Atoi(w.Header.Get("Retry-After"))
-			select {
-			case <-ctx.Done():
-				return refusal(w, b)
-			case <-time.After(time.Duration(max(1, seconds)) * time.Second):
-			}
-			continue
-		case w.StatusCode >= http.StatusMultipleChoices:
-			return refusal(w, b)
-		}
-		if text, ok := answer.(*string); ok {
-			*text = string(b)
-		} else if answer != nil {
-			err = json.Unmarshal(b, answer)
-		}
+		r.Body(b)
+	}
+	said := r.Do(ctx)
+	if err := said.Error(); err != nil {
 		return err
 	}
+	b, err := said.Raw()
+	if text, ok := answer.(*string); ok {
+		*text = string(b)
+	} else if err == nil && answer != nil {
+		err = json.Unmarshal(b, answer)
+	}
+	return err
 }
 
-func refusal(w *http.Response, body []byte) error {
-	s := status{}
-	if json.Unmarshal(body, &s) != nil || s.Message == "" { // a proxy's, perhaps
-		s.Message = w.Status + ": " + strings.TrimSpace(string(body[:min(len(body), 500)]))
+// ignoreMissing is for removals: a namespace that is being deleted already is a conflict.
+func ignoreMissing(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
 	}
-	s.Code = w.StatusCode
-	return &s
+	return err
+}
+
+// over says whether a job has ended, by whatever cause.
+func over(j *batch.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batch.JobCondition) bool {
+		return (c.Type == batch.JobComplete || c.Type == batch.JobFailed) && c.Status == core.ConditionTrue
+	})
 }

@@ -9,6 +9,10 @@ import (
 	"strings"
 	"time"
 
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
@@ -29,7 +33,7 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 		pods, err := c.living(ctx, run)
 		why := obstacle{what: "the API server does not answer"}
 		if err == nil {
-			var ready []*pod
+			var ready []*core.Pod
 			if ready, why = assemble(pods, n, need); ready != nil {
 				return c.machines(ctx, run, ready), nil
 			}
@@ -70,16 +74,17 @@ type obstacle struct {
 
 // assemble is the pods that have a run's n machines, in the order of their indices, when the
 // first need of them are ready; nil in place of others that are not.
-func assemble(pods []pod, n, need int) ([]*pod, obstacle) {
-	ready := make([]*pod, n)
+func assemble(pods []core.Pod, n, need int) ([]*core.Pod, obstacle) {
+	ready := make([]*core.Pod, n)
 	why := obstacle{what: fmt.Sprintf("%d of %d pods have been made", len(pods), n)}
 	for at := range pods {
 		p := &pods[at]
-		i, err := strconv.Atoi(p.Metadata.Annotations["batch.kubernetes.io/job-completion-index"])
-		if err != nil || i < 0 || i >= n || p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" {
+		i, err := strconv.Atoi(p.Annotations[batch.JobCompletionIndexAnnotation])
+		if err != nil || i < 0 || i >= n || p.Status.Phase == core.PodFailed || p.Status.Phase == core.PodSucceeded {
 			continue
 		}
-		if _, err := netip.ParseAddr(p.Status.IP); err == nil && p.Status.Conditions.are("Ready") {
+		_, noAddress := netip.ParseAddr(p.Status.PodIP)
+		if noAddress == nil && condition(p, core.PodReady).Status == core.ConditionTrue {
 			ready[i] = p
 		} else if i < need && !why.final {
 			why = reason(p)
@@ -91,41 +96,50 @@ func assemble(pods []pod, n, need int) ([]*pod, obstacle) {
 	return ready, obstacle{}
 }
 
-// reason is why a pod is not ready.
-func reason(p *pod) obstacle {
-	for _, c := range p.Status.Conditions {
-		if c.Type == "PodScheduled" && c.Status == "False" {
-			return obstacle{unplaced: true, what: fmt.Sprintf("no node for pod %s: %s "+
-				"(a machine has a node of its own unless --pack is given)", p.Metadata.Name, c.Message)}
-		}
+// condition is that of a pod; empty: not known.
+func condition(p *core.Pod, of core.PodConditionType) (c core.PodCondition) {
+	if i := slices.IndexFunc(p.Status.Conditions, func(c core.PodCondition) bool { return c.Type == of }); i >= 0 {
+		c = p.Status.Conditions[i]
 	}
-	for _, s := range p.Status.Containers {
+	return c
+}
+
+// hopeless are the reasons for which a container is not started that waiting does not mend.
+var hopeless = []string{
+	"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError",
+	"CreateContainerError", "RunContainerError",
+}
+
+// reason is why a pod is not ready.
+func reason(p *core.Pod) obstacle {
+	if c := condition(p, core.PodScheduled); c.Status == core.ConditionFalse {
+		return obstacle{unplaced: true, what: fmt.Sprintf("no node for pod %s: %s "+
+			"(a machine has a node of its own unless --pack is given)", p.Name, c.Message)}
+	}
+	for _, s := range p.Status.ContainerStatuses {
 		w := s.State.Waiting
 		if w == nil {
 			continue
 		}
-		o := obstacle{what: fmt.Sprintf("pod %s on %s: %s", p.Metadata.Name, p.Spec.NodeName, w.Reason)}
-		if w.Message != "" {
-			o.what += ": " + w.Message
+		o := obstacle{
+			what:  fmt.Sprintf("pod %s on %s: %s: %s", p.Name, p.Spec.NodeName, w.Reason, w.Message),
+			final: slices.Contains(hopeless, w.Reason),
 		}
-		switch w.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName":
-			o.final = w.Reason != "ErrImagePull" // it is tried once more
-			o.what = fmt.Sprintf("image %s cannot be pulled by node %s (--image names another): %s: %s", s.Image,
-				p.Spec.NodeName, w.Reason, w.Message)
-		case "CrashLoopBackOff":
-			o.final, o.log = true, p.Metadata.Name
-		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-			o.final = true
+		if w.Reason == "CrashLoopBackOff" {
+			o.log = p.Name
+		}
+		if strings.Contains(w.Reason, "Image") {
+			o.what += "; push plimsoll_VERSION_image.tar of a release to a registry of yours (skopeo copy --all " +
+				"oci-archive:FILE docker://NAME), and say --image NAME"
 		}
 		return o
 	}
-	return obstacle{what: fmt.Sprintf("pod %s on %s is %s", p.Metadata.Name, p.Spec.NodeName, p.Status.Phase)}
+	return obstacle{what: fmt.Sprintf("pod %s on %s is %s", p.Name, p.Spec.NodeName, p.Status.Phase)}
 }
 
 // refused looks for why pods are not made: a quota, or a policy that refuses them.
 func (c *Cluster) refused(ctx context.Context, run string, otherwise obstacle) obstacle {
-	var events list[struct{ Message string }]
+	var events core.EventList
 	of := "?fieldSelector=reason%3DFailedCreate,involvedObject.name%3D" + nameOf(run)
 	err := c.get(ctx, at(coreAPI, c.namespace(run), "events")+of, &events)
 	if err != nil || len(events.Items) == 0 {
@@ -144,11 +158,9 @@ func (c *Cluster) lastWords(ctx context.Context, run, pod string) string {
 	return "; its log ends: " + strings.TrimSpace(log)
 }
 
-const zoneLabel = "topology.kubernetes.io/zone"
-
 // machines are those of pods. The zone is the node's, for those who may look at nodes.
-func (c *Cluster) machines(ctx context.Context, run string, pods []*pod) (all []remote.Machine) {
-	emulated := slices.ContainsFunc(pods, func(p *pod) bool { return p != nil && p.Metadata.Labels[linksLabel] != "" })
+func (c *Cluster) machines(ctx context.Context, run string, pods []*core.Pod) (all []remote.Machine) {
+	emulated := slices.ContainsFunc(pods, func(p *core.Pod) bool { return p != nil && p.Labels[linksLabel] != "" })
 	for i, p := range pods {
 		number := 0
 		if emulated {
@@ -158,17 +170,17 @@ func (c *Cluster) machines(ctx context.Context, run string, pods []*pod) (all []
 			all = append(all, remote.Machine{Name: fmt.Sprintf("pod%d", i), Number: number})
 			continue
 		}
-		addr := netip.MustParseAddr(p.Status.IP)
+		addr := netip.MustParseAddr(p.Status.PodIP)
 		m := remote.Machine{
-			Name: fmt.Sprintf("pod%d", i), Node: p.Spec.NodeName, Zone: p.Metadata.Labels[zoneLabel],
+			Name: fmt.Sprintf("pod%d", i), Node: p.Spec.NodeName, Zone: p.Labels[core.LabelTopologyZone],
 			Addr: addr, Agent: netip.AddrPortFrom(addr, agentPort), Dir: workDir, Number: number,
 		}
-		var n node
+		var n meta.PartialObjectMetadata
 		if m.Zone == "" && c.get(ctx, at(coreAPI, "", "nodes", m.Node), &n) == nil {
-			m.Zone = n.Metadata.Labels[zoneLabel]
+			m.Zone = n.Labels[core.LabelTopologyZone]
 		}
 		c.mu.Lock()
-		c.pods[m] = podName{c.namespace(run), p.Metadata.Name}
+		c.pods[m] = podName{c.namespace(run), p.Name}
 		c.mu.Unlock()
 		all = append(all, m)
 	}

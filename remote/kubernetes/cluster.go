@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -44,8 +47,7 @@ type Cluster struct {
 	image  string // of the agents
 	pack   bool   // a node may have several machines
 	config *rest.Config
-	client *http.Client
-	server string // URL of the API
+	api    *rest.RESTClient
 
 	mu   sync.Mutex
 	pods map[remote.Machine]podName // of machines that Create and Find have given
@@ -74,14 +76,9 @@ func Open(where string, opt Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: no access to a cluster: %w; `kubectl get pods` must work first", err)
 	}
-	if c.client, err = rest.HTTPClientFor(c.config); err != nil {
+	if err := c.connect(); err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
-	server, _, err := rest.DefaultServerUrlFor(c.config)
-	if err != nil {
-		return nil, fmt.Errorf("kubernetes: %w", err)
-	}
-	c.server = strings.TrimSuffix(server.String(), "/")
 	return c, nil
 }
 
@@ -144,17 +141,17 @@ func (c *Cluster) namespace(run string) string {
 // nameOf is the name of every object of a run.
 func nameOf(run string) string { return "plimsoll-" + run }
 
-func (c *Cluster) job(ctx context.Context, run string) (*job, error) {
-	var j job
+func (c *Cluster) job(ctx context.Context, run string) (*batch.Job, error) {
+	var j batch.Job
 	err := c.get(ctx, at(batchAPI, c.namespace(run), "jobs", nameOf(run)), &j)
 	return &j, err
 }
 
 // living are the pods of a run that are not about to go.
-func (c *Cluster) living(ctx context.Context, run string) ([]pod, error) {
-	var all list[pod]
+func (c *Cluster) living(ctx context.Context, run string) ([]core.Pod, error) {
+	var all core.PodList
 	err := c.get(ctx, at(coreAPI, c.namespace(run), "pods")+ofRuns(run), &all)
-	return slices.DeleteFunc(all.Items, func(p pod) bool { return p.Metadata.Deleted != nil }), err
+	return slices.DeleteFunc(all.Items, func(p core.Pod) bool { return p.DeletionTimestamp != nil }), err
 }
 
 // Create implements remote.Place.
@@ -168,18 +165,14 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 		if err := c.create(ctx, at(coreAPI, "", "namespaces"), all[0], nil); err != nil {
 			return nil, err
 		}
-	} else if spec.Emulate {
-		if err := c.mayEmulate(ctx); err != nil {
-			return nil, err
-		}
 	}
 	// The job is suspended until there is all that its pods need, which it owns.
-	var j job
+	var j batch.Job
 	if err := c.create(ctx, at(batchAPI, ns, "jobs"), all[1], &j); err != nil {
 		return nil, err
 	}
 	owner := map[string]string{
-		"apiVersion": "batch/v1", "kind": "Job", "name": nameOf(spec.Run), "uid": j.Metadata.UID,
+		"apiVersion": "batch/v1", "kind": "Job", "name": nameOf(spec.Run), "uid": string(j.UID),
 	}
 	for i, path := range []string{
 		at(coreAPI, ns, "serviceaccounts"), at(coreAPI, ns, "secrets"), at(networkingAPI, ns, "networkpolicies"),
@@ -201,18 +194,6 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 	return machines, c.sameVersion(ctx, machines[0])
 }
 
-// mayEmulate refuses a namespace of the user's whose pods cannot emulate links, if the user may look at it.
-func (c *Cluster) mayEmulate(ctx context.Context) error {
-	var ns object
-	err := c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns)
-	if err != nil || ns.Metadata.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
-		return nil
-	}
-	return fmt.Errorf("kubernetes: namespace %s enforces Pod Security level restricted, and pods that emulate links "+
-		"need baseline: name another namespace or none, or use the links that are there (--set link.rate=unlimited "+
-		"--set link.delay=0s)", c.given)
-}
-
 // sameVersion refuses an image of another plimsoll, which may not understand this one.
 func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 	var version strings.Builder
@@ -230,10 +211,10 @@ func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 // with it; of others that are gone there is no more than the name.
 func (c *Cluster) Find(ctx context.Context, run string, _ remote.Machine) ([]remote.Machine, error) {
 	j, err := c.job(ctx, run)
-	if err == nil && !j.over() && j.Metadata.Deleted == nil && !strings.HasPrefix(j.Status.Completed, "0") {
+	if err == nil && !over(j) && j.DeletionTimestamp == nil && !strings.HasPrefix(j.Status.CompletedIndexes, "0") {
 		ctx, cancel := context.WithTimeout(ctx, findTimeout)
 		defer cancel()
-		machines, err := c.await(ctx, run, j.Spec.Completions, 1)
+		machines, err := c.await(ctx, run, int(*j.Spec.Completions), 1)
 		if !errors.Is(err, remote.ErrGone) {
 			return machines, err
 		}
@@ -289,5 +270,5 @@ func (c *Cluster) left(ctx context.Context, run string) bool {
 	} else {
 		_, err = c.job(ctx, run)
 	}
-	return !missing(err)
+	return !apierrors.IsNotFound(err)
 }

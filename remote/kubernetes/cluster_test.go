@@ -2,14 +2,14 @@ package kubernetes
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
@@ -51,58 +51,59 @@ func TestWhere(t *testing.T) {
 // Machines are in the order of their indices, whatever else is there; what hinders one is not
 // taken for what will pass.
 func TestAssemble(t *testing.T) {
-	const yes, no = "True", "False"
-	made := func(index, ip, ready string, change func(*pod)) pod {
-		p := pod{Metadata: metadata{Name: "pod-" + index}}
-		p.Metadata.Annotations = map[string]string{"batch.kubernetes.io/job-completion-index": index}
-		p.Spec.NodeName, p.Status.IP, p.Status.Phase = "node1", ip, "Running"
-		p.Status.Conditions = conditions{{Type: "Ready", Status: ready}}
+	const yes, no = core.ConditionTrue, core.ConditionFalse
+	made := func(index, ip string, ready core.ConditionStatus, change func(*core.Pod)) core.Pod {
+		var p core.Pod
+		p.Name = "pod-" + index
+		p.Annotations = map[string]string{batch.JobCompletionIndexAnnotation: index}
+		p.Spec.NodeName, p.Status.PodIP, p.Status.Phase = "node1", ip, core.PodRunning
+		p.Status.Conditions = []core.PodCondition{{Type: core.PodReady, Status: ready}}
 		if change != nil {
 			change(&p)
 		}
 		return p
 	}
-	waiting := func(reason, message string) func(*pod) {
-		return func(p *pod) {
-			c := container{Image: "i:1"}
-			c.State.Waiting = &struct{ Reason, Message string }{reason, message}
-			p.Status.Containers = []container{c}
+	waiting := func(reason, message string) func(*core.Pod) {
+		return func(p *core.Pod) {
+			c := core.ContainerStatus{Image: "i:1"}
+			c.State.Waiting = &core.ContainerStateWaiting{Reason: reason, Message: message}
+			p.Status.ContainerStatuses = []core.ContainerStatus{c}
 		}
 	}
 	first := made("0", "10.0.0.1", yes, nil)
 	for _, c := range []struct {
 		name  string
-		pods  []pod
+		pods  []core.Pod
 		want  string
 		final bool
 	}{
-		{"both, in order", []pod{made("1", "10.0.0.2", yes, nil), first}, "", false},
-		{"one is missing", []pod{first}, "1 of 2 pods have been made", false},
-		{"one has failed and is replaced", []pod{
-			first, made("1", "10.0.0.2", yes, func(p *pod) { p.Status.Phase = "Failed" }),
+		{"both, in order", []core.Pod{made("1", "10.0.0.2", yes, nil), first}, "", false},
+		{"one is missing", []core.Pod{first}, "1 of 2 pods have been made", false},
+		{"one has failed and is replaced", []core.Pod{
+			first, made("1", "10.0.0.2", yes, func(p *core.Pod) { p.Status.Phase = "Failed" }),
 		}, "2 of 2 pods have been made", false},
-		{"no node", []pod{first, made("1", "", no, func(p *pod) {
-			p.Status.Conditions = conditions{{Type: "PodScheduled", Status: no, Message: "0/3 nodes"}}
+		{"no node", []core.Pod{first, made("1", "", no, func(p *core.Pod) {
+			p.Status.Conditions = []core.PodCondition{{Type: core.PodScheduled, Status: no, Message: "0/3 nodes"}}
 		})}, "no node for pod pod-1: 0/3 nodes", false},
-		{"pulled for the first time", []pod{made("1", "", no, waiting("ErrImagePull", "not found"))},
-			"image i:1 cannot be pulled by node node1", false},
-		{"pulled again", []pod{first, made("1", "", no, waiting("ImagePullBackOff", "not found"))},
+		{"pulled for the first time", []core.Pod{made("1", "", no, waiting("ErrImagePull", "not found"))},
+			"pod pod-1 on node1: ErrImagePull: not found; push", false},
+		{"pulled again", []core.Pod{first, made("1", "", no, waiting("ImagePullBackOff", "not found"))},
 			"ImagePullBackOff: not found", true},
-		{"begins", []pod{first, made("1", "", no, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
-		{"crashes", []pod{made("1", "10.0.0.2", no, waiting("CrashLoopBackOff", "")), first},
+		{"begins", []core.Pod{first, made("1", "", no, waiting("ContainerCreating", ""))}, "ContainerCreating", false},
+		{"crashes", []core.Pod{made("1", "10.0.0.2", no, waiting("CrashLoopBackOff", "")), first},
 			"CrashLoopBackOff", true},
 	} {
 		got, why := assemble(c.pods, 2, 2)
 		if (got != nil) != (c.want == "") || !strings.Contains(why.what, c.want) || why.final != c.final {
 			t.Errorf("%s: %d machines, %+v", c.name, len(got), why)
 		}
-		if first := c.pods[0].Metadata.Name == "pod-0"; first {
-			if got, _ := assemble(c.pods, 2, 1); got == nil || got[0].Metadata.Name != "pod-0" {
+		if first := c.pods[0].Name == "pod-0"; first {
+			if got, _ := assemble(c.pods, 2, 1); got == nil || got[0].Name != "pod-0" {
 				t.Errorf("%s: the first is ready, and not found", c.name)
 			}
 		}
-		if got != nil && (got[0].Metadata.Name != "pod-0" || got[1].Metadata.Name != "pod-1") {
-			t.Errorf("%s: %s, %s", c.name, got[0].Metadata.Name, got[1].Metadata.Name)
+		if got != nil && (got[0].Name != "pod-0" || got[1].Name != "pod-1") {
+			t.Errorf("%s: %s, %s", c.name, got[0].Name, got[1].Name)
 		}
 	}
 }
@@ -112,9 +113,7 @@ func TestObjects(t *testing.T) {
 	for _, pack := range []bool{false, true} {
 		c := Cluster{image: `r.example:5000/a"b`, pack: pack}
 		all, err := c.objects(remote.Spec{Run: "rabcdefghij2", Machines: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kinds := ""
 		for _, o := range all {
 			kinds += o["kind"].(string) + " "
@@ -126,9 +125,7 @@ func TestObjects(t *testing.T) {
 			t.Error(kinds)
 		}
 		b, err := json.Marshal(all[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for want, there := range map[string]bool{
 			`"completions":3`: true, `"defaultMode":288`: true, `"image":"r.example:5000/a\"b"`: true,
 			`"cpu":"1"`: !pack, `"podAntiAffinity"`: !pack, `"topologySpreadConstraints"`: pack,
@@ -145,33 +142,9 @@ func server(t *testing.T, answer http.HandlerFunc) *Cluster {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	return &Cluster{
-		given: "ns", config: &rest.Config{Host: s.URL}, client: s.Client(), server: s.URL,
-		pods: map[remote.Machine]podName{},
-	}
-}
-
-// Commands are WebSockets: GETs, for which some clusters want one right and some two.
-func TestRightToExec(t *testing.T) {
-	for _, verb := range []string{"get", "create"} {
-		c := server(t, func(w http.ResponseWriter, r *http.Request) {
-			var q struct {
-				Spec struct {
-					ResourceAttributes struct{ Verb, Resource, Subresource string }
-				}
-			}
-			if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
-				t.Error(err)
-			}
-			a := q.Spec.ResourceAttributes
-			allowed := a.Verb != verb || a.Resource != "pods" || a.Subresource != "exec"
-			fmt.Fprintf(w, `{"status": {"allowed": %t}}`, allowed)
-		})
-		problems, err := c.rights(t.Context())
-		if err != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].What, ": "+verb+" pods/exec") {
-			t.Errorf("%+v, %v", problems, err)
-		}
-	}
+	c := &Cluster{given: "ns", config: &rest.Config{Host: s.URL}, pods: map[remote.Machine]podName{}}
+	must(t, c.connect())
+	return c
 }
 
 // Who refuses a WebSocket without the API server's reason may be a proxy.
@@ -185,39 +158,6 @@ func TestRefusedWebSocket(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "no such") ||
 			strings.Contains(ui.Hint(err), "WebSocket") != hinted {
 			t.Errorf("%v; %s", err, ui.Hint(err))
-		}
-	}
-}
-
-// Where the user's namespace does not let pods emulate links, nothing is made.
-func TestNamespaceForbidsEmulation(t *testing.T) {
-	var asked []string
-	level := "restricted"
-	c := server(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path)
-		if r.Method != http.MethodGet {
-			http.Error(w, `{"kind":"Status","status":"Failure","message":"stop here","code":403}`, http.StatusForbidden)
-			return
-		}
-		fmt.Fprintf(w, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, level)
-	})
-	c.image = "i:1"
-	spec := remote.Spec{Run: "rabcdefghij2", Machines: 2, Emulate: true}
-	const look, job = "GET /api/v1/namespaces/ns", "POST /apis/batch/v1/namespaces/ns/jobs"
-	for _, k := range []struct {
-		level   string
-		emulate bool
-		err     string
-		asked   []string
-	}{
-		{"restricted", true, "enforces Pod Security level restricted", []string{look}},
-		{"baseline", true, "stop here", []string{look, job}},
-		{"restricted", false, "stop here", []string{job}},
-	} {
-		asked, level, spec.Emulate = nil, k.level, k.emulate
-		_, err := c.Create(t.Context(), spec)
-		if err == nil || !strings.Contains(err.Error(), k.err) || !slices.Equal(asked, k.asked) {
-			t.Errorf("%s, emulated %t: %v after %q", k.level, k.emulate, err, asked)
 		}
 	}
 }

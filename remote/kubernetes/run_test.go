@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/remote"
 )
@@ -29,16 +31,12 @@ type plimsoll struct {
 func call(t *testing.T, args ...string) *plimsoll {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), "log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer log.Close()
 	cmd := exec.Command(os.Getenv("PLIMSOLL_BINARY"), args...)
 	p := &plimsoll{t: t, cmd: cmd, log: log.Name(), end: make(chan error, 1)}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Start())
 	go func() { p.end <- p.cmd.Wait() }()
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	return p
@@ -70,14 +68,10 @@ func (p *plimsoll) said() string {
 func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons []string) {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	all, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	states = map[record.TrialState]int{}
 	for _, trial := range all {
 		states[trial.State]++
@@ -89,25 +83,21 @@ func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons
 // nothingLeft says what is left of any run in the cluster.
 func nothingLeft(t *testing.T, c *Cluster) {
 	t.Helper()
-	var all list[object]
-	if err := c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all); err != nil {
-		t.Fatal(err)
-	}
+	var all meta.PartialObjectMetadataList
+	must(t, c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all))
 	for _, ns := range all.Items {
-		t.Errorf("namespace %s is left", ns.Metadata.Name)
+		t.Errorf("namespace %s is left", ns.Name)
 	}
 }
 
 // theRun is the ID of the one run that the cluster has.
 func theRun(t *testing.T, c *Cluster) (run string) {
 	t.Helper()
-	var all list[object]
-	if err := c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all); err != nil {
-		t.Fatal(err)
-	}
+	var all meta.PartialObjectMetadataList
+	must(t, c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all))
 	for _, ns := range all.Items {
-		if ns.Metadata.Deleted == nil {
-			run = ns.Metadata.Labels[runLabel]
+		if ns.DeletionTimestamp == nil {
+			run = ns.Labels[runLabel]
 		}
 	}
 	return run
@@ -120,9 +110,7 @@ func begun(t *testing.T, c *Cluster, p *plimsoll) []remote.Machine {
 		return strings.Contains(p.said(), "block 3 of")
 	})
 	machines, err := c.Find(t.Context(), theRun(t, c), remote.Machine{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return machines
 }
 
@@ -142,9 +130,7 @@ const manyTrialsAre = 20
 func experimentFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "experiment.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -207,6 +193,45 @@ func TestClusterSwarm(t *testing.T) {
 	nothingLeft(t, c)
 }
 
+const emulatedSwarm = `
+scenario: disseminate
+systems: [bittorrent]
+data: {size: 2MiB}
+link: {rate: 20Mbit, delay: 10ms}
+disseminate: {nodes: 3, seeders: 1}
+repetitions: 1
+warmup: 0
+limits: {others: none, machine: none, deadline: 2m, start: 2m}
+`
+
+// Between pods at level baseline links are emulated and checked, and carry the right bytes. A busy machine may
+// make the emulator late.
+func TestClusterEmulatedLinks(t *testing.T) {
+	c := real(t, "")
+	dir, args := options(t, "")
+	call(t, append([]string{"run", experimentFile(t, emulatedSwarm), "--pack"}, args...)...).ends(5 * time.Minute)
+	r, err := record.Open(dir)
+	must(t, err)
+	defer r.Close()
+	all, err := r.Trials()
+	must(t, err)
+	if len(all) != 1 || all[0].State != record.Done || all[0].Bytes != 2*2<<20 ||
+		!maps.Equal(all[0].Outcomes, map[string]int64{record.OK.String(): 2}) {
+		t.Errorf("trials %+v", all)
+	}
+	links, err := r.Links()
+	must(t, err)
+	if len(links) == 0 {
+		t.Error("no link was checked")
+	}
+	for _, l := range links {
+		if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate <= 0 || l.Rate > 1.05*l.WantRate {
+			t.Errorf("link %+v", l)
+		}
+	}
+	nothingLeft(t, c)
+}
+
 const sharded = `
 scenario: retrieve
 systems: [static]
@@ -230,21 +255,15 @@ func TestClusterClients(t *testing.T) {
 		call(t, append([]string{"run", experimentFile(t, sharded), "--clients", strconv.Itoa(clients)}, args...)...).
 			ends(3 * time.Minute)
 		r, err := record.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer r.Close()
 		all, err := r.Trials()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, trial := range all {
 			p50 = append(p50, trial.Metrics["duration_p50"])
 			did := map[operation]int{}
 			for op, err := range r.Ops(trial.ID) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if op.Kind != record.OpWarmup {
 					did[operation{op.Object, op.Offset, op.Length, op.Outcome}]++
 				}
@@ -307,9 +326,7 @@ func TestClusterTrouble(t *testing.T) {
 	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
 	pod := c.pods[begun(t, c, p)[1]]
 	err := c.call(t.Context(), http.MethodDelete, at(coreAPI, pod.namespace, "pods", pod.name), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again(t, p, 1)
 	script(t, "signal", "apiserver", "STOP")
 	time.Sleep(time.Minute)
@@ -329,15 +346,11 @@ func TestClusterKills(t *testing.T) {
 	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
 	machines := begun(t, c, p)
 	kill := func(m remote.Machine) {
-		if err := syscall.Kill(agentPIDs(t, m)[0], syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Kill(agentPID(t, m), syscall.SIGKILL))
 	}
 	kill(machines[1])
 	again(t, p, 1)
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Kill())
 	p.ends(time.Minute)
 	p = call(t, "resume", dir, "--keep-going")
 	within(t, time.Minute, "the run is followed again", func() bool { return strings.Contains(p.said(), "block") })
@@ -376,4 +389,11 @@ func TestClusterZLostNode(t *testing.T) {
 		t.Errorf("trials %v", states)
 	}
 	nothingLeft(t, c)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

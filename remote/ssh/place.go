@@ -12,33 +12,21 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-const (
-	connectTime = 15 * time.Second
-	// A connection on which nothing comes back for so long is taken for dead.
-	aliveEvery = 15 * time.Second
-	prefix     = "plimsoll-" // of a run's directory on a machine
-)
-
 // Place is the machines of a list.
-type Place struct {
-	list *list
-
-	mu      sync.Mutex
-	clients map[string]*ssh.Client // by the host's name
-}
+type Place struct{ list *list }
 
 var _ remote.Place = (*Place)(nil)
 
@@ -48,7 +36,7 @@ func Open(file string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Place{list: l, clients: map[string]*ssh.Client{}}, nil
+	return &Place{l}, nil
 }
 
 // Check implements remote.Place: it logs in to each machine that a run would have.
@@ -61,68 +49,61 @@ func (p *Place) Check(ctx context.Context, machines int) (all []testbed.Problem)
 			Hint: "name more, or say fewer nodes (disseminate.nodes, sync.peers)",
 		}}
 	}
-	for _, err := range p.each(p.list.Hosts[:machines], func(h *host) error {
-		var out bytes.Buffer
-		err := p.shell(ctx, h, "uname -s -m", nil, &out, io.Discard)
-		if got := strings.TrimSpace(out.String()); err == nil && !strings.HasPrefix(got, "Linux ") {
+	for _, err := range p.each(p.list.Hosts[:machines], func(_ int, h *host) error {
+		got, err := p.ask(ctx, h, "uname -s -m", nil)
+		if err == nil && !strings.HasPrefix(got, "Linux ") {
 			err = fmt.Errorf("it runs %s, and agents are for Linux", got)
 		}
 		return err
 	}) {
-		all = append(all, testbed.Problem{Name: "machines", Severity: testbed.Fatal, What: err.Error(),
-			Hint: "it must be reached by ssh without a password"})
+		if err != nil {
+			all = append(all, testbed.Problem{Name: "machines", Severity: testbed.Fatal, What: err.Error(),
+				Hint: "`ssh` must reach it without a question: the key of the host is known, and one of yours is accepted"})
+		}
 	}
 	return all
 }
 
-// each does something on all hosts at once.
-func (p *Place) each(hosts []host, do func(*host) error) (failed []error) {
+// each does something on all hosts at once, and returns the errors in their order.
+func (p *Place) each(hosts []host, do func(i int, h *host) error) []error {
 	errs := make([]error, len(hosts))
 	var wg sync.WaitGroup
 	for i := range hosts {
-		wg.Go(func() { errs[i] = do(&hosts[i]) })
+		wg.Go(func() {
+			if err := do(i, &hosts[i]); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", hosts[i].Name, err)
+			}
+		})
 	}
 	wg.Wait()
-	for i, err := range errs {
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", hosts[i].Name, err))
-		}
-	}
-	return failed
+	return errs
 }
 
-func (p *Place) dir(run string) string { return path.Join(p.list.Dir, prefix+run) }
+func (p *Place) dir(run string) string { return path.Join(p.list.Dir, "plimsoll-"+run) }
 
 // Create implements remote.Place.
-func (p *Place) Create(ctx context.Context, spec remote.Spec) ([]remote.Machine, error) {
-	if len(p.list.Hosts) < spec.Machines {
-		return nil, fmt.Errorf("the list has %d hosts, and %d are needed", len(p.list.Hosts), spec.Machines)
-	}
+func (p *Place) Create(ctx context.Context, spec remote.Spec) (ready []remote.Machine, err error) {
 	var credentials bytes.Buffer
 	if err := gob.NewEncoder(&credentials).Encode(spec.Credentials); err != nil {
 		return nil, err
 	}
 	hosts := p.list.Hosts // those beyond the number are there to take the place of one that is lost
-	machines, errs := make([]remote.Machine, len(hosts)), make([]error, len(hosts))
-	var wg sync.WaitGroup
-	for i := range hosts {
-		wg.Go(func() {
-			machines[i] = p.machine(&hosts[i], spec.Run)
-			if spec.Emulate {
-				machines[i].Number = i + 1
-			}
-			if errs[i] = p.copyBinary(ctx, &hosts[i], p.dir(spec.Run), spec.Binary); errs[i] == nil {
-				machines[i].Agent, errs[i] = p.startAgent(ctx, machines[i], credentials.Bytes())
-			}
-		})
-	}
-	wg.Wait()
-	var ready []remote.Machine
-	for i, err := range errs {
+	machines := make([]remote.Machine, len(hosts))
+	for i, err := range p.each(hosts, func(i int, h *host) (err error) {
+		m := p.machine(h, spec.Run)
+		if spec.Emulate {
+			m.Number = i + 1
+		}
+		if err = p.copyBinary(ctx, h, m.Dir, spec.Binary); err == nil {
+			m.Agent, err = p.startAgent(ctx, h, m, credentials.Bytes())
+		}
+		machines[i] = m
+		return err
+	}) {
 		if err == nil {
 			ready = append(ready, machines[i])
 		} else if i < spec.Machines {
-			return nil, fmt.Errorf("%s: %w", hosts[i].Name, err)
+			return nil, err
 		}
 	}
 	return ready, nil
@@ -139,184 +120,121 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 		return err
 	}
 	defer f.Close()
-	var out, said bytes.Buffer
 	sum := sha256.New()
 	script := "set -e; umask 077; mkdir -p DIR; cat > DIR/plimsoll; chmod 700 DIR/plimsoll; sha256sum DIR/plimsoll"
-	script = strings.ReplaceAll(script, "DIR", quote(dir))
-	if err := p.shell(ctx, h, script, io.TeeReader(f, sum), &out, &said); err != nil {
-		return fmt.Errorf("copy the program to %s: %w: %s", dir, err, strings.TrimSpace(said.String()))
+	out, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(dir)), io.TeeReader(f, sum))
+	if err != nil {
+		return fmt.Errorf("copy the program to %s: %w", dir, err)
 	}
 	sent := hex.EncodeToString(sum.Sum(nil))
-	if got, _, _ := strings.Cut(out.String(), " "); got != sent {
+	if got, _, _ := strings.Cut(out, " "); got != sent {
 		return fmt.Errorf("the program arrived in %s with SHA-256 %q, and was sent with %s", dir, got, sent)
 	}
 	return nil
 }
 
 // startAgent starts the agent of a machine and gives the address where it listens.
-func (p *Place) startAgent(ctx context.Context, m remote.Machine, credentials []byte) (at netip.AddrPort, err error) {
-	var out, said bytes.Buffer
-	args := []string{"node", "run", "start-agent", "--dir", m.Dir, fmt.Sprintf("--emulate=%t", m.Number > 0), "--",
-		"--name", m.Name, "--address", m.Addr.String(), "--index", strconv.Itoa(m.Number - 1),
-		"--listen", "tcp:" + net.JoinHostPort(m.Addr.String(), "0")}
-	if err := p.Exec(ctx, m, args, bytes.NewReader(credentials), &out, &said); err != nil {
-		return at, fmt.Errorf("start the agent: %w: %s", err, strings.TrimSpace(said.String()))
+func (p *Place) startAgent(
+	ctx context.Context, h *host, m remote.Machine, credentials []byte,
+) (at netip.AddrPort, err error) {
+	out, err := p.ask(ctx, h, command(m, "node", "run", "start-agent", "--dir", m.Dir,
+		"--", "--name", m.Name, "--address", m.Addr.String(),
+		"--index", strconv.Itoa(m.Number-1), "--listen", "tcp:"+net.JoinHostPort(m.Addr.String(), "0")),
+		bytes.NewReader(credentials))
+	if err != nil {
+		return at, fmt.Errorf("start the agent: %w", err)
 	}
-	return netip.ParseAddrPort(strings.TrimSpace(out.String()))
+	return netip.ParseAddrPort(out)
 }
 
 // Find implements remote.Place. The first machine has what a run recorded: without it nothing
 // is left.
 func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]remote.Machine, error) {
-	at := slices.IndexFunc(p.list.Hosts, func(h host) bool { return h.Name == first.Name })
-	if at < 0 || p.dir(run) != first.Dir {
+	h := p.host(first.Name)
+	if h == nil || p.dir(run) != first.Dir {
 		return nil, fmt.Errorf("the run is on %s in %s, and the list of hosts no longer has that: restore it, "+
 			"then resume", first.Name, first.Dir)
 	}
-	h := &p.list.Hosts[at]
-	script := fmt.Sprintf("test -x DIR/plimsoll && exit 0; test ! -e DIR || test -x DIR && exit %d; exit 1", goneStatus)
-	err := p.shell(ctx, h, strings.ReplaceAll(script, "DIR", quote(first.Dir)), nil, io.Discard, io.Discard)
-	var status *ssh.ExitError
-	if errors.As(err, &status) && status.ExitStatus() == goneStatus {
-		return nil, fmt.Errorf("%s: %w", h.Name, remote.ErrGone)
-	}
-	if err != nil {
+	script := "if test -x DIR/plimsoll; then echo there; elif test -e DIR; then test -x DIR; else echo gone; fi"
+	said, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(first.Dir)), nil)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%s: look for the run in %s: %w", h.Name, first.Dir, err)
+	case said != "there":
+		return nil, fmt.Errorf("%s: %w", h.Name, remote.ErrGone)
 	}
 	return []remote.Machine{p.machine(h, run)}, nil
 }
 
-// goneStatus is the shell's when a machine has nothing of a run, which no other failure has.
-const goneStatus = 66
+// host is that of a name; nil: the list has none.
+func (p *Place) host(name string) *host {
+	if i := slices.IndexFunc(p.list.Hosts, func(h host) bool { return h.Name == name }); i >= 0 {
+		return &p.list.Hosts[i]
+	}
+	return nil
+}
 
 // Exec implements remote.Place.
 func (p *Place) Exec(ctx context.Context, on remote.Machine, args []string, in io.Reader, out, errOut io.Writer) error {
-	for i := range p.list.Hosts {
-		h := &p.list.Hosts[i]
-		if h.Name != on.Name {
-			continue
-		}
-		words := []string{"exec", quote(path.Join(on.Dir, "plimsoll"))}
-		for _, a := range args {
-			words = append(words, quote(a))
-		}
-		err := p.shell(ctx, h, strings.Join(words, " "), in, out, errOut)
-		var status *ssh.ExitError
-		if errors.As(err, &status) {
-			return &remote.ExitError{On: h.Name, Status: status.ExitStatus()}
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
-		}
-		return nil
+	h := p.host(on.Name)
+	if h == nil {
+		return fmt.Errorf("the list has no host %s", on.Name)
 	}
-	return fmt.Errorf("the list has no host %s", on.Name)
+	if err := p.shell(ctx, h, command(on, args...), in, out, errOut); err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// command is that of a shell to run plimsoll on a machine.
+func command(on remote.Machine, args ...string) string {
+	words := "exec " + quote(path.Join(on.Dir, "plimsoll"))
+	for _, a := range args {
+		words += " " + quote(a)
+	}
+	return words
 }
 
 // Delete implements remote.Place.
 func (p *Place) Delete(ctx context.Context, run string) error {
-	script := "test ! -x DIR/plimsoll || DIR/plimsoll node run end --dir DIR; rm -rf DIR"
-	return errors.Join(p.each(p.list.Hosts, func(h *host) error {
-		var said bytes.Buffer
-		err := p.shell(ctx, h, strings.ReplaceAll(script, "DIR", quote(p.dir(run))), nil, io.Discard, &said)
-		if text := strings.TrimSpace(said.String()); err == nil && text != "" {
-			err = errors.New(text)
-		}
+	script := "test ! -x DIR/plimsoll || DIR/plimsoll node run end --dir DIR; ended=$?; rm -rf DIR && exit $ended"
+	return errors.Join(p.each(p.list.Hosts, func(_ int, h *host) error {
+		_, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(p.dir(run))), nil)
 		return err
 	})...)
 }
 
+// ask is what a machine's shell says, and in an error what it complains of.
+func (p *Place) ask(ctx context.Context, h *host, command string, in io.Reader) (string, error) {
+	var out, errOut bytes.Buffer
+	err := p.shell(ctx, h, command, in, &out, &errOut)
+	if text := strings.TrimSpace(errOut.String()); err != nil && text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
+	return strings.TrimSpace(out.String()), err
+}
+
+const (
+	// noConnection is ssh's status when it is not that of the command.
+	noConnection = 255
+	// outputTime is how long what a command has written may take to be read when it has ended.
+	outputTime = time.Minute
+)
+
 // shell has a machine's shell do something.
 func (p *Place) shell(ctx context.Context, h *host, command string, in io.Reader, out, errOut io.Writer) error {
-	c, err := p.client(ctx, h)
-	if err != nil {
-		return err
+	c := exec.CommandContext(ctx, "ssh", append(p.list.login(h), "sh -c "+quote(command))...)
+	c.Stdin, c.Stdout, c.Stderr, c.WaitDelay = in, out, errOut, outputTime
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
+	err := c.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &exit) && exit.ExitCode() == noConnection:
+		return errors.New("no connection by ssh")
 	}
-	s, err := c.NewSession()
-	if err != nil { // it has died since
-		p.forget(h, c)
-		if c, err = p.client(ctx, h); err != nil {
-			return err
-		}
-		if s, err = c.NewSession(); err != nil {
-			return err
-		}
-	}
-	defer s.Close()
-	s.Stdin, s.Stdout, s.Stderr = in, out, errOut
-	if err := s.Start("sh -c " + quote(command)); err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, func() { s.Close() })()
-	if err := s.Wait(); ctx.Err() == nil {
-		return err
-	}
-	return context.Cause(ctx)
-}
-
-// client is the connection to a host, made when it is first needed and again when it broke.
-func (p *Place) client(ctx context.Context, h *host) (*ssh.Client, error) {
-	p.mu.Lock()
-	c := p.clients[h.Name]
-	p.mu.Unlock()
-	if c != nil {
-		return c, nil
-	}
-	config, err := p.list.config(h)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := (&net.Dialer{Timeout: connectTime}).DialContext(ctx, "tcp", h.at())
-	if err != nil {
-		return nil, err
-	}
-	_ = conn.SetDeadline(time.Now().Add(connectTime))
-	session, channels, requests, err := ssh.NewClientConn(conn, h.at(), config)
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("log in as %s: %w", h.User, err)
-	}
-	_ = conn.SetDeadline(time.Time{})
-	c = ssh.NewClient(session, channels, requests)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if other := p.clients[h.Name]; other != nil {
-		c.Close()
-		return other, nil
-	}
-	p.clients[h.Name] = c
-	go p.stayAlive(h, c)
-	return c, nil
-}
-
-func (p *Place) forget(h *host, c *ssh.Client) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.clients[h.Name] == c {
-		delete(p.clients, h.Name)
-	}
-	c.Close()
-}
-
-// stayAlive closes a connection on which nothing comes back.
-func (p *Place) stayAlive(h *host, c *ssh.Client) {
-	defer p.forget(h, c)
-	for {
-		answered := make(chan error, 1)
-		go func() {
-			_, _, err := c.SendRequest("keepalive@openssh.com", true, nil)
-			answered <- err
-		}()
-		select {
-		case err := <-answered:
-			if err != nil {
-				return
-			}
-		case <-time.After(aliveEvery):
-			return
-		}
-		time.Sleep(aliveEvery)
-	}
+	return err
 }
 
 // quote makes a word of the shell of any text.

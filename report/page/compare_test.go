@@ -15,19 +15,13 @@ func TestComparison(t *testing.T) {
 	base, slower := result(t, "retrieve"), result(t, "retrieve-slower")
 	c, err := analysis.CompareRuns(base, []*analysis.Result{slower}, []string{"base", "<script>new"},
 		analysis.CompareOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const gate = "no worse than BASE by 5%"
-	if err := c.Hold([]string{gate}, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Hold([]string{gate}, false))
 	var text, markdown, html bytes.Buffer
 	for _, err := range []error{page.CompareText(&text, c, 80), page.CompareMarkdown(&markdown, c),
 		page.CompareHTML(&html, c)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if !strings.HasPrefix(text.String(), c.Verdict.Text) {
 		t.Errorf("the text begins with %.80q", text.String())

@@ -302,8 +302,8 @@ func (w *writer) trial(x *experiment, t *trial, block int) error {
 		return err
 	}
 	if !timed {
-		return rec.Fail(fmt.Errorf("%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID,
-			t.errorWords()))
+		return rec.End(record.Trial{State: record.Failed, Error: fmt.Sprintf(
+			"%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID, t.errorWords())})
 	}
 	end, ops, marks := w.leechers(x, t, epoch)
 	if err := rec.Ops(ops); err != nil {

@@ -130,13 +130,9 @@ func gzipped(t *testing.T, name string, data []byte) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	z.Write(data)
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, b.Bytes(), 0o644))
 	return file
 }
 
@@ -144,12 +140,8 @@ func archived(t *testing.T, dir string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.AddFS(os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.AddFS(os.DirFS(dir)))
+	must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -279,9 +271,7 @@ func TestClocksThatDisagree(t *testing.T) {
 	for i, l := range logs {
 		if l.record["entry_type"] == "download_metric" && l.record["node"] == s.node(2) {
 			at, err := time.Parse(time.RFC3339Nano, l.record["timestamp"].(string))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			logs[i].record["timestamp"] = stamp(at.Add(-time.Minute))
 		}
 	}
@@ -328,17 +318,13 @@ func TestThePlanOfAnImport(t *testing.T) {
 	all := append(codexStudy.logs(), delugeStudy.logs()...)
 	r, _ := imported(t, write2(t, "x.log", plainLog(append(all, large.logs()...)...)...))
 	p, err := plan.LoadPlan(r.Plan())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(p.Cells) != 3 || p.Blocks != 4 || p.Experiment.Baseline != "deluge" || p.Imported == nil ||
 		!slices.Equal(p.Imported.From, []string{"x.log"}) || len(p.Imported.Unknown) < 4 {
 		t.Errorf("%+v", p)
 	}
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := map[string]int{}
 	for _, tr := range trials {
 		n[tr.Cell]++
@@ -403,9 +389,7 @@ func TestImportsThatAreRefused(t *testing.T) {
 	whole := gzipped(t, "x.log.gz", []byte(strings.Join(plainLog(codexStudy.logs()...), "\n")))
 	read := func(file string) []byte {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	b, nested := read(whole), whole
@@ -488,5 +472,12 @@ func TestBlocksOfMergedExperiments(t *testing.T) {
 	}
 	if !slices.Equal(got, []int{0, 1, 3, 5, 2}) {
 		t.Errorf("blocks %v", got)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -165,12 +165,8 @@ func without(all []logged, drop func(r map[string]any) bool) []logged {
 func write2(t *testing.T, name string, lines ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	return file
 }
 
@@ -189,9 +185,7 @@ func plainLog(all ...logged) []string {
 // split writes the tables that the study's program makes of an experiment.
 func split(t *testing.T, dir string, all []logged) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o755))
 	columns := map[string][]string{
 		"download_metric":   {"name", "timestamp", "node", "value", "dataset_name"},
 		"request_event":     {"name", "timestamp", "node", "destination", "request_id", "type"},
@@ -210,19 +204,13 @@ func split(t *testing.T, dir string, all []logged) {
 				}
 			}
 			b, err := json.Marshal(record)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, kind+".jsonl"), append(b, '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, os.WriteFile(filepath.Join(dir, kind+".jsonl"), append(b, '\n'), 0o644))
 			continue
 		}
 		if tables[kind] == nil {
 			f, err := os.Create(filepath.Join(dir, kind+".csv"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer f.Close()
 			tables[kind] = csv.NewWriter(f)
 			tables[kind].Write(head)
@@ -243,9 +231,7 @@ func split(t *testing.T, dir string, all []logged) {
 	}
 	for _, w := range tables {
 		w.Flush()
-		if err := w.Error(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Error())
 	}
 }
 
@@ -254,13 +240,9 @@ func imported(t *testing.T, files ...string) (*record.Reader, *Result) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	res, err := Import(t.Context(), files, Options{Dir: dir, Version: "test", Measure: disseminate.TimesOf})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r, res
 }
@@ -275,22 +257,16 @@ type trialFacts struct {
 func factsOfTrials(t *testing.T, r *record.Reader) []trialFacts {
 	t.Helper()
 	trials, err := r.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []trialFacts
 	for _, tr := range trials {
 		one := trialFacts{Trial: tr}
 		for op, err := range r.Ops(tr.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			one.Ops = append(one.Ops, op)
 		}
 		for m, err := range r.Marks(tr.ID) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			one.Marks = append(one.Marks, m)
 		}
 		all = append(all, one)

@@ -33,21 +33,14 @@ func ByName(name string) scenario.Scenario {
 	return nil
 }
 
-// ViewOf is how the numbers of a scenario are read.
+// ViewOf is how the numbers of a scenario are read; nil when there is none of that name.
 func ViewOf(name string) *analysis.View {
-	switch name {
-	case "disseminate":
-		return disseminate.View()
-	case "overhead":
-		return overhead.View()
-	case "retrieve":
-		return retrieve.View()
-	case "sync":
-		return sync.View()
-	case "upload":
-		return upload.View()
-	case "collect":
-		return upload.CollectView()
+	view := map[string]func() *analysis.View{
+		"disseminate": disseminate.View, "overhead": overhead.View, "retrieve": retrieve.View,
+		"sync": sync.View, "upload": upload.View, "collect": upload.CollectView,
+	}[name]
+	if view == nil {
+		return nil
 	}
-	return nil
+	return view()
 }

@@ -9,6 +9,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
+// Each number that a trial yields says what it is.
+func TestMetricsAreDefined(t *testing.T) {
+	for _, s := range All() {
+		seen := map[string]bool{}
+		for _, m := range s.Metrics() {
+			known := m.Better == record.Higher || m.Better == record.Lower || m.Better == record.Neither
+			if seen[m.Key] || m.Key == "" || m.Name == "" || m.Unit == "" || m.Help == "" || !known {
+				t.Errorf("%s: %+v", s.Name(), m)
+			}
+			seen[m.Key] = true
+		}
+	}
+}
+
 // By these a report tells what limits: each scenario that measures a system's speed has
 // what the machine did, and says that it has it.
 func TestMachineIsMeasuredInEveryScenario(t *testing.T) {

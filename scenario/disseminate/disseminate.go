@@ -3,7 +3,6 @@ package disseminate
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -47,25 +46,25 @@ func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []sy
 	if slices.Contains(can, "restart") {
 		return nil
 	}
-	crash := slices.ContainsFunc(cells, func(c experiment.Cell) bool {
-		return slices.ContainsFunc(c.Disseminate.Faults,
-			func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCrash })
-	})
+	crash, fresh := false, false
+	for _, c := range cells {
+		fresh = fresh || c.Disseminate.Fresh
+		for _, f := range c.Disseminate.Faults {
+			crash = crash || f.Kind() == experiment.FaultCrash
+		}
+	}
 	var problems []system.Problem
 	if crash {
 		problems = append(problems, system.Problem{
-			What: "its nodes cannot be killed and started again, which faults of the kind crash need " +
-				`(it has no ability "restart")`,
+			What: `its nodes cannot be killed, which faults of the kind crash need (it has no ability "restart")`,
 			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]",
-				use.Name),
-		})
+				use.Name)})
 	}
-	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Disseminate.Fresh }) {
+	if fresh {
 		problems = append(problems, system.Problem{
 			What: "its nodes cannot be started anew before each trial, which disseminate.fresh needs " +
 				`(it has no ability "restart")`,
-			Hint: "say fresh: false: only what the trial before has left is removed then",
-		})
+			Hint: "say fresh: false: only what the trial before has left is removed then"})
 	}
 	return problems
 }
@@ -85,25 +84,17 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 // Prepare implements Scenario: it looks whether the nodes are there and can do
 // what the cells ask.
 func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
-	r := &runner{site: site}
 	need := 0
 	for _, c := range cells {
 		need = max(need, c.Disseminate.Nodes)
 	}
-	all := site.Cluster.Nodes()
-	if len(all) < need || need == 0 {
-		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name,
-			len(all),
-			need)
-	}
-	for i, n := range all {
-		if problems := unfit(site.Use, system.Abilities(n), cells); len(problems) > 0 {
+	all, err := nodes.Take(site, need)
+	for _, n := range all {
+		if problems := unfit(site.Use, system.Abilities(n.System), cells); len(problems) > 0 {
 			return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
 		}
-		name := fmt.Sprintf("%s-%02d", site.Use.Name, i+1)
-		r.nodes, r.names = append(r.nodes, &nodes.Node{Place: i, Name: name, System: n}), append(r.names, name)
 	}
-	return r, nil
+	return &runner{site: site, nodes: all}, err
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
@@ -116,22 +107,18 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	swarmTraffic(&in, ops, put)
 	swarmRecovery(&in, put)
 	swarmLines(&in, m, put)
-	cpu, peak := math.NaN(), math.NaN()
-	if all := in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))]; len(all) > 0 {
-		cpu, peak = 0, 0
-		for _, n := range all {
-			cpu, peak = cpu+n.CPU, max(peak, n.RSSPeak)
-		}
+	cpu, peak, verified := 0.0, 0.0, 0.0
+	for _, n := range in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))] {
+		cpu, peak = cpu+n.CPU, max(peak, n.RSSPeak)
 	}
-	put("system_cpu", cpu)
-	verified := 0.0
 	for _, o := range ops {
 		verified += float64(o.fetch.Bytes)
 	}
-	if verified > 0 {
-		put("system_cpu_per_gb", cpu/(verified/1e9))
+	if len(in.Usage.Nodes) > 0 {
+		put("system_cpu", cpu)
+		put("system_cpu_per_gb", cpu/(verified/1e9)) // infinite, which is none, where nothing is verified
+		put("node_rss_peak", peak)
 	}
-	put("node_rss_peak", peak)
 	nodes.PutMachine(in.Usage, put)
 	return m
 }

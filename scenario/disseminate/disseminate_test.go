@@ -85,9 +85,7 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Dissemi
 		all[k] = v
 	}
 	c, err := mem.System{}.Start(t.Context(), system.Deployment{Options: all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := &experiment.Disseminate{
 		Nodes: nodes, Seeders: seeders, Stay: experiment.Stay{Forever: true}, Poll: experiment.Duration(swarmPoll),
 	}
@@ -107,9 +105,7 @@ func newSwarmTest(t *testing.T, nodes, seeders int, set func(*experiment.Dissemi
 			Start: experiment.Duration(time.Minute),
 		},
 	}, []experiment.Cell{s.cell})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.runner = r.(*runner)
 	return s
 }
@@ -318,7 +314,7 @@ func TestSwarmArrivals(t *testing.T) {
 // trial ends.
 func TestSwarmDeadSeeder(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 50%") }, nil)
+		s := newSwarmTest(t, 4, 1, withFaults("crash seeders at 50%"), nil)
 		for range 2 { // the second trial finds the seeder alive
 			s.run()
 			if s.outcomes() != "map[stalled:3]" {
@@ -352,8 +348,7 @@ func TestSwarmDeadSeeder(t *testing.T) {
 // TestSwarmStallPasses: the seeder comes back after two minutes.
 func TestSwarmStallPasses(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1,
-			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 10s for 2m") }, nil)
+		s := newSwarmTest(t, 4, 1, withFaults("crash seeders at 10s for 2m"), nil)
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["stalls"] != 3 {
 			t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.m)
@@ -386,7 +381,7 @@ func TestSwarmCrash(t *testing.T) {
 		{"crash 1 leechers at 10s; cut 50% of nodes at 25%", "", [2]float64{}}, // only that it ends
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf(c.faults) }, nil)
+			s := newSwarmTest(t, 3, 1, withFaults(c.faults), nil)
 			s.run()
 			if c.outcomes == "" {
 				return
@@ -481,11 +476,9 @@ func TestSwarmStarts(t *testing.T) {
 		})
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("none") }, nil)
+		s := newSwarmTest(t, 2, 1, withFaults("none"), nil)
 		trial, err := s.runner.trial(t.Context(), s.cell, 1, scenario.Sink{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := Scenario{}.Measure(scenario.Measured{Cell: s.cell, Load: trial.loaded(0)})
 		if got, has := m["start_spread"]; has {
 			t.Errorf("the spread of no starts is %v", got)
@@ -497,10 +490,7 @@ func TestSwarmStarts(t *testing.T) {
 // not recovered from it; those that have all by then had nothing to recover from.
 func TestSwarmNotRecovered(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) {
-			d.Faults = faultsOf("crash 2 leechers at 10s " +
-				"for 10s")
-		}, nil)
+		s := newSwarmTest(t, 5, 1, withFaults("crash 2 leechers at 10s for 10s"), nil)
 		faults := s.cell.Disseminate.Faults
 		m := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
 		var n atomic.Int64
@@ -516,8 +506,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 2m") },
-			nil)
+		s := newSwarmTest(t, 4, 1, withFaults("cut seeders at 10s for 2m"), nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(time.Minute)
 		s.run()
 		if s.outcomes() != "map[stalled:3]" && s.outcomes() != "map[deadline:3]" || s.m["recovered"] != 0 {
@@ -528,8 +517,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 2,
-			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 1 seeders at 2s for 20s") }, nil)
+		s := newSwarmTest(t, 4, 2, withFaults("crash 1 seeders at 2s for 20s"), nil)
 		s.run()
 		if v, has := s.m["recovered"]; has || s.outcomes() != "map[ok:2]" {
 			t.Errorf("outcomes %s, recovered %v of those that went on", s.outcomes(), v)
@@ -540,8 +528,7 @@ func TestSwarmNotRecovered(t *testing.T) {
 // TestSwarmCut: a partition keeps some from the seeder, for a time or for good.
 func TestSwarmCut(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1,
-			func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s for 1m") }, nil)
+		s := newSwarmTest(t, 5, 1, withFaults("cut 2 leechers at 20s for 1m"), nil)
 		s.run()
 		// 5 MB each at 20 s; the two that are left have all at 30 s, the others
 		// from 80 s on likewise.
@@ -555,8 +542,7 @@ func TestSwarmCut(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 2 leechers at 20s") },
-			nil)
+		s := newSwarmTest(t, 5, 1, withFaults("cut 2 leechers at 20s"), nil)
 		s.run()
 		if s.outcomes() != "map[cancelled cut away on purpose:2 ok:2]" {
 			t.Errorf("outcomes %s", s.outcomes())
@@ -591,7 +577,7 @@ func TestSwarmSeedersCut(t *testing.T) {
 // at a time compose.
 func TestSwarmRate(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") }, nil)
+		s := newSwarmTest(t, 2, 1, withFaults("rate 4Mbit at 50%"), nil)
 		s.run()
 		s.about("all", s.m["time_last"], 15)
 		if s.outcomes() != "map[ok:1]" {
@@ -599,9 +585,7 @@ func TestSwarmRate(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) {
-			d.Faults = faultsOf("rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s")
-		}, nil)
+		s := newSwarmTest(t, 2, 1, withFaults("rate 4Mbit at 2s for 8s; cut seeders at 4s for 2s; rate 2Mbit at 8s for 4s"), nil)
 		s.run()
 		// 2 MB; 1 MB in 2 s; nothing; 1 MB in 2 s; 0.5 MB in 2 s, twice (the later
 		// rate counts); then 5 MB in 5 s.
@@ -715,37 +699,10 @@ func TestSwarmFailedAreSlowest(t *testing.T) {
 		})
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 1s") },
-			nil)
+		s := newSwarmTest(t, 4, 1, withFaults("crash 2 leechers at 1s"), nil)
 		s.run()
 		s.about("the one that was left alone", s.m["time_median"], s.m["time_last"])
 	})
-}
-
-// TestSwarmBlind: a trial says how late its fault was, and how far apart answers were.
-func TestSwarmBlind(t *testing.T) {
-	for slow, want := range map[time.Duration][]string{
-		0:               nil,
-		4 * time.Second: {"was due at 50 % and came at 8", "gave no answer for 8"},
-	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			s := newSwarmTest(t, 2, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("rate 4Mbit at 50%") },
-				nil)
-			for _, n := range s.nodes {
-				n.SetTrouble(mem.Trouble{Slow: slow})
-			}
-			s.run()
-			all := strings.Join(s.load.Notes, "\n")
-			for _, part := range want {
-				if !strings.Contains(all, part) {
-					t.Errorf("answers that take %v: no %q among %q", slow, part, s.load.Notes)
-				}
-			}
-			if len(s.load.Notes) != len(want) {
-				t.Errorf("answers that take %v: %q", slow, s.load.Notes)
-			}
-		})
-	}
 }
 
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
@@ -779,9 +736,7 @@ func TestSwarmDeadline(t *testing.T) {
 // nothing else is done for trials to come; one that comes nevertheless is sound.
 func TestSwarmInterrupted(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
-			d.Faults = faultsOf("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m")
-		}, nil)
+		s := newSwarmTest(t, 4, 1, withFaults("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"), nil)
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
 			restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, nil} })
@@ -804,9 +759,7 @@ func TestSwarmInterrupted(t *testing.T) {
 // worse.
 func TestSwarmCancelled(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
-			d.Faults = faultsOf("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m")
-		}, nil)
+		s := newSwarmTest(t, 4, 1, withFaults("crash 1 leechers at 1s for 1m; cut 1 leechers at 2s for 1m"), nil)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, context.Canceled)
 		defer cancel()
 		if err := s.trial(ctx); err == nil {
@@ -850,9 +803,7 @@ func TestSwarmFresh(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Fresh = true }, nil)
 		ref, err := s.nodes[0].Publish(t.Context(), "old", 3, strings.NewReader("old"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var n atomic.Int64
 		for _, m := range s.runner.nodes {
 			restarting(m, func(r system.Restarter) system.Restarter { return starts{r, &n, nil} })
@@ -894,7 +845,7 @@ func TestSwarmLinks(t *testing.T) {
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
 		for _, set := range []func(*experiment.Disseminate){
-			slow, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 1 leechers at 1s") },
+			slow, withFaults("cut 1 leechers at 1s"),
 		} {
 			s := newSwarmTest(t, 8, 4, set, nil)
 			s.links().none = "no root"
@@ -903,7 +854,7 @@ func TestSwarmLinks(t *testing.T) {
 				t.Errorf("without links: %v", err)
 			}
 		}
-		s := newSwarmTest(t, 3, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut 1 leechers at 1s") }, nil)
+		s := newSwarmTest(t, 3, 1, withFaults("cut 1 leechers at 1s"), nil)
 		s.links().fail = errors.New("tc died")
 		if err := s.trial(t.Context()); err == nil || !strings.Contains(err.Error(), "tc died") {
 			t.Errorf("a link that cannot be changed: %v", err)

@@ -8,3 +8,10 @@ import (
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m, bittorrent.System{}) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,6 +1,7 @@
 package disseminate
 
 import (
+	_ "embed"
 	"math"
 	"slices"
 
@@ -11,69 +12,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
+//go:embed metrics.txt
+var definitions string
+
 // Metrics of a trial. The trial is the unit: its leechers are summed up first.
 func (Scenario) Metrics() []record.Metric {
-	return append([]record.Metric{
-		{Key: "time_last", Name: "time until all have it", Unit: "s", Better: record.Lower,
-			Help: "longest time from a leecher's release until a poll reported its last byte verified; only if all " +
-				"are ok, except those removed by faults"},
-		{Key: "time_median", Name: "time until a leecher has it, median", Unit: "s", Better: record.Lower,
-			Help: "from the release until a poll reported the last byte verified; failed leechers count as slowest, " +
-				"cut-off ones as censored (Kaplan-Meier)"},
-		{Key: "time_p25", Name: "time until a leecher has it, 25th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median"},
-		{Key: "time_p75", Name: "time until a leecher has it, 75th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median"},
-		{Key: "speed_median", Name: "speed of a leecher, median", Unit: "B/s", Better: record.Higher,
-			Help: "content bytes over the median time"},
-		{Key: "speed_p25", Name: "speed of a leecher, 25th percentile", Unit: "B/s", Better: record.Higher,
-			Help: "content bytes over the 75th percentile of the times"},
-		{Key: "speed_p75", Name: "speed of a leecher, 75th percentile", Unit: "B/s", Better: record.Higher,
-			Help: "content bytes over the 25th percentile of the times"},
-		{Key: "disk_median", Name: "time until a leecher has it on disk, median", Unit: "s", Better: record.Lower,
-			Help: "as the median, until the node reports that it is complete and has written everything"},
-		{Key: "disk_last", Name: "time until all have it on disk", Unit: "s", Better: record.Lower,
-			Help: "likewise, until all have it"},
-		{Key: "first_byte", Name: "time to the first byte, median", Unit: "s", Better: record.Lower,
-			Help: "from the release until a poll reported a verified byte"},
-		{Key: "start_spread", Name: "spread of the start", Unit: "s", Better: record.Lower,
-			Help: "from the earliest to the latest first call to a leecher, each since its release"},
-		{Key: "resolution", Name: "resolution of the times", Unit: "s", Better: record.Lower,
-			Help: "longest time from the start of a poll to the end of the next: times may be late by that much"},
-		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
-			Help: "least time for all leechers; no faults, common start"},
-		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
-			Help: "load line over the time until all have it"},
-		{Key: "line_median", Name: "load line of half of the leechers", Unit: "s", Better: record.Neither,
-			Help: "likewise for half of the leechers, those with the fastest links"},
-		{Key: "line_median_share", Name: "median, the load line's share", Unit: "ratio", Better: record.Higher,
-			Help: "this load line over the median time"},
-		{Key: "speed_line", Name: "load line of the speed", Unit: "B/s", Better: record.Neither,
-			Help: "content bytes over the load line of half of the leechers"},
-		{Key: "ok_rate", Name: "ok leechers", Unit: "ratio", Better: record.Higher,
-			Help: "leechers with the content, compared byte by byte, over all not removed by faults"},
-		{Key: "overhead", Name: "bytes on the leechers' links", Unit: "×", Better: record.Lower,
-			Help: "bytes of IP packets towards ok leechers over their content bytes"},
-		{Key: "duplicates", Name: "payload received", Unit: "×", Better: record.Lower,
-			Help: "payload received by ok leechers, as their nodes report, over their content"},
-		{Key: "seeder_share", Name: "seeders' share of what was sent", Unit: "ratio", Better: record.Neither,
-			Help: "bytes sent by seeders over bytes sent by all nodes"},
-		{Key: "stalls", Name: "stalls", Unit: "1", Better: record.Lower,
-			Help: "times that a leecher had no new verified byte for limits.stall (at least three polls)"},
-		{Key: "outage", Name: "outage", Unit: "s", Better: record.Neither,
-			Help: "longest time from the beginning of a fault until it is undone: nodes ready, links restored"},
-		{Key: "recovery", Name: "time to recover", Unit: "s", Better: record.Lower,
-			Help: "median time from the end of a fault until a poll reported new verified bytes; not for changes of " +
-				"rate"},
-		{Key: "recovered", Name: "recovered leechers", Unit: "ratio", Better: record.Higher,
-			Help: "leechers that recovered over those affected by a fault that ended, unfinished then"},
-		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
-			Help: "CPU seconds of all nodes, from the release to the end of the load"},
-		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
-			Help: "the same per 10^9 verified content bytes"},
-		{Key: "node_rss_peak", Name: "memory of the largest node", Unit: "B", Better: record.Lower,
-			Help: "largest resident set of a node's processes"},
-	}, nodes.MachineMetrics()...)
+	return append(scenario.Definitions(definitions)["disseminate"], nodes.MachineMetrics()...)
 }
 
 // lifetime is how long a leecher took until a moment of it; 0: it did not come.
@@ -119,6 +63,9 @@ func leecherOps(in *scenario.Measured) (all []leecherOp) {
 	return all
 }
 
+// speeds are the metrics that are the content over a time.
+var speeds = map[string]string{"speed_median": "time_median", "speed_p25": "time_p75", "speed_p75": "time_p25"}
+
 // swarmTimes are the metrics that follow from what became of the leechers.
 func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)) {
 	var fetch, disk, first []stats.Lifetime
@@ -141,9 +88,8 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 			ok++
 			last = max(last, took(f))
 		}
-		if d.Outcome == record.OK {
-			diskLast = max(diskLast, took(d))
-		} else {
+		diskLast = max(diskLast, took(d))
+		if d.Outcome != record.OK {
 			diskLast = math.NaN()
 		}
 	}
@@ -151,14 +97,11 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 		put("time_last", last)
 		put("disk_last", diskLast)
 	}
-	if finished > 0 {
-		put("ok_rate", float64(ok)/float64(finished))
-	}
+	put("ok_rate", float64(ok)/float64(finished))
 	put("time_median", stats.ProductLimit(fetch, 0.5))
 	put("time_p25", stats.ProductLimit(fetch, 0.25))
 	put("time_p75", stats.ProductLimit(fetch, 0.75))
-	for speed, of := range map[string]string{"speed_median": "time_median", "speed_p25": "time_p75",
-		"speed_p75": "time_p25"} {
+	for speed, of := range speeds {
 		if at := m[of]; at > 0 {
 			put(speed, float64(ops[0].fetch.Length)/at)
 		}
@@ -203,22 +146,15 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
 	for _, l := range []struct {
-		key, share, of string
-		leechers       int
-	}{{"line", "line_share", "time_last", d.Leechers()}, {"line_median", "line_median_share", "time_median",
-		MedianLeecher(d.Leechers())}} {
-		line := in.Cell.LoadLineOf(l.leechers, payload) / factor
-		if line <= 0 {
-			continue
-		}
-		put(l.key, line)
-		if took := m[l.of]; took > 0 {
-			put(l.share, line/took)
+		key, of  string
+		leechers int
+	}{{"line", "time_last", d.Leechers()}, {"line_median", "time_median", MedianLeecher(d.Leechers())}} {
+		if line := in.Cell.LoadLineOf(l.leechers, payload) / factor; line > 0 {
+			put(l.key, line)
+			put(l.key+"_share", line/m[l.of])
 		}
 	}
-	if line := m["line_median"]; line > 0 {
-		put("speed_line", float64(in.Cell.Data.Size)/line)
-	}
+	put("speed_line", float64(in.Cell.Data.Size)/m["line_median"])
 }
 
 // MedianLeecher is how many of n leechers have come to the median: those that have the content
@@ -256,15 +192,10 @@ func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float
 			of += float64(o.fetch.Length)
 		}
 	}
-	if content > 0 {
-		put("overhead", received/content)
-	}
-	if sent > 0 {
-		put("seeder_share", seeders/sent)
-	}
-	if of > 0 {
-		put("duplicates", useful/of)
-	}
+	// What is over nothing is no number, and left out.
+	put("overhead", received/content)
+	put("seeder_share", seeders/sent)
+	put("duplicates", useful/of)
 }
 
 // swarmRecovery are the metrics of faults that were undone.
@@ -274,10 +205,6 @@ func swarmRecovery(in *scenario.Measured, put func(string, float64)) {
 	}
 	held := in.EachDetail(record.DetailRecovery)
 	after := slices.DeleteFunc(slices.Clone(held), math.IsNaN)
-	if len(held) > 0 {
-		put("recovered", float64(len(after))/float64(len(held)))
-	}
-	if len(after) > 0 {
-		put("recovery", stats.Median(after))
-	}
+	put("recovered", float64(len(after))/float64(len(held)))
+	put("recovery", stats.Median(after))
 }

@@ -36,19 +36,16 @@ func reachedKey(together bool, share float64) string {
 }
 
 func metrics() []record.Metric {
-	all := []record.Metric{
-		{Key: leecherTime, Name: "time until a leecher has it", Unit: "s", Better: record.Lower,
-			Help: "of each leecher, from its release to its last verified byte"},
-		{Key: verified, Name: "verified content", Unit: "ratio", Better: record.Higher,
-			Help: "of all leechers that were to finish, since the first release"}}
+	all := scenario.Definitions(definitions)["nodes"]
 	for i, s := range shares {
-		all = append(all, record.Metric{Key: reachedKey(true, s),
-			Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s), Unit: "s", Better: record.Lower,
-			Help: "of all content that leechers are to have, since the first release"})
+		m := record.Metric{Key: reachedKey(true, s), Unit: "s", Better: record.Lower,
+			Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s),
+			Help: "of all content that leechers are to have, since the first release"}
+		all = append(all, m)
 		if i < len(shares)-1 {
-			all = append(all, record.Metric{Key: reachedKey(false, s),
-				Name: fmt.Sprintf("time until a leecher has %.0f %%, median", 100*s), Unit: "s", Better: record.Lower,
-				Help: "since its own release"})
+			m.Key, m.Name = reachedKey(false, s), fmt.Sprintf("time until a leecher has %.0f %%, median", 100*s)
+			m.Help = "since its own release"
+			all = append(all, m)
 		}
 	}
 	return all
@@ -60,7 +57,7 @@ type leecher struct {
 	leecherOp
 	name    string
 	have    float64 // bytes, by the mark that was read last
-	reached [len(shares) - 1]int64
+	reached [len(shares)]int64
 }
 
 // mostPoints is how many points of a trial are drawn.
@@ -74,10 +71,8 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	in := scenario.Measured{Load: scenario.Load{Details: t.Details}}
 	in.Ops = scenario.Sound(facts.Ops(t.ID), &err)
 	ops := leecherOps(&in)
-	var marks []record.Mark
-	for m := range scenario.Sound(facts.Marks(t.ID), &err) {
-		marks = append(marks, m)
-	}
+	marks := slices.Collect(scenario.Sound(facts.Marks(t.ID), &err))
+	events := slices.Collect(scenario.Sound(facts.EventsOf(t.ID), &err))
 	if err != nil || len(ops) == 0 { // of a damaged directory, or none was released
 		return out, err
 	}
@@ -99,14 +94,13 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	together, progress := follow(marks, nodes, release)
 	for i, x := range shares {
 		row("", reachedKey(true, x), together[i])
-		if i == len(shares)-1 {
-			continue
-		}
 		var lifetimes []stats.Lifetime
 		for _, l := range all {
 			lifetimes = append(lifetimes, lifetime(l.fetch, l.reached[i]))
 		}
-		row("", reachedKey(false, x), stats.ProductLimit(lifetimes, 0.5))
+		if x < 1 {
+			row("", reachedKey(false, x), stats.ProductLimit(lifetimes, 0.5))
+		}
 	}
 	for _, l := range all {
 		if wanted(l.fetch.Outcome) {
@@ -118,15 +112,11 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		}
 		out.Spans = append(out.Spans, l.life(t, release)...)
 	}
-	var events []record.Event
-	for e := range scenario.Sound(facts.EventsOf(t.ID), &err) {
-		events = append(events, e)
-	}
 	out.Spans = append(out.Spans, happened(t, events, names, release)...)
 	if len(progress) > 0 {
 		out.Series = []analysis.Series{{Trial: t, Metric: verified, Points: analysis.Thin(progress, mostPoints)}}
 	}
-	return out, err
+	return out, nil
 }
 
 // nodeNames are those of the nodes that took part, by place.
@@ -216,29 +206,21 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 	op := l.fetch
 	span := func(kind string, from, to int64, note string) {
 		if to > from || kind == "end" {
-			spans = append(spans, analysis.Span{Trial: t, Entity: l.name, Kind: kind, From: float64(from-release) / 1e9,
-				To:   float64(to-release) / 1e9,
-				Note: note, Failed: kind == unfinished})
+			spans = append(spans, analysis.Span{Trial: t, Entity: l.name, Kind: kind, Note: note,
+				From: float64(from-release) / 1e9, To: float64(to-release) / 1e9, Failed: kind == unfinished})
 		}
 	}
-	first := op.FirstByte
-	if first == 0 && op.Outcome == record.OK {
-		first = op.Intended
-	} else if first == 0 {
-		first = op.LastByte
-	}
-	span("waiting", op.Intended, first, "")
 	if op.Outcome == record.OK {
+		first := cmp.Or(op.FirstByte, op.Intended)
+		span("waiting", op.Intended, first, "")
 		span("fetching", first, op.LastByte, "")
 		if l.disk.Outcome == record.OK {
 			span("writing to disk", op.LastByte, l.disk.LastByte, "")
 		}
 		return spans
 	}
-	ended := op.Outcome.String()
-	if op.Class != "" {
-		ended += ": " + op.Class
-	}
+	first, ended := cmp.Or(op.FirstByte, op.LastByte), strings.TrimSuffix(op.Outcome.String()+": "+op.Class, ": ")
+	span("waiting", op.Intended, first, "")
 	span(unfinished, first, op.LastByte, fmt.Sprintf("%.0f %% of the content, then %s",
 		100*float64(op.Bytes)/float64(op.Length), ended))
 	span("end", op.LastByte, op.LastByte, ended)
@@ -253,20 +235,18 @@ func happened(t *analysis.Trial, events []record.Event, names map[int]string, re
 		if e.Kind != "fault" && e.Kind != "node" {
 			continue
 		}
-		x := analysis.Span{Trial: t, Kind: e.Kind, From: at(e), To: at(e), Note: e.What}
-		if e.Detail != "" {
-			x.Note += " (" + e.Detail + ")"
-		}
+		x := analysis.Span{Trial: t, Kind: e.Kind, From: at(e), To: at(e),
+			Note: strings.TrimSuffix(e.What+" ("+e.Detail+")", " ()")}
 		what, begins := strings.CutSuffix(e.What, " begins")
-		end := slices.IndexFunc(events[i:], func(x record.Event) bool {
-			return begins && x.What == what+" ends" &&
-				x.Detail == e.Detail
-		})
-		if end > 0 {
-			x.To = at(events[i+end]) + events[i+end].Took.Seconds()
+		for _, end := range events[i:] {
+			if begins && end.What == what+" ends" && end.Detail == e.Detail {
+				x.To = at(end) + end.Took.Seconds()
+				break
+			}
 		}
+		node, _, _ := strings.Cut(e.Detail, ":")
 		for _, name := range names {
-			if node, _, _ := strings.Cut(e.Detail, ":"); e.Kind == "node" && node == name {
+			if e.Kind == "node" && node == name {
 				x.Entity = name
 			}
 		}

@@ -23,14 +23,11 @@ import (
 // alive.
 func TestSwarmOfProcesses(t *testing.T) {
 	const size = 8 << 20
-	hosts := systemtest.Hosts(t, 5)
+	hosts := systemtest.SlowHosts(t, 64e6, 5)
 	c, err := system.Begin(systemtest.Context(t), bittorrent.System{}, system.Start, system.Deployment{
-		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Options: system.Options{"upload_limit": "8388608"},
-		Swarm: true,
+		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Swarm: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := c.Stop(systemtest.Context(t)); err != nil {
 			t.Error(err)
@@ -48,9 +45,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 			Start: experiment.Duration(30 * time.Second),
 		},
 	}, []experiment.Cell{cell})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for number := range 3 {
 		victim := chooseRoles(cell.Disseminate, nil, 1, uint64(number), number).leechers[0]
 		var ops []record.Op
@@ -78,9 +73,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 				}
 			},
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := Scenario{}.Measure(scenario.Measured{Cell: cell, Load: load, Ops: slices.Values(ops)})
 		t.Logf("trial %d: %v", number, m)
 		if len(ops) != 3 || len(marks) < 30 {

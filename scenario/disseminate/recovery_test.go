@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -32,10 +31,7 @@ func (r *slowly) Restart(ctx context.Context, keep bool) error {
 // the leechers strikes those that stay behind.
 func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 6, 1, func(d *experiment.Disseminate) {
-			d.Faults = faultsOf("cut 50% of nodes at 20s " +
-				"for 20s")
-		}, nil)
+		s := newSwarmTest(t, 6, 1, withFaults("cut 50% of nodes at 20s for 20s"), nil)
 		faults := s.cell.Disseminate.Faults
 		with := func(seed uint64) bool { // the seeder is cut away with two leechers
 			who := chooseRoles(s.cell.Disseminate, faults, 1, seed, 0)
@@ -67,8 +63,7 @@ func TestSwarmRecoveryOfTheOtherSide(t *testing.T) {
 // is later than the fault says.
 func TestSwarmOutage(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 3, 1,
-			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash seeders at 5s for 4s") }, nil)
+		s := newSwarmTest(t, 3, 1, withFaults("crash seeders at 5s for 4s"), nil)
 		for _, n := range s.runner.nodes {
 			restarting(n, func(r system.Restarter) system.Restarter {
 				return &slowly{Restarter: r,
@@ -89,8 +84,7 @@ func TestSwarmOutage(t *testing.T) {
 // TestSwarmNeverBack: one that cannot be started again has not recovered.
 func TestSwarmNeverBack(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 5, 1,
-			func(d *experiment.Disseminate) { d.Faults = faultsOf("crash 2 leechers at 5s for 4s") }, nil)
+		s := newSwarmTest(t, 5, 1, withFaults("crash 2 leechers at 5s for 4s"), nil)
 		faults := s.cell.Disseminate.Faults
 		bad := s.runner.nodes[chooseRoles(s.cell.Disseminate, faults, 1, s.seed, 0).victims[0][0]]
 		restarting(bad, func(r system.Restarter) system.Restarter {
@@ -107,9 +101,7 @@ func TestSwarmNeverBack(t *testing.T) {
 // TestSwarmNotUndone: the load is over before a fault is undone.
 func TestSwarmNotUndone(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) {
-			d.Faults = faultsOf("rate 4Mbit of seeders at 50% for 1h")
-		}, nil)
+		s := newSwarmTest(t, 4, 1, withFaults("rate 4Mbit of seeders at 50% for 1h"), nil)
 		s.run()
 		notes := strings.Join(s.load.Notes, "|")
 		if s.outcomes() != "map[ok:3]" || !strings.Contains(notes,
@@ -141,8 +133,7 @@ func (l *tardy) Change(ctx context.Context, c scenario.NetworkChange) error {
 // limits.stall after it to find each other are not given up as they begin.
 func TestSwarmPatienceAfterHealing(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		s := newSwarmTest(t, 4, 1, func(d *experiment.Disseminate) { d.Faults = faultsOf("cut seeders at 10s for 1m") },
-			nil)
+		s := newSwarmTest(t, 4, 1, withFaults("cut seeders at 10s for 1m"), nil)
 		s.runner.site.Network = &tardy{s.links(), 45 * time.Second}
 		s.run()
 		if s.outcomes() != "map[ok:3]" || s.m["recovered"] != 1 {

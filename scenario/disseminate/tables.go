@@ -119,10 +119,8 @@ func faultTable(f *analysis.Frame) analysis.Table {
 			continue
 		}
 		row := []any{c.System, f.Layout.Where(c), summary(c, "outage"), summary(c, "recovery"), summary(c, "recovered")}
-		calm := slices.IndexFunc(f.Cells, func(x *analysis.Cell) bool {
-			return !faulty(x) &&
-				slices.Equal(rest(x), rest(c))
-		})
+		alike := func(x *analysis.Cell) bool { return !faulty(x) && slices.Equal(rest(x), rest(c)) }
+		calm := slices.IndexFunc(f.Cells, alike)
 		for _, metric := range []string{"time_median", "time_last"} {
 			ratio := analysis.Text("")
 			if calm >= 0 {
@@ -168,52 +166,65 @@ func completionTable(f *analysis.Frame) analysis.Table {
 	return t
 }
 
-// nodeTable is what nodes of each kind used: medians over trials of the median over the
-// kind's nodes.
+// nodeColumns are what nodes used: of the median node of a kind, or of the one that used most.
+var nodeColumns = []struct {
+	analysis.TableColumn
+	detail  string
+	most    bool
+	perByte bool // for each byte of content
+}{
+	{analysis.TableColumn{Key: "received", Name: "received", Unit: "×"}, record.DetailLinkReceived, false, true},
+	{analysis.TableColumn{Key: "sent", Name: "sent", Unit: "×"}, record.DetailLinkSent, false, true},
+	{analysis.TableColumn{Key: "sent_most", Name: "sent, the busiest", Unit: "×"}, record.DetailLinkSent, true, true},
+	{analysis.TableColumn{Key: "cpu", Name: "CPU", Unit: "s"}, record.DetailNodeCPU, false, false},
+	{analysis.TableColumn{Key: "rss", Name: "memory", Unit: "B"}, record.DetailNodeRSS, false, false},
+	{analysis.TableColumn{Key: "rss_most", Name: "memory, the largest", Unit: "B"}, record.DetailNodeRSS, true, false},
+}
+
+// nodeTable is what nodes of each kind used, as medians over trials.
 func nodeTable(f *analysis.Frame) analysis.Table {
 	t := analysis.Table{ID: "nodes", Title: "What nodes used", Folded: true,
 		Caption: "Medians over trials of the median node; traffic of its link for each byte of content, headers " +
 			"included.",
 		Head: head(analysis.TableColumn{Key: "kind", Name: "kind"},
-			analysis.TableColumn{Key: "nodes", Name: "nodes", Unit: "1"},
-			analysis.TableColumn{Key: "received", Name: "received", Unit: "×"},
-			analysis.TableColumn{Key: "sent", Name: "sent", Unit: "×"},
-			analysis.TableColumn{Key: "sent_most", Name: "sent, the busiest", Unit: "×"},
-			analysis.TableColumn{Key: "cpu", Name: "CPU", Unit: "s"},
-			analysis.TableColumn{Key: "rss", Name: "memory", Unit: "B"},
-			analysis.TableColumn{Key: "rss_most", Name: "memory, the largest", Unit: "B"})}
+			analysis.TableColumn{Key: "nodes", Name: "nodes", Unit: "1"})}
+	for _, c := range nodeColumns {
+		t.Head = append(t.Head, c.TableColumn)
+	}
 	for _, c := range f.Cells {
 		for _, kind := range []string{"seeder", "leecher"} {
-			role := map[string]float64{"seeder": 1}[kind]
-			middle, most, n := map[string][]float64{}, map[string][]float64{}, 0
-			for _, trial := range f.ValidTrials(c) {
-				in := scenario.Measured{Load: scenario.Load{Details: trial.Details}}
-				roles := in.EachDetail(record.DetailSeeder)
-				for _, detail := range []string{record.DetailLinkReceived, record.DetailLinkSent, record.DetailNodeCPU,
-					record.DetailNodeRSS} {
-					var xs []float64
-					for i, x := range in.EachDetail(detail) {
-						if i < len(roles) && roles[i] == role && !math.IsNaN(x) {
-							xs = append(xs, x)
-						}
-					}
-					if n = max(n, len(xs)); len(xs) > 0 {
-						middle[detail], most[detail] = append(middle[detail], stats.Median(xs)),
-							append(most[detail], slices.Max(xs))
+			row, n := []any{c.System, f.Layout.Where(c), kind, 0.0}, 0
+			for _, column := range nodeColumns {
+				var each []float64
+				for _, trial := range f.ValidTrials(c) {
+					if xs := ofKind(trial, column.detail, kind); len(xs) > 0 && column.most {
+						each = append(each, slices.Max(xs))
+					} else if n = max(n, len(xs)); len(xs) > 0 {
+						each = append(each, stats.Median(xs))
 					}
 				}
+				v := stats.Median(each)
+				if column.perByte {
+					v /= float64(c.Plan.Data.Size)
+				}
+				row = append(row, v)
 			}
-			if n == 0 {
-				continue
+			if row[3] = float64(n); n > 0 {
+				t.Add(row...)
 			}
-			of := func(xs []float64, per float64) float64 { return stats.Median(xs) / per }
-			size := float64(c.Plan.Data.Size)
-			t.Add(c.System, f.Layout.Where(c), kind, float64(n),
-				of(middle[record.DetailLinkReceived], size), of(middle[record.DetailLinkSent], size),
-				of(most[record.DetailLinkSent], size),
-				of(middle[record.DetailNodeCPU], 1), of(middle[record.DetailNodeRSS], 1),
-				of(most[record.DetailNodeRSS], 1))
 		}
 	}
 	return t
+}
+
+// ofKind are the numbers of a trial's seeders or of its leechers.
+func ofKind(t *analysis.Trial, detail, kind string) (xs []float64) {
+	in := scenario.Measured{Load: scenario.Load{Details: t.Details}}
+	roles := in.EachDetail(record.DetailSeeder)
+	for i, x := range in.EachDetail(detail) {
+		if i < len(roles) && (roles[i] == 1) == (kind == "seeder") && !math.IsNaN(roles[i]+x) {
+			xs = append(xs, x)
+		}
+	}
+	return xs
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +22,6 @@ import (
 type runner struct {
 	site  scenario.Site
 	nodes []*nodes.Node
-	names []string
 }
 
 // trial is one trial under way.
@@ -59,11 +59,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 // trial lays out a trial: who is what, and when what is to happen.
 func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (*trial, error) {
 	d := cell.Disseminate
-	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
-	if d.Nodes > len(r.nodes) || d.Leechers() < 1 || d.Seeders < 1 {
-		return fail(fmt.Errorf("a swarm of %d nodes with %d seeders, of which %d are there", d.Nodes, d.Seeders,
-			len(r.nodes)))
-	}
 	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
 	rates := map[int]scenario.Rates{}
 	if slowly := (scenario.Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}); slowly != (scenario.Rates{}) {
@@ -79,7 +74,7 @@ func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	var err error
 	t.set, err = scenario.DataSet(ctx, data, scenario.MixSeed(seed, "content", 0), r.site.Base)
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err)
 	}
 	t.title = fmt.Sprintf("plimsoll-%016x", scenario.MixSeed(seed, "name", 0))
 	t.Goal = t.set.Object(0).Size
@@ -92,9 +87,7 @@ func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	for k, i := range who.leechers {
 		t.Time(t.Nodes[i], offsets[k])
 	}
-	for i, f := range d.Faults {
-		t.AddFault(f, who.victims[i])
-	}
+	t.AddFaults(d.Faults, who.victims)
 	t.Done = func(n *nodes.Node) {
 		if !d.Stay.Forever {
 			t.Go(func() { t.leave(n, n.Ended+d.Stay.For) })
@@ -133,8 +126,8 @@ func (t *trial) ready(ctx context.Context) error {
 	if err := t.publish(ctx, t.seeders...); err != nil {
 		return err
 	}
-	t.Event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.Goal), nodes.Names(t.seeders)),
-		begun.Sub(t.Sink.Epoch), time.Since(begun))
+	t.Event("phase", "published", fmt.Sprintf("%s at %s", experiment.Bytes(t.Goal),
+		strings.Join(nodes.NamesOf(t.seeders), ", ")), begun.Sub(t.Sink.Epoch), time.Since(begun))
 	return nil
 }
 
@@ -260,53 +253,46 @@ func (t *trial) op(n *nodes.Node) record.Op {
 func (t *trial) loaded(cpu float64) scenario.Load {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	load := t.Loaded(cpu, t.names)
-	of := func(kind string, of func(n *nodes.Node) float64) {
-		load.Details = append(load.Details, nodes.Details(kind, t.names, func(i int) float64 {
-			if i < len(t.Nodes) && (kind == record.DetailSeeder || !slices.Contains(t.seeders, t.Nodes[i])) {
-				return of(t.Nodes[i])
+	if !t.d.Stay.Forever {
+		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in "+
+			"the load", t.d.Stay)
+	}
+	names := nodes.NamesOf(t.nodes)
+	load := t.Loaded(cpu, names)
+	kinds := [...]string{record.DetailSeeder, record.DetailPayload, record.DetailCalled, record.DetailGap,
+		record.DetailOnDisk, record.DetailDiskOutcome}
+	for k, kind := range kinds {
+		load.Details = append(load.Details, nodes.Details(kind, names, func(i int) float64 {
+			switch {
+			case i >= len(t.Nodes): // it takes no part
+				return math.NaN()
+			case !slices.Contains(t.seeders, t.Nodes[i]):
+				return t.leecherDetails(t.Nodes[i])[k]
+			case kind == record.DetailSeeder:
+				return 1
 			}
 			return math.NaN()
 		})...)
 	}
-	of(record.DetailSeeder, func(n *nodes.Node) float64 {
-		if slices.Contains(t.seeders, n) {
-			return 1
-		}
-		return 0
-	})
-	of(record.DetailPayload, func(n *nodes.Node) float64 {
-		if n.Killed() || n.Last.Received <= 0 {
-			return math.NaN()
-		}
-		return float64(n.Last.Received)
-	})
-	of(record.DetailCalled, func(n *nodes.Node) float64 {
-		if n.Called == 0 {
-			return math.NaN()
-		}
-		return (n.Called - n.Released).Seconds()
-	})
-	of(record.DetailGap, func(n *nodes.Node) float64 { return n.Gap.Seconds() })
-	of(record.DetailOnDisk, func(n *nodes.Node) float64 {
-		if n.All > 0 && n.DoneAt > 0 {
-			return n.DoneAt.Seconds()
-		}
-		return n.Ended.Seconds()
-	})
-	of(record.DetailDiskOutcome, func(n *nodes.Node) float64 {
-		if n.DoneAt == 0 {
-			return float64(n.Outcome)
-		}
-		return float64(t.op(n).Outcome)
-	})
-	if !t.d.Stay.Forever {
-		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in "+
-			"the load",
-			t.d.Stay)
-	}
-	load.Notes = t.Notes
 	return load
+}
+
+// leecherDetails are the numbers of a leecher, in the order of their kinds; NaN: not known.
+func (t *trial) leecherDetails(n *nodes.Node) [6]float64 {
+	payload, called, disk, outcome := math.NaN(), math.NaN(), n.Ended, n.Outcome
+	if !n.Killed() && n.Last.Received > 0 {
+		payload = float64(n.Last.Received)
+	}
+	if n.Called > 0 {
+		called = (n.Called - n.Released).Seconds()
+	}
+	if n.DoneAt > 0 {
+		outcome = t.op(n).Outcome
+		if n.All > 0 {
+			disk = n.DoneAt
+		}
+	}
+	return [...]float64{0, payload, called, n.Gap.Seconds(), disk.Seconds(), float64(outcome)}
 }
 
 // Close implements Runner: the deployment goes as a whole.

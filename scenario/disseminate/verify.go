@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // verify compares what leechers that have all, by their own word, have on their
@@ -28,15 +28,6 @@ func (t *trial) verify(ctx context.Context) error {
 	// What went wrong with one is its outcome.
 	limit := t.site.Limits.Deadline.Std() + t.Starting
 	_ = t.Each(ctx, whole, "verify", limit, func(ctx context.Context, n *nodes.Node) error {
-		if !n.Serving() || nodes.Ended(n.System.Processes()) != nil {
-			err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
-			if err != nil {
-				t.Mu.Lock()
-				defer t.Mu.Unlock()
-				t.checked[n] = err
-				return nil
-			}
-		}
 		t.check(ctx, n)
 		return nil
 	})
@@ -81,33 +72,26 @@ func (t *trial) check(ctx context.Context, n *nodes.Node) {
 // readBack is ErrWrongBytes when a leecher has something else than the content, or why that
 // is not known.
 func (t *trial) readBack(ctx context.Context, n *nodes.Node) error {
-	check, err := t.set.Check(0)
+	t.Mu.Lock()
+	serving := n.Serving()
+	t.Mu.Unlock()
+	if !serving || nodes.Ended(n.System.Processes()) != nil {
+		err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
+		if err != nil {
+			return err
+		}
+	}
+	check, err := workload.Check(t.set, 0)
 	if err != nil {
 		return err
 	}
-	to := &comparing{to: check}
 	err = nodes.Within(ctx, t.site.Limits.Deadline.Std(),
-		func(ctx context.Context) error { return member(n).ReadBack(ctx, t.ref, to) })
-	short := check.Close()
-	if to.wrong || err == nil && short != nil { // less than the content, and no error
-		return scenario.ErrWrongBytes
+		func(ctx context.Context) error { return member(n).ReadBack(ctx, t.ref, check) })
+	wrong := check.Close()
+	if wrong == nil || err != nil && errors.Is(wrong, workload.ErrMissing) { // its error says why that is missing
+		return err
 	}
-	return err
-}
-
-// comparing passes on what a node writes, and sees what the comparison says.
-type comparing struct {
-	to    io.Writer
-	wrong bool
-}
-
-func (c *comparing) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
-	if err != nil {
-		c.wrong = true
-		return n, scenario.ErrWrongBytes
-	}
-	return n, nil
+	return scenario.ErrWrongBytes
 }
 
 // leave lets a leecher that has all go, at a moment: what it has is compared, as

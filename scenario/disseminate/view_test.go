@@ -143,8 +143,7 @@ func TestSyntheticSwarm(t *testing.T) {
 	}
 
 	faults := r.Table("faults")
-	if len(faults.Rows) != 1 || faults.Get(0, "recovery").Number != 3 ||
-		faults.Get(0, "last").Number.Known() {
+	if len(faults.Rows) != 1 || faults.Get(0, "recovery").Number != 3 || faults.Get(0, "last").Number.Known() {
 		t.Errorf("faults: %+v", faults.Rows)
 	}
 	nodes := r.Table("nodes")

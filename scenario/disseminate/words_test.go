@@ -27,3 +27,7 @@ func joinOf(text string) (j experiment.Join) {
 	j.Every = experiment.Duration(d)
 	return j
 }
+
+func withFaults(text string) func(*experiment.Disseminate) {
+	return func(d *experiment.Disseminate) { d.Faults = faultsOf(text) }
+}

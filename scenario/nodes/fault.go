@@ -3,6 +3,8 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,32 +35,27 @@ func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (
 	return all
 }
 
-// AddFault lets a fault strike nodes, by place.
-func (t *Trial) AddFault(f experiment.Fault, places []int) {
-	all := &Fault{Fault: f, part: make(chan struct{})}
-	for _, n := range t.Nodes {
-		for _, place := range places {
-			if n.Place == place {
-				all.Victims = append(all.Victims, n)
-			}
+// AddFaults lets each fault strike its victims, by place.
+func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
+	for i, f := range faults {
+		fault := &Fault{Fault: f, part: make(chan struct{})}
+		for _, place := range slices.Sorted(slices.Values(victims[i])) {
+			fault.Victims = append(fault.Victims, t.Nodes[place])
 		}
+		t.Faults = append(t.Faults, fault)
 	}
-	t.Faults = append(t.Faults, all)
 }
-
-// byShare reports whether it begins when the load has come to a share of all.
-func (f *Fault) byShare() bool { return !f.At.Timed }
 
 // plan lets a fault happen at its moment, and be undone at its end. A trial waits
 // for a fault that has a moment; one that comes with progress may never come. With the
 // lock.
 func (t *Trial) plan(f *Fault) {
 	moment := t.Released + f.At.After.Std()
-	if !f.byShare() {
+	if f.At.Timed {
 		t.pending++
 	}
 	t.group.Go(func() {
-		if f.byShare() {
+		if !f.At.Timed {
 			select {
 			case <-f.part:
 			case <-t.Load.Done():
@@ -82,7 +79,7 @@ func (t *Trial) plan(f *Fault) {
 // reached begins faults whose share the load has. With the lock.
 func (t *Trial) reached() {
 	for _, f := range t.Faults {
-		if f.byShare() && !f.begun && t.share() >= float64(f.At.Share) {
+		if !f.At.Timed && !f.begun && t.share() >= float64(f.At.Share) {
 			f.begun = true
 			t.pending++
 			close(f.part)
@@ -92,15 +89,12 @@ func (t *Trial) reached() {
 
 // begin lets a fault happen.
 func (t *Trial) begin(f *Fault) {
-	t.Mu.Lock()
 	at := t.Now()
-	t.noteLate(f, at)
-	t.Mu.Unlock()
 	var err error
 	if f.Kind() == experiment.FaultCrash {
 		err = t.crash(f)
 	} else {
-		err = t.Links.begin(t.Load, f)
+		err = t.Links.set(t.Load, f, true)
 	}
 	took := t.Now() - at
 	t.Mu.Lock()
@@ -120,7 +114,7 @@ func (t *Trial) undo(f *Fault) {
 	if f.Kind() == experiment.FaultCrash {
 		t.revive(f)
 	} else {
-		err = t.Links.end(t.Load, f)
+		err = t.Links.set(t.Load, f, false)
 	}
 	now := t.Now()
 	t.Mu.Lock()
@@ -128,33 +122,14 @@ func (t *Trial) undo(f *Fault) {
 	if t.Load.Err() != nil { // it came to its end without this
 		return
 	}
+	if err == nil && f.Kind() != experiment.FaultCrash {
+		t.awaitUndoing(f) // of those that came meanwhile, too
+		t.awaitRecovery(now, t.struck(f)...)
+	}
 	if err == nil {
-		if f.Kind() != experiment.FaultCrash {
-			t.awaitUndoing(f) // of those that came meanwhile, too
-			t.awaitRecovery(now, t.struck(f)...)
-		}
 		f.undone = now
 	}
 	t.concluded(f, "ends", at, now-at, afterUndoing*t.stall, err)
-}
-
-// coarse is the share from which on a trial says how inexact a moment is: of all
-// that there is to get, or of the time.
-const coarse = 0.1
-
-// noteLate notes by how much a fault comes later than it was due, when that is more than
-// coarse. With the lock.
-func (t *Trial) noteLate(f *Fault, at time.Duration) {
-	share, by := t.share(), at-t.Released-f.At.After.Std()
-	switch {
-	case f.byShare() && share > float64(f.At.Share)+coarse:
-		t.Note("the fault %q was due at %.3g %% and came at %.3g %%: no answer in between", f.Fault,
-			100*float64(f.At.Share),
-			100*share)
-	case !f.byShare() && by > t.every && by.Seconds() > coarse*f.At.After.Seconds():
-		t.Note("the fault %q came %.3g s after the start, %.3g s late", f.Fault, (f.At.After.Std() + by).Seconds(),
-			by.Seconds())
-	}
 }
 
 // afterUndoing is how many times limits.stall nodes that have stalled are waited
@@ -172,7 +147,7 @@ func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duratio
 		return
 	}
 	t.hope = max(t.hope, t.Now()+patience)
-	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+Names(f.Victims), at, took)
+	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+strings.Join(NamesOf(f.Victims), ", "), at, took)
 }
 
 // crash kills nodes, all at once: that is what a rack without power looks like. One that
@@ -190,10 +165,8 @@ func (t *Trial) crash(f *Fault) error {
 	var group errgroup.Group
 	for _, n := range f.killed {
 		group.Go(func() error {
-			if err := Within(t.Load, t.Starting, func(ctx context.Context) error {
-				return t.actions.Kill(ctx,
-					n)
-			}); err != nil {
+			err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
+			if err != nil {
 				return fmt.Errorf("kill %s: %w", n.Name, err)
 			}
 			return nil
@@ -225,34 +198,39 @@ func (t *Trial) revive(f *Fault) {
 			return nil
 		}
 		now := t.Now()
-		t.Mu.Lock()
 		if err != nil {
-			t.Event("node", ClassAgain, n.Name+": "+scenario.ShortError(err), now, now-begun)
-			if n.timed {
-				n.lost(now, record.Error, ClassAgain)
-			} else {
-				t.Note("%s was not started again: %s", n.Name, scenario.ShortError(err))
-			}
-			t.wake()
-			t.Mu.Unlock()
-			return nil
-		}
-		n.down, n.Stale = false, false
-		t.watchProcesses(n)
-		if n.timed {
-			n.again(f.WithoutData, t.Lasting)
-		}
-		task := n.Started > 0 && n.Ended == 0
-		t.awaitUndoing(f) // of those that came meanwhile, too
-		if n.timed {
-			t.awaitRecovery(now, n)
-		} else { // all that lacked this one
-			t.awaitRecovery(now, t.struck(f)...)
-		}
-		t.Mu.Unlock()
-		if !task || t.start(n) {
+			t.notBack(n, now, now-begun, err)
+		} else if !t.back(n, f, now) || t.start(n) {
 			t.Event("node", "started again", n.Name, now, t.Now()-begun)
 		}
 		return nil
 	})
+}
+
+func (t *Trial) notBack(n *Node, now, took time.Duration, err error) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	t.Event("node", ClassAgain, n.Name+": "+scenario.ShortError(err), now, took)
+	if n.timed {
+		n.lost(now, record.Error, ClassAgain)
+	} else {
+		t.Note("%s was not started again: %s", n.Name, scenario.ShortError(err))
+	}
+	t.wake()
+}
+
+// back lets a node take part again, and says whether it is to be given its task.
+func (t *Trial) back(n *Node, f *Fault, now time.Duration) (task bool) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	n.down, n.Stale = false, false
+	t.watchProcesses(n)
+	waited := t.struck(f) // all that lacked this one
+	if n.timed {
+		waited = []*Node{n}
+		n.again(f.WithoutData, t.Lasting)
+	}
+	t.awaitUndoing(f) // of those that came meanwhile, too
+	t.awaitRecovery(now, waited...)
+	return n.Started > 0 && n.Ended == 0
 }

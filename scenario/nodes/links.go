@@ -35,16 +35,15 @@ func (l *Links) emulated() (bool, string) {
 // linkLimit is what a change of all links may take.
 const linkLimit = time.Minute
 
-// begin and end put a fault into force and take it back.
-func (l *Links) begin(ctx context.Context, f *Fault) error {
-	return l.change(ctx, func(all []*Fault) []*Fault { return append(all, f) })
-}
-
-func (l *Links) end(ctx context.Context, f *Fault) error {
-	return l.change(ctx, func(all []*Fault) []*Fault {
-		return slices.DeleteFunc(all,
-			func(g *Fault) bool { return g == f })
-	})
+// set puts a fault into force, or takes it back.
+func (l *Links) set(ctx context.Context, f *Fault, on bool) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	l.faults = slices.DeleteFunc(l.faults, func(g *Fault) bool { return g == f })
+	if on {
+		l.faults = append(l.faults, f)
+	}
+	return l.change(ctx)
 }
 
 // Apply makes the links what they are when no fault is under way.
@@ -52,7 +51,7 @@ func (l *Links) Apply(ctx context.Context) error {
 	if len(l.Rates) == 0 {
 		return nil
 	}
-	return l.change(ctx, func([]*Fault) []*Fault { return nil })
+	return l.change(ctx)
 }
 
 // apart are the nodes that are cut away now.
@@ -63,16 +62,12 @@ func (l *Links) apart() []*Node {
 	return nil
 }
 
-// change makes the links what they are with other faults than those under way.
-func (l *Links) change(ctx context.Context, other func([]*Fault) []*Fault) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.faults = other(l.faults)
+// change makes the links what they are with the faults under way.
+func (l *Links) change(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
-	c := scenario.NetworkChange{Rates: map[int]scenario.Rates{}}
+	c := scenario.NetworkChange{Rates: maps.Clone(l.Rates)}
 	var apart []*Node
-	maps.Copy(c.Rates, l.Rates)
 	for _, f := range l.faults {
 		for _, n := range f.Victims {
 			if f.Kind() == experiment.FaultRate {

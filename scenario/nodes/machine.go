@@ -8,13 +8,7 @@ import (
 // MachineMetrics are of the machine that carries all nodes, its links and the
 // measurement, in the load.
 func MachineMetrics() []record.Metric {
-	return []record.Metric{
-		{Key: "harness_cpu", Name: "CPU of the measurement", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU used by plimsoll itself"},
-		{Key: "emulator_cpu", Name: "CPU of the link emulator", Unit: "ratio", Better: record.Lower,
-			Help: "share of the machine's CPU used by the link emulator, if it is a process"},
-		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.OthersBusy(), scenario.IOPressure(),
-	}
+	return scenario.Machine("harness_cpu", "emulator_cpu", "box_cpu", "emulator_thread", "others_busy", "io_pressure")
 }
 
 // PutMachine adds what the engine saw of these.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -103,10 +104,9 @@ func (p *Progress) why() string {
 
 // leavesMark reports whether an answer is recorded as a mark.
 func (p *Progress) leavesMark(a *Answer) bool {
-	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 || a.Done &&
-		p.DoneAt == 0 ||
-		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 || a.Trouble != "" &&
-		a.Trouble != p.Last.Trouble
+	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 ||
+		a.Done && p.DoneAt == 0 || a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 ||
+		a.Trouble != "" && a.Trouble != p.Last.Trouble
 }
 
 func (a *Answer) percent() int64 {
@@ -272,7 +272,6 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	}
 	n.Verified, n.Most, n.MostPeers = a.Verified, max(n.Most, a.Verified), max(n.MostPeers, a.Peers)
 	n.silent, n.Last, n.Polled, n.asked = nil, a, true, start
-	t.most = max(t.most, t.share())
 	if news {
 		n.news = end
 		if n.stalled {
@@ -303,17 +302,14 @@ func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 func (t *Trial) moved(place int) (received, sent int64) {
 	ctx, cancel := context.WithTimeout(t.Load, t.patience)
 	defer cancel()
-	all := t.Links.traffic(ctx)
-	if place >= len(all) || place >= len(t.traffic) {
-		return -1, -1
-	}
-	since := func(now, then float64) int64 {
-		if math.IsNaN(now - then) {
+	bytes := func(n float64) int64 {
+		if math.IsNaN(n) {
 			return -1
 		}
-		return max(0, int64(now-then))
+		return max(0, int64(n))
 	}
-	return since(all[place].Received, t.traffic[place].Received), since(all[place].Sent, t.traffic[place].Sent)
+	moved := t.since(t.Links.traffic(ctx), place)
+	return bytes(moved.Received), bytes(moved.Sent)
 }
 
 // judge decides about nodes by the clock, and says whether the load is over; if not,
@@ -346,11 +342,7 @@ func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 		case !n.stalled:
 			n.stalled = true
 			t.stalls++
-			detail := n.Name
-			if why := n.why(); why != "" {
-				detail += ": " + why
-			}
-			t.Event("node", "stalled", detail, now, 0)
+			t.Event("node", "stalled", strings.TrimSuffix(n.Name+": "+n.why(), ": "), now, 0)
 		}
 		if n.stalled && now < t.hope {
 			at(t.hope)
@@ -366,20 +358,12 @@ func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 // are dead. With the lock.
 func (t *Trial) cutOff(n *Node) bool {
 	apart := t.Links.apart()
-	if !slices.Contains(apart, n) {
-		return false
+	serving := func(cut bool) bool {
+		return slices.ContainsFunc(t.Nodes, func(s *Node) bool {
+			return !s.timed && s.Serving() && slices.Contains(apart, s) == cut
+		})
 	}
-	beyond := false
-	for _, s := range t.Nodes {
-		switch {
-		case s.timed || !s.Serving():
-		case slices.Contains(apart, s):
-			return false
-		default:
-			beyond = true
-		}
-	}
-	return beyond
+	return slices.Contains(apart, n) && serving(false) && !serving(true)
 }
 
 // decide ends a node that has come to a standstill, or to its deadline. With the lock.
@@ -415,15 +399,10 @@ func (t *Trial) conclude(whole bool) {
 		}
 	}
 	for _, f := range t.Faults {
-		switch {
-		case !whole:
-		case !f.begun:
-			t.Note("the fault %q never came: the nodes had %.3g %% of all at most when the load was over, %.3g s "+
-				"after the start",
-				f.Fault, 100*t.most, (t.Ended - t.Released).Seconds())
-		case f.For > 0 && f.undone == 0:
-			t.Note("the fault %q was not undone before the load was over, %.3g s after the start", f.Fault,
-				(t.Ended - t.Released).Seconds())
+		if whole && !f.begun {
+			t.Note("the fault %q never came: the load was over before", f.Fault)
+		} else if whole && f.For > 0 && f.undone == 0 {
+			t.Note("the fault %q was not undone before the load was over", f.Fault)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -52,25 +53,22 @@ func (t *Trial) awaitUndoing(f *Fault) {
 	for _, n := range t.struck(f) {
 		loses := f.WithoutData && slices.Contains(f.killed, n) && n.Outcome == record.OK
 		known := slices.ContainsFunc(t.affected, func(r *recovery) bool {
-			return r.node == n &&
-				(r.fault == f || r.after == 0)
+			return r.node == n && (r.fault == f || r.after == 0)
 		})
-		if n.Started == 0 || n.Ended > 0 && !loses || known {
-			continue
+		if n.Started > 0 && (n.Ended == 0 || loses) && !known {
+			t.affected = append(t.affected, &recovery{fault: f, node: n})
 		}
-		t.affected = append(t.affected, &recovery{fault: f, node: n})
 	}
 }
 
 // recovering is what is under way of a node's recovery: one that two faults
 // strike at a time recovers once, from the last that is undone.
 func (t *Trial) recovering(n *Node) *recovery {
-	for _, r := range t.affected {
-		if r.node == n && r.after == 0 {
-			return r
-		}
+	i := slices.IndexFunc(t.affected, func(r *recovery) bool { return r.node == n && r.after == 0 })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return t.affected[i]
 }
 
 // awaitRecovery counts from now on for nodes: what kept them is undone. With the lock.
@@ -112,15 +110,11 @@ func (t *Trial) faultDetails() (all []record.Detail) {
 				Value: (f.undone - f.start).Seconds()})
 		}
 		for _, r := range t.affected {
-			if r.fault != f || !r.held() {
-				continue
+			if r.fault == f && r.held() {
+				took := cmp.Or(r.after, -time.Second) // it did not
+				all = append(all, record.Detail{Kind: record.DetailRecovery, Name: fault + ", " + r.node.Name,
+					Value: took.Seconds()})
 			}
-			took := -time.Second // it did not
-			if r.after > 0 {
-				took = r.after
-			}
-			all = append(all, record.Detail{Kind: record.DetailRecovery, Name: fault + ", " + r.node.Name,
-				Value: took.Seconds()})
 		}
 	}
 	return all

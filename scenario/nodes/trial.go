@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,7 +71,6 @@ type Trial struct {
 	marks    []record.Mark
 	progress time.Time // of the last report
 	stalls   int
-	most     float64 // the largest share of the load that was done
 	affected []*recovery
 	failure  atomic.Pointer[error] // why the trial cannot go on
 }
@@ -213,9 +211,7 @@ func (t *Trial) run(ctx context.Context) error {
 	}
 	t.Mu.Unlock()
 	err := t.await()
-	t.Mu.Lock()
 	t.Ended = t.Now()
-	t.Mu.Unlock()
 	cancel(ErrOver)
 	t.group.Wait()
 	return err
@@ -310,10 +306,7 @@ func (t *Trial) watchProcesses(n *Node) {
 			if n.starts != starts || n.down || n.died != nil {
 				return
 			}
-			n.Stale = true
-			if n.died = p.Err(); n.died == nil {
-				n.died = errors.New("it ended")
-			}
+			n.Stale, n.died = true, Ended([]testbed.Process{p})
 			t.Event("node", ClassDied, n.Name+": "+scenario.ShortError(n.died), now, 0)
 			switch {
 			case !n.timed:
@@ -329,22 +322,20 @@ func (t *Trial) watchProcesses(n *Node) {
 // NeedLinks is why a trial is left out whose links are changed, by slow (empty: they are
 // not) or by a fault; nil: it is not.
 func (t *Trial) NeedLinks(slow string) error {
+	ok, why := t.Links.emulated()
 	what := ""
-	if len(t.Links.Rates) > 0 {
-		what = slow
-	}
 	for _, f := range t.Faults {
-		if what == "" && f.Kind() != experiment.FaultCrash {
+		if f.Kind() != experiment.FaultCrash {
 			what = fmt.Sprintf("the fault %q", f)
 		}
 	}
-	if what == "" {
+	if len(t.Links.Rates) > 0 {
+		what = slow
+	}
+	if ok || what == "" {
 		return nil
 	}
-	if ok, why := t.Links.emulated(); !ok {
-		return &scenario.SkipError{Why: fmt.Sprintf("%s changes links, and they are not emulated here: %s", what, why)}
-	}
-	return nil
+	return &scenario.SkipError{Why: fmt.Sprintf("%s changes links, and they are not emulated here: %s", what, why)}
 }
 
 // cleanLimit is what cleaning all nodes may take.
@@ -391,13 +382,26 @@ func Within(ctx context.Context, limit time.Duration, do func(context.Context) e
 	return do(ctx)
 }
 
-// Names lists nodes.
-func Names(all []*Node) string {
+// Take are the nodes of a deployment, which are at least so many.
+func Take(site scenario.Site, need int) (all []*Node, err error) {
+	there := site.Cluster.Nodes()
+	if len(there) < need {
+		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name,
+			len(there), need)
+	}
+	for i, n := range there {
+		all = append(all, &Node{Place: i, Name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), System: n})
+	}
+	return all, nil
+}
+
+// NamesOf are the names of nodes.
+func NamesOf(all []*Node) []string {
 	names := make([]string, len(all))
 	for i, n := range all {
 		names[i] = n.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // Ended is how one of a node's processes ended; nil: all run.
@@ -442,34 +446,24 @@ func (t *Trial) Record(ops []record.Op) error {
 func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	load := scenario.Load{Seconds: (t.Ended - t.Released).Seconds(), CPU: cpu}
 	load.Details = slices.Concat(
-		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.crossed(i).Received }),
-		Details(record.DetailLinkSent, names, func(i int) float64 { return t.crossed(i).Sent }),
+		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.since(t.after, i).Received }),
+		Details(record.DetailLinkSent, names, func(i int) float64 { return t.since(t.after, i).Sent }),
 		t.faultDetails())
 	if emulated, _ := t.Links.emulated(); emulated {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
 	}
 	load.Details = append(load.Details, scenario.Fact(scenario.LoadStalls, float64(t.stalls)))
-	var last, gap float64
-	for _, n := range t.Timed {
-		gap = max(gap, n.Gap.Seconds())
-		if n.Outcome == record.OK {
-			last = max(last, (n.Ended - n.Released).Seconds())
-		}
-	}
-	if last > 0 && gap > coarse*last {
-		t.Note("a node gave no answer for %.3g s of %.3g s: moments of this trial may be late by up to %.0f %% of that",
-			gap, last, 100*gap/last)
-	}
+	load.Notes = t.Notes
 	return load
 }
 
-// crossed is what has crossed the link of the node at a place in the load; NaN: not known.
-func (t *Trial) crossed(place int) scenario.Traffic {
-	if place < min(len(t.traffic), len(t.after)) {
-		before, after := t.traffic[place], t.after[place]
-		return scenario.Traffic{Received: after.Received - before.Received, Sent: after.Sent - before.Sent}
+// since is what has crossed the link of the node at a place since the load began; NaN: not known.
+func (t *Trial) since(now []scenario.Traffic, place int) scenario.Traffic {
+	if place >= min(len(t.traffic), len(now)) {
+		return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 	}
-	return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
+	then := t.traffic[place]
+	return scenario.Traffic{Received: now[place].Received - then.Received, Sent: now[place].Sent - then.Sent}
 }
 
 // Details are numbers of all nodes, in their order, those of which nothing is

@@ -394,26 +394,3 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 		}
 	}
 }
-
-// In real time: where a system does nothing but take bytes, making them is much
-// of what is measured, and the trial says so.
-func TestOverheadContentShareIsNoted(t *testing.T) {
-	noted := func(notes []string) bool {
-		return slices.ContainsFunc(notes, func(s string) bool {
-			return strings.Contains(s,
-				"to make and compare content took")
-		})
-	}
-	for _, operation := range []string{"put", "get"} {
-		what := cell(operation, 4<<20)
-		b := newBench(t, nil, scenariotest.Limits(), what)
-		if y := b.must(what); !noted(y.load.Notes) {
-			t.Errorf("%s: %q", operation, y.load.Notes)
-		}
-		small := cell(operation, 1000)
-		b = newBench(t, system.Options{"a": "50ms"}, scenariotest.Limits(), small)
-		if y := b.must(small); noted(y.load.Notes) {
-			t.Errorf("slow %s: %q", operation, y.load.Notes)
-		}
-	}
-}

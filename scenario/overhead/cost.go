@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -23,7 +25,7 @@ type fit struct {
 	tested    bool // there are trials and cells enough to say whether the model holds
 	misfit    float64
 	lineShare analysis.Value
-	inline    *inline
+	inline    inline
 }
 
 // fits are those of all operations.
@@ -39,11 +41,11 @@ func (r *reading) fits() []*fit {
 
 // timed are the valid trials of a task whose sizes cross the link, and how many took longer
 // than their deadline. Where all sizes stay, all count.
-func (r *reading) timed(k task, in *inline) (trials []*analysis.Trial, late int) {
+func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) {
 	for _, row := range r.Rows {
 		c := row.Trial.Info
 		if row.Metric != "duration_p50" || row.Entity != "" || !row.Trial.Valid() || !sequential(c) || taskOf(c) != k ||
-			in != nil && !in.whole && size(c) <= in.stays {
+			!in.whole && size(c) <= in.stays {
 			continue
 		}
 		if row.Censored {
@@ -57,23 +59,19 @@ func (r *reading) timed(k task, in *inline) (trials []*analysis.Trial, late int)
 
 // fit is nil where no trial of a task is valid.
 func (r *reading) fit(k task) *fit {
-	f := &fit{task: k, misfit: math.NaN(), lineShare: analysis.Text("")}
-	if in, ok := r.inlines[k]; ok {
-		f.inline = &in
-	}
+	f := &fit{task: k, misfit: math.NaN(), lineShare: analysis.Text(""), inline: r.inlines[k]}
 	late := 0
 	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
-		if f.inline == nil {
+		if f.inline.stays == 0 {
 			return nil
 		}
 		f.note("only sizes that do not cross the link have valid trials")
 		return f
 	}
-	unchecked := func(t *analysis.Trial) bool { _, ok := r.checks[t.ID]; return !ok }
+	checked := func(t *analysis.Trial) bool { _, ok := r.checks[t.ID]; return ok }
 	all := len(f.trials)
-	// else the round trip is left out
-	if slices.ContainsFunc(f.trials, func(t *analysis.Trial) bool { return !unchecked(t) }) {
-		f.trials = slices.DeleteFunc(f.trials, unchecked)
+	if slices.ContainsFunc(f.trials, checked) { // else the round trip is left out
+		f.trials = slices.DeleteFunc(f.trials, func(t *analysis.Trial) bool { return !checked(t) })
 	}
 	cells := map[*analysis.Cell]int{}
 	var points []stats.CostPoint
@@ -90,12 +88,8 @@ func (r *reading) fit(k task) *fit {
 		return f
 	}
 	f.judge(cells)
-	if late > 0 {
-		f.note(words.Plural(int64(late), "trial", "trials") + " took longer than the deadline and could not be fitted")
-	}
-	if n := all - len(f.trials); n > 0 {
-		f.note(words.Plural(int64(n), "trial", "trials") + " without a measured round trip could not be fitted")
-	}
+	f.noteTrials(late, "took longer than the deadline and")
+	f.noteTrials(all-len(f.trials), "without a measured round trip")
 	f.lineShare = r.lineShare(f)
 	if f.lineShare.Lo > 1+analysis.EffectFloor {
 		f.note("1/B is more than the link carries: these sizes cannot separate bytes from round trips")
@@ -132,7 +126,11 @@ func (f *fit) note(s string) {
 	}
 }
 
-func (f *fit) local() bool { return f.inline != nil && f.inline.whole }
+func (f *fit) noteTrials(n int, why string) {
+	if n > 0 {
+		f.note(words.Plural(int64(n), "trial", "trials") + " " + why + " could not be fitted")
+	}
+}
 
 // rate is 1/B; an end that B does not keep from 0 is unknown.
 func (f *fit) rate() analysis.Value {
@@ -149,10 +147,10 @@ func (f *fit) rate() analysis.Value {
 // lineShare is the rate of a file's bytes as a share of what the link, as measured, can
 // carry of them: its rate, divided for a write by the expansion at the largest size.
 func (r *reading) lineShare(f *fit) analysis.Value {
-	largest := size(slices.MaxFunc(f.trials, func(a, b *analysis.Trial) int {
-		return cmp.Compare(size(a.Info),
-			size(b.Info))
-	}).Info)
+	largest := 0.0
+	for _, t := range f.trials {
+		largest = max(largest, size(t.Info))
+	}
 	var rates, expansions []float64
 	for _, t := range f.trials {
 		if l := r.checks[t.ID]; l.WantRate > 0 && l.Rate > 0 {
@@ -162,40 +160,40 @@ func (r *reading) lineShare(f *fit) analysis.Value {
 			expansions = append(expansions, x)
 		}
 	}
-	v := f.rate()
-	if len(rates) == 0 || f.local() {
+	if len(rates) == 0 || f.inline.whole {
 		return analysis.Text("")
 	}
 	line := stats.Median(rates)
 	if len(expansions) > 0 {
 		line /= stats.Median(expansions)
 	}
-	scale := analysis.Num(1 / line)
+	v, scale := f.rate(), analysis.Num(1/line)
 	return analysis.Value{Number: v.Number * scale, Lo: v.Lo * scale, Hi: v.Hi * scale}
 }
 
 func (f *fit) rounds() bool { return !math.IsNaN(f.model.R.Mid) }
 
-// base is the baseline's fit that an operation's is compared with; nil: there is none.
+// base is the baseline's fit that an operation's is compared with, of the same operation or,
+// for another write, of put, which moves the same bytes; nil: there is none.
 func (r *reading) base(f *fit, fits []*fit) *fit {
-	if f.system == r.Baseline || f.model.Points == 0 || f.local() {
-		return nil
-	}
-	equal := []string{f.operation}
-	if f.operation != "put" && experiment.Writes(f.operation) {
-		equal = append(equal, "put") // moves the same bytes
-	}
-	for _, op := range equal {
-		if i := slices.IndexFunc(fits, func(b *fit) bool {
-			return b.task == task{r.Baseline, op, f.connections} && b.model.Points > 0
-		}); i >= 0 {
-			if base := fits[i]; !base.local() && base.rounds() == f.rounds() { // else two models of one link
-				return base
-			}
+	find := func(operation string) *fit {
+		i := slices.IndexFunc(fits, func(b *fit) bool {
+			return b.task == task{r.Baseline, operation, f.connections} && b.model.Points > 0
+		})
+		if i < 0 {
 			return nil
 		}
+		return fits[i]
 	}
-	return nil
+	base := find(f.operation)
+	if base == nil && experiment.Writes(f.operation) {
+		base = find("put")
+	}
+	if base == nil || f.system == r.Baseline || f.model.Points == 0 || f.inline.whole || base.inline.whole ||
+		base.rounds() != f.rounds() { // else two models of one link
+		return nil
+	}
+	return base
 }
 
 // byBlock is by how much a block's trials took longer than their cells' medians, in the
@@ -203,25 +201,26 @@ func (r *reading) base(f *fit, fits []*fit) *fit {
 // cell as such is off the fit by is no effect of a block that lacks the cell.
 func (f *fit) byBlock() func(block int) float64 {
 	all := map[*analysis.Cell][]float64{}
-	log := func(i int) (float64, bool) { // a fit may give less than nothing
-		return math.Log1p(f.model.Residual[i]), f.model.Residual[i] > -1
-	}
+	logs := make([]float64, len(f.trials))
 	for i, t := range f.trials {
-		if x, ok := log(i); ok {
-			all[t.Info] = append(all[t.Info], x)
+		logs[i] = math.NaN()
+		if x := f.model.Residual[i]; x > -1 { // a fit may give less than nothing
+			logs[i] = math.Log1p(x)
+			all[t.Info] = append(all[t.Info], logs[i])
 		}
 	}
-	sums, counts := map[int]float64{}, map[int]float64{}
+	blocks := map[int][]float64{}
 	for i, t := range f.trials {
-		if x, ok := log(i); ok {
-			sums[t.Block], counts[t.Block] = sums[t.Block]+x-stats.Median(all[t.Info]), counts[t.Block]+1
+		if x := logs[i]; !math.IsNaN(x) {
+			blocks[t.Block] = append(blocks[t.Block], x-stats.Median(all[t.Info]))
 		}
 	}
-	mean := 0.0
-	for b := range sums {
-		mean += sums[b] / counts[b] / float64(len(sums))
+	var means []float64
+	for _, xs := range blocks {
+		means = append(means, stat.Mean(xs, nil))
 	}
-	return func(b int) float64 { return sums[b]/counts[b] - mean }
+	mean := stat.Mean(means, nil)
+	return func(b int) float64 { return stat.Mean(blocks[b], nil) - mean }
 }
 
 // against is an operation's time divided by what the baseline's fit gives for the same
@@ -232,8 +231,10 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	if base == nil {
 		return analysis.Text("")
 	}
-	var cells []*analysis.Cell
-	rows := map[*analysis.Cell][]float64{} // logarithms of ratios by block
+	off := base.byBlock()
+	cells := map[*analysis.Cell]int{}
+	var logs [][]float64   // of ratios, by cell and block, less what the block's baseline is off by
+	var ratios [][]float64 // by cell
 	for _, t := range f.trials {
 		rtt, expansion := 0.0, 1.0
 		if f.rounds() {
@@ -246,32 +247,24 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 		if !(want > 0) {
 			continue
 		}
-		c := t.Info
-		if rows[c] == nil {
-			cells = append(cells, c)
+		ratio := t.Metrics["duration_p50"] / want
+		i, known := cells[t.Info]
+		if !known {
+			i = len(cells)
+			cells[t.Info], logs, ratios = i, append(logs, nil), append(ratios, nil)
 		}
-		for len(rows[c]) <= t.Block {
-			rows[c] = append(rows[c], math.NaN())
+		for len(logs[i]) <= t.Block {
+			logs[i] = append(logs[i], math.NaN())
 		}
-		rows[c][t.Block] = math.Log(t.Metrics["duration_p50"] / want)
+		logs[i][t.Block] = math.Log(ratio) - off(t.Block)
+		ratios[i] = append(ratios[i], ratio)
 	}
 	if len(cells) == 0 {
 		return analysis.Text("")
 	}
-	var logs [][]float64
 	var centres []float64
-	for _, c := range cells {
-		known := slices.DeleteFunc(slices.Clone(rows[c]), math.IsNaN)
-		for i, x := range known {
-			known[i] = math.Exp(x)
-		}
-		logs, centres = append(logs, rows[c]), append(centres, math.Log(stats.Median(known)))
-	}
-	off := base.byBlock()
-	for _, row := range logs {
-		for b := range row {
-			row[b] -= off(b)
-		}
+	for _, xs := range ratios {
+		centres = append(centres, math.Log(stats.Median(xs)))
 	}
 	v, _, _ := analysis.Pooled(logs, centres)
 	return v
@@ -299,49 +292,34 @@ func (f *fit) holds(fits int) analysis.Value {
 
 // costTable is what every operation costs.
 func (r *reading) costTable() analysis.Table {
-	t := analysis.Table{ID: "cost", Title: "What an operation costs",
-		Caption: "Time = A + R·RTT + B·size, fitted to valid trials with one operation under way: A is explained by " +
-			"neither distance nor size, R is the number of sequential round trips. At the size A/B, half of the " +
-			"time without distance is A.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system", Narrow: true},
-			{Key: "operation", Name: "operation", Narrow: true},
-			{Key: "connections", Name: "connections"}, {Key: "a", Name: "A", Unit: "s", Narrow: true},
-			{Key: "rounds", Name: "R, round trips", Unit: "1", Narrow: true},
-			{Key: "b", Name: "B", Unit: "s/B"}, {Key: "rate", Name: "1/B", Unit: "B/s", Narrow: true},
-			{Key: "half", Name: "A/B", Unit: "B"},
-			{Key: "line_share", Name: "1/B of the load line", Unit: "ratio"}}}
-	if r.Baseline != "" {
-		t.Head = append(t.Head, analysis.TableColumn{Key: "against", Name: "× " + r.Baseline + ", same bytes",
-			Unit: "×", Narrow: true})
+	t := r.View.Head("cost")
+	against := slices.IndexFunc(t.Head, func(c analysis.TableColumn) bool { return c.Key == "against" })
+	if t.Head = slices.Clone(t.Head); r.Baseline == "" {
+		t.Head = slices.Delete(t.Head, against, against+1)
+	} else {
+		t.Head[against].Name = "× " + r.Baseline + ", same bytes"
 	}
-	t.Head = append(t.Head, []analysis.TableColumn{{Key: "from", Name: "smallest size", Unit: "B"},
-		{Key: "to", Name: "largest size", Unit: "B"},
-		{Key: "stays", Name: "does not cross the link up to", Unit: "B"},
-		{Key: "misfit", Name: "worst cell off by", Unit: "ratio"},
-		{Key: "n", Name: "trials", Unit: "1"}, {Key: "holds", Name: "holds", Narrow: true},
-		{Key: "note", Name: "note"}}...)
 	fits := r.fits()
 	for _, f := range fits {
 		m, none := f.model, analysis.Text("")
-		a, rounds, b, rate, half, stays := none, none, none, none, none, none
+		a, rounds, b, rate, half, stays, from, to := none, none, none, none, none, none, none, none
 		if m.Points > 0 {
 			a, rounds, b, rate = analysis.Estimate(m.A), analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
 			if a.Number > 0 && b.Lo > 0 {
 				half = analysis.Number(m.A.Mid / m.B.Mid)
 			}
 		}
-		if f.inline != nil {
+		if f.inline.stays > 0 {
 			stays = analysis.Number(f.inline.stays)
 		}
 		row := []any{f.system, f.operation, f.connections, a, rounds, b, rate, half, f.lineShare}
 		if r.Baseline != "" {
 			row = append(row, r.against(f, fits))
 		}
-		sizes := []float64{}
+		var sizes []float64
 		for _, x := range f.trials {
 			sizes = append(sizes, size(x.Info))
 		}
-		from, to := none, none
 		if len(sizes) > 0 {
 			from, to = analysis.Number(slices.Min(sizes)), analysis.Number(slices.Max(sizes))
 		}
@@ -351,80 +329,79 @@ func (r *reading) costTable() analysis.Table {
 	return t
 }
 
+// phase is one of an operation on objects of a size.
+type phase struct {
+	task
+	size float64
+	name string
+}
+
+// phasePoint is what a phase took in one trial; an unknown round trip is NaN.
+type phasePoint struct {
+	rtt, took float64
+	block     int
+}
+
 // phaseTable is what each phase of an operation takes by the system's own account, and
 // its round trips by ours: the slope of its time over the measured round trip.
 func (r *reading) phaseTable() analysis.Table {
-	type key struct {
-		task
-		size  float64
-		phase string
-	}
-	type point struct {
-		rtt, took float64
-		block     int
-	}
-	points := map[key][]point{}
-	var order []key
+	points := map[phase][]phasePoint{}
+	var order []phase
 	for _, t := range r.Trials {
 		if !t.Valid() || !sequential(t.Info) {
 			continue
+		}
+		rtt := math.NaN()
+		if l, ok := r.checks[t.ID]; ok {
+			rtt = l.RTT
 		}
 		for _, d := range t.Details {
 			if d.Kind != record.DetailPhase {
 				continue
 			}
-			k := key{taskOf(t.Info), size(t.Info), d.Name}
+			k := phase{taskOf(t.Info), size(t.Info), d.Name}
 			if points[k] == nil {
 				order = append(order, k)
 			}
-			p := point{math.NaN(), d.Value, t.Block}
-			if l, ok := r.checks[t.ID]; ok {
-				p.rtt = l.RTT
-			}
-			points[k] = append(points[k], p)
+			points[k] = append(points[k], phasePoint{rtt, d.Value, t.Block})
 		}
 	}
 	tasks := r.tasks()
-	slices.SortStableFunc(order, func(a, b key) int {
+	slices.SortStableFunc(order, func(a, b phase) int {
 		return cmp.Or(slices.Index(tasks, a.task)-slices.Index(tasks, b.task), cmp.Compare(a.size, b.size))
 	})
-	t := analysis.Table{ID: "phases", Title: "Phases of an operation", Folded: true,
-		Caption: "Time of each phase by the system's own account at the shortest round trip, and its round trips: " +
-			"the slope over the measured round trip, the median of the blocks'. Phases may overlap.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "operation", Name: "operation"},
-			{Key: "connections", Name: "connections"},
-			{Key: "size", Name: "size", Unit: "B"}, {Key: "phase", Name: "phase"}, {Key: "rtt", Name: "RTT", Unit: "s"},
-			{Key: "took", Name: "time", Unit: "s"},
-			{Key: "rounds", Name: "round trips", Unit: "1"}, {Key: "n", Name: "trials", Unit: "1"}}}
+	t := r.View.Head("phases")
 	for _, k := range order {
-		var at, first, slopes []float64
-		shortest, longest := math.Inf(1), 0.0
-		rtts, took := map[int][]float64{}, map[int][]float64{} // by block
-		for _, p := range points[k] {
-			if !math.IsNaN(p.rtt) {
-				rtts[p.block], took[p.block] = append(rtts[p.block], p.rtt), append(took[p.block], p.took)
-				shortest, longest = min(shortest, p.rtt), max(longest, p.rtt)
-			}
-		}
-		for _, p := range points[k] {
-			if len(rtts) == 0 || p.rtt <= shortest+leastRTT/2 {
-				at, first = append(at, p.rtt), append(first, p.took)
-			}
-		}
-		for b := range rtts { // a disturbance of a block changes all of it
-			if slices.Max(rtts[b])-slices.Min(rtts[b]) <= leastRTT { // its long delay is missing
-				continue
-			}
-			if s := stats.Slope(rtts[b], took[b]); !math.IsNaN(s) {
-				slopes = append(slopes, s)
-			}
-		}
-		rounds := analysis.Text("")
-		if longest > shortest+leastRTT && len(slopes) > 0 {
-			rounds = analysis.Estimate(stats.MedianCI(slopes, analysis.Confidence))
-		}
-		t.Add(k.system, k.operation, k.connections, k.size, k.phase, stats.Median(at), stats.Median(first), rounds,
-			float64(len(points[k])))
+		rtt, took, rounds := phaseTimes(points[k])
+		t.Add(k.system, k.operation, k.connections, k.size, k.name, rtt, took, rounds, float64(len(points[k])))
 	}
 	return t
+}
+
+// phaseTimes is what a phase took at the shortest round trip, and its round trips.
+func phaseTimes(points []phasePoint) (rtt, took float64, rounds analysis.Value) {
+	var at, first, slopes []float64
+	shortest := math.Inf(1)
+	rtts, times := map[int][]float64{}, map[int][]float64{} // by block
+	for _, p := range points {
+		if !math.IsNaN(p.rtt) {
+			rtts[p.block], times[p.block] = append(rtts[p.block], p.rtt), append(times[p.block], p.took)
+			shortest = min(shortest, p.rtt)
+		}
+	}
+	for _, p := range points {
+		if len(rtts) == 0 || p.rtt <= shortest+leastRTT/2 {
+			at, first = append(at, p.rtt), append(first, p.took)
+		}
+	}
+	for b, x := range rtts { // a disturbance of a block changes all of it
+		if slices.Max(x)-slices.Min(x) > leastRTT { // else its long delay is missing
+			slopes = append(slopes, stats.Slope(x, times[b]))
+		}
+	}
+	slopes = slices.DeleteFunc(slopes, math.IsNaN)
+	if rounds = analysis.Text(""); len(slopes) > 0 {
+		rounds = analysis.Estimate(stats.MedianCI(slopes, analysis.Confidence))
+	}
+	return stats.Median(at), stats.Median(first), rounds
 }

@@ -33,7 +33,7 @@ type view struct{ last *reading }
 type reading struct {
 	*analysis.Frame
 	checks  map[int64]record.LinkCheck
-	inlines map[task]inline
+	inlines map[task]inline // of those of which some sizes stay
 }
 
 func (v *view) read(f *analysis.Frame) *reading {
@@ -51,9 +51,7 @@ func (v *view) read(f *analysis.Frame) *reading {
 		}
 	}
 	for _, k := range r.tasks() {
-		if in, ok := r.inline(k, rtts); ok {
-			r.inlines[k] = in
-		}
+		r.inlines[k] = r.inline(k, rtts)
 	}
 	v.last = r
 	return r
@@ -63,26 +61,28 @@ func (v *view) read(f *analysis.Frame) *reading {
 func (r *reading) tasks() []task {
 	var all []task
 	operation := map[string]int{}
-	system := map[string]int{}
-	for i, s := range r.Systems {
-		system[s.Name] = i
-	}
 	for i, c := range r.Cells {
-		if _, seen := operation[c.Plan.Overhead.Operation]; !seen && sequential(c) {
-			operation[c.Plan.Overhead.Operation] = i
+		k := taskOf(c)
+		if !sequential(c) || slices.Contains(all, k) {
+			continue
 		}
-		if sequential(c) && !slices.Contains(all, taskOf(c)) {
-			all = append(all, taskOf(c))
+		if all = append(all, k); operation[k.operation] == 0 {
+			operation[k.operation] = i + 1
 		}
 	}
 	slices.SortStableFunc(all, func(a, b task) int {
 		return cmp.Or(operation[a.operation]-operation[b.operation], -cmp.Compare(a.connections, b.connections),
-			system[a.system]-system[b.system])
+			r.place(a.system)-r.place(b.system))
 	})
 	return all
 }
 
-// inline is up to which size an operation's bytes never cross the link.
+// place is that of a system in the run.
+func (r *reading) place(system string) int {
+	return slices.IndexFunc(r.Systems, func(s analysis.System) bool { return s.Name == system })
+}
+
+// inline is up to which size an operation's bytes never cross the link; 0: all cross.
 type inline struct {
 	stays float64
 	whole bool // no size of the plan crosses: the operation is local
@@ -102,7 +102,7 @@ const (
 // where waiting for one shows best, either the operation ended sooner than that allows
 // while the link carried nothing to speak of, or the link carried too little of a large
 // object.
-func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (inline, bool) {
+func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) {
 	stays, longest := map[float64]bool{}, map[float64]float64{}
 	carried := map[float64]float64{} // by size: the most bytes on the link
 	planned := 0.0
@@ -134,16 +134,14 @@ func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (inline, boo
 			absent, stays[n] = max(absent, n), true
 		}
 	}
-	var in inline
-	found := false
 	for _, n := range slices.Sorted(maps.Keys(stays)) {
 		if !stays[n] && n > absent {
 			break
 		}
-		in.stays, found = n, true
+		in.stays = n
 	}
-	in.whole = in.stays >= planned
-	return in, found
+	in.whole = in.stays > 0 && in.stays >= planned
+	return in
 }
 
 // local reports whether the bytes of a cell's objects stay where they are.
@@ -152,8 +150,7 @@ func (r *reading) local(c *analysis.Cell) bool {
 	if k.operation == "fill" {
 		k.operation = "put" // what it times first
 	}
-	in, ok := r.inlines[k]
-	return ok && size(c) <= in.stays
+	return size(c) <= r.inlines[k].stays
 }
 
 // alike: the time of what crosses the link says nothing of one that does not.

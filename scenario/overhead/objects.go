@@ -43,39 +43,29 @@ type set struct {
 	size    experiment.Bytes
 }
 
-// want is so many of them.
-type want struct {
-	set
-	n int
-}
-
-// wantOf is what a cell needs; false: nothing.
-func wantOf(c experiment.Cell) (want, bool) {
+// wantOf is the set that a cell needs, and how many objects of it; 0: none.
+func wantOf(c experiment.Cell) (s set, n int) {
 	o := c.Overhead
 	// Operations under way at once have an object each: what one makes cold, the
 	// other must not read. As many again are there to prime with, see pick.
-	n := max(c.Data.Objects, o.Concurrency) + o.Concurrency
+	n = max(c.Data.Objects, o.Concurrency) + o.Concurrency
 	switch o.Operation {
 	case "get", "stat":
-		return want{set{"read", c.Data.Size}, n}, true
+		return set{"read", c.Data.Size}, n
 	case "range":
-		return want{set{"range", o.RangeOf}, n}, true
+		return set{"range", o.RangeOf}, n
 	case "update":
-		return want{set{"mutable", c.Data.Size}, o.Concurrency}, true
+		return set{"mutable", c.Data.Size}, o.Concurrency
 	}
-	return want{}, false
+	return set{}, 0
 }
 
-// wants are the sets that cells need, each once.
-func wants(cells []experiment.Cell) (all []want) {
+// wants are the sets that cells need, each with as many objects as any of them does.
+func wants(cells []experiment.Cell) map[set]int {
+	all := map[set]int{}
 	for _, c := range cells {
-		w, any := wantOf(c)
-		i := slices.IndexFunc(all, func(x want) bool { return x.set == w.set })
-		switch {
-		case i >= 0:
-			all[i].n = max(all[i].n, w.n)
-		case any:
-			all = append(all, w)
+		if s, n := wantOf(c); n > 0 {
+			all[s] = max(all[s], n)
 		}
 	}
 	return all
@@ -83,9 +73,9 @@ func wants(cells []experiment.Cell) (all []want) {
 
 // Prepares implements Scenario.
 func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
-	for _, w := range wants(cells) {
-		objects += int64(w.n)
-		bytes += int64(w.n) * int64(w.size)
+	for s, n := range wants(cells) {
+		objects += int64(n)
+		bytes += int64(n) * int64(s.size)
 	}
 	return objects, bytes
 }
@@ -121,13 +111,18 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		}
 	}()
 	begun := time.Now()
-	for _, w := range wants(cells) {
-		if err := r.prepare(ctx, w); err != nil {
+	needed := wants(cells)
+	for _, c := range cells { // in their order
+		s, _ := wantOf(c)
+		if err := r.prepare(ctx, s, needed[s]); err != nil {
 			return nil, err
 		}
+		delete(needed, s)
 	}
-	if err := r.settlePrepared(ctx); err != nil {
-		return nil, err
+	for _, set := range r.sets { // so that none of it is on the link in a trial
+		if _, err := r.settleAll(ctx, set); err != nil {
+			return nil, err
+		}
 	}
 	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Overhead.Operation == "fill" }) {
 		if r.before, err = r.inventory(ctx); err != nil {
@@ -159,18 +154,20 @@ func (r *runner) store(ctx context.Context, name string, c workload.Content, sto
 }
 
 // prepare stores one set.
-func (r *runner) prepare(ctx context.Context, w want) error {
+func (r *runner) prepare(ctx context.Context, s set, n int) error {
 	store := r.seeded
-	if w.purpose == "mutable" {
-		store = r.node.(system.Updater).PutMutable
+	if s.purpose == "mutable" {
+		store = func(ctx context.Context, name string, size int64, content io.Reader) (system.Ref, error) {
+			return system.PutMutable(ctx, r.node, name, size, content)
+		}
 	}
-	for i := range w.n {
-		c := r.contentOf(w.set, i)
-		ref, err := r.store(ctx, r.objectName(w.set, i), c, store)
+	for i := range n {
+		c := r.contentOf(s, i)
+		ref, err := r.store(ctx, r.objectName(s, i), c, store)
 		if err != nil {
 			return err
 		}
-		r.sets[w.set] = append(r.sets[w.set], object{ref, c})
+		r.sets[s] = append(r.sets[s], object{ref, c})
 	}
 	return nil
 }

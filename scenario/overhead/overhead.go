@@ -1,6 +1,7 @@
 package overhead
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,77 +20,29 @@ type Scenario struct{}
 
 func (Scenario) Name() string { return "overhead" }
 
+//go:embed metrics.txt
+var definitions string
+
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return []record.Metric{
-		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
-			Help: "ok operations over ok and failed ones; deadline and cancelled count in neither"},
-		{Key: "duration_p50", Name: "time of an operation, median", Unit: "s", Better: record.Lower,
-			Help: "from call to return; cut-off operations are censored (Kaplan-Meier), failed ones left out; fill: " +
-				"put_p50"},
-		{Key: "first_byte_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
-			Help: "likewise to the first byte of the object; get and range"},
-		{Key: "line", Name: "load line", Unit: "s", Better: record.Neither,
-			Help: "least time: round trips (one, fresh two, TLS three) and bytes (of a write times the expansion) " +
-				"at the link's rate; only if the object crossed the link"},
-		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
-			Help: "load line over the median time"},
-		{Key: "first_byte_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
-			Help: "the round trips alone; get and range"},
-		{Key: "first_byte_line_share", Name: "first byte, the load line's share", Unit: "ratio", Better: record.Higher,
-			Help: "load line of the first byte over its median"},
-		{Key: "throughput", Name: "throughput of one operation", Unit: "B/s", Better: record.Higher,
-			Help: "file bytes of an operation over its median time; not of stat and delete"},
-		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
-			Help: "ok operations per second under way"},
-		{Key: "wire_bytes", Name: "bytes on the wire", Unit: "B", Better: record.Lower,
-			Help: "mean bytes on the client's interface per operation, headers and failed ones included; emulated " +
-				"links, not of fill"},
-		{Key: "absolute_per_op", Name: "absolute bytes", Unit: "B", Better: record.Lower,
-			Help: "bytes added on storage nodes, with padding, metadata and redundancy, per object; trials without " +
-				"a failure"},
-		{Key: "expansion", Name: "expansion", Unit: "×", Better: record.Lower,
-			Help: "absolute bytes over file bytes"},
-		{Key: "disk_per_byte", Name: "disk space per file byte", Unit: "×", Better: record.Lower,
-			Help: "disk blocks added on storage nodes, directories included, over file bytes"},
-		{Key: "entries_per_object", Name: "directory entries per object", Unit: "1", Better: record.Lower,
-			Help: "directory entries added on storage nodes per object"},
-		{Key: "inodes_per_object", Name: "inodes per object", Unit: "1", Better: record.Lower,
-			Help: "files and directories added on storage nodes per object"},
-		{Key: "stored_objects", Name: "objects stored", Unit: "1", Better: record.Neither,
-			Help: "our objects at mid-trial, since the system was last set up; fill"},
-		{Key: "put_p50", Name: "time to store an object, median", Unit: "s", Better: record.Lower,
-			Help: "as duration, of puts; fill"},
-		{Key: "get_p50", Name: "time to fetch an object, median", Unit: "s", Better: record.Lower,
-			Help: "likewise of gets, cold where possible; fill"},
-		{Key: "stat_p50", Name: "time to ask about an object, median", Unit: "s", Better: record.Lower,
-			Help: "likewise of stats, cold where possible; fill"},
-		{Key: "generator_cpu_per_op", Name: "generator's CPU per operation", Unit: "s", Better: record.Neither,
-			Help: "CPU seconds of this program per timed operation"},
-		{Key: "system_cpu_per_op", Name: "system's CPU per operation", Unit: "s", Better: record.Lower,
-			Help: "CPU seconds of the system during the whole trial, untimed work included, per timed operation"},
-		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
-			Help: "largest sum of the resident sets of the system's processes"},
-		scenario.OthersBusy(),
-		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
-	}
+	return append(scenario.Definitions(definitions)["overhead"],
+		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
 }
 
 // needs are the abilities that an operation asks of a node, beside being able to
 // place objects there.
 func needs(c experiment.Cell) []string {
-	var can []string
-	switch c.Overhead.Operation {
+	switch o := c.Overhead.Operation; o {
 	case "put", "fill":
-		can = []string{"put"}
+		return []string{"put"}
 	case "put-durable":
-		can = []string{"put", "durable"}
+		return []string{"put", "durable"}
 	case "put-dir":
-		can = []string{"directory"}
+		return []string{"directory"}
 	case "range", "stat", "update", "delete":
-		can = []string{c.Overhead.Operation}
+		return []string{o}
 	}
-	return can
+	return nil
 }
 
 // Problems implements Scenario.
@@ -101,43 +54,39 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 // alwaysFresh: each of its operations connects anew.
 func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []experiment.Cell) []system.Problem {
 	var problems []system.Problem
-	said := map[string]bool{}
-	say := func(what, hint string) {
-		if !said[what] {
-			said[what] = true
+	say := func(what, hint string) []system.Problem {
+		if !slices.ContainsFunc(problems, func(p system.Problem) bool { return p.What == what }) {
 			problems = append(problems, system.Problem{What: what, Hint: hint})
 		}
+		return problems
 	}
 	leaveOut := func(where string) string {
 		return fmt.Sprintf("leave these cells out: where: [\"system != %s || %s\"]", use.Name, where)
 	}
 	for _, c := range cells {
+		o := c.Overhead
 		if c.Data.Size == 0 {
-			say("the scenario overhead measures objects that it stores, and may not write to this system",
+			return say("the scenario overhead measures objects that it stores, and may not write to this system",
 				"say allow: [write] if it may")
-			return problems
 		}
 		if !slices.Contains(can, "put") {
-			say("objects cannot be stored in it, which the scenario overhead needs", "take it out of the experiment")
-			return problems
+			return say("objects cannot be stored in it, which the scenario overhead needs",
+				"take it out of the experiment")
 		}
 		for _, ability := range needs(c) {
 			if !slices.Contains(can, ability) {
-				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)",
-					c.Overhead.Operation, ability,
-					strings.Join(can, ", ")),
-					leaveOut("overhead.operation != "+c.Overhead.Operation))
+				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", o.Operation, ability,
+					strings.Join(can, ", ")), leaveOut("overhead.operation != "+o.Operation))
 			}
 		}
-		if c.Overhead.Connections == "fresh" && !slices.Contains(can, "fresh") {
+		if o.Connections == "fresh" && !slices.Contains(can, "fresh") {
 			say(`it cannot be made to connect anew, which connections: fresh needs (it has no ability "fresh")`,
 				leaveOut("overhead.connections != fresh"))
 		}
-		if c.Overhead.Connections == "keep" && alwaysFresh {
+		if o.Connections == "keep" && alwaysFresh {
 			say("each of its operations connects anew, so there is nothing that connections: keep could keep",
-				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, "+
-					"where both are measured, %s",
-					use.Use, use.Name, leaveOut("overhead.connections != keep")))
+				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where "+
+					"both are measured, %s", use.Use, use.Name, leaveOut("overhead.connections != keep")))
 		}
 	}
 	return problems

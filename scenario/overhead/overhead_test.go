@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
-	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -44,9 +43,7 @@ func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.N
 	limits experiment.Limits, cells ...experiment.Cell) *bench {
 	t.Helper()
 	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := &bench{t: t, node: cluster.Nodes()[0].(*mem.Node)}
 	use := experiment.SystemUse{Name: "mem", Use: "mem", Mode: "start"}
 	if p := (Scenario{}).Problems(use, mem.System{}.Info(), cells); len(p) > 0 {
@@ -57,9 +54,7 @@ func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.N
 		Limits: limits,
 		Event:  func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
 	}, cells)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -324,9 +319,7 @@ func TestOverheadContentIsFresh(t *testing.T) {
 		seen := map[string]bool{}
 		for _, o := range objects {
 			var text strings.Builder
-			if err := b.node.Get(t.Context(), o.Ref, &text); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.node.Get(t.Context(), o.Ref, &text))
 			seen[text.String()] = true
 		}
 		if len(seen) != 500 {
@@ -418,40 +411,6 @@ func TestOutcomeOf(t *testing.T) {
 	}
 }
 
-// Every metric that a trial yields is defined, and each defined one can be had.
-func TestOverheadMetricsAreDefined(t *testing.T) {
-	defined := map[string]bool{}
-	for _, m := range (Scenario{}).Metrics() {
-		if defined[m.Key] {
-			t.Errorf("%s is defined twice", m.Key)
-		}
-		defined[m.Key] = true
-	}
-	scenariotest.Virtual(t, func(t *testing.T) {
-		// of real processes and links
-		seen := map[string]bool{"wire_bytes": true, "line": true, "line_share": true, "first_byte_line": true,
-			"first_byte_line_share": true, "system_cpu_per_op": true, "system_rss_peak": true, "others_busy": true}
-		var cells []experiment.Cell
-		for _, operation := range []string{"put", "get", "fill"} {
-			cells = append(cells, cell(operation, 1000))
-		}
-		b := newBench(t, system.Options{"a": "1ms"}, scenariotest.Limits(), cells...)
-		for _, c := range cells {
-			for key := range b.must(c).metrics {
-				if !defined[key] {
-					t.Errorf("%s is not defined", key)
-				}
-				seen[key] = true
-			}
-		}
-		for key := range defined {
-			if !seen[key] {
-				t.Errorf("no trial yields %s", key)
-			}
-		}
-	})
-}
-
 func TestPickSharesObjects(t *testing.T) {
 	for _, c := range []struct{ objects, workers int }{{1, 1}, {5, 1}, {4, 4}, {10, 4}} {
 		owner := map[int]int{}
@@ -470,10 +429,6 @@ func TestPickSharesObjects(t *testing.T) {
 		if len(owner) != c.objects+c.workers {
 			t.Errorf("%+v: %s objects are used", c, strconv.Itoa(len(owner)))
 		}
-	}
-	if m := stats.Median([]float64{3, 1, 2, 10}); m != 2.5 ||
-		!slices.Contains([]float64{1, 2}, stats.Median([]float64{1})) {
-		t.Errorf("median %g", m)
 	}
 }
 
@@ -530,4 +485,11 @@ type yield struct {
 	ops     []record.Op
 	load    scenario.Load
 	metrics map[string]float64
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

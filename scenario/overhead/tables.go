@@ -2,6 +2,7 @@ package overhead
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -31,60 +32,49 @@ const (
 	// misfitAlpha is that of the cost model, whose small p-values are too small where
 	// noise is heavy-tailed.
 	misfitAlpha = falseAlpha / 30
-	// neighbours is how much trials that follow each other may be alike. The number of
-	// objects grows with time, so what drifts for a while looks like a slope.
-	neighbours = 0.5
+	// assumedAutocorrelation is of trials that follow each other. The number of objects
+	// grows with time, so what drifts for a while looks like a slope. With 0.25 the
+	// interval covers 94 to 98 % in the simulations, by the kind of noise.
+	assumedAutocorrelation = 0.25
 )
 
 // objectsTable is how the time of an operation changes with the number of objects that
 // the servers hold.
 func (r *reading) objectsTable() analysis.Table {
-	t := analysis.Table{ID: "objects", Title: "Objects per server",
-		Caption: "How the time of an operation changes with the number of objects stored: the median of the slopes " +
-			"between any two trials (Theil–Sen).",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cells"},
-			{Key: "operation", Name: "operation"},
-			{Key: "from", Name: "objects, from", Unit: "1"}, {Key: "to", Name: "to", Unit: "1"},
-			{Key: "median", Name: "median", Unit: "s"},
-			{Key: "slope", Name: "per 1,000 objects", Unit: "s"}, {Key: "change", Name: "change"},
-			{Key: "n", Name: "trials", Unit: "1"},
-			{Key: "cut", Name: "cut off", Unit: "1"}}}
-	var sloped []overObjects
+	t := r.View.Head("objects")
 	stat := map[string]bool{} // systems that can be asked for their objects
 	for _, row := range r.Rows {
-		stat[row.Trial.Info.System] = stat[row.Trial.Info.System] || row.Metric == "stat_p50" && row.Trial.Valid() &&
-			!row.Censored
-	}
-	for _, c := range r.Cells {
-		if c.Plan.Overhead.Operation != "fill" {
-			continue
+		if row.Metric == "stat_p50" && row.Trial.Valid() && !row.Censored {
+			stat[row.Trial.Info.System] = true
 		}
+	}
+	var sloped []overObjects
+	for _, c := range r.Cells {
 		for _, op := range []string{"put", "get", "stat"} {
-			s, cut := r.overObjects(c, op+"_p50")
-			s.row = len(t.Rows)
-			if op == "stat" && !stat[c.System] {
-				cut = 0
+			s := r.overObjects(c, op+"_p50")
+			if s.row = len(t.Rows); op == "stat" && !stat[c.System] {
+				s.cut = 0
 			}
-			if len(s.x)+cut == 0 {
+			if c.Plan.Overhead.Operation != "fill" || len(s.x)+s.cut == 0 {
 				continue
 			}
-			from, to, slope, change := math.NaN(), math.NaN(), analysis.Text(""), "too few trials"
+			from, to, slope := math.NaN(), math.NaN(), analysis.Text("")
 			if len(s.x) > 0 {
 				from, to = 1000*slices.Min(s.x), 1000*slices.Max(s.x)
 			}
 			if len(s.x) > 2 && to > from {
-				slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, neighbours, analysis.Confidence))
+				slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, assumedAutocorrelation, analysis.Confidence))
 				sloped = append(sloped, s)
 			}
-			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, change, float64(len(s.x)),
-				float64(cut))
+			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, "too few trials",
+				float64(len(s.x)), float64(s.cut))
 		}
 	}
 	for _, s := range sloped {
 		for i, v := range s.y { // noise is a share of the time
 			s.y[i] = math.Log(v)
 		}
-		p, change, alpha := stats.Rising(s.x, s.y, neighbours), "not significant", falseAlpha/float64(len(sloped))
+		p, change, alpha := stats.Rising(s.x, s.y, assumedAutocorrelation), "not significant", falseAlpha/float64(len(sloped))
 		switch {
 		case p <= alpha:
 			change = "slower"
@@ -99,21 +89,21 @@ func (r *reading) objectsTable() analysis.Table {
 // overObjects are times of an operation over thousands of objects stored.
 type overObjects struct {
 	x, y []float64
+	cut  int // trials that were cut off
 	row  int // of the table
 }
 
-// overObjects are the values of a metric, and how many were cut off.
-func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects, cut int) {
+func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
 	for _, row := range r.Of(c, metric) {
 		stored, known := row.Trial.Metrics["stored_objects"]
 		switch {
 		case row.Censored:
-			cut++
+			s.cut++
 		case known:
 			s.x, s.y = append(s.x, stored/1000), append(s.y, row.Value)
 		}
 	}
-	return s, cut
+	return s
 }
 
 // memory is what a system's processes of one kind take.
@@ -168,8 +158,7 @@ func (r *reading) memories() []*memory {
 			values := details(t, kind)
 			for name, xs := range values {
 				i := slices.IndexFunc(all, func(m *memory) bool {
-					return m.system == t.Info.System &&
-						m.process == name
+					return m.system == t.Info.System && m.process == name
 				})
 				if i < 0 {
 					i, all = len(all), append(all, &memory{system: t.Info.System, process: name})
@@ -200,36 +189,33 @@ func (r *reading) memories() []*memory {
 			}, record.DetailRSSPeak)
 		}
 	}
-	system := func(name string) int {
-		return slices.IndexFunc(r.Systems, func(s analysis.System) bool { return s.Name == name })
-	}
 	slices.SortFunc(all, func(a, b *memory) int {
-		return cmp.Or(system(a.system)-system(b.system), strings.Compare(a.process, b.process))
+		return cmp.Or(r.place(a.system)-r.place(b.system), strings.Compare(a.process, b.process))
 	})
 	return all
 }
 
 // fresh are the first trials with numbers of new processes of a system.
 func (r *reading) fresh() map[*analysis.Trial]bool {
-	fresh, running, noted := map[*analysis.Trial]bool{}, map[string][]float64{}, map[string]bool{}
-	trials := slices.DeleteFunc(slices.Clone(r.Trials),
-		func(t *analysis.Trial) bool { return t.State == record.Skipped })
+	type process struct {
+		system string
+		pid    float64
+	}
+	fresh, known := map[*analysis.Trial]bool{}, map[process]bool{}
+	trials := slices.Clone(r.Trials)
 	slices.SortStableFunc(trials, func(a, b *analysis.Trial) int { return cmp.Compare(a.ID, b.ID) })
 	for _, t := range trials {
-		system, pids := t.Info.System, []float64{}
-		for _, d := range t.Details {
-			if d.Kind == record.DetailPID {
-				pids = append(pids, d.Value)
-			}
+		if len(details(t, record.DetailRSSRest)) == 0 {
+			continue
 		}
-		was := running[system]
-		if len(pids) > 0 {
-			running[system] = pids
-			same := slices.ContainsFunc(pids, func(pid float64) bool { return slices.Contains(was, pid) })
-			noted[system] = noted[system] && (same || len(was) == 0)
+		pids := slices.Concat(slices.Collect(maps.Values(details(t, record.DetailPID)))...)
+		if len(pids) == 0 {
+			pids = []float64{0} // an older version recorded none
 		}
-		fresh[t] = !noted[system] && len(details(t, record.DetailRSSRest)) > 0
-		noted[system] = noted[system] || fresh[t]
+		fresh[t] = !slices.ContainsFunc(pids, func(pid float64) bool { return known[process{t.Info.System, pid}] })
+		for _, pid := range pids {
+			known[process{t.Info.System, pid}] = true
+		}
 	}
 	return fresh
 }
@@ -287,19 +273,7 @@ func (m *memory) slope(largest, confidence float64) analysis.Value {
 }
 
 func (r *reading) memoryTable() analysis.Table {
-	t := analysis.Table{ID: "memory", Title: "Memory",
-		Caption: "Each process of its kind: resident (RSS) and proportional (PSS) memory before anything was " +
-			"stored, between loads, and the highest during uploads of the largest size. It grows by at least so " +
-			"much: what a process still holds of earlier objects hides some of it.",
-		Head: []analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "process", Name: "process"},
-			{Key: "processes", Name: "of them", Unit: "1"},
-			{Key: "rest", Name: "at rest, RSS", Unit: "B"}, {Key: "pss", Name: "at rest, PSS", Unit: "B"},
-			{Key: "between", Name: "between loads", Unit: "B"},
-			{Key: "operation", Name: "operation"}, {Key: "one", Name: "peak, one upload", Unit: "B"},
-			{Key: "one_size", Name: "of size", Unit: "B"},
-			{Key: "several", Name: "peak, several", Unit: "B"}, {Key: "at_once", Name: "at once", Unit: "1"},
-			{Key: "growth", Name: "per file byte", Unit: "B"},
-			{Key: "grows", Name: "grows"}}}
+	t := r.View.Head("memory")
 	all := r.memories()
 	for _, m := range all {
 		one, largest := m.largest(1)

@@ -3,10 +3,13 @@ package overhead
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -130,7 +133,7 @@ func (t *trial) prime(ctx context.Context) error {
 	if t.o.Connections != "keep" {
 		return nil
 	}
-	return t.workers(ctx, func(ctx context.Context, worker int) error {
+	return scenario.Workers(ctx, t.o.Concurrency, func(ctx context.Context, worker int) error {
 		a, err := t.action(ctx, worker, -1)
 		if err != nil {
 			return err
@@ -163,3 +166,197 @@ func (t *trial) content(worker, n int) workload.Content {
 func (t *trial) name(c workload.Content) string {
 	return fmt.Sprintf("plimsoll-%016x-%x", c.Seed, c.Index)
 }
+
+// loop has every worker do so many actions, one after the other; none begins
+// later than limit (0: no limit) after the loop, except for each worker's first.
+// Its error is of what surrounds the operations, which have outcomes instead.
+func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration,
+	next func(ctx context.Context, worker, n int) (action, error)) error {
+	alone := t.o.Concurrency == 1
+	wire, cpu := t.traffic(), scenario.SelfCPU()
+	begun := time.Now()
+	err := scenario.Workers(ctx, t.o.Concurrency, func(ctx context.Context, worker int) error {
+		for i := range times(worker) {
+			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
+				break
+			}
+			a, err := next(ctx, worker, i)
+			if err == nil {
+				err = t.redial(ctx)
+			}
+			if err == nil {
+				err = t.do(ctx, worker, a, alone)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !alone {
+		// What lies between the operations of one worker is beside those of the others.
+		t.tally.cpu += scenario.SelfCPU() - cpu
+		if t.silentBetween() {
+			t.tally.wire += t.traffic() - wire
+		} else {
+			t.tally.wire = math.NaN()
+		}
+	}
+	return err
+}
+
+// silentBetween reports whether nothing crosses the link between the operations
+// of a worker: nothing is made cold, stored to be removed, or waited for.
+func (t *trial) silentBetween() bool {
+	_, settles := t.node.(system.Settler)
+	_, cools := t.node.(system.Cooler)
+	switch t.o.Operation {
+	case "put", "put-dir", "update":
+		return !settles
+	case "get", "range", "stat":
+		return !cools
+	}
+	return t.o.Operation == "put-durable"
+}
+
+// each is how many operations every worker does at most.
+func (t *trial) each(int) int { return t.o.Count }
+
+// redial makes the next operation begin with fresh connections, where that is asked for.
+func (t *trial) redial(ctx context.Context) error {
+	if t.o.Connections != "fresh" {
+		return nil
+	}
+	d, ok := t.node.(system.Redialer)
+	if !ok { // it does anyway
+		return nil
+	}
+	return t.within(ctx, "make it connect anew", d.Redial)
+}
+
+// onlyFresh reports whether every operation connects anew anyway.
+func (r *runner) onlyFresh() bool {
+	return r.site.Cluster.Identity()["connections"] == "fresh"
+}
+
+// do times one action and records it. alone: nothing else crosses the client's
+// interface meanwhile, and the system's account of its latest operation is this
+// one's.
+func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
+	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
+	var spent spent
+	if alone {
+		spent.wire, spent.cpu = -t.traffic(), -scenario.SelfCPU()
+	}
+	w, _ := scenario.Timed(ctx, t.site.Limits, func() time.Duration { return time.Since(t.sink.Epoch) }, &op, a.do)
+	if alone {
+		spent.wire += t.traffic()
+		spent.cpu += scenario.SelfCPU()
+	}
+	spent.took, spent.content = time.Duration(op.LastByte-op.Start), w.ContentTime()
+	if err := t.record(op, spent); err != nil || op.Outcome != record.OK {
+		return err
+	}
+	if alone {
+		t.account(ctx)
+	}
+	return t.conclude(ctx, a)
+}
+
+// account asks where the system says that the time of its latest operation went.
+func (t *trial) account(ctx context.Context) {
+	p, ok := t.node.(system.Phaser)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, phasesTimeout)
+	defer cancel()
+	phases, err := p.Phases(ctx)
+	if err != nil {
+		t.site.Event("note", "no phases", t.site.Use.Name+": "+err.Error(), 0)
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, phase := range phases {
+		if t.tally.phases[phase.Name] == nil {
+			t.tally.order = append(t.tally.order, phase.Name)
+		}
+		t.tally.phases[phase.Name] = append(t.tally.phases[phase.Name], phase.Took.Seconds())
+	}
+}
+
+// phasesTimeout bounds asking a system for its account of an operation.
+const phasesTimeout = 10 * time.Second
+
+// traffic is what the client's interface has carried, both ways; NaN where it is
+// not ours alone.
+func (t *trial) traffic() float64 {
+	if t.site.Client == nil {
+		return math.NaN()
+	}
+	rx, tx := t.site.Client.Traffic()
+	return rx + tx
+}
+
+// patience is how long it is worth while to wait for objects to become durable.
+type patience struct {
+	lost    atomic.Bool // waiting was in vain last time
+	once    sync.Once   // that is noted once
+	pending []object    // added by fill, and not known to be durable
+}
+
+// settle waits until an object has its full redundancy, where accepted is less
+// than that, and reports whether it came to it. Else what still goes out for it
+// would share the link with the next operation, and be found in its inventory.
+// An error is the end of ctx: that something does not settle is noted, once.
+func (r *runner) settle(ctx context.Context, ref system.Ref) (bool, error) {
+	s, ok := r.node.(system.Settler)
+	if !ok {
+		return true, nil
+	}
+	limit := r.site.Limits.Deadline.Std()
+	if r.patience.lost.Load() {
+		limit = min(limit, scenario.SettleBriefly)
+	}
+	begun := time.Now()
+	err := r.withinTime(ctx, limit, "wait until an object is durable",
+		func(ctx context.Context) error { return s.Settle(ctx, ref) })
+	if err != nil && ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	r.patience.lost.Store(err != nil)
+	if err != nil {
+		r.patience.once.Do(func() {
+			r.site.Event("note", "accepted objects do not become durable", err.Error(), time.Since(begun))
+		})
+	}
+	return err == nil, nil
+}
+
+// settleAll waits for objects one after the other, and returns those that are left where
+// that is in vain.
+func (r *runner) settleAll(ctx context.Context, all []object) (left []object, err error) {
+	for i, o := range all {
+		if settled, err := r.settle(ctx, o.ref); err != nil || !settled {
+			return all[i:], err
+		}
+	}
+	return nil, nil
+}
+
+// settle is the runner's, until it was in vain once in this trial.
+func (t *trial) settle(ctx context.Context, ref system.Ref) error {
+	if t.unsettled.Load() {
+		return nil
+	}
+	settled, err := t.runner.settle(ctx, ref)
+	if !settled {
+		t.unsettled.Store(true)
+	}
+	return err
+}
+
+// noteUnsettled is what a trial says that has given up waiting.
+const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later " +
+	"operations, and neither bytes on the wire nor what the servers hold are reported"

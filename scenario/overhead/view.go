@@ -2,71 +2,23 @@
 package overhead
 
 import (
+	_ "embed"
+
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 )
 
+//go:embed view.yaml
+var viewText string
+
 // View is how the numbers of overhead are read.
 func View() *analysis.View {
-	var v view
-	return &analysis.View{
-		Scenario:    "overhead",
-		Question:    "What does an object cost before its bytes count?",
-		Operation:   [2]string{"operation", "operations"},
-		Headline:    func(*experiment.Plan) string { return "duration_p50" },
-		Rate:        "ops_rate",
-		Axis:        []string{"data.size", "overhead.concurrency", "link.delay", "link.rate"},
-		Compared:    []string{"duration_p50", "first_byte_p50", "ops_rate", "system_rss_peak"},
-		Lasting:     []string{"system_rss_peak"},
-		Accumulates: func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" },
-		Numbers:     []string{"duration_p50", "line_share", "expansion"},
-		Columns: []analysis.Column{
-			{Metric: "duration_p50", Head: "duration, median", Narrow: true},
-			{Metric: analysis.RatioColumn, Head: "ratio", Narrow: true},
-			{Metric: "line_share", Head: "of the load line", Narrow: true},
-			{Metric: "first_byte_p50", Head: "first byte, median"},
-			{Metric: "wire_bytes", Head: "on the link"}, {Metric: "expansion", Head: "expansion"},
-			{Metric: "put_p50", Head: "put"},
-			{Metric: "get_p50", Head: "get"}, {Metric: "stat_p50", Head: "stat"}},
-		Resources: []analysis.Column{
-			{Metric: "system_cpu_per_op", Head: "system CPU"}, {Metric: "system_rss_peak", Head: "system memory, peak"},
-			{Metric: "generator_cpu_per_op", Head: "generator CPU"},
-			{Metric: "disk_per_byte", Head: "disk per file byte"},
-			{Metric: "entries_per_object", Head: "entries per object"},
-			{Metric: "inodes_per_object", Head: "inodes per object"},
-			{Metric: "others_busy", Head: "CPU of others"}},
-		LoadLine: "The load line is a round trip of the link as measured before the trial (more on a fresh " +
-			"connection), and the object's bytes at its rate. Operations that ended before the object crossed the " +
-			"link have none.",
-		Figures: []analysis.Figure{
-			{ID: "time", Kind: analysis.Against, Metric: "duration_p50", Line: "line", Log: true,
-				Title: "Time of one operation",
-				Caption: "Median over trials of their medians. Flat on the left is what an object costs before its " +
-					"bytes count, rising on the right are the bytes."},
-			{ID: "ratio", Kind: analysis.Bars, Metric: analysis.RatioColumn, Title: "Ratio to the baseline",
-				Caption: "Time of an operation relative to the baseline in the same block. Intervals that cross 1 " +
-					"are not significant."},
-			{ID: "expansion", Kind: analysis.Against, Metric: "expansion", Log: true, Title: "Expansion",
-				Caption: "Absolute bytes (padding, metadata and redundancy included) for each file byte."},
-			{ID: "wire", Kind: analysis.Against, Metric: "wire_bytes", Log: true, Title: "Bytes on the wire",
-				Caption: "Bytes that the client sent and received during one operation, headers included."},
-			{ID: "objects", Kind: analysis.Against, Metric: "put_p50", More: []string{"get_p50", "stat_p50"},
-				X:       "stored_objects",
-				Title:   "Time against the number of objects stored",
-				Caption: "Each mark is the median of one trial, while the servers held that many objects."},
-			{ID: "first-byte", Kind: analysis.Against, Metric: "first_byte_p50", Line: "first_byte_line", Log: true,
-				Folded: true,
-				Title:  "Time to first byte", Caption: "Median over a trial's operations."},
-			{ID: "resources", Kind: analysis.Against, Metric: "system_cpu_per_op", More: []string{"system_rss_peak"},
-				Log: true, Folded: true,
-				Title: "Resources of the system",
-				Caption: "CPU seconds for each operation, with what surrounds it, and peak memory of the system's " +
-					"processes."},
-		},
-		Rules:  rules(),
-		Tables: v.tables,
-		Alike:  v.alike,
-	}
+	var own view
+	v := analysis.ParseView(viewText)
+	v.Headline = func(*experiment.Plan) string { return "duration_p50" }
+	v.Accumulates = func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" }
+	v.Rules, v.Tables, v.Alike = rules(), own.tables, own.alike
+	return v
 }
 
 // misfit is the median residual of a cell from which on a model that does not hold is

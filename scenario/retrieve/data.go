@@ -1,11 +1,11 @@
 package retrieve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -62,25 +62,21 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 	if log := cells[0].Retrieve.Replays(); log != nil {
 		return r.replayed(ctx, node, log, data.Objects > 0)
 	}
-	if data.Size == 0 {
-		verify, whole, largest := false, false, experiment.Bytes(0)
-		for _, c := range cells {
-			if c.Data.Key() == data.Key() {
-				verify = verify || c.Retrieve.Receive != "drop"
-				whole = whole || c.Retrieve.Range == 0
-				largest = max(largest, c.Retrieve.Range)
-			}
-		}
-		if whole {
-			largest = 0
-		}
-		return r.ownObjects(ctx, node, verify, int64(largest))
+	if data.Size > 0 {
+		return r.stored(ctx, node, slices.Repeat([]int64{int64(data.Size)}, data.Objects))
 	}
-	sizes := make([]int64, data.Objects)
-	for i := range sizes {
-		sizes[i] = int64(data.Size)
+	verify, whole, largest := false, false, experiment.Bytes(0)
+	for _, c := range cells {
+		if c.Data.Key() == data.Key() {
+			verify = verify || c.Retrieve.Receive != "drop"
+			whole = whole || c.Retrieve.Range == 0
+			largest = max(largest, c.Retrieve.Range)
+		}
 	}
-	return r.stored(ctx, node, sizes)
+	if whole {
+		largest = 0
+	}
+	return r.ownObjects(ctx, node, verify, int64(largest))
 }
 
 // content of the i-th object of a size. The seed is mixed with the size, so that two data
@@ -152,15 +148,28 @@ func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment
 		}
 		return set, err
 	}
-	provider, ok := node.(system.Provider)
-	if !ok {
-		return nil, fmt.Errorf("%s: a log cannot be replayed on it: its URL is not known", r.site.Use.Name)
-	}
-	objects, err := provider.Objects(ctx)
-	if err != nil || len(objects) == 0 {
-		return nil, fmt.Errorf("%s: list its objects: %w", r.site.Use.Name, cmp.Or(err, errors.New("none is there")))
+	objects, err := r.listed(ctx, node)
+	if err != nil {
+		return nil, err
 	}
 	return []object{{name: "replay", ref: objects[0].Ref, size: -1}}, nil
+}
+
+// listed are the objects that were there before us, at least one.
+func (r *runner) listed(ctx context.Context, node system.Node) ([]system.Object, error) {
+	provider, ok := node.(system.Provider)
+	if !ok {
+		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: "+
+			"[write] when it is attached", r.site.Use.Name)
+	}
+	objects, err := provider.Objects(ctx)
+	if err == nil && len(objects) == 0 {
+		err = errors.New("none is there")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: list its objects: %w", r.site.Use.Name, err)
+	}
+	return objects, nil
 }
 
 // ownObjects lists the objects that were there before us. To compare what comes
@@ -168,17 +177,9 @@ func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment
 // verify says whether any cell compares what it receives, largest is the largest range; 0:
 // some cell fetches the whole.
 func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]object, error) {
-	provider, ok := node.(system.Provider)
-	if !ok {
-		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: "+
-			"[write] when it is attached", r.site.Use.Name)
-	}
-	objects, err := provider.Objects(ctx)
+	objects, err := r.listed(ctx, node)
 	if err != nil {
-		return nil, fmt.Errorf("%s: list its objects: %w", r.site.Use.Name, err)
-	}
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("%s: it lists no objects", r.site.Use.Name)
+		return nil, err
 	}
 	var set []object
 	for _, listed := range objects {

@@ -67,11 +67,9 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 		Seconds: float64(t.last-int64(first)) / 1e9, CPU: used,
 		Notes: []string{"operations: through the system's own client, in this process; every byte read is compared"},
 	}
-	if load.Seconds > 0 {
-		load.AchievedRate = float64(t.ended) / load.Seconds
-	}
-	if scenario.Saturated(load.CPU, load.Seconds*float64(t.spec.Concurrency), t.spec.Concurrency,
-		runtime.GOMAXPROCS(0)) {
+	n := t.spec.Concurrency
+	load.AchievedRate = float64(t.ended) / max(load.Seconds, 1e-9)
+	if scenario.Saturated(load.CPU, load.Seconds*float64(n), n, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
 	}
 	return load, errors.Join(t.log.Flush(), context.Cause(ctx))
@@ -122,23 +120,24 @@ const failurePause = 10 * time.Millisecond
 func (t *mixed) operation(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(ok bool)) {
 	m := t.spec.Mix
 	at := int(workload.Mix(t.seed^11, uint64(k)) % uint64(m.Get+m.Put+m.Delete))
-	if at >= m.Get {
-		ref := system.Ref("")
-		if at >= m.Get+m.Put {
-			ref = t.oldest()
-		}
-		if ref != "" {
+	if at < m.Get {
+		return t.get(op, k)
+	}
+	if at >= m.Get+m.Put {
+		if ref := t.oldest(); ref != "" {
 			op.Kind = record.OpDelete
 			return t.remove(ref)
 		}
-		op.Kind = record.OpPut
-		return t.put(op, k)
 	}
+	op.Kind = record.OpPut
+	return t.put(op, k)
+}
+
+func (t *mixed) get(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool)) {
 	i := t.popular.Pick(workload.Uniform(t.seed^12, uint64(k)))
-	content := t.content(i, t.size)
 	op.Kind, op.Object, op.Length = record.OpGet, uint32(i), t.size
 	return func(w *scenario.Operation) error {
-		to, err := w.Receiving(*content, 0)
+		to, err := w.Receiving(*t.content(i, t.size), 0)
 		if err != nil {
 			return err
 		}
@@ -249,20 +248,19 @@ func kindTable(f *analysis.Frame) ([]analysis.Table, error) {
 	t := analysis.Table{ID: "operations", Title: "Operations by kind",
 		Caption: "Medians over the valid trials of a cell.",
 		Head:    kindColumns}
+	type of struct{ kind, metric string }
 	for _, c := range f.Cells {
-		values := map[string]map[string][]float64{}
+		values, kinds := map[of][]float64{}, map[string]bool{}
 		for _, r := range f.Rows {
 			if r.Trial.Info == c && r.Entity != "" && r.Trial.Valid() {
-				if values[r.Entity] == nil {
-					values[r.Entity] = map[string][]float64{}
-				}
-				values[r.Entity][r.Metric] = append(values[r.Entity][r.Metric], r.Value)
+				at := of{r.Entity, r.Metric}
+				values[at], kinds[r.Entity] = append(values[at], r.Value), true
 			}
 		}
-		for _, kind := range slices.Sorted(maps.Keys(values)) {
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			row := []any{c.System, f.Layout.Where(c), kind}
 			for _, column := range kindColumns[len(row):] {
-				row = append(row, stats.Median(values[kind][column.Key]))
+				row = append(row, stats.Median(values[of{kind, column.Key}]))
 			}
 			t.Add(row...)
 		}

@@ -36,9 +36,7 @@ func TestMixedOperations(t *testing.T) {
 		cell.Retrieve = &experiment.Retrieve{Concurrency: 4, Requests: 2000, Zipf: 1,
 			Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
 		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cell})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all, _ := n.List(t.Context())
 		for _, o := range all {
 			n.data[o.Ref] = true

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -20,6 +18,8 @@ import (
 	"time"
 
 	"github.com/ipld/go-car/v2"
+
+	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -195,17 +195,12 @@ func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err erro
 // fetch reads a target, or so many of its first bytes, from the client's host, as the load
 // generator will. of is how many there are.
 func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of int64, w io.Writer) (int64, error) {
-	transport := &http.Transport{DialContext: r.site.Client.Dial,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: target.Insecure}, DisableCompression: true}
-	defer transport.CloseIdleConnections()
-	if target.CAFile != "" {
-		pem, err := os.ReadFile(target.CAFile)
-		if err != nil {
-			return 0, err
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
+	config, err := httpload.TLSConfig(target.CAFile, target.Insecure)
+	if err != nil {
+		return 0, err
 	}
+	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: config, DisableCompression: true}
+	defer transport.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL.String(), nil)
 	if err != nil {
 		return 0, err

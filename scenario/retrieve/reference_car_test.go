@@ -29,18 +29,12 @@ func seeded(size int64) []byte {
 func carOf(t *testing.T, data []byte, block int, opts ...car.Option) []byte {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "car"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	root, err := cid.V1Builder{Codec: cid.Raw, MhType: 0x12}.Sum(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, err := storage.NewWritable(f, []cid.Cid{root}, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i := 0
 	for b := range slices.Chunk(data, block) {
 		codec := uint64(cid.Raw)
@@ -51,17 +45,11 @@ func carOf(t *testing.T, data []byte, block int, opts ...car.Option) []byte {
 		if err == nil {
 			err = w.Put(t.Context(), c.KeyString(), b)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := w.Finalize(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Finalize())
 	out, err := os.ReadFile(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -138,9 +126,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(*events) != 1 || !strings.Contains((*events)[0], c.event) {
 				t.Errorf("events %q, want one with %q", *events, c.event)
 			}

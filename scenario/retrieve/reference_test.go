@@ -61,9 +61,7 @@ func atPiece(t *testing.T, path string, size, most int64, answer http.HandlerFun
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
 	u, err := url.Parse(s.URL + "/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	node, events := &pieces{url: u, object: system.Object{Name: "piece", Size: size}}, new([]string)
 	return &runner{node: node, server: node, copyMost: most, site: scenario.Site{
 		Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
@@ -77,13 +75,9 @@ func load(t *testing.T, r *runner, set []object, length experiment.Bytes, order 
 	cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: order, Requests: 300}}
 	r.sets = map[string][]object{cell.Data.Key(): set}
 	spec, err := r.spec(cell, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	res, err := httpload.Run(t.Context(), spec, ignored{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return res
 }
 
@@ -117,9 +111,7 @@ func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
 				http.ServeContent(counted{w, &served}, r, "", time.Time{}, bytes.NewReader(data))
 			})
 			set, err := r.ownObjects(t.Context(), node, true, c.largest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := served.Load(); got != c.fetched {
 				t.Errorf("%d bytes were fetched as reference, want %d", got, c.fetched)
 			}

@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -23,58 +24,14 @@ type Scenario struct{}
 
 func (Scenario) Name() string { return "retrieve" }
 
+//go:embed metrics.txt
+var definitions string
+
 // Metrics of a trial. Times of operations are from the intended start, which in
 // a closed loop is the start.
 func (Scenario) Metrics() []record.Metric {
-	return []record.Metric{
-		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
-			Help: "ok operations over ok and failed ones; starved, deadline, in-flight and cancelled count in neither"},
-		{Key: "ttfb_p50", Name: "time to first byte, median", Unit: "s", Better: record.Lower,
-			Help: "from the intended start to the first body byte; cut-off operations are censored (Kaplan-Meier), " +
-				"failed ones left out"},
-		{Key: "ttfb_p90", Name: "time to first byte, 90th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; absent with too few operations"},
-		{Key: "ttfb_p99", Name: "time to first byte, 99th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; absent with too few operations"},
-		{Key: "duration_p50", Name: "duration, median", Unit: "s", Better: record.Lower,
-			Help: "from the intended start to the last byte; cut-off operations are censored, failed ones left out"},
-		{Key: "duration_p90", Name: "duration, 90th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; absent with too few operations"},
-		{Key: "duration_p99", Name: "duration, 99th percentile", Unit: "s", Better: record.Lower,
-			Help: "as the median; absent with too few operations"},
-		{Key: "throughput", Name: "throughput", Unit: "B/s", Better: record.Higher,
-			Help: "file bytes of ok operations, and so far of those in flight at the end, per second of the window"},
-		{Key: "ops_rate", Name: "operations per second", Unit: "1/s", Better: record.Higher,
-			Help: "ok operations per second of the window"},
-		{Key: "offered_rate", Name: "offered load", Unit: "1/s", Better: record.Neither,
-			Help: "operations per second that the arrival process asked for; open loop only"},
-		{Key: "achieved_share", Name: "achieved share of the offered load", Unit: "ratio", Better: record.Higher,
-			Help: "ended operations per second over the offered load; open loop only"},
-		{Key: "load_line", Name: "load line", Unit: "B/s", Better: record.Neither,
-			Help: "highest throughput that link, round trip and concurrency allow; shaped links, closed loop"},
-		{Key: "load_line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
-			Help: "throughput over the load line"},
-		{Key: "ttfb_line", Name: "load line of the first byte", Unit: "s", Better: record.Neither,
-			Help: "round trips before a first byte: one, on fresh connections two, over TLS three; links with a delay"},
-		{Key: "ttfb_line_share", Name: "time to first byte, the load line's share", Unit: "ratio",
-			Better: record.Higher,
-			Help:   "load line of the first byte over its median"},
-		{Key: "duration_line", Name: "load line of the duration", Unit: "s", Better: record.Neither,
-			Help: "least duration of an operation alone on the link: round trips, bytes at the link's rate, slow " +
-				"start of fresh connections"},
-		{Key: "duration_line_share", Name: "duration, the load line's share", Unit: "ratio", Better: record.Higher,
-			Help: "load line of the duration over its median; below 1 where operations share the link"},
-		{Key: "system_cpu_per_gb", Name: "system's CPU per GB", Unit: "s/GB", Better: record.Lower,
-			Help: "CPU seconds of the system's processes per 10^9 file bytes received"},
-		{Key: "generator_cpu_per_gb", Name: "generator's CPU per GB", Unit: "s/GB", Better: record.Neither,
-			Help: "CPU seconds of the load generator per 10^9 file bytes received"},
-		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
-			Help: "largest sum of the resident sets of the system's processes"},
-		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Neither,
-			Help: "sum of the largest resident sets of the load generator's processes"},
-		scenario.OthersBusy(),
-		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
-	}
+	return append(scenario.Definitions(definitions)["retrieve"],
+		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
 }
 
 // Problems implements Scenario.
@@ -182,9 +139,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 // ofOperations are the metrics of the operations of a trial, all or those of a kind.
 func ofOperations(s *record.Summary, seconds float64, put func(string, float64)) {
 	c := s.Counts()
-	if finished := c.Finished(); finished > 0 {
-		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
-	}
+	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // of none there is none
 	for _, q := range []struct {
 		key string
 		q   float64
@@ -205,11 +160,8 @@ func ofOperations(s *record.Summary, seconds float64, put func(string, float64))
 // enough reports whether n operations support quantile q; the median always is
 // given, because the trial, not the operation, is what intervals are built on.
 func enough(n int64, q float64) bool {
-	if q <= 0.5 {
-		return n > 0
-	}
 	ok, _ := stats.CanTell(n, q)
-	return ok
+	return ok || q <= 0.5 && n > 0
 }
 
 // retrieveLines are the load lines of the trial, and the shares of what was
@@ -224,20 +176,17 @@ func loadLines(in scenario.Measured, m map[string]float64, put func(string, floa
 	if q.Size == 0 {
 		q.Size = float64(in.Cell.Data.Size)
 	}
-	add := func(key, share string, line float64, of string) {
-		if line <= 0 {
-			return
-		}
-		put(key, line)
-		if took := m[of]; took > 0 {
-			put(share, line/took)
+	add := func(key string, line float64, of string) {
+		if line > 0 {
+			put(key, line)
+			put(key+"_share", line/m[of])
 		}
 	}
-	add("ttfb_line", "ttfb_line_share", p.Wait(q), "ttfb_p50")
+	add("ttfb_line", p.Wait(q), "ttfb_p50")
 	if spec.Replays() != nil || spec.Mix != nil { // of many sizes, or in both directions
 		return
 	}
-	add("duration_line", "duration_line_share", p.Time(q), "duration_p50")
+	add("duration_line", p.Time(q), "duration_p50")
 	// In an open loop it is the offered load that bounds the throughput.
 	if line := p.LoadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
 		put("load_line", line)

@@ -17,9 +17,7 @@ const ms = int64(1e6)
 func measured(t *testing.T, ops []record.Op) scenario.Measured {
 	t.Helper()
 	s := record.NewSummary()
-	if err := s.Ops(ops); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Ops(ops))
 	return scenario.Measured{
 		Cell: experiment.Cell{
 			Data:     experiment.Data{Objects: 1, Size: 1 << 20},
@@ -156,5 +154,12 @@ func TestTooLongToWarm(t *testing.T) {
 		if got := tooLongToWarm(spec, c.rate); (got != "") != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

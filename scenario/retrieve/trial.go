@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,12 +104,11 @@ func whoDied(err error, procs []testbed.Process) error {
 	case <-proc.Done():
 	case <-time.After(2 * time.Second):
 	}
-	died := proc.Err()
-	if died == nil {
-		return err
+	if died := proc.Err(); died != nil {
+		err = fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(),
+			died, proc.LogPath())
 	}
-	return fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(), died,
-		proc.LogPath())
+	return err
 }
 
 // followLink gives a load the rate of its link, and the warm-up that fills it. cold is why there is none.
@@ -173,7 +173,12 @@ func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Sp
 		from := copyOf{host, *path}
 		if r.brought[from] == "" {
 			to := filepath.Join(r.site.Dir, fmt.Sprintf("brought-%d", len(r.brought)+1))
-			if err := bringFile(ctx, host, *path, to); err != nil {
+			f, err := os.Open(*path)
+			if err == nil {
+				err = host.Files().Write(ctx, to, 0o600, f)
+				f.Close()
+			}
+			if err != nil {
 				return fmt.Errorf("load generator: copy %s to host %s: %w", *path, host.Name(), err)
 			}
 			r.brought[from] = to
@@ -189,15 +194,6 @@ type copyOf struct {
 	path string
 }
 
-func bringFile(ctx context.Context, host testbed.Host, path, to string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return host.Files().Write(ctx, to, 0o600, f)
-}
-
 // Close implements Runner.
 func (r *runner) Close(ctx context.Context) error { return r.ours.RemoveAll(ctx, r.node) }
 
@@ -211,7 +207,7 @@ func loadOf(res httpload.Result) scenario.Load {
 		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
 		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
-	if res.Loop == "open" {
+	if res.Open {
 		l.OfferedRate = res.OfferedRate
 	}
 	if res.Saturated {
@@ -230,13 +226,12 @@ func loadOf(res httpload.Result) scenario.Load {
 			Value: c.Ahead.Seconds()},
 			record.Detail{Kind: record.DetailClockError, Name: name, Value: c.Error.Seconds()})
 		if c.Error > limit {
-			if !slices.Contains(l.Invalid, record.ReasonClock) {
-				l.Invalid = append(l.Invalid, record.ReasonClock)
-			}
+			l.Invalid = append(l.Invalid, record.ReasonClock)
 			l.Notes = append(l.Notes, fmt.Sprintf("the clock of %s is known to %s, more than 1 %% of the window", name,
 				words.Duration(c.Error)))
 		}
 	}
+	l.Invalid = slices.Compact(l.Invalid)
 	if res.Redirects > 0 {
 		l.Notes = append(l.Notes, fmt.Sprintf("redirects followed: %d", res.Redirects))
 	}
@@ -257,32 +252,23 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		Deadline: limits.Deadline.Std(), Stall: limits.Stall.Std(), Seed: seed,
 	}
 	if a := c.Arrivals; a != nil {
-		spec.Arrivals = arrivalSpec(*a)
+		to, length := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate)}, time.Duration(0)
+		for _, s := range a.Steps {
+			to.Steps = append(to.Steps, workload.Step{PerSecond: float64(s.Rate), For: s.For.Std()})
+			length += s.For.Std()
+		}
 		if a.Log != "" {
-			to := spec.Arrivals
 			to.Log, to.LogSize = scenario.InBase(r.site.Base, a.Log), a.Found.Size
 			to.Speed, to.AsIs = a.Speed, cell.Data.Objects == 0
 		}
-		spec.MaxInFlight = a.MaxInFlight
-		if spec.Duration == 0 && a.Process == "steps" { // they end by themselves
-			for _, step := range a.Steps {
-				spec.Duration += step.For.Std()
-			}
-		}
+		spec.Arrivals, spec.MaxInFlight = to, a.MaxInFlight
+		spec.Duration = cmp.Or(spec.Duration, length) // steps end by themselves
 	}
-	set, ok := r.sets[cell.Data.Key()]
-	if !ok {
-		return spec, errors.New("the cell's data was never prepared")
-	}
+	set := r.sets[cell.Data.Key()]
 	if spec.Bytes > 0 && spec.Range == 0 && spec.Arrivals == nil {
 		spec.Requests, spec.Bytes = burst(set, spec), 0
 	}
-	// A burst is one only when all its requests leave together.
-	spec.Barrier = c.PerWorker == 1 && c.Connections == "keep" && c.Arrivals == nil
 	for _, o := range set {
-		if err := o.fits(c.Range); err != nil {
-			return spec, fmt.Errorf("%s: %w", r.site.Use.Name, err)
-		}
 		t, err := r.server.Target(o.ref)
 		if err != nil {
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
@@ -292,7 +278,6 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 			Insecure: t.Insecure,
 			Content:  o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
 		})
-		spec.Barrier = spec.Barrier && t.URL.Scheme == "http" && !o.moved
 	}
 	return spec, nil
 }
@@ -309,12 +294,4 @@ func burst(set []object, spec httpload.Spec) int64 {
 		return min(spec.Requests, requests)
 	}
 	return requests
-}
-
-func arrivalSpec(a experiment.Arrivals) *workload.ArrivalSpec {
-	spec := &workload.ArrivalSpec{Process: a.Process, Rate: float64(a.Rate)}
-	for _, s := range a.Steps {
-		spec.Steps = append(spec.Steps, workload.Step{PerSecond: float64(s.Rate), For: s.For.Std()})
-	}
-	return spec
 }

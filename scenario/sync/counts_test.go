@@ -3,7 +3,6 @@ package sync
 import (
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -12,7 +11,7 @@ import (
 func TestSyncDuplicates(t *testing.T) {
 	for faults, want := range map[string]float64{"none": 200, "crash peers at 50%": -1} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf(faults) })
+			w := newSyncTest(t, 2, withFaults(faults))
 			w.c.nodes[0].answer = func(f *system.Following) error {
 				for i := range f.Peers {
 					f.Peers[i].Blocks = 600
@@ -48,7 +47,7 @@ func TestSyncCountsOfTheNode(t *testing.T) {
 		{"none", 5, -1, 5, -1},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf(c.faults) })
+			w := newSyncTest(t, 2, withFaults(c.faults))
 			w.c.nodes[0].answer = func(f *system.Following) error {
 				f.TimedOut, f.Failed = c.timedOut, c.failed
 				for i := range f.Peers {

@@ -77,45 +77,34 @@ func levelNames(c *analysis.Cell, knobs bool) string {
 // setFactors takes the knobs that vary, their levels in the order of the plan: the first
 // cell of the system has every default, also where these cells lack it.
 func (t *tuning) setFactors(f *analysis.Frame) {
-	var paths []string
-	var values [][]string
-	for _, c := range f.Cells {
-		for _, x := range c.Factors {
-			first, _ := t.cells[0].Factor(x.Path)
-			if c.System != t.cells[0].System || !knob(x.Path) || !slices.ContainsFunc(t.cells,
-				func(c *analysis.Cell) bool {
-					y, _ := c.Factor(x.Path)
-					return y.Value != first.Value
-				}) {
-				continue
-			}
-			k := slices.Index(paths, x.Path)
-			if k < 0 {
-				k = len(paths)
-				paths, values, t.factors = append(paths, x.Path), append(values, nil),
-					append(t.factors, stats.FactorialFactor{Name: x.Label})
-			}
-			if !slices.Contains(values[k], x.Value) {
-				values[k], t.factors[k].Levels = append(values[k], x.Value), append(t.factors[k].Levels, x.Text())
-			}
+	var paths, preset []string
+	for _, first := range t.cells[0].Factors {
+		value := func(c *analysis.Cell) string { x, _ := c.Factor(first.Path); return x.Value }
+		varies := func(c *analysis.Cell) bool { return value(c) != first.Value }
+		if knob(first.Path) && slices.ContainsFunc(t.cells, varies) {
+			paths = append(paths, first.Path)
+			preset = append(preset, first.Label+" "+defaults(f)[first.Path])
+			t.factors = append(t.factors, stats.FactorialFactor{Name: first.Label})
 		}
 	}
-	for _, c := range t.cells {
-		for k, p := range paths {
-			x, _ := c.Factor(p)
-			t.levels[c] = append(t.levels[c], slices.Index(values[k], x.Value))
+	for k, path := range paths {
+		var values []string
+		for _, c := range f.Cells {
+			x, has := c.Factor(path)
+			if has && c.System == t.cells[0].System && !slices.Contains(values, x.Value) {
+				values, t.factors[k].Levels = append(values, x.Value), append(t.factors[k].Levels, x.Text())
+			}
 		}
-		if c.Baseline {
-			t.base = c
+		for _, c := range t.cells {
+			x, _ := c.Factor(path)
+			t.levels[c] = append(t.levels[c], slices.Index(values, x.Value))
 		}
 	}
-	if t.base == nil && len(t.factors) > 0 {
-		var names []string
-		for k, p := range paths {
-			names = append(names, t.factors[k].Name+" "+defaults(f)[p])
-		}
-		t.warnings = append(t.warnings, "the default ("+strings.Join(names,
-			", ")+") is not among the cells, so nothing is compared with it: let `where` keep it")
+	if i := slices.IndexFunc(t.cells, func(c *analysis.Cell) bool { return c.Baseline }); i >= 0 {
+		t.base = t.cells[i]
+	} else if len(paths) > 0 {
+		t.warnings = append(t.warnings, "the default ("+strings.Join(preset, ", ")+
+			") is not among the cells, so nothing is compared with it: let `where` keep it")
 	}
 }
 
@@ -187,10 +176,8 @@ func (t *tuning) compareBest(obs []stats.FactorialObs) {
 	}
 	hasBase := false
 	for _, c := range best.Cells {
-		cell := t.cells[slices.IndexFunc(t.cells, func(x *analysis.Cell) bool {
-			return slices.Equal(t.levels[x],
-				c.Levels)
-		})]
+		has := func(x *analysis.Cell) bool { return slices.Equal(t.levels[x], c.Levels) }
+		cell := t.cells[slices.IndexFunc(t.cells, has)]
 		hasBase = hasBase || cell == t.base
 		switch {
 		case c.Ratio.Lo == 1 && c.Ratio.Hi == 1:

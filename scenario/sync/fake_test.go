@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -203,7 +204,7 @@ func (n *fakeFollower) Serve(_ context.Context, task system.ServeTask) error {
 	defer n.c.mu.Unlock()
 	n.c.advance()
 	if n.serves == nil || n.serves.Chain != task.Chain || n.serves.Manner != task.Manner ||
-		settingsText(n.serves.Settings) != settingsText(task.Settings) {
+		!maps.Equal(n.serves.Settings, task.Settings) {
 		n.started++
 		n.serves = &task
 	}

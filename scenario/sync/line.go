@@ -28,9 +28,7 @@ func loadLines(in *scenario.Measured, bytes float64, m map[string]float64, put f
 	}
 	if line := max(m["link_line"], m["replay"]); line > 0 {
 		put("line", line)
-		if took := m["sync_time"]; took > 0 {
-			put("line_share", line/took)
-		}
+		put("line_share", line/m["sync_time"])
 	}
 }
 

@@ -3,7 +3,6 @@ package sync
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -24,7 +23,7 @@ type peerPlan struct {
 // planPeers draws what the peers of a trial are like, in their order, by the
 // experiment's seed and the number of the trial's block alone: all cells of a block
 // with as many peers, and the same words, see the same ones.
-func planPeers(s *experiment.Sync, seed uint64, block int) ([]peerPlan, error) {
+func planPeers(s *experiment.Sync, seed uint64, block int) []peerPlan {
 	peers := make([]peerPlan, s.Peers)
 	rng := rand.New(rand.NewPCG(scenario.MixSeed(seed, "speeds", int64(block)), 1))
 	for i, rate := range s.Speeds.Draw(s.Peers, rng.Float64) {
@@ -33,16 +32,12 @@ func planPeers(s *experiment.Sync, seed uint64, block int) ([]peerPlan, error) {
 	order := nodes.Shuffled(s.Peers, scenario.MixSeed(seed, "trouble", int64(block)))
 	for _, t := range s.Trouble {
 		n := t.Of(s.Peers)
-		if n > len(order) {
-			return nil, fmt.Errorf("sync.trouble: %q is about more than the %d peers that there are", s.Trouble,
-				s.Peers)
-		}
 		for _, i := range order[:n] {
 			peers[i].manner, peers[i].rate = t.Manner(), cmp.Or(t.Rate, peers[i].rate)
 		}
 		order = order[n:]
 	}
-	return peers, nil
+	return peers
 }
 
 // checkPeer measures the path of one of the peers whose rate is not the cell's:
@@ -57,15 +52,12 @@ func (t *trial) checkPeer(ctx context.Context) error {
 		return nil
 	}
 	place := nodes.Draw(own, 1, scenario.MixSeed(t.site.Seed, "check", int64(t.Sink.Number)))[0]
-	begun := t.Now()
 	check, err := t.site.Network.Check(ctx, place, 0)
-	if err != nil && ctx.Err() == nil {
-		// As the engine does: a starved moment of the machine can swallow a measurement.
-		t.Event("note", "link measured again", err.Error(), begun, t.Now()-begun)
+	if err != nil && ctx.Err() == nil { // as the engine does: a starved moment of the machine can swallow a measurement
 		check, err = t.site.Network.Check(ctx, place, 0)
 	}
 	if err != nil {
-		return t.Failed("measure the link of "+t.names[place], err)
+		return t.Failed("measure the link of "+t.nodes[place].Name, err)
 	}
 	t.checks = []record.LinkCheck{check}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +20,6 @@ type runner struct {
 	site    scenario.Site
 	cluster system.Chains
 	nodes   []*nodes.Node
-	names   []string
 	chains  map[system.ChainSpec]system.Chain
 	replays map[string]*system.Replayed // by replayKey; nil: tried in vain
 	serving map[int]string              // the chain that each host serves, by place
@@ -51,25 +49,22 @@ func (*runner) Close(context.Context) error { return nil }
 // findNodes takes the nodes of the deployment, and looks whether they are what the
 // cells ask for.
 func (r *runner) findNodes(cells []experiment.Cell) error {
-	name := r.site.Use.Name
 	need := 1
 	for _, c := range cells {
 		need = max(need, 1+c.Sync.Peers)
 	}
-	all := r.site.Cluster.Nodes()
-	if len(all) < need {
-		return fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", name, len(all), need)
+	var err error
+	if r.nodes, err = nodes.Take(r.site, need); err != nil {
+		return err
 	}
-	for i, n := range all {
-		if _, ok := n.(system.ChainNode); !ok {
-			return fmt.Errorf("%s: node %d is a %T, which follows no chain", name, i+1, n)
+	for _, n := range r.nodes {
+		if _, ok := n.System.(system.ChainNode); !ok {
+			return fmt.Errorf("%s: a %T follows no chain", n.Name, n.System)
 		}
-		own := fmt.Sprintf("%s-%02d", name, i+1)
-		r.nodes, r.names = append(r.nodes, &nodes.Node{Place: i, Name: own, System: n}), append(r.names, own)
 	}
 	var ok bool
 	if r.cluster, ok = r.site.Cluster.(system.Chains); !ok {
-		return fmt.Errorf("%s: the deployment is a %T, which makes no chains", name, r.site.Cluster)
+		return fmt.Errorf("%s: the deployment is a %T, which makes no chains", r.site.Use.Name, r.site.Cluster)
 	}
 	return nil
 }
@@ -80,15 +75,6 @@ func (r *runner) settingsOf(s *experiment.Sync) system.Options {
 	maps.Copy(opt, r.site.Use.With)
 	maps.Copy(opt, s.Options)
 	return opt
-}
-
-// settingsText names settings, the same ones the same.
-func settingsText(opt system.Options) string {
-	parts := make([]string, 0, len(opt))
-	for _, k := range slices.Sorted(maps.Keys(opt)) {
-		parts = append(parts, fmt.Sprintf("%s=%q", k, opt[k]))
-	}
-	return strings.Join(parts, " ")
 }
 
 // makeChain makes the chain of a cell, unless it is there.
@@ -102,18 +88,13 @@ func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 	if err != nil {
 		return r.unfit(fmt.Sprintf("make a chain of %d blocks", s.Blocks), err)
 	}
-	if chain.Height < 1 || chain.Bytes < 1 || chain.Tip == "" {
-		return fmt.Errorf("%s: it has made a chain of height %d with %d bytes and the tip %q: %w", r.site.Use.Name,
-			chain.Height, chain.Bytes, chain.Tip, system.ErrAnswer)
-	}
 	r.chains[spec] = chain
 	what := "chain found"
 	if chain.Built {
 		what = "chain made"
 	}
-	detail := fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
-		words.Bytes(float64(chain.Bytes)))
-	r.tell("phase", what, detail, time.Since(begun))
+	r.tell("phase", what, fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
+		words.Bytes(float64(chain.Bytes))), time.Since(begun))
 	if chain.Note != "" {
 		r.tell("note", what, chain.Note, 0)
 		r.say(chain.Note)

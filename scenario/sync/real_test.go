@@ -27,9 +27,7 @@ func TestSyncDeaths(t *testing.T) {
 		host := systemtest.Hosts(t, 1)[0]
 		process, err := host.Start(systemtest.Context(t), testbed.Command{Name: filepath.Base(t.Name()), Role: "system",
 			Args: []string{"sleep", "0.5"}, Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w.c.nodes[place].process = process
 		go func() {
 			<-process.Done()
@@ -38,7 +36,7 @@ func TestSyncDeaths(t *testing.T) {
 		w.run()
 		w.want(want)
 		e := w.happened(nodes.ClassDied)
-		if len(e) != 1 || !strings.HasPrefix(e[0].Detail, w.runner.names[place]+": ") {
+		if len(e) != 1 || !strings.HasPrefix(e[0].Detail, w.runner.nodes[place].Name+": ") {
 			t.Errorf("%+v", w.events)
 		}
 		if n := strings.Join(w.load.Notes, "|"); strings.Contains(n, "fake-02 died") != (place == 1) {

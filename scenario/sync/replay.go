@@ -29,8 +29,7 @@ func (r *runner) replayedWith(s *experiment.Sync) system.Options {
 
 // replayKey is the same for cells that have the same replay.
 func (r *runner) replayKey(s *experiment.Sync) string {
-	return fmt.Sprintf("%s in %s with %s", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage,
-		settingsText(r.replayedWith(s)))
+	return fmt.Sprintf("%s in %s with %q", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, r.replayedWith(s))
 }
 
 // Ready implements Readier: it validates the chain of a cell locally, unless that
@@ -44,11 +43,10 @@ func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
 		return nil
 	}
 	one, err := r.replay(ctx, c)
-	if err != nil {
-		return err
+	if err == nil {
+		r.replays[key] = one
 	}
-	r.replays[key] = one
-	return nil
+	return err
 }
 
 // replay is the median of a few replays, where they are short. One that does not
@@ -62,10 +60,10 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 	s := c.Sync
 	chain := r.chains[chainSpec(s, r.site.Seed)]
 	with := "in " + s.Storage
-	opt := r.replayedWith(s)
-	maps.DeleteFunc(opt, func(name, _ string) bool { _, varies := s.Options[name]; return !varies })
-	if len(opt) > 0 {
-		with += " with " + settingsText(opt)
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		if !slices.Contains(s.Network, name) {
+			with += fmt.Sprintf(", %s=%q", name, s.Options[name])
+		}
 	}
 	r.say(fmt.Sprintf("replaying %d blocks from a local file (%s)", chain.Height, with))
 	var seconds, cpu []float64
@@ -80,16 +78,14 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 			return nil, r.unfit("replay the chain", err)
 		case one.Blocks < chain.Height:
 			return nil, fmt.Errorf("%s: a replay of %d blocks came to %d: %w", r.site.Use.Name, chain.Height,
-				one.Blocks,
-				system.ErrAnswer)
+				one.Blocks, system.ErrAnswer)
 		}
 		seconds, cpu = append(seconds, one.Seconds), append(cpu, one.CPU)
 		if one.Seconds >= soon.Seconds() {
 			break
 		}
 	}
-	median := &system.Replayed{Seconds: stats.Median(slices.Clone(seconds)), CPU: stats.Median(cpu),
-		Blocks: chain.Height}
+	median := &system.Replayed{Seconds: stats.Median(seconds), CPU: stats.Median(cpu), Blocks: chain.Height}
 	r.tell("phase", "chain replayed", fmt.Sprintf("%d blocks %s: %.4g s, %.4g s of CPU, median of %d (%.4g to %.4g s)",
 		chain.Height, with, median.Seconds, median.CPU, len(seconds), slices.Min(seconds), slices.Max(seconds)),
 		time.Duration(median.Seconds*float64(time.Second)))

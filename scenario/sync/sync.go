@@ -85,11 +85,9 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	put("system_cpu", cpu)
 	put("node_rss_peak", peak)
 	put("disk_written", written)
-	if bytes > 0 {
-		put("write_amplification", written/bytes)
-		if wire, known := m["wire_bytes"]; known {
-			put("overhead", wire/bytes)
-		}
+	put("write_amplification", written/bytes)
+	if wire, known := m["wire_bytes"]; known {
+		put("overhead", wire/bytes)
 	}
 	loadLines(&in, bytes, m, put)
 	nodes.PutMachine(in.Usage, put)

@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,13 +195,8 @@ func TestSyncLine(t *testing.T) {
 // that all cells of a block see the same ones; the first of many are those of few.
 func TestSyncDraws(t *testing.T) {
 	plan := func(peers int, speeds, trouble string, seed uint64, block int) []peerPlan {
-		t.Helper()
-		p, err := planPeers(&experiment.Sync{Peers: peers, Speeds: speedsOf(speeds), Trouble: troubleOf(trouble)}, seed,
-			block)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		s := &experiment.Sync{Peers: peers, Speeds: speedsOf(speeds), Trouble: troubleOf(trouble)}
+		return planPeers(s, seed, block)
 	}
 	const drawn, trouble = "lognormal 8Mbit x3", "25% silent; 1 stranger; 1 at 500kbit"
 	first := plan(8, drawn, trouble, 1, 3)
@@ -239,18 +233,12 @@ func TestSyncDraws(t *testing.T) {
 			t.Errorf("peer %d is %q where speeds are not drawn, and else %q", i, p.manner, first[i].manner)
 		}
 	}
-	if _, err := planPeers(&experiment.Sync{Peers: 1, Trouble: troubleOf("1 silent; 1 stranger")}, 1, 0); err == nil {
-		t.Error("two of one peer are in trouble")
-	}
 }
 
 // TestSyncSourceDies: of the only source at half height; with others it goes on.
 func TestSyncSourceDies(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains,
-			cell *experiment.Cell) {
-			cell.Sync.Faults = faultsOf("crash peers at 50%")
-		})
+		w := newSyncTest(t, 1, withFaults("crash peers at 50%"))
 		for range 2 { // the second trial finds the peer alive
 			w.run()
 			w.want("sync stalled ;serve stalled ;")
@@ -291,7 +279,7 @@ func TestSyncSourceDies(t *testing.T) {
 		"crash node at 50% for 2s without data": 3.7 + 2 + 1.2 + 5,
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf(faults) })
+			w := newSyncTest(t, 2, withFaults(faults))
 			w.run()
 			w.want(allOK)
 			// A fault by share comes a poll late at most.
@@ -306,42 +294,6 @@ func TestSyncSourceDies(t *testing.T) {
 			}
 			if got := w.m["commits"]; got < fakeBlocks {
 				t.Errorf("%s: %v commits", faults, got)
-			}
-		})
-	}
-}
-
-// TestSyncTakenAway: what the experiment itself ends is no failure of the system.
-func TestSyncTakenAway(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains,
-			cell *experiment.Cell) {
-			cell.Sync.Faults = faultsOf("cut node at 50% for 1h")
-		})
-		w.site.Limits.Deadline = experiment.Duration(20 * time.Second)
-		w.run()
-		w.want("sync cancelled cut away on purpose;serve cancelled cut away on purpose;")
-		if v, has := w.m["ok_rate"]; has {
-			t.Errorf("ok rate %v", v)
-		}
-		w.cell.Sync.Faults = faultsOf("none")
-		w.run()
-		w.want(allOK)
-	})
-}
-
-// TestSyncUnhappened: faults that never came, or were not undone, are noted.
-func TestSyncUnhappened(t *testing.T) {
-	for faults, want := range map[string]string{
-		"crash peers at 1h":                         "", // the trial ends before
-		"rate 4Mbit of peers at 50% for 1h":         "was not undone",
-		"crash 1 peer at 99.9%; crash peers at 50%": "never came: the nodes had 5",
-	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf(faults) })
-			w.run()
-			if notes := strings.Join(w.load.Notes, "|"); !strings.Contains(notes, cmp.Or(want, "never came")) {
-				t.Errorf("%s: %q", faults, notes)
 			}
 		})
 	}
@@ -423,10 +375,7 @@ func TestSyncLies(t *testing.T) {
 		w.want(allOK)
 	})
 	scenariotest.Virtual(t, func(t *testing.T) { // trouble is its word
-		w := newSyncTest(t, 1, func(_ *fakeChains,
-			cell *experiment.Cell) {
-			cell.Sync.Faults = faultsOf("crash peers at 50%")
-		})
+		w := newSyncTest(t, 1, withFaults("crash peers at 50%"))
 		w.c.nodes[0].answer = func(f *system.Following) error {
 			f.Trouble = "no peers"
 			return nil
@@ -463,27 +412,10 @@ func TestSyncAtOnce(t *testing.T) {
 	})
 }
 
-// TestSyncDeadline: what was reached by then is told.
-func TestSyncDeadline(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, nil)
-		w.site.Limits.Deadline = experiment.Duration(6 * time.Second)
-		w.run()
-		w.want("sync deadline ;serve deadline ;")
-		if op := w.ops[1]; op.LastByte-op.Intended != int64(6*time.Second) || float64(op.Bytes) < 0.47*fakeBytes ||
-			op.Bytes >= fakeBytes/2 {
-			t.Errorf("%+v", op)
-		}
-	})
-}
-
 // TestSyncDamaged: a node that does not start on its store again, or at all, is an error.
 func TestSyncDamaged(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains,
-			cell *experiment.Cell) {
-			cell.Sync.Faults = faultsOf("crash node at 50% for 2s")
-		})
+		w := newSyncTest(t, 1, withFaults("crash node at 50% for 2s"))
 		w.c.nodes[0].follow = func(task system.FollowTask) error {
 			if b, err := os.ReadFile(filepath.Join(task.Dir, "blocks")); err == nil {
 				return fmt.Errorf("fake: the store %s is damaged: %s", filepath.Join(task.Dir, "blocks"), b)
@@ -505,16 +437,9 @@ func TestSyncDamaged(t *testing.T) {
 // worse.
 func TestSyncCancelled(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains,
-			cell *experiment.Cell) {
-			cell.Sync.Faults = faultsOf("cut node at 1s for 1m")
-		})
-		if err := w.prepare(); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.runner.Ready(t.Context(), w.cell); err != nil {
-			t.Fatal(err)
-		}
+		w := newSyncTest(t, 1, withFaults("cut node at 1s for 1m"))
+		must(t, w.prepare())
+		must(t, w.runner.Ready(t.Context(), w.cell))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel)
 		if err := w.trial(ctx); !errors.Is(err, context.Canceled) {
@@ -545,9 +470,7 @@ func TestSyncPeersGoOn(t *testing.T) {
 		longer, long := w.cell, one
 		long.Blocks++
 		longer.Sync = &long
-		if err := w.prepare(w.cell, few, other, longer); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.prepare(w.cell, few, other, longer))
 		whole := w.cell
 		for _, c := range []struct {
 			cell            experiment.Cell
@@ -573,10 +496,7 @@ func TestSyncPeersGoOn(t *testing.T) {
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) { // one that comes back elsewhere is never found
-		w := newSyncTest(t, 1, func(_ *fakeChains,
-			cell *experiment.Cell) {
-			cell.Sync.Faults = faultsOf("crash peers at 50% for 1s")
-		})
+		w := newSyncTest(t, 1, withFaults("crash peers at 50% for 1s"))
 		time.AfterFunc(6500*time.Millisecond+3*time.Second, func() { w.c.nodes[1].connect = "0" })
 		w.run()
 		w.want("sync stalled ;serve stalled ;")
@@ -609,9 +529,7 @@ func TestSyncPrepare(t *testing.T) {
 		vary("batch", "10")
 		add(func(s *experiment.Sync) { s.Blocks++ })
 		add(func(s *experiment.Sync) { s.Form = "v1"; s.Replay = false })
-		if err := w.prepare(cells...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.prepare(cells...))
 		if n := len(w.c.chains); n != 3 || len(w.c.replays) != 0 {
 			t.Errorf("%d chains, %d replays", n, len(w.c.replays))
 		}
@@ -648,9 +566,7 @@ func TestSyncPrepare(t *testing.T) {
 			t.Errorf("a trial that another cell's replay is of: %v", w.m)
 		}
 		w.c.replays, w.c.replay, w.cell = nil, 5, cells[0]
-		if err := w.prepare(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.prepare())
 		if err := w.runner.Ready(t.Context(), w.cell); err != nil || len(w.c.replays) != 1 {
 			t.Errorf("%d replays of 5 s, %v", len(w.c.replays), err)
 		}
@@ -723,17 +639,6 @@ func TestSyncProblemsOfChains(t *testing.T) {
 		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info,
 			[]experiment.Cell{c.cell}); len(p) > 0 {
 			t.Errorf("without limits: %v", p)
-		}
-	}
-}
-
-func TestSyncProblems(t *testing.T) {
-	cells := []experiment.Cell{{Sync: &experiment.Sync{Peers: 1, Storage: "disk"}}}
-	for can, want := range map[string]string{"follow": "", "spread": "follow no chain"} {
-		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, system.Info{Can: []string{can}}, cells)
-		if want == "" && len(p) > 0 || want != "" && (len(p) != 1 || !strings.Contains(p[0].What, want) ||
-			p[0].Hint == "") {
-			t.Errorf("%s: %v", can, p)
 		}
 	}
 }

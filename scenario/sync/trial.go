@@ -44,10 +44,7 @@ type peer struct {
 
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
-	t, err := r.trial(cell, sink)
-	if err != nil {
-		return scenario.Load{}, err
-	}
+	t := r.trial(cell, sink)
 	defer t.clean(ctx)
 	if err := t.ready(ctx); err != nil {
 		return scenario.Load{}, err
@@ -58,48 +55,30 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink
 }
 
 // trial lays out a trial: what its peers are like, and what is to go wrong.
-func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) (*trial, error) {
+func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) *trial {
 	s := cell.Sync
-	fail := func(err error) (*trial, error) { return nil, fmt.Errorf("%s: %w", r.site.Use.Name, err) }
 	rates := map[int]scenario.Rates{}
-	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0]}
+	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], chain: r.chains[chainSpec(s, r.site.Seed)],
+		settings: r.settingsOf(s)}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Add(t.fresh)
 	t.Time(t.fresh, 0)
-	if 1+s.Peers > len(r.nodes) || s.Peers < 1 {
-		return fail(fmt.Errorf("a fresh node with %d peers, and %d nodes are there", s.Peers, len(r.nodes)))
-	}
-	var there bool
-	if t.chain, there = r.chains[chainSpec(s, r.site.Seed)]; !there {
-		return fail(fmt.Errorf("the chain of cell %s was not prepared", cell.ID))
-	}
 	t.Goal, t.Bytes, t.Measured = t.chain.Height, t.chain.Bytes, true
 	if s.Replay {
 		t.replayed = r.replays[r.replayKey(s)]
 	}
-	t.settings = r.settingsOf(s)
-	plan, err := planPeers(s, r.site.Seed, sink.Number)
-	if err != nil {
-		return fail(err)
-	}
-	for i, p := range plan {
+	var places []int
+	for i, p := range planPeers(s, r.site.Seed, sink.Number) {
 		n := r.nodes[i+1]
 		t.Add(n)
-		t.peers = append(t.peers, &peer{peerPlan: p, Node: n})
+		t.peers, places = append(t.peers, &peer{peerPlan: p, Node: n}), append(places, n.Place)
 		if p.rate > 0 {
 			rates[n.Place] = scenario.Rates{Up: float64(p.rate)}
 		}
 	}
-	var places []int
-	for _, p := range t.peers {
-		places = append(places, p.Place)
-	}
-	victims := nodes.Victims(s.Faults, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number)),
-		map[string][]int{experiment.WhoPeers: places, experiment.WhoNode: {t.fresh.Place}})
-	for i, f := range s.Faults {
-		t.AddFault(f, victims[i])
-	}
-	return t, nil
+	t.AddFaults(s.Faults, nodes.Victims(s.Faults, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number)),
+		map[string][]int{experiment.WhoPeers: places, experiment.WhoNode: {t.fresh.Place}}))
+	return t
 }
 
 // ready brings everything to where the clock can start: the peers serve, the links
@@ -142,8 +121,8 @@ func (t *trial) serve(ctx context.Context) error {
 			delete(t.serving, n.Place)
 		}
 	}
-	halt := func(ctx context.Context, n *nodes.Node) error { return chainNode(n).Halt(ctx) }
-	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting, halt)
+	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting,
+		func(ctx context.Context, n *nodes.Node) error { return chainNode(n).Halt(ctx) })
 	if err != nil {
 		return err
 	}
@@ -171,8 +150,7 @@ func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	}
 	if p.address != "" && address != p.address {
 		return fmt.Errorf("it serves at %s now, and did at %s before: the fresh node cannot find it: %w", address,
-			p.address,
-			system.ErrAnswer)
+			p.address, system.ErrAnswer)
 	}
 	p.address = address
 	return nil
@@ -253,28 +231,30 @@ func (t *trial) allLives() []system.Following {
 func (t *trial) counted(of func(system.Following) int64) float64 {
 	sum := 0.0
 	for _, f := range t.allLives() {
-		if n := of(f); n >= 0 {
-			sum += float64(n)
-		} else {
-			sum = math.NaN()
-		}
+		sum += known(float64(of(f)))
 	}
 	return sum
 }
 
+// known is a number that is negative where it is not known; NaN then.
+func known(n float64) float64 {
+	if n < 0 {
+		return math.NaN()
+	}
+	return n
+}
+
 // fromPeer adds up likewise what was counted of one peer; NaN: nothing was, either.
 func (t *trial) fromPeer(address string, of func(system.PeerShare) float64) float64 {
-	sum, known := 0.0, false
+	sum, there := 0.0, false
 	for _, f := range t.allLives() {
 		for _, s := range f.Peers {
-			if n := of(s); s.Address == address && n >= 0 {
-				sum, known = sum+n, true
-			} else if s.Address == address {
-				return math.NaN()
+			if s.Address == address {
+				sum, there = sum+known(of(s)), true
 			}
 		}
 	}
-	if !known {
+	if !there {
 		return math.NaN()
 	}
 	return sum
@@ -287,15 +267,13 @@ func (t *trial) ops() (chain, serve record.Op) {
 	defer t.Mu.Unlock()
 	serve = t.Op(t.fresh, record.OpServe)
 	serve.Length = t.chain.Bytes
-	if t.chain.Height > 0 {
-		share := float64(min(t.fresh.Verified, t.chain.Height)) / float64(t.chain.Height)
-		serve.Bytes = int64(float64(t.chain.Bytes) * share)
-	}
+	share := float64(min(t.fresh.Verified, t.chain.Height)) / float64(t.chain.Height)
+	serve.Bytes = int64(float64(t.chain.Bytes) * share)
 	chain = serve
 	chain.Kind = record.OpSync
 	if t.fresh.All > 0 {
-		chain.Bytes, chain.LastByte, chain.Outcome, chain.Class = t.chain.Bytes, scenario.Nanos(t.fresh.All), record.OK,
-			""
+		chain.Bytes, chain.LastByte = t.chain.Bytes, scenario.Nanos(t.fresh.All)
+		chain.Outcome, chain.Class = record.OK, ""
 	}
 	return chain, serve
 }
@@ -304,20 +282,15 @@ func (t *trial) ops() (chain, serve record.Op) {
 func (t *trial) loaded(cpu float64) scenario.Load {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	load := t.Loaded(cpu, t.names)
+	load := t.Loaded(cpu, nodes.NamesOf(t.nodes))
 	load.Links = t.checks
-	load.Details = append(load.Details, t.peerDetails()...)
-	load.Details = append(load.Details, t.followed()...)
-	load.Notes = t.Notes
+	load.Details = append(append(load.Details, t.peerDetails()...), t.followed()...)
 	return load
 }
 
 // peerDetails are the numbers of the peers, in their order. With the lock.
 func (t *trial) peerDetails() (all []record.Detail) {
-	names := make([]string, len(t.peers))
-	for i, p := range t.peers {
-		names[i] = p.Name
-	}
+	names := nodes.NamesOf(t.Nodes[1:])
 	add := func(kind string, of func(*peer) float64) {
 		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
 	}
@@ -357,22 +330,20 @@ func (t *trial) followed() (all []record.Detail) {
 		add(followerTimedOut, t.counted(func(f system.Following) int64 { return f.TimedOut }))
 		add(followerFailed, t.counted(func(f system.Following) int64 { return f.Failed }))
 	}
-	var peers []string
+	blocks := map[string]float64{} // of each peer
 	for _, f := range t.allLives() {
 		for _, s := range f.Peers {
-			peers = append(peers, s.Address)
+			blocks[s.Address] += known(float64(s.Blocks))
 		}
 	}
-	slices.Sort(peers)
 	useful, delivered, most := 0.0, 0.0, 0.0
-	for _, address := range slices.Compact(peers) {
-		blocks := t.fromPeer(address, func(s system.PeerShare) float64 { return float64(s.Blocks) })
-		if delivered += blocks; blocks > 0 {
+	for _, n := range blocks {
+		delivered, most = delivered+n, max(most, n)
+		if n > 0 {
 			useful++
-			most = max(most, blocks)
 		}
 	}
-	if len(peers) > 0 && !math.IsNaN(delivered) {
+	if len(blocks) > 0 && !math.IsNaN(delivered) {
 		add(followerUseful, useful)
 		add(followerDelivered, delivered)
 		add(followerMost, most)

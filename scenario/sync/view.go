@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // times are missing where the node never came to them: longer than what was watched,
@@ -117,18 +118,12 @@ func defaults(f *analysis.Frame) map[string]string {
 			listed["sync.vary."+name] = v.Levels[0].Value
 		}
 	}
-	first, found := map[string]string{}, map[string]bool{}
+	first := map[string]string{}
 	for _, c := range f.Cells {
 		for _, x := range c.Factors {
-			if _, seen := first[x.Path]; !seen {
+			if _, seen := first[x.Path]; !seen || x.Value == listed[x.Path] {
 				first[x.Path] = x.Value
 			}
-			found[x.Path] = found[x.Path] || x.Value == listed[x.Path]
-		}
-	}
-	for path := range first {
-		if found[path] {
-			first[path] = listed[path]
 		}
 	}
 	return first
@@ -170,10 +165,8 @@ func outcome(t *record.Trial, facts *record.Reader) error {
 	if last == nil {
 		return nil
 	}
-	t.Outcomes, t.Classes = map[string]int64{last.Outcome.String(): 1}, nil
-	if last.Class != "" {
-		t.Classes = map[string]int64{last.Class: 1}
-	}
+	t.Outcomes, t.Classes = map[string]int64{last.Outcome.String(): 1}, map[string]int64{last.Class: 1}
+	delete(t.Classes, "")
 	return nil
 }
 
@@ -182,25 +175,21 @@ const mostPoints = 200
 
 // heights is the height of the chain over time.
 func heights(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
-	s := analysis.Series{Trial: t, Metric: "height"}
-	high := int64(-1)
+	var points []analysis.Point
 	for m, err := range facts.Marks(t.ID) {
 		if err != nil {
 			return analysis.Facts{}, err
 		}
-		if m.Verified != high {
-			high = m.Verified
-			s.Points = append(s.Points, analysis.Point{At: m.End.Seconds(), Value: float64(high)})
+		if n := float64(m.Verified); len(points) == 0 || n != points[len(points)-1].Value {
+			points = append(points, analysis.Point{At: m.End.Seconds(), Value: n})
 		}
 	}
-	s.Points = analysis.Thin(s.Points, mostPoints)
-	var all analysis.Facts
-	if len(s.Points) > 0 {
-		all.Series = []analysis.Series{s}
-		all.Metrics = []record.Metric{{Key: "height", Name: "height", Unit: "1", Better: record.Neither,
-			Help: "blocks that the node has"}}
+	if len(points) == 0 {
+		return analysis.Facts{}, nil
 	}
-	return all, nil
+	return analysis.Facts{
+		Series:  []analysis.Series{{Trial: t, Metric: "height", Points: analysis.Thin(points, mostPoints)}},
+		Metrics: scenario.Definitions(definitions)["height"]}, nil
 }
 
 func neverServed(r *analysis.Result) []analysis.Case {

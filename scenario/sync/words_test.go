@@ -59,3 +59,7 @@ func troubleOf(text string) (all experiment.Troubles) {
 	}
 	return all
 }
+
+func withFaults(text string) func(*fakeChains, *experiment.Cell) {
+	return func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Faults = faultsOf(text) }
+}

@@ -199,16 +199,12 @@ func TestUploadHasTheTrialsClock(t *testing.T) {
 func TestCollectPollsAndStoresNothing(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		cluster, err := mem.System{}.Start(t.Context(), system.Deployment{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cell := experiment.Cell{ID: "c001", Collect: &experiment.Collect{Every: experiment.Duration(time.Minute),
 			For: experiment.Duration(10 * time.Minute)}}
 		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"},
 			Cluster: cluster, Limits: scenariotest.Limits()}, []experiment.Cell{cell})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l, epoch := newLedger(), time.Now()
 		states := 0
 		sink := scenario.Sink{Epoch: epoch, Journal: l, Now: func() time.Duration { return time.Since(epoch) },
@@ -244,42 +240,6 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		if load, err = runner.Trial(stop, cell, 1, sink); err != nil ||
 			fmt.Sprint(load.Notes) != "[stopped by max_runtime: it is late]" {
 			t.Errorf("%v, notes %q", err, load.Notes)
-		}
-	})
-}
-
-// Each metric that is told is defined.
-func TestUploadMetricsAreDefined(t *testing.T) {
-	defined := map[string]bool{}
-	for _, s := range []scenario.Scenario{Scenario{}, Collect{}} {
-		seen := map[string]bool{}
-		for _, m := range s.Metrics() {
-			if seen[m.Key] || m.Help == "" || m.Name == "" || m.Unit == "" {
-				t.Errorf("%s: metric %+v", s.Name(), m)
-			}
-			seen[m.Key], defined[m.Key] = true, true
-		}
-	}
-	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(20, 10,
-			func(u *experiment.Upload) { u.Verify = 1 }))
-		y := b.must()
-		in := measuredFrom(b.ledger, b.cell, y.load)
-		in.Link = &record.LinkCheck{WantRate: 8e6, Rate: 7.9e6, WantRTT: 0.02, RTT: 0.021}
-		if m := (Scenario{}).Measure(*in); math.Abs(m["bandwidth_line"]-7.9e6/8) > 1e-6 || m["wait_line"] != 0.021 {
-			t.Errorf("over a link: %v B/s, %v s", m["bandwidth_line"], m["wait_line"])
-		}
-		for key := range y.metrics {
-			if !defined[key] {
-				t.Errorf("metric %s is not defined", key)
-			}
-		}
-		for key := range defined {
-			// of real processes and links
-			if _, ok := y.metrics[key]; !ok && !strings.HasPrefix(key, "system_") && !strings.HasSuffix(key, "_line") &&
-				key != "line_share" && key != "others_busy" {
-				t.Errorf("metric %s is not told", key)
-			}
 		}
 	})
 }
@@ -362,23 +322,5 @@ func TestUploadProblems(t *testing.T) {
 	objects, bytes := Scenario{}.Prepares([]experiment.Cell{uploadCell(10, 5), uploadCell(1, 7)})
 	if objects != 11 || bytes != 57 {
 		t.Errorf("%d objects, %d bytes", objects, bytes)
-	}
-}
-
-// Objects of which nothing reaches a server are told, because a cost of nothing is
-// none of the system's.
-func TestNothingReachedTheServers(t *testing.T) {
-	for expansion, want := range map[string]bool{"0": true, "1": false} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			y := newUploadBench(t, system.Options{"a": "1s", "expansion": expansion}, uploadCell(3, 100)).must()
-			told := slices.ContainsFunc(y.load.Notes, func(n string) bool {
-				return strings.HasPrefix(n,
-					"nothing reached the storage servers")
-			})
-			if told != want {
-				t.Errorf("expansion %s, absolute bytes %g: notes %q", expansion, y.metrics["absolute_bytes"],
-					y.load.Notes)
-			}
-		})
 	}
 }

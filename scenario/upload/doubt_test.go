@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -108,9 +107,7 @@ func TestInspect(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 1000))
 		b.must()
 		all, err := b.mem.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := &moody{Node: b.mem}
 		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set()}
 		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
@@ -159,17 +156,14 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		objects int
-		noStat  bool // a first byte is asked for
+		noStat  bool
 		lose    bool
-		busy    error
 		want    string // in the error; empty: what is missing is put again
 	}{
-		{"many", 20, false, false, nil, "20 of 20 accepted objects are not in its list, and nothing"},
-		{"a few are there", 4, false, false, nil, "4 of 4 accepted objects are not in its list, but"},
-		{"their first bytes are there", 4, true, false, nil, "4 of 4 accepted objects are not in its list, but"},
-		{"no answer", 4, true, false, errors.New("503 busy"), "503 busy"},
-		{"a few are gone", 4, false, true, nil, ""},
-		{"their first bytes are gone", 4, true, true, nil, ""},
+		{"many", 20, false, true, "20 of 20 accepted objects are not in its list, and nothing"},
+		{"a few are there", 4, false, false, "4 of 4 accepted objects are not in its list, and nothing"},
+		{"it cannot be asked", 4, true, true, "4 of 4 accepted objects are not in its list, and nothing"},
+		{"a few are gone", 4, false, true, ""},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(c.objects, 100))
@@ -183,12 +177,10 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 			if c.lose {
 				all, _ := b.mem.List(t.Context())
 				for _, o := range all {
-					if err := b.mem.Delete(t.Context(), o.Ref); err != nil {
-						t.Fatal(err)
-					}
+					must(t, b.mem.Delete(t.Context(), o.Ref))
 				}
 			}
-			n.empty, n.get = true, func() error { return c.busy }
+			n.empty = true
 			_, err := b.session(t.Context())
 			again := len(puts(b.ops[first:]))
 			switch {
@@ -207,77 +199,6 @@ type statless interface {
 	system.Store
 	system.Namer
 	system.Lister
-}
-
-// What is accepted is recorded with what another worker writes next. That it is durable
-// since is written after it, however long that takes.
-func TestUploadWritesInOrder(t *testing.T) {
-	b := newUploadBench(t, nil, uploadCell(2, 10))
-	journal := slow{b.ledger, make(chan int, 2)}
-	trial := newTrial(&runner{node: b.mem}, b.cell, 42, scenario.Sink{Now: func() time.Duration { return 0 },
-		Journal: journal}, b.set())
-	trial.held = []record.Job{{Object: 0, State: record.JobAccepted}}
-	var group sync.WaitGroup
-	group.Go(func() { _ = trial.write(record.Job{Object: 1, State: record.JobPutting}) })
-	<-journal.begun
-	_ = trial.write(record.Job{Object: 0, State: record.JobDurable})
-	group.Wait()
-	if got := b.ledger.jobs[0].State; got != record.JobDurable || len(b.ledger.all) != 3 {
-		t.Errorf("%s, of %v", got, b.ledger.all)
-	}
-}
-
-// slow is a journal in which a write of more than one job takes longer.
-type slow struct {
-	*ledger
-	begun chan int
-}
-
-func (s slow) Jobs(jobs ...record.Job) error {
-	s.begun <- len(jobs)
-	if len(jobs) > 1 {
-		time.Sleep(100 * time.Millisecond)
-	}
-	return s.ledger.Jobs(jobs...)
-}
-
-// Of a large object the ends are compared: there is no time to fetch all of it.
-func TestInspectLarge(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(2, 2*compareWhole))
-		b.must()
-		all, err := b.mem.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := &moody{Node: b.mem, get: func() error { return errors.New("fetched whole") }}
-		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set()}
-		object := 0
-		if strings.HasSuffix(all[0].Name, trial.set.Object(1).Name) {
-			object = 1
-		}
-		for want, i := range map[finding]int{whole: object, broken: 1 - object} {
-			if got := trial.inspect(t.Context(), i, all[0]); got != want {
-				t.Errorf("object %d, %s: %v, want %v", i, all[0].Name, got, want)
-			}
-		}
-		good := trial.set
-		trial.set = unreadableSet{good}
-		if got := trial.inspect(t.Context(), object, all[0]); got != unknown {
-			t.Errorf("our own data cannot be read: %v", got)
-		}
-		trial.set, trial.node = good, struct{ statless }{n}
-		if got := trial.inspect(t.Context(), object, all[0]); got != whole {
-			t.Errorf("of the right size, and no ranges: %v", got)
-		}
-		if err := b.mem.Delete(t.Context(), all[0].Ref); err != nil {
-			t.Fatal(err)
-		}
-		trial.node = n
-		if got := trial.inspect(t.Context(), object, all[0]); got != absent {
-			t.Errorf("gone since: %v", got)
-		}
-	})
 }
 
 // What was to be removed at the end is removed when an exit condition ends the
@@ -299,22 +220,6 @@ func TestUploadRemovesAfterAStop(t *testing.T) {
 		all, err := b.mem.List(t.Context())
 		if err != nil || len(all) > 0 || b.ledger.count(record.JobDurable) < 5 {
 			t.Errorf("%d objects stay (%v) of %d", len(all), err, b.ledger.count(record.JobDurable))
-		}
-	})
-}
-
-// Objects that never become durable are not waited for one after the other: all
-// of them together have twice upload.settle after the last was accepted.
-func TestUploadManyNeverDurable(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		settle := 2 * time.Hour
-		b := newUploadBench(t, system.Options{"settle": "10000h"}, uploadCell(200, 10, func(u *experiment.Upload) {
-			u.Slot, u.Concurrency, u.Settle = "accepted", 4, experiment.Duration(settle)
-		}))
-		begun := time.Now()
-		y := b.must()
-		if took := time.Since(begun); took > 2*settle+time.Minute || y.metrics["not_durable"] != 200 {
-			t.Errorf("it took %v, %v are not durable", took, y.metrics["not_durable"])
 		}
 	})
 }
@@ -365,9 +270,7 @@ func TestUploadCountsGoOn(t *testing.T) {
 			}
 			b.ledger.jobs[int64(i)] = job
 		}
-		if err := trial.replay(&restored{known: newIndex()}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, trial.replay(&restored{known: index{}}))
 		m := Scenario{}.Measure(*measuredFrom(b.ledger, b.cell, scenario.Load{}))
 		if trial.tally.finished != 20 || m["puts_ended"] != 20 || m["success_rate"] != 1 ||
 			m["attempts_per_object"] != 55.0/25 {
@@ -401,9 +304,7 @@ func TestUploadVerificationGoesOn(t *testing.T) {
 			}
 		}
 		n.get = func() error { fetches++; return nil }
-		if err := b.mem.Delete(t.Context(), system.Ref(b.ledger.jobs[0].Ref)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.mem.Delete(t.Context(), system.Ref(b.ledger.jobs[0].Ref)))
 		y := b.must()
 		if want := 20 + 2 + 1; fetches != want { // 20 objects, 2 interruptions, 1 put again
 			t.Errorf("%d fetches, want %d", fetches, want)

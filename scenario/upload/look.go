@@ -1,16 +1,21 @@
 package upload
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // finding is what is known of an object whose put may or may not have succeeded.
@@ -63,20 +68,12 @@ func (t *trial) lookTime() time.Duration {
 	return min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout)
 }
 
-// Objects up to compareWhole are fetched and compared to find out whether they are whole.
-// Of larger ones the ends are, compareEnd bytes each, where the system serves ranges; else
-// their size is believed. There may be little time, and what is not known is put again.
-const (
-	compareWhole = 1 << 20
-	compareEnd   = 64 << 10
-)
-
-// inspect finds out whether a stored object is the set's: by its size, then by
-// the hash that the system reports, or by bytes. It is broken only when that is
-// proven: what is not answered, or cannot be compared, is not known.
+// inspect finds out whether a stored object is the set's: by its size, then by the hash
+// that the system reports, or by its bytes. It is broken only when that is proven: what is
+// not answered, or cannot be compared, is not known, and put again. That there are too few
+// servers to rebuild it from is the system's own word that it is not whole.
 func (t *trial) inspect(ctx context.Context, object int, o system.Object) finding {
-	size := t.set.Object(object).Size
-	if o.Size >= 0 && o.Size != size {
+	if o.Size >= 0 && o.Size != t.set.Object(object).Size {
 		return broken
 	}
 	if o.SHA256 != "" {
@@ -88,62 +85,22 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 		}
 		return whole
 	}
-	w := scenario.Watch(ctx, t.site.Limits)
-	defer w.Stop()
-	r, ranges := t.node.(system.Ranger)
-	switch {
-	case size > compareWhole && ranges:
-		if first := findingOf(t.sameRange(w, r, object, o.Ref, 0)); first != whole {
-			return first
-		}
-		return findingOf(t.sameRange(w, r, object, o.Ref, size-compareEnd))
-	case size > compareWhole && o.Size >= 0:
-		return whole
-	}
-	check, err := t.set.Check(object)
+	check, err := workload.Check(t.set, object)
 	if err != nil {
 		return unknown
 	}
-	return findingOf(t.fetch(w, object, o.Ref, check))
-}
-
-// findingOf derives the finding from the error of a comparison. That there are too few
-// servers to rebuild it from is the system's own word that it is not whole.
-func findingOf(err error) finding {
-	switch {
+	w := scenario.Watch(ctx, t.site.Limits)
+	defer w.Stop()
+	err = t.fetch(w, object, o.Ref, check)
+	switch is := func(target error) bool { return errors.Is(err, target) }; {
 	case err == nil:
 		return whole
-	case errors.Is(err, scenario.ErrWrongBytes), errors.Is(err, scenario.ErrTooShort), errors.Is(err, system.ErrTooFew):
+	case is(scenario.ErrWrongBytes), is(scenario.ErrTooShort), is(system.ErrTooFew):
 		return broken
-	case errors.Is(err, system.ErrNotFound):
+	case is(system.ErrNotFound):
 		return absent
 	}
 	return unknown
-}
-
-// sameRange compares compareEnd bytes of an object with the set's.
-func (t *trial) sameRange(w *scenario.Operation, r system.Ranger, object int, ref system.Ref, off int64) error {
-	from, err := t.set.Open(object)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	want := make([]byte, compareEnd)
-	if _, err = from.Seek(off, io.SeekStart); err == nil {
-		_, err = io.ReadFull(from, want)
-	}
-	if err != nil {
-		return err
-	}
-	var got bytes.Buffer
-	w.Moved(0, false)
-	if err := r.GetRange(w.Ctx, ref, off, compareEnd, &got); err != nil {
-		return err
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		return scenario.ErrWrongBytes
-	}
-	return nil
 }
 
 // hash is the SHA-256 of an object's content, in hex.
@@ -163,17 +120,13 @@ func (t *trial) hash(object int) (string, error) {
 // whole is accepted now; what is not whole goes.
 func (t *trial) look(ctx context.Context, object int) (finding, error) {
 	found, o := t.find(ctx, object)
-	switch found {
-	case whole:
+	if found == whole {
 		return whole, t.adopt(object, o)
-	case broken:
-		if !t.removeBroken(ctx, o) {
-			return unknown, nil
-		}
-		t.doubts(object, false)
-	case absent:
-		t.doubts(object, false)
 	}
+	if found == broken && !t.removeBroken(ctx, o) {
+		return unknown, nil
+	}
+	t.job(object).doubt = found == unknown
 	return found, nil
 }
 
@@ -225,7 +178,7 @@ func (t *trial) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	if _, _, named := t.byName(); !named && t.lists() {
-		if _, err := t.list(ctx, newIndex()); err != nil {
+		if _, err := t.list(ctx, index{}); err != nil {
 			t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
 		} else {
 			t.clearUnlisted()
@@ -234,16 +187,13 @@ func (t *trial) resolve(ctx context.Context) error {
 	var n [findings]int
 	for _, object := range doubted {
 		found := absent
-		if t.inDoubt(object) { // else it is not in the list
+		if t.job(object).doubt { // else it is not in the list
 			var err error
 			if found, err = t.look(ctx, object); err != nil {
 				return err
 			}
 		}
 		n[found]++
-	}
-	if err := t.write(); err != nil {
-		return err
 	}
 	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, "+
 		"%d nothing", len(doubted), n[whole], n[broken], n[absent])
@@ -281,3 +231,110 @@ func (t *trial) clearUnlisted() {
 
 // resolveTimeout bounds the questions about what is in doubt at the end.
 const resolveTimeout = time.Minute
+
+// verify fetches its share of the stored objects and compares every byte.
+func (t *trial) verify(ctx context.Context) error {
+	if t.u.Verify == 0 {
+		return nil
+	}
+	in := t.sink.Journal.Recorded()
+	next, stop := iter.Pull(scenario.Stream(in.Jobs))
+	defer stop()
+	var turn sync.Mutex
+	err := scenario.Workers(ctx, t.u.Concurrency, func(ctx context.Context, worker int) error {
+		for ctx.Err() == nil {
+			turn.Lock()
+			job, ok := next()
+			turn.Unlock()
+			if !ok {
+				return nil
+			}
+			if t.toVerify(&job) {
+				if err := t.verifyOne(ctx, worker, job); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return cmp.Or(err, in.Err())
+}
+
+// toVerify reports whether an object is stored, among those that are fetched at the end (the
+// same ones in all sessions), and was not fetched by an earlier session since it was accepted.
+func (t *trial) toVerify(job *record.Job) bool {
+	at, fetched := t.fetched[int(job.Object)]
+	share := rand.New(rand.NewPCG(t.seed, uint64(job.Object))).Float64()
+	return isStored(job.State) && share < float64(t.u.Verify) && !(fetched && at >= job.Accepted)
+}
+
+func (t *trial) verifyOne(ctx context.Context, worker int, job record.Job) error {
+	object := int(job.Object)
+	check, err := workload.Check(t.set, object)
+	if err != nil { // there is no operation of it
+		t.mu.Lock()
+		t.unread++
+		t.mu.Unlock()
+		return t.named("violation", "object not verified", object, "its own data could not be read: "+err.Error())
+	}
+	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
+	_, err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
+		return t.fetch(w, object, system.Ref(job.Ref), check)
+	})
+	if err := t.done(op); err != nil || op.Outcome == record.OK || op.Outcome == record.Cancelled {
+		return err
+	}
+	return t.named("violation", "object not verified", object, fmt.Sprintf("%s: %s", op.Outcome, scenario.ShortError(err)))
+}
+
+// named is an event of an object in trouble, of as many in the same as mostNamed.
+func (t *trial) named(kind, what string, object int, why string) error {
+	t.mu.Lock()
+	t.troubled[what]++
+	n := t.troubled[what]
+	t.mu.Unlock()
+	if n > mostNamed {
+		return nil
+	}
+	return t.event(kind, what, fmt.Sprintf("object %d, %s: %s", object, t.name(object), why))
+}
+
+// mostNamed is how many objects in the same trouble are named one by one.
+const mostNamed = 20
+
+// fetch gets an object and compares it with the set's.
+func (t *trial) fetch(w *scenario.Operation, object int, ref system.Ref, check io.WriteCloser) error {
+	wrong := false
+	err := t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
+		_, err := check.Write(p)
+		wrong = wrong || err != nil
+		return err == nil
+	}))
+	switch short := check.Close(); {
+	case err == nil && short != nil && w.Bytes() < t.set.Object(object).Size:
+		return scenario.ErrTooShort
+	case err == nil && short != nil, wrong:
+		return scenario.ErrWrongBytes
+	}
+	return err
+}
+
+// clear removes what the trial has stored from an attached system, where that was asked
+// for. A started one goes as a whole.
+func (t *trial) clear(ctx context.Context) error {
+	if t.u.After != "remove" || !t.site.Use.Attached() {
+		return nil
+	}
+	left := scenario.Removal{}
+	err := t.eachJob(func(_ int, job *record.Job) error {
+		if isStored(job.State) {
+			left.Try(ctx, t.node, system.Object{Ref: system.Ref(job.Ref), Size: job.Size})
+		}
+		return nil
+	})
+	if why := left.Err(); why != nil {
+		t.site.Event("note", "objects not removed",
+			fmt.Sprintf("%s: %v; their names begin with %s", t.site.Use.Name, why, t.pre), 0)
+	}
+	return err
+}

@@ -72,7 +72,7 @@ func (l *loadTest) left() bool {
 		return false
 	}
 	for name, values := range l.values {
-		if _, _, fell := falls(values); fell && isPurpose(name) {
+		if _, _, fell := values.falls(); fell && isPurpose(name) {
 			return true
 		}
 	}
@@ -95,58 +95,40 @@ func (l *loadTest) since(name string) *big.Int {
 	return minus(v, l.readings.first[name])
 }
 
-// spending are amounts by purpose, in order.
-type spending struct {
-	purposes []string
-	amounts  map[string]*big.Int
-}
-
-func (s *spending) add(purpose string, amount *big.Int) {
-	s.purposes, s.amounts[purpose] = append(s.purposes, purpose), amount
-}
-
-// sum is that of some purposes; nil: none is named.
-func (s *spending) sum(of func(purpose string) bool) (sum *big.Int) {
-	for _, p := range s.purposes {
-		if of(p) {
-			sum = plus(sum, s.amounts[p])
-		}
-	}
-	return sum
-}
-
 // money is what the test cost, from the exact amounts of its first and its last poll.
 func (l *loadTest) money() {
 	if len(l.readings.last) == 0 || l.decimals < 0 || l.left() {
 		return
 	}
-	by := spending{amounts: map[string]*big.Int{}}
+	var order []string
+	by := map[string]*big.Int{}
+	add := func(purpose string, amount *big.Int) { order, by[purpose] = append(order, purpose), amount }
+	var named, store *big.Int
 	for _, name := range l.kinds() {
-		by.add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
+		add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
+		named = plus(named, l.since(name))
+	}
+	if storage := by[purposes[1]]; storage != nil { // else it is charged within another purpose, such as uploads
+		store = plus(by[purposes[0]], storage)
 	}
 	spent, unspent := l.since(system.ReadSpent), l.since(system.ReadUnspent)
-	named := by.sum(func(string) bool { return true })
-	store := by.sum(func(p string) bool { return slices.Contains(purposes[:2], p) })
-	if by.amounts[purposes[1]] == nil {
-		store = nil // charged within another purpose, such as uploads
-	}
 	used, accounted := cmp.Or(named, spent), spent != nil && unspent != nil
 	if accounted {
 		used = minus(spent, unspent)
 	}
 	if unspent != nil {
-		by.add(system.ReadUnspent, unspent)
+		add(system.ReadUnspent, unspent)
 	}
 	if accounted && named != nil && used.Cmp(named) != 0 {
-		by.add(unnamed, minus(used, named))
+		add(unnamed, minus(used, named))
 	}
 	if spent == nil && named != nil {
 		spent = plus(unspent, used)
 	}
-	for _, kind := range by.purposes {
-		l.amount("money", kind, rat(by.amounts[kind]))
+	for _, kind := range order {
+		l.amount("money", kind, rat(by[kind]))
 		if spent != nil && spent.Sign() > 0 {
-			l.row("money_share", kind, float(by.amounts[kind])/float(spent))
+			l.row("money_share", kind, float(by[kind])/float(spent))
 		}
 	}
 	l.totals(spent, used, unspent, store)
@@ -171,19 +153,16 @@ func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 }
 
 // kinds are the readings of spending by purpose.
-func (l *loadTest) kinds() (names []string) {
-	for name := range l.readings.last {
-		if isPurpose(name) {
-			names = append(names, name)
-		}
-	}
+func (l *loadTest) kinds() []string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(l.readings.last)),
+		func(name string) bool { return !isPurpose(name) })
 	at := func(name string) int {
 		if i := slices.Index(purposes, strings.TrimPrefix(name, system.ReadSpentPrefix)); i >= 0 {
 			return i
 		}
 		return len(purposes)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(at(a)-at(b), strings.Compare(a, b)) })
+	slices.SortStableFunc(names, func(a, b string) int { return at(a) - at(b) })
 	return names
 }
 
@@ -192,9 +171,8 @@ func (l *loadTest) months() float64 {
 	if l.values[system.ReadContracts] == nil {
 		return 0
 	}
-	v := l.values[system.ReadPeriod]
-	blocks, at := latest(v, len(v)-1)
-	if at < 0 || blocks <= 0 {
+	blocks := l.now(system.ReadPeriod)
+	if !(blocks > 0) {
 		blocks = usualPeriod
 	}
 	return blocks / blocksPerDay / daysPerMonth
@@ -203,9 +181,6 @@ func (l *loadTest) months() float64 {
 // Kinds of spans that say what did not hold, between which polls.
 const (
 	moneyMissing  = "money missing"
-	moneyCameIn   = "money came in"
-	moneyUnderWay = "money under way"
-	moneyEnded    = "money of ended contracts"
 	counterFell   = "counter fell"
 	contractsLeft = "contracts left the account"
 )
@@ -213,45 +188,29 @@ const (
 // invariants are what must hold: wallet and contracts together are constant, totals only
 // grow. What ended contracts had not used comes back later.
 func (l *loadTest) invariants() {
-	enter := func(kind, name string, from, to int, note string) {
-		for _, s := range []struct{ reading, unit string }{{system.ReadContracts, "1"},
-			{system.ReadContractBytes, "B"}} {
-			v := l.values[s.reading]
-			was, i := latest(v, max(from-1, 0)) // a poll more, since its calls are not made at one moment
-			if is, j := latest(v, to+2); i >= 0 && j > i {
-				note += fmt.Sprintf("; %s %s → %s", s.reading, words.Show(was, s.unit), words.Show(is, s.unit))
-			}
-		}
-		l.span(kind, name, l.start[from], l.end[to], note)
-	}
-	if amount, from, to, held := l.change(); amount != nil {
+	if amount, from, to := l.readings.lost(); amount != nil && !l.left() {
 		value := float(amount) / math.Pow(10, float64(l.decimals))
 		ended := l.values[system.ReadEndedUnspent]
-		was, i := latest(ended, from)
-		is, j := latest(ended, to+1)
-		kind := moneyMissing
-		switch {
-		case value < 0 && i >= 0 && j > i && is-was >= -0.99*value:
-			kind = moneyEnded
-		case !held:
-			kind = moneyUnderWay
-		case value < 0 && l.left():
-			kind = contractsLeft
-		case value > 0:
-			kind = moneyCameIn
-		default:
-			l.amount("money_missing", "", rat(minus(new(big.Int), amount)))
+		if back := ended.upTo(to.start) - ended.upTo(from.start); !(back >= 0.99*value) {
+			l.amount("money_missing", "", rat(amount))
+			note := words.Money(value, l.currency)
+			for _, of := range [][2]string{{system.ReadContracts, "1"}, {system.ReadContractBytes, "B"}} {
+				// a poll more, since its calls are not made at one moment
+				if v := l.values[of[0]]; len(v) > 0 {
+					was, is := v[max(v.find(from.start)-1, 0)], v[min(v.find(to.start)+2, len(v)-1)]
+					note += fmt.Sprintf("; %s %s → %s", of[0], words.Show(was.Value, of[1]), words.Show(is.Value, of[1]))
+				}
+			}
+			l.span(moneyMissing, "", from.start, to.end, note)
 		}
-		enter(kind, "", from, to, words.Money(math.Abs(value), l.currency))
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.values)) {
-		grows := isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight
-		if from, to, fell := falls(l.values[name]); fell && grows {
-			kind := counterFell
-			if isPurpose(name) && l.left() {
-				kind = contractsLeft
-			}
-			enter(kind, name, from, to, name)
+		from, to, fell := l.values[name].falls()
+		switch {
+		case fell && isPurpose(name) && l.left():
+			l.span(contractsLeft, name, from.Start, to.End, name)
+		case fell && (isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight):
+			l.span(counterFell, name, from.Start, to.End, name)
 		}
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/collect"
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -27,14 +28,13 @@ type polls struct {
 	collector *collect.Collector
 	restored  time.Duration // end of the last poll of earlier sessions that reported absolute bytes; negative: none did
 
-	mu       sync.Mutex
-	next     int64         // number of the next poll
-	latest   time.Duration // start of the last
-	reported int           // polls that reported absolute bytes
-	first    float64       // of these: what the first reported, and the last
-	last     float64
-	lastEnd  time.Duration // negative: there is none
-	used     collect.Used
+	mu      sync.Mutex
+	next    int64         // number of the next poll
+	latest  time.Duration // start of the last
+	first   float64       // absolute bytes that the first poll reported, and the last
+	last    float64
+	lastEnd time.Duration // negative: there is none
+	used    collect.Used
 }
 
 func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls {
@@ -50,7 +50,7 @@ func (p *polls) add(poll record.Poll) {
 		if r.Name != system.ReadAbsolute || r.Bad != "" {
 			continue
 		}
-		if p.reported++; p.reported == 1 {
+		if p.lastEnd < 0 {
 			p.first = r.Value
 		}
 		p.last, p.lastEnd = r.Value, poll.End
@@ -86,9 +86,7 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 	defer end(nil)
 	p.collector = &collect.Collector{Node: p.node, Every: p.every, Now: p.now, First: p.next, Earlier: p.latest,
 		Keep: p.keep}
-	first, cancel := p.collector.Bounded(ctx) // nothing is stored before it is over
-	defer cancel()
-	if _, err := p.collector.Once(first); err != nil && ctx.Err() == nil {
+	if err := p.once(ctx); err != nil && ctx.Err() == nil { // nothing is stored before it is over
 		return nil, err
 	}
 	over := make(chan error, 1)
@@ -133,7 +131,7 @@ func (p *polls) sofar(s *scenario.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.Absolute, s.AbsoluteAt = -1, -1
-	if p.reported > 0 {
+	if p.lastEnd >= 0 {
 		s.Absolute = max(0, int64(p.last-p.first))
 		if p.lastEnd > p.restored {
 			s.AbsoluteAt = p.lastEnd
@@ -144,71 +142,103 @@ func (p *polls) sofar(s *scenario.State) {
 	}
 }
 
-// gained is by how much the bytes of storage servers grew; −1: fewer than two polls reported them.
-func (p *polls) gained() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reported < 2 {
-		return -1
-	}
-	return int64(p.last - p.first)
-}
-
-// pollMetrics are those that polls yield.
-func pollMetrics() []record.Metric {
-	return []record.Metric{
-		{Key: "absolute_bytes", Name: "absolute bytes gained", Unit: "B", Better: record.Lower,
-			Help: "bytes added on storage servers from the first to the last poll, with padding, metadata and " +
-				"redundancy"},
-		{Key: "absolute_bandwidth", Name: "absolute bandwidth", Unit: "B/s", Better: record.Higher,
-			Help: "bytes added on storage servers per second, from first to last poll, or in upload from first put " +
-				"to last acceptance; absent if the polls leave over a fifth of it open"},
-		{Key: "spent", Name: "money spent", Unit: "1", Better: record.Lower,
-			Help: "cost of contracts less unspent funds, or spending by purpose; summed from poll to poll; in the " +
-				"system's currency, rounded"},
-		{Key: "polls", Name: "polls", Unit: "1", Better: record.Neither,
-			Help: "polls of the system"},
-		{Key: "polls_missed", Name: "polls missed", Unit: "1", Better: record.Lower,
-			Help: "polls left out, because an earlier one took too long or no session ran"},
-		{Key: "poll_gaps", Name: "calls without an answer", Unit: "1", Better: record.Lower,
-			Help: "requests of polls that failed or timed out"},
-		{Key: "poll_p50", Name: "API latency, median", Unit: "s", Better: record.Lower,
-			Help: "time of all requests of a complete poll together; a timed-out request counts with its timeout"},
-		{Key: "poll_first_quarter", Name: "API latency, first quarter", Unit: "s", Better: record.Lower,
-			Help: "likewise over the first quarter of at least four polls"},
-		{Key: "poll_last_quarter", Name: "API latency, last quarter", Unit: "s", Better: record.Lower,
-			Help: "likewise over the last quarter"},
-	}
-}
-
-// metrics are the numbers of pollMetrics, by their keys.
-func (w *readings) metrics() map[string]float64 {
-	m := map[string]float64{"polls": float64(len(w.start)), "polls_missed": float64(w.missed),
-		"poll_gaps": float64(w.failed)}
-	put := scenario.Numbers(m)
-	if v := w.values[system.ReadAbsolute]; v != nil {
-		if first, last := edge(v); last > first {
-			put("absolute_bytes", v[last]-v[first])
-			w.bandwidth(math.Inf(-1), math.Inf(1), put)
-		}
+// measure puts the numbers of polls but the bandwidth.
+func (w *readings) measure(put func(string, float64)) {
+	put("polls", float64(w.polls))
+	put("polls_missed", float64(w.missed))
+	put("poll_gaps", float64(w.failed))
+	if v := w.values[system.ReadAbsolute]; len(v) > 1 {
+		put("absolute_bytes", v[len(v)-1].Value-v[0].Value)
 	}
 	if amount, decimals, known := w.used.Sum(); known {
 		put("spent", collect.Float(amount, decimals))
 	}
-	if took := known(w.latency); len(took) > 0 {
-		put("poll_p50", stats.Median(took))
-		if q := len(took) / 4; q > 0 {
-			put("poll_first_quarter", stats.Median(took[:q]))
-			put("poll_last_quarter", stats.Median(took[len(took)-q:]))
-		}
+	took := w.latency.values()
+	put("poll_p50", stats.Median(took))
+	if q := len(took) / 4; q > 0 {
+		put("poll_first_quarter", stats.Median(took[:q]))
+		put("poll_last_quarter", stats.Median(took[len(took)-q:]))
 	}
-	return m
 }
 
-// bandwidth puts that of absolute bytes between two moments, in seconds, by [collect.Rate];
-// none where too few polls reported them, so that they may have come at another time.
-func (w *readings) bandwidth(from, to float64, put func(string, float64)) {
-	if v, _, _, ok := collect.Rate(w.reported(w.values[system.ReadAbsolute]), from, to); ok {
-		put("absolute_bandwidth", v)
+// bandwidth puts that of absolute bytes between two moments, in seconds, and returns its bounds;
+// false: too few polls reported them.
+func bandwidth(absolute series, from, to float64, put func(string, float64)) (least, most float64, ok bool) {
+	value, least, most, ok := collect.Rate(absolute, from, to)
+	if ok {
+		put("absolute_bandwidth", value)
 	}
+	return least, most, ok
+}
+
+// Collect only asks a system how it is, again and again, and changes nothing
+// there: what to run beside a load test that another program does.
+type Collect struct{}
+
+var _ scenario.Continuer = Collect{}
+
+func (Collect) Name() string { return "collect" }
+
+// Continues implements Continuer: all trials do.
+func (Collect) Continues(experiment.Cell) bool { return true }
+
+// Metrics of a trial.
+func (Collect) Metrics() []record.Metric {
+	return append(metricsOf("polls", "system"), scenario.Machine("others_busy")...)
+}
+
+// Problems implements Scenario: whatever a system reports can be collected.
+func (Collect) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
+	return nil
+}
+
+// Prepares implements Scenario: nothing.
+func (Collect) Prepares([]experiment.Cell) (objects, bytes int64) { return 0, 0 }
+
+// Prepare implements Scenario.
+func (Collect) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
+	nodes := site.Cluster.Nodes()
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
+	}
+	return &collectRunner{site, nodes[0]}, nil
+}
+
+type collectRunner struct {
+	site scenario.Site
+	node system.Node
+}
+
+// Close implements Runner: nothing was stored.
+func (*collectRunner) Close(context.Context) error { return nil }
+
+// Trial implements Runner: it polls for as long as was asked for, counted from
+// the trial's epoch, or until ctx ends.
+func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink,
+) (scenario.Load, error) {
+	p := newPolls(r.node, sink, cell.Collect.Every.Std())
+	if err := p.restore(); err != nil {
+		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
+	}
+	report := func() {
+		s := scenario.State{At: sink.Now()}
+		p.sofar(&s)
+		sink.State(s)
+	}
+	p.polled = report
+	var load scenario.Load
+	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
+		lasts, begun := time.Duration(-1), sink.Now()
+		if d := cell.Collect.For.Std(); d > 0 {
+			lasts = max(0, d-begun)
+		}
+		pause(ctx, lasts, nil)
+		load.Seconds = (sink.Now() - begun).Seconds()
+		return nil
+	})
+	if stop != nil {
+		load.Notes = append(load.Notes, stop.Error())
+	}
+	report()
+	return load, err
 }

@@ -2,24 +2,27 @@ package upload
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // attempt does one attempt to store an object, which is under way, and says what
 // becomes of it then. Its error is of what surrounds the operation.
 func (t *trial) attempt(ctx context.Context, worker, object int) error {
-	if t.inDoubt(object) {
-		// The attempt before this one seemed to fail, and may have left the object.
-		if err := t.write(); err != nil {
-			return err
-		}
+	job := t.job(object)
+	if job.doubt { // the attempt before this one may have left it
 		switch found, err := t.look(ctx, object); {
 		case err != nil:
 			return err
@@ -28,14 +31,10 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 		case ctx.Err() != nil:
 			t.queue.set(object, record.JobWaiting)
 			return nil
-		}
-		if state := t.job(object).State; givenUp(state) { // in an earlier session
-			t.drop(object)
-			t.queue.set(object, state)
-			return nil
+		case givenUp(job.State): // in an earlier session
+			return t.becomes(object, job, job.State)
 		}
 	}
-	job := t.job(object)
 	from, err := openSource(t.set, object)
 	if err != nil {
 		return t.unreadable(object, job, err)
@@ -45,7 +44,7 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 		job.Attempts++
 	}
 	job.State, job.Began = record.JobPutting, t.sink.Now()
-	if err := t.write(job.Job); err != nil {
+	if err := t.sink.Journal.Jobs(job.Job); err != nil {
 		return err
 	}
 	return t.store(ctx, worker, object, job, from)
@@ -55,8 +54,7 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 func (t *trial) store(ctx context.Context, worker, object int, job *job, from *source) error {
 	job.Began = t.sink.Now()
 	t.mu.Lock()
-	t.tally.session++
-	t.tally.begun(job.Began)
+	t.session++
 	t.mu.Unlock()
 	var ref system.Ref
 	op := record.Op{Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
@@ -82,7 +80,7 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 		return t.afterAccept(ctx, worker, object)
 	case ctx.Err() != nil:
 		// Whether the system has it is found out by resolve, or by the next session.
-		t.doubts(object, true)
+		job.doubt = true
 		t.queue.set(object, record.JobWaiting)
 		return nil
 	}
@@ -100,47 +98,30 @@ func (t *trial) job(object int) *job {
 	return t.jobs[object]
 }
 
-func (t *trial) inDoubt(object int) bool {
+// becomes records what becomes of an object, and forgets it when that is all, unless it is in doubt.
+func (t *trial) becomes(object int, job *job, state record.JobState) error {
+	job.State = state
+	if err := t.sink.Journal.Jobs(job.Job); err != nil {
+		return err
+	}
+	t.queue.set(object, state)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.jobs[object] != nil && t.jobs[object].doubt
-}
-
-func (t *trial) doubts(object int, doubt bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.jobs[object].doubt = doubt
-}
-
-// drop forgets an object of which all is recorded, unless it is in doubt.
-func (t *trial) drop(object int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if j := t.jobs[object]; j != nil && !j.doubt {
+	if !job.doubt && (state != record.JobAccepted || t.settler() == nil) {
 		delete(t.jobs, object)
 	}
+	return nil
 }
 
 // accept notes that the system has an object.
-//
-// Where nothing more is asked about it, that is recorded together with what is written
-// next, which is mostly that another is put: a commit less for each. Whoever is to wait
-// first, for anything, writes. A session that is killed before leaves the object
-// in doubt, as it does one that is killed within its put.
 func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) error {
-	job.State, job.Ref, job.Accepted, job.Error = record.JobAccepted, string(ref), at, ""
+	job.Ref, job.Accepted, job.Error = string(ref), at, ""
 	t.mu.Lock()
 	job.doubt = false
-	t.tally.last = max(t.tally.last, at)
+	t.last = max(t.last, at)
 	t.full, t.quotas = "", 0 // there is room
-	t.held = append(t.held, job.Job)
 	t.mu.Unlock()
-	t.queue.set(object, record.JobAccepted)
-	if t.settler() == nil {
-		t.drop(object)
-		return nil
-	}
-	return t.write()
+	return t.becomes(object, job, record.JobAccepted)
 }
 
 // afterAccept is what keeps the slot of an object that was accepted.
@@ -174,43 +155,25 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 	switch {
 	case !givenUp:
 		job.State = record.JobWaiting
-		if err := t.write(job.Job); err != nil {
+		if err := t.sink.Journal.Jobs(job.Job); err != nil {
 			return err
 		}
 		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
 		return nil
 	case outcome == record.Refused:
-		return t.giveUp(object, job, record.JobRefused)
+		return t.becomes(object, job, record.JobRefused)
 	}
-	return t.giveUp(object, job, record.JobFailed)
-}
-
-// giveUp ends the attempts at an object.
-func (t *trial) giveUp(object int, job *job, state record.JobState) error {
-	job.State = state
-	if err := t.write(job.Job); err != nil {
-		return err
-	}
-	t.drop(object)
-	t.queue.set(object, state)
-	return nil
+	return t.becomes(object, job, record.JobFailed)
 }
 
 // unreadable gives an object up whose data is not to be had.
 func (t *trial) unreadable(object int, job *job, why error) error {
-	job.Error = scenario.ShortError(why)
-	t.doubts(object, false)
-	if err := t.giveUp(object, job, record.JobUnreadable); err != nil {
+	job.doubt, job.Error = false, scenario.ShortError(why)
+	if err := t.becomes(object, job, record.JobUnreadable); err != nil {
 		return err
 	}
-	if t.queue.counts().in[record.JobUnreadable] > mostNamed {
-		return nil
-	}
-	return t.event("note", "data unreadable", fmt.Sprintf("object %d, %s: %s", object, job.Name, job.Error))
+	return t.named("note", "data unreadable", object, job.Error)
 }
-
-// mostNamed is how many objects in the same trouble are named one by one.
-const mostNamed = 20
 
 // backoff is the pause after so many failed attempts: five times as long each
 // time, up to backoffMost.
@@ -222,3 +185,175 @@ const (
 	backoffFactor = 5
 	backoffMost   = 10 * time.Minute
 )
+
+// source is the content of an object while it is sent: hashed, and with what
+// went wrong on our side, which is no failure of the system.
+type source struct {
+	from io.ReadSeekCloser
+	left int64
+	hash hash.Hash
+	err  error // why our data could not be read
+}
+
+func openSource(set workload.Set, object int) (*source, error) {
+	from, err := set.Open(object)
+	if err != nil {
+		return nil, err
+	}
+	return &source{from: from, left: set.Object(object).Size, hash: sha256.New()}, nil
+}
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	s.hash.Write(p[:n])
+	s.left -= int64(n)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		s.err = err
+	case err != nil && s.left > 0:
+		err = fmt.Errorf("it ends %d bytes too early: %w", s.left, io.ErrUnexpectedEOF)
+		s.err = err
+	case s.left < 0:
+		err = errors.New("it is longer than it was")
+		s.err = err
+	}
+	return n, err
+}
+
+// sum is the hash of all that was read, in hex.
+func (s *source) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
+
+func (s *source) close() { s.from.Close() }
+
+// errSettled ends the wait for objects to be durable when its time is over.
+var errSettled = errors.New("the time to wait for objects to be durable is over")
+
+// settle waits until an accepted object is durable, for upload.settle since it
+// was accepted or, when that was in an earlier session, since this one began. One
+// that is not durable by then is asked about again at the end.
+func (t *trial) settle(ctx context.Context, worker, object int) error {
+	limit := t.u.Settle.Std()
+	waited := t.sink.Now() - max(t.job(object).Accepted, t.began)
+	// It may be durable long since: it is asked about once, whatever was waited.
+	return t.settleWithin(ctx, max(limit-waited, min(limit, scenario.SettleBriefly)), worker, object)
+}
+
+func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, object int) error {
+	step, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	job := t.job(object)
+	for {
+		err := t.settler().Settle(step, system.Ref(job.Ref))
+		if err == nil {
+			break
+		}
+		if errors.Is(err, system.ErrNotFound) || step.Err() != nil {
+			return nil
+		}
+		pause(step, scenario.SettleBriefly, nil) // a daemon that restarts does not make it less durable
+	}
+	job.Durable = t.sink.Now()
+	if err := t.becomes(object, job, record.JobDurable); err != nil {
+		return err
+	}
+	return t.done(record.Op{
+		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
+		Start: scenario.Nanos(job.Began), Intended: scenario.Nanos(job.Began), LastByte: scenario.Nanos(job.Durable),
+	})
+}
+
+// settlers is how many accepted objects are asked about at once where their slot
+// does not wait for it: few, because the questions are load, too.
+const settlers = 4
+
+// settling looks at accepted objects, in their order, while others are put. What
+// it returns waits until all have been looked at, upload.settle has passed since
+// the last was accepted, or ctx ends; where all is done once every object is
+// accepted, it does not wait.
+func (t *trial) settling(ctx context.Context) (end func() error) {
+	if t.settler() == nil {
+		return func() error { return nil }
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan error, 1)
+	go func() {
+		over <- scenario.Workers(ctx, settlers, func(ctx context.Context, worker int) error {
+			for object := range t.pending {
+				if ctx.Err() != nil {
+					return nil
+				}
+				if err := t.settle(ctx, worker, object); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}()
+	return func() error {
+		close(t.pending)
+		left := t.settleLeft()
+		if t.u.Until == "accepted" {
+			left = 0
+		}
+		defer time.AfterFunc(left, func() { cancel(errSettled) }).Stop()
+		defer cancel(nil)
+		if err := <-over; !errors.Is(err, errSettled) {
+			return err
+		}
+		return nil
+	}
+}
+
+// settleLeft is what is left of upload.settle since the last object was accepted.
+func (t *trial) settleLeft() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(t.u.Settle.Std()-(t.sink.Now()-max(t.last, t.began)), scenario.SettleBriefly)
+}
+
+// settleLate asks again about objects that were not durable when the wait for them
+// ended: about each for a moment, because it may long be durable, and once more about
+// those that are not. Together they have as long as one of them had; where all is done
+// once every object is accepted, those that were waited for are asked about once.
+func (t *trial) settleLate(ctx context.Context) error {
+	if t.settler() == nil {
+		return nil
+	}
+	once, limit := t.u.Until == "accepted", max(t.u.Settle.Std(), scenario.SettleBriefly)
+	if once {
+		limit = resolveTimeout
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for late := t.notDurable(); len(late) > 0 && within.Err() == nil; late = t.notDurable() {
+		for _, object := range late {
+			if err := t.settleWithin(within, scenario.SettleBriefly, 0, object); err != nil {
+				return err
+			}
+		}
+		if once {
+			break
+		}
+		pause(within, scenario.SettleBriefly, nil) // the wait for an object that is gone ends at once
+	}
+	return context.Cause(ctx)
+}
+
+// notDurable are the objects that are accepted and no more, in the set's order; where all
+// is done once every object is accepted, only those that had upload.settle.
+func (t *trial) notDurable() (all []int) {
+	latest := time.Duration(math.MaxInt64)
+	if t.u.Until == "accepted" {
+		latest = t.sink.Now() - t.u.Settle.Std()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for object, j := range t.jobs {
+		if j.State == record.JobAccepted && max(j.Accepted, t.began) <= latest {
+			all = append(all, object)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

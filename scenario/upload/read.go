@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -32,8 +33,6 @@ type loadTest struct {
 
 	files     int64   // stored
 	fileBytes float64 // of them; NaN: not known
-	fileRate  float64
-	absolute  float64 // bytes on the servers since the test began
 	used      float64 // money; NaN: not known
 }
 
@@ -41,22 +40,46 @@ var nan = math.NaN()
 
 // measure computes what follows from what a trial recorded.
 func (l *loadTest) measure(in *scenario.Measured) {
-	l.up = in.Cell.Upload
+	l.up, l.metrics = in.Cell.Upload, map[string]float64{}
 	settle := 0.0
 	if l.up != nil {
 		settle = l.up.Settle.Seconds()
 	}
 	l.readings = readPolls(in)
-	l.objects = readObjects(in, settle, l.moments(), l.coding.padded)
-	l.metrics = l.readings.metrics()
+	l.objects = readObjects(in, settle, l.readings.end, l.coding.padded)
 	put := scenario.Numbers(l.metrics)
+	l.readings.measure(put)
 	if l.up != nil {
-		l.objects.metrics(in, l.readings, l.metrics)
+		l.objects.measure(in, put)
+		l.files, l.fileBytes = l.accepted().objects, l.accepted().bytes
+		l.bandwidth(l.began(), l.lastAt, put)
+	} else {
+		if n := l.now(system.ReadFiles); !math.IsNaN(n) {
+			l.files = int64(n)
+		}
+		l.fileBytes = l.now(system.ReadFileBytes)
+		l.row("file_bandwidth", "", l.values[system.ReadFileBytes].rate().Value)
+		l.bandwidth(math.Inf(-1), math.Inf(1), put)
 	}
-	l.stored()
 	l.efficient(put)
 	put("system_cpu", in.Usage.SystemCPU)
 	scenario.PutUsage(in.Usage, put)
+}
+
+// bandwidth adds that of absolute bytes between two moments, in seconds, where polls leave too
+// little of it open, with its bounds.
+func (l *loadTest) bandwidth(from, to float64, put func(string, float64)) {
+	v := l.values[system.ReadAbsolute]
+	least, most, ok := bandwidth(v, from, to, put)
+	if !ok {
+		return
+	}
+	if l.up == nil { // no time within the polls is meant
+		p := v.rate()
+		least, most = p.Lo, p.Hi
+	}
+	l.row("absolute_bandwidth_least", "", least)
+	l.row("absolute_bandwidth_most", "", most)
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.
@@ -75,21 +98,13 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	if t.State == record.Skipped {
 		return analysis.Facts{}, nil
 	}
-	l, err := load(t, facts)
+	in, err := scenario.ReadFacts(facts, t.Trial, t.Info.Plan)
 	if err != nil {
 		return analysis.Facts{}, err
 	}
-	return l.out, nil
-}
-
-func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
-	in, err := scenario.ReadFacts(facts, t.Trial, t.Info.Plan)
-	if err != nil {
-		return nil, err
-	}
 	l := &loadTest{trial: t, used: nan}
 	if err := l.systemOf(facts); err != nil {
-		return nil, err
+		return analysis.Facts{}, err
 	}
 	l.measure(&in)
 	maps.Copy(l.metrics, t.Metrics) // as it was measured then
@@ -98,7 +113,8 @@ func load(t *analysis.Trial, facts *record.Reader) (*loadTest, error) {
 	l.invariants()
 	l.series()
 	l.define()
-	return l, cmp.Or(l.sessions(in.Events, facts), in.Err())
+	err = l.sessions(in.Events, facts)
+	return l.out, cmp.Or(err, in.Err())
 }
 
 // systemOf fills in what is known of the trial's system: how it spreads objects over its
@@ -181,6 +197,9 @@ func (c coding) spread() float64 {
 	return float64(c.servers) / float64(c.needed)
 }
 
+// now is the last value of a reading; NaN: none.
+func (l *loadTest) now(name string) float64 { return l.values[name].upTo(math.Inf(1)) }
+
 // fresh reports whether nothing was stored at the first poll.
 func (l *loadTest) fresh() bool {
 	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute)
@@ -191,126 +210,68 @@ func (l *loadTest) empty(names ...string) bool {
 	if l.up == nil {
 		return true // what was there is what is watched
 	}
-	files := l.values[system.ReadFiles]
 	for _, name := range names {
 		v := l.values[name]
-		first, _ := edge(v)
-		if first < 0 || v[first] == 0 {
+		if len(v) == 0 || v[0].Value == 0 {
 			continue
 		}
-		ours := l.by(l.end[first]).objects
-		if l.began() > l.end[first] || first >= len(files) || !(files[first] <= float64(ours+int64(l.up.Concurrency))) {
+		ours := float64(l.by(v[0].End).objects + int64(l.up.Concurrency))
+		if l.began() > v[0].End || !(l.values[system.ReadFiles].at(v[0].Start) <= ours) {
 			return false
 		}
 	}
 	return true
 }
 
-// stored adds what is stored, and the bandwidths over the time of storing.
-func (l *loadTest) stored() {
-	l.files, l.fileBytes, l.fileRate, l.absolute = l.objects.stored, float64(l.bytes), nan, nan
-	v := l.values[system.ReadAbsolute]
-	first, last := edge(v)
-	if l.up == nil {
-		bytes := l.values[system.ReadFileBytes]
-		from, to := edge(bytes)
-		l.fileBytes, l.fileRate = l.now(system.ReadFileBytes), l.rate(bytes, from, to).Value
-		if n := l.now(system.ReadFiles); !math.IsNaN(n) {
-			l.files = int64(n)
-		}
-		l.row("file_bandwidth", "", l.fileRate)
-		if first >= 0 {
-			l.absolute = v[last]
-			l.bandwidth(l.rate(v, first, last))
-		}
-	} else if from, to := l.began(), l.lastAt; l.objects.stored > 0 && to > from {
-		l.fileRate = l.fileBytes / (to - from)
-		l.row("storing", "", to-from)
-		if value, lo, hi, ok := collect.Rate(l.reported(v), from, to); ok {
-			l.bandwidth(analysis.Point{Value: value, Lo: lo, Hi: hi})
-		}
-	}
-	if l.up != nil && first >= 0 {
-		if l.absolute = v[last]; !l.fresh() {
-			l.absolute -= v[first]
-		}
-	}
-	l.row("files", "", float64(l.files))
-	l.row("stored_bytes", "", l.fileBytes)
-	l.row("absolute", "", l.absolute)
-}
-
-// bandwidth adds that of absolute bytes, with the bounds that the polls leave.
-func (l *loadTest) bandwidth(p analysis.Point) {
-	l.row("absolute_bandwidth_least", "", p.Lo)
-	l.row("absolute_bandwidth_most", "", p.Hi)
-}
-
-// onServers are the file bytes on the servers at a poll, bounded by its start and end.
-// Where the system reports them with the absolute bytes, these count, without what waits in
-// buffers: accepted is not yet on servers.
-func (l *loadTest) onServers(poll int) (lo, hi float64) {
-	reported := l.values[system.ReadFileBytes]
-	if l.up == nil {
-		v, _ := latest(reported, poll)
-		return v, v
-	}
-	lo, hi = l.by(l.start[poll]).bytes, l.by(l.end[poll]).bytes
-	base, first := 0.0, -1
-	if !l.fresh() {
-		first, _ = edge(l.values[system.ReadAbsolute])
-		base = l.by(l.mid(first)).bytes
-	}
-	lo, hi = lo-base, hi-base
-	if poll >= len(reported) || math.IsNaN(reported[poll]) || l.calls["list"] { // a list is summed up at another moment
-		return lo, hi
-	}
-	buffered := func(poll int) float64 {
-		v, at := latest(l.values["buffered_bytes"], poll)
-		if at < 0 {
-			return 0
-		}
-		return v
-	}
-	v := reported[poll] - buffered(poll)
-	if first >= 0 && !math.IsNaN(reported[first]) {
-		v -= reported[first] - buffered(first)
-	}
-	return min(v, lo), min(v, hi)
-}
-
 // efficient adds where the absolute bytes come from: file bytes on the servers / absolute
 // bytes = padding / copies. What was accepted and is in buffers yet counts in none of them.
 func (l *loadTest) efficient(put func(string, float64)) {
 	v := l.values[system.ReadAbsolute]
-	first, last := edge(v)
-	if !(l.absolute >= 0) {
+	if len(v) == 0 {
 		return
 	}
-	lo, hi := l.onServers(last)
-	if l.up != nil && !(hi > 0) { // sectors are taken, and nothing is accepted yet
-		return
-	}
-	there := (lo + hi) / 2
+	first, last := v[0], v[len(v)-1]
 	if l.up == nil {
-		l.row("storage_efficiency", "", there/l.absolute)
-		l.row("absolute_per_file", "", l.absolute/float64(l.files))
+		there := l.values[system.ReadFileBytes].upTo(last.Start)
+		l.row("absolute", "", last.Value)
+		l.row("storage_efficiency", "", there/last.Value)
+		l.row("absolute_per_file", "", last.Value/float64(l.files))
 		return
 	}
-	now, before := l.by(l.end[last]), stored{}
+	absolute, before := last.Value, stored{}
 	if !l.fresh() {
-		before = l.by(l.mid(first))
+		absolute, before = last.Value-first.Value, l.by(mid(first))
 	}
-	accepted, padded := now.bytes-before.bytes, now.rounded-before.rounded
-	share := min(1, there/accepted) // of what was accepted, on servers
-	took(l.absolute, float64(now.objects-before.objects)*share, there, put)
-	if l.coding.sector > 0 && l.absolute < 0.99*padded*share {
+	l.row("absolute", "", absolute)
+	lo, hi := l.by(last.Start).bytes-before.bytes, l.by(last.End).bytes-before.bytes
+	// Where the system reports its file bytes with the absolute bytes, these count, without what
+	// waits in buffers. A list is summed up at another moment.
+	reported := func(poll collect.Reported) float64 {
+		buffered := l.values["buffered_bytes"].upTo(poll.Start)
+		if math.IsNaN(buffered) {
+			buffered = 0
+		}
+		return l.values[system.ReadFileBytes].at(poll.Start) - buffered
+	}
+	if v := reported(last); !math.IsNaN(v) && !l.calls["list"] {
+		if was := reported(first); !l.fresh() && !math.IsNaN(was) {
+			v -= was
+		}
+		lo, hi = min(v, lo), min(v, hi)
+	}
+	if !(absolute >= 0 && hi > 0) { // sectors are taken, and nothing is accepted yet
+		return
+	}
+	there, now := (lo+hi)/2, l.by(last.End).less(before)
+	share := min(1, there/now.bytes) // of what was accepted, on servers
+	took(absolute, float64(now.objects)*share, there, put)
+	if l.coding.sector > 0 && absolute < 0.99*now.rounded*share {
 		l.coding = coding{} // another build, or packed objects: the rounding is not known
 	}
-	if l.coding.needed > 0 && padded > 0 && accepted > 0 {
-		padding := accepted / padded
+	if l.coding.needed > 0 && now.rounded > 0 && now.bytes > 0 {
+		padding := now.bytes / now.rounded
 		l.row("padding", "", padding)
-		l.row("copies", "", padding/(there/l.absolute))
+		l.row("copies", "", padding/(there/absolute))
 		l.row("efficiency_line", "", padding/l.coding.spread())
 	}
 }
@@ -329,35 +290,41 @@ func (l *loadTest) emit() {
 	for _, key := range slices.Sorted(maps.Keys(l.metrics)) {
 		l.row(key, "", l.metrics[key])
 	}
+	l.row("files", "", float64(l.files))
+	l.row("stored_bytes", "", l.fileBytes)
 	l.row("contracts", "", l.now(system.ReadContracts))
 	l.row("redundancy_mean", "", l.now(system.ReadRedundancyMean))
 	l.row("below_redundancy", "", l.now(system.ReadBelow))
-	if s := l.objects; s.n > 0 {
-		for _, state := range slices.Sorted(maps.Keys(s.states)) {
-			l.row("objects_by_state", string(state), float64(s.states[state]))
-		}
-		l.row("objects_by_state", "adopted", float64(s.adopted))
-		l.row("objects_by_state", "retried", float64(s.retried))
-		if l.up != nil && l.settles() {
-			l.row("objects_by_state", lateState, float64(s.notDurable))
-			l.row("objects_by_state", "durable late", float64(s.late))
-		}
-		l.row("no_room", "", float64(s.noRoom))
-	}
 	l.row("polls_timed_out", "", float64(l.timedOut))
 	for _, k := range l.trouble {
 		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count,
 			k.detail))
 	}
+	if l.n > 0 {
+		for _, state := range slices.Sorted(maps.Keys(l.states)) {
+			l.row("objects_by_state", string(state), float64(l.states[state]))
+		}
+		l.row("objects_by_state", "adopted", float64(l.adopted))
+		l.row("objects_by_state", "retried", float64(l.retried))
+		if l.up != nil && l.settles() {
+			l.row("objects_by_state", lateState, float64(l.notDurable))
+			l.row("objects_by_state", "durable late", float64(l.late))
+		}
+		l.row("no_room", "", float64(l.noRoom))
+	}
+	storing := l.lastAt - l.began()
+	if l.up != nil && storing > 0 {
+		l.row("storing", "", storing)
+	}
 	// The load line: what the link carries, less the redundancy that the client makes.
-	line := nan
-	if v, ok := l.metrics["bandwidth_line"]; ok {
-		line = v / l.coding.spread()
+	line, known := l.metrics["bandwidth_line"]
+	if line /= l.coding.spread(); !known {
+		return
 	}
 	l.row("load_line", "", line)
-	if share := l.full / (l.fullAt - l.began()) / line; l.fullAt > l.began() {
-		l.row("load_line_share", "", share)
-	} else if share := l.fileRate / line; share <= 1 { // what is accepted need not have crossed the link
+	if l.fullAt > l.began() {
+		l.row("load_line_share", "", l.full/(l.fullAt-l.began())/line)
+	} else if share := l.fileBytes / storing / line; share <= 1 { // what is accepted need not have crossed the link
 		l.row("load_line_share", "", share)
 	}
 }
@@ -432,4 +399,95 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 	l.row("downtime", "", down)
 	l.row("crashes", "", float64(crashes))
 	return nil
+}
+
+// mostPoints is how many a series has.
+const mostPoints = 200
+
+// overObjects is what series of objects are over.
+const overObjects = "objects stored"
+
+func (l *loadTest) addSeries(metric, over string, points []analysis.Point) {
+	if len(points) > 1 {
+		l.out.Series = append(l.out.Series, analysis.Series{Trial: l.trial, Metric: metric, Over: over, Points: points})
+	}
+}
+
+// series adds what changes within the trial.
+func (l *loadTest) series() {
+	absolute, bytes := l.values[system.ReadAbsolute], l.values[system.ReadFileBytes]
+	l.addSeries("api_latency", "", l.latency.points(series.around))
+	l.addSeries("absolute", "", absolute.points(series.level))
+	l.addSeries("absolute_bandwidth", "", absolute.points(series.rate))
+	l.addSeries("money_used", "", l.usedByPoll().points(series.level))
+	if l.up != nil {
+		l.ofObjects()
+		return
+	}
+	l.addSeries("files", "", l.values[system.ReadFiles].points(series.level))
+	l.addSeries("stored_bytes", "", bytes.points(series.level))
+	l.addSeries("file_bandwidth", "", bytes.points(series.rate))
+}
+
+// usedByPoll is the money used up by each poll. Of a system whose own totals all belong to
+// the test, what was used before the first poll is in it.
+func (l *loadTest) usedByPoll() series {
+	all := slices.Clone(l.values[moneyUsed])
+	if before := l.used - l.now(moneyUsed); !math.IsNaN(before) {
+		for i := range all {
+			all[i].Value += before
+		}
+	}
+	return all
+}
+
+// ofObjects adds the series of objects, each point of an equal number of them.
+func (l *loadTest) ofObjects() {
+	all := map[string][]analysis.Point{}
+	add := func(metric string, at, v float64) {
+		if !math.IsNaN(v) {
+			all[metric] = append(all[metric], analysis.Point{At: at, Value: v, Lo: nan, Hi: nan})
+		}
+	}
+	before, n := l.began(), len(l.all)
+	points := min(n, mostPoints)
+	for i := range points {
+		from, to := i*n/points, (i+1)*n/points
+		part, end, count := l.all[from:to], l.all[to-1].at, float64(to)
+		add("files", end, count)
+		add("stored_bytes", end, l.sums[to].bytes)
+		if came := l.sums[to].bytes - l.sums[from].bytes; end > before {
+			add("file_bandwidth", end, came/(end-before))
+			add("throughput", count, came/(end-before))
+		}
+		var took, settled []float64
+		for _, x := range part {
+			took, settled = append(took, x.took), append(settled, x.settled)
+		}
+		add("accept_time", count, stats.Median(slices.DeleteFunc(took, math.IsNaN)))
+		add("durable_time", count, stats.Median(slices.DeleteFunc(settled, math.IsNaN)))
+		before = end
+	}
+	for _, metric := range []string{"files", "stored_bytes", "file_bandwidth"} {
+		l.addSeries(metric, "", all[metric])
+	}
+	for _, metric := range []string{"throughput", "accept_time", "durable_time"} {
+		l.addSeries(metric, overObjects, all[metric])
+	}
+}
+
+// define says what the rows and series are that no definition of the run covers.
+func (l *loadTest) define() {
+	l.out.Metrics = append(l.out.Metrics, metricsOf("derived", "servers")...)
+	if len(l.readings.last) == 0 || l.decimals < 0 {
+		return // without money, its unit is for another system of the run to say
+	}
+	for _, m := range metricsOf("money") {
+		m.Unit = l.currency
+		l.out.Metrics = append(l.out.Metrics, m)
+		if l.price.Each != nil {
+			m.Key, m.Name, m.Unit = m.Key+priced, m.Name+", at the stated price", l.price.Currency
+			l.out.Metrics = append(l.out.Metrics, m)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"slices"
@@ -14,17 +15,109 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// readings is what the polls of a trial read: one number for each reading and poll, NaN
-// where it is missing. A reading is the state at some moment between the start and the
-// end of its poll, in seconds since the trial's epoch.
+// series are the values of one reading, as polls read them: each is the state at some
+// moment between the start and the end of its poll, in seconds since the trial's epoch.
+type series []collect.Reported
+
+func mid(r collect.Reported) float64 { return (r.Start + r.End) / 2 }
+
+// upTo is the last value of the polls that began up to a moment; NaN: there is none.
+func (s series) upTo(start float64) float64 {
+	for _, r := range slices.Backward(s) {
+		if r.Start <= start {
+			return r.Value
+		}
+	}
+	return nan
+}
+
+// find is the place of the first poll that began at a moment, or later.
+func (s series) find(start float64) int {
+	i, _ := slices.BinarySearchFunc(s, start, func(r collect.Reported, at float64) int {
+		return cmp.Compare(r.Start, at)
+	})
+	return i
+}
+
+// at is the value of the poll that began at a moment; NaN: it has none.
+func (s series) at(start float64) float64 {
+	if i := s.find(start); i < len(s) && s[i].Start == start {
+		return s[i].Value
+	}
+	return nan
+}
+
+// level is what a stretch of a series ends at.
+func (s series) level() analysis.Point {
+	last := s[len(s)-1]
+	return analysis.Point{At: mid(last), Value: last.Value, Lo: nan, Hi: nan}
+}
+
+// rate is the change per second over a stretch, with the bounds that the unknown moments of
+// reading leave.
+func (s series) rate() analysis.Point {
+	if len(s) < 2 {
+		return analysis.Point{At: nan, Value: nan, Lo: nan, Hi: nan}
+	}
+	a, b := s[0], s[len(s)-1]
+	change := b.Value - a.Value
+	p := analysis.Point{At: mid(b), Value: change / (mid(b) - mid(a)), Lo: change / (b.End - a.Start), Hi: nan}
+	if shortest := b.Start - a.End; shortest > 0 {
+		p.Hi = change / shortest
+	}
+	if change < 0 {
+		p.Lo, p.Hi = p.Hi, p.Lo
+	}
+	return p
+}
+
+// around is the median of a stretch, and its range.
+func (s series) around() analysis.Point {
+	v := s.values()
+	return analysis.Point{At: mid(s[len(s)-1]), Value: stats.Median(v), Lo: slices.Min(v), Hi: slices.Max(v)}
+}
+
+func (s series) values() (all []float64) {
+	for _, r := range s {
+		all = append(all, r.Value)
+	}
+	return all
+}
+
+// gapPolls is how many times the usual distance of two values breaks a line.
+const gapPolls = 3
+
+// points are mostPoints of a series: one for each stretch of it, and one without a value in each gap.
+func (s series) points(of func(series) analysis.Point) (all []analysis.Point) {
+	var apart []float64
+	for i := 1; i < len(s); i++ {
+		apart = append(apart, s[i].Start-s[i-1].Start)
+	}
+	gap, from := gapPolls*stats.Median(apart), 0
+	each := (len(s) + mostPoints - 1) / mostPoints // polls of a stretch
+	for i := 1; i < len(s); i++ {
+		switch {
+		case apart[i-1] > gap:
+			all = append(all, analysis.Point{At: mid(s[i]), Value: nan, Lo: nan, Hi: nan})
+			from = i
+		case i-from >= each || i == len(s)-1:
+			all = append(all, of(s[from:i+1]))
+			from = i
+		}
+	}
+	return all
+}
+
+// readings is what the polls of a trial read.
 type readings struct {
-	start, end    []float64
-	values        map[string][]float64
-	latency       []float64 // of all calls of a poll together; NaN: one failed, or was left out
+	values        map[string]series
+	latency       series // of all calls of a poll together, where each was made
 	calls         map[string]bool
-	missed        int64 // polls of the schedule that were left out
-	failed        int64 // calls without an answer
-	timedOut      int64 // polls with a call that timed out: they took that long at least
+	polls         int
+	end           float64 // of the last poll
+	missed        int64   // polls of the schedule that were left out
+	failed        int64   // calls without an answer
+	timedOut      int64   // polls with a call that timed out: they took that long at least
 	trouble       []*trouble
 	decimals      int                 // of the currency; −1: not known
 	first, last   map[string]*big.Int // amounts of money
@@ -35,9 +128,9 @@ type readings struct {
 
 // entry is wallet and contracts at a poll: their sum is constant in a closed system.
 type entry struct {
-	poll  int
-	level *big.Int // smallest unit
-	moved float64  // by how much its parts changed since the poll before, without their signs
+	start, end float64
+	level      *big.Int // smallest unit
+	moved      float64  // by how much its parts changed since the poll before, without their signs
 }
 
 // trouble is one kind of what polls met that stays a gap, so that months of it are one span.
@@ -48,21 +141,10 @@ type trouble struct {
 	detail               string // of the first time
 }
 
-// mostTrouble is how many kinds of trouble are distinguished; all others are one kind of
-// failed calls, and one of readings that are not used.
-const mostTrouble = 50
-
 func (w *readings) met(what, subject, class, detail string, at float64) {
-	find := func() int {
-		return slices.IndexFunc(w.trouble, func(k *trouble) bool {
-			return k.what == what && k.subject == subject && k.class == class
-		})
-	}
-	i := find()
-	if i < 0 && len(w.trouble) >= mostTrouble {
-		subject, class = "others", ""
-		i = find()
-	}
+	i := slices.IndexFunc(w.trouble, func(k *trouble) bool {
+		return k.what == what && k.subject == subject && k.class == class
+	})
 	if i < 0 {
 		i = len(w.trouble)
 		w.trouble = append(w.trouble, &trouble{what: what, subject: subject, class: class, from: at, detail: detail})
@@ -72,40 +154,34 @@ func (w *readings) met(what, subject, class, detail string, at float64) {
 }
 
 func readPolls(in *scenario.Measured) *readings {
-	w := &readings{values: map[string][]float64{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
+	w := &readings{values: map[string]series{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
 		last: map[string]*big.Int{}}
 	for p := range scenario.Stream(in.Polls) {
 		w.add(&p)
 	}
-	for name := range w.values {
-		w.values[name] = gaps(w.values[name], len(w.start))
-	}
 	return w
 }
 
-// gaps makes values as long as n, with NaN.
-func gaps(values []float64, n int) []float64 {
-	for len(values) < n {
-		values = append(values, nan)
-	}
-	return values
-}
-
 func (w *readings) add(p *record.Poll) {
-	n := len(w.start)
-	w.start, w.end = append(w.start, p.Start.Seconds()), append(w.end, p.End.Seconds())
+	poll := collect.Reported{Start: p.Start.Seconds(), End: p.End.Seconds()}
+	read := func(name string, v float64) {
+		poll.Value = v
+		w.values[name] = append(w.values[name], poll)
+	}
+	w.polls++
+	w.end = max(w.end, poll.End)
 	w.missed += int64(p.Missed)
-	w.latency = append(w.latency, w.took(p))
+	w.answers(p)
 	w.used.Add(p.Readings)
-	wealth, moved, parts, paid := new(big.Int), 0.0, 0, false
+	wealth, parts, paid := entry{poll.Start, poll.End, new(big.Int), 0}, 0, false
 	readings, reported := collect.WithEnded(p.Readings)
 	w.endedReported = w.endedReported || reported
 	for _, r := range readings {
 		if r.Bad != "" {
-			w.met("reading not used", r.Name, "", r.Bad, p.Start.Seconds())
+			w.met("reading not used", r.Name, "", r.Bad, poll.Start)
 			continue
 		}
-		w.values[r.Name] = append(gaps(w.values[r.Name], n)[:n], r.Value)
+		read(r.Name, r.Value)
 		exact, ok := new(big.Int).SetString(r.Exact, 10)
 		if !ok {
 			continue
@@ -118,9 +194,9 @@ func (w *readings) add(p *record.Poll) {
 			w.first[r.Name] = exact
 		}
 		if sign := partsOfWealth[r.Name]; sign != 0 {
-			wealth.Add(wealth, new(big.Int).Mul(exact, big.NewInt(sign)))
+			wealth.level.Add(wealth.level, new(big.Int).Mul(exact, big.NewInt(sign)))
 			if was := w.last[r.Name]; was != nil {
-				moved += math.Abs(float(minus(exact, was)))
+				wealth.moved += math.Abs(float(minus(exact, was)))
 			}
 			if r.Name == system.ReadBalance || r.Name == system.ReadSpent {
 				parts++
@@ -129,15 +205,15 @@ func (w *readings) add(p *record.Poll) {
 		w.last[r.Name] = exact
 	}
 	if amount, decimals, known := w.used.Sum(); known && paid {
-		w.values[moneyUsed] = append(gaps(w.values[moneyUsed], n)[:n], collect.Float(amount, decimals))
+		read(moneyUsed, collect.Float(amount, decimals))
 	}
 	if parts == 2 {
-		w.wealth = append(w.wealth, entry{n, wealth, moved})
+		w.wealth = append(w.wealth, wealth)
 	}
 }
 
-// took is how long the calls of a poll took together; NaN: not all of them were made.
-func (w *readings) took(p *record.Poll) float64 {
+// answers adds how the calls of a poll went, and how long they took together.
+func (w *readings) answers(p *record.Poll) {
 	took, timed, open := 0.0, 0, false
 	for _, c := range p.Calls {
 		w.calls[c.Name] = true
@@ -154,14 +230,10 @@ func (w *readings) took(p *record.Poll) float64 {
 		w.timedOut++
 	}
 	// A poll that left out an expensive call, or was refused one, is no faster.
-	if timed == 0 || timed < len(w.calls) {
-		return nan
+	if timed > 0 && timed >= len(w.calls) {
+		w.latency = append(w.latency, collect.Reported{Start: p.Start.Seconds(), End: p.End.Seconds(), Value: took})
 	}
-	return took
 }
-
-// known are the values that are no gaps.
-func known(v []float64) []float64 { return slices.DeleteFunc(slices.Clone(v), math.IsNaN) }
 
 // partsOfWealth are the amounts that a closed system neither makes nor loses, and the
 // sign with which they count.
@@ -172,101 +244,6 @@ var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming:
 const moneyUsed = "money_used"
 
 func isPurpose(name string) bool { return strings.HasPrefix(name, system.ReadSpentPrefix) }
-
-// latest is the last value of a reading up to a poll, and which poll read it; −1: none.
-func latest(v []float64, poll int) (float64, int) {
-	for i := min(poll, len(v)-1); i >= 0; i-- {
-		if !math.IsNaN(v[i]) {
-			return v[i], i
-		}
-	}
-	return nan, -1
-}
-
-// now is the last value of a reading; NaN: none.
-func (w *readings) now(name string) float64 {
-	v, _ := latest(w.values[name], len(w.start))
-	return v
-}
-
-// edge is the first and the last poll with a reading; −1: none.
-func edge(v []float64) (first, last int) {
-	first = slices.IndexFunc(v, func(x float64) bool { return !math.IsNaN(x) })
-	_, last = latest(v, len(v))
-	return first, last
-}
-
-func (w *readings) mid(i int) float64 { return (w.start[i] + w.end[i]) / 2 }
-
-// moments are when polls began and ended, and the middles, in order.
-func (w *readings) moments() []float64 {
-	all := slices.Concat(w.start, w.end)
-	for i := range w.start {
-		all = append(all, w.mid(i))
-	}
-	slices.Sort(all)
-	return all
-}
-
-// rate is the change of a value per second between two polls, with the bounds that the
-// unknown moments of reading leave.
-func (w *readings) rate(v []float64, i, j int) (p analysis.Point) {
-	p = analysis.Point{At: nan, Value: nan, Lo: nan, Hi: nan}
-	if i < 0 || j <= i { // no poll knows the value, or one alone
-		return p
-	}
-	p.At = w.mid(j)
-	change := v[j] - v[i]
-	p.Value, p.Lo = change/(w.mid(j)-w.mid(i)), change/(w.end[j]-w.start[i])
-	if shortest := w.start[j] - w.end[i]; shortest > 0 {
-		p.Hi = change / shortest
-	}
-	if change < 0 {
-		p.Lo, p.Hi = p.Hi, p.Lo
-	}
-	return p
-}
-
-// reported are a reading's values in the form of package collect.
-func (w *readings) reported(v []float64) (all []collect.Reported) {
-	for i, x := range v {
-		if !math.IsNaN(x) {
-			all = append(all, collect.Reported{Start: w.start[i], End: w.end[i], Value: x})
-		}
-	}
-	return all
-}
-
-// gapPolls is how many times the usual distance of two values breaks a line.
-const gapPolls = 3
-
-// points are a series of the polls that know a value: a point for each stretch of them,
-// and one without a value in each gap.
-func (w *readings) points(v []float64, of func(i, j int) analysis.Point) (all []analysis.Point) {
-	var known []int
-	var apart []float64
-	for i, x := range v {
-		if n := len(known); n > 0 && !math.IsNaN(x) {
-			apart = append(apart, w.start[i]-w.start[known[n-1]])
-		}
-		if !math.IsNaN(x) {
-			known = append(known, i)
-		}
-	}
-	gap, i := gapPolls*stats.Median(apart), 0
-	each := (len(known) + mostPoints - 1) / mostPoints // polls of a stretch
-	for n := 1; n < len(known); n++ {
-		switch {
-		case apart[n-1] > gap:
-			all = append(all, analysis.Point{At: w.mid(known[n]), Value: nan, Lo: nan, Hi: nan})
-			i = n
-		case n-i >= each || n == len(known)-1:
-			all = append(all, of(known[i], known[n]))
-			i = n
-		}
-	}
-	return all
-}
 
 const (
 	// A change counts when it lasts for so many polls and so long: a transaction waits
@@ -283,10 +260,10 @@ const (
 	fallShare = 1e-3
 )
 
-// change is by how much wallet and contracts together differ at the end from the
-// beginning, and between which polls they left that level; nil: not at all. held: for
-// long enough to be no money under way.
-func (w *readings) change() (amount *big.Int, from, to int, held bool) {
+// lost is by how much wallet and contracts together are less at the end than at the
+// beginning, for long enough to be no money under way, and between which polls they left
+// that level; nil: they are not.
+func (w *readings) lost() (amount *big.Int, from, to entry) {
 	scale, off := 0.0, make([]float64, len(w.wealth))
 	for _, v := range w.last {
 		scale = max(scale, math.Abs(float(v)))
@@ -307,19 +284,20 @@ func (w *readings) change() (amount *big.Int, from, to int, held bool) {
 	}
 	n := len(calm)
 	if n < 2*heldPolls {
-		return nil, 0, 0, false
+		return nil, from, to
 	}
 	level := typical(calm[:heldPolls])
-	same := func(i int) bool { return math.Abs(float(minus(calm[i].level, level))) <= within[i] }
 	i := n
-	for i > 0 && !same(i-1) {
+	for i > 0 && math.Abs(float(minus(calm[i-1].level, level))) > within[i-1] {
 		i--
 	}
-	if i == n || i == 0 {
-		return nil, 0, 0, false
+	if i == 0 || n-i < heldPolls || calm[n-1].end-calm[i].start < heldSeconds {
+		return nil, from, to
 	}
-	held = n-i >= heldPolls && w.end[calm[n-1].poll]-w.start[calm[i].poll] >= heldSeconds
-	return minus(typical(calm[max(i, n-heldPolls):]), level), calm[i-1].poll, calm[i].poll, held
+	if amount = minus(level, typical(calm[max(i, n-heldPolls):])); amount.Sign() < 0 {
+		return nil, from, to
+	}
+	return amount, calm[i-1], calm[i]
 }
 
 // typical is the median level.
@@ -329,23 +307,21 @@ func typical(all []entry) *big.Int {
 }
 
 // falls reports between which polls a counter fell, and stayed below for long enough.
-func falls(values []float64) (from, to int, fell bool) {
-	top, at, below := math.Inf(-1), 0, 0
-	for i, v := range values {
-		switch {
-		case math.IsNaN(v):
-		case v >= top-fallShare*math.Abs(top):
-			top, at, below = max(top, v), i, 0
-		default:
-			if below++; below == 1 {
-				to = i
-			}
-			if below == heldPolls {
-				return at, to, true
-			}
+func (s series) falls() (from, to collect.Reported, fell bool) {
+	top, below := math.Inf(-1), 0
+	for _, r := range s {
+		if r.Value >= top-fallShare*math.Abs(top) {
+			top, from, below = max(top, r.Value), r, 0
+			continue
+		}
+		if below++; below == 1 {
+			to = r
+		}
+		if below == heldPolls {
+			return from, to, true
 		}
 	}
-	return 0, 0, false
+	return from, to, false
 }
 
 func plus(a, b *big.Int) *big.Int {

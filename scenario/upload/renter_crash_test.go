@@ -196,9 +196,7 @@ func (s *renterSessions) crashTwice(first, second int) (over bool) {
 		}
 		if c.dead {
 			_, last, err := s.run(0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if m := last.metrics; m["accepted"] != renterObjects || m["durable"] != renterObjects ||
 				m["verified"] != renterObjects || m["missing"] != 0 || m["failed"] != 0 {
 				t.Errorf("metrics %v", m)

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,10 +27,10 @@ const (
 
 // restored is what earlier sessions have left.
 type restored struct {
-	recorded int    // objects that something was recorded of
-	accepted int    // of them
-	doubt    int    // a put had begun, and nothing says how it ended
-	known    *index // by the refs of accepted objects
+	recorded int   // objects that something was recorded of
+	accepted int   // of them
+	doubt    int   // a put had begun, and nothing says how it ended
+	known    index // by the refs of accepted objects
 }
 
 // restore brings the trial to where its earlier sessions have left it: to what they
@@ -44,13 +45,10 @@ type restored struct {
 // it is asked by name, and where it cannot be asked either, that is put again: the
 // names are the same, and so are the bytes.
 func (t *trial) restore(ctx context.Context) error {
-	r := restored{known: newIndex()}
-	err := t.polls.restore()
+	r := restored{known: index{}}
+	err := cmp.Or(t.polls.restore(), t.sameData())
 	if err == nil {
 		err = t.replay(&r)
-	}
-	if err == nil {
-		err = t.sameData(r.recorded > 0)
 	}
 	if err != nil || r.recorded == 0 {
 		return err
@@ -73,7 +71,7 @@ func (t *trial) restore(ctx context.Context) error {
 }
 
 // sameData holds the data set against the one that the trial began with.
-func (t *trial) sameData(begun bool) error {
+func (t *trial) sameData() error {
 	now := fmt.Sprintf("%d objects, fingerprint %s", t.set.Len(), t.set.Fingerprint())
 	in := t.sink.Journal.Recorded()
 	for e := range scenario.Stream(in.Events) {
@@ -81,10 +79,10 @@ func (t *trial) sameData(begun bool) error {
 			if e.Detail != now {
 				return t.dataChanged(fmt.Sprintf("it was %s, and is %s", e.Detail, now))
 			}
-			begun = true
+			return nil
 		}
 	}
-	if err := in.Err(); err != nil || begun {
+	if err := in.Err(); err != nil {
 		return err
 	}
 	return t.event(eventData, whatSet, now)
@@ -123,12 +121,8 @@ func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
 // replay reads what earlier sessions have recorded.
 func (t *trial) replay(r *restored) error {
 	err := t.eachJob(func(i int, job *record.Job) error {
-		if i < 0 || i >= t.set.Len() {
-			return t.dataChanged(fmt.Sprintf("object %d (%s) is not in it any more", job.Object, job.Name))
-		}
-		if o := t.set.Object(i); job.Name != t.pre+o.Name || job.Size != o.Size {
-			return t.dataChanged(fmt.Sprintf("object %d was %s (%d B), and is %s (%d B)", job.Object,
-				strings.TrimPrefix(job.Name, t.pre), job.Size, o.Name, o.Size))
+		if i < 0 || i >= t.set.Len() || job.Name != t.name(i) || job.Size != t.set.Object(i).Size {
+			return t.dataChanged(fmt.Sprintf("object %d, %s, is another", i, job.Name))
 		}
 		t.replayJob(r, i, job)
 		return nil
@@ -163,7 +157,7 @@ func (t *trial) replayJob(r *restored, i int, j *record.Job) {
 	case record.JobAccepted, record.JobDurable:
 		r.accepted++
 		r.known.add(j.Ref, i)
-		t.tally.last = max(t.tally.last, j.Accepted)
+		t.last = max(t.last, j.Accepted)
 		if j.State == record.JobDurable || t.settler() == nil {
 			return
 		}
@@ -185,7 +179,7 @@ func (t *trial) enqueue() {
 		j := t.jobs[i]
 		_, listed := t.listed[i]
 		switch {
-		case t.stored(i):
+		case isStored(t.queue.of(i)):
 			t.pending <- i
 		case j.State == record.JobWaiting && !listed:
 			// When the attempt ended is not recorded; it took part of the pause
@@ -202,7 +196,7 @@ func (t *trial) enqueue() {
 func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	step, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std()+time.Duration(t.set.Len())*time.Millisecond)
 	defer cancel()
-	there, err := t.list(step, r.known)
+	seen, err := t.list(step, r.known)
 	if err != nil {
 		return 0, fmt.Errorf("%s: list what is stored, to compare it with what was recorded (nothing is lost: resume "+
 			"again): %w", t.site.Use.Name, err)
@@ -211,14 +205,15 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	var missing []record.Job
 	var unlisted []system.Ref
 	err = t.eachJob(func(i int, j *record.Job) error {
-		if _, damaged := there.damaged[i]; t.stored(i) && (damaged || !there.seen[i]) {
+		_, listed := t.listed[i]
+		switch {
+		case listed && givenUp(j.State): // it may be whole all the same
+			t.jobs[i] = &job{Job: *j}
+		case isStored(j.State) && !seen[i]:
 			missing = append(missing, *j)
-			if !damaged {
+			if !listed {
 				unlisted = append(unlisted, system.Ref(j.Ref))
 			}
-		}
-		if _, listed := t.listed[i]; listed && givenUp(j.State) { // it may be whole all the same
-			t.jobs[i] = &job{Job: *j}
 		}
 		return nil
 	})
@@ -227,9 +222,6 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	}
 	if err != nil || len(missing) == 0 {
 		return 0, err
-	}
-	for _, o := range there.damaged {
-		t.removeBroken(ctx, o)
 	}
 	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: "+
 		"object %d, %s", len(missing), r.accepted, missing[0].Object, missing[0].Name)
@@ -244,7 +236,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		j.State, j.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
 	}
 	for batch := range slices.Chunk(missing, 1000) {
-		if err := t.write(batch...); err != nil {
+		if err := t.sink.Journal.Jobs(batch...); err != nil {
 			return 0, err
 		}
 	}
@@ -261,60 +253,26 @@ func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int
 	if 2*len(unlisted) <= accepted {
 		return nil
 	}
-	what := fmt.Sprintf("%s: %d of %d accepted objects are not in its list", t.site.Use.Name, len(unlisted), accepted)
-	if len(unlisted) >= leastUnlisted {
-		return fmt.Errorf("%s, and nothing was put again: a system that is not ready yet may list too little; see that "+
-			"it is well, and resume again; if it has lost them, begin a new run", what)
+	stater, _ := t.node.(system.Stater)
+	gone := func(ref system.Ref) bool {
+		ctx, cancel := context.WithTimeout(ctx, t.lookTime())
+		defer cancel()
+		_, err := stater.Stat(ctx, ref)
+		return errors.Is(err, system.ErrNotFound)
 	}
-	for _, ref := range unlisted {
-		switch err := t.reach(ctx, ref); {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err == nil:
-			return fmt.Errorf("%s, but %s is there, and nothing was put again: see that the system is well, and resume "+
-				"again", what, ref)
-		case !errors.Is(err, system.ErrNotFound):
-			return fmt.Errorf("%s, and nothing was put again, because it is not known whether %s is there: see that the "+
-				"system is well, and resume again: %w", what, ref, err)
+	for i, ref := range unlisted {
+		if stater == nil || i+1 == leastUnlisted || !gone(ref) {
+			return fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system "+
+				"that is not ready yet may list too little; see that it is well, and resume again; if it has lost "+
+				"them, begin a new run", t.site.Use.Name, len(unlisted), accepted)
 		}
 	}
 	return nil
 }
 
-// reach asks for an object by its ref: for its first byte where nothing less can
-// be asked.
-func (t *trial) reach(ctx context.Context, ref system.Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, t.lookTime())
-	defer cancel()
-	if s, ok := t.node.(system.Stater); ok {
-		_, err := s.Stat(ctx, ref)
-		return err
-	}
-	var first firstByte
-	if err := t.node.Get(ctx, ref, &first); err != nil && !first.came {
-		return err
-	}
-	return nil
-}
-
-// firstByte ends what writes to it.
-type firstByte struct{ came bool }
-
-func (f *firstByte) Write([]byte) (int, error) {
-	f.came = true
-	return 0, errors.New("that is enough")
-}
-
-// listing is what a system has of the accepted objects.
-type listing struct {
-	seen    []bool
-	damaged map[int]system.Object // with another size
-}
-
-// list reads all that the system has. What it has of objects that are not accepted is
-// kept, to be looked at.
-func (t *trial) list(ctx context.Context, known *index) (listing, error) {
-	there := listing{make([]bool, t.set.Len()), map[int]system.Object{}}
+// list reads all that the system has, and returns which accepted objects are among it, of
+// the right size. What it has of the others is kept, to be looked at.
+func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) {
 	namer, named := t.node.(system.Namer)
 	for i := range t.set.Len() {
 		known.add(t.name(i), i)
@@ -322,24 +280,22 @@ func (t *trial) list(ctx context.Context, known *index) (listing, error) {
 			known.add(string(namer.Named(t.name(i))), i)
 		}
 	}
-	err := t.walk(ctx, func(o system.Object) error {
-		for _, i := range t.objectsOf(o, known) {
-			if there.seen[i] {
-				continue
-			}
-			there.seen[i] = true
-			switch {
-			case !t.stored(i):
-				t.listed[i] = o
-			case o.Size >= 0 && o.Size != t.set.Object(i).Size:
-				there.damaged[i] = o
-			default:
+	seen = make([]bool, t.set.Len())
+	return seen, t.walk(ctx, func(o system.Object) error {
+		for _, found := range t.objectsOf(o, known) {
+			i := int(found)
+			switch whole := o.Size < 0 || o.Size == t.set.Object(i).Size; {
+			case seen[i]:
+			case whole && isStored(t.queue.of(i)):
+				seen[i] = true
+				delete(t.listed, i)
 				t.runner.adopt(o) // an earlier session's is ours: it counts, and may be removed
+			default:
+				t.listed[i] = o
 			}
 		}
 		return nil
 	})
-	return there, err
 }
 
 // walk calls visit for everything that the system lists.
@@ -362,44 +318,25 @@ func (t *trial) walk(ctx context.Context, visit func(system.Object) error) error
 // objectsOf are the objects of the set that a listed one is: by its ref (more than one
 // where refs come from content, and some have the same), or by its name, before which a
 // system may put a mark of its own.
-func (t *trial) objectsOf(o system.Object, known *index) []int {
-	if found := known.of(string(o.Ref)); len(found) > 0 {
+func (t *trial) objectsOf(o system.Object, known index) []int32 {
+	if found := known[hashOf(string(o.Ref))]; len(found) > 0 {
 		return found
 	}
 	if at := strings.Index(o.Name, t.pre); at >= 0 {
-		return known.of(o.Name[at:])
+		return known[hashOf(o.Name[at:])]
 	}
 	return nil
 }
 
-// index finds objects by their refs and names, of which it keeps 64 bits: there may be
-// millions.
-type index struct {
-	seed  maphash.Seed
-	first map[uint64]int32
-	more  map[uint64][]int32 // beyond the first
-}
+// index finds objects by their refs and names, of which it keeps 64 bits: there may be millions.
+type index map[uint64][]int32
 
-func newIndex() *index {
-	return &index{maphash.MakeSeed(), map[uint64]int32{}, map[uint64][]int32{}}
-}
-
-func (x *index) add(text string, object int) {
-	hash := maphash.String(x.seed, text)
-	if first, known := x.first[hash]; !known {
-		x.first[hash] = int32(object)
-	} else if first != int32(object) {
-		x.more[hash] = append(x.more[hash], int32(object))
+func (x index) add(text string, object int) {
+	if hash := hashOf(text); !slices.Contains(x[hash], int32(object)) {
+		x[hash] = append(x[hash], int32(object))
 	}
 }
 
-func (x *index) of(text string) (objects []int) {
-	hash := maphash.String(x.seed, text)
-	if first, known := x.first[hash]; known {
-		objects = append(objects, int(first))
-	}
-	for _, object := range x.more[hash] {
-		objects = append(objects, int(object))
-	}
-	return objects
-}
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(text string) uint64 { return maphash.String(hashSeed, text) }

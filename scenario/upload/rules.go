@@ -15,28 +15,28 @@ import (
 // rules are those of load tests.
 func rules() []analysis.Rule {
 	return []analysis.Rule{
-		{ID: "money-unexplained", Rank: analysis.Unreliable, Tone: analysis.Bad, Holds: unexplained,
+		{ID: "money-unexplained", Rank: analysis.Unreliable, Tone: analysis.Bad, Holds: each(unexplained),
 			Title:  `Money is missing, or a total fell: {{.Systems}}`,
 			Each:   `{{.Name}}: {{.Text}}`,
 			Advice: `Compare the wallet's transactions of that time with the contracts. See the log for a restart.`},
-		{ID: "objects-lost", Rank: analysis.Failure, Tone: analysis.Bad, Holds: objectsThat(lost...),
+		{ID: "objects-lost", Rank: analysis.Failure, Tone: analysis.Bad, Holds: each(objectsThat(lost...)),
 			Title:  `{{plural .Total "object was" "objects were"}} lost or not stored: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} {{.Text}}`,
 			Advice: `Query the table jobs of run.db for these objects and their errors.`},
-		{ID: "not-durable", Rank: analysis.Failure, Tone: analysis.Warn, Holds: objectsThat(notDurable...),
+		{ID: "not-durable", Rank: analysis.Failure, Tone: analysis.Warn, Holds: each(objectsThat(notDurable...)),
 			Title:  `{{plural .Total "object" "objects"}} without full redundancy: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} {{.Text}}`,
 			Advice: `These objects depend on fewer servers than asked for. Look at the health of hosts and contracts.`},
-		{ID: "storage-full", Rank: analysis.Failure, Tone: analysis.Warn, Holds: full,
+		{ID: "storage-full", Rank: analysis.Failure, Tone: analysis.Warn, Holds: each(full),
 			Title:  `The storage is full: {{.Systems}}`,
 			Each:   `{{.Name}}: after {{plural .N "object" "objects"}} ({{show .Value "B"}}); {{.Text}}`,
 			Advice: `The system reports that it can take no more.`},
-		{ID: "slows-down", Rank: analysis.Slow, Tone: analysis.Warn, Holds: slowing,
+		{ID: "slows-down", Rank: analysis.Slow, Tone: analysis.Warn, Holds: each(slowing),
 			Title: `Slows down over time: {{.Systems}}`,
 			Each: "{{.Name}}: {{.Text}}, {{show .Limit .Unit}} in the first quarter " +
 				"and {{show .Value .Unit}} in the last",
 			Advice: `See in the figures over time when it began, and what else changed then.`},
-		{ID: "poll-gaps", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: pollGaps,
+		{ID: "poll-gaps", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: each(pollGaps),
 			Title:  `Not every poll was answered: {{.Systems}}`,
 			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} polls missed, or with a call that failed`,
 			Advice: `Figures and sums leave these gaps out.`},
@@ -46,110 +46,126 @@ func rules() []analysis.Rule {
 // key names a row of a trial.
 type key struct{ metric, entity string }
 
-// tests calls f for each load test of a frame with its rows.
-func tests(f *analysis.Frame, do func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case)) {
-	all := map[*analysis.Trial]map[key]analysis.Row{}
+// test is a load test of a frame, with its rows and a case of it.
+type test struct {
+	*analysis.Trial
+	f    *analysis.Frame
+	rows map[key]analysis.Row
+	x    analysis.Case
+}
+
+func tests(f *analysis.Frame) (all []test) {
+	rows := map[*analysis.Trial]map[key]analysis.Row{}
 	for _, r := range f.Rows {
-		if all[r.Trial] == nil {
-			all[r.Trial] = map[key]analysis.Row{}
+		if rows[r.Trial] == nil {
+			rows[r.Trial] = map[key]analysis.Row{}
 		}
-		all[r.Trial][key{r.Metric, r.Entity}] = r
+		rows[r.Trial][key{r.Metric, r.Entity}] = r
 	}
 	for _, t := range f.Trials {
-		if all[t] == nil || t.Warmup {
+		if rows[t] == nil || t.Warmup {
 			continue
 		}
 		name := f.Layout.Name(t.Info)
 		if f.Plan.Blocks > 1 {
 			name += ", " + record.BlockName(t.Block)
 		}
-		do(t, all[t], analysis.Case{System: t.Info.System, Where: f.Layout.Where(t.Info), Name: name,
-			Value: analysis.Unknown, Lo: analysis.Unknown, Hi: analysis.Unknown})
+		all = append(all, test{t, f, rows[t], analysis.Case{System: t.Info.System, Where: f.Layout.Where(t.Info),
+			Name: name, Value: analysis.Unknown, Lo: analysis.Unknown, Hi: analysis.Unknown}})
 	}
+	return all
 }
 
-// spans are those of a trial of some kinds.
-func spans(f *analysis.Frame, t *analysis.Trial, kinds ...string) (all []analysis.Span) {
-	for _, s := range f.Spans {
-		if s.Trial == t && slices.Contains(kinds, s.Kind) {
+// of is a number of the whole test; 0: it has none.
+func (t *test) of(metric string) float64 { return t.rows[key{metric, ""}].Value }
+
+// spans are those of some kinds.
+func (t *test) spans(kinds ...string) (all []analysis.Span) {
+	for _, s := range t.f.Spans {
+		if s.Trial == t.Trial && slices.Contains(kinds, s.Kind) {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
+// ended is what ended it, "storage_full: why"; empty: it goes on.
+func (t *test) ended() (why string) {
+	for _, s := range t.spans(endedMark) {
+		why = s.Note
+	}
+	return why
+}
+
+// each makes cases of each load test by itself.
+func each(of func(t *test, add func(analysis.Case))) func(*analysis.Result) []analysis.Case {
+	return func(r *analysis.Result) (cases []analysis.Case) {
+		for _, t := range tests(r.Frame) {
+			of(&t, func(x analysis.Case) { cases = append(cases, x) })
+		}
+		return cases
+	}
+}
+
 // unexplained is money that is in no account, and totals that fell.
-func unexplained(r *analysis.Result) (cases []analysis.Case) {
-	tests(r.Frame, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
-		for _, s := range spans(r.Frame, t, moneyMissing, counterFell) {
-			x.Text = fmt.Sprintf("%s between %s and %s: %s", s.Kind, words.Moment(s.From), words.Moment(s.To), s.Note)
-			cases = append(cases, x)
-		}
-		rest, used := rows[key{"money", unnamed}], rows[key{"money_used", ""}]
-		if share := rest.Value / used.Value; share < -mostUnnamed || share > mostUnnamed {
-			x.Text = words.Percent(share) + " of the money used has no purpose, by the system's own account"
-			cases = append(cases, x)
-		}
-	})
-	return cases
+func unexplained(t *test, add func(analysis.Case)) {
+	x := t.x
+	for _, s := range t.spans(moneyMissing, counterFell) {
+		x.Text = fmt.Sprintf("%s between %s and %s: %s", s.Kind, words.Moment(s.From), words.Moment(s.To), s.Note)
+		add(x)
+	}
+	share := t.rows[key{"money", unnamed}].Value / t.of("money_used")
+	if share < -mostUnnamed || share > mostUnnamed {
+		x.Text = words.Percent(share) + " of the money used has no purpose, by the system's own account"
+		add(x)
+	}
 }
 
 // mostUnnamed is the most of the money used that a system may enter under no purpose.
 const mostUnnamed = 0.25
 
+// fate is something that happened to objects.
+type fate struct {
+	key
+	words string
+}
+
 var (
-	lost       = []key{{"missing", ""}, {"failed", ""}, {"refused", ""}, {"unreadable", ""}, {"verify_failed", ""}}
-	notDurable = []key{{"objects_by_state", lateState}, {"below_redundancy", ""}}
-	// happened says of objects what became of them.
-	happened = map[key]string{lost[0]: "were accepted and found missing later",
-		lost[1]: "failed as often as upload.retries allows",
-		lost[2]: "were refused as often as upload.retries allows", lost[3]: "could not be read from the data set",
-		lost[4]:       "could not be fetched back unchanged",
-		notDurable[0]: "were accepted, and not at their full redundancy within upload.settle",
-		notDurable[1]: "had their full redundancy and no longer have it"}
+	lost = []fate{{key{"missing", ""}, "were accepted and found missing later"},
+		{key{"failed", ""}, "failed as often as upload.retries allows"},
+		{key{"refused", ""}, "were refused as often as upload.retries allows"},
+		{key{"unreadable", ""}, "could not be read from the data set"},
+		{key{"verify_failed", ""}, "could not be fetched back unchanged"}}
+	notDurable = []fate{
+		{key{"objects_by_state", lateState}, "were accepted, and not at their full redundancy within upload.settle"},
+		{key{"below_redundancy", ""}, "had their full redundancy and no longer have it"}}
 )
 
 // objectsThat finds objects that something happened to.
-func objectsThat(keys ...key) func(*analysis.Result) []analysis.Case {
-	return func(r *analysis.Result) (cases []analysis.Case) {
-		tests(r.Frame, func(_ *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
-			for _, k := range keys {
-				if x.N = int64(rows[k].Value); x.N > 0 {
-					x.Of, x.Text = max(int64(rows[key{"files", ""}].Value), int64(rows[key{"objects", ""}].Value), x.N),
-						happened[k]
-					cases = append(cases, x)
-				}
+func objectsThat(fates ...fate) func(*test, func(analysis.Case)) {
+	return func(t *test, add func(analysis.Case)) {
+		x := t.x
+		for _, f := range fates {
+			if x.N = int64(t.rows[f.key].Value); x.N > 0 {
+				x.Of, x.Text = max(int64(t.of("files")), int64(t.of("objects")), x.N), f.words
+				add(x)
 			}
-		})
-		return cases
+		}
 	}
 }
 
 // full is storage that takes no more by the system's own word.
-func full(r *analysis.Result) (cases []analysis.Case) {
-	tests(r.Frame, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
-		why := ""
-		if n := int64(rows[key{"no_room", ""}].Value); n > 0 {
-			why = words.Plural(n, "object was refused for it", "objects were refused for it")
-		}
-		if s := ended(r.Frame, t); strings.HasPrefix(s, "storage_full") {
-			why = s
-		}
-		if why != "" {
-			x.N, x.Value, x.Text = int64(rows[key{"files", ""}].Value),
-				analysis.Num(rows[key{"stored_bytes", ""}].Value), why
-			cases = append(cases, x)
-		}
-	})
-	return cases
-}
-
-// ended is what ended a trial, "storage_full: why"; empty: it goes on.
-func ended(f *analysis.Frame, t *analysis.Trial) (why string) {
-	for _, s := range spans(f, t, endedMark) {
-		why = s.Note
+func full(t *test, add func(analysis.Case)) {
+	x := t.x
+	if n := int64(t.of("no_room")); n > 0 {
+		x.Text = words.Plural(n, "object was refused for it", "objects were refused for it")
 	}
-	return why
+	if why := t.ended(); strings.HasPrefix(why, "storage_full") {
+		x.Text = why
+	}
+	if x.N, x.Value = int64(t.of("files")), analysis.Num(t.of("stored_bytes")); x.Text != "" {
+		add(x)
+	}
 }
 
 const (
@@ -163,24 +179,23 @@ const (
 	slopeAlpha, alike = 0.001, 0.25
 )
 
+// worsens says which series may get worse: with 1 when they rise, with −1 when they fall.
+var worsens = map[string]float64{"api_latency": 1, "accept_time": 1, "durable_time": 1, "throughput": -1}
+
 // slowing are series that get worse: medians of blocks rise or fall significantly, and the
 // last quarter is worse than the first.
-func slowing(r *analysis.Result) (cases []analysis.Case) {
-	tests(r.Frame, func(t *analysis.Trial, _ map[key]analysis.Row, x analysis.Case) {
-		for _, s := range r.Frame.Series {
-			sign, ok := map[string]float64{"api_latency": 1, "accept_time": 1, "durable_time": 1,
-				"throughput": -1}[s.Metric]
-			if s.Trial != t || !ok {
-				continue
-			}
-			first, last, worse := gets(s.Points, sign)
-			if m, _ := r.Frame.Metric(s.Metric); worse {
-				x.Text, x.Unit, x.Limit, x.Value = m.Name, m.Unit, analysis.Num(first), analysis.Num(last)
-				cases = append(cases, x)
-			}
+func slowing(t *test, add func(analysis.Case)) {
+	x := t.x
+	for _, s := range t.f.Series {
+		if s.Trial != t.Trial || worsens[s.Metric] == 0 {
+			continue
 		}
-	})
-	return cases
+		first, last, worse := gets(s.Points, worsens[s.Metric])
+		if m, _ := t.f.Metric(s.Metric); worse {
+			x.Text, x.Unit, x.Limit, x.Value = m.Name, m.Unit, analysis.Num(first), analysis.Num(last)
+			add(x)
+		}
+	}
 }
 
 // gets compares the first quarter of a series with its last.
@@ -204,15 +219,12 @@ func gets(points []analysis.Point, sign float64) (first, last float64, worse boo
 }
 
 // pollGaps are gaps of at least a hundredth of the polls: fewer show in no figure.
-func pollGaps(r *analysis.Result) (cases []analysis.Case) {
-	tests(r.Frame, func(_ *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
-		missed := int64(rows[key{"polls_missed", ""}].Value)
-		x.N = missed + int64(rows[key{"poll_gaps", ""}].Value)
-		if x.Of = int64(rows[key{"polls", ""}].Value) + missed; x.N > 0 && 100*x.N >= x.Of {
-			cases = append(cases, x)
-		}
-	})
-	return cases
+func pollGaps(t *test, add func(analysis.Case)) {
+	x, missed := t.x, t.of("polls_missed")
+	x.N, x.Of = int64(missed+t.of("poll_gaps")), int64(t.of("polls")+missed)
+	if x.N > 0 && 100*x.N >= x.Of {
+		add(x)
+	}
 }
 
 // verdictWords say what came of a load test.
@@ -224,34 +236,25 @@ const verdictWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects
 func verdict(r *analysis.Result) *analysis.Verdict {
 	v := analysis.Verdict{Tone: analysis.Good}
 	var parts []string
-	tests(r.Frame, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
-		of := func(metric string) analysis.Row { return rows[key{metric, ""}] }
-		took := of("duration").Value
-		if storing, ok := rows[key{"storing", ""}]; ok {
-			took = storing.Value
+	for _, t := range tests(r.Frame) {
+		took := t.of("duration")
+		if storing := t.of("storing"); storing > 0 {
+			took = storing
 		}
-		money := func(metric string) string {
-			m, _ := r.Frame.Metric(metric)
-			if row, ok := rows[key{metric, ""}]; ok {
-				return words.Money(row.Value, m.Unit)
-			}
-			return ""
-		}
-		said := map[string]any{"Name": x.Name, "Objects": int64(of("files").Value),
-			"Bytes": words.Show(of("stored_bytes").Value, "B"),
-			"Took":  words.Moment(took), "Used": money("money_used"), "Priced": money("money_used" + priced),
+		said := map[string]any{"Name": t.x.Name, "Objects": int64(t.of("files")),
+			"Bytes": words.Show(t.of("stored_bytes"), "B"), "Took": words.Moment(took),
+			"Used": t.money(key{"money_used", ""}).Text, "Priced": t.money(key{"money_used" + priced, ""}).Text,
 			"Running": t.State == record.Running}
-		if e, ok := rows[key{"storage_efficiency", ""}]; ok {
+		if e, ok := t.rows[key{"storage_efficiency", ""}]; ok {
 			said["Efficiency"] = words.Digits(100*e.Value, 3)
 		}
 		if t.State == record.Running {
 			v.Tone = analysis.Warn
-		} else if why := ended(r.Frame, t); !strings.HasPrefix(why, "all done") &&
-			!strings.HasPrefix(why, "durable too") {
+		} else if why := t.ended(); !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
 			said["Ended"] = why
 		}
 		parts = append(parts, analysis.Fill(verdictWords, said))
-	})
+	}
 	for _, f := range r.Findings {
 		own := slices.ContainsFunc(rules(), func(own analysis.Rule) bool { return own.ID == f.Rule })
 		if own && (f.Tone == analysis.Bad || f.Tone == analysis.Warn) {
@@ -268,63 +271,49 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 	return &v
 }
 
+// money is an amount in its currency; empty: it is not known.
+func (t *test) money(k key) analysis.Value {
+	row, ok := t.rows[k]
+	if !ok {
+		return analysis.Text("")
+	}
+	m, _ := t.f.Metric(k.metric)
+	v := analysis.Number(row.Value)
+	v.Text = words.Money(row.Value, m.Unit)
+	return v
+}
+
 // tables are money by purpose, objects by state, and sessions with what did not hold.
 func tables(f *analysis.Frame) ([]analysis.Table, error) {
-	column := func(key, name, unit string) analysis.TableColumn {
-		wide := key == "test" || key == "exact" || key == "note"
-		return analysis.TableColumn{Key: key, Name: name, Unit: unit, Narrow: !wide}
-	}
-	test := column("test", "load test", "")
-	money := analysis.Table{ID: "money", Title: "Money by purpose", Folded: true,
-		Caption: "By the system's account at the last poll. Unspent money lies in contracts and comes back when " +
-			"they end.",
-		Head: []analysis.TableColumn{test, column("purpose", "purpose", ""), column("amount", "amount", ""),
-			column("exact", "exact", ""), column("share", "share", "ratio"),
-			column("priced", "at the stated price", "")}}
-	states := analysis.Table{ID: "objects", Title: "Objects by state", Folded: true,
-		Caption: "Adopted ones were found stored by a later session. Retried ones needed more than one attempt.",
-		Head:    []analysis.TableColumn{test, column("state", "state", ""), column("objects", "objects", "1")}}
-	life := analysis.Table{ID: "sessions", Title: "Sessions and events", Folded: true,
-		Caption: "A killed session ends with the last that it recorded.",
-		Head: []analysis.TableColumn{test, column("what", "what", ""), column("from", "from", "s"),
-			column("to", "to", "s"),
-			column("note", "note", "")}}
-	tests(f, func(t *analysis.Trial, rows map[key]analysis.Row, x analysis.Case) {
-		say := func(metric string, row analysis.Row) analysis.Value {
-			m, _ := f.Metric(metric)
-			return analysis.Value{Text: words.Money(row.Value, m.Unit), Number: analysis.Num(row.Value),
-				Lo: analysis.Unknown,
-				Hi: analysis.Unknown}
-		}
-		add := func(k key, purpose string) {
-			row, ok := rows[k]
+	money, states, life := f.View.Head("money"), f.View.Head("objects"), f.View.Head("sessions")
+	for _, t := range tests(f) {
+		add := func(metric, entity, purpose string) {
+			row, ok := t.rows[key{metric, entity}]
 			if !ok {
 				return
 			}
-			share, converted := analysis.Text(""), analysis.Text("")
-			if s, ok := rows[key{"money_share", k.entity}]; ok {
+			share := analysis.Text("")
+			if s, ok := t.rows[key{"money_share", entity}]; ok {
 				share = analysis.Number(s.Value)
 			}
-			if p, ok := rows[key{k.metric + priced, k.entity}]; ok {
-				converted = say(k.metric+priced, p)
-			}
-			money.Add(x.Name, purpose, say(k.metric, row), row.Exact, share, converted)
+			money.Add(t.x.Name, purpose, t.money(key{metric, entity}), row.Exact, share,
+				t.money(key{metric + priced, entity}))
 		}
-		for _, r := range f.Entities(t, "money") {
-			add(key{r.Metric, r.Entity}, r.Entity)
+		for _, r := range f.Entities(t.Trial, "money") {
+			add(r.Metric, r.Entity, r.Entity)
 		}
-		for _, m := range amounts[1:] {
-			add(key{m.Key, ""}, m.Name)
+		for _, m := range metricsOf("money")[1:] {
+			add(m.Key, "", m.Name)
 		}
-		for _, r := range f.Entities(t, "objects_by_state") {
-			states.Add(x.Name, r.Entity, r.Value)
+		for _, r := range f.Entities(t.Trial, "objects_by_state") {
+			states.Add(t.x.Name, r.Entity, r.Value)
 		}
 		for _, s := range f.Spans {
-			if s.Trial == t {
-				life.Add(x.Name, s.Kind, s.From, s.To, s.Note)
+			if s.Trial == t.Trial {
+				life.Add(t.x.Name, s.Kind, s.From, s.To, s.Note)
 			}
 		}
-	})
+	}
 	return slices.DeleteFunc([]analysis.Table{money, states, life},
 		func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
 }

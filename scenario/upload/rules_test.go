@@ -4,77 +4,74 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // wallets are polls ten minutes apart of a system whose wallet and contracts add up to these.
-func wallets(levels ...int64) *readings {
+func wallets(moved float64, levels ...[]int64) *readings {
 	w := &readings{last: map[string]*big.Int{system.ReadBalance: big.NewInt(1000)}}
-	for i, v := range levels {
-		w.start, w.end = append(w.start, float64(600*i)), append(w.end, float64(600*i+1))
-		w.wealth = append(w.wealth, entry{poll: i, level: big.NewInt(v)})
+	for i, v := range slices.Concat(levels...) {
+		at := float64(600 * i)
+		w.wealth = append(w.wealth, entry{at, at + 1, big.NewInt(v), moved})
 	}
 	return w
 }
 
-func times10(v int64) []int64 { return []int64{v, v, v, v, v, v, v, v, v, v} }
-
 func TestMoneyThatDoesNotComeBackIsMissing(t *testing.T) {
+	times10 := func(v int64) []int64 { return slices.Repeat([]int64{v}, 10) }
 	for _, c := range []struct {
 		name     string
-		levels   []int64
+		polls    *readings
 		amount   int64
-		from, to int
-		held     bool
+		from, to float64 // polls
 	}{
-		{"constant", append(times10(1000), times10(1000)...), 0, 0, 0, false},
-		{"lost", append(times10(1000), times10(960)...), -40, 9, 10, true},
-		{"lost twice", append(append(times10(1000), times10(960)...), times10(900)...), -100, 9, 10, true},
-		{"came back", append(append(times10(1000), times10(960)...), times10(1000)...), 0, 0, 0, false},
-		{"under way at the end", append(times10(1000), 1000, 960, 960), -40, 10, 11, false},
-		{"came in", append(times10(1000), times10(1100)...), 100, 9, 10, true},
-		{"too few polls", []int64{1000, 960, 960}, 0, 0, 0, false},
+		{"constant", wallets(0, times10(1000), times10(1000)), 0, 0, 0},
+		{"lost", wallets(0, times10(1000), times10(960)), 40, 9, 10},
+		{"lost twice", wallets(0, times10(1000), times10(960), times10(900)), 100, 9, 10},
+		{"came back", wallets(0, times10(1000), times10(960), times10(1000)), 0, 0, 0},
+		{"under way at the end", wallets(0, times10(1000), []int64{1000, 960, 960}), 0, 0, 0},
+		{"came in", wallets(0, times10(1000), times10(1100)), 0, 0, 0},
+		{"too few polls", wallets(0, []int64{1000, 960, 960}), 0, 0, 0},
+		{"moves between two calls of a poll", wallets(10, times10(1000), times10(990)), 0, 0, 0},
 	} {
-		amount, from, to, held := wallets(c.levels...).change()
+		amount, from, to := c.polls.lost()
 		if amount == nil {
 			amount = new(big.Int)
 		}
-		if amount.Int64() != c.amount || from != c.from || to != c.to || held != c.held {
-			t.Errorf("%s: %d from poll %d to %d, held %v", c.name, amount, from, to, held)
+		if amount.Int64() != c.amount || from.start != 600*c.from || to.start != 600*c.to {
+			t.Errorf("%s: %d from %v to %v", c.name, amount, from.start, to.start)
 		}
-	}
-	// What moves between two calls of a poll is no loss.
-	w := wallets(append(times10(1000), times10(990)...)...)
-	for i := range w.wealth {
-		w.wealth[i].moved = 10
-	}
-	if amount, _, _, _ := w.change(); amount != nil {
-		t.Errorf("10 of 10 that moved are missing: %d", amount)
 	}
 }
 
 func TestCounters(t *testing.T) {
 	for _, c := range []struct {
 		values   []float64
-		from, to int
+		from, to float64
 		fell     bool
 	}{
 		{[]float64{1, 2, 3, 3, 4, 5, 6, 7}, 0, 0, false},
-		{[]float64{100, 200, nan, 50, 60, 70, 80, 90}, 1, 3, true},
+		{[]float64{100, 200, 50, 60, 70, 80, 90}, 1, 2, true},
 		{[]float64{100, 200, 50, 210, 220, 230, 240, 250}, 0, 0, false}, // one poll saw less
 		{[]float64{100, 200, 50, 60}, 0, 0, false},                      // too short
 		{[]float64{1e6, 1e6 - 1, 1e6 - 1, 1e6 - 1, 1e6 - 1, 1e6 - 1, 1e6 - 1}, 0, 0, false},
 	} {
-		if from, to, fell := falls(c.values); from != c.from || to != c.to || fell != c.fell {
-			t.Errorf("%v: fell %v from %d to %d", c.values, fell, from, to)
+		var s series
+		for i, v := range c.values {
+			s = append(s, collect.Reported{Start: float64(i), Value: v})
+		}
+		if from, to, fell := s.falls(); fell != c.fell || fell && (from.Start != c.from || to.Start != c.to) {
+			t.Errorf("%v: fell %v from %v to %v", c.values, fell, from, to)
 		}
 	}
 }
@@ -149,16 +146,14 @@ func TestSlowingDown(t *testing.T) {
 }
 
 func TestPointsStopAtGaps(t *testing.T) {
-	w := &readings{}
-	var v []float64
+	var s series
 	for i := range 1000 {
-		if i >= 300 && i < 400 {
-			continue
+		if i < 300 || i >= 400 {
+			s = append(s, collect.Reported{Start: float64(60 * i), End: float64(60*i + 2), Value: float64(120 * i)})
 		}
-		w.start, w.end, v = append(w.start, float64(60*i)), append(w.end, float64(60*i+2)), append(v, float64(120*i))
 	}
-	v[10], v[11] = nan, nan // two polls that failed are no gap
-	points := w.points(v, func(i, j int) analysis.Point { return w.rate(v, i, j) })
+	s = slices.Delete(s, 10, 12) // two polls that failed are no gap
+	points := s.points(series.rate)
 	none := 0
 	for _, p := range points {
 		if math.IsNaN(p.Value) {
@@ -177,7 +172,7 @@ func TestEveryRule(t *testing.T) {
 	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.Upload{}}}
 	trial := &analysis.Trial{Trial: record.Trial{ID: 1, State: record.Done}, Info: cell}
 	f := &analysis.Frame{View: View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1},
-		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metrics,
+		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metricsOf("derived"),
 		Series: []analysis.Series{{Trial: trial, Metric: "accept_time", Over: overObjects, Points: line(100, 1, 3, 1)}},
 		Spans: []analysis.Span{{Trial: trial, Kind: moneyMissing, From: 600, To: 1200, Note: "40 SC"},
 			{Trial: trial, Kind: endedMark, Note: "storage_full: no contract is good for uploads"}}}
@@ -203,28 +198,5 @@ func TestEveryRule(t *testing.T) {
 	}
 	if !strings.Contains(r.Verdict.Text, "ended by storage_full") || r.Verdict.Tone != analysis.Bad {
 		t.Errorf("%+v", r.Verdict)
-	}
-}
-
-// Of more objects than are kept, sums at the moments of polls are exact, and what is
-// kept is spread evenly.
-func TestManyObjects(t *testing.T) {
-	const n = 500_000
-	s := &objects{step: 1, up: []stored{{at: 100}, {at: 250_000}, {at: n}}}
-	for i := range n {
-		s.accepted(object{at: float64(i), took: float64(i % 1000), settled: nan, size: 7}, 10)
-	}
-	for i, want := range []int64{101, 249_900, 249_999} {
-		if got := s.up[i]; got.objects != want || got.bytes != 7*float64(want) || got.rounded != 10*float64(want) {
-			t.Errorf("moment %d: %+v, want %d objects more", i, got, want)
-		}
-	}
-	if s.stored != n || s.bytes != 7*n || len(s.sample) > mostObjects || len(s.sample) < mostObjects/2 {
-		t.Errorf("%d stored, %d bytes, %d kept", s.stored, s.bytes, len(s.sample))
-	}
-	for i, x := range s.sample {
-		if x.at != float64(int64(i)*s.step) {
-			t.Fatalf("kept object %d was accepted at %v, with a step of %d", i, x.at, s.step)
-		}
 	}
 }

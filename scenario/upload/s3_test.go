@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
-	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -76,16 +74,14 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 		// One accepted object is lost, and one in doubt is half there.
 		for _, j := range b.ledger.jobs {
 			if j.State == record.JobAccepted {
-				if err := b.node.(system.Deleter).Delete(t.Context(), system.Ref(j.Ref)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, b.node.(system.Deleter).Delete(t.Context(), system.Ref(j.Ref)))
 				lost++
 				break
 			}
 		}
 		for _, j := range b.ledger.jobs {
 			if j.State == record.JobPutting && j.Size > 1 {
-				if _, err := b.node.(system.Updater).PutMutable(t.Context(), j.Name, j.Size/2,
+				if _, err := b.node.Put(t.Context(), j.Name, j.Size/2,
 					bytes.NewReader(make([]byte, j.Size/2))); err != nil {
 					t.Fatal(err)
 				}
@@ -112,62 +108,4 @@ func TestUploadResumesOnRealS3(t *testing.T) {
 	if err := has(b.ledger.happened(whatReconciled), "resumed: ", "in doubt", "1 missing"); err != nil {
 		t.Error(err)
 	}
-}
-
-// What the queue does between two puts (it reads the data, writes what it is
-// about to do to run.db, and what came of it) is little beside a put, even to a
-// server on the same machine.
-func TestUploadCostsLittleBesidesPuts(t *testing.T) {
-	sys := s3.System{}
-	systemtest.Need(t, "versitygw", system.Check(t.Context(), sys, nil))
-	hosts := systemtest.Hosts(t, 2)
-	cell := uploadCell(400, 20_000, nil...)
-	b := &uploadBench{t: t, name: "s3", cell: cell, ledger: newLedger(), limits: scenariotest.Limits(), mode: "start"}
-	var err error
-	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir()}
-	if b.cluster, err = system.Begin(systemtest.Context(t), sys, system.Start, d); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.cluster.Stop(context.Background()) })
-	b.node = b.cluster.Nodes()[0].(system.Store)
-	j := newRecorded(t)
-	b.epoch = time.Now()
-	y, err := b.sessionWith(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var puts, gaps []float64
-	for i, op := range y.ops {
-		if puts = append(puts, float64(op.LastByte-op.Start)); i > 0 {
-			gaps = append(gaps, float64(op.Start-y.ops[i-1].LastByte))
-		}
-	}
-	put, gap := stats.Median(puts), stats.Median(gaps)
-	t.Logf("a put takes %.0f µs, what is between two %.0f µs (medians of %d)", put/1e3, gap/1e3, len(puts))
-	if len(puts) != 400 || gap > put {
-		t.Errorf("%d puts of %.0f µs, and %.0f µs between two", len(puts), put/1e3, gap/1e3)
-	}
-}
-
-// recorded is the journal that an engine has: run.db.
-type recorded struct {
-	*record.TrialWriter
-	read *record.Reader
-}
-
-func (r *recorded) Recorded() scenario.Measured { return scenario.Recorded(r.read, r.ID()) }
-
-// newRecorded is such a journal in a new run directory.
-func newRecorded(t testing.TB) *recorded {
-	t.Helper()
-	run, err := record.Create(filepath.Join(t.TempDir(), "run"), []byte("{}"), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { run.Close() })
-	w, err := run.Begin("c001", 0, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &recorded{TrialWriter: w, read: run.Reader}
 }

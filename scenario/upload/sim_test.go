@@ -43,9 +43,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 	cluster, err := system.Begin(t.Context(), siad.System{}, system.Attach, system.Deployment{
 		Client: sim.Host(), Write: true, Options: system.Options{"url": sim.SiadURL(), "password": simPassword},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := cluster.Stop(context.Background()); err != nil {
 			t.Error(err)

@@ -1,8 +1,10 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"syscall"
@@ -29,35 +31,28 @@ type trial struct {
 	polls     *polls
 	log       *scenario.OpLog
 	reporting sync.Mutex // one report at a time, in order
-	writing   sync.Mutex // one write at a time: a later state of an object is not overwritten by an earlier one
 
-	mu      sync.Mutex
-	held    []record.Job          // accepted, to be written with what is written next
-	jobs    map[int]*job          // of objects that are not done, once a put began, and of those not yet durable
-	listed  map[int]system.Object // what a list had of objects that are not recorded as accepted
-	fetched map[int]time.Duration // when earlier sessions fetched objects at their end
-	unread  int                   // objects that were to be fetched and could not be asked for
-	suspect int                   // objects that this session could not verify
-	pending chan int              // accepted, to be looked at; has room for all objects
-	tally   tally
-	began   time.Duration // of this session, since the epoch
-	full    string
-	quotas  int // attempts in a row that it had no room for
-	idle    bool
-	notes   []string
+	mu       sync.Mutex
+	jobs     map[int]*job          // of objects that are not done, once a put began, and of those not yet durable
+	listed   map[int]system.Object // what a list had of objects that are not stored whole, by what is recorded
+	fetched  map[int]time.Duration // when earlier sessions fetched objects at their end
+	unread   int                   // objects that were to be fetched and could not be asked for
+	troubled map[string]int        // objects in trouble in this session, by what it is
+	pending  chan int              // accepted, to be asked about; has room for all objects
+	tally    putCounts             // over all sessions
+	session  int64                 // attempts of this session
+	last     time.Duration         // the last acceptance
+	began    time.Duration         // of this session, since the epoch
+	full     string
+	quotas   int // attempts in a row that it had no room for
+	idle     bool
+	notes    []string
 }
 
-// job is what is known of an object that is not done.
+// job is what is known of an object that is not done. Who has the object under way owns it.
 type job struct {
 	record.Job
 	doubt bool // its latest attempt may have left something in the system
-}
-
-// tally adds up attempts over all sessions of a trial.
-type tally struct {
-	putCounts
-	session int64         // attempts of this session
-	last    time.Duration // the last acceptance
 }
 
 // Trial implements Runner.
@@ -72,20 +67,17 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	if err := t.restore(ctx); err != nil {
 		return t.load(cpu), err
 	}
-	err = t.session(ctx)
-	if e := t.log.Flush(); err == nil {
-		err = e
-	}
+	err = t.run(ctx)
+	err = cmp.Or(err, t.log.Flush())
 	return t.load(cpu), err
 }
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
 	t := &trial{
 		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(),
-		pre:  r.trialNames(cell, seed),
-		log:  scenario.NewOpLog(sink.Block),
-		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{},
-		tally: tally{putCounts: noPuts}, pending: make(chan int, set.Len()),
+		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
+		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{}, troubled: map[string]int{},
+		tally: noPuts, pending: make(chan int, set.Len()),
 	}
 	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
@@ -93,9 +85,9 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 	return t
 }
 
-// session does what is left of the trial. Its error is nil when that is done, or
+// run does what is left of the trial. Its error is nil when that is done, or
 // an exit condition ended it.
-func (t *trial) session(ctx context.Context) error {
+func (t *trial) run(ctx context.Context) error {
 	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
 		defer t.reports(during, fail)()
 		err := t.work(during)
@@ -120,69 +112,41 @@ func (t *trial) session(ctx context.Context) error {
 // clearStopped bounds the removal after an exit condition: who set it waits.
 const clearStopped = 30 * time.Minute
 
-// work stores the objects, waits until they are durable, and verifies some.
+// work stores the objects, waits until they are durable, and verifies some. Polls may be
+// far apart: one more when all is stored gives the bandwidth of that time.
 func (t *trial) work(ctx context.Context) error {
 	endSettling := t.settling(ctx)
-	err := t.put(ctx)
-	if err == nil {
-		err = t.resolve(ctx)
+	var err error
+	for _, step := range []func(context.Context) error{t.put, t.resolve, t.polls.once} {
+		if err == nil {
+			err = step(ctx)
+		}
 	}
-	if err == nil && t.pollLate() {
-		err = t.polls.once(ctx)
-	}
-	t.setIdle() // no object is left to be stored: that none is, is no lack of progress
-	if e := endSettling(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = t.settleLate(ctx)
-	}
-	if err == nil {
-		err = t.verify(ctx)
+	t.mu.Lock()
+	t.idle = true // no object is left to be stored: that none is, is no lack of progress
+	t.mu.Unlock()
+	err = cmp.Or(err, endSettling())
+	for _, step := range []func(context.Context) error{t.settleLate, t.verify} {
+		if err == nil {
+			err = step(ctx)
+		}
 	}
 	return err
 }
 
-// pollsOfPuts is how many polls of the schedule are to fall into the time in which a
-// session stores: what the first after it saw is then of that time, but for little.
-const pollsOfPuts = 10
-
-// pollLate reports whether polls are too far apart for the servers' bandwidth while
-// objects were stored: then one is made when that is over.
-func (t *trial) pollLate() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	stored := t.tally.last - max(t.tally.first, t.began)
-	return stored > 0 && t.u.Poll.Std() > stored/pollsOfPuts
-}
-
 // put stores what is left of the objects, so many at a time.
 func (t *trial) put(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	release := func() {
-		if err := t.write(); err != nil {
-			cancel(err)
-		}
-	}
-	var group sync.WaitGroup
-	for worker := range min(t.u.Concurrency, max(1, t.set.Len())) {
-		group.Go(func() {
-			defer release()
-			for {
-				object, ok := t.queue.take(ctx, release)
-				if !ok {
-					return
-				}
-				if err := t.attempt(ctx, worker, object); err != nil {
-					cancel(err)
-					return
-				}
+	return scenario.Workers(ctx, min(t.u.Concurrency, max(1, t.set.Len())), func(ctx context.Context, worker int) error {
+		for {
+			object, ok := t.queue.take(ctx)
+			if !ok {
+				return nil
 			}
-		})
-	}
-	group.Wait()
-	return context.Cause(ctx)
+			if err := t.attempt(ctx, worker, object); err != nil {
+				return err
+			}
+		}
+	})
 }
 
 func (t *trial) name(object int) string { return t.pre + t.set.Object(object).Name }
@@ -192,31 +156,10 @@ func (t *trial) event(kind, what, detail string) error {
 	return t.sink.Journal.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
 
-// write records what became of objects, and before it what is held, in one
-// commit. It may be kept from the end of the session: what has happened has
-// happened.
-func (t *trial) write(jobs ...record.Job) error {
-	t.writing.Lock()
-	defer t.writing.Unlock()
-	t.mu.Lock()
-	jobs, t.held = append(t.held, jobs...), nil
-	t.mu.Unlock()
-	if len(jobs) == 0 {
-		return nil
-	}
-	return t.sink.Journal.Jobs(jobs...)
-}
-
 func (t *trial) note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notes = append(t.notes, text)
-}
-
-func (t *trial) setIdle() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.idle = true
 }
 
 // done takes an operation that has ended.
@@ -251,56 +194,38 @@ func (t *trial) state() scenario.State {
 
 // reports calls report periodically. The function that it returns ends that.
 func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
-	stop, over := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		for {
+		for ctx.Err() == nil {
 			t.report()
-			pause(ctx, t.reportEvery, stop)
-			select {
-			case <-stop:
-				return
-			case <-ctx.Done():
-				return
-			default:
-			}
+			pause(ctx, t.reportEvery, nil)
 			if err := t.log.Flush(); err != nil {
 				fail(err)
 			}
 		}
 	}()
-	return func() { close(stop); <-over }
+	return func() { cancel(); <-over }
 }
 
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *trial) load(cpu float64) scenario.Load {
-	gained, n, settles := t.polls.gained(), t.queue.counts(), t.settler() != nil
+	n := t.queue.counts()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
-		Seconds: (t.tally.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu,
-		RSSPeak: selfRSSPeak(),
-		Notes:   slices.Clone(t.notes),
+		Seconds: (t.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu, RSSPeak: selfRSSPeak(),
+		Notes: slices.Clone(t.notes),
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
-			scenario.Fact(scenario.LoadAttempts, float64(t.tally.session)), scenario.Fact(scenario.LoadNotCompared,
-				float64(t.unread))},
+			scenario.Fact(scenario.LoadAttempts, float64(t.session)),
+			scenario.Fact(scenario.LoadNotCompared, float64(t.unread))},
 	}
-	accepted := n.accepted()
-	if accepted > 0 && load.Seconds > 0 {
+	if accepted := n.accepted(); accepted > 0 && load.Seconds > 0 {
 		load.AchievedRate = float64(accepted) / load.Seconds
 	}
-	if settles {
+	if t.settler() != nil {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadSettles, 1))
-	}
-	if gained == 0 && accepted > 0 {
-		load.Notes = append(load.Notes, fmt.Sprintf("nothing reached the storage servers: what they hold has not "+
-			"grown by a byte, though %d objects were accepted (small ones may be kept elsewhere, as Tahoe-LAFS "+
-			"keeps up to "+
-			"55 bytes in the capability)", accepted))
-	}
-	if open := n.in[record.JobAccepted]; settles && open > 0 && t.u.Until == "durable" {
-		load.Notes = append(load.Notes, fmt.Sprintf("%d accepted objects were not seen durable: after %s "+
-			"(upload.settle) each gave its slot to the next, and was asked about again at the end", open, t.u.Settle))
 	}
 	return load
 }
@@ -312,4 +237,152 @@ func selfRSSPeak() float64 {
 		return 0
 	}
 	return float64(u.Maxrss) * 1024
+}
+
+// counts are how many objects are in each state, and the bytes of the accepted ones. The
+// state of an object that nothing was done with is empty, that of one that was given out to
+// be put is [record.JobPutting].
+type counts struct {
+	in    map[record.JobState]int64
+	bytes int64
+}
+
+// accepted are all of them, durable or not.
+func (c *counts) accepted() int64 { return c.in[record.JobAccepted] + c.in[record.JobDurable] }
+
+func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
+
+// queue knows the state of each object of a data set, and gives out those that are to
+// be put: those whose retry is due first, else in the set's order.
+type queue struct {
+	now  func() time.Duration
+	size func(object int) int64
+
+	mu    sync.Mutex
+	state []record.JobState
+	total counts
+	next  int           // none before it is new
+	retry []retryAt     // the earliest first; of those due at once the set's order
+	again chan struct{} // closed when something changes
+}
+
+func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
+	return &queue{
+		now: now, size: size, state: make([]record.JobState, n), again: make(chan struct{}),
+		total: counts{in: map[record.JobState]int64{"": int64(n)}},
+	}
+}
+
+// take gives the next object, which is then under way. It waits while one may come; ok is
+// false when none does, or ctx has ended.
+func (q *queue) take(ctx context.Context) (object int, ok bool) {
+	for ctx.Err() == nil {
+		q.mu.Lock()
+		var wait time.Duration
+		object, wait, ok = q.pick()
+		over, again := q.total.in[record.JobPutting] == 0 && len(q.retry) == 0, q.again
+		q.mu.Unlock()
+		if ok || over {
+			return object, ok
+		}
+		pause(ctx, wait, again)
+	}
+	return 0, false
+}
+
+// pick gives out the object that is next, if one is; else it says after what time
+// one may be, and negative when that does not depend on the time. q.mu is held.
+func (q *queue) pick() (object int, wait time.Duration, ok bool) {
+	wait = -1
+	if len(q.retry) > 0 {
+		wait = q.retry[0].due - q.now()
+	}
+	for q.next < len(q.state) && q.state[q.next] != "" {
+		q.next++
+	}
+	switch {
+	case len(q.retry) > 0 && wait <= 0:
+		object, q.retry = q.retry[0].object, q.retry[1:]
+	case q.next < len(q.state):
+		object = q.next
+	default:
+		return 0, wait, false
+	}
+	q.move(object, record.JobPutting)
+	return object, wait, true
+}
+
+// move changes a state and what is counted by states; q.mu is held.
+func (q *queue) move(object int, to record.JobState) {
+	from := q.state[object]
+	if isStored(from) {
+		q.total.bytes -= q.size(object)
+	}
+	if isStored(to) {
+		q.total.bytes += q.size(object)
+	}
+	q.total.in[from]--
+	q.total.in[to]++
+	q.state[object] = to
+}
+
+// set changes the state of an object that is not to be put again.
+func (q *queue) set(object int, state record.JobState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, state)
+	q.changed()
+}
+
+// later gives an object out again when it is due, before all new ones.
+func (q *queue) later(object int, due time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, record.JobWaiting)
+	r := retryAt{due, object}
+	at, _ := slices.BinarySearchFunc(q.retry, r, func(a, b retryAt) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), a.object-b.object)
+	})
+	q.retry = slices.Insert(q.retry, at, r)
+	q.changed()
+}
+
+func (q *queue) of(object int) record.JobState {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state[object]
+}
+
+func (q *queue) counts() counts {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return counts{maps.Clone(q.total.in), q.total.bytes}
+}
+
+// changed wakes all that wait for an object; q.mu is held. Most of the time no one
+// waits: what is new is given out without waiting.
+func (q *queue) changed() {
+	close(q.again)
+	q.again = make(chan struct{})
+}
+
+// pause waits for d (negative: for ever), for again, or for the end of ctx.
+func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
+	var due <-chan time.Time
+	if d >= 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-due:
+	case <-again:
+	case <-ctx.Done():
+	}
+}
+
+// retryAt is an object that is to be put again.
+type retryAt struct {
+	due    time.Duration
+	object int
 }

@@ -1,8 +1,11 @@
 package upload
 
 import (
+	"context"
+	_ "embed"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -26,83 +29,22 @@ func (Scenario) Name() string { return "upload" }
 // Continues implements Continuer: all trials do.
 func (Scenario) Continues(experiment.Cell) bool { return true }
 
-// Metrics of a trial.
-func (Scenario) Metrics() []record.Metric {
-	return append([]record.Metric{
-		{Key: "success_rate", Name: "success rate", Unit: "ratio", Better: record.Higher,
-			Help: "accepted attempts over accepted and failed ones, all sessions; deadline, cancelled and " +
-				"verification count in neither"},
-		{Key: "puts_ended", Name: "attempts that ended", Unit: "1", Better: record.Neither,
-			Help: "attempts that the success rate counts"},
-		{Key: "objects", Name: "objects", Unit: "1", Better: record.Neither,
-			Help: "objects of the data set"},
-		{Key: "accepted", Name: "objects accepted", Unit: "1", Better: record.Higher,
-			Help: "objects that the system has accepted, durable or not"},
-		{Key: "durable", Name: "objects durable", Unit: "1", Better: record.Higher,
-			Help: "objects seen at full redundancy, where the system reports it"},
-		{Key: "not_durable", Name: "objects accepted, never durable", Unit: "1", Better: record.Lower,
-			Help: "accepted objects not at full redundancy at the end, after upload.settle; where reported"},
-		{Key: "adopted", Name: "objects adopted", Unit: "1", Better: record.Neither,
-			Help: "accepted objects whose put was not seen to succeed, but were found stored whole"},
-		{Key: "failed", Name: "objects failed", Unit: "1", Better: record.Lower,
-			Help: "objects given up after upload.retries retries"},
-		{Key: "refused", Name: "objects refused", Unit: "1", Better: record.Lower,
-			Help: "likewise, when the system refused the last attempt without doing work"},
-		{Key: "unreadable", Name: "objects unreadable", Unit: "1", Better: record.Lower,
-			Help: "objects whose own data could not be read or changed meanwhile; no failure of the system"},
-		{Key: "missing", Name: "objects found missing", Unit: "1", Better: record.Lower,
-			Help: "accepted objects that a later session found missing or incomplete; stored again"},
-		{Key: "attempts_per_object", Name: "attempts per object", Unit: "1", Better: record.Lower,
-			Help: "puts begun per object tried"},
-		{Key: "accept_p50", Name: "time to store an object, median", Unit: "s", Better: record.Lower,
-			Help: "from the call of the last put to its return; adopted objects left out"},
-		{Key: "accept_p95", Name: "time to store an object, 95th percentile", Unit: "s", Better: record.Lower,
-			Help: "likewise"},
-		{Key: "durable_p50", Name: "time to full redundancy, median", Unit: "s", Better: record.Lower,
-			Help: "from the call of the last put until seen at full redundancy"},
-		{Key: "durable_p95", Name: "time to full redundancy, 95th percentile", Unit: "s", Better: record.Lower,
-			Help: "likewise"},
-		{Key: "accepted_bytes", Name: "file bytes accepted", Unit: "B", Better: record.Higher,
-			Help: "sizes of the accepted objects"},
-		{Key: "file_bandwidth", Name: "file bandwidth", Unit: "B/s", Better: record.Higher,
-			Help: "file bytes accepted per second from the first put to the last acceptance, pauses between " +
-				"sessions included"},
-		{Key: "bandwidth_line", Name: "load line of the bandwidth", Unit: "B/s", Better: record.Neither,
-			Help: "payload rate of the link, measured before the trial; emulated links with a rate"},
-		{Key: "line_share", Name: "share of the load line", Unit: "ratio", Better: record.Higher,
-			Help: "durable file bytes (else accepted ones) per second over the load line; not with copies or a " +
-				"directory"},
-		{Key: "wait_line", Name: "round trip of the link", Unit: "s", Better: record.Neither,
-			Help: "measured before the trial; emulated links with a delay"},
-		{Key: "file_rate", Name: "objects per second", Unit: "1/s", Better: record.Higher,
-			Help: "objects accepted per second, likewise"},
-		{Key: "expansion", Name: "expansion", Unit: "×", Better: record.Lower,
-			Help: "absolute bytes over the file bytes on the servers, without those in buffers: padding times " +
-				"redundancy"},
-		ofServers[0], ofServers[1],
-		{Key: "verified", Name: "objects verified", Unit: "1", Better: record.Neither,
-			Help: "objects fetched at the end with every byte right"},
-		{Key: "verify_failed", Name: "objects not verified", Unit: "1", Better: record.Lower,
-			Help: "objects that could not be fetched at the end, or had other bytes"},
-	}, slices.Concat(pollMetrics(), []record.Metric{
-		{Key: "generator_cpu_per_op", Name: "generator's CPU per attempt", Unit: "s", Better: record.Neither,
-			Help: "CPU seconds of this program in the last session per attempt"},
-		{Key: "generator_rss_peak", Name: "generator's memory, peak", Unit: "B", Better: record.Lower,
-			Help: "largest resident set of this program so far"},
-	}, systemMetrics(), []record.Metric{
-		scenario.OthersBusy(),
-		scenario.BoxCPU(), scenario.EmulatorThread(), scenario.BusiestCPU(), scenario.IOPressure(),
-	})...)
+//go:embed metrics.txt
+var definitions string
+
+// metricsOf are those of some sets.
+func metricsOf(sets ...string) (all []record.Metric) {
+	defined := scenario.Definitions(definitions)
+	for _, set := range sets {
+		all = append(all, defined[set]...)
+	}
+	return all
 }
 
-// systemMetrics are those of the system's processes.
-func systemMetrics() []record.Metric {
-	return []record.Metric{
-		{Key: "system_cpu", Name: "system's CPU", Unit: "s", Better: record.Lower,
-			Help: "CPU seconds of the system's processes in the last session"},
-		{Key: "system_rss_peak", Name: "system's memory, peak", Unit: "B", Better: record.Lower,
-			Help: "largest sum of the resident sets of the system's processes in the last session"},
-	}
+// Metrics of a trial.
+func (Scenario) Metrics() []record.Metric {
+	return append(metricsOf("upload", "servers", "polls", "generator", "system"),
+		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
 }
 
 // Problems implements Scenario.
@@ -132,4 +74,80 @@ func unfit(can []string, cells []experiment.Cell) []system.Problem {
 		}
 	}
 	return nil
+}
+
+// runner is one prepared system.
+type runner struct {
+	site scenario.Site
+	node system.Store
+	// How often progress is reported, and operations are written.
+	reportEvery time.Duration
+}
+
+// Prepares implements Scenario. Nothing is stored before the trials, but what
+// they store needs room, too. Of a directory or a trace nothing is known here.
+func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
+	for _, c := range cells {
+		n, size := c.Data.Total()
+		objects += int64(n)
+		bytes += int64(size)
+	}
+	return objects, bytes
+}
+
+// Prepare implements Scenario: it looks whether the node can do what its cells ask.
+func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	nodes := site.Cluster.Nodes()
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
+	}
+	if problems := unfit(system.Abilities(nodes[0]), cells); len(problems) > 0 {
+		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
+	}
+	return &runner{site, nodes[0].(system.Store), time.Second}, nil
+}
+
+// Close implements Runner. What an upload has stored is removed at the end of
+// its trial where that was asked for, and stays else: an interrupted trial goes on.
+func (r *runner) Close(context.Context) error { return nil }
+
+// settler is the node when accepted is less than durable there; nil: it is not,
+// or the system does not say.
+func (r *runner) settler() system.Settler {
+	s, _ := r.node.(system.Settler)
+	return s
+}
+
+// adopt informs the node that an object is ours.
+func (r *runner) adopt(o system.Object) {
+	if a, ok := r.node.(system.Adopter); ok {
+		a.Adopt(o)
+	}
+}
+
+// trialNames is what the names of a trial's objects begin with: the run, so that
+// a later session finds them, and the trial, so that no other one of the run does.
+func (r *runner) trialNames(cell experiment.Cell, seed uint64) string {
+	return fmt.Sprintf("%s/%s-%08x/", r.site.Run, cell.ID, uint32(scenario.MixSeed(seed, "upload names", 0)))
+}
+
+// dataSeed is that of the content: the same in all sessions of a trial. In an
+// attached system, which outlives the run, nothing of another run is found again.
+func (r *runner) dataSeed(seed uint64) uint64 {
+	purpose := "upload content"
+	if r.site.Use.Attached() {
+		purpose += " " + r.site.Run
+	}
+	return scenario.MixSeed(seed, purpose, 0)
+}
+
+// slotDurable reports whether an object is under way until it is durable.
+func (r *runner) slotDurable(u *experiment.Upload) bool {
+	return u.Slot != "accepted" && r.settler() != nil
+}
+
+// lists reports whether the node says what is there.
+func (r *runner) lists() bool {
+	_, lists := r.node.(system.Lister)
+	return lists
 }

@@ -150,9 +150,7 @@ func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experi
 func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *uploadBench {
 	t.Helper()
 	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(),
 		limits: scenariotest.Limits(), mode: "start"}
 	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
@@ -254,7 +252,7 @@ func (b *uploadBench) holds(except ...int) error {
 		if !there {
 			return fmt.Errorf("object %d, %s, is not there", i, name)
 		}
-		check, err := set.Check(i)
+		check, err := workload.Check(set, i)
 		if err != nil {
 			return err
 		}
@@ -375,35 +373,6 @@ func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
 	f := &faulty{Node: b.mem, puts: map[string]int{}, put: put, epoch: b.epoch}
 	b.node = f
 	return f
-}
-
-func TestUploadRetriesWithBackOff(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, nil, uploadCell(1, 10, func(u *experiment.Upload) { u.Retries = 7 }))
-		f := b.faulty(func(_ string, n int) error {
-			if n < 8 {
-				return errors.New("mem: status 500")
-			}
-			return nil
-		})
-		y := b.must()
-		// Five times as long each time, up to ten minutes.
-		at := time.Duration(0)
-		for i, pause := range []time.Duration{0, 1, 5, 25, 125, 600, 600, 600} {
-			at += pause * time.Second
-			if i >= len(f.begun) || f.begun[i] != at {
-				t.Fatalf("attempts at %v; the %d. should be at %v", f.begun, i+1, at)
-			}
-		}
-		if err := b.holds(); err != nil {
-			t.Error(err)
-		}
-		m := y.metrics
-		if m["attempts_per_object"] != 8 || !scenariotest.Near(m["success_rate"], 1.0/8) || m["failed"] != 0 ||
-			m["accepted"] != 1 {
-			t.Errorf("metrics %v", m)
-		}
-	})
 }
 
 // Sessions that are killed again and again do not use retries up: the pauses
@@ -596,38 +565,33 @@ func TestUploadSlots(t *testing.T) {
 	}
 }
 
-// An object that does not become durable holds its slot for upload.settle, is
-// asked about again at the end, and is counted.
+// An object that does not become durable holds its slot for upload.settle, is asked about
+// again at the end, and is counted. Where all is done once every object is accepted, it is
+// asked about once more. Without slots to hold, all of them together have twice upload.settle
+// after the last was accepted.
 func TestUploadNeverDurable(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"settle": "1h50m"},
-			uploadCell(3, 10, func(u *experiment.Upload) { u.Settle = experiment.Duration(30 * time.Minute) }))
-		y := b.must()
-		// The first was accepted 90 minutes before the end came, and has half an
-		// hour more then.
-		if m := y.metrics; m["accepted"] != 3 || m["durable"] != 1 || m["not_durable"] != 2 {
-			t.Errorf("metrics %v", m)
-		}
-		if b.ledger.count(record.JobAccepted) != 2 || len(y.load.Notes) != 1 {
-			t.Errorf("jobs %v, notes %q", b.ledger.jobs, y.load.Notes)
-		}
-	})
-}
-
-// Where all is done once every object is accepted, those that did not become durable in
-// time are asked about once more.
-func TestUploadAsksOnceMore(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"settle": "45m"}, uploadCell(3, 10, func(u *experiment.Upload) {
-			u.Until, u.Slot, u.Settle = "accepted", "durable", experiment.Duration(30*time.Minute)
-		}))
-		begun := time.Now()
-		m := b.must().metrics
-		if took := time.Since(begun); took > 92*time.Minute || m["accepted"] != 3 || m["durable"] != 2 ||
-			m["not_durable"] != 1 {
-			t.Errorf("it took %v: %v", took, m)
-		}
-	})
+	settle := 30 * time.Minute
+	for _, c := range []struct {
+		name, takes, slot, until string
+		objects                  int
+		most                     time.Duration
+		durable                  float64
+	}{
+		{"slots", "1h50m", "auto", "durable", 3, 121 * time.Minute, 1},
+		{"once more", "45m", "durable", "accepted", 3, 92 * time.Minute, 2},
+		{"no slots", "10000h", "accepted", "durable", 200, 2*settle + time.Minute, 0},
+	} {
+		scenariotest.Virtual(t, func(t *testing.T) {
+			b := newUploadBench(t, system.Options{"settle": c.takes}, uploadCell(c.objects, 10,
+				func(u *experiment.Upload) { u.Slot, u.Until, u.Settle = c.slot, c.until, experiment.Duration(settle) }))
+			begun := time.Now()
+			m := b.must().metrics
+			if took := time.Since(begun); took > c.most || m["accepted"] != float64(c.objects) ||
+				m["durable"] != c.durable || m["not_durable"] != float64(c.objects)-c.durable {
+				t.Errorf("%s: it took %v: %v", c.name, took, m)
+			}
+		})
+	}
 }
 
 // An exit condition ends a trial: what was under way is looked into, a last poll
@@ -643,9 +607,7 @@ func TestUploadStops(t *testing.T) {
 			}
 		}
 		y, err := b.session(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := len(puts(y.ops)); n != 20 || y.metrics["accepted"] != 20 {
 			t.Errorf("%d puts, metrics %v", n, y.metrics)
 		}

@@ -32,9 +32,7 @@ func unpack(t *testing.T, name string) *record.Reader {
 
 func check(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func result(t *testing.T, name string) *analysis.Result {
@@ -135,9 +133,9 @@ func TestCodingOfIdentities(t *testing.T) {
 // The series of money ends at the money used: what was used before the first poll is in it.
 func TestMoneyOverTime(t *testing.T) {
 	for _, c := range []struct{ used, first, last float64 }{{510, 500, 510}, {10, 0, 10}, {nan, 0, 10}} {
-		l := &loadTest{readings: &readings{start: []float64{0, 60, 120},
-			values: map[string][]float64{moneyUsed: {0, nan, 10}}}, used: c.used}
-		if got := l.usedByPoll(); got[0] != c.first || got[2] != c.last {
+		l := &loadTest{readings: &readings{values: map[string]series{
+			moneyUsed: {{Start: 0, Value: 0}, {Start: 120, Value: 10}}}}, used: c.used}
+		if got := l.usedByPoll().values(); got[0] != c.first || got[1] != c.last {
 			t.Errorf("%v used: %v", c.used, got)
 		}
 	}

@@ -201,7 +201,7 @@ engine() {
 	touch "$d/up"
 }
 
-# sandbox writes the image of what keeps a pod's namespaces: a program that sleeps.
+# sandbox writes the image of what keeps a pod's namespaces, and waits for processes that have lost their parents.
 sandbox() {
 	local d layer
 	d=$(mktemp -d)
@@ -209,7 +209,8 @@ sandbox() {
 	tar -C "$d/root" --owner=0 --group=0 -cf "$d/layer.tar" .
 	layer=$(sha256sum "$d/layer.tar" | cut -d' ' -f1)
 	cat >"$d/config.json" <<-E
-	{"architecture": "$(go env GOARCH)", "os": "linux", "config": {"Entrypoint": ["/bin/busybox", "sleep", "infinity"]},
+	{"architecture": "$(go env GOARCH)", "os": "linux", "config": {"Entrypoint":
+	  ["/bin/busybox", "sh", "-c", "trap exit TERM; while :; do sleep 3600 & wait; done"]},
 	 "rootfs": {"type": "layers", "diff_ids": ["sha256:$layer"]}}
 	E
 	echo '[{"Config": "config.json", "RepoTags": ["localhost/sandbox:1"], "Layers": ["layer.tar"]}]' >"$d/manifest.json"

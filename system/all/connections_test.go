@@ -70,9 +70,7 @@ func TestConnections(t *testing.T) {
 				client := &counting{Host: hosts[1]}
 				d := system.Deployment{Hosts: hosts[:1], Client: client, Dir: t.TempDir(), Options: opt}
 				c, err := system.Begin(systemtest.Context(t), s, system.Start, d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer c.Stop(t.Context())
 				testConnections(t, c.Nodes()[0].(system.Store), client)
 			})
@@ -92,8 +90,7 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 		do             func() error
 	}{
 		{"put", size, 0, func() error {
-			ref, err = n.(system.Updater).PutMutable(ctx, "object", size,
-				object("a"))
+			ref, err = system.PutMutable(ctx, n, "object", size, object("a"))
 			return err
 		}},
 		{"update", size, 0, func() error { return n.(system.Updater).Update(ctx, ref, size, object("b")) }},
@@ -111,9 +108,7 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 			var dials int64
 			if fresh {
 				dials = 1
-				if err := n.(system.Redialer).Redial(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must(t, n.(system.Redialer).Redial(ctx))
 			} else if err := n.Get(ctx, "no-such-object", io.Discard); err == nil { // a connection to keep
 				t.Fatal("got what is not there")
 			}
@@ -157,4 +152,11 @@ func daemon(name string) string {
 		return "sshd"
 	}
 	return name
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

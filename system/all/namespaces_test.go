@@ -39,9 +39,7 @@ func TestInNamespaces(t *testing.T) {
 				d := system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt,
 					Follow: follows, Cache: t.TempDir()}
 				c, err := system.Begin(systemtest.Context(t), s, system.Start, d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer c.Stop(t.Context())
 				want := 2
 				switch i.Name {
@@ -63,14 +61,10 @@ func TestInNamespaces(t *testing.T) {
 					name := i.Name + string(rune('a'+k))
 					data := systemtest.Bytes(name, 400_000)
 					put, err := n.(system.Store).Put(systemtest.Context(t), "put", 400_000, bytes.NewReader(data))
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					seeded, err := system.Seed(systemtest.Context(t), n.(system.Store), "seed", 400_000,
 						bytes.NewReader(data))
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					for _, ref := range []system.Ref{put, seeded} {
 						var got bytes.Buffer
 						if err := n.(system.Store).Get(systemtest.Context(t), ref, &got); err != nil ||
@@ -93,21 +87,13 @@ func spreads(t *testing.T, c system.Cluster) {
 	from, to := c.Nodes()[0].(system.Member), c.Nodes()[1].(system.Member)
 	data := systemtest.Bytes("spread", 400_000)
 	ref, err := from.Publish(systemtest.Context(t), "spread", 400_000, bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address, err := from.Address(systemtest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Fetch(systemtest.Context(t), ref, []string{address}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, to.Fetch(systemtest.Context(t), ref, []string{address}))
 	for ctx := systemtest.Context(t); ; time.Sleep(100 * time.Millisecond) {
 		f, err := to.Progress(ctx, ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if f.Complete {
 			break
 		}
@@ -123,26 +109,18 @@ func followsIn(t *testing.T, c system.Chains) {
 	t.Helper()
 	ctx := systemtest.Context(t)
 	chain, err := c.Chain(ctx, system.ChainSpec{Blocks: 120, Transactions: 1, Form: "v2", Seed: 1}, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fresh, peer := c.Nodes()[0].(system.ChainNode), c.Nodes()[1].(system.ChainNode)
-	if err := peer.Serve(ctx, system.ServeTask{Chain: chain}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, peer.Serve(ctx, system.ServeTask{Chain: chain}))
 	address, err := peer.Address(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(),
 		Peers: []string{address}}); err != nil {
 		t.Fatal(err)
 	}
 	for ; ; time.Sleep(100 * time.Millisecond) {
 		f, err := fresh.Following(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if f.Tip == chain.Tip {
 			return
 		}

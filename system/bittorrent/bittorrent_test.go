@@ -17,8 +17,7 @@ func TestSwarm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			systemtest.RunSwarm(t, systemtest.Swarm{
-				System: System{}, Options: opt, Brief: opt != nil,
-				Slow: system.Options{"upload_limit": "2097152"}, Plain: true,
+				System: System{}, Options: opt, Brief: opt != nil, Plain: true,
 			})
 		})
 	}

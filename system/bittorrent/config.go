@@ -15,10 +15,10 @@ import (
 
 // config is a node's settings, as its flags give them.
 type config struct {
-	listen, dir, transport  string
-	piece, upload, download int64
-	connections             int
-	log                     *slog.Logger
+	listen, dir, transport string
+	piece                  int64
+	connections            int
+	log                    *slog.Logger
 }
 
 // client is the library's client. What reaches out by itself is off; the rest is
@@ -45,10 +45,7 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	conf.DropDuplicatePeerIds = true                    // peers that know each other connect twice
 
 	conf.HeaderObfuscationPolicy = torrent.HeaderObfuscationPolicy{RequirePreferred: true} // no encryption
-	conf.UploadRateLimiter, conf.DownloadRateLimiter = limiter(c.upload), limiter(c.download)
-	if conf.UploadRateLimiter == nil {
-		conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
-	}
+	conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
 	conf.KeepAliveTimeout = awake
 
 	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string {
@@ -66,19 +63,8 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	return torrent.NewClient(conf)
 }
 
-// burst is what a limit lets through at once: more than a request's 16 KiB.
-const burst = 64 << 10
-
 // awake is how long the writer of a connection sleeps at most. The library's
 // writer looks for something to send and then begins to listen for being woken:
 // what comes between the two (a request, an answer, the end of a limiter's pause)
 // waits for the next keep-alive, which is a minute away by default.
 const awake = 500 * time.Millisecond
-
-// limiter is nil without a limit.
-func limiter(bytes int64) *rate.Limiter {
-	if bytes == 0 {
-		return nil
-	}
-	return rate.NewLimiter(rate.Limit(bytes), burst)
-}

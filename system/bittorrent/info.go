@@ -20,12 +20,10 @@ func (System) Info() system.Info {
 		Options: []system.Option{
 			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp", Help: "transport " +
 				"between peers; changes results up to ten times. both: whichever connects first, TCP preferred"},
-			{Name: "piece", Type: "size", Default: "262144", Help: "size of a piece, a power of two from 16 KiB to " +
-				"16 MiB"},
-			{Name: "max_connections", Type: "int", Default: "50", Help: "connections per torrent"},
-			{Name: "upload_limit", Type: "size", Default: "0", Help: "bytes per second that a node sends; 0: no limit"},
-			{Name: "download_limit", Type: "size", Default: "0", Help: "bytes per second that a node receives; 0: no " +
-				"limit"},
+			{Name: "piece", Type: "size", Default: "262144", Min: 16 << 10, Max: 16 << 20, Power: true,
+				Help: "size of a piece, a power of two from 16 KiB to " +
+					"16 MiB"},
+			{Name: "max_connections", Type: "int", Default: "50", Min: 1, Help: "connections per torrent"},
 			{Name: "port", Type: "int", Default: "0", Help: "port of the peers, TCP and UDP; 0: a free one"},
 		},
 	}

@@ -38,9 +38,7 @@ func TestLoadLine(t *testing.T) {
 	seconds := size * 8 / link.TCPPayloadRate(rate, false)
 	line := time.Duration(seconds*float64(time.Second)) + 5*rtt
 	tb, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
@@ -54,44 +52,30 @@ func TestLoadLine(t *testing.T) {
 	var hosts []testbed.Host
 	for _, name := range []string{"seeder", "leecher", "client"} {
 		h, err := tb.AddHost(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		hosts = append(hosts, h)
 	}
 	half := link.Params{Rate: rate, Delay: rtt / 2, Queue: queue}
 	err = tb.Shape(t.Context(), testbed.ShapeSpec{Up: map[string]link.Params{"seeder": half},
 		Down: map[string]link.Params{"seeder": half}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:2],
 		Client: hosts[2], Dir: t.TempDir(), Swarm: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Stop(context.Background()) })
 	seeder, leecher := c.Nodes()[0].(*member.Daemon), c.Nodes()[1].(*member.Daemon)
 	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address, err := seeder.Address(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	best, starved := time.Duration(math.MaxInt64), time.Duration(0)
 	for run := 0; run < 3 && (best > line+line/10 || best < line-line/20); run++ {
 		before := waited(t, seeder) + waited(t, leecher)
 		from := time.Now()
-		if err := leecher.Fetch(systemtest.Context(t), ref, []string{address}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, leecher.Fetch(systemtest.Context(t), ref, []string{address}))
 		for {
 			f, err := leecher.Progress(systemtest.Context(t), ref)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if f.Complete {
 				break
 			}
@@ -103,14 +87,10 @@ func TestLoadLine(t *testing.T) {
 			best, starved = took, wait
 		}
 		f, err := leecher.Progress(systemtest.Context(t), ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%v, the load line is %v (%.2f); received %.3f of the content; threads waited %v for a processor", took,
 			line, float64(took)/float64(line), float64(f.Received)/size, wait)
-		if err := leecher.Forget(systemtest.Context(t), ref); err != nil {
-			t.Fatal(err)
-		}
+		must(t, leecher.Forget(systemtest.Context(t), ref))
 	}
 	switch {
 	case best < line-line/20:
@@ -128,9 +108,7 @@ func TestLoadLine(t *testing.T) {
 func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].ID().PID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range paths {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -142,4 +120,11 @@ func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
 		}
 	}
 	return sum
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

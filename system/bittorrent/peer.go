@@ -23,7 +23,6 @@ import (
 	"github.com/anacrolix/torrent/metainfo"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -81,8 +80,6 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	flags.StringVar(&c.transport, "transport", "tcp", "tcp, utp or both")
 	flags.Int64Var(&c.piece, "piece", 256<<10, "`bytes` of a piece")
 	flags.IntVar(&c.connections, "max_connections", 50, "connections of a torrent")
-	flags.Int64Var(&c.upload, "upload_limit", 0, "`bytes` a second; 0: no limit")
-	flags.Int64Var(&c.download, "download_limit", 0, "`bytes` a second; 0: no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -185,7 +182,7 @@ func (p *peer) add(h hash, now *held) (err error) {
 // Publish implements member.Node. The info dictionary that it returns, bencoded,
 // depends on the name, the bytes and the size of a piece alone.
 func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error) {
-	info := metainfo.Info{Name: disk.FileName(title), PieceLength: p.piece, Length: size}
+	info := metainfo.Info{Name: title, PieceLength: p.piece, Length: size}
 	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, p.piece, r, func(piece []byte) {
 		sum := sha1.Sum(piece) // BEP 3
 		info.Pieces = append(info.Pieces, sum[:]...)

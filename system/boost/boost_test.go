@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,9 +49,7 @@ func sum(b []byte) string {
 func list(t *testing.T, lines string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pieces")
-	if err := os.WriteFile(path, []byte(lines+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(lines+"\n"), 0o600))
 	return path
 }
 
@@ -70,9 +67,7 @@ func TestPayloadAndPadding(t *testing.T) {
 	p := newPiece(t, contents)
 	s := boosterHTTP(t, p)
 	c, err := attach(t, system.Options{"url": s.URL, "list": list(t, fmt.Sprintf("%s %d", p.cid, len(p.car)))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := c.Identity()["version"]; got != "booster-http 0.3.0" {
 		t.Errorf("version %q", got)
 	}
@@ -83,9 +78,7 @@ func TestPayloadAndPadding(t *testing.T) {
 	}
 	// What is fetched whole is the piece: its commitment can be computed again.
 	var got bytes.Buffer
-	if err := n.Get(t.Context(), o[0].Ref, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Get(t.Context(), o[0].Ref, &got))
 	var h commp.Hash
 	h.Write(got.Bytes())
 	if id, _ := h.Piece(); id != p.cid {
@@ -96,31 +89,6 @@ func TestPayloadAndPadding(t *testing.T) {
 	err = n.(system.Ranger).GetRange(t.Context(), o[0].Ref, padded-100, 100, io.Discard)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "416") {
 		t.Errorf("range in the Fr32 padding: %v", err)
-	}
-}
-
-func TestServerCompressesUnlessAskedNotTo(t *testing.T) {
-	p := newPiece(t, contents)
-	s := boosterHTTP(t, p)
-	resp, err := http.Get(s.URL + "/piece/" + p.cid.String()) // asks for gzip by itself
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if !resp.Uncompressed || resp.ContentLength >= 0 {
-		t.Errorf("the test's server does not compress as booster-http does: %v", resp.Header)
-	}
-	c, err := attach(t, system.Options{"url": s.URL, "list": list(t, p.cid.String())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := c.Nodes()[0].(system.HTTPServer).Target(system.Ref(p.cid.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, body, head := systemtest.Fetch(t, target, ""); head.Get("Content-Encoding") != "" ||
-		!bytes.Equal(body, p.filled) {
-		t.Errorf("with identity: head %v, %d bytes", head, len(body))
 	}
 }
 
@@ -143,5 +111,12 @@ func TestBadOptions(t *testing.T) {
 		if _, err := attach(t, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("options %v: error %v, want one with %q", opt, err, want)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,29 +18,16 @@ var truths = systemtest.Truths{
 }
 
 func TestConformance(t *testing.T) {
-	for name, opt := range map[string]system.Options{
-		"defaults":               nil,
-		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			truths := truths
-			truths.Without = []string{"connect", "spread", "restart"}
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths, Brief: opt != nil})
-		})
-	}
+	truths := truths
+	truths.Without = []string{"connect", "spread", "restart"}
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: truths})
 }
 
 func TestSwarm(t *testing.T) {
-	for name, opt := range map[string]system.Options{
-		"defaults":               nil,
-		"CIDv0, protobuf leaves": {"cid_version": "0", "raw_leaves": "false", "chunk": "65536"},
-	} {
+	for name, opt := range map[string]system.Options{"defaults": nil, "small blocks": {"chunk": "65536"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			systemtest.RunSwarm(t, systemtest.Swarm{
-				System: System{}, Options: opt, Brief: opt != nil,
-				Slow: system.Options{"upload_limit": "2097152"}, Plain: true,
-			})
+			systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Options: opt, Brief: opt != nil, Plain: true})
 		})
 	}
 }

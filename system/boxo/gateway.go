@@ -40,7 +40,7 @@ type gatewayNode struct {
 	probe system.Ref
 }
 
-func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
+func startGateway(ctx context.Context, d system.Deployment, h testbed.Host, chunk string) (group.Node, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err
@@ -56,11 +56,7 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (gro
 	if n.local, err = web.New(name, h.Dial, n.at("/")); err != nil {
 		return nil, err
 	}
-	args := []string{"--listen", n.address, "--store", n.dir.Sub("blocks.car").Path}
-	for _, k := range []string{"chunk", "raw_leaves", "cid_version"} {
-		args = append(args, "--"+k+"="+d.Options[k])
-	}
-	command, err := d.Node(name, args...)
+	command, err := d.Node(name, "--listen", n.address, "--store", n.dir.Sub("blocks.car").Path, chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +113,6 @@ func (n *gatewayNode) Put(ctx context.Context, _ string, size int64, r io.Reader
 // Seed implements system.Seeder: the same import, asked for by the host itself.
 func (n *gatewayNode) Seed(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
 	return n.add(ctx, n.local, size, r)
-}
-
-// Stat implements system.Stater, by HEAD.
-func (n *gatewayNode) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	size, err := n.StatSize(ctx, ref)
-	return system.Object{Ref: ref, Size: size}, err
 }
 
 // Stats implements system.Stats: what is kept on disk. The CAR counts no objects, and

@@ -20,11 +20,7 @@ func (System) Info() system.Info {
 		Options: []system.Option{
 			{Name: "format", Type: "enum", Enum: []string{"file", "raw", "car"}, Default: "file",
 				Help: "what is fetched: the file, its root block, or a CAR of the DAG"},
-			{Name: "chunk", Type: "size", Default: "262144", Help: "block size, at most 1 MiB"},
-			{Name: "raw_leaves", Type: "bool", Default: "true", Help: "leaves are plain bytes instead of UnixFS nodes"},
-			{Name: "cid_version", Type: "enum", Enum: []string{"0", "1"}, Default: "1", Help: "CID version"},
-			{Name: "upload_limit", Type: "size", Default: "0",
-				Help: "disseminate: bytes per second that a node sends; 0: no limit"},
+			{Name: "chunk", Type: "size", Default: "262144", Min: 1, Max: 1 << 20, Help: "block size, at most 1 MiB"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
 		},
 	}

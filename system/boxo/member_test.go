@@ -14,39 +14,29 @@ import (
 // got all.
 func TestPassedOnMidway(t *testing.T) {
 	const size = 12 << 20
-	hosts := systemtest.Hosts(t, 4)
+	hosts := systemtest.SlowHosts(t, 16e6, 4)
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:3],
-		Client: hosts[3], Dir: t.TempDir(), Options: system.Options{"upload_limit": "2097152"}, Swarm: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+		Client: hosts[3], Dir: t.TempDir(), Swarm: true})
+	must(t, err)
 	t.Cleanup(func() { c.Stop(context.Background()) })
 	var nodes [3]*member.Daemon
 	for i, n := range c.Nodes() {
 		nodes[i] = n.(*member.Daemon)
 	}
 	ref, err := nodes[0].Publish(systemtest.Context(t), "chain", size, systemtest.Content("chain", size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, n := range nodes[1:] {
 		from, err := nodes[i].Address(systemtest.Context(t))
 		if err == nil {
 			err = n.Fetch(systemtest.Context(t), ref, []string{from})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		last, err := nodes[2].Progress(systemtest.Context(t), ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		middle, err := nodes[1].Progress(systemtest.Context(t), ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if last.Verified > 0 && !middle.Complete { // middle was asked later
 			t.Logf("%+v, after %+v", last, middle)
 			return

@@ -25,8 +25,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pswarm "github.com/libp2p/go-libp2p/p2p/net/swarm"
-	"github.com/multiformats/go-multiaddr"
-	"golang.org/x/time/rate"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -59,24 +57,21 @@ type node struct {
 // task is a content to fetch from peers, multiaddresses with their ids.
 type task = member.Task[string]
 
-func openNode(ctx context.Context, f swarmFlags, imp importer, dir string, limit int64) (*node, func(), error) {
+func openNode(ctx context.Context, key []byte, listen string, imp importer, dir string) (*node, func(), error) {
 	blocks := filepath.Join(dir, blocksDir)
 	if err := os.MkdirAll(blocks, 0o755); err != nil {
 		return nil, nil, err
 	}
-	h, err := f.join()
+	h, err := join(key, listen)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := &node{store: store{blocks}, imp: imp, host: h, tasks: map[cid.Cid]*download{}}
-	net := bsnet.NewFromIpfsHost(h)
-	if limit > 0 {
-		net = paced{net, rate.NewLimiter(rate.Limit(limit), burst)}
-	}
 	// Nothing is found but by connections: what is wanted is asked of all peers. To take
 	// silence for a No serves to ask another node; where there is none, a transfer on a
 	// busy machine has been seen to stop for a minute.
-	m.exchange = bitswap.New(ctx, net, nil, served{m.store}, bitswap.SetSimulateDontHavesOnTimeout(false))
+	m.exchange = bitswap.New(ctx, bsnet.NewFromIpfsHost(h), nil, served{m.store},
+		bitswap.SetSimulateDontHavesOnTimeout(false))
 	ctx, cancel := context.WithCancel(ctx)
 	m.ctx = ctx
 	end := func() {
@@ -188,7 +183,7 @@ func (m *node) Connect(address string) error {
 // dial connects to a peer, if it is not connected. That it was not there a moment
 // ago does not matter: the library would refuse to try again.
 func (m *node) dial(address string) error {
-	at, err := addressOf(address)
+	at, err := peer.AddrInfoFromString(address)
 	if err != nil {
 		return err
 	}
@@ -201,15 +196,6 @@ func (m *node) dial(address string) error {
 	ctx, cancel := context.WithTimeout(m.ctx, reconnect)
 	defer cancel()
 	return m.host.Connect(ctx, *at)
-}
-
-// addressOf reads the address of a peer: a multiaddress with its id.
-func addressOf(a string) (*peer.AddrInfo, error) {
-	at, err := multiaddr.NewMultiaddr(a)
-	if err != nil {
-		return nil, err
-	}
-	return peer.AddrInfoFromP2pAddr(at)
 }
 
 // Progress implements member.Node.
@@ -249,9 +235,8 @@ func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref string) erro
 	return nil
 }
 
-// Forget implements member.Node: it drops a content and its blocks, but for
-// those of another. When none is left, the connections are closed: the next
-// content begins with new ones.
+// Forget implements member.Node: it drops a content and its blocks. When none is left, the
+// connections are closed: the next content begins with new ones.
 func (m *node) Forget(ref string) error {
 	d, err := m.of(ref)
 	if err != nil {
@@ -261,25 +246,12 @@ func (m *node) Forget(ref string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.tasks, d.root)
-	keep := cid.NewSet()
-	for other := range m.tasks {
-		below, err := m.store.below(m.ctx, other)
-		if err != nil {
-			return err
-		}
-		for _, c := range below {
-			keep.Add(c)
-		}
-	}
 	blocks, err := m.store.below(m.ctx, d.root)
 	if err != nil {
 		return err
 	}
 	// From the leaves up, so that what is left when this is broken off is still found.
 	for _, c := range slices.Backward(blocks) {
-		if keep.Has(c) {
-			continue
-		}
 		if err := m.store.DeleteBlock(m.ctx, c); err != nil {
 			return err
 		}

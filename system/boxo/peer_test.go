@@ -3,7 +3,6 @@ package boxo
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,16 +20,8 @@ import (
 func openAlone(t *testing.T) (*node, string) {
 	t.Helper()
 	dir := t.TempDir()
-	f := swarmFlags{key: filepath.Join(dir, "swarm.key"), identity: filepath.Join(dir, "id"), listen: "127.0.0.1:0"}
-	private, _, err := newIdentity()
-	if err := errors.Join(err, os.WriteFile(f.identity, private, 0o600), os.WriteFile(f.key, []byte(swarmKey()),
-		0o600)); err != nil {
-		t.Fatal(err)
-	}
-	n, end, err := openNode(t.Context(), f, importer{chunk: 1 << 10, rawLeaves: true, cidVersion: 1}, dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n, end, err := openNode(t.Context(), make([]byte, 32), "127.0.0.1:0", importer{chunk: 1 << 10}, dir)
+	must(t, err)
 	t.Cleanup(end)
 	return n, filepath.Join(dir, "blocks")
 }
@@ -38,9 +29,7 @@ func openAlone(t *testing.T) (*node, string) {
 func blocksIn(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -74,12 +63,8 @@ func TestPublishReadsNothingBack(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	// A task that was there walks on, and ends when the content comes here.
-	if err := n.Forget(ref.(string)); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Fetch(ref.(string), []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Forget(ref.(string)))
+	must(t, n.Fetch(ref.(string), []byte("{}")))
 	if f, err := n.Progress(ref.(string)); err != nil || f.Complete {
 		t.Errorf("before it is there: %+v, %v", f, err)
 	}
@@ -97,9 +82,7 @@ func TestPublishThatBreaksOff(t *testing.T) {
 	n, _ := openAlone(t)
 	data := systemtest.Bytes("x", 9<<10)
 	ref, err := n.Publish(t.Context(), "x", 4<<10, bytes.NewReader(data[:4<<10]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for what, r := range map[string]io.Reader{
 		"broken off": io.MultiReader(bytes.NewReader(data[:6000]), iotest.ErrReader(io.ErrUnexpectedEOF)),
 		"short":      bytes.NewReader(data[:len(data)-1]),

@@ -2,11 +2,13 @@ package boxo
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 
 	"github.com/ipfs/boxo/blockservice"
 	chunk "github.com/ipfs/boxo/chunker"
@@ -22,10 +24,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-const (
-	importPath = "/plimsoll/import" // PUT a file, get its CID: ours, not the gateway's
-	maxChunk   = 1 << 20            // the size of a block that other implementations take
-)
+// importPath is where to PUT a file and get its CID: ours, not the gateway's.
+const importPath = "/plimsoll/import"
 
 // Serve implements system.Embedded: the node of `plimsoll node boxo`.
 func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -35,21 +35,18 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	path := flags.String("store", "", "CAR `file` that holds the blocks; made anew")
 	var imp importer
 	flags.Int64Var(&imp.chunk, "chunk", 256<<10, "`bytes` of a block")
-	flags.BoolVar(&imp.rawLeaves, "raw_leaves", true, "leaves are plain bytes")
-	flags.IntVar(&imp.cidVersion, "cid_version", 1, "0 or 1")
-	var swarm swarmFlags
-	flags.StringVar(&swarm.key, "swarm_key", "", "`file` of the key of a private swarm")
-	flags.StringVar(&swarm.identity, "identity", "", "`file` of the node's private key in the swarm")
-	flags.StringVar(&swarm.listen, "swarm_listen", "", "`address` to listen on in the swarm")
-	control := flags.String("control", "", "`address` of the control API of a node of a swarm, in place of a gateway")
+	control := flags.String("control", "", "`address` of the control API of a node of a swarm, in place of a gateway; "+
+		"the swarm's key, hexadecimal, is in "+keyVariable)
 	dir := flags.String("dir", "", "`directory` of such a node's blocks and tasks")
-	limit := flags.Int64("upload_limit", 0, "`bytes` of blocks a second that such a node sends; 0: no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *control != "" && *dir != "" && swarm.key != "" && swarm.identity != "" && swarm.listen != "" &&
-		flags.NArg() == 0 {
-		m, leave, err := openNode(ctx, swarm, imp, *dir, *limit)
+	if *control != "" && *dir != "" && *listen != "" && flags.NArg() == 0 {
+		key, err := hex.DecodeString(os.Getenv(keyVariable))
+		if err != nil || len(key) != 32 {
+			return errors.New("boxo: " + keyVariable + " has to be a swarm's key of 32 bytes, in hexadecimal digits")
+		}
+		m, leave, err := openNode(ctx, key, *listen, imp, *dir)
 		if err != nil {
 			return fmt.Errorf("boxo: swarm: %w", err)
 		}
@@ -58,8 +55,8 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 			Handler: member.Handler(m)})
 	}
 	if *listen == "" || *path == "" || flags.NArg() > 0 {
-		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS, --dir DIRECTORY, " +
-			"--swarm_key FILE, --identity FILE and --swarm_listen ADDRESS, and nothing besides flags")
+		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS and --dir DIRECTORY, and " +
+			"nothing besides flags")
 	}
 	// Blocks stay readable while others are added; the CAR's index is in memory.
 	store, err := car.OpenReadWrite(*path, nil)
@@ -87,10 +84,8 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 
 // importer turns a request's body into a balanced UnixFS DAG, block by block.
 type importer struct {
-	blocks     blockservice.BlockService
-	chunk      int64
-	rawLeaves  bool
-	cidVersion int
+	blocks blockservice.BlockService
+	chunk  int64
 }
 
 func (i *importer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -103,16 +98,12 @@ func (i *importer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *importer) add(ctx context.Context, r io.Reader) (cid.Cid, error) {
-	prefix, err := merkledag.PrefixForCidVersion(i.cidVersion)
-	if err != nil {
-		return cid.Undef, err
-	}
 	// The importer takes no context; a body that fails ends it.
 	params := helpers.DagBuilderParams{
 		Dagserv:    merkledag.NewDAGService(i.blocks),
 		Maxlinks:   helpers.DefaultLinksPerBlock,
-		RawLeaves:  i.rawLeaves,
-		CidBuilder: prefix,
+		RawLeaves:  true,
+		CidBuilder: merkledag.V1CidPrefix(),
 	}
 	builder, err := params.New(chunk.NewSizeSplitter(r, i.chunk))
 	if err != nil {

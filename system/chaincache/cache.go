@@ -5,12 +5,9 @@ package chaincache
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,7 +37,6 @@ type manifest struct {
 	About    any       `json:"about"`
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
-	SHA256   string    `json:"sha256"`
 }
 
 // Got is a chain that is there.
@@ -56,128 +52,90 @@ type Got struct {
 // same chain, it waits for it, for as long as ctx lets it. about points to the
 // system's own description of the chain, which make sets.
 func (c Cache) Get(ctx context.Context, key string, about any, make func(dir string) error) (got Got, err error) {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return got, c.failed(err)
-	}
 	got.Dir = filepath.Join(c.Dir, key)
+	if err := c.get(ctx, &got, about, make); err != nil {
+		return got, fmt.Errorf("%s: cache of chains: %w", c.System, err)
+	}
+	return got, nil
+}
+
+func (c Cache) get(ctx context.Context, got *Got, about any, make func(dir string) error) error {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
 	unlock, err := lock(ctx, got.Dir+locked)
 	if err != nil {
-		return got, c.failed(err)
+		return err
 	}
 	defer unlock()
 	if _, err := os.Lstat(got.Dir); !errors.Is(err, fs.ErrNotExist) {
-		wrong := Check(ctx, got.Dir, about)
+		wrong := got.check(about)
 		if wrong == nil {
 			now := time.Now()
-			_ = os.Chtimes(got.Dir, now, now) // for users who remove what was not used for long
-			return c.sized(got)
-		}
-		if ctx.Err() != nil {
-			return got, c.failed(wrong) // the chain may be whole: it was not read
+			return os.Chtimes(got.Dir, now, now) // for users who remove what was not used for long
 		}
 		got.Note = fmt.Sprintf("made again, as the cached chain was damaged: %v", wrong)
 	}
 	temporary := got.Dir + building
 	if err := errors.Join(os.RemoveAll(got.Dir), os.RemoveAll(temporary), os.Mkdir(temporary, 0o755)); err != nil {
-		return got, c.failed(err)
-	}
-	if err := make(temporary); err != nil {
-		return got, errors.Join(err, os.RemoveAll(temporary))
-	}
-	if err := errors.Join(describe(ctx, temporary, about), os.Rename(temporary, got.Dir)); err != nil {
-		return got, c.failed(errors.Join(err, os.RemoveAll(temporary)))
+		return err
 	}
 	got.Built = true
-	return c.sized(got)
-}
-
-func (c Cache) sized(got Got) (Got, error) {
-	info, err := os.Stat(filepath.Join(got.Dir, Database))
-	if err != nil {
-		return got, c.failed(err)
+	if err = make(temporary); err == nil {
+		got.Size, err = describe(temporary, about)
 	}
-	got.Size = info.Size()
-	return got, nil
+	if err == nil {
+		err = os.Rename(temporary, got.Dir)
+	}
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(temporary))
+	}
+	return err
 }
 
-func (c Cache) failed(err error) error { return fmt.Errorf("%s: cache of chains: %w", c.System, err) }
+// describe writes the manifest of a chain that was made, and returns the size of its database.
+func describe(dir string, about any) (size int64, err error) {
+	info, err := os.Stat(filepath.Join(dir, Database))
+	if err != nil {
+		return 0, err
+	}
+	text, err := json.MarshalIndent(manifest{about, info.Size(), info.ModTime().UTC()}, "", "\t")
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), os.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'), 0o644)
+}
 
-// describe writes the manifest of a chain that was made.
-func describe(ctx context.Context, dir string, about any) error {
-	path := filepath.Join(dir, Database)
+// Open reads the description of the chain in dir into about.
+func Open(dir string, about any) error { return (&manifest{About: about}).read(dir) }
+
+func (m *manifest) read(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err == nil {
+		err = json.Unmarshal(text, m)
+	}
+	if err != nil {
+		err = fmt.Errorf("the manifest of %s: %w", dir, err)
+	}
+	return err
+}
+
+// check does as Open, and says what is wrong with the chain's database: it is as it was made when its size and its
+// time are.
+func (g *Got) check(about any) error {
+	m, path := manifest{About: about}, filepath.Join(g.Dir, Database)
+	if err := m.read(g.Dir); err != nil {
+		return err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	m := manifest{About: about, Bytes: info.Size(), Modified: info.ModTime().UTC()}
-	if m.SHA256, err = sum(ctx, path); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(m, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'), 0o644)
-}
-
-// Open reads the description of the chain in dir into about.
-func Open(dir string, about any) (m manifest, err error) {
-	path := filepath.Join(dir, manifestFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return m, err
-	}
-	m.About = about
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("the manifest %s is damaged: %v", path, err)
-	}
-	return m, nil
-}
-
-// Check does as Open, and says what is wrong with the chain's database. It is read
-// only where its time is not that of its making, as after copying.
-func Check(ctx context.Context, dir string, about any) error {
-	m, err := Open(dir, about)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, Database)
-	switch info, err := os.Stat(path); {
-	case err != nil:
-		return err
-	case info.Size() != m.Bytes:
-		return fmt.Errorf("%s has %d bytes instead of %d", path, info.Size(), m.Bytes)
-	case info.ModTime().Equal(m.Modified):
-		return nil
-	}
-	switch is, err := sum(ctx, path); {
-	case err != nil:
-		return err
-	case is != m.SHA256:
-		return fmt.Errorf("%s is not what was made", path)
+	if g.Size = info.Size(); g.Size != m.Bytes || !info.ModTime().Equal(m.Modified) {
+		return fmt.Errorf("%s has %d bytes of %v instead of %d of %v", path, g.Size, info.ModTime(), m.Bytes,
+			m.Modified)
 	}
 	return nil
-}
-
-// sum is the SHA-256 of a file.
-func sum(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", fmt.Errorf("read %s: %w", path, context.Cause(ctx))
-		}
-		switch _, err := io.CopyN(h, f, 16<<20); {
-		case errors.Is(err, io.EOF):
-			return hex.EncodeToString(h.Sum(nil)), nil
-		case err != nil:
-			return "", fmt.Errorf("read %s: %w", path, err)
-		}
-	}
 }
 
 // lock waits for the file's lock, which ends with the process that holds it. The

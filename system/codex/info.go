@@ -19,13 +19,12 @@ func (System) Info() system.Info {
 		Can:     []string{"put", "delete", "list", "stat", "cold", "stats", "connect", "spread", "restart"},
 		Image:   "logosstorage/logos-storage-nim:latest",
 		Install: "plimsoll systems install codex, or build Codex or Logos Storage and name the program in option " +
-			"`binary` " +
-			"or PLIMSOLL_CODEX",
+			"`binary` or PLIMSOLL_CODEX",
 		// Measured once, after 100 MiB: 100 MB.
 		NodeMemory: 128 << 20,
 		Options: append(daemon.Options("http://127.0.0.1:8080"), []system.Option{
-			{Name: "quota", Type: "size", Default: "8589934592", Help: "start: storage of a node, in whole MiB"},
-			{Name: "block_retries", Type: "int", Default: "15",
+			{Name: "quota", Type: "size", Default: "8589934592", Min: 1 << 20, Help: "start: storage of a node, in whole MiB"},
+			{Name: "block_retries", Type: "int", Default: "15", Min: 1,
 				Help: "start: how often a node asks for a block, every two seconds (its own default: 3000)"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the server node's API; 0: a free one"},
 			system.ImageOption(),

@@ -29,15 +29,11 @@ const background system.Ref = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41c
 func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api] {
 	t.Helper()
 	base, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := systemtest.Hosts(t, 1)[0]
 	k := kind(system.Options{"block_retries": "1"}, "", codex, "")
 	a, err := k.Client(h.Dial, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.quiet = quiet
 	n := &daemon.Daemon[*api]{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, API: a}
 	if err := n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"},
@@ -69,9 +65,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 		polls,
 	)).API
 	before, err := a.Count(systemtest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	task := daemon.NewTask(background, before)
 	ctx, cancel := context.WithCancel(systemtest.Context(t))
 	task.Begin(func(context.Context) {
@@ -109,9 +103,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	p := recordedPeer(t, 200*time.Millisecond, replay.Chain(empty, only(record(t, "10-cid-errors",
 		"unknown CID, client deadline 15 s"), "POST", "/network"), replay.Optional(empty)), replay.ByPath())
 	begin := time.Now()
-	if err := p.Fetch(systemtest.Context(t), unknown, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Fetch(systemtest.Context(t), unknown, nil))
 	if err := p.Fetch(systemtest.Context(t), medium, nil); err == nil {
 		t.Error("two contents at a time, whose blocks look alike")
 	}
@@ -127,9 +119,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	}
 	for end := time.Now().Add(brief); ; time.Sleep(time.Millisecond) {
 		f, err := p.Progress(systemtest.Context(t), unknown)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if strings.Contains(f.Trouble, "no manifest") {
 			break
 		}
@@ -161,9 +151,7 @@ func TestLostPeersAreReported(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	p := peerAt(t, server.URL, 20*time.Millisecond)
-	if err := p.Fetch(systemtest.Context(t), background, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Fetch(systemtest.Context(t), background, nil))
 	for end := time.Now().Add(brief); asked.Load() < 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("asked %d times", asked.Load())

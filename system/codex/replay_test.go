@@ -64,9 +64,7 @@ func attach(t *testing.T, near, far *replay.Server, write bool) system.Store {
 	}
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
 		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Stop(context.Background()) })
 	return c.Nodes()[0].(system.Store)
 }
@@ -243,20 +241,6 @@ func TestMalformedCID(t *testing.T) {
 	}
 }
 
-// TestRangeIsIgnored: asked for 100 bytes the node sends the whole object, so
-// that ranges cannot be relied on.
-func TestRangeIsIgnored(t *testing.T) {
-	e := record(t, "05-download-local", "Range request on local data")[0]
-	if e.Answer.Status != 200 || e.Answer.Body.Bytes != 1<<20 {
-		t.Fatalf("the recording says otherwise: %d, %d bytes", e.Answer.Status, e.Answer.Body.Bytes)
-	}
-	for _, n := range []any{&node{}, seeding{&node{}}} {
-		if _, ok := n.(system.Ranger); ok {
-			t.Errorf("%T reads ranges", n)
-		}
-	}
-}
-
 func TestCool(t *testing.T) {
 	data := systemtest.Bytes("cool", 1<<20)
 	const other = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41cY9R"
@@ -277,9 +261,7 @@ func TestCool(t *testing.T) {
 				"network/stream on the node that has the data")), opt...)
 			n := attach(t, near, far, true)
 			ref, err := n.Put(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := n.(system.Cooler).Cool(systemtest.Context(t), ref); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
@@ -344,5 +326,12 @@ func TestConnect(t *testing.T) {
 		if err := n.Connect(systemtest.Context(t), address); err == nil || errors.Is(err, system.ErrBadRef) {
 			t.Errorf("%q: %v", address, err)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -11,9 +11,7 @@ import (
 // removing what it holds.
 func TestPrivate(t *testing.T) {
 	full, err := System{}.Info().Fill(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const older, newer = "--listen-addrs --disc-port", "--listen-ip --listen-port --no-bootstrap-node"
 	for _, c := range []struct {
 		flags     string
@@ -29,9 +27,7 @@ func TestPrivate(t *testing.T) {
 		{newer, "10.0.0.1", "spr:x", []string{"--bootstrap-node=spr:x"}, []string{"--no-bootstrap-node"}},
 	} {
 		args, err := arguments(full, c.flags, netip.MustParseAddr(c.ip), "/d", []int{1, 2, 3}, c.bootstrap)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d",
 			"--storage-quota=8192mb") {
 			if !slices.Contains(args, want) {

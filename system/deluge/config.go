@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -23,25 +22,12 @@ type config struct {
 	reconnect  time.Duration
 }
 
-func parseConfig(opt system.Options) (c config, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("deluge: %w", err)
-		}
-	}()
-	c.transport, c.encryption = opt["transport"], opt["encryption"] == "prefer"
-	// libtorrent wants multiples of its blocks of 16 KiB, other clients powers of two.
-	if c.piece, err = opt.Int("piece"); err != nil || c.piece < 16<<10 || c.piece > 16<<20 || c.piece&(c.piece-1) != 0 {
-		return c, fmt.Errorf("option \"piece\" is a power of two from 16 KiB to 16 MiB, not %q", opt["piece"])
-	}
-	if c.slots, err = opt.Int("upload_slots"); err != nil || c.slots < 0 || c.slots > 1<<16 {
-		return c, fmt.Errorf("option \"upload_slots\" is from 0 to %d, not %q", 1<<16, opt["upload_slots"])
-	}
-	if c.reconnect, err = opt.Duration("reconnect"); err != nil || c.reconnect < time.Second ||
-		c.reconnect > time.Hour {
-		return c, fmt.Errorf("option \"reconnect\" is from 1s to 1h, not %q", opt["reconnect"])
-	}
-	return c, nil
+func configOf(opt system.Options) config {
+	c := config{transport: opt["transport"], encryption: opt["encryption"] == "prefer"}
+	c.piece, _ = opt.Int("piece")
+	c.slots, _ = opt.Int("upload_slots")
+	c.reconnect, _ = opt.Duration("reconnect")
+	return c
 }
 
 // core is core.conf: what Deluge sets itself, and would overwrite.
@@ -93,31 +79,36 @@ func (c config) settings(addr netip.Addr, port int) map[string]any {
 var launcher []byte
 
 const (
+	configDir    = "config"
+	dataDir      = "data"
 	coreFile     = "core.conf"
 	launcherFile = "launch.py"
 	settingsFile = "settings.json"
 )
 
-// write makes a daemon's configuration directory.
-func (c config) write(ctx context.Context, dir disk.Dir, addr netip.Addr, port int, control, token string) error {
+// write makes a daemon's directories, in dir. The daemon's own notes are removed, above all
+// its resume data: a file may have changed since they were taken. peers is where it takes them, control where the
+// API is.
+func (c config) write(ctx context.Context, dir disk.Dir, peers, control netip.AddrPort, token string) error {
+	addr, port := peers.Addr(), int(peers.Port())
 	core, err := json.Marshal(c.core(addr, port))
 	if err != nil {
 		return err
 	}
-	at, err := netip.ParseAddrPort(control)
-	if err != nil {
-		return err
-	}
 	settings, err := json.Marshal(map[string]any{
-		"settings": c.settings(addr, port), "host": at.Addr().String(), "port": at.Port(), "token": token,
+		"settings": c.settings(addr, port), "host": control.Addr().String(), "port": control.Port(), "token": token,
+		"data": dir.Sub(dataDir).Path, "peers": port, "piece": c.piece,
 	})
 	if err != nil {
 		return err
 	}
+	conf := dir.Sub(configDir)
 	put := func(name string, b []byte) error {
-		return dir.Files.Write(ctx, dir.Sub(name).Path, 0o600, bytes.NewReader(b))
+		return dir.Files.Write(ctx, conf.Sub(name).Path, 0o600, bytes.NewReader(b))
 	}
 	return errors.Join(
+		dir.Files.RemoveAll(conf.Path),
+		dir.Files.MkdirAll(dir.Sub(dataDir).Path, 0o755),
 		// Two JSON values: the file's version, then its content.
 		put(coreFile, append([]byte(`{"file": 1, "format": 1}`), core...)),
 		put(launcherFile, launcher),

@@ -2,63 +2,53 @@ package deluge
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/json"
 	"errors"
 	"fmt"
-
-	"golang.org/x/sync/errgroup"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/install"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // System implements system.System.
 type System struct{}
 
-var _ system.Healther = (*node)(nil)
-
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	if _, err := parseConfig(opt); err != nil {
-		return system.WrongOptions("deluge", err)
+	bin, err := install.Locate(name, opt, "PLIMSOLL_DELUGE")
+	if err == nil {
+		_, _, err = versions(ctx, bin)
 	}
-	_, err := locate(ctx, opt)
 	return s.Info().Missing(err)
+}
+
+func versions(ctx context.Context, bin string) (python string, found map[string]string, err error) {
+	return install.Versions(ctx, bin, "deluge", "libtorrent", "Twisted")
 }
 
 // Start implements system.System: a daemon on each host, all at once. They know
 // no peers until these are named to them.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
-	c, err := parseConfig(opt)
-	if err != nil {
-		return nil, err
-	}
-	p, err := locate(ctx, opt)
+	bin, err := install.Locate(name, opt, "PLIMSOLL_DELUGE")
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
-	nodes, known := make([]*node, len(d.Hosts)), &published{}
-	var all errgroup.Group
-	for i := range nodes {
-		all.Go(func() (err error) {
-			if nodes[i], err = startNode(ctx, d, c, i, p.python, known); err != nil {
-				return fmt.Errorf("deluge: %w", err)
-			}
-			return nil
-		})
-	}
-	if err := all.Wait(); err != nil {
-		for _, n := range nodes {
-			if n != nil {
-				err = errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
-			}
-		}
+	python, v, err := versions(ctx, bin)
+	if err != nil {
 		return nil, err
 	}
 	identity := map[string]string{
-		"version": "deluge " + p.Deluge, "binary": p.bin,
-		"libraries": "libtorrent " + p.Libtorrent + ", Twisted " + p.Twisted + ", Python " +
-			p.Python,
+		"version": "deluge " + v["deluge"], "binary": bin,
+		"libraries":                      "libtorrent " + v["libtorrent"] + ", Twisted " + v["Twisted"] + ", Python " + v["Python"],
 		"peers":                          "named by us; no tracker, DHT, PEX or local discovery; private torrents",
 		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false",
 		"max_failcount": "none",
@@ -66,7 +56,55 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	for _, k := range []string{"transport", "piece", "upload_slots", "encryption", "reconnect"} {
 		identity[k] = opt[k]
 	}
-	return group.Start(ctx, len(nodes), identity, func(_ context.Context, i int) (group.Node, error) {
-		return nodes[i], nil
-	})
+	return configOf(opt).kind(python).Cluster(ctx, d, identity)
 }
+
+// kind is of daemons that make a torrent, bencoded, of what they publish.
+func (c config) kind(python string) *member.Kind {
+	token := rand.Text()
+	return &member.Kind{
+		Name: name, Peer: member.IPPort,
+		Ref: func(ref string) error {
+			if !infoHash.MatchString(ref) {
+				return errors.New("an info hash has 40 hex digits in lower case")
+			}
+			return nil
+		},
+		RefOf: func(said json.RawMessage) (string, error) {
+			var info []byte
+			err := json.Unmarshal(said, &info)
+			return fmt.Sprintf("%x", sha1.Sum(info)), err // BEP 3
+		},
+		Command: func(ctx context.Context, n *member.Daemon) (cmd testbed.Command, err error) {
+			n.Within, n.Header = patient, http.Header{"Authorization": {"Bearer " + token}}
+			address, err := n.Address(ctx)
+			if err != nil {
+				return cmd, err
+			}
+			peers, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return cmd, err
+			}
+			control, err := netip.ParseAddrPort(n.Control)
+			if err != nil {
+				return cmd, err
+			}
+			conf := n.Dir().Sub(configDir)
+			return testbed.Command{
+				Args: []string{python, conf.Sub(launcherFile).Path, conf.Sub(settingsFile).Path, "-d", "-c", conf.Path,
+					"-L", "warning"},
+				Env: []string{"PYTHONUNBUFFERED=1"}, ReadyTimeout: readyTimeout,
+			}, c.write(ctx, n.Dir(), peers, control, token)
+		},
+	}
+}
+
+var infoHash = regexp.MustCompile("^[0-9a-f]{40}$")
+
+const (
+	// patient bounds what answers within milliseconds.
+	patient = 30 * time.Second
+	// readyTimeout is for daemons that start together on a busy machine: each takes
+	// about a second of CPU time before it listens.
+	readyTimeout = 2 * time.Minute
+)

@@ -16,9 +16,7 @@ func listening(t *testing.T, pid int) []string {
 	t.Helper()
 	inodes := map[string]bool{}
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range files {
 		to, _ := os.Readlink(f) // closed meanwhile
 		if in, ok := strings.CutPrefix(to, "socket:["); ok {
@@ -28,9 +26,7 @@ func listening(t *testing.T, pid int) []string {
 	var all []string
 	for _, table := range []string{"tcp", "udp", "tcp6", "udp6"} {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for line := range strings.Lines(string(b)) {
 			f := strings.Fields(line)
 			if len(f) < 10 || !inodes[f[9]] || strings.HasPrefix(table, "tcp") && f[3] != "0A" {

@@ -34,7 +34,8 @@ type content struct {
 	member.Background
 	ref  string
 	dir  string
-	task task // its peers are the node's to write
+	said manifest
+	ours bool // published here
 
 	received, sent atomic.Int64
 	peers          atomic.Int32
@@ -52,7 +53,7 @@ func (c *content) path() string { return filepath.Join(c.dir, "content") }
 func (c *content) have(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, n := c.task.Said.at(i)
+	_, n := c.said.at(i)
 	c.good[i], c.verified, c.trouble = true, c.verified+n, ""
 }
 
@@ -85,7 +86,7 @@ func (c *content) next() (first, end int, sources []string) {
 func (c *content) progress() system.Progress {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	size := c.task.Said.Size
+	size := c.said.Size
 	f := system.Progress{
 		Size: size, Verified: c.verified, Written: c.verified, Complete: c.verified == size,
 		Received: c.received.Load(), Sent: c.sent.Load(), Peers: int(c.peers.Load()),
@@ -112,13 +113,13 @@ func (c *content) check(ctx context.Context) error {
 	defer f.Close()
 	buf := make([]byte, block)
 	for i := 0; i < len(c.good) && ctx.Err() == nil; i++ {
-		off, n := c.task.Said.at(i)
+		off, n := c.said.at(i)
 		if _, err := f.ReadAt(buf[:n], off); err == io.EOF {
 			return nil // it ends here; holes are zeros
 		} else if err != nil {
 			return err
 		}
-		if c.task.Said.fits(i, buf[:n]) {
+		if c.said.fits(i, buf[:n]) {
 			c.have(i)
 		}
 	}
@@ -196,11 +197,11 @@ func (c *content) get(ctx context.Context, transport *http.Transport, from strin
 	r := &counted{body, func(n int) { c.received.Add(int64(n)); watch.Reset(silence) }}
 	buf := make([]byte, block)
 	for i := begin; i < end; i++ {
-		off, n := c.task.Said.at(i)
+		off, n := c.said.at(i)
 		if _, err := io.ReadFull(r, buf[:n]); err != nil {
 			return fmt.Errorf("the bytes at %d: %w", off, err)
 		}
-		if !c.task.Said.fits(i, buf[:n]) {
+		if !c.said.fits(i, buf[:n]) {
 			return fmt.Errorf("%d bytes at %d are not those that were published", n, off)
 		}
 		if _, err := f.WriteAt(buf[:n], off); err != nil {
@@ -216,10 +217,11 @@ func (c *content) get(ctx context.Context, transport *http.Transport, from strin
 }
 
 // open asks a source for a run of blocks.
-func (c *content) open(ctx context.Context, transport *http.Transport, from string, begin, end int) (io.ReadCloser,
-	error) {
-	first, _ := c.task.Said.at(begin)
-	off, n := c.task.Said.at(end - 1)
+func (c *content) open(
+	ctx context.Context, transport *http.Transport, from string, begin, end int,
+) (io.ReadCloser, error) {
+	first, _ := c.said.at(begin)
+	off, n := c.said.at(end - 1)
 	run := fmt.Sprintf("%d-%d", first, off+n-1)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+from+contentPath+c.ref, http.NoBody)
 	if err != nil {
@@ -230,7 +232,7 @@ func (c *content) open(ctx context.Context, transport *http.Transport, from stri
 	if err != nil {
 		return nil, err
 	}
-	want := fmt.Sprintf("bytes %s/%d", run, c.task.Said.Size)
+	want := fmt.Sprintf("bytes %s/%d", run, c.said.Size)
 	if got := resp.Header.Get("Content-Range"); resp.StatusCode != http.StatusPartialContent || got != want {
 		defer resp.Body.Close()
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 200))

@@ -16,10 +16,8 @@ func TestSpoiltEverywhere(t *testing.T) {
 	const size = 1000
 	var m manifest
 	m.add(make([]byte, size))
-	c := (&peer{dir: t.TempDir()}).content(task{Said: m})
-	if err := os.Mkdir(c.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	c := (&peer{dir: t.TempDir()}).content(m)
+	must(t, os.Mkdir(c.dir, 0o755))
 	var asked atomic.Int32
 	for range 2 {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -3,7 +3,6 @@ package fanout
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"runtime"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -20,13 +19,9 @@ func (System) Check(context.Context, system.Options) []system.Problem { return n
 
 // Start implements system.System: one node on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt := d.Options
-	if n, err := opt.Int("upload_limit"); err != nil || n < 0 || n > 0 && n < slice {
-		return nil, fmt.Errorf("fanout: option \"upload_limit\" is 0 or at least 64 KiB, not %q", opt["upload_limit"])
-	}
 	identity := map[string]string{
 		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
-		"discovery": "none: seeders are named", "upload_limit": opt["upload_limit"],
+		"discovery": "none: seeders are named",
 	}
 	kind := &member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort, Leaf: true,
 		RefOf: func(said json.RawMessage) (string, error) {
@@ -34,5 +29,5 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			err := json.Unmarshal(said, &m)
 			return m.ref(), err
 		}}
-	return kind.Cluster(ctx, d, identity, "--upload_limit="+opt["upload_limit"])
+	return kind.Cluster(ctx, d, identity)
 }

@@ -19,7 +19,6 @@ func (System) Info() system.Info {
 		// 10 MB measured, while 128 MiB went through it.
 		NodeMemory: 16 << 20,
 		Options: []system.Option{
-			{Name: "upload_limit", Type: "size", Default: "0", Help: "bytes per second that a node sends; 0: no limit"},
 			{Name: "port", Type: "int", Default: "0", Help: "TCP port; 0: a free one"},
 		},
 	}

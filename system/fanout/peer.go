@@ -12,20 +12,14 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/time/rate"
-
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// task is a content to fetch from seeders, or to serve.
-type task = member.Task[manifest]
-
 // peer is a node and what it has.
 type peer struct {
-	dir   string
-	limit *rate.Limiter // nil: no limit
+	dir string
 
 	mu       sync.Mutex
 	contents map[string]*content
@@ -39,7 +33,6 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	control := flags.String("control", "", "`address` of the control API")
 	listen := flags.String("listen", "", "`address` of the content's server")
 	dir := flags.String("dir", "", "`directory` of contents and tasks")
-	limit := flags.Int64("upload_limit", 0, "`bytes` a second; 0: no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -48,9 +41,6 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 			"flags")
 	}
 	p := &peer{dir: *dir, contents: map[string]*content{}}
-	if *limit > 0 {
-		p.limit = rate.NewLimiter(rate.Limit(*limit), slice)
-	}
 	defer func() {
 		for _, c := range p.contents {
 			c.Stop()
@@ -65,9 +55,9 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 }
 
 // content is a new one of this node.
-func (p *peer) content(t task) *content {
-	ref := t.Said.ref()
-	return &content{ref: ref, dir: filepath.Join(p.dir, ref), task: t, good: make([]bool, t.Said.blocks())}
+func (p *peer) content(m manifest) *content {
+	ref := m.ref()
+	return &content{ref: ref, dir: filepath.Join(p.dir, ref), said: m, good: make([]bool, m.blocks())}
 }
 
 // of is a content that this node has or fetches.
@@ -81,36 +71,30 @@ func (p *peer) of(ref string) (*content, error) {
 	return c, nil
 }
 
-// Fetch implements member.Node.
+// Fetch implements member.Node: it begins a task, or adds seeders to one that is there.
 func (p *peer) Fetch(ref string, raw json.RawMessage) error {
-	var t task
+	var t member.Task[manifest]
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err
 	}
 	if is := t.Said.ref(); is != ref {
 		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
 	}
-	return p.take(ref, t)
-}
-
-// take begins a task, or adds seeders to one that is there.
-func (p *peer) take(ref string, t task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c, there := p.contents[ref]
-	if !there {
-		c = p.content(t)
+	if c, there := p.contents[ref]; there {
+		c.add(t.From)
+		return nil
 	}
-	c.task.From = member.Merge(c.task.From, t.From)
+	c := p.content(t.Said)
+	c.ours = t.Published
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return err
 	}
-	c.add(c.task.From)
-	if !there {
-		c.add(p.known)
-		p.contents[ref] = c
-		c.Begin(c.download)
-	}
+	c.add(t.From)
+	c.add(p.known)
+	p.contents[ref] = c
+	c.Begin(c.download)
 	return nil
 }
 
@@ -134,7 +118,8 @@ func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (
 		return nil, err
 	}
 	defer os.Remove(file) // fails when renamed, as it should
-	c := p.content(task{Said: m, Published: true})
+	c := p.content(m)
+	c.ours = true
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if old, there := p.contents[c.ref]; there {

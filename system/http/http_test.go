@@ -49,9 +49,7 @@ func TestConformance(t *testing.T) {
 			t.Cleanup(s.Close)
 			list := filepath.Join(t.TempDir(), "list")
 			text := fmt.Sprintf("%s/a %d %s\n%s/b\n", s.URL, len(data), hex.EncodeToString(sum[:]), s.URL)
-			if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(list, []byte(text), 0o600))
 			return system.Options{"list": list}, s.Close
 		},
 		"name to be resolved": func(t *testing.T) (system.Options, func()) {
@@ -76,9 +74,7 @@ func TestConformance(t *testing.T) {
 			t.Cleanup(s.Close)
 			ca := filepath.Join(t.TempDir(), "ca.pem")
 			block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-			if err := os.WriteFile(ca, block, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(ca, block, 0o600))
 			return system.Options{"urls": s.URL + "/a", "ca": ca}, s.Close
 		},
 		"neither HEAD nor ranges": func(t *testing.T) (system.Options, func()) {
@@ -169,9 +165,7 @@ func TestBadOptions(t *testing.T) {
 	defer s.Close()
 	dir := t.TempDir()
 	list := filepath.Join(dir, "list")
-	if err := os.WriteFile(list, []byte(s.URL+"/a 11\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(list, []byte(s.URL+"/a 11\n"), 0o600))
 	secret := filepath.Join(dir, "secret")
 	if err := os.WriteFile(secret, []byte(strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)+"/a\n"),
 		0o600); err != nil {
@@ -206,9 +200,14 @@ func deployment(t *testing.T, opt system.Options) system.Deployment {
 func attach(t *testing.T, opt system.Options) system.Node {
 	t.Helper()
 	c, err := system.Begin(t.Context(), System{}, system.Attach, deployment(t, opt))
+	must(t, err)
+	t.Cleanup(func() { c.Stop(t.Context()) })
+	return c.Nodes()[0]
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Stop(t.Context()) })
-	return c.Nodes()[0]
 }

@@ -10,11 +10,11 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,15 +29,14 @@ type Program struct {
 	Name    string
 	Version string
 	Command string   // what it is found by
-	Size    string   // on disk, about
 	Sources []string // packages that have no wheel and are built here, with what locks/build.txt names
 }
 
 // Programs lists what can be installed.
 func Programs() []Program {
 	return []Program{
-		{Name: "tahoe", Version: "1.20.0", Command: "tahoe", Size: "180 MB", Sources: []string{"netifaces"}},
-		{Name: "deluge", Version: "2.2.0", Command: "deluged", Size: "140 MB"},
+		{Name: "tahoe", Version: "1.20.0", Command: "tahoe", Sources: []string{"netifaces"}},
+		{Name: "deluge", Version: "2.2.0", Command: "deluged"},
 	}
 }
 
@@ -142,22 +141,33 @@ func last(out string, n int) string {
 }
 
 // Locate finds the command of a program: the one that option "binary", option "image" or the
-// environment variable env names, that of Install, or one in an installed image or in PATH.
+// environment variable env names, one in an installed image, that of Install, or one in PATH.
 func Locate(name string, opt system.Options, env string) (string, error) {
 	p, _ := ByName(name)
-	if bin, err := system.Named(name, opt, "binary", env, p.Command); bin != "" || err != nil {
-		return bin, err
+	try := []string{p.Command}
+	if bin, ok := Find(name); ok {
+		try = []string{filepath.Join(bin, p.Command), p.Command}
 	}
-	if dir, ok := Find(name); ok {
-		return filepath.Join(dir, p.Command), nil
+	return system.Program(name, opt, "binary", env, try...)
+}
+
+// Versions are those of Python packages, and of "Python", under which a program of Locate runs: its
+// interpreter is asked.
+func Versions(ctx context.Context, bin string, packages ...string) (python string, found map[string]string, err error) {
+	if python = Interpreter(bin); python == "" {
+		return "", nil, fmt.Errorf("%s is not a Python script that names its interpreter in the first line", bin)
 	}
-	if bin, err := system.Installed(name, p.Command); bin != "" || err != nil {
-		return bin, err
+	const ask = `import importlib.metadata as m, json, platform, sys
+print(json.dumps(dict({n: m.version(n) for n in sys.argv[1:]}, Python=platform.python_version())))`
+	said, err := system.Output(ctx, python, append([]string{"-c", ask}, packages...)...)
+	if err == nil {
+		err = json.Unmarshal([]byte(last(said, 1)), &found) // before it there may be warnings
 	}
-	if path, err := exec.LookPath(p.Command); err == nil {
-		return path, nil
+	if err != nil {
+		return "", nil, fmt.Errorf("ask %s for the versions of %s: %w: %s", python, strings.Join(packages, ", "), err,
+			last(said, 1))
 	}
-	return "", fmt.Errorf("%s: not installed by plimsoll and not found in PATH", name)
+	return python, found, nil
 }
 
 // Interpreter is the Python named in the first line of a script, and under which

@@ -50,9 +50,7 @@ func python(t *testing.T, body string) (tries string) {
 if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && exit 0; fi
 echo "$*" >> ` + tries + "\n" + `bin=$(dirname "$0")
 ` + body + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	return tries
@@ -74,9 +72,7 @@ func TestInstallOnce(t *testing.T) {
 	}
 	var log strings.Builder
 	bin, err := p.Install(t.Context(), &log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, ok := Find(p.Name); !ok || got != bin {
 		t.Errorf("found in %q, installed in %q", got, bin)
 	}
@@ -93,9 +89,7 @@ func TestInstallOnce(t *testing.T) {
 	}
 	wg.Wait()
 	said, err := os.ReadFile(tries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runs := strings.Split(strings.TrimSpace(string(said)), "\n")
 	if len(runs) != 2 { // what builds, and then the program
 		t.Errorf("pip ran %d times:\n%s", len(runs), said)
@@ -113,18 +107,12 @@ func TestAnUnfinishedInstallationIsMadeAnew(t *testing.T) {
 	python(t, `touch "$bin/tahoe"`)
 	p := program(t)
 	dir, err := p.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// What a kill in mid-installation leaves: the command, and not the mark.
 	left := filepath.Join(dir, "bin", "left-over")
-	if err := os.MkdirAll(filepath.Dir(left), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(left), 0o755))
 	for _, f := range []string{left, filepath.Join(dir, "bin", "tahoe")} {
-		if err := os.WriteFile(f, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(f, nil, 0o755))
 	}
 	if _, ok := Find(p.Name); ok {
 		t.Fatal("an unfinished installation passes for one")
@@ -170,5 +158,28 @@ func TestNoPython(t *testing.T) {
 	if _, err := program(t).Install(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(),
 		"python3-venv") {
 		t.Errorf("error %v does not say what to do", err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInterpreter(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"#!/opt/venv/bin/python\nimport x\n": "/opt/venv/bin/python", "#!/usr/bin/python3 \n": "/usr/bin/python3",
+		"#!/bin/sh\n": "", "\x7fELF": "", "": "", "#!/usr/bin/env python3\n": "",
+	} {
+		path := filepath.Join(dir, "deluged")
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got := Interpreter(path); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
 	}
 }

@@ -71,13 +71,9 @@ func zipped(t *testing.T, files map[string]string) []byte {
 		if err == nil {
 			_, err = io.WriteString(w, text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return b.Bytes()
 }
 
@@ -90,16 +86,10 @@ func tarred(t *testing.T, files map[string]string) []byte {
 		if err == nil {
 			_, err = io.WriteString(w, text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
+	must(t, g.Close())
 	return b.Bytes()
 }
 
@@ -133,9 +123,7 @@ func TestABuildFetchesNothingOutsideTheLock(t *testing.T) {
 	}
 	err = pipInstall(t.Context(), dir, io.Discard, lock("probe", "1.0", source), lock("builder", "1.0", locked),
 		[]string{"probe"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(x.fetched)
 	if !slices.Equal(x.fetched, []string{locked, source}) {
 		t.Errorf("fetched %q", x.fetched)

@@ -23,13 +23,9 @@ func TestEndlessAnswer(t *testing.T) {
 	}))
 	defer srv.Close()
 	u, err := url.Parse(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := newRPC((&net.Dialer{}).DialContext, u, "262144")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.web.Close()
 	if _, err := r.id(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("an endless answer: %v", err)

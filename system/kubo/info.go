@@ -22,10 +22,9 @@ func (System) Info() system.Info {
 		Image: "ipfs/kubo:v0.42.0@sha256:" +
 			"8907cb0cc1ad5798f6bb1bb1341a800990c268e021cedfa317e8aa1a33864214",
 		Install: "plimsoll systems install kubo, or https://docs.ipfs.tech/install/command-line/, then have `ipfs` " +
-			"in " +
-			"PATH, or name it in option `binary` or PLIMSOLL_KUBO",
+			"in PATH, or name it in option `binary` or PLIMSOLL_KUBO",
 		Options: append(daemon.Options("http://127.0.0.1:5001"), []system.Option{
-			{Name: "chunk", Type: "size", Default: "262144", Help: "block size, at most 2096896"},
+			{Name: "chunk", Type: "size", Default: "262144", Min: 1, Max: 2096896, Help: "block size, at most 2096896"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the server node's RPC; 0: a free one"},
 			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of ipfs; empty: PLIMSOLL_KUBO, then PATH"},

@@ -18,14 +18,8 @@ var (
 	_ system.Seeder     = seeding{}
 )
 
-// maxChunk is the largest block that the daemon makes.
-const maxChunk = 2096896
-
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	if err := checkChunk(opt); err != nil {
-		return system.WrongOptions(name, err)
-	}
 	return daemon.Check(ctx, s, opt, func() error {
 		bin, err := program(opt)
 		if err != nil {
@@ -35,19 +29,9 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	})
 }
 
-func checkChunk(opt system.Options) error {
-	if c, err := opt.Int("chunk"); err != nil || c < 1 || c > maxChunk {
-		return fmt.Errorf("kubo: option \"chunk\" is from 1 to %d bytes, not %q", maxChunk, opt["chunk"])
-	}
-	return nil
-}
-
 // Start implements system.System: a node on the first server host and one on the
 // client's, or the nodes of a swarm, on a private network of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := checkChunk(d.Options); err != nil {
-		return nil, err
-	}
 	bin, err := program(d.Options)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
@@ -67,9 +51,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 
 // Attach implements system.System.
 func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := checkChunk(d.Options); err != nil {
-		return nil, err
-	}
 	about := aboutOf(d.Options)
 	return kind(d.Options, "").Attach(ctx, d, about, func(p *daemon.Pair[*rpc]) group.Node {
 		if !p.Two() {

@@ -17,9 +17,7 @@ func live(t *testing.T, opt system.Options) private {
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
 		Client: hosts[1], Dir: t.TempDir(), Options: opt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Stop(t.Context()) })
 	return c.Nodes()[0].(private)
 }
@@ -31,22 +29,14 @@ func TestLiveColdReads(t *testing.T) {
 	n := live(t, nil)
 	data := systemtest.Bytes("cold", size)
 	ref, err := n.Put(systemtest.Context(t), "cold", size, bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, redial := range []bool{false, true} {
-		if err := n.Cool(systemtest.Context(t), ref); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Cool(systemtest.Context(t), ref))
 		if redial {
-			if err := n.Redial(systemtest.Context(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.Redial(systemtest.Context(t)))
 		}
 		before, err := n.Near().Used(systemtest.Context(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got bytes.Buffer
 		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 			t.Fatalf("get: %d bytes, %v", got.Len(), err)
@@ -63,13 +53,9 @@ func TestLiveColdReads(t *testing.T) {
 func TestLiveRedials(t *testing.T) {
 	n := live(t, nil)
 	ref, err := n.Seed(systemtest.Context(t), "x", 100, systemtest.Content("redials", 100))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 60 {
-		if err := n.Redial(systemtest.Context(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Redial(systemtest.Context(t)))
 		if err := n.Get(systemtest.Context(t), ref, io.Discard); err != nil {
 			t.Fatalf("after %d: %v", i, err)
 		}

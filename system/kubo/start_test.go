@@ -16,16 +16,10 @@ func TestPrivate(t *testing.T) {
 	repo := disk.Dir{Files: testbed.LocalFiles{}, Path: t.TempDir()}
 	path := repo.Sub(configFile).Path
 	before := `{"Identity": {"PeerID": "12D3"}, "Bootstrap": ["/dnsaddr/bootstrap.example"], "Swarm": {"ConnMgr": {}}, "Discovery": {"MDNS": {"Enabled": true}}}`
-	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := configure(t.Context(), repo, netip.MustParseAddr("fd00::1"), []int{1, 2, 3}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(before), 0o600))
+	must(t, configure(t.Context(), repo, netip.MustParseAddr("fd00::1"), []int{1, 2, 3}))
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var c struct {
 		Identity  struct{ PeerID string }
 		Bootstrap []string
@@ -40,9 +34,7 @@ func TestPrivate(t *testing.T) {
 			Transports struct{ Network map[string]bool }
 		}
 	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(b, &c))
 	if c.Identity.PeerID != "12D3" || c.Swarm.ConnMgr == nil {
 		t.Errorf("lost what was there: %s", b)
 	}

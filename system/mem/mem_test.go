@@ -35,9 +35,7 @@ func TestConformance(t *testing.T) {
 func startNode(t *testing.T, opt system.Options) *Node {
 	t.Helper()
 	c, err := System{}.Start(t.Context(), system.Deployment{Options: opt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c.Nodes()[0].(*Node)
 }
 
@@ -46,9 +44,7 @@ func data(size int) []byte { return systemtest.Bytes("mem", int64(size)) }
 func put(t *testing.T, n *Node, b []byte) system.Ref {
 	t.Helper()
 	ref, err := n.Put(t.Context(), "x", int64(len(b)), bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ref
 }
 
@@ -61,9 +57,7 @@ func TestTimes(t *testing.T) {
 		took := func(do func() error) time.Duration {
 			t.Helper()
 			from := time.Now()
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, do())
 			return time.Since(from)
 		}
 		want := func(what string, got, want time.Duration) {
@@ -75,9 +69,7 @@ func TestTimes(t *testing.T) {
 		const ms = time.Millisecond
 		for _, rtt := range []time.Duration{0, 14 * ms, 80 * ms} {
 			n.Change(func(m *Model) { m.RTT = rtt })
-			if err := n.Redial(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.Redial(t.Context()))
 			var ref system.Ref
 			store := func(size int) func() error {
 				return func() error { ref = put(t, n, data(size)); return nil }
@@ -100,9 +92,7 @@ func TestTimes(t *testing.T) {
 				_, err := n.Seed(t.Context(), "seeded", 1000, bytes.NewReader(data(1000)))
 				return err
 			}), 0)
-			if err := n.Redial(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.Redial(t.Context()))
 			want("a delete on a fresh connection", took(func() error { return n.Delete(t.Context(), ref) }),
 				10*ms+12*rtt)
 			phases, err := n.Phases(t.Context())
@@ -193,4 +183,11 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%d of 1000 operations failed, with a share of 0.25", failed)
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

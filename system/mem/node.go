@@ -45,8 +45,9 @@ func (n *Node) Change(change func(*Model)) {
 func (n *Node) Model() Model { return n.store.now() }
 
 // put stores an object under ref in the model's time.
-func (n *Node) put(ctx context.Context, what string, ref system.Ref, name string, size int64, r io.Reader) (system.Ref,
-	error) {
+func (n *Node) put(
+	ctx context.Context, what string, ref system.Ref, name string, size int64, r io.Reader,
+) (system.Ref, error) {
 	op, err := n.begin(ctx, what, ref, size)
 	if err != nil {
 		return "", err

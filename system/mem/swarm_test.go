@@ -18,35 +18,25 @@ import (
 func TestSwarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := System{}.Start(t.Context(), system.Deployment{Options: system.Options{"nodes": "4", "up": "1000"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var nodes []*Node
 		var addresses []string
 		for _, n := range c.Nodes() {
 			nodes = append(nodes, n.(*Node))
 			a, err := nodes[len(nodes)-1].Address(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			addresses = append(addresses, a)
 		}
 		b := data(10_000)
 		ref, err := nodes[0].Publish(t.Context(), "x", 10_000, bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if again, err := nodes[1].Publish(t.Context(), "x", 10_000, bytes.NewReader(b)); err != nil || again != ref {
 			t.Errorf("the same bytes and name: %s, %v, before %s", again, err, ref)
 		}
-		if err := nodes[1].Forget(t.Context(), ref); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[1].Forget(t.Context(), ref))
 		fetch := func(i int, from ...string) {
 			t.Helper()
-			if err := nodes[i].Fetch(t.Context(), ref, from); err != nil {
-				t.Fatal(err)
-			}
+			must(t, nodes[i].Fetch(t.Context(), ref, from))
 		}
 		want := func(when string, verified ...int64) {
 			t.Helper()
@@ -69,20 +59,14 @@ func TestSwarm(t *testing.T) {
 		fetch(3, addresses[0])
 		time.Sleep(6 * time.Second)
 		want("half the rate, for three", 7000, 3000, 1000)
-		if err := nodes[0].Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[0].Kill(t.Context()))
 		if _, err := nodes[0].Progress(t.Context(), ref); err == nil {
 			t.Error("a dead node answers")
 		}
 		time.Sleep(time.Minute)
 		want("no seeder", 7000, 3000, 1000)
-		if err := nodes[0].Restart(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
-		if err := nodes[3].Restart(t.Context(), false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nodes[0].Restart(t.Context(), true))
+		must(t, nodes[3].Restart(t.Context(), false))
 		if _, err := nodes[3].Progress(t.Context(), ref); !errors.Is(err, system.ErrNotFound) {
 			t.Errorf("without its data: %v", err)
 		}

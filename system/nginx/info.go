@@ -18,6 +18,7 @@ func (System) Info() system.Info {
 		Install: "install the Debian package nginx-light, or plimsoll systems install nginx, or name the program in " +
 			"option `binary` or PLIMSOLL_NGINX",
 		Baseline: true,
+		Kept:     "data", // nginx gets another port
 		Options: []system.Option{
 			{Name: "workers", Type: "string", Default: "auto",
 				Help: "worker processes: a number, or auto for one per CPU"},

@@ -3,7 +3,6 @@ package nginx
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,14 +11,11 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
-	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // System implements system.System.
 type System struct{}
-
-var _ system.Reviver = System{}
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
@@ -51,26 +47,16 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": build.version, "binary": bin, "workers": opt["workers"], "tls": opt["tls"],
 		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "sendfile": "on", "put": "webdav",
 	}
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		p, err := fileserver.Prepare(ctx, name, d, d.Hosts[i])
-		if err != nil {
-			return nil, err
-		}
+	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
 		conf, err := writeConfig(ctx, p, opt, build)
-		if err != nil {
-			return nil, err
-		}
-		return fileserver.Start(ctx, name, d, p, testbed.Command{
+		return testbed.Command{
 			// -e: or it first tries the log of the machine's own nginx.
 			Args: []string{bin, "-p", p.Root, "-c", conf, "-e", "stderr"},
 			// TERM ends the workers at once; QUIT would wait for their clients.
 			Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
-		})
+		}, err
 	})
 }
-
-// Kept implements system.Reviver: the files are all there is. nginx gets another port.
-func (System) Kept(d system.Deployment) error { return d.HoldsData() }
 
 // wrong is what is wrong with the options.
 func wrong(opt system.Options) error {
@@ -96,18 +82,16 @@ type build struct {
 var versionLine = regexp.MustCompile(`nginx version: (\S+)`)
 
 func inspect(ctx context.Context, bin string) (build, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, bin, "-V").CombinedOutput()
+	out, err := system.Output(ctx, bin, "-V")
 	if err != nil {
-		return build{}, fmt.Errorf("nginx: %s -V: %w: %s", bin, err, strings.TrimSpace(string(out)))
+		return build{}, fmt.Errorf("nginx: %s -V: %w: %s", bin, err, strings.TrimSpace(out))
 	}
-	m := versionLine.FindSubmatch(out)
+	m := versionLine.FindStringSubmatch(out)
 	if m == nil {
 		return build{}, fmt.Errorf("nginx: %s -V gives no version", bin)
 	}
-	if !strings.Contains(string(out), "http_dav_module") {
+	if !strings.Contains(out, "http_dav_module") {
 		return build{}, fmt.Errorf("nginx: %s has no WebDAV module, so it takes no puts", bin)
 	}
-	return build{version: string(m[1]), ssl: strings.Contains(string(out), "http_ssl_module")}, nil
+	return build{version: m[1], ssl: strings.Contains(out, "http_ssl_module")}, nil
 }

@@ -50,7 +50,7 @@ type bucket struct {
 
 type uploadSettings struct {
 	Packing struct {
-		Enabled *bool `json:"enabled"`
+		Enabled bool `json:"enabled"`
 	} `json:"packing"`
 	Redundancy struct {
 		Min   int64 `json:"minShards"`
@@ -78,54 +78,18 @@ type contract struct {
 	} `json:"spending"`
 }
 
-// accounts says what a contract pays for: it cost the money that was put into it and its
+// account says what a contract pays for: it cost the money that was put into it and its
 // price, which is paid on top; what the node says that it spent comes off the money in it.
-func accounts() sia.Accounts[contract] {
-	return sia.Accounts[contract]{
-		Total: func(c contract) sia.Hastings { return c.Funds.Plus(c.Price) },
-		Unspent: func(c contract) sia.Hastings {
-			s := c.Spending
-			return c.Funds.Minus(s.Uploads, s.FundAccount, s.Deletions, s.SectorRoots)
-		},
-		Purposes: []sia.Purpose[contract]{
-			{Name: "fees", Of: func(c contract) sia.Hastings { return c.Price }},
-			{Name: "upload", Of: func(c contract) sia.Hastings { return c.Spending.Uploads }},
-			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.Spending.FundAccount }},
-			{Name: "deletions", Of: func(c contract) sia.Hastings { return c.Spending.Deletions }},
-			{Name: "roots", Of: func(c contract) sia.Hastings { return c.Spending.SectorRoots }},
+func (c contract) account() sia.Account {
+	s := c.Spending
+	return sia.Account{
+		Total:   c.Funds.Plus(c.Price),
+		Unspent: c.Funds.Minus(s.Uploads, s.FundAccount, s.Deletions, s.SectorRoots),
+		Parts: []sia.Amount{
+			{Name: "fees", Is: c.Price}, {Name: "upload", Is: s.Uploads}, {Name: "accounts", Is: s.FundAccount},
+			{Name: "deletions", Is: s.Deletions}, {Name: "roots", Is: s.SectorRoots},
 		},
 	}
-}
-
-// account is one of the worker's, with a host.
-type account struct {
-	Balance sia.Hastings `json:"balance"`
-	Resync  bool         `json:"requiresSync"`
-}
-
-type walletAnswer struct {
-	Spendable   sia.Hastings `json:"spendable"` // without what unconfirmed transactions take
-	Unconfirmed sia.Hastings `json:"unconfirmed"`
-	Immature    sia.Hastings `json:"immature"`
-}
-
-type consensusAnswer struct {
-	Synced bool     `json:"synced"`
-	Height *float64 `json:"blockHeight"`
-}
-
-// bucketAnswer is of the bucket. Absolute bytes fall on delete and have nothing of what
-// waits in buffers. Uploaded bytes are the sizes of the node's active contracts, whatever
-// bucket is asked for; they lag by seconds and do not fall on delete. Multipart uploads
-// are those of S3 clients that were begun: ours, and all others that are under way, are
-// not among them, so that the node does not report how many there are.
-type bucketAnswer struct {
-	Objects   *float64 `json:"numObjects"`
-	Multipart *float64 `json:"numUnfinishedObjects"`
-	Bytes     *float64 `json:"totalObjectsSize"`
-	Sectors   *float64 `json:"totalSectorsSize"`
-	Uploaded  *float64 `json:"totalUploadedSize"`
-	Health    *float64 `json:"minHealth"`
 }
 
 type host struct {

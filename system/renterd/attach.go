@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // attach checks what would otherwise show late or not at all.
@@ -16,38 +13,36 @@ func (n *node) attach(ctx context.Context, packing string, identity map[string]s
 		Commit  string `json:"commit"`
 		Network string `json:"network"`
 	}
-	if err := n.api.Get(ctx, "/bus/state", nil, &state); err != nil {
+	if err := n.API.Get(ctx, "/bus/state", nil, &state); err != nil {
 		return err
 	}
 	identity["version"] = fmt.Sprintf("renterd %s (%s)", state.Version, state.Commit)
 	identity["network"] = state.Network
-	if err := n.api.Synced(ctx, "/bus/consensus/state"); err != nil {
+	if err := n.API.Synced(ctx); err != nil {
 		return err
 	}
 	if err := n.bucketIsThere(ctx); err != nil {
 		return err
 	}
 	var settings uploadSettings
-	if err := n.api.Get(ctx, settingsPath, nil, &settings); err != nil {
+	if err := n.API.Get(ctx, settingsPath, nil, &settings); err != nil {
 		return err
 	}
-	minimum, total := settings.Redundancy.Min, settings.Redundancy.Total
-	if minimum < 1 || total < minimum {
-		return fmt.Errorf("renterd: GET %s of %s reports no redundancy", settingsPath, n.api.Base.Host)
+	if n.asked == nil {
+		n.minimum, n.total = settings.Redundancy.Min, settings.Redundancy.Total
 	}
-	if n.asked != nil { // what it names is checked to be a number
-		minimum, _ = strconv.ParseInt(n.asked.Get("minshards"), 10, 64)
-		total, _ = strconv.ParseInt(n.asked.Get("totalshards"), 10, 64)
+	if n.minimum < 1 || n.total < n.minimum {
+		return fmt.Errorf("renterd: GET %s of %s reports no redundancy", settingsPath, n.API.Base.Host)
 	}
-	n.total = total
-	identity["redundancy"] = fmt.Sprintf("%d of %d shards", minimum, total)
+	identity["redundancy"] = fmt.Sprintf("%d of %d shards", n.minimum, n.total)
 	identity["connections"] = "the node keeps its sessions with hosts"
-	if n.Write {
-		if err := n.enough(ctx, total); err != nil {
-			return err
-		}
+	is := map[bool]string{true: "on", false: "off"}[settings.Packing.Enabled]
+	identity["packing"] = is
+	if packing != "keep" && packing != is {
+		return fmt.Errorf("renterd: option `packing` is %s, and packing is %s on %s; change it there (PUT /api%s), "+
+			"or the option", packing, is, n.API.Base.Host, settingsPath)
 	}
-	return n.packs(packing, settings, identity)
+	return nil
 }
 
 const settingsPath = "/bus/settings/upload"
@@ -56,45 +51,12 @@ const settingsPath = "/bus/settings/upload"
 // does not exist is answered as if it were empty.
 func (n *node) bucketIsThere(ctx context.Context) error {
 	var all []bucket
-	if err := n.api.Get(ctx, "/bus/buckets", nil, &all); err != nil {
+	if err := n.API.Get(ctx, "/bus/buckets", nil, &all); err != nil {
 		return err
 	}
 	if !slices.Contains(all, bucket{n.bucket}) {
 		return fmt.Errorf("renterd: %s has no bucket %q (it has %d others); make it (POST /api/bus/buckets), or set "+
-			"option `bucket`", n.api.Base.Host, n.bucket, len(all))
-	}
-	return nil
-}
-
-// enough checks that uploads find a host for each of total shards.
-func (n *node) enough(ctx context.Context, total int64) error {
-	contracts, err := n.contracts(ctx)
-	if err != nil {
-		return err
-	}
-	good := int64(0)
-	for _, c := range contracts {
-		if c.Usability == "good" {
-			good++
-		}
-	}
-	if good < total {
-		return fmt.Errorf("renterd: %s has %d usable contracts, and %d shards need as many: %w", n.api.Base.Host, good,
-			total, system.ErrTooFew)
-	}
-	return nil
-}
-
-// packs checks that packing is what the experiment asks for.
-func (n *node) packs(want string, settings uploadSettings, identity map[string]string) error {
-	if settings.Packing.Enabled == nil {
-		return fmt.Errorf("renterd: GET %s of %s does not say whether packing is on", settingsPath, n.api.Base.Host)
-	}
-	is := map[bool]string{true: "on", false: "off"}[*settings.Packing.Enabled]
-	identity["packing"] = is
-	if want != "keep" && want != is {
-		return fmt.Errorf("renterd: option `packing` is %s, and packing is %s on %s; change it there (PUT /api%s), "+
-			"or the option", want, is, n.api.Base.Host, settingsPath)
+			"option `bucket`", n.API.Base.Host, n.bucket, len(all))
 	}
 	return nil
 }

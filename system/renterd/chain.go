@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"go.sia.tech/core/consensus"
 	"go.sia.tech/core/gateway"
 	"go.sia.tech/core/types"
 	"go.sia.tech/coreutils"
 	"go.sia.tech/coreutils/chain"
 	"go.sia.tech/coreutils/syncer"
 
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	siachain "github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -40,40 +40,28 @@ type privateChain struct {
 	file    []byte   // consensus.db as the daemons find it
 	peers   []string // of the daemons
 
-	mu   sync.Mutex
-	err  error // why there are no more blocks
-	end  context.CancelFunc
-	done sync.WaitGroup
-}
-
-// easy are zen's rules with a difficulty of 1.
-func easy(begin time.Time) *consensus.Network {
-	n, _ := chain.TestnetZen()
-	for i := range n.InitialTarget {
-		n.InitialTarget[i] = 0xff
-	}
-	const memory = 200 // blocks that the estimate of the difficulty goes back
-	n.HardforkOak.GenesisTimestamp = begin
-	n.HardforkASIC.OakTime = memory * n.BlockInterval
-	n.HardforkASIC.OakTarget = types.BlockID{0: 1, 1: 0x47} // 2^256 / memory
-	return n
+	making member.Background
+	mu     sync.Mutex
+	err    error // why there are no more blocks
 }
 
 // newChain makes a chain that pays the wallets. from is where its peers are reached from.
 func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error) {
 	zen, public := chain.TestnetZen()
+	easy, _ := chain.TestnetZen()
 	now := time.Now().Truncate(time.Second)
 	begin := now.Add(-started * zen.BlockInterval)
+	siachain.Ease(easy, begin)
 	first, pay := payments(wallets)
 	first.Timestamp = begin
 	db := chain.NewMemDB()
-	store, err := chain.NewDBStore(db, easy(begin), first, nil)
+	store, err := chain.NewDBStore(db, easy, first, nil)
 	if err != nil {
-		return nil, fmt.Errorf("renterd: private chain: %w", err)
+		return nil, err
 	}
 	m := chain.NewManager(store)
 	if _, err := m.AddPoolTransactions([]types.Transaction{pay}); err != nil {
-		return nil, fmt.Errorf("renterd: private chain: %w", err)
+		return nil, err
 	}
 	var blocks []types.Block
 	for i := range started {
@@ -83,16 +71,16 @@ func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error)
 		}
 		b.Timestamp = begin.Add(time.Duration(i+1) * zen.BlockInterval)
 		if err := m.AddBlocks([]types.Block{b}); err != nil {
-			return nil, fmt.Errorf("renterd: private chain: block %d: %w", i+1, err)
+			return nil, fmt.Errorf("block %d: %w", i+1, err)
 		}
 		blocks = append(blocks, b)
 	}
 	c := &privateChain{}
-	if c.file, err = siachain.File(easy(begin), first, blocks); err != nil {
-		return nil, fmt.Errorf("renterd: private chain: %w", err)
+	if c.file, err = siachain.File(easy, first, blocks); err != nil {
+		return nil, err
 	}
 	if store, err = chain.NewDBStore(db, zen, public, nil); err != nil { // the rules of all blocks to come
-		return nil, fmt.Errorf("renterd: private chain: %w", err)
+		return nil, err
 	}
 	c.manager = chain.NewManager(store)
 	// Daemons never connect to it: they get its blocks as those of a peer that has connected.
@@ -123,52 +111,54 @@ func payments(wallets []types.Address) (first types.Block, pay types.Transaction
 func next(m *chain.Manager) (types.Block, error) {
 	b, found := coreutils.MineBlock(m, types.VoidAddress, 10*time.Second)
 	if !found {
-		return b, errors.New("renterd: private chain: no block was found in 10 s")
+		return b, errors.New("no block was found in 10 s")
 	}
 	return b, nil
 }
 
 // give puts the chain where a daemon looks for it.
-func (c *privateChain) give(ctx context.Context, h testbed.Host, dir string) error {
-	return h.Files().Write(ctx, filepath.Join(dir, siachain.StoreFile), 0o600, bytes.NewReader(c.file))
+func (c *privateChain) give(ctx context.Context, files testbed.Files, dir string) error {
+	return files.Write(ctx, filepath.Join(dir, siachain.StoreFile), 0o600, bytes.NewReader(c.file))
 }
 
 // block makes a block, and sends it to all daemons.
 func (c *privateChain) block(ctx context.Context) error {
-	for _, at := range c.peers { // one that was lost, too
-		if !slices.ContainsFunc(c.syncer.Peers(), func(p *syncer.Peer) bool {
-			return p.ConnAddr == at &&
-				p.Err() == nil
+	err := c.join(ctx)
+	var b types.Block
+	if err == nil {
+		b, err = next(c.manager)
+	}
+	if err == nil {
+		err = c.manager.AddBlocks([]types.Block{b})
+	}
+	if err == nil {
+		err = c.syncer.BroadcastV2BlockOutline(gateway.OutlineBlock(b, nil, nil))
+	}
+	if err != nil {
+		return fmt.Errorf("renterd: private chain: %w", err)
+	}
+	return nil
+}
+
+// join connects to the daemons, also to those that were lost.
+func (c *privateChain) join(ctx context.Context) error {
+	for _, at := range c.peers {
+		if slices.ContainsFunc(c.syncer.Peers(), func(p *syncer.Peer) bool {
+			return p.ConnAddr == at && p.Err() == nil
 		}) {
-			if _, err := c.syncer.Connect(ctx, at); err != nil {
-				return fmt.Errorf("renterd: private chain: connect to %s: %w", at, err)
-			}
+			continue
+		}
+		if _, err := c.syncer.Connect(ctx, at); err != nil {
+			return fmt.Errorf("connect to %s: %w", at, err)
 		}
 	}
-	b, err := next(c.manager)
-	if err != nil {
-		return err
-	}
-	outline := gateway.OutlineBlock(b, nil, nil)
-	if err := c.manager.AddBlocks([]types.Block{b}); err != nil {
-		return fmt.Errorf("renterd: private chain: block: %w", err)
-	}
-	return c.syncer.BroadcastV2BlockOutline(outline)
+	return nil
 }
 
 // goOn makes blocks from now on.
 func (c *privateChain) goOn(every time.Duration) {
-	ctx, end := context.WithCancel(context.Background())
-	c.end = end
-	c.done.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+	c.making.Begin(func(ctx context.Context) {
+		for member.Sleep(ctx, every) {
 			err := c.block(ctx)
 			c.mu.Lock()
 			c.err = err
@@ -185,10 +175,7 @@ func (c *privateChain) Err() error {
 }
 
 func (c *privateChain) stop() {
-	if c.end != nil {
-		c.end()
-	}
-	c.done.Wait()
+	c.making.Stop()
 	for _, p := range c.syncer.Peers() {
 		p.Close()
 	}

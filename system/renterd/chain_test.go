@@ -23,23 +23,15 @@ import (
 func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "consensus.db")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, file, 0o600))
 	db, err := coreutils.OpenBoltChainDB(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	zen, genesis := chain.TestnetZen()
 	store, err := chain.NewDBStore(db, zen, genesis, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := chain.NewManager(store)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	header := gateway.Header{GenesisID: genesis.ID(), UniqueID: gateway.GenerateUniqueID(),
 		NetAddress: l.Addr().String()}
 	s := syncer.New(l, m, strangers{}, header)
@@ -58,9 +50,7 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 func TestChain(t *testing.T) {
 	wallets := []types.Address{{1}, {2}}
 	c, err := newChain(systemtest.Hosts(t, 1)[0], wallets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.stop()
 	var peers []*chain.Manager
 	for range 2 {
@@ -86,9 +76,7 @@ func TestChain(t *testing.T) {
 		}
 	}
 	for range 5 {
-		if err := c.block(systemtest.Context(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.block(systemtest.Context(t)))
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if peers[0].Tip() == c.manager.Tip() && peers[1].Tip() == c.manager.Tip() {

@@ -35,10 +35,6 @@ func (System) Info() system.Info {
 			{Name: "hosts", Type: "int", Default: "3", Help: "start: hosts of the private network"},
 			{Name: "host_size", Type: "size", Default: "1073741824",
 				Help: "start: storage of each host, a multiple of 4 MiB"},
-			{Name: "block_time", Type: "duration", Default: "5m0s", Help: "start: time between blocks; contracts are " +
-				"for 6048 blocks, and after about 4000 new blocks are too difficult (at 1m after 2.8 days)"},
-			{Name: "start_timeout", Type: "duration", Default: "5m0s",
-				Help: "start: time for the network to become ready"},
 			system.ImageOption(),
 			{Name: "hostd_image", Type: "string", Help: "start: container image with hostd; then `hostd` is a path " +
 				"in it"},

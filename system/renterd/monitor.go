@@ -12,16 +12,26 @@ import (
 )
 
 // Calls implements system.Monitored. Objects are those of the bucket, all else
-// is the whole node's.
+// is the whole node's. Of the bucket, absolute bytes fall on delete and have nothing of what
+// waits in buffers. Uploaded bytes are the sizes of the node's active contracts, whatever
+// bucket is asked for; they lag by seconds and do not fall on delete. Multipart uploads
+// are those of S3 clients that were begun: ours, and all others that are under way, are
+// not among them, so that the node does not report how many there are. What can be spent is without what
+// unconfirmed transactions take.
 func (n *node) Calls() []system.Call {
 	return []system.Call{
-		sia.Report(n.api, "/bus/contracts", "/bus/contracts", allContracts(), readContracts),
-		sia.Report(n.api, "/bus/stats/objects", "/bus/stats/objects", n.query(), bucketAnswer.readings),
-		sia.Report(n.api, "/bus/slabbuffers", "/bus/slabbuffers", nil, readBuffers),
-		sia.Report(n.api, "/bus/wallet", "/bus/wallet", nil, walletAnswer.readings),
-		sia.Report(n.api, "/bus/consensus/state", "/bus/consensus/state", nil, consensusAnswer.readings),
-		sia.Report(n.api, "/bus/syncer/peers", "/bus/syncer/peers", nil, func(peers []string) []system.Reading {
-			return []system.Reading{sia.Number(system.ReadPeers, float64(len(peers)))}
+		sia.Report(n.API, "/bus/contracts", allContracts(), readContracts),
+		sia.Fields(n.API, "/bus/stats/objects", n.query(), sia.Number("numObjects", system.ReadFiles),
+			sia.Number("numUnfinishedObjects", "multipart_uploads"),
+			sia.Number("totalObjectsSize", system.ReadFileBytes), sia.Number("totalSectorsSize", system.ReadAbsolute),
+			sia.Number("totalUploadedSize", "uploaded_bytes"), sia.Number("minHealth", "health_min")),
+		sia.Report(n.API, "/bus/slabbuffers", nil, readBuffers),
+		sia.Fields(n.API, "/bus/wallet", nil, sia.Money("spendable", system.ReadBalance),
+			sia.Money("unconfirmed", system.ReadIncoming), sia.Money("immature", "immature")),
+		sia.Fields(n.API, "/bus/consensus/state", nil, sia.Flag("synced", system.ReadSynced),
+			sia.Number("blockHeight", system.ReadHeight)),
+		sia.Report(n.API, "/bus/syncer/peers", nil, func(peers []string) []system.Reading {
+			return []system.Reading{sia.Value(system.ReadPeers, float64(len(peers)))}
 		}),
 		{Name: "/bus/hosts", Read: n.readHosts},
 	}
@@ -48,24 +58,8 @@ func readContracts(all []contract) []system.Reading {
 			size.Add(c.Size, 1, c.ID)
 		}
 	}
-	out := []system.Reading{sia.Number(system.ReadContracts, float64(len(live))),
-		size.Reading(system.ReadContractBytes)}
-	return append(append(out, accounts().Current(live)...), accounts().Ended(over)...)
-}
-
-func (b bucketAnswer) readings() (out []system.Reading) {
-	for _, r := range []struct {
-		name  string
-		value *float64
-	}{
-		{system.ReadFiles, b.Objects}, {"multipart_uploads", b.Multipart}, {system.ReadFileBytes, b.Bytes},
-		{system.ReadAbsolute, b.Sectors}, {"uploaded_bytes", b.Uploaded}, {"health_min", b.Health},
-	} {
-		if r.value != nil {
-			out = append(out, sia.Number(r.name, *r.value))
-		}
-	}
-	return out
+	return slices.Concat([]system.Reading{sia.Value(system.ReadContracts, float64(len(live))),
+		size.Reading(system.ReadContractBytes)}, sia.Spent(live, contract.account), sia.Ended(over, contract.account))
 }
 
 // readBuffers returns how much data the node has accepted and not sent to hosts yet.
@@ -74,22 +68,7 @@ func readBuffers(all []buffer) []system.Reading {
 	for _, b := range all {
 		bytes += float64(b.Size)
 	}
-	return []system.Reading{sia.Number("buffers", float64(len(all))), sia.Number("buffered_bytes", bytes)}
-}
-
-func (w walletAnswer) readings() []system.Reading {
-	return sia.Money(
-		sia.Amount{Name: system.ReadBalance, Is: w.Spendable}, sia.Amount{Name: system.ReadIncoming, Is: w.Unconfirmed},
-		sia.Amount{Name: "immature", Is: w.Immature},
-	)
-}
-
-func (c consensusAnswer) readings() []system.Reading {
-	out := []system.Reading{sia.Flag(system.ReadSynced, c.Synced)}
-	if c.Height != nil {
-		out = append(out, sia.Number(system.ReadHeight, *c.Height))
-	}
-	return out
+	return []system.Reading{sia.Value("buffers", float64(len(all))), sia.Value("buffered_bytes", bytes)}
 }
 
 // readHosts returns the number of hosts that uploads can go to, and the medians of
@@ -100,7 +79,7 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []system.Reading{sia.Number(system.ReadHosts, float64(len(hosts)))}
+	out := []system.Reading{sia.Value(system.ReadHosts, float64(len(hosts)))}
 	for _, p := range []struct {
 		of    string
 		times int64
@@ -111,8 +90,18 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 		{"download", terabyte, func(h host) sia.Hastings { return h.V2Settings.Prices.Egress }},
 		{"contract", 1, func(h host) sia.Hastings { return h.V2Settings.Prices.Contract }},
 	} {
-		out = append(out, sia.Money(sia.Amount{Name: system.ReadPricePrefix + p.of,
-			Is: sia.Hastings{Int: median(hosts, p.in, p.times)}})...)
+		var all []*big.Int
+		for _, h := range hosts {
+			if a := p.in(h); a.Int != nil {
+				all = append(all, a.Int)
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		slices.SortFunc(all, (*big.Int).Cmp)
+		median := new(big.Int).Mul(all[(len(all)-1)/2], big.NewInt(p.times)) // the lower of two
+		out = append(out, system.Money(system.ReadPricePrefix+p.of, median, sia.Decimals))
 	}
 	return out, nil
 }
@@ -120,13 +109,13 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 // hosts are those that are known and allowed, of a usability.
 func (n *node) hosts(ctx context.Context, usability string) (all []host, err error) {
 	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": usability}
-	err = n.api.Send(ctx, http.MethodPost, "/bus/hosts", nil, ask, &all)
+	err = n.API.Send(ctx, http.MethodPost, "/bus/hosts", nil, ask, &all)
 	return all, err
 }
 
 // contracts are the active ones; the answer is null before the first.
 func (n *node) contracts(ctx context.Context) (all []contract, err error) {
-	err = n.api.Get(ctx, "/bus/contracts", nil, &all)
+	err = n.API.Get(ctx, "/bus/contracts", nil, &all)
 	return all, err
 }
 
@@ -136,19 +125,3 @@ const (
 	terabyte       = 1e12
 	pricedHosts    = 1000
 )
-
-// median is the lower of the two middle values of an even number of hosts; nil when
-// no host reports a value.
-func median(hosts []host, of func(host) sia.Hastings, times int64) *big.Int {
-	var all []*big.Int
-	for _, h := range hosts {
-		if a := of(h); a.Int != nil {
-			all = append(all, a.Int)
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	slices.SortFunc(all, (*big.Int).Cmp)
-	return new(big.Int).Mul(all[(len(all)-1)/2], big.NewInt(times))
-}

@@ -29,9 +29,7 @@ func TestRenewedContractsAreToldBeside(t *testing.T) {
 	e.Answer.Body = replay.Body{Text: renewed}
 	got := map[string]system.Reading{}
 	all, err := on(t, []replay.Exchange{e}).Calls()[0].Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, r := range all {
 		got[r.Name] = r
 	}

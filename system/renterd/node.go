@@ -9,35 +9,26 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-const (
-	probeTime = 10 * time.Second
-	pageSize  = 1000
-)
+const pageSize = 1000
 
 // node is a bucket of a renterd. A ref is a key without its leading slash.
 type node struct {
-	sia.Objects
-	api    *sia.API
-	bucket string
-	asked  url.Values // redundancy of our uploads, when not the node's
-	total  int64      // shards of a slab that is stored in full
-	page   int        // objects asked for at a time
-
-	network *sia.Network  // the daemons that were started for it
-	chain   *privateChain // of theirs; nil: none was started
+	sia.Renter
+	bucket         string
+	asked          url.Values    // redundancy of our uploads, when not the node's
+	minimum, total int64         // shards that rebuild a slab, and of one that is stored in full
+	page           int           // objects asked for at a time
+	chain          *privateChain // of the daemons that were started; nil: none was
 }
 
-func newNode(a *sia.API, bucket string) *node {
-	n := &node{api: a, bucket: bucket, page: pageSize, network: &sia.Network{}}
-	n.System = name
+func newNode(a *sia.API, opt system.Options) *node {
+	n := &node{bucket: opt["bucket"], page: pageSize}
+	n.API, n.Prefix = a, strings.TrimPrefix(opt["prefix"], "/")
 	n.Ask = func(ctx context.Context, ref system.Ref) (int64, error) {
 		o, err := n.object(ctx, ref)
 		return o.Size, err
@@ -67,7 +58,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	}
 	q := n.query()
 	maps.Copy(q, n.asked)
-	if err := n.api.Upload(ctx, http.MethodPut, "/worker/object/"+string(ref), q, size, r); err != nil {
+	if err := n.API.Upload(ctx, http.MethodPut, "/worker/object/"+string(ref), q, size, r); err != nil {
 		return "", fmt.Errorf("renterd: put %q: %w", name, err)
 	}
 	n.Add(ref, size)
@@ -80,7 +71,7 @@ func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	if err != nil {
 		return system.HTTPTarget{}, err
 	}
-	return system.HTTPTarget{URL: n.api.URL("/worker/object/"+key, n.query()), Header: n.api.Header.Clone()}, nil
+	return system.HTTPTarget{URL: n.API.URL("/worker/object/"+key, n.query()), Header: n.API.Header.Clone()}, nil
 }
 
 // Get implements system.Getter.
@@ -89,7 +80,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return n.api.Client.Get(ctx, t, w)
+	return n.API.Client.Get(ctx, t, w)
 }
 
 // GetRange implements system.Ranger. renterd serves bytes=a-b within the object
@@ -100,21 +91,15 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		if err != nil {
 			return err
 		}
-		return n.api.Client.GetRange(ctx, t, off, there, w)
+		return n.API.Client.GetRange(ctx, t, off, there, w)
 	})
 }
 
 // Delete implements system.Deleter, for what this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	key, err := n.MayDelete(ref)
-	if err != nil {
-		return err
-	}
-	if err := n.api.Send(ctx, http.MethodDelete, "/worker/object/"+key, n.query(), nil, nil); err != nil {
-		return err
-	}
-	n.Remove(ref)
-	return nil
+	return n.Erase(ref, func(key string) error {
+		return n.API.Send(ctx, http.MethodDelete, "/worker/object/"+key, n.query(), nil, nil)
+	})
 }
 
 // List implements system.Lister.
@@ -126,7 +111,7 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 	q.Set("limit", strconv.Itoa(n.page))
 	for {
 		var page objectsAnswer
-		if err := n.api.Get(ctx, "/bus/objects/"+n.Prefix+n.Mark, q, &page); err != nil {
+		if err := n.API.Get(ctx, "/bus/objects/"+n.Prefix+n.Mark, q, &page); err != nil {
 			return err
 		}
 		for _, o := range page.Objects {
@@ -138,10 +123,6 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 		if !page.HasMore {
 			return nil
 		}
-		if page.NextMarker == "" || page.NextMarker == q.Get("marker") || len(page.Objects) == 0 {
-			return fmt.Errorf("renterd: list of bucket %q: more is said to come after %q, and no way to it", n.bucket,
-				page.NextMarker)
-		}
 		q.Set("marker", page.NextMarker) // with its leading slash: without it the list ends
 	}
 }
@@ -151,14 +132,9 @@ func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	o := object{Size: -1}
-	if err := n.api.Get(ctx, "/bus/object/"+key, n.query(), &o); err != nil {
-		return object{}, err
-	}
-	if o.Size < 0 {
-		return object{}, fmt.Errorf("renterd: %s: the answer has no size", ref)
-	}
-	return o, nil
+	var o object
+	err = n.API.Get(ctx, "/bus/object/"+key, n.query(), &o)
+	return o, err
 }
 
 // Settle implements system.Settler: it waits until every slab of the object has
@@ -204,10 +180,10 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 		Objects int64 `json:"numObjects"`
 		Sectors int64 `json:"totalSectorsSize"`
 	}{-1, -1}
-	if err := n.api.Get(ctx, "/bus/stats/objects", n.query(), &bucket); err != nil {
+	if err := n.API.Get(ctx, "/bus/stats/objects", n.query(), &bucket); err != nil {
 		return system.Holdings{}, err
 	}
-	h, err := n.network.Usage()
+	h, err := n.Usage()
 	if err != nil {
 		return h, err
 	}
@@ -220,28 +196,16 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 
 // Health implements system.Healther.
 func (n *node) Health(ctx context.Context) error {
-	if err := n.network.Alive(); err != nil {
-		return err
-	}
 	if n.chain != nil && n.chain.Err() != nil {
 		return n.chain.Err()
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	return n.api.Synced(ctx, "/bus/consensus/state")
+	return n.Renter.Health(ctx)
 }
-
-// Processes implements system.Node.
-func (n *node) Processes() []testbed.Process { return n.network.Processes() }
-
-// Endpoints implements system.Endpointer.
-func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
-	n.api.Close()
 	if n.chain != nil {
 		n.chain.stop()
 	}
-	return n.network.Stop(ctx)
+	return n.Renter.Stop(ctx)
 }

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
-	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // System implements system.System.
@@ -24,68 +23,78 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	if opt["url"] == "" {
-		return s.startable(opt)
-	}
-	base, _, err := sia.Endpoint(name, opt)
-	if err == nil {
-		_, err = redundancy(opt)
-	}
-	if err != nil {
-		return system.WrongOptions("renterd", err)
-	}
-	return web.Unreachable(ctx, name, []string{web.HostPort(base)})
+	return sia.Check(ctx, s.Info(), opt, planOf, func() error {
+		_, _, err := programs(opt)
+		return err
+	})
 }
 
-// startable says what is missing to start a network.
-func (s System) startable(opt system.Options) []system.Problem {
+// Start implements system.System: renterd on the client's host, the storage hosts on the
+// server's, all on a chain of their own.
+func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
+	opt := d.Options
 	p, err := planOf(opt)
 	if err != nil {
-		return system.WrongOptions(name, err)
+		return nil, err
 	}
-	return s.Info().Missing(p.programs(opt))
+	renter, host, err := programs(opt)
+	if err != nil {
+		return nil, err
+	}
+	const outside = "hostd would ask servers on the internet for a certificate and for its latest version"
+	if err := sia.OwnNetwork(name, outside, append([]testbed.Host{d.Client}, d.Hosts...)...); err != nil {
+		return nil, err
+	}
+	identity := map[string]string{
+		"binary": renter, hostd: host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": opt["bucket"],
+		"hosts": strconv.FormatInt(p.Hosts, 10), "blocks": "one every " + blockTime.String(),
+	}
+	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
+		return startNetwork(ctx, d, renter, host, p, identity)
+	})
 }
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt := d.Options
-	base, password, err := sia.Endpoint(name, opt)
+	p, err := planOf(d.Options)
 	if err != nil {
 		return nil, err
 	}
-	asked, err := redundancy(opt)
-	if err != nil {
-		return nil, err
-	}
-	a, err := connect(base, password, d.Client)
-	if err != nil {
-		return nil, err
-	}
-	n := newNode(a, opt["bucket"])
-	n.asked, n.Write, n.Prefix, n.Mark = asked, d.Write, strings.TrimPrefix(opt["prefix"], "/"), d.Mark()
-	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(sia.Sector),
-		"bucket": n.bucket, "prefix": n.Prefix}
-	if err := n.attach(ctx, opt["packing"], identity); err != nil {
-		a.Close()
-		return nil, err
-	}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		if n.Write {
-			return n, nil
+	return sia.Attach(ctx, name, d, connect, func(a *sia.API, identity map[string]string) (group.Node, error) {
+		n := newNode(a, d.Options)
+		n.Write, n.Mark = d.Write, d.Mark()
+		if p.Data > 0 {
+			n.asked = url.Values{"minshards": {strconv.FormatInt(p.Data, 10)},
+				"totalshards": {strconv.FormatInt(p.Total, 10)}}
+			n.minimum, n.total = p.Data, p.Total
+		}
+		identity["bucket"], identity["prefix"] = n.bucket, n.Prefix
+		if err := n.attach(ctx, d.Options["packing"], identity); err != nil || n.Write {
+			return n, err
 		}
 		return provider{n}, nil
 	})
 }
 
-// redundancy is what uploads ask for; nil: the node's own.
-func redundancy(opt system.Options) (url.Values, error) {
+// planOf is what to start, and the redundancy that uploads ask for.
+func planOf(opt system.Options) (sia.Plan, error) {
 	minimum, total, err := sia.Pair(name, opt, "min_shards", "total_shards")
-	if err != nil || minimum == 0 {
-		return nil, err
+	if err != nil {
+		return sia.Plan{}, err
 	}
 	if total < minimum || total > 255 {
-		return nil, fmt.Errorf("renterd: options `min_shards` and `total_shards` are %d and %d: wanted 1 ≤ min ≤ "+
-			"total ≤ 255", minimum, total)
+		return sia.Plan{}, fmt.Errorf("renterd: options `min_shards` and `total_shards` are %d and %d: wanted "+
+			"1 ≤ min ≤ total ≤ 255", minimum, total)
 	}
-	return url.Values{"minshards": {strconv.FormatInt(minimum, 10)}, "totalshards": {strconv.FormatInt(total, 10)}}, nil
+	return sia.PlanOf(name, opt, minimum, total, 1, sia.Sector)
+}
+
+// programs finds both.
+func programs(opt system.Options) (renter, host string, err error) {
+	if renter, err = system.Program(name, opt, "binary", "PLIMSOLL_RENTERD", name); err != nil {
+		return "", "", err
+	}
+	host, err = system.Program(hostd, system.Options{system.ImageName: opt["hostd_image"], hostd: opt[hostd]}, hostd,
+		"PLIMSOLL_HOSTD", hostd)
+	return renter, host, err
 }

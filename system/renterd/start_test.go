@@ -3,7 +3,6 @@ package renterd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -25,31 +24,25 @@ type recordedHost struct{ testbed.Host }
 
 func (recordedHost) Addr() netip.Addr { return netip.MustParseAddr("100.77.0.1") }
 
-func planned(t *testing.T, opt system.Options) (plan, error) {
+func planned(t *testing.T, opt system.Options) (sia.Plan, error) {
 	t.Helper()
 	opt, err := System{}.Info().Fill(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := planOf(opt)
-	p.pace = time.Millisecond
-	return p, err
+	must(t, err)
+	return planOf(opt)
 }
 
 // form goes through what a network needs, on replays of the node and of one host.
 func form(ctx context.Context, t *testing.T, renter, host []replay.Exchange) (blocks int, err error) {
 	t.Helper()
 	p, err := planned(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := on(t, renter)
 	n.bucket = "default"
-	h := &daemon{Daemon: sia.Daemon{
-		API: on(t, host).api, Store: disk.Dir{Path: "/tmp/rec/storage-1/store"},
+	h := daemon{Daemon: &sia.Daemon{
+		API: on(t, host).API, Store: disk.Dir{Path: "/tmp/rec/storage-1/store"},
 		Process: member.Process{Host: recordedHost{}},
 	}}
-	err = n.form(ctx, []*daemon{h}, p, pacer(p.pace, func(context.Context) error { blocks++; return nil }))
+	err = n.form(ctx, []daemon{h}, p, false, time.Millisecond, func(context.Context) error { blocks++; return nil })
 	return blocks, err
 }
 
@@ -90,25 +83,8 @@ func TestNetworkForms(t *testing.T) {
 	}
 }
 
-func TestPlans(t *testing.T) {
-	for want, opt := range map[string]system.Options{
-		"":                              {"hosts": "6", "min_shards": "2", "total_shards": "6"},
-		"too few servers":               {"min_shards": "2", "total_shards": "4"},
-		"not between 1 and 64":          {"hosts": "65"},
-		"not a multiple of 4 MiB":       {"host_size": "1000"},
-		"\"block_time\": 2h0m0s is not": {"block_time": "2h"},
-		"\"start_timeout\": 0s is not":  {"start_timeout": "0s"},
-		"wanted 1 ≤ min ≤ total ≤ 255":  {"min_shards": "3", "total_shards": "2"},
-	} {
-		if _, err := planned(t, opt); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(),
-			want) {
-			t.Errorf("%v: %v, want %q", opt, err, want)
-		}
-	}
-}
-
-// programs are two that say what they were given, and end.
-func programs(t *testing.T) system.Options {
+// fakePrograms are two that say what they were given, and end.
+func fakePrograms(t *testing.T) system.Options {
 	t.Helper()
 	opt := system.Options{}
 	for option, variables := range map[string]string{"binary": "RENTERD_API_PASSWORD RENTERD_SEED " +
@@ -116,9 +92,7 @@ func programs(t *testing.T) system.Options {
 		path := filepath.Join(t.TempDir(), option)
 		script := "#!/bin/sh\nfor v in " + variables + "; do eval test -n \\\"\\$$v\\\" || echo without $v; done\n" +
 			"ls consensus.db && cat $RENTERD_CONFIG_FILE\necho cannot open the wallet\nexit 5\n"
-		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(script), 0o755))
 		opt[option] = path
 	}
 	return opt
@@ -128,7 +102,7 @@ func programs(t *testing.T) system.Options {
 // end is in the error.
 func TestDaemonThatDies(t *testing.T) {
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
-	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: programs(t)}
+	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: fakePrograms(t)}
 	_, err := system.Begin(systemtest.Context(t), System{}, system.Start, d)
 	if err == nil {
 		t.Fatal("it was started")
@@ -142,10 +116,10 @@ func TestDaemonThatDies(t *testing.T) {
 	if strings.Contains(err.Error(), "without ") {
 		t.Error(err)
 	}
-	for _, k := range kinds() {
-		if !strings.Contains(k.config, "bootstrap: false") || !strings.Contains(k.config,
-			"explorer: {disable: true}") || !strings.Contains(k.config, "autoOpenWebUI: false") {
-			t.Errorf("it may join a public network:\n%s", k.config)
+	for _, c := range configs() {
+		if !strings.Contains(c, "bootstrap: false") || !strings.Contains(c, "explorer: {disable: true}") ||
+			!strings.Contains(c, "autoOpenWebUI: false") {
+			t.Errorf("it may join a public network:\n%s", c)
 		}
 	}
 }
@@ -154,24 +128,8 @@ func TestDaemonThatDies(t *testing.T) {
 func TestSharedNetwork(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
 	_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1],
-		Dir: t.TempDir(), Options: programs(t)})
+		Dir: t.TempDir(), Options: fakePrograms(t)})
 	if err == nil || !strings.Contains(err.Error(), "no network namespace") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestMissingPrograms: each is named, with how to get both.
-func TestMissingPrograms(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	for option, variable := range map[string]string{"binary": "PLIMSOLL_RENTERD", hostd: "PLIMSOLL_HOSTD"} {
-		opt := programs(t)
-		delete(opt, option)
-		t.Setenv(variable, "")
-		t.Setenv("PLIMSOLL_CACHE", t.TempDir())
-		problems := system.Check(t.Context(), System{}, opt)
-		if len(problems) != 1 || !strings.Contains(fmt.Sprint(problems[0]), "not found in PATH") ||
-			problems[0].Hint != (System{}).Info().Install {
-			t.Errorf("without %s: %v", option, problems)
-		}
 	}
 }

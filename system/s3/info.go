@@ -12,6 +12,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "S3: any endpoint, or versitygw (plain files) started here",
 		Modes:   []system.Mode{system.Start, system.Attach},
+		Kept:    "data", // versitygw gets another secret and another port
 		Can:     []string{"http", "put", "range", "stat", "delete", "list", "update", "fresh", "stats", "https"},
 		Image: "versity/versitygw:v1.8.0@sha256:" +
 			"30292fc2eeacc67a36993b01f7a7a5e3361a19cced0e80c1d71cfa2a4b0a2499",

@@ -10,9 +10,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -37,8 +35,6 @@ type node struct {
 	write      bool
 	// begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
 	mark string
-
-	ours sync.Map // refs put here, which are there
 }
 
 // provider is a bucket that is attached to for reading: its objects were there.
@@ -160,12 +156,12 @@ func (n *node) valid(key string) bool {
 
 // Put implements system.Node.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.put(ctx, n.s3, name, size, r)
+	return n.put(ctx, n.s3, n.Named(name), size, r)
 }
 
 // Seed implements system.Seeder: the same PUT, from the server's own host.
 func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.put(ctx, n.local, name, size, r)
+	return n.put(ctx, n.local, n.Named(name), size, r)
 }
 
 const (
@@ -174,28 +170,21 @@ const (
 	partSize     = 64 << 20
 )
 
-func (n *node) put(ctx context.Context, c *minio.Client, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref := n.Named(name)
-	if err := n.putKey(ctx, c, string(ref), size, r); err != nil {
-		return "", err
-	}
-	return ref, nil
-}
-
 // Named implements system.Namer.
 func (n *node) Named(name string) system.Ref {
 	return system.Ref(n.at.prefix + n.mark + disk.PathName(name))
 }
 
-func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int64, r io.Reader) error {
+func (n *node) put(ctx context.Context, c *minio.Client, ref system.Ref, size int64, r io.Reader) (system.Ref, error) {
 	if n.attached && !n.write {
-		return fmt.Errorf("s3: put %s: %w; `allow: [write]` in the experiment file permits it", key, system.ErrReadOnly)
+		return "", fmt.Errorf("s3: put %s: %w; `allow: [write]` in the experiment file permits it", ref,
+			system.ErrReadOnly)
 	}
 	body, err := web.Exactly(r, size)
 	if err != nil {
-		return fmt.Errorf("s3: put %s: %w", key, err)
+		return "", fmt.Errorf("s3: put %s: %w", ref, err)
 	}
-	_, err = c.PutObject(ctx, n.at.bucket, key, body, size, minio.PutObjectOptions{
+	_, err = c.PutObject(ctx, n.at.bucket, string(ref), body, size, minio.PutObjectOptions{
 		ContentType:      "application/octet-stream",
 		DisableMultipart: size <= maxSinglePut, // or parts are held in memory
 		PartSize:         partSize,
@@ -204,10 +193,9 @@ func (n *node) putKey(ctx context.Context, c *minio.Client, key string, size int
 		DisableContentSha256: size == 0,
 	})
 	if err != nil {
-		return fmt.Errorf("s3: put %s: %w", key, classified(err))
+		return "", fmt.Errorf("s3: put %s: %w", ref, classified(err))
 	}
-	n.ours.Store(system.Ref(key), true)
-	return nil
+	return ref, nil
 }
 
 // classified adds to what the server said the error that callers tell apart.
@@ -216,38 +204,16 @@ func classified(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	if page.MatchString(e.Message) { // a proxy's: it says nothing more of use, and is long
-		err = fmt.Errorf("status %d: a web page instead of an answer of S3", e.StatusCode)
-	} else if e.StatusCode >= 400 {
+	if e.StatusCode >= 400 {
 		err = fmt.Errorf("status %d: %w", e.StatusCode, err) // which its text leaves out
 	}
-	switch e.StatusCode {
-	case http.StatusNotFound:
-		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: %w", err, system.ErrAuth)
-	case http.StatusInsufficientStorage:
-		return fmt.Errorf("%w: %w", err, system.ErrQuota)
-	}
-	return err
+	return web.Meaning(e.StatusCode, err)
 }
 
-// page finds a web page.
-var page = regexp.MustCompile(`(?i)<(!doctype html|html)\b`)
-
-// mayChange keeps what others have stored on an attached server, and says what
-// is not there without a request: S3 deletes it without complaint, and makes it
-// when it is to be overwritten.
-func (n *node) mayChange(ctx context.Context, what string, ref system.Ref) error {
-	if _, there := n.ours.Load(ref); there {
-		return nil
-	}
+// mayChange keeps what others have stored on an attached server.
+func (n *node) mayChange(what string, ref system.Ref) error {
 	if n.attached && (n.mark == "" || !strings.HasPrefix(string(ref), n.at.prefix+n.mark)) {
 		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
-	}
-	// What an earlier session put there is known to the server alone.
-	if _, err := n.Stat(ctx, ref); err != nil {
-		return fmt.Errorf("s3: %s: %w", what, err)
 	}
 	return nil
 }
@@ -264,30 +230,25 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	return n.object(o.Key, o.Size), nil
 }
 
-// PutMutable implements system.Updater: every key can be overwritten.
-func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.Put(ctx, name, size, r)
-}
-
 // Update implements system.Updater: a PUT of the same key. On an attached
 // server it overwrites only what this node has put there.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	if err := n.mayChange(ctx, "update", ref); err != nil {
+	if err := n.mayChange("update", ref); err != nil {
 		return err
 	}
-	return n.putKey(ctx, n.s3, string(ref), size, r)
+	_, err := n.put(ctx, n.s3, ref, size, r)
+	return err
 }
 
 // Delete implements system.Deleter. On an attached server it deletes only what
 // this node has put there.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	if err := n.mayChange(ctx, "delete", ref); err != nil {
+	if err := n.mayChange("delete", ref); err != nil {
 		return err
 	}
 	if err := n.s3.RemoveObject(ctx, n.at.bucket, string(ref), minio.RemoveObjectOptions{}); err != nil {
 		return fmt.Errorf("s3: delete %s: %w", ref, classified(err))
 	}
-	n.ours.Delete(ref)
 	return nil
 }
 
@@ -341,7 +302,7 @@ func (n *node) prepare(ctx context.Context) error {
 			return fmt.Errorf("make bucket %q: %w", n.at.bucket, err)
 		}
 	}
-	_, err := n.put(ctx, n.local, disk.Probe, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
+	_, err := n.put(ctx, n.local, n.Named(disk.Probe), int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
 	return err
 }
 

@@ -15,7 +15,6 @@ import (
 type System struct{}
 
 var (
-	_ system.Reviver  = System{}
 	_ system.Healther = (*node)(nil)
 	_ system.Seeder   = (*node)(nil)
 	_ system.Namer    = (*node)(nil)
@@ -55,17 +54,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, meta, err := startVersity(ctx, d, d.Hosts[i], bin)
-		if err != nil {
-			return nil, fmt.Errorf("s3: %w", err)
-		}
 		identity["metadata"] = meta
-		return n, nil
+		return n, err
 	})
 }
-
-// Kept implements system.Reviver: versitygw keeps all in its directories. It
-// gets another secret and another port.
-func (System) Kept(d system.Deployment) error { return d.HoldsData() }
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {

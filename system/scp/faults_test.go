@@ -21,13 +21,9 @@ func testCopies(t *testing.T, n *node) {
 	t.Helper()
 	for _, size := range []int64{0, 1, 300_000} {
 		name := fmt.Sprint("an object of ", size)
-		ref, err := n.PutMutable(systemtest.Context(t), name, size, systemtest.Content(name, size))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Update(systemtest.Context(t), ref, size+1, systemtest.Content("new", size+1)); err != nil {
-			t.Fatal(err)
-		}
+		ref, err := n.Put(systemtest.Context(t), name, size, systemtest.Content(name, size))
+		must(t, err)
+		must(t, n.Update(systemtest.Context(t), ref, size+1, systemtest.Content("new", size+1)))
 		var got bytes.Buffer
 		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(),
 			systemtest.Bytes("new", size+1)) {
@@ -44,9 +40,7 @@ func TestProtocols(t *testing.T) {
 			c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
 				Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"protocol": protocol},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Stop(context.WithoutCancel(t.Context()))
 			n := c.Nodes()[0].(*node)
 			if got := c.Identity()["protocol"]; got != protocol {
@@ -65,9 +59,7 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("get with a wrong key: %v", err)
 			}
 			n.server.KeyFile = right
-			if err := os.WriteFile(n.server.KnownHosts, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(n.server.KnownHosts, nil, 0o600))
 			if _, err := n.Put(systemtest.Context(t), "x", 1, strings.NewReader("x")); err == nil ||
 				!strings.Contains(err.Error(), "Host key verification failed") {
 				t.Errorf("put to an unknown host: %v", err)
@@ -76,5 +68,12 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("left at the client: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,8 +18,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-const probeTimeout = 10 * time.Second
-
 // node is a directory on a server, and a client's host on which scp runs.
 type node struct {
 	server  *sshd.Server
@@ -30,8 +28,6 @@ type node struct {
 	files   atomic.Int64 // that were there
 	slots   slots
 	tidying sync.WaitGroup
-
-	mutable sync.Map // refs of PutMutable
 
 	mu     sync.Mutex
 	phases []system.Phase // of the latest operation
@@ -44,22 +40,19 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	return ref, n.store(ctx, "put", ref, size, r)
 }
 
-// PutMutable implements system.Updater: every file can be overwritten.
-func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref, err := n.Put(ctx, name, size, r)
-	if err == nil {
-		n.mutable.Store(ref, true)
-	}
-	return ref, err
-}
-
-// Update implements system.Updater: a copy to the same name, of files of
-// PutMutable only, because scp would make what is not there.
+// Update implements system.Updater: a copy to the same name.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	if _, known := n.mutable.Load(ref); !known {
-		return fmt.Errorf("scp: update %s: it was not put here to be updated: %w", ref, system.ErrNotFound)
+	if err := valid(ref); err != nil {
+		return err
 	}
 	return n.store(ctx, "update", ref, size, r)
+}
+
+func valid(ref system.Ref) error {
+	if disk.Valid(string(ref)) != nil || !sshd.Literal(string(ref)) {
+		return fmt.Errorf("scp: %q is no file name of ours: %w", ref, system.ErrBadRef)
+	}
+	return nil
 }
 
 func (n *node) store(ctx context.Context, how string, ref system.Ref, size int64, r io.Reader) error {
@@ -78,8 +71,8 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, size int64
 
 // Get implements system.Node. scp writes a file, which is read while it grows.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	if disk.Valid(string(ref)) != nil || !sshd.Literal(string(ref)) {
-		return fmt.Errorf("scp: %q is no file name of ours: %w", ref, system.ErrBadRef)
+	if err := valid(ref); err != nil {
+		return err
 	}
 	began := time.Now()
 	file := n.file()
@@ -132,13 +125,7 @@ func (n *node) Phases(context.Context) ([]system.Phase, error) {
 
 // Health implements system.Healther by a login of ours that reads the probe.
 func (n *node) Health(ctx context.Context) error {
-	err := n.server.Ended()
-	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-		defer cancel()
-		err = n.server.Probe(ctx, n.host.Dial)
-	}
-	if err != nil {
+	if err := n.server.Health(ctx); err != nil {
 		return fmt.Errorf("scp: %w", err)
 	}
 	return nil

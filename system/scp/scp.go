@@ -1,12 +1,12 @@
 package scp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -38,12 +38,14 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{"client": clientVersion(ctx), "protocol": d.Options["protocol"],
+	client, err := sshd.Version(ctx, "ssh") // which scp starts: scp has no version option
+	if err != nil {
+		client = "OpenSSH (version unknown)"
+	}
+	identity := map[string]string{"client": client, "protocol": d.Options["protocol"],
 		"connections": "fresh", "puts": system.PutsTear}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		server, err := sshd.Start(ctx, name, d, d.Hosts[i], func(ctx context.Context, s *sshd.Server) error {
-			return s.Probe(ctx, d.Client.Dial)
-		})
+		server, err := sshd.Start(ctx, name, d, d.Hosts[i])
 		if err != nil {
 			return nil, err
 		}
@@ -63,27 +65,11 @@ func flag(protocol string) string {
 	return "-s"
 }
 
-// program is the client's: option "image" is for sshd alone.
+// program is the client's, which is never of an image: option "image" is for sshd alone.
 func program(opt system.Options) (string, error) {
-	path, err := system.Named(name, system.Options{"scp": opt["scp"]}, "scp", "PLIMSOLL_SCP")
-	if path != "" || err != nil {
-		return path, err
-	}
-	if path, err = exec.LookPath("scp"); err != nil {
-		return "", fmt.Errorf("%s: not found in PATH: scp", name)
+	path, err := exec.LookPath(cmp.Or(opt["scp"], os.Getenv("PLIMSOLL_SCP"), "scp"))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return filepath.Abs(path)
-}
-
-var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)
-
-// clientVersion asks ssh, which scp starts: scp has no version option.
-func clientVersion(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, _ := exec.CommandContext(ctx, "ssh", "-V").CombinedOutput()
-	if v := versionText.Find(out); v != nil {
-		return string(v)
-	}
-	return "OpenSSH (version unknown)"
 }

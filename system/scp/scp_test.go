@@ -19,9 +19,7 @@ func TestConformance(t *testing.T) {
 func TestClientIsNotOfTheImage(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{"scp", "named", "from-env"} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, file), []byte("#!/bin/sh\n"), 0o700))
 	}
 	t.Setenv("PATH", dir)
 	for _, c := range []struct{ option, env, want string }{

@@ -27,9 +27,7 @@ func server(t *testing.T) (n started, opt system.Options) {
 	hosts := systemtest.Hosts(t, 2)
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
 		Client: hosts[1], Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Stop(context.WithoutCancel(t.Context())) })
 	n = c.Nodes()[0].(started)
 	for _, name := range []string{"a", "b"} {
@@ -56,9 +54,7 @@ func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error
 func TestAttachForReading(t *testing.T) {
 	_, opt := server(t)
 	c, err := attach(t, opt, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if v := c.Identity()["version"]; !strings.Contains(v, "OpenSSH") {
 		t.Errorf("version %q", v)
 	}
@@ -92,9 +88,7 @@ func TestAttachForReading(t *testing.T) {
 func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	_, opt := server(t)
 	c, err := attach(t, opt, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := c.Nodes()[0].(system.Store)
 	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete of someone's file: %v", err)
@@ -107,9 +101,7 @@ func TestAttachChangesOnlyItsOwn(t *testing.T) {
 		t.Errorf("someone's file after a put of that name: %d bytes, %v", kept.Len(), err)
 	}
 	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := n.Put(t.Context(), "mine", 4, strings.NewReader("MINE")); err != nil {
 		t.Errorf("put over a file of ours: %v", err)
 	}
@@ -143,9 +135,7 @@ func TestAttachErrors(t *testing.T) {
 	file := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	t.Setenv("PLIMSOLL_TEST_PASSWORD", "hunter2")
@@ -182,9 +172,7 @@ func TestAttachErrors(t *testing.T) {
 func TestAnswersNothing(t *testing.T) {
 	_, opt := server(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	opt["url"] = "sftp://user@" + l.Addr().String() + "/x"
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -210,5 +198,12 @@ func TestFullDisk(t *testing.T) {
 	}
 	if _, err := n.Put(systemtest.Context(t), "small", 10, systemtest.Content("small", 10)); err != nil {
 		t.Errorf("what is left of a failed put fills the disk: %v", err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

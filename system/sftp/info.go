@@ -18,6 +18,7 @@ func (System) Info() system.Info {
 		Can:      []string{"put", "range", "stat", "delete", "list", "update", "fresh", "stats"},
 		Install:  sshd.Install,
 		Baseline: true,
+		Kept:     "data", // the server gets other keys and another port
 		Options: append(sshd.Options(), []system.Option{
 			{Name: "url", Type: "string", Help: "attach: sftp://USER@HOST[:PORT]/DIRECTORY; /~/ is the user's home"},
 			{Name: "key", Type: "string", Help: "attach: file of a private key without a passphrase"},

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 )
 
 // loginOf reads the options of an attached server.
-func loginOf(opt system.Options) (l sftpsession.Login, dir string, err error) {
+func loginOf(opt system.Options) (l sshd.Login, dir string, err error) {
 	u, err := url.Parse(opt["url"])
 	if err != nil {
 		// the text may hold a password

@@ -17,7 +17,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
-	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
 	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -34,7 +33,7 @@ const probeTimeout = 10 * time.Second
 
 // node is a directory on a server.
 type node struct {
-	login  sftpsession.Login
+	login  sshd.Login
 	client testbed.Host
 	dir    string
 	pool   *pool
@@ -43,20 +42,20 @@ type node struct {
 	mark   string       // begins the names of what an attached node stores: the only ones that it changes
 }
 
-func newNode(login sftpsession.Login, client testbed.Host, dir string) *node {
+func newNode(login sshd.Login, client testbed.Host, dir string) *node {
 	n := &node{login: login, client: client, dir: dir}
-	n.pool = &pool{open: n.open, used: map[*sftpsession.Session]bool{}}
+	n.pool = &pool{open: n.open, used: map[*sshd.Session]bool{}}
 	return n
 }
 
-func (n *node) open(ctx context.Context) (*sftpsession.Session, error) {
+func (n *node) open(ctx context.Context) (*sshd.Session, error) {
 	return n.login.Open(ctx, n.client.Dial,
 		sftp.MaxPacketUnchecked(packet), sftp.MaxConcurrentRequestsPerFile(inFlight), sftp.UseConcurrentWrites(true),
 		sftp.UseFstat(true)) // the file that is open, whatever becomes of its name
 }
 
 // on does something on a session that ends with ctx. what begins its errors.
-func (n *node) on(ctx context.Context, what string, do func(*sftpsession.Session) error) error {
+func (n *node) on(ctx context.Context, what string, do func(*sshd.Session) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sftp: %s: %w", what, err)
 	}
@@ -114,11 +113,6 @@ func (n *node) Named(name string) system.Ref { return system.Ref(n.mark + disk.F
 
 func (n *node) nameOf(file string) string { return disk.Name(strings.TrimPrefix(file, n.mark)) }
 
-// PutMutable implements system.Updater: every file can be overwritten.
-func (n *node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.Put(ctx, name, size, r)
-}
-
 // Update implements system.Updater: it overwrites the file in its place, so
 // that what is there is cut off first, as SFTP clients do.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
@@ -143,7 +137,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 	if _, err := io.ReadFull(body, first); err != nil {
 		return fmt.Errorf("sftp: %s: %w", what, err)
 	}
-	return n.on(ctx, what, func(s *sftpsession.Session) error {
+	return n.on(ctx, what, func(s *sshd.Session) error {
 		f, err := s.OpenFile(p, flags)
 		if err != nil {
 			return err
@@ -168,7 +162,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 
 // full asks a server that has refused to write whether it has space. SFTP has
 // no word for that: OpenSSH says "Failure".
-func full(s *sftpsession.Session, dir string, err error) bool {
+func full(s *sshd.Session, dir string, err error) bool {
 	var status *sftp.StatusError
 	if !errors.As(err, &status) || !s.Alive() {
 		return false
@@ -183,7 +177,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return n.on(ctx, "get "+string(ref), func(s *sftpsession.Session) error {
+	return n.on(ctx, "get "+string(ref), func(s *sshd.Session) error {
 		f, err := s.Open(p)
 		if err != nil {
 			return err
@@ -209,7 +203,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	if count == 0 {
 		return nil
 	}
-	return n.on(ctx, "range of "+string(ref), func(s *sftpsession.Session) error {
+	return n.on(ctx, "range of "+string(ref), func(s *sshd.Session) error {
 		f, err := s.Open(p)
 		if err != nil {
 			return err
@@ -233,7 +227,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	if err != nil {
 		return o, err
 	}
-	err = n.on(ctx, "stat "+string(ref), func(s *sftpsession.Session) error {
+	err = n.on(ctx, "stat "+string(ref), func(s *sshd.Session) error {
 		info, err := s.Stat(p)
 		if err == nil {
 			o.Size = info.Size()
@@ -253,7 +247,7 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if err := n.mayChange("delete", ref); err != nil {
 		return err
 	}
-	return n.on(ctx, "delete "+string(ref), func(s *sftpsession.Session) error { return s.Remove(p) })
+	return n.on(ctx, "delete "+string(ref), func(s *sshd.Session) error { return s.Remove(p) })
 }
 
 // mayChange keeps what others have stored on an attached server.
@@ -267,7 +261,7 @@ func (n *node) mayChange(what string, ref system.Ref) error {
 // List implements system.Lister: of a directory that is written to, what this run has stored.
 func (n *node) List(ctx context.Context) ([]system.Object, error) {
 	var out []system.Object
-	err := n.on(ctx, "list "+n.dir, func(s *sftpsession.Session) error {
+	err := n.on(ctx, "list "+n.dir, func(s *sshd.Session) error {
 		entries, err := s.ReadDirContext(ctx, n.dir)
 		if err != nil {
 			return err
@@ -296,14 +290,14 @@ func (n *node) Health(ctx context.Context) error {
 	if err := n.pool.why(); err != nil {
 		return fmt.Errorf("sftp: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	if n.server != nil {
-		if err := n.server.Probe(ctx, n.client.Dial); err != nil {
+		if err := n.server.Health(ctx); err != nil {
 			return fmt.Errorf("sftp: %w", err)
 		}
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
 	s, err := n.open(ctx)
 	if err != nil {
 		return fmt.Errorf("sftp: health probe: %w", err)

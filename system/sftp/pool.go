@@ -2,25 +2,24 @@ package sftp
 
 import (
 	"context"
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 	"sync"
-
-	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
 )
 
 // pool keeps sessions between operations. Each operation has one of its own, so
 // that one which is cut short takes no other with it.
 type pool struct {
-	open func(ctx context.Context) (*sftpsession.Session, error)
+	open func(ctx context.Context) (*sshd.Session, error)
 
 	mu     sync.Mutex
-	idle   []*sftpsession.Session
-	used   map[*sftpsession.Session]bool
+	idle   []*sshd.Session
+	used   map[*sshd.Session]bool
 	armed  int // operations that are to connect anew
 	closed error
 }
 
 // take is an idle session, or a new one.
-func (p *pool) take(ctx context.Context) (*sftpsession.Session, error) {
+func (p *pool) take(ctx context.Context) (*sshd.Session, error) {
 	p.mu.Lock()
 	if p.closed != nil {
 		p.mu.Unlock()
@@ -55,7 +54,7 @@ func (p *pool) take(ctx context.Context) (*sftpsession.Session, error) {
 }
 
 // give takes a session back.
-func (p *pool) give(s *sftpsession.Session) {
+func (p *pool) give(s *sshd.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.used, s)

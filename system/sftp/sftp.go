@@ -9,7 +9,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/sftpsession"
 	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -19,7 +18,6 @@ import (
 type System struct{}
 
 var (
-	_ system.Reviver  = System{}
 	_ system.Healther = (*node)(nil)
 	_ system.Seeder   = started{}
 	_ system.Provider = provider{}
@@ -46,16 +44,14 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 func start(ctx context.Context, d system.Deployment, h testbed.Host, identity map[string]string) (group.Node, error) {
-	server, err := sshd.Start(ctx, name, d, h, func(ctx context.Context, s *sshd.Server) error {
-		return s.Probe(ctx, d.Client.Dial)
-	})
+	server, err := sshd.Start(ctx, name, d, h)
 	if err != nil {
 		return nil, err
 	}
 	n := newNode(server.Login(), d.Client, server.Path)
 	n.server = server
 	identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
-	if err := n.on(ctx, "log in", func(s *sftpsession.Session) error {
+	if err := n.on(ctx, "log in", func(s *sshd.Session) error {
 		identity["cipher"] = s.Cipher()
 		return nil
 	}); err != nil {
@@ -70,10 +66,6 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	return started{n, server.Dir}, nil
 }
 
-// Kept implements system.Reviver: the files are all there is. The server gets
-// other keys and another port.
-func (System) Kept(d system.Deployment) error { return d.HoldsData() }
-
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	login, dir, err := loginOf(d.Options)
@@ -84,7 +76,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	n.write, n.mark = d.Write, d.Mark()
 	identity := identify()
 	identity["endpoint"], identity["directory"] = login.Address, dir
-	err = n.on(ctx, "directory "+dir, func(s *sftpsession.Session) error {
+	err = n.on(ctx, "directory "+dir, func(s *sshd.Session) error {
 		identity["version"], identity["cipher"] = s.Server(), s.Cipher()
 		info, err := s.Stat(dir)
 		if err == nil && !info.IsDir() {

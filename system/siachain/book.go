@@ -1,9 +1,12 @@
 package siachain
 
 import (
+	"errors"
+	"io"
 	"net"
-	"strings"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.sia.tech/coreutils/syncer"
@@ -23,27 +26,25 @@ type book struct {
 
 // entry is a peer that the node was given.
 type entry struct {
-	address, host string
-	info          syncer.PeerInfo
-	conn          *metered  // the last connection; nil: none
-	bytes         int64     // received over earlier ones
-	useful        time.Time // when it delivered last
-	delivered     int64     // requests
-	timedOut      int64
-	failed        int64
-	out           int  // the round in which it failed
-	vague         bool // a failure may have been its, or another's
-	banned        bool
-	stranger      bool // it answered, and the handshake failed
-	trouble       string
+	address   string
+	info      syncer.PeerInfo
+	received  atomic.Int64 // bytes
+	conn      net.Conn     // the last connection; nil: none
+	joined    bool         // the handshake of conn is done: it is a peer
+	lost      bool         // conn has ended
+	useful    time.Time    // when it delivered last
+	delivered int64        // requests
+	timedOut  int64
+	failed    int64
+	out       int  // the round in which it failed
+	vague     bool // a failure may have been its, or another's
+	trouble   string
 }
 
 func newBook(peers []string) *book {
 	b := &book{}
 	for _, a := range peers {
-		host, _, _ := net.SplitHostPort(a) // checked before
-		b.named = append(b.named, &entry{address: a, host: host, info: syncer.PeerInfo{Address: a,
-			FirstSeen: time.Now()}, out: -1})
+		b.named = append(b.named, &entry{address: a, info: syncer.PeerInfo{Address: a, FirstSeen: time.Now()}, out: -1})
 	}
 	return b
 }
@@ -99,39 +100,16 @@ func (b *book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) err
 		e.useful = time.Now()
 	}
 	if !e.info.LastConnect.Equal(before.LastConnect) {
-		e.trouble, e.stranger = "", false
-		if e.conn != nil {
-			e.conn.joined.Store(true)
-		}
+		e.trouble, e.joined = "", true
 	}
 	return nil
 }
 
-// Ban implements syncer.PeerStore, for longer than a node lives. A subnet is not
-// banned: its peers are, one by one.
-func (b *book) Ban(address string, _ time.Duration, reason string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	host, _, _ := net.SplitHostPort(address)
-	for _, e := range b.named {
-		if e.host == host {
-			e.banned, e.trouble = true, "banned: "+reason
-		}
-	}
-	return nil
-}
+// Ban implements syncer.PeerStore: peers have the blocks that we have made.
+func (*book) Ban(string, time.Duration, string) error { return nil }
 
 // Banned implements syncer.PeerStore.
-func (b *book) Banned(host string) (bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, e := range b.named {
-		if e.banned && e.host == host {
-			return true, nil
-		}
-	}
-	return false, nil
-}
+func (*book) Banned(string) (bool, error) { return false, nil }
 
 // begin is called when a round of syncing begins: every connected peer gets a
 // worker, and keeps it until a request of it fails.
@@ -156,11 +134,11 @@ func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	}
 	var suspects, lost []*entry
 	for _, e := range b.named {
-		if e.conn == nil || !e.conn.joined.Load() || e.out == b.round || timedOut && time.Since(e.useful) < least {
+		if !e.joined || e.out == b.round || timedOut && time.Since(e.useful) < least {
 			continue
 		}
 		suspects = append(suspects, e)
-		if e.conn.closed.Load() {
+		if e.lost {
 			lost = append(lost, e)
 		}
 	}
@@ -180,46 +158,44 @@ func (b *book) blame(err error, timedOut bool, least time.Duration) {
 	} else {
 		e.failed++
 	}
-	if e.trouble == "" || !e.conn.closed.Load() {
+	if e.trouble == "" || !e.lost {
 		e.trouble = "a request for blocks failed: " + err.Error()
 	}
 }
 
-// lose is called when a connection has ended.
-func (b *book) lose(e *entry, m *metered, why string, stranger bool) {
+// lose is called for what ends a connection, of which the first counts: err, or, where it is nil, the node.
+func (b *book) lose(e *entry, conn net.Conn, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e.conn == m && !e.banned {
-		e.trouble, e.stranger = why, stranger
+	late := errors.Is(err, os.ErrDeadlineExceeded)
+	if e.conn != conn || e.lost || e.joined && late { // or of one request
+		return
 	}
-}
-
-// hopeless says why none of the peers will ever be of use; empty: one may.
-func (b *book) hopeless() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var why []string
-	for _, e := range b.named {
-		if !e.banned && !e.stranger {
-			return ""
-		}
-		why = append(why, e.address+": "+e.trouble)
+	e.lost = true
+	switch {
+	case !e.joined && late:
+		e.trouble = "handshake: the peer did not answer as far as it should: " + err.Error()
+	case !e.joined:
+		e.trouble = "handshake: given up, as with a peer of a different genesis block"
+	case errors.Is(err, io.EOF):
+		e.trouble = "the peer has closed the connection"
+	case err != nil:
+		e.trouble = err.Error()
+	default:
+		e.trouble = "the node has closed the connection, which it does when a request for headers fails; it dials " +
+			"again after 5 minutes"
 	}
-	return strings.Join(why, "; ")
 }
 
 // dial is called for each new connection, and for each failed attempt to make one.
-func (b *book) dial(e *entry, m *metered, err error) {
+func (b *book) dial(e *entry, conn net.Conn, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil {
 		e.trouble = err.Error()
 		return
 	}
-	if e.conn != nil {
-		e.bytes += e.conn.received.Load()
-	}
-	e.conn = m
+	e.conn, e.joined, e.lost = conn, false, false
 }
 
 // shares are what the peers have delivered.
@@ -228,11 +204,8 @@ func (b *book) shares() (all []system.PeerShare, timedOut, failed int64) {
 	defer b.mu.Unlock()
 	for _, e := range b.named {
 		s := system.PeerShare{
-			Address: e.address, Blocks: int64(e.info.SyncedBlocks), Bytes: e.bytes, Busy: e.info.SyncDuration,
+			Address: e.address, Blocks: int64(e.info.SyncedBlocks), Bytes: e.received.Load(), Busy: e.info.SyncDuration,
 			Requests: e.delivered + e.timedOut + e.failed, TimedOut: e.timedOut, Failed: e.failed, Trouble: e.trouble,
-		}
-		if e.conn != nil {
-			s.Bytes += e.conn.received.Load()
 		}
 		if e.vague {
 			s.Requests, s.TimedOut, s.Failed = -1, -1, -1

@@ -1,10 +1,12 @@
 package siachain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -22,20 +24,11 @@ type cluster struct {
 // Chain implements system.Chains. A process of ours makes it: that takes a core as
 // long as the chain is long, and is ended with ctx.
 func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(string)) (system.Chain, error) {
-	spec := chain.Spec{Blocks: want.Blocks, Transactions: want.Transactions, Form: want.Form, Seed: want.Seed}
-	if err := spec.Validate(); err != nil {
-		return system.Chain{}, err
-	}
-	if c.d.Cache == "" {
-		return system.Chain{}, errors.New("sia-chain: the deployment has no cache directory, in which a chain is kept")
-	}
+	cache := cmp.Or(c.d.Cache, filepath.Join(c.d.DirOf(c.d.Client), "chains"))
 	var made state
 	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec has the same blocks on each machine
-		if err := h.Files().MkdirAll(c.d.Cache, 0o755); err != nil {
-			return system.Chain{}, fmt.Errorf("sia-chain: the directory of chains: %w", err)
-		}
 		var err error
-		if made, err = c.work(ctx, h, task{Do: "make", Cache: c.d.Cache, Spec: spec}, say); err != nil {
+		if made, err = c.work(ctx, h, task{Do: "make", Cache: cache, Spec: chain.Spec(want)}, say); err != nil {
 			return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
 		}
 	}
@@ -58,15 +51,12 @@ const workPoll = 100 * time.Millisecond
 // work has a process of ours on a host do a task that has an end, and ends the
 // process. s is its last state, with what came of the task.
 func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (s state, err error) {
-	if ctx.Err() != nil {
-		return s, context.Cause(ctx)
-	}
-	n, err := member.NewEmbedded(ctx, c.d, name, h, t.Do, 0)
+	n, err := member.NewControlled(ctx, c.d, name, h, t.Do, 0)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, n.Stop(context.WithoutCancel(ctx))) }()
-	if err := n.Run(ctx, t.flag()); err != nil {
+	if err := n.RunNode(ctx, t.flag()); err != nil {
 		return s, err
 	}
 	for said := ""; ; {

@@ -1,9 +1,8 @@
 package siachain
 
 import (
-	"fmt"
+	"context"
 	"net"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -24,27 +23,25 @@ type follower struct {
 	syncer *syncer.Syncer
 	wallet *wallet       // nil: nothing subscribes
 	least  time.Duration // the shortest in which a request for blocks times out
-	ended  func() string
+	ended  context.Context
 
 	tip atomic.Pointer[types.ChainIndex]
 }
 
+// maxPeers is how many a node connects to by default.
+const maxPeers = 16
+
 func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
-	dir, err := filepath.Abs(t.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("sia-chain: %w", err)
-	}
 	f := &follower{book: newBook(t.Peers)}
-	f.store, err = chain.OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(),
-		chain.StoreOptions{NoSync: !t.settings.sync})
-	if err != nil {
+	var err error
+	if f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync); err != nil {
 		return nil, err
 	}
 	cm := f.store.Manager()
 	tip := cm.Tip()
 	f.tip.Store(&tip)
 	cm.OnReorg(func(tip types.ChainIndex) { f.tip.Store(&tip) })
-	if f.wallet, err = openWallet(dir, t.settings, cm, c.Spec.Watched()); err != nil {
+	if f.wallet, err = openWallet(t.Dir, t.settings, cm, c.Spec.Watched()); err != nil {
 		return nil, err
 	}
 	f.least = t.settings.blocksTimeout
@@ -52,8 +49,9 @@ func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
 		f.least = min(f.least, t.settings.blockTimeout)
 	}
 	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f}))
-	f.syncer = syncer.New(l, cm, f.book, header(c, t.Listen), append(t.settings.syncer(),
-		syncer.WithDialer(&dialer{book: f.book}), syncer.WithLogger(log))...)
+	f.syncer = syncer.New(l, cm, f.book, header(c, t.Listen), append(t.settings.syncer,
+		syncer.WithMaxOutboundPeers(max(maxPeers, len(t.Peers))), syncer.WithDialer(&dialer{book: f.book}),
+		syncer.WithLogger(log))...)
 	f.ended = run(f.syncer)
 	return f.state, nil
 }
@@ -76,8 +74,8 @@ func (f *follower) state() state {
 		}
 	}
 	s.Peers, s.TimedOut, s.Failed = f.book.shares()
-	if s.Trouble = f.ended(); s.Trouble == "" { // what does not pass by waiting
-		s.Trouble = f.book.hopeless()
+	if f.ended.Err() != nil {
+		s.Trouble = context.Cause(f.ended).Error()
 	}
 	return state{Following: &s}
 }

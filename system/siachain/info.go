@@ -36,10 +36,6 @@ func (System) Info() system.Info {
 				Help: "fresh node: timeout of the checkpoint before each request for v2 blocks"},
 			{Name: "connect_timeout", Type: "duration", Default: "10s", Network: true,
 				Help: "fresh node: timeout of a connection, handshake included"},
-			{Name: "peer_discovery_interval", Type: "duration", Default: "5s", Network: true,
-				Help: "fresh node: interval of looking for peers, first at its start"},
-			{Name: "max_outbound_peers", Type: "int", Default: "16", Network: true,
-				Help: "fresh node: peers that it connects to"},
 			{Name: "port", Type: "int", Default: "0", Network: true,
 				Help: "TCP port of the gateway protocol; 0: a free one"},
 		},
@@ -74,21 +70,10 @@ func constants() []system.Constant {
 			"not dialled again before (lastTried in peerLoop, syncer/syncer.go)."},
 		{Name: "dials at a time", Value: "1", What: "Peers are dialled one after another, so that one which does not " +
 			"answer holds up the others by connect_timeout (peerLoop, syncer/syncer.go)."},
-		{Name: "peers that connect", Value: "64", What: "Inbound connections that a peer takes (MaxInboundPeers, " +
-			"whose option is left at its default, syncer/syncer.go)."},
-		{Name: "requests of one node", Value: "64", What: "Requests of one node that a peer serves at the same time; " +
-			"further ones wait (MaxInflightRPCs, left at its default, syncer/syncer.go)."},
-		{Name: "time to answer", Value: "5 min", What: "A peer gives an answer up after this time (RPCTimeout, left " +
-			"at its default, syncer/syncer.go)."},
-		{Name: "requests per subnet", Value: "256", What: "Requests from one address that a peer serves at the same " +
-			"time; further ones are dropped (MaxInflightRPCsPerSubnet, left at its default, syncer/syncer.go)."},
-		{Name: "ban", Value: "24 h", What: "A peer whose blocks are invalid is not dialled again in this time " +
-			"(BanDuration, left at its default, syncer/syncer.go)."},
 		{Name: "commits", Value: "1 per request", What: "Blocks are committed to consensus.db request by request, " +
 			"once the ones before are there; a commit is two fdatasync of bbolt (reorgTo, chain/manager.go)."},
 		{Name: "early commit", Value: "100 MB or 5 s", What: "Blocks of one request are committed in parts when they " +
 			"are more or take longer (flushSizeThreshold, flushDurationThreshold, chain/db.go)."},
-		{Name: "minimum growth of consensus.db", Value: "16 MiB", What: "The file grows in steps (AllocSize, bbolt)."},
 		{Name: "connections to walletd.sqlite3", Value: "1", What: "The subscriber writes one transaction at a time, " +
 			"in WAL mode with SQLite's own synchronous=FULL: one fsync a transaction (OpenDatabase, " +
 			"persist/sqlite/store.go of walletd)."},

@@ -20,11 +20,7 @@ func (l listener) With([]zapcore.Field) zapcore.Core { return l }
 
 // Check implements zapcore.Core.
 func (l listener) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	switch e.Message {
-	case "syncing blocks", "failed to fetch blocks":
-		return c.AddCore(e, l)
-	}
-	return c
+	return c.AddCore(e, l)
 }
 
 // Write implements zapcore.Core.

@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// node implements system.ChainNode: at most one process, which serves or follows.
+// node implements system.ChainNode: at most one process, which serves or follows. Its calls come one
+// after another, but for Following and Processes.
 type node struct {
-	*member.Embedded
+	*member.Controlled
 	gateway string // its address of the gateway protocol, the same for its life
 
-	mu      sync.Mutex
 	serving string // the task that Serve began; empty: it does not serve
 }
 
@@ -29,7 +28,7 @@ func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label str
 		return nil, err
 	}
 	n := &node{gateway: system.JoinPort(h, port)}
-	n.Embedded, err = member.NewEmbedded(ctx, d, name, h, label, port)
+	n.Controlled, err = member.NewControlled(ctx, d, name, h, label, port)
 	return n, err
 }
 
@@ -39,7 +38,7 @@ func (n *node) Address(context.Context) (string, error) { return n.gateway, nil 
 // run starts the process, and says in its own words why it cannot do its task.
 func (n *node) run(ctx context.Context, t task) error {
 	n.serving = ""
-	if err := n.Run(ctx, t.flag()); err != nil {
+	if err := n.RunNode(ctx, t.flag()); err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
 	var s state
@@ -59,8 +58,6 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 		return err
 	}
 	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if n.serving == t.flag() && n.Health(ctx) == nil {
 		return nil
 	}
@@ -73,18 +70,8 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 
 // Follow implements system.ChainNode.
 func (n *node) Follow(ctx context.Context, what system.FollowTask) error {
-	for _, a := range what.Peers {
-		if err := member.IPPort(a); err != nil {
-			return fmt.Errorf("sia-chain: %q is no address of a peer, IP:PORT: %w", a, err)
-		}
-	}
 	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers,
 		Settings: what.Settings}
-	if _, err := parse(t.Settings); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	return n.run(ctx, t)
 }
 
@@ -101,17 +88,4 @@ func (n *node) Following(ctx context.Context) (system.Following, error) {
 }
 
 // Halt implements system.ChainNode.
-func (n *node) Halt(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.serving = ""
-	return n.Stop(ctx)
-}
-
-// Kill implements system.ChainNode.
-func (n *node) Kill(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.serving = ""
-	return n.Process.Kill(ctx)
-}
+func (n *node) Halt(ctx context.Context) error { return n.Stop(ctx) }

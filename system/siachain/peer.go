@@ -1,11 +1,10 @@
 package siachain
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"go.sia.tech/core/gateway"
@@ -18,18 +17,10 @@ import (
 )
 
 // run runs a syncer as long as the process lives; ended says why it runs no more.
-func run(s *syncer.Syncer) (ended func() string) {
-	var why atomic.Pointer[string]
-	go func() {
-		text := fmt.Sprintf("the syncer has ended (%v)", s.Run())
-		why.Store(&text)
-	}()
-	return func() string {
-		if text := why.Load(); text != nil {
-			return *text
-		}
-		return ""
-	}
+func run(s *syncer.Syncer) (ended context.Context) {
+	ended, end := context.WithCancelCause(context.Background())
+	go func() { end(fmt.Errorf("the syncer has ended (%v)", s.Run())) }()
+	return ended
 }
 
 // problems is a logger that writes what a library warns of to the process's log.
@@ -39,7 +30,8 @@ func problems() *zap.Logger {
 }
 
 func header(c *chain.Chain, address string) gateway.Header {
-	return gateway.Header{GenesisID: c.Genesis, UniqueID: gateway.GenerateUniqueID(), NetAddress: address}
+	first := c.Spec.Genesis()
+	return gateway.Header{GenesisID: first.ID(), UniqueID: gateway.GenerateUniqueID(), NetAddress: address}
 }
 
 // never is longer than a peer lives.
@@ -57,8 +49,8 @@ func (t task) serve(c *chain.Chain, l net.Listener) (func() state, error) {
 	ended := run(syncer.New(l, cm, newBook(nil), header(c, t.Listen), syncer.WithLogger(problems()),
 		syncer.WithSyncInterval(never)))
 	return func() state {
-		if why := ended(); why != "" {
-			return state{Failed: "sia-chain: " + why}
+		if err := context.Cause(ended); err != nil {
+			return state{Failed: "sia-chain: " + err.Error()}
 		}
 		return state{}
 	}, nil
@@ -75,11 +67,8 @@ func (t task) refuse(c *chain.Chain, l net.Listener) func() state {
 	go func() {
 		for {
 			conn, err := l.Accept()
-			if errors.Is(err, net.ErrClosed) {
+			if err != nil {
 				return
-			} else if err != nil {
-				time.Sleep(time.Millisecond) // no descriptors left: those of others may be closed soon
-				continue
 			}
 			go hush(conn, h)
 		}

@@ -3,7 +3,6 @@ package siachain
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,40 +46,23 @@ func (t task) flag() string {
 	return "--task=" + string(b)
 }
 
-func parseTask(args []string, stderr io.Writer) (t task, control string, err error) {
+// Serve implements system.Embedded: `plimsoll node sia-chain`. It does the task, and serves the control API until
+// ctx ends. When the task cannot be done, the API reports why, and the process waits to be ended. The end of the
+// process ends the rest: what it has committed is whole at any moment.
+func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	var t task
 	flags := flag.NewFlagSet("node sia-chain", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	raw := flags.String("task", "", "what to do, as `JSON`")
-	flags.StringVar(&control, "control", "", "serve, follow: `address` of the control API")
+	flags.Func("task", "what to do, as `JSON`", func(text string) error { return json.Unmarshal([]byte(text), &t) })
+	control := flags.String("control", "", "`address` of the control API")
 	if err := flags.Parse(args); err != nil {
-		return t, "", err
-	}
-	if err := json.Unmarshal([]byte(*raw), &t); err != nil {
-		return t, "", fmt.Errorf("sia-chain: --task=%s: %w", *raw, err)
-	}
-	t.settings, err = parse(t.Settings)
-	return t, control, err
-}
-
-// Serve implements system.Embedded: `plimsoll node sia-chain`.
-func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	t, control, err := parseTask(args, stderr)
-	if err != nil {
 		return err
 	}
-	if control == "" || t.Do == "follow" && t.Dir == "" {
-		return errors.New("sia-chain: --control, or Dir of a --task to follow, is missing")
+	if t.settings, err = parse(t.Settings); err != nil {
+		return err
 	}
-	return t.node(ctx, control, stdout)
-}
-
-// node does the task, and serves the control API until ctx ends. When the task cannot
-// be done, the API reports why, and the process waits to be ended. The end of the
-// process ends the rest: what it has committed is whole at any moment.
-func (t task) node(ctx context.Context, address string, stdout io.Writer) error {
 	var gateway net.Listener
 	if t.Listen != "" {
-		var err error
 		if gateway, err = (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen); err != nil {
 			return fmt.Errorf("sia-chain: %w", err)
 		}
@@ -99,7 +81,7 @@ func (t task) node(ctx context.Context, address string, stdout io.Writer) error 
 	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
 		return json.NewEncoder(w).Encode(is())
 	}))
-	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: address, Handler: mux})
+	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: *control, Handler: mux})
 }
 
 // begin begins the task; is says how far it is.
@@ -120,16 +102,10 @@ func (t task) begin(ctx context.Context, busy *sync.WaitGroup, gateway net.Liste
 	switch {
 	case err != nil:
 		return nil, err
-	case gateway == nil:
-		return nil, errors.New("sia-chain: Listen of --task is missing")
 	case t.Do == "follow":
 		return t.follow(c, gateway)
-	case t.Do != "serve":
-		return nil, fmt.Errorf("sia-chain: a task is to make, replay, serve or follow, not %q", t.Do)
 	case t.Manner == system.Honest:
 		return t.serve(c, gateway)
-	case t.Manner == system.Silent || t.Manner == system.Stranger:
-		return t.refuse(c, gateway), nil
 	}
-	return nil, fmt.Errorf("sia-chain: a peer is silent, a stranger or honest, not %q", t.Manner)
+	return t.refuse(c, gateway), nil
 }

@@ -2,7 +2,6 @@ package siachain
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"go.sia.tech/coreutils/syncer"
@@ -12,15 +11,12 @@ import (
 
 // settings are a fresh node's options. Peers have none but their port.
 type settings struct {
-	subscriber    string
-	walletBatch   int
-	sync          bool // consensus.db is synced at each commit
-	syncInterval  time.Duration
-	blocksTimeout time.Duration
-	blockTimeout  time.Duration
-	connect       time.Duration
-	discovery     time.Duration
-	outbound      int
+	subscriber  string
+	walletBatch int
+	noSync      bool            // consensus.db is not synced at each commit
+	syncer      []syncer.Option // as the library takes them
+	// of requests for blocks, and for the checkpoint before them
+	blocksTimeout, blockTimeout time.Duration
 }
 
 // parse reads options; those that are missing have their defaults.
@@ -28,34 +24,23 @@ func parse(o system.Options) (s settings, err error) {
 	if o, err = (System{}).Info().Fill(o); err != nil {
 		return s, err
 	}
-	s.subscriber, s.sync = o["subscriber"], o["db_sync"] == "on"
-	for name, to := range map[string]*time.Duration{
-		"sync_interval": &s.syncInterval, "send_blocks_timeout": &s.blocksTimeout,
-		"send_block_timeout": &s.blockTimeout,
-		"connect_timeout":    &s.connect, "peer_discovery_interval": &s.discovery,
+	s.subscriber, s.noSync = o["subscriber"], o["db_sync"] == "off"
+	for name, with := range map[string]func(time.Duration) syncer.Option{
+		"sync_interval": syncer.WithSyncInterval, "connect_timeout": syncer.WithConnectTimeout,
+		"send_blocks_timeout": syncer.WithSendBlocksTimeout, "send_block_timeout": syncer.WithSendBlockTimeout,
 	} {
-		if *to, err = o.Duration(name); err != nil || *to < time.Millisecond {
+		d, err := o.Duration(name)
+		if err != nil || d < time.Millisecond {
 			return s, fmt.Errorf("sia-chain: option %q is a duration of at least 1ms, not %q", name, o[name])
 		}
+		s.syncer = append(s.syncer, with(d))
 	}
-	for name, to := range map[string]*int{
-		"wallet_batch": &s.walletBatch, "max_outbound_peers": &s.outbound,
-	} {
-		if *to, err = strconv.Atoi(o[name]); err != nil || *to < 1 {
-			return s, fmt.Errorf("sia-chain: option %q is a number of at least 1, not %q", name, o[name])
-		}
+	s.blocksTimeout, _ = o.Duration("send_blocks_timeout")
+	s.blockTimeout, _ = o.Duration("send_block_timeout")
+	batch, err := o.Int("wallet_batch")
+	if err != nil || batch < 1 {
+		return s, fmt.Errorf("sia-chain: option \"wallet_batch\" is a number of at least 1, not %q", o["wallet_batch"])
 	}
+	s.walletBatch = int(batch)
 	return s, nil
-}
-
-// syncer are the settings as the library takes them.
-func (s settings) syncer() []syncer.Option {
-	return []syncer.Option{
-		syncer.WithSyncInterval(s.syncInterval),
-		syncer.WithSendBlocksTimeout(s.blocksTimeout),
-		syncer.WithSendBlockTimeout(s.blockTimeout),
-		syncer.WithConnectTimeout(s.connect),
-		syncer.WithPeerDiscoveryInterval(s.discovery),
-		syncer.WithMaxOutboundPeers(s.outbound),
-	}
 }

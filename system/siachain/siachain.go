@@ -2,7 +2,6 @@ package siachain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -18,8 +17,7 @@ type System struct{}
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 	s, err := parse(opt)
 	if err != nil {
-		return []system.Problem{{What: strings.TrimPrefix(err.Error(), "sia-chain: "),
-			Hint: "see docs/systems/sia-chain.md", Options: true}}
+		return system.WrongOptions(name, err)
 	}
 	if s.subscriber != "none" && !withWalletd {
 		return []system.Problem{{What: "subscriber: " + s.subscriber +
@@ -31,13 +29,6 @@ func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 
 // Start implements system.System: a node on each host, on which nothing runs yet.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if _, err := parse(d.Options); err != nil {
-		return nil, err
-	}
-	if !d.Follow {
-		return nil, errors.New("sia-chain: its nodes follow a chain and store no objects; scenario `sync` has them " +
-			"do so")
-	}
 	identity := map[string]string{
 		"version": strings.Join([]string{chain.Version("go.sia.tech/core"), chain.Version("go.sia.tech/coreutils"),
 			chain.Version("go.etcd.io/bbolt")}, ", "),
@@ -53,8 +44,5 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		}
 		return n, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &cluster{nodes, d}, nil
+	return &cluster{nodes, d}, err
 }

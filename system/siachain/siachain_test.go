@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -30,21 +29,5 @@ func TestChains(t *testing.T) {
 				Store: "consensus.db",
 			})
 		})
-	}
-}
-
-// TestChainsThatCannotBe: what is refused before anything is started is what is
-// refused when a chain is made.
-func TestChainsThatCannotBe(t *testing.T) {
-	for _, s := range []chain.Spec{
-		{Blocks: 1, Form: "v1"}, {Blocks: chain.MaxBlocks, Transactions: chain.MaxTransactions, Form: "v2"},
-		{Blocks: 1, Form: "v3"}, {Blocks: chain.MaxBlocks + 1, Form: "v2"},
-		{Blocks: 1, Transactions: chain.MaxTransactions + 1, Form: "v1"},
-	} {
-		before := System{}.Info().Chains.Problems(system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions,
-			Form: s.Form}, []string{system.Stranger, system.Silent})
-		if then := s.Validate(); (then == nil) != (len(before) == 0) {
-			t.Errorf("%+v: %v, and when it is made %v", s, before, then)
-		}
 	}
 }

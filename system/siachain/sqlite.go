@@ -34,34 +34,18 @@ func registerSQLite() error {
 // pureGo opens data source names that are written for go-sqlite3.
 type pureGo struct{ driver.Driver }
 
-// pragmas are the parameters of go-sqlite3 that walletd uses: _NAME sets the pragma NAME.
-func pragmas() []string {
-	return []string{"_busy_timeout", "_foreign_keys", "_journal_mode", "_secure_delete", "_cache_size"}
-}
-
 // Open implements driver.Driver.
-func (d pureGo) Open(name string) (driver.Conn, error) {
-	name, err := translate(name)
-	if err != nil {
-		return nil, err
-	}
-	return d.Driver.Open(name)
-}
+func (d pureGo) Open(name string) (driver.Conn, error) { return d.Driver.Open(translate(name)) }
 
-// translate turns file:PATH?_journal_mode=WAL into file:PATH?_pragma=journal_mode(WAL).
-func translate(name string) (string, error) {
-	path, query, found := strings.Cut(name, "?")
-	if !found {
-		return name, nil
-	}
+// translate turns file:PATH?_journal_mode=WAL into file:PATH?_pragma=journal_mode(WAL). All parameters that
+// walletd uses set a pragma.
+func translate(name string) string {
+	path, query, _ := strings.Cut(name, "?")
 	var out []string
 	for parameter := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(parameter, "=")
-		if !slices.Contains(pragmas(), key) {
-			return "", fmt.Errorf("sqlite: the parameter %q of %s is not known here", key, path)
-		}
-		out = append(out, fmt.Sprintf("_pragma=%s(%s)", key[1:], value))
+		out = append(out, fmt.Sprintf("_pragma=%s(%s)", strings.TrimPrefix(key, "_"), value))
 	}
 	slices.Sort(out) // busy_timeout comes first, before what may have to wait
-	return path + "?" + strings.Join(out, "&"), nil
+	return path + "?" + strings.Join(out, "&")
 }

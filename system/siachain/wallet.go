@@ -26,44 +26,36 @@ type wallet struct {
 
 // openWallet is nil where nothing subscribes. watched are the addresses of the
 // personal index.
-func openWallet(dir string, s settings, cm *siachain.Manager, watched []types.Address) (*wallet, error) {
-	mode := walletd.IndexModePersonal
-	switch s.subscriber {
-	case "none":
+func openWallet(dir string, s settings, cm *siachain.Manager, watched []types.Address) (w *wallet, err error) {
+	if s.subscriber == "none" {
 		return nil, nil
-	case "full":
-		mode = walletd.IndexModeFull
 	}
-	path := filepath.Join(dir, walletFile)
-	w, err := beginWallet(path, s, mode, cm, watched)
-	if err != nil {
-		return nil, fmt.Errorf("sia-chain: the subscriber's store %s: %w; it stays as it is", path, err)
-	}
-	return w, nil
-}
-
-func beginWallet(path string, s settings, mode walletd.IndexMode, cm *siachain.Manager,
-	watched []types.Address) (_ *wallet, err error) {
 	if err := registerSQLite(); err != nil {
 		return nil, err
 	}
-	w := &wallet{}
-	if w.store, err = sqlite.OpenDatabase(path); err != nil {
-		return nil, err
-	}
+	path := filepath.Join(dir, walletFile)
+	w = &wallet{}
 	defer func() {
 		if err != nil {
-			w.store.Close()
+			if w.store != nil {
+				w.store.Close()
+			}
+			w, err = nil, fmt.Errorf("sia-chain: the subscriber's store %s: %w; it stays as it is", path, err)
 		}
 	}()
+	if w.store, err = sqlite.OpenDatabase(path); err != nil {
+		return w, err
+	}
 	at, err := w.store.LastCommittedIndex()
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	w.indexed.Store(int64(at.Height))
-	if mode == walletd.IndexModePersonal {
+	mode := walletd.IndexModeFull
+	if s.subscriber == "personal" {
+		mode = walletd.IndexModePersonal
 		if err := w.watch(watched); err != nil {
-			return nil, err
+			return w, err
 		}
 	}
 	w.Manager, err = walletd.NewManager(cm, followed{w.store, w}, walletd.WithIndexMode(mode),
@@ -104,11 +96,8 @@ func (f followed) UpdateChainState(reverted []siachain.RevertUpdate, applied []s
 		return err
 	}
 	f.wallet.commits.Add(1)
-	switch {
-	case len(applied) > 0:
-		f.wallet.indexed.Store(int64(applied[len(applied)-1].State.Index.Height))
-	case len(reverted) > 0:
-		f.wallet.indexed.Store(int64(reverted[len(reverted)-1].State.Index.Height))
+	if last := len(applied) - 1; last >= 0 { // peers have one chain: nothing is reverted
+		f.wallet.indexed.Store(int64(applied[last].State.Index.Height))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
@@ -35,7 +36,7 @@ func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context
 // make finds or makes a chain.
 func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error) {
 	tenth := -1
-	c, err := chain.Cache{Dir: t.Cache}.Chain(ctx, t.Spec, func(done, total int) {
+	c, err := chain.Get(ctx, t.Cache, t.Spec, func(done, total int) {
 		if now := 10 * done / max(1, total); now != tenth {
 			tenth = now
 			say(fmt.Sprintf("making a chain of %d blocks with %d transactions each (%s): %d%%",
@@ -47,8 +48,8 @@ func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error)
 	}
 	return &system.Chain{
 		ID: c.Dir, Tip: c.Tip.ID.String(), Height: int64(c.Tip.Height), Bytes: c.Bytes,
-		Transactions: c.Transactions, Disk: c.StoreLimit() + indexLimit(c.Bytes, c.Tip.Height), Built: c.Built,
-		Note: c.Note,
+		Transactions: c.Transactions, Built: c.Built, Note: c.Note,
+		Disk: c.StoreLimit() + indexFloor + indexByByte*c.Bytes + indexByBlock*int64(c.Tip.Height),
 	}, nil
 }
 
@@ -60,8 +61,7 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(),
-		chain.StoreOptions{NoSync: !t.settings.sync})
+	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,8 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	began, cpu := time.Now(), cpuSeconds()
 	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.Peers), runtime.GOMAXPROCS(0)))
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
-		select {
-		case <-ctx.Done():
+		if !member.Sleep(ctx, time.Millisecond) {
 			err = context.Cause(ctx)
-		case <-time.After(time.Millisecond):
 		}
 	}
 	done := &system.Replayed{
@@ -109,8 +107,3 @@ const (
 	indexByBlock = 2 << 10
 	indexFloor   = 16 << 20 // an empty one, and SQLite's log, which grows to 8 MB
 )
-
-// indexLimit is that of a chain of so many bytes and blocks.
-func indexLimit(bytes int64, blocks uint64) int64 {
-	return indexFloor + indexByByte*bytes + indexByBlock*int64(blocks)
-}

@@ -1,8 +1,10 @@
 package siad
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
+
+	"go.sia.tech/core/types"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
@@ -22,10 +24,8 @@ type file struct {
 
 // absurd is an error when a number of bytes is none that a file can have.
 func (f file) absurd() error {
-	for _, b := range []sia.Bytes{f.FileSize, f.UploadedBytes} {
-		if b.Bad != "" {
-			return fmt.Errorf("siad: file %s: %s is no number of bytes: %w", f.SiaPath, b.Bad, system.ErrAnswer)
-		}
+	if bad := f.FileSize.Bad + f.UploadedBytes.Bad; bad != "" {
+		return fmt.Errorf("siad: file %s: %s is no number of bytes: %w", f.SiaPath, bad, system.ErrAnswer)
 	}
 	return nil
 }
@@ -33,24 +33,22 @@ func (f file) absurd() error {
 type walletAnswer struct {
 	Unlocked  bool         `json:"unlocked"`
 	Confirmed sia.Hastings `json:"confirmedsiacoinbalance"`
-	Outgoing  sia.Hastings `json:"unconfirmedoutgoingsiacoins"`
-	Incoming  sia.Hastings `json:"unconfirmedincomingsiacoins"`
 }
 
+// consensusAnswer is how far a daemon is, and what the next block is to be.
 type consensusAnswer struct {
-	Synced       bool        `json:"synced"`
-	Height       json.Number `json:"height"`
-	CurrentBlock string      `json:"currentblock"`
-	// of the next block: its identity is at most these 32 numbers, bytes
-	Target           json.RawMessage `json:"target"`
-	GenesisTimestamp int64           `json:"genesistimestamp"` // seconds
+	Height           int64         `json:"height"`
+	Tip              types.BlockID `json:"currentblock"`
+	Target           [32]byte      `json:"target"`           // the block's identity is at most this
+	GenesisTimestamp int64         `json:"genesistimestamp"` // seconds
 	// siacoins for the first block; one less for each that follows
 	InitialCoinbase uint64 `json:"initialcoinbase"`
 	MinimumCoinbase uint64 `json:"minimumcoinbase"`
 }
 
-type gatewayAnswer struct {
-	Peers []struct{} `json:"peers"` // null when there are none
+func consensus(ctx context.Context, a *sia.API) (c consensusAnswer, err error) {
+	err = a.Get(ctx, "/consensus", nil, &c)
+	return c, err
 }
 
 type readyAnswer struct {
@@ -60,31 +58,6 @@ type readyAnswer struct {
 	DataPieces   int64 `json:"datapieces"`
 	ParityPieces int64 `json:"paritypieces"`
 }
-
-// renterAnswer leaves out `currentperiod`, which underflows on young chains.
-type renterAnswer struct {
-	Settings struct {
-		Allowance struct {
-			Funds  sia.Hastings `json:"funds"`
-			Period int64        `json:"period"` // blocks
-		} `json:"allowance"`
-	} `json:"settings"`
-	Metrics struct {
-		Contracts sia.Hastings `json:"contractspending"`
-		Unspent   sia.Hastings `json:"unspent"`
-		Withheld  sia.Hastings `json:"withheldfunds"`
-		Previous  sia.Hastings `json:"previousspending"`
-	} `json:"financialmetrics"`
-}
-
-// maintenance is what the renter's own calls to hosts cost.
-type maintenance struct {
-	Balance sia.Hastings `json:"accountbalancecost"`
-	Fund    sia.Hastings `json:"fundaccountcost"`
-	Prices  sia.Hastings `json:"updatepricetablecost"`
-}
-
-func (m maintenance) sum() sia.Hastings { return m.Balance.Plus(m.Fund, m.Prices) }
 
 // contractsAnswer has each contract in one of its lists, null when empty. What is over
 // is there only when it is asked for (allContracts).
@@ -110,45 +83,20 @@ type contract struct {
 	Upload      sia.Hastings `json:"uploadspending"`
 	Download    sia.Hastings `json:"downloadspending"`
 	FundAccount sia.Hastings `json:"fundaccountspending"`
-	Maintenance maintenance  `json:"maintenancespending"`
+	Maintenance struct {     // what the renter's own calls to hosts cost
+		Balance sia.Hastings `json:"accountbalancecost"`
+		Fund    sia.Hastings `json:"fundaccountcost"`
+		Prices  sia.Hastings `json:"updatepricetablecost"`
+	} `json:"maintenancespending"`
 }
 
-// accounts says what a contract pays for. siad 1.5 pays for calls of its own from
+// account says what a contract pays for. siad 1.5 pays for calls of its own from
 // accounts with hosts and reports what went there (accounts, maintenance): without it the
 // parts do not make the total.
-func accounts() sia.Accounts[contract] {
-	return sia.Accounts[contract]{
-		Total:   func(c contract) sia.Hastings { return c.Total },
-		Unspent: func(c contract) sia.Hastings { return c.RenterFunds },
-		Purposes: []sia.Purpose[contract]{
-			{Name: "fees", Of: func(c contract) sia.Hastings { return c.Fees }},
-			{Name: "storage", Of: func(c contract) sia.Hastings { return c.Storage }},
-			{Name: "upload", Of: func(c contract) sia.Hastings { return c.Upload }},
-			{Name: "download", Of: func(c contract) sia.Hastings { return c.Download }},
-			{Name: "accounts", Of: func(c contract) sia.Hastings { return c.FundAccount }},
-			{Name: "maintenance", Of: func(c contract) sia.Hastings { return c.Maintenance.sum() }},
-		},
-	}
-}
-
-type pricesAnswer struct {
-	Storage   sia.Hastings `json:"storageterabytemonth"`
-	Upload    sia.Hastings `json:"uploadterabyte"`
-	Download  sia.Hastings `json:"downloadterabyte"`
-	Contracts sia.Hastings `json:"formcontracts"`
-}
-
-type hostsAnswer struct {
-	Hosts []struct {
-		NetAddress string `json:"netaddress"`
-	} `json:"hosts"` // null when none is known
-}
-
-func (a hostsAnswer) has(address string) bool {
-	for _, h := range a.Hosts {
-		if h.NetAddress == address {
-			return true
-		}
-	}
-	return false
+func (c contract) account() sia.Account {
+	return sia.Account{Total: c.Total, Unspent: c.RenterFunds, Parts: []sia.Amount{
+		{Name: "fees", Is: c.Fees}, {Name: "storage", Is: c.Storage}, {Name: "upload", Is: c.Upload},
+		{Name: "download", Is: c.Download}, {Name: "accounts", Is: c.FundAccount},
+		{Name: "maintenance", Is: c.Maintenance.Balance.Plus(c.Maintenance.Fund, c.Maintenance.Prices)},
+	}}
 }

@@ -2,20 +2,50 @@ package siad
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"go.sia.tech/core/types"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
+
+// chains is a system.Chains of siads, one for each host.
+type chains struct {
+	system.Cluster
+	build
+	d     system.Deployment
+	cache string // where chains are kept
+}
+
+// startChains starts nothing yet.
+func startChains(ctx context.Context, d system.Deployment, b build) (_ *chains, err error) {
+	identity := map[string]string{
+		"binary": b.path, "version": "siad " + b.version, "network": "private", "peers": "modules gc, --no-bootstrap",
+		"fresh node": "in initial download, from the peers that it is connected to",
+	}
+	c := &chains{build: b, d: d, cache: cmp.Or(d.Cache, filepath.Join(d.DirOf(d.Client), "chains"))}
+	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		return c.node(ctx, i, "node-"+strconv.Itoa(i+1))
+	})
+	return c, err
+}
+
+func (c *chains) node(ctx context.Context, host int, role string) (*follower, error) {
+	d, err := newDaemon(ctx, c.d, c.d.Hosts[host], role)
+	return &follower{daemon: d, c: c, home: d.Daemon.Dir}, err
+}
 
 // layout is of what is kept of a chain: the consensus database of a siad that has
 // it. Its first blocks are the same for all chains, because they are dear: see
@@ -28,130 +58,107 @@ type kept struct {
 	Bytes int64  `json:"bytes"` // of its blocks
 }
 
-// chainDir is where the chain of that ID is kept.
-func (c *chains) chainDir(id string) string { return filepath.Join(c.cache, id) }
-
-// chainID names a chain by all that it follows from; the part before the sum is for
-// readers.
-func (c *chains) chainID(s system.ChainSpec) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "layout %d, %s, %+v", layout, c.version, s))
-	return fmt.Sprintf("siad-%d-blocks-seed-%d-%x", s.Blocks, s.Seed, sum[:8])
-}
-
-// Chain implements system.Chains.
+// Chain implements system.Chains. Its ID names all that it follows from; the part before the sum is for readers.
 func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(string)) (system.Chain, error) {
-	if spec.Blocks < 1 {
-		return system.Chain{}, fmt.Errorf("siad: a chain of %d blocks: it needs one at least", spec.Blocks)
-	}
 	if ctx.Err() != nil {
 		return system.Chain{}, fmt.Errorf("siad: chain: %w", context.Cause(ctx))
 	}
 	spec.Form = "v1" // others, and transactions, are refused before (system.ChainLimits)
-	id := c.chainID(spec)
+	sum := sha256.Sum256(fmt.Appendf(nil, "layout %d, %s, %+v", layout, c.version, spec))
+	id := fmt.Sprintf("siad-%d-blocks-seed-%d-%x", spec.Blocks, spec.Seed, sum[:8])
 	var k kept
 	got, err := chaincache.Cache{Dir: c.cache, System: name}.Get(ctx, id, &k, func(dir string) (err error) {
-		if k, err = c.makeChain(ctx, dir, spec, say); err != nil {
-			err = fmt.Errorf("siad: make a chain of %d blocks: %w", spec.Blocks, err)
-		}
+		k, err = c.makeChain(ctx, dir, spec, say)
 		return err
 	})
-	if err != nil {
-		return system.Chain{}, err
-	}
 	return system.Chain{
 		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes, Built: got.Built, Note: got.Note,
 		// The file grows in steps while it is written, and other modules have
 		// databases and logs of their own.
 		Disk: 2*got.Size + 64<<20,
-	}, nil
+	}, err
 }
 
 // makeChain mines into a siad of its own, which is ended, and keeps its database in
 // dir.
 func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (k kept,
 	err error) {
-	n := &follower{c: c, host: c.d.Hosts[0], role: "mine"}
-	root, files := filepath.Join(c.d.DirOf(n.host), n.role), n.host.Files()
-	defer func() { err = errors.Join(err, files.RemoveAll(root)) }()
-	defer func() { err = errors.Join(err, n.Kill(context.WithoutCancel(ctx))) }() // nothing to do when it was halted
-	d, err := n.start(ctx, launch{bin: c.bin, role: "mine", root: root, modules: "gctwm", alone: true})
+	n, err := c.node(ctx, 0, "mine")
 	if err != nil {
 		return k, err
 	}
-	if k.Tip, k.Bytes, err = mine(ctx, d.api, spec, say); err != nil {
+	files := n.Host.Files()
+	defer func() {
+		err = errors.Join(err, n.Kill(ctx), files.RemoveAll(n.Dir))
+	}()
+	if err := n.run(ctx, c.path, "gctwm", true); err != nil {
+		return k, err
+	}
+	if k.Tip, k.Bytes, err = mine(ctx, n.API, spec, say); err != nil {
 		return k, err
 	}
 	if err := n.Halt(ctx); err != nil { // in its own way: the database is closed
 		return k, err
 	}
-	return k, copyFile(ctx, files, filepath.Join(root, "consensus"), testbed.LocalFiles{}, dir)
+	return k, copyFile(ctx, files, filepath.Join(n.Dir, "consensus"), testbed.LocalFiles{}, dir)
 }
 
 // mine makes the blocks and hands them to siad, one after the other; it returns
 // the last one's identity, and the bytes of all.
-func mine(ctx context.Context, a *api, spec system.ChainSpec, say func(string)) (tip string, size int64, err error) {
-	now, err := a.consensus(ctx)
+func mine(ctx context.Context, a *sia.API, spec system.ChainSpec, say func(string)) (tip string, size int64,
+	err error) {
+	now, err := consensus(ctx, a)
 	if err != nil {
 		return "", 0, err
 	}
 	// The last block is always of the seed, so that no two chains are the same.
 	common := min(int64(spec.Blocks)-1, cheap)
 	seeded := types.Address(types.HashBytes(fmt.Appendf(nil, "plimsoll chain %d", spec.Seed)))
-	known := nonces(now.tip)
+	known := nonces(now.Tip)
 	said := time.Now()
-	for now.height < int64(spec.Blocks) {
-		target, err := now.target()
-		if err != nil {
-			return "", 0, err
-		}
+	for now.Height < int64(spec.Blocks) {
 		b := now.template(seeded)
-		if now.height < common {
+		if now.Height < common {
 			b = now.template(types.Address{})
 		}
-		if now.height < int64(len(known)) {
-			b.Nonce = known[now.height]
+		if now.Height < int64(len(known)) {
+			b.Nonce = known[now.Height]
 		}
-		if !solved(&b, target) {
-			if now.height == 0 {
+		if target := types.Hash256(now.Target); !solved(&b, target) {
+			if now.Height == 0 {
 				say("the first blocks of this build are difficult: mining them takes minutes")
 			}
 			if err := solve(ctx, &b, target); err != nil {
 				return "", 0, err
 			}
 		}
-		n, next, err := a.submit(ctx, b)
+		n, next, err := submit(ctx, a, b)
 		if err != nil {
-			return "", 0, fmt.Errorf("block %d: %w", now.height+1, err)
+			return "", 0, fmt.Errorf("block %d: %w", now.Height+1, err)
 		}
 		now, size = next, size+n
 		if time.Since(said) > 2*time.Second {
 			said = time.Now()
-			say(fmt.Sprintf("%d of %d blocks are made", now.height, spec.Blocks))
+			say(fmt.Sprintf("%d of %d blocks are made", now.Height, spec.Blocks))
 		}
 	}
-	return now.tip.String(), size, nil
+	return now.Tip.String(), size, nil
 }
 
 // submit hands a block to siad and sees that it has become the last one. Siad
 // also says 400 to a block that it has taken: its miner then wants an address of
 // the wallet, which is locked, and may stay so.
-func (a *api) submit(ctx context.Context, b types.Block) (size int64, now consensusState, err error) {
+func submit(ctx context.Context, a *sia.API, b types.Block) (size int64, now consensusAnswer, err error) {
 	var buf bytes.Buffer
 	e := types.NewEncoder(&buf)
 	types.V1Block(b).EncodeTo(e)
-	if err := e.Flush(); err != nil {
-		return 0, now, err
-	}
+	e.Flush() // a buffer does not fail
 	size = int64(buf.Len())
 	said := a.Upload(ctx, http.MethodPost, "/miner/block", nil, size, &buf)
-	if now, err = a.consensus(ctx); err != nil {
-		return 0, now, err
+	if now, err = consensus(ctx, a); err == nil && now.Tip != b.ID() {
+		err = errors.Join(errors.New("siad did not take it (POST /miner/block, which it has since 1.4.10)"), said)
 	}
-	if now.tip != b.ID() {
-		return 0, now, errors.Join(errors.New("siad did not take it (POST /miner/block, which it has since 1.4.10)"),
-			said)
-	}
-	return size, now, nil
+	return size, now, err
 }
 
 // copyFile copies the database of a chain from a directory of one host to that of another.

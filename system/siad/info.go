@@ -30,12 +30,10 @@ func (System) Info() system.Info {
 			{Name: "hosts", Type: "int", Default: "3", Help: "start: hosts of the private network"},
 			{Name: "host_size", Type: "size", Default: "1073741824",
 				Help: "start: storage of each host, a multiple of 16 MiB"},
-			{Name: "start_timeout", Type: "duration", Default: "15m0s",
-				Help: "start: time for the network to become ready"},
 			{Name: "modules", Type: "string", Default: "gctwrhfa",
 				Help: "chain sync: modules of the fresh node, as for `siad -M`"},
 			system.ImageOption(),
-			{Name: "binary", Type: "string", Help: "start: path of siad; empty: PLIMSOLL_SIAD"},
+			{Name: "binary", Type: "string", Help: "start: path of siad; empty: PLIMSOLL_SIAD, or `siad` in PATH"},
 		},
 		// blocks are of before version 2 and mined, and the first one is in siad's code
 		Chains:    system.ChainLimits{Forms: []string{"v1"}, Transactions: -1, Without: []string{system.Stranger}},
@@ -52,10 +50,6 @@ func constants() []system.Constant {
 		{Name: "sendBlocksTimeout", Value: "40 s (main network: 180 s)",
 			What: "limit for all that one peer sends in a row, after which the next peer is asked: also one that is " +
 				"quick is left then (modules/consensus/synchronize.go)"},
-		{Name: "sendBlkTimeout", Value: "30 s (main network: 90 s)",
-			What: "limit for a single block that a peer has announced (modules/consensus/synchronize.go)"},
-		{Name: "relayHeaderTimeout", Value: "20 s (main network: 60 s)",
-			What: "limit for the announcement of a block (modules/consensus/synchronize.go)"},
 		{Name: "ibdLoopDelay", Value: "1 s (main network: 10 s)", What: "pause of the initial download between two " +
 			"rounds over all peers, also the wait for the first one (modules/consensus/synchronize.go)"},
 		{Name: "minNumOutbound", Value: "5", What: "outbound peers that must have no more blocks before the node " +

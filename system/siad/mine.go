@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -24,21 +23,13 @@ const (
 	spacing = 600
 )
 
-// target is what the identity of the next block is at most.
-func (c consensusState) target() (t types.Hash256, err error) {
-	if err := json.Unmarshal(c.Target, (*[32]byte)(&t)); err != nil {
-		return t, fmt.Errorf("siad: GET /consensus: %.80q is no target: %w", c.Target, err)
-	}
-	return t, nil
-}
-
 // template is the block after parent, without a nonce. All of the subsidy goes to
 // an address that no one can spend from.
-func (c consensusState) template(to types.Address) types.Block {
-	height := c.height + 1
+func (c consensusAnswer) template(to types.Address) types.Block {
+	height := c.Height + 1
 	coins := max(c.InitialCoinbase-min(uint64(height), c.InitialCoinbase), c.MinimumCoinbase)
 	return types.Block{
-		ParentID:     c.tip,
+		ParentID:     c.Tip,
 		Timestamp:    time.Unix(c.GenesisTimestamp+height*spacing, 0).UTC(),
 		MinerPayouts: []types.SiacoinOutput{{Value: types.Siacoins(uint32(coins)), Address: to}},
 	}

@@ -2,8 +2,6 @@ package siad
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 
@@ -13,18 +11,31 @@ import (
 
 // Calls implements system.Monitored. The first three are those of which the
 // load-test reports of 2018 give the latency. They ask for all that the renter
-// has, also what others store in it. None of them needs the password.
+// has, also what others store in it. None of them needs the password. The account of the allowance
+// is of the current period and goes by other rules than those of contracts: hence its own names.
 func (n *node) Calls() []system.Call {
-	a := n.api.API
+	fields := func(path string, fields ...sia.Field) system.Call { return sia.Fields(n.API, path, nil, fields...) }
 	return []system.Call{
-		sia.Report(a, "/renter/contracts", "/renter/contracts", allContracts(), contractsAnswer.readings),
+		sia.Report(n.API, "/renter/contracts", allContracts(), contractsAnswer.readings),
 		{Name: "/renter/files", Read: n.readFiles},
-		sia.Report(a, "/wallet", "/wallet", nil, walletAnswer.readings),
-		sia.Report(a, "/renter", "/renter", nil, renterAnswer.readings),
-		sia.Report(a, "/renter/prices", "/renter/prices", nil, pricesAnswer.readings),
-		{Name: "/hostdb/active", Read: n.readHosts},
-		sia.Report(a, "/consensus", "/consensus", nil, consensusAnswer.readings),
-		sia.Report(a, "/gateway", "/gateway", nil, gatewayAnswer.readings),
+		fields("/wallet", sia.Money("confirmedsiacoinbalance", system.ReadBalance),
+			sia.Money("unconfirmedoutgoingsiacoins", system.ReadOutgoing),
+			sia.Money("unconfirmedincomingsiacoins", system.ReadIncoming),
+			sia.Flag("unlocked", system.ReadUnlocked)),
+		fields("/renter", sia.Money("settings.allowance.funds", "allowance"),
+			sia.Money("financialmetrics.unspent", "allowance_unspent"),
+			sia.Money("financialmetrics.contractspending", "period_contracts"),
+			sia.Money("financialmetrics.withheldfunds", "period_withheld"),
+			sia.Money("financialmetrics.previousspending", "period_previous"),
+			sia.Number("settings.allowance.period", system.ReadPeriod)),
+		fields("/renter/prices", sia.Money("storageterabytemonth", system.ReadPricePrefix+"storage"),
+			sia.Money("uploadterabyte", system.ReadPricePrefix+"upload"),
+			sia.Money("downloadterabyte", system.ReadPricePrefix+"download"),
+			sia.Money("formcontracts", system.ReadPricePrefix+"contracts")),
+		fields("/hostdb/active", sia.Length("hosts", system.ReadHosts)),
+		fields("/consensus", sia.Flag("synced", system.ReadSynced),
+			sia.Number("height", system.ReadHeight)),
+		fields("/gateway", sia.Length("peers", system.ReadPeers)),
 	}
 }
 
@@ -49,12 +60,11 @@ func (a contractsAnswer) readings() []system.Reading {
 			good++
 		}
 	}
-	out := []system.Reading{
-		sia.Number(system.ReadContracts, float64(len(current))), held.Reading(system.ReadContractBytes),
-		sia.Number(system.ReadGoodContracts, float64(good)),
-	}
-	out = append(out, accounts().Current(append(current, a.Refreshed...))...)
-	return append(out, accounts().Ended(slices.Concat(a.Disabled, a.Expired, a.ExpiredRefreshed))...)
+	return slices.Concat([]system.Reading{
+		sia.Value(system.ReadContracts, float64(len(current))), held.Reading(system.ReadContractBytes),
+		sia.Value(system.ReadGoodContracts, float64(good)),
+	}, sia.Spent(append(current, a.Refreshed...), contract.account),
+		sia.Ended(slices.Concat(a.Disabled, a.Expired, a.ExpiredRefreshed), contract.account))
 }
 
 // tolerance is of redundancies and healths, which the daemon computes in
@@ -90,71 +100,13 @@ func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 		return nil, err
 	}
 	out := []system.Reading{
-		sia.Number(system.ReadFiles, float64(files)), sia.Number(system.ReadUploads, float64(uploads)),
-		bytes.Reading(system.ReadFileBytes), sent.Reading(system.ReadAbsolute), sia.Number(system.ReadBelow,
-			float64(below)),
+		sia.Value(system.ReadFiles, float64(files)), sia.Value(system.ReadUploads, float64(uploads)),
+		bytes.Reading(system.ReadFileBytes), sent.Reading(system.ReadAbsolute),
+		sia.Value(system.ReadBelow, float64(below)),
 	}
 	if whole > 0 {
-		out = append(out, sia.Number(system.ReadRedundancyMean, sum/float64(whole)),
-			sia.Number(system.ReadRedundancyMin, low), sia.Number(system.ReadRedundancyMax, high))
+		out = append(out, sia.Value(system.ReadRedundancyMean, sum/float64(whole)),
+			sia.Value(system.ReadRedundancyMin, low), sia.Value(system.ReadRedundancyMax, high))
 	}
 	return out, nil
-}
-
-func (w walletAnswer) readings() []system.Reading {
-	return append(sia.Money(
-		sia.Amount{Name: system.ReadBalance, Is: w.Confirmed}, sia.Amount{Name: system.ReadOutgoing, Is: w.Outgoing},
-		sia.Amount{Name: system.ReadIncoming, Is: w.Incoming},
-	), sia.Flag(system.ReadUnlocked, w.Unlocked))
-}
-
-// readings are the renter's own account of its allowance. Its sums are of
-// the current period and go by other rules than those of the contracts, so that
-// they have names of their own.
-func (r renterAnswer) readings() []system.Reading {
-	out := sia.Money(
-		sia.Amount{Name: "allowance", Is: r.Settings.Allowance.Funds},
-		sia.Amount{Name: "allowance_unspent", Is: r.Metrics.Unspent},
-		sia.Amount{Name: "period_contracts", Is: r.Metrics.Contracts},
-		sia.Amount{Name: "period_withheld", Is: r.Metrics.Withheld},
-		sia.Amount{Name: "period_previous", Is: r.Metrics.Previous},
-	)
-	if period := r.Settings.Allowance.Period; period > 0 {
-		out = append(out, sia.Number(system.ReadPeriod, float64(period)))
-	}
-	return out
-}
-
-func (p pricesAnswer) readings() []system.Reading {
-	return sia.Money(
-		sia.Amount{Name: system.ReadPricePrefix + "storage", Is: p.Storage},
-		sia.Amount{Name: system.ReadPricePrefix + "upload", Is: p.Upload},
-		sia.Amount{Name: system.ReadPricePrefix + "download", Is: p.Download},
-		sia.Amount{Name: system.ReadPricePrefix + "contracts", Is: p.Contracts},
-	)
-}
-
-func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
-	hosts := 0
-	err := n.api.List(ctx, "/hostdb/active", "hosts", func(d *json.Decoder) error {
-		hosts++
-		return d.Decode(&struct{}{})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return []system.Reading{sia.Number(system.ReadHosts, float64(hosts))}, nil
-}
-
-func (c consensusAnswer) readings() []system.Reading {
-	height := sia.Number(system.ReadHeight, 0)
-	var err error
-	if height.Value, err = c.Height.Float64(); err != nil {
-		height.Bad = fmt.Sprintf("not a number: %q", c.Height)
-	}
-	return []system.Reading{sia.Flag(system.ReadSynced, c.Synced), height}
-}
-
-func (g gatewayAnswer) readings() []system.Reading {
-	return []system.Reading{sia.Number(system.ReadPeers, float64(len(g.Peers)))}
 }

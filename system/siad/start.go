@@ -4,125 +4,107 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net/url"
 	"path/filepath"
+	"regexp"
 	"strconv"
-	"syscall"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// daemon is a siad of the private network. Its addresses are host:port.
-type daemon struct {
-	sia.Daemon
-	api     *api
-	rpc     string // where peers connect
-	contact string // where renters reach the host
-	folder  string // of a host's storage
-}
+// daemon is a siad of a private network.
+type daemon struct{ *sia.Daemon }
 
-const apiTime = 60 * time.Second // from process start to an API that answers
+// What is at the addresses of a siad, beside its API and two for websockets and streams.
+const (
+	peers   = 1
+	renters = 2 // of a host
+	all     = 5
+)
+
+// startLimit is for a network to become ready: a minute or two, on a machine that is not busy.
+const startLimit = 15 * time.Minute
 
 // startNetwork starts the daemons and makes a network of them.
-func startNetwork(ctx context.Context, d system.Deployment, bin string, p plan) (_ *node, err error) {
-	var network sia.Network
-	defer func() {
-		if err != nil {
-			err = network.Abandon(ctx, err)
-		}
-	}()
-	start := func(h testbed.Host, role, modules string) (*daemon, error) {
-		one, err := startDaemon(ctx, h, launch{bin: bin, role: role, root: filepath.Join(d.DirOf(h), role),
-			modules: modules, alone: true})
-		if err == nil {
-			network.Add(&one.Daemon)
-		}
-		return one, err
-	}
-	renter, err := start(d.Client, "client-1", "gctwrma")
+func startNetwork(ctx context.Context, d system.Deployment, bin string, p sia.Plan,
+	identity map[string]string) (*node, error) {
+	renter, err := newDaemon(ctx, d, d.Client, "client-1")
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(renter.api, d.Options)
-	n.data, n.parity, n.network = p.data, p.parity, &network
-	var hosts []*daemon
-	for i := range p.hosts {
-		h, err := start(d.Hosts[0], "storage-"+strconv.Itoa(i+1), "gctwh")
-		if err != nil {
-			return nil, err
+	n := newNode(renter.API, d.Options, p)
+	var hosts []daemon
+	return n, n.Form(ctx, startLimit, func(ctx context.Context) error {
+		n.Include(renter.Daemon)
+		if err := renter.run(ctx, bin, "gctwrma", true); err != nil {
+			return err
 		}
-		h.Store = disk.Dir{Files: h.Host.Files(), Path: h.folder}
-		if err := h.Store.Files.MkdirAll(h.Store.Path, 0o755); err != nil {
-			return nil, fmt.Errorf("siad: %w", err)
+		for i := range p.Hosts {
+			h, err := newDaemon(ctx, d, d.Hosts[0], "storage-"+strconv.FormatInt(i+1, 10))
+			if err != nil {
+				return err
+			}
+			hosts = append(hosts, h)
+			n.Include(h.Daemon)
+			if err := h.run(ctx, bin, "gctwh", true); err != nil {
+				return err
+			}
+			if err := h.MakeStore(); err != nil {
+				return err
+			}
 		}
-		hosts = append(hosts, h)
-	}
-	return n, network.Form(ctx, func(ctx context.Context) error { return form(ctx, n, renter, hosts, p) })
-}
-
-// launch says what to start.
-type launch struct {
-	bin     string
-	role    string // names the process
-	root    string // its directory, which is made
-	modules string
-	rpc     string // where peers connect; empty: any free address
-	alone   bool   // it neither looks for peers that its code knows nor for blocks until it is connected
-}
-
-// ownNetwork refuses hosts that share this machine's network.
-func ownNetwork(hosts ...testbed.Host) error {
-	return sia.OwnNetwork(name, "siad would ask the router of this machine's network to forward a port (1.5.9 "+
-		"ignores --upnp=false)", hosts...)
-}
-
-func startDaemon(ctx context.Context, h testbed.Host, l launch) (*daemon, error) {
-	if err := ownNetwork(h); err != nil {
-		return nil, err
-	}
-	ports, err := member.Ports(ctx, h, nil, 5)
-	if err != nil {
-		return nil, fmt.Errorf("siad: %s: %w", l.role, err)
-	}
-	var addresses []string
-	for _, p := range ports {
-		addresses = append(addresses, system.JoinPort(h, p))
-	}
-	if l.rpc != "" {
-		addresses[1] = l.rpc
-	}
-	one := &daemon{
-		Daemon: sia.Daemon{Process: member.Process{System: name, Label: name + "/" + l.role, Host: h}},
-		rpc:    addresses[1], contact: addresses[2], folder: filepath.Join(l.root, "store"),
-	}
-	password := rand.Text()
-	if one.api, err = connect(&url.URL{Scheme: "http", Host: addresses[0]}, password, h); err != nil {
-		return nil, err
-	}
-	args := []string{
-		l.bin, "--upnp=false", "-M", l.modules, "-d", l.root,
-		"--api-addr", addresses[0], "--rpc-addr", addresses[1], "--host-addr", addresses[2],
-		"--siamux-addr", addresses[3], "--siamux-addr-ws", addresses[4],
-		"--disable-api-security", // else it wants the API on loopback; the password stays required
-	}
-	if l.alone {
-		args = append(args, "--no-bootstrap")
-	}
-	one.API = one.api.API
-	return one, one.Launch(ctx, testbed.Command{
-		Dir: l.root, Args: args,
-		Env:          []string{"SIA_API_PASSWORD=" + password},
-		ReadyTimeout: apiTime,
-		Ready:        one.api.loaded,
-		Stop:         []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: sia.StopTime}},
+		return nil
+	}, func(ctx context.Context) error {
+		if err := form(ctx, n, renter, hosts, p, rand.Text()); err != nil {
+			return err
+		}
+		return n.identify(ctx, identity)
 	})
 }
 
-// loaded asks a module. The API answers before the modules are there, which it
-// gets all at once, and says 490 to their calls until then.
-func (a *api) loaded(ctx context.Context) error { return a.Get(ctx, "/consensus", nil, nil) }
+func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, role string) (daemon, error) {
+	one, err := sia.NewDaemon(ctx, name, name, role, h, filepath.Join(d.DirOf(h), role), all, connect)
+	return daemon{one}, err
+}
+
+// run starts the daemon. Alone, it neither looks for peers that its code knows nor for blocks until it is connected.
+func (d daemon) run(ctx context.Context, bin, modules string, alone bool) error {
+	args := []string{
+		bin, "--upnp=false", "-M", modules, "-d", d.Dir,
+		"--api-addr", d.At[0], "--rpc-addr", d.At[peers], "--host-addr", d.At[renters],
+		"--siamux-addr", d.At[3], "--siamux-addr-ws", d.At[4],
+		"--disable-api-security", // else it wants the API on loopback; the password stays required
+	}
+	if alone {
+		args = append(args, "--no-bootstrap")
+	}
+	return d.Launch(ctx, testbed.Command{Args: args, Env: []string{"SIA_API_PASSWORD=" + d.Password}})
+}
+
+// build is a binary, and the version that it says: "1.5.9-dev".
+type build struct{ path, version string }
+
+var versionWord = regexp.MustCompile(`v([0-9?]+\.\S+)`)
+
+// buildOf asks the binary, and refuses one of public networks.
+// Its own network would need hours of mining and hosts with public addresses, and a fresh
+// node does what all do when they start, which is to connect to the peers that its code
+// knows. In dev builds these are none.
+func buildOf(ctx context.Context, opt system.Options) (b build, err error) {
+	if b.path, err = system.Program(name, opt, "binary", "PLIMSOLL_SIAD", "siad"); err != nil {
+		return b, err
+	}
+	out, err := system.Output(ctx, b.path, "version")
+	found := versionWord.FindStringSubmatch(out)
+	if found == nil {
+		return b, fmt.Errorf("siad: %s version: %.80q names no version (%v)", b.path, out, err)
+	}
+	if b.version = found[1]; !strings.HasSuffix(b.version, "-dev") {
+		return b, fmt.Errorf("siad: %s is version %s: a private network needs a siad built with the `dev` constants, "+
+			"whose version ends in -dev", b.path, b.version)
+	}
+	return b, nil
+}

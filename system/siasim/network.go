@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"sync"
 	"syscall"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -70,7 +69,6 @@ func (s *Sim) report(state func() any) http.HandlerFunc {
 type network struct {
 	sim    *Sim
 	server *http.Server
-	served sync.WaitGroup // the server and its connections
 	conns  chan net.Conn
 	ended  context.Context // when the listener is closed
 	end    context.CancelFunc
@@ -86,21 +84,9 @@ func newNetwork(s *Sim) *network {
 			return
 		}
 		renterd.ServeHTTP(w, r)
-	}), ConnState: func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			n.served.Add(1)
-		case http.StateClosed, http.StateHijacked:
-			n.served.Done()
-		}
-	}}
-	n.served.Go(func() { _ = n.server.Serve(n) })
+	})}
+	go func() { _ = n.server.Serve(n) }()
 	return n
-}
-
-func (n *network) stop() {
-	_ = n.server.Close()
-	n.served.Wait()
 }
 
 // Accept implements net.Listener.

@@ -145,13 +145,12 @@ func (s *Sim) siadContracts() any {
 // where they are for data that is stored, and a margin of a fifth.
 func (s *Sim) prices() any {
 	terabytes := func(price, fifths int64) string {
-		p := new(big.Int).Mul(big.NewInt(price), big.NewInt(1e12*fifths/5))
-		return p.String()
+		return new(big.Int).Mul(big.NewInt(price), big.NewInt(1e12*fifths/5)).String()
 	}
 	return object{
 		"downloadterabyte": terabytes(downloadPrice, 6), "uploadterabyte": terabytes(uploadPrice, 18),
 		"storageterabytemonth": terabytes(storagePrice*4320, 18),
-		"formcontracts":        SC(contractFees * int64(s.conf.Contracts)).String(), "hosts": s.conf.Contracts,
+		"formcontracts":        SC(contractFees * int64(s.conf.Contracts)).String(),
 	}
 }
 

@@ -87,9 +87,8 @@ func New(c Config) *Sim {
 	return s
 }
 
-// Close ends all connections and waits until their goroutines have ended, as a
-// bubble of testing/synctest requires.
-func (s *Sim) Close() { s.net.stop() }
+// Close ends all connections.
+func (s *Sim) Close() { _ = s.net.server.Close() }
 
 // Siad is the API of siad.
 func (s *Sim) Siad() http.Handler { return s.outer(s.siadRoutes()) }

@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -67,7 +69,7 @@ func handler(dir string) http.Handler {
 		var err error
 		switch r.Method {
 		case http.MethodGet, http.MethodHead:
-			err = get(w, r, path)
+			err = member.ServeFile(w, r, path)
 		case http.MethodPut:
 			if r.ContentLength < 0 {
 				http.Error(w, "PUT needs a Content-Length", http.StatusLengthRequired)
@@ -85,29 +87,10 @@ func handler(dir string) http.Handler {
 			http.Error(w, "only GET, HEAD, PUT and DELETE", http.StatusMethodNotAllowed)
 		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, system.ErrNotFound):
 			http.Error(w, "no such object", http.StatusNotFound)
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-}
-
-func get(w http.ResponseWriter, r *http.Request, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fs.ErrNotExist
-	}
-	// Set, or ServeContent reads the start of each file to guess.
-	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", info.ModTime(), f)
-	return nil
 }

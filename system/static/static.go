@@ -7,7 +7,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
-	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -29,19 +28,12 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": runtime.Version(), "server": "net/http", "tls": opt["tls"],
 		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "put": "http",
 	}
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		p, err := fileserver.Prepare(ctx, name, d, d.Hosts[i])
-		if err != nil {
-			return nil, err
-		}
+	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
 		args := []string{"--listen", p.Address, "--dir", p.Data}
 		if p.TLS != nil {
 			args = append(args, "--cert", p.TLS.Cert, "--key", p.TLS.Key, "--h2="+strconv.FormatBool(opt.Bool("h2")))
 		}
 		cmd, err := d.Node(name, args...)
-		if err != nil {
-			return nil, err
-		}
-		return fileserver.Start(ctx, name, d, p, testbed.Command{Args: cmd})
+		return testbed.Command{Args: cmd}, err
 	})
 }

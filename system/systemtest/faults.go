@@ -131,12 +131,11 @@ func (s Suite) killedInGet(t *testing.T) {
 // kill -9 does, and brings it up again on its directory, twice: all objects are
 // there, under the same refs, and more can be stored and removed.
 func (s Suite) revive(t *testing.T) {
-	reviver, ok := s.System.(system.Reviver)
-	if !ok {
+	if s.System.Info().Kept == "" {
 		t.Skip("a deployment cannot be brought up again")
 	}
 	d := s.deployment(t)
-	_, err := system.Revive(Context(t), reviver, d)
+	_, err := system.Revive(Context(t), s.System, d)
 	fails(t, "revive an empty directory", err)
 	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
@@ -151,7 +150,7 @@ func (s Suite) revive(t *testing.T) {
 		if err := k.c.Stop(Context(t)); err != nil {
 			t.Logf("stop of what was killed: %v", err) // what it says is not judged here
 		}
-		k.c, err = system.Revive(Context(t), reviver, d)
+		k.c, err = system.Revive(Context(t), s.System, d)
 		must(t, "revive", err)
 		k.n = k.c.Nodes()[0].(system.Store)
 		listed := listing(t, k.n)

@@ -31,8 +31,8 @@ func HostsOf(t *testing.T, opt testbed.Options, n int) []testbed.Host {
 	return hosts
 }
 
-// slowHosts are n hosts in namespaces whose links carry rate bits a second.
-func slowHosts(t *testing.T, rate float64, n int) []testbed.Host {
+// SlowHosts are n hosts in namespaces whose links carry rate bits a second.
+func SlowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 	t.Helper()
 	tb, hosts := bedOf(t, testbed.Options{}, n)
 	if mode := tb.Mode(); mode.Emulator == "none" {
@@ -51,9 +51,7 @@ func slowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.Host) {
 	t.Helper()
 	opt.Dir = t.TempDir()
-	var err error
-	opt.Hosts, err = agent.Wanted()
-	must(t, "hosts", err)
+	opt.Hosts = agent.Wanted()
 	tb, err := testbed.New(Context(t), opt)
 	if err != nil {
 		t.Fatal(err)

@@ -29,10 +29,6 @@ type Swarm struct {
 	Options system.Options
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
-	// Slow are options with which a node sends at most about 2 MB/s: so that
-	// there is a moment when half of a content is there. Nil: those cases have
-	// links of that rate instead, in namespaces.
-	Slow system.Options
 	// Plain: the store keeps content in whole runs of bytes, so that the test
 	// finds them on disk and can spoil them.
 	Plain bool
@@ -49,7 +45,7 @@ type Swarm struct {
 const (
 	quarter = 250 * time.Millisecond // a node is asked four times a second
 	watched = 4 * time.Second        // how long a node is looked at that must not come to an end
-	slow    = 16e6                   // rate of a slow node, bit/s
+	slow    = 16e6                   // rate of a slow link, bit/s: there is a moment when half of a content is there
 )
 
 // swarm is a deployment under test.
@@ -114,25 +110,20 @@ func RunSwarm(t *testing.T, s Swarm) {
 	}
 	t.Run("port in use", func(t *testing.T) {
 		t.Parallel()
-		wantPortInUse(t, s.System, s.deployment(t, nil, HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 3)))
+		wantPortInUse(t, s.System, s.deployment(t, HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 3)))
 	})
 }
 
 // start brings up n nodes and a host for the client.
 func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 	t.Helper()
-	var more system.Options
 	var hosts []testbed.Host
-	switch {
-	case slowly && s.Slow == nil:
-		hosts = slowHosts(t, slow, n+1)
-	case slowly:
-		more = s.Slow
-		fallthrough
-	default:
+	if slowly {
+		hosts = SlowHosts(t, slow, n+1)
+	} else {
 		hosts = HostsOf(t, testbed.Options{Plain: !s.Namespaces}, n+1)
 	}
-	d := s.deployment(t, more, hosts)
+	d := s.deployment(t, hosts)
 	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
@@ -148,13 +139,10 @@ func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 }
 
 // deployment has the client on the last of hosts.
-func (s Swarm) deployment(t *testing.T, more system.Options, hosts []testbed.Host) system.Deployment {
-	opt := system.Options{}
-	maps.Copy(opt, s.Options)
-	maps.Copy(opt, more)
+func (s Swarm) deployment(t *testing.T, hosts []testbed.Host) system.Deployment {
 	last := len(hosts) - 1
-	return fence(t, system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: opt,
-		Swarm: true})
+	return fence(t, system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(),
+		Options: maps.Clone(s.Options), Swarm: true})
 }
 
 func (w *swarm) limit() time.Duration { return cmp.Or(w.Fetching, time.Minute) }

@@ -179,7 +179,7 @@ func (k *objects) tornUpdate(way cutOff, size int64) torn {
 	}
 	name := "torn-update-" + way.name
 	o := torn{what: "an object, update " + way.name, before: Bytes(name, mib), new: Bytes(name+" new", size)}
-	o.ref = store(u.PutMutable).bytes(k.T, name, o.before)
+	o.ref = store(k.putMutable).bytes(k.T, name, o.before)
 	o.write = func(ctx context.Context, r io.Reader) error { return u.Update(ctx, o.ref, size, r) }
 	o.again = func(data []byte) system.Ref {
 		must(k.T, "update", u.Update(Context(k.T), o.ref, int64(len(data)), bytes.NewReader(data)))

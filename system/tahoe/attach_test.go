@@ -30,9 +30,7 @@ func TestAttach(t *testing.T) {
 	opt := system.Options{"url": n.base.String(), "caps": strings.Join(refs, "\n")}
 
 	c, err := attach(t, opt, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if id := c.Identity(); id["protocol"] != "gbs" || id["nodes"] != "1 of 1 known are connected" {
 		t.Errorf("identity %v", id)
 	}

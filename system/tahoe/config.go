@@ -23,26 +23,9 @@ type config struct {
 const maxDaemons = 256
 
 func parseConfig(opt system.Options) (config, error) {
-	c := config{foolscap: opt["protocol"] == "foolscap"}
-	for _, o := range []struct {
-		name     string
-		to       *int
-		min, max int64
-	}{
-		{"nodes", &c.nodes, 1, maxDaemons},
-		{"needed", &c.needed, 1, 256},
-		{"total", &c.total, 1, 256}, // zfec's limit
-		{"happy", &c.happy, 0, 256},
-	} {
-		n, err := opt.Int(o.name)
-		if err != nil {
-			return c, fmt.Errorf("tahoe: %w", err)
-		}
-		if n < o.min || n > o.max {
-			return c, fmt.Errorf("tahoe: option %q is from %d to %d, not %d", o.name, o.min, o.max, n)
-		}
-		*o.to = int(n)
-	}
+	number := func(name string) int { n, _ := opt.Int(name); return int(n) }
+	c := config{nodes: number("nodes"), needed: number("needed"), happy: number("happy"), total: number("total"),
+		foolscap: opt["protocol"] == "foolscap"}
 	if c.needed > c.total {
 		return c, fmt.Errorf("tahoe: %d shares are needed and only %d are stored: make `needed` at most `total`",
 			c.needed, c.total)

@@ -25,9 +25,7 @@ func startFor(t *testing.T, opt system.Options) (system.Cluster, *started) {
 	hosts := systemtest.Hosts(t, 2)
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
 		Client: hosts[1], Dir: t.TempDir(), Options: opt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	systemtest.StopAtEnd(t, c)
 	return c, c.Nodes()[0].(*started)
 }
@@ -35,9 +33,7 @@ func startFor(t *testing.T, opt system.Options) (system.Cluster, *started) {
 func mustPut(t *testing.T, n system.Store, seed string, size int64) system.Ref {
 	t.Helper()
 	ref, err := n.Put(systemtest.Context(t), seed, size, systemtest.Content(seed, size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ref
 }
 
@@ -52,9 +48,7 @@ func wantContent(t *testing.T, n system.Store, ref system.Ref, want []byte) {
 func stats(t *testing.T, n system.Stats) system.Holdings {
 	t.Helper()
 	h, err := n.Stats(systemtest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
@@ -83,9 +77,7 @@ func wantExpansion(t *testing.T, n *started, size int64, want, within float64) s
 func kill(t *testing.T, n *started, i int) {
 	t.Helper()
 	p := n.grid.procs[i]
-	if err := p.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Signal(syscall.SIGKILL))
 	select {
 	case <-p.Done():
 	case <-time.After(10 * time.Second):
@@ -260,9 +252,7 @@ func testCold(t *testing.T, n *started) {
 	const size = 1 << 20
 	data := systemtest.Bytes("cold", size)
 	mutable, err := n.PutMutable(systemtest.Context(t), "cold", size, bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		ref  system.Ref
 		asks string // the phase of asking for shares

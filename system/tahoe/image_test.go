@@ -26,9 +26,7 @@ func TestConformanceFromImage(t *testing.T) {
 	}
 	out, err := exec.Command(python, "-c", "import os, sys; print(os.path.dirname(os.__file__)); print(sys.prefix); "+
 		"print(os.path.realpath(sys.executable))").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	paths := append(strings.Fields(string(out)), python, bin)
 	if real, err := os.Readlink(python); err == nil && filepath.IsAbs(real) {
 		paths = append(paths, real)

@@ -12,6 +12,9 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "Tahoe-LAFS: k-of-n erasure coding on storage nodes started here, or a client's web API",
 		Modes:   []system.Mode{system.Start, system.Attach},
+		// Every daemon keeps all it knows in its directory, the secret that makes the same caps of the same bytes
+		// included; the storage nodes get the ports that they had, which their furls name.
+		Kept:    "storage-1",
 		Can:     []string{"http", "put", "range", "stat", "update", "directory", "stats", "phases"},
 		Install: "plimsoll systems install tahoe, or name the program in option `binary` or PLIMSOLL_TAHOE",
 		Options: []system.Option{
@@ -19,10 +22,10 @@ func (System) Info() system.Info {
 				"empty when started"},
 			{Name: "caps", Type: "strings", Help: "attach: read caps of existing objects, CAP [SIZE [SHA256]]; they " +
 				"are recorded"},
-			{Name: "nodes", Type: "int", Default: "3", Help: "start: storage nodes, all on the server host"},
-			{Name: "needed", Type: "int", Default: "2", Help: "start: shares that rebuild an object (k)"},
-			{Name: "total", Type: "int", Default: "3", Help: "start: shares that an object is stored as (n)"},
-			{Name: "happy", Type: "int", Default: "0", Help: "start: storage nodes that a put must reach; 0: all " +
+			{Name: "nodes", Type: "int", Default: "3", Min: 1, Max: maxDaemons, Help: "start: storage nodes, all on the server host"},
+			{Name: "needed", Type: "int", Default: "2", Min: 1, Max: 256, Help: "start: shares that rebuild an object (k)"},
+			{Name: "total", Type: "int", Default: "3", Min: 1, Max: 256, Help: "start: shares that an object is stored as (n)"},
+			{Name: "happy", Type: "int", Default: "0", Max: 256, Help: "start: storage nodes that a put must reach; 0: all " +
 				"that can get a share"},
 			{Name: "protocol", Type: "enum", Enum: []string{"gbs", "foolscap"}, Default: "gbs",
 				Help: "start: protocol of storage nodes: HTTPS (Great Black Swamp) or Foolscap"},

@@ -51,8 +51,8 @@ func (n *node) at(path, query string) system.HTTPTarget {
 	return system.HTTPTarget{URL: &url.URL{Scheme: n.base.Scheme, Host: n.base.Host, Path: path, RawQuery: query}}
 }
 
-// file is the target of a file's bytes.
-func (n *node) file(ref system.Ref) (system.HTTPTarget, error) {
+// Target implements system.HTTPServer: a file's bytes.
+func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	c, err := parseCap(ref)
 	if err != nil {
 		return system.HTTPTarget{}, err
@@ -64,60 +64,54 @@ func (n *node) file(ref system.Ref) (system.HTTPTarget, error) {
 	return n.at("/uri/"+string(ref), ""), nil
 }
 
-// Target implements system.HTTPServer.
-func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) { return n.file(ref) }
-
 // Put implements system.Node. The name is not kept: the cap follows from the
 // bytes and the client's secret. Up to 55 bytes become a literal cap
 // ("URI:LIT:…"), which is the object: nothing is stored.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref, err := n.store(ctx, http.MethodPut, n.at("/uri", ""), size, r)
-	if err != nil {
-		return "", n.explain(ctx, fmt.Sprintf("put %q", name), err)
-	}
-	n.leaves(storing(ref)...)
-	return ref, nil
+	return n.store(ctx, fmt.Sprintf("put %q", name), http.MethodPut, n.at("/uri", ""), size, r, storing)
 }
 
-// store makes a request that is answered with a cap.
-func (n *node) store(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) (system.Ref,
-	error) {
+// store makes a request that is answered with a cap. leaves are the accounts that it leaves.
+func (n *node) store(
+	ctx context.Context, doing, method string, t system.HTTPTarget, size int64, r io.Reader,
+	leaves func(system.Ref) []string,
+) (ref system.Ref, err error) {
+	var answer []byte
 	if n.readOnly {
-		return "", fmt.Errorf("%w; `allow: [write]` in the experiment file permits it", system.ErrReadOnly)
+		err = fmt.Errorf("%w; `allow: [write]` in the experiment file permits it", system.ErrReadOnly)
+	} else if answer, err = n.client.Send(ctx, method, t, size, r); err == nil {
+		ref = system.Ref(strings.TrimSpace(string(answer)))
+		if _, bad := parseCap(ref); bad != nil {
+			err = fmt.Errorf("answered %q instead of a cap", ref)
+		}
 	}
-	answer, err := n.client.Send(ctx, method, t, size, r)
 	if err != nil {
-		return "", err
+		return "", n.explain(ctx, doing, err)
 	}
-	ref := system.Ref(strings.TrimSpace(string(answer)))
-	if _, err := parseCap(ref); err != nil {
-		return "", fmt.Errorf("answered %q instead of a cap", ref)
-	}
+	n.leaves(leaves(ref)...)
 	return ref, nil
 }
 
 // Get implements system.Node.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	t, err := n.file(ref)
-	if err != nil {
-		return err
-	}
-	if err := n.client.Get(ctx, t, w); err != nil {
-		return n.explain(ctx, "get", err)
-	}
-	n.leaves(reading(ref)...)
-	return nil
+	return n.read(ctx, "get", ref, func(t system.HTTPTarget) error { return n.client.Get(ctx, t, w) })
 }
 
 // GetRange implements system.Ranger. Whole segments are fetched, of 1 MiB
 // unless the object is smaller.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	t, err := n.file(ref)
+	return n.read(ctx, "range", ref, func(t system.HTTPTarget) error {
+		return n.client.GetRange(ctx, t, off, count, w)
+	})
+}
+
+func (n *node) read(ctx context.Context, doing string, ref system.Ref, do func(system.HTTPTarget) error) error {
+	t, err := n.Target(ref)
 	if err != nil {
 		return err
 	}
-	if err := n.client.GetRange(ctx, t, off, count, w); err != nil {
-		return n.explain(ctx, "range", err)
+	if err := do(t); err != nil {
+		return n.explain(ctx, doing, err)
 	}
 	n.leaves(reading(ref)...)
 	return nil

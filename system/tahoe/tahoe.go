@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/install"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
@@ -20,7 +21,6 @@ import (
 type System struct{}
 
 var (
-	_ system.Reviver    = System{}
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
 	_ system.Provider   = (*reader)(nil)
@@ -46,7 +46,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	}
 	bin, err := program(opt)
 	if err == nil {
-		_, err = versions(ctx, bin)
+		_, _, err = versions(ctx, bin)
 	}
 	return s.Info().Missing(err)
 }
@@ -67,7 +67,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
-	libraries, err := versions(ctx, bin)
+	_, libraries, err := versions(ctx, bin)
 	if err != nil {
 		return nil, err
 	}
@@ -87,22 +87,19 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	identity["libraries"] = strings.Join(parts, ", ")
 	g, err := startGrid(ctx, d, bin, c)
 	if err != nil {
-		return nil, fmt.Errorf("tahoe: %w", err)
+		return nil, err
 	}
 	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		client, err := startClient(ctx, d, bin, g)
-		if err != nil {
-			return nil, fmt.Errorf("tahoe: %w", err)
-		}
-		return client, nil
+		return startClient(ctx, d, bin, g)
 	})
 }
 
-// Kept implements system.Reviver: every daemon keeps all it knows in its
-// directory, the secret that makes the same caps of the same bytes included. The
-// storage nodes get the ports that they had, which their furls name.
-func (System) Kept(d system.Deployment) error {
-	return errors.Join(d.Holds(d.Hosts[0], "storage-1"), d.Holds(d.Client, "client-1"))
+// program finds tahoe.
+func program(opt system.Options) (string, error) { return install.Locate(name, opt, "PLIMSOLL_TAHOE") }
+
+// versions are of the libraries that decide what is measured.
+func versions(ctx context.Context, bin string) (python string, found map[string]string, err error) {
+	return install.Versions(ctx, bin, "tahoe-lafs", "Twisted", "foolscap", "zfec", "cryptography")
 }
 
 // Attach implements system.System.

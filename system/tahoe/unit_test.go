@@ -2,21 +2,12 @@ package tahoe
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,92 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
-
-func TestNURL(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)},
-		&x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// node.pem holds the key too, before or after the certificate.
-	file := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}),
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
-	spki, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(spki)
-	want := "pb://" + base64.RawURLEncoding.EncodeToString(sum[:]) + "@10.1.0.2:4567/swiss#v=1"
-	got, err := nurl(file, "pb://tubid@tcp:10.1.0.2:4567/swiss", "10.1.0.2:4567")
-	if err != nil || got != want {
-		t.Errorf("nurl %q, %v; want %q", got, err, want)
-	}
-	for _, bad := range []struct{ cert, furl string }{{"", "pb://t@h/s"}, {string(file), "pb://t"},
-		{string(file), "pb://t@h/"}, {string(file), ""}} {
-		if got, err := nurl([]byte(bad.cert), bad.furl, "a:1"); err == nil {
-			t.Errorf("nurl of furl %q: %q", bad.furl, got)
-		}
-	}
-}
-
-func TestServersYAML(t *testing.T) {
-	all := []announcement{{"k1", "pb://a@tcp:1.2.3.4:5/x", "pb://s@1.2.3.4:5/x#v=1"}, {"k2", "pb://b@tcp:1.2.3.4:6/y",
-		"pb://t@1.2.3.4:6/y#v=1"}}
-	for _, foolscap := range []bool{false, true} {
-		var got struct {
-			Storage map[string]struct {
-				Ann struct {
-					FURL  string   `yaml:"anonymous-storage-FURL"`
-					Seed  string   `yaml:"permutation-seed-base32"`
-					NURLs []string `yaml:"anonymous-storage-NURLs"`
-				}
-			}
-		}
-		if err := yaml.Unmarshal([]byte(config{foolscap: foolscap}.serversYAML(all)), &got); err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range all {
-			s := got.Storage["v0-"+a.key].Ann
-			if s.FURL != a.furl || s.Seed != a.key || foolscap != (len(s.NURLs) == 0) || !foolscap &&
-				s.NURLs[0] != a.nurl {
-				t.Errorf("foolscap %v: %+v of %+v", foolscap, s, a)
-			}
-		}
-	}
-}
-
-func TestEndpoints(t *testing.T) {
-	for _, c := range []struct{ addr, endpoint, hint string }{
-		{"10.0.0.1", "tcp:80:interface=10.0.0.1", "tcp:10.0.0.1:80"},
-		{"fd00::1", `tcp:80:interface=fd00\:\:1`, "tcp:[fd00::1]:80"},
-	} {
-		a := netip.MustParseAddr(c.addr)
-		if got := endpoint(a, 80); got != c.endpoint {
-			t.Errorf("endpoint %s, want %s", got, c.endpoint)
-		}
-		if got := hint(a, 80); got != c.hint {
-			t.Errorf("hint %s, want %s", got, c.hint)
-		}
-	}
-}
 
 func TestConfig(t *testing.T) {
 	fill := func(opt system.Options) system.Options {
 		full, err := System{}.Info().Fill(opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return full
 	}
 	c, err := parseConfig(fill(nil))
@@ -120,8 +33,6 @@ func TestConfig(t *testing.T) {
 		t.Errorf("4 shares on 2 nodes: %+v, %v", c, err)
 	}
 	for want, opt := range map[string]system.Options{
-		"\"nodes\" is from":   {"nodes": "0"},
-		"\"total\" is from":   {"total": "257"},
 		"4 shares are needed": {"needed": "4"},
 		"cannot be on 4":      {"happy": "4", "nodes": "5"},
 		"cannot reach 3 of 2": {"happy": "3", "nodes": "2"},
@@ -164,9 +75,7 @@ func TestCaps(t *testing.T) {
 func TestAccounts(t *testing.T) {
 	read := func(file string) []byte {
 		b, err := os.ReadFile(filepath.Join("testdata", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	want := func(what string, got []system.Phase, err error, want ...system.Phase) {
@@ -217,9 +126,7 @@ func TestAccounts(t *testing.T) {
 
 	// This download of 5 segments took about 0.5 s.
 	got, err = downloadPhases(read("down.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	took := map[string]time.Duration{}
 	for _, p := range got {
 		took[p.Name] = p.Took
@@ -321,9 +228,7 @@ func TestNotACap(t *testing.T) {
 func nodeAt(t *testing.T, address string) *node {
 	t.Helper()
 	base, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := &node{name: name, base: base, format: "SDMF"}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, address)
@@ -335,17 +240,9 @@ func nodeAt(t *testing.T, address string) *node {
 	return n
 }
 
-// The process id that a killed node left must not stand in the way of the next.
-func TestDirectoryForgetsTheProcess(t *testing.T) {
-	dir := t.TempDir()
-	left := filepath.Join(dir, runningFile)
-	if err := os.WriteFile(left, []byte("1 0.0\n"), 0o600); err != nil {
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
-	}
-	if err := makeDirectory(t.Context(), disk.Dir{Files: testbed.LocalFiles{}, Path: dir}, "x"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the process id is still there: %v", err)
 	}
 }

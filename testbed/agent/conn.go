@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -34,7 +33,7 @@ func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
 		return
 	}
 	defer c.Close()
-	defer context.AfterFunc(x.req, func() { _ = c.Close() })() // the caller is gone
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // the caller is gone
 	if x.answer(connected{c.LocalAddr().String(), c.RemoteAddr().String()}, nil) != nil {
 		return
 	}
@@ -51,11 +50,10 @@ func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
 	}
 }
 
-// conn is a connection that the agent holds. Its halves are pipes, which know deadlines.
+// conn is a connection that the agent holds: our end of a pipe, which knows deadlines.
 type conn struct {
-	read, write   net.Conn
+	net.Conn
 	local, remote net.Addr
-	closed        sync.Once
 	end           func()
 	err           atomic.Pointer[error] // why the agent's side ended, if not with the end of the data
 }
@@ -63,21 +61,20 @@ type conn struct {
 // Dial implements testbed.Host. Only TCP passes through an agent.
 func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var at connected
-	in, read := net.Pipe()
-	write, out := net.Pipe()
-	from, err := h.open(ctx, "/dial", dialCall{network, addr}, &at, out, nil)
+	ours, theirs := net.Pipe()
+	from, err := h.open(ctx, "/dial", dialCall{network, addr}, &at, theirs)
 	if err != nil {
-		_ = out.Close()
+		_ = theirs.Close()
 		return nil, err
 	}
-	k := &conn{read: read, write: write, local: address(at.Local), remote: address(at.Remote), end: from.end}
+	k := &conn{Conn: ours, local: address(at.Local), remote: address(at.Remote), end: from.end}
 	go func() {
-		_, err := io.Copy(in, from)
-		if err != nil && !errors.Is(err, io.ErrClosedPipe) { // else it was closed here, and more comes
+		_, err := io.Copy(theirs, from)
+		broken := err != nil && !errors.Is(err, io.ErrClosedPipe) // else it was closed here
+		if broken {
 			k.err.Store(&err)
 		}
-		_, _ = in.Close(), out.Close()
-		if err != nil {
+		if _ = theirs.Close(); broken {
 			k.end()
 		}
 	}()
@@ -90,12 +87,12 @@ func address(s string) net.Addr {
 }
 
 func (k *conn) Read(b []byte) (int, error) {
-	n, err := k.read.Read(b)
+	n, err := k.Conn.Read(b)
 	return n, k.why(err)
 }
 
 func (k *conn) Write(b []byte) (int, error) {
-	n, err := k.write.Write(b)
+	n, err := k.Conn.Write(b)
 	return n, k.why(err)
 }
 
@@ -110,27 +107,13 @@ func (k *conn) why(err error) error {
 	return err
 }
 
-// CloseWrite ends our half.
-func (k *conn) CloseWrite() error { return k.write.Close() }
-
-// lingering is how long what was written has to get under way after Close, if nothing more
-// comes meanwhile.
+// lingering is how long what was written has to get under way after Close.
 const lingering = 10 * time.Second
 
 func (k *conn) Close() error {
-	k.closed.Do(func() {
-		_, _ = k.write.Close(), k.read.Close()
-		time.AfterFunc(lingering, k.end)
-	})
-	return nil
+	time.AfterFunc(lingering, k.end)
+	return k.Conn.Close()
 }
 
 func (k *conn) LocalAddr() net.Addr  { return k.local }
 func (k *conn) RemoteAddr() net.Addr { return k.remote }
-
-func (k *conn) SetReadDeadline(t time.Time) error  { return k.read.SetReadDeadline(t) }
-func (k *conn) SetWriteDeadline(t time.Time) error { return k.write.SetWriteDeadline(t) }
-
-func (k *conn) SetDeadline(t time.Time) error {
-	return errors.Join(k.SetReadDeadline(t), k.SetWriteDeadline(t))
-}

@@ -83,7 +83,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 		defer cancel()
 	}
 	var a none
-	o, err := f.h.open(ctx, "/write", fileCall{Path: path, Mode: mode}, &a, r, nil)
+	o, err := f.h.open(ctx, "/write", fileCall{Path: path, Mode: mode}, &a, r)
 	if err == nil {
 		o.end()
 	}
@@ -93,7 +93,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 // Open implements testbed.Files.
 func (f remoteFiles) Open(path string) (io.ReadCloser, error) {
 	var a none
-	o, err := f.h.open(context.Background(), "/read", fileCall{Path: path}, &a, nil, nil)
+	o, err := f.h.open(context.Background(), "/read", fileCall{Path: path}, &a, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (f remoteFiles) ReadFile(path string) ([]byte, error) {
 // Walk implements testbed.Files.
 func (f remoteFiles) Walk(dir string, each func(testbed.Entry) error) error {
 	var a none
-	o, err := f.h.open(context.Background(), "/walk", fileCall{Path: dir}, &a, nil, nil)
+	o, err := f.h.open(context.Background(), "/walk", fileCall{Path: dir}, &a, nil)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/gob"
 	"fmt"
 	"io"
 	"math"
@@ -61,8 +60,7 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 	transport := &http.Transport{
 		TLSClientConfig: config, Protocols: new(http.Protocols),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return opt.Dial(ctx) },
-		// Without an answer to a ping the connection, and all that is open on it, ends.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: time.Minute},
+		HTTP2:       &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	transport.Protocols.SetHTTP2(true)
 	h := &Host{
@@ -153,7 +151,7 @@ func (h *Host) Traffic() (rx, tx float64) {
 // Respond implements testbed.Host.
 func (h *Host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error) {
 	var s string
-	o, err := h.open(ctx, "/respond", none{}, &s, nil, nil)
+	o, err := h.open(ctx, "/respond", none{}, &s, nil)
 	if err != nil {
 		return at, nil, err
 	}
@@ -207,6 +205,9 @@ func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, e
 	h.procs = append(h.procs, p)
 	h.mu.Unlock()
 	go p.follow()
+	if err := testbed.AwaitReady(ctx, p, c); err != nil {
+		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
+	}
 	return p, nil
 }
 
@@ -223,33 +224,17 @@ func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err er
 			_ = c.Stdout.Close()
 		}
 	}()
-	name := c.Name
+	q := startCall{c, c.Stdin != nil, c.Stdout != nil}
+	q.Command.Stdin, q.Command.Stdout, q.Command.Ready = nil, nil, nil
 	if h.opt.Label != nil {
-		name = h.opt.Label(name)
-	}
-	q := startCall{
-		Name: name, Role: c.Role, Dir: c.Dir, Args: c.Args, Env: c.Env,
-		ReadyTimeout: c.ReadyTimeout, Stop: c.Stop,
-		Ready: c.Ready != nil, Stdin: c.Stdin != nil, Stdout: c.Stdout != nil,
-	}
-	if q.Ready && q.Stdin {
-		return nil, fmt.Errorf("agent: start %s: a process on a host elsewhere cannot have both an input and a Ready",
-			c.Name)
+		q.Command.Name = h.opt.Label(c.Name)
 	}
 	var body io.Reader
-	var before func(*gob.Decoder) error
 	if q.Stdin {
 		body = c.Stdin
 	}
-	if q.Ready {
-		r, w := io.Pipe()
-		defer w.Close()
-		body, before = r, answerReady(ctx, c, gob.NewEncoder(w))
-	}
-	ctx, cancel := context.WithTimeout(ctx, max(c.ReadyTimeout, time.Minute)+time.Minute)
-	defer cancel()
 	var s started
-	o, err := h.open(ctx, "/start", q, &s, body, before)
+	o, err := h.open(ctx, "/start", q, &s, body)
 	if err != nil {
 		return nil, err
 	}
@@ -261,24 +246,4 @@ func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err er
 	}
 	p.carry(c, o)
 	return p, nil
-}
-
-// answerReady answers the agent's questions whether a process is ready until it asks no
-// more.
-func answerReady(ctx context.Context, c testbed.Command, say *gob.Encoder) func(*gob.Decoder) error {
-	return func(hear *gob.Decoder) error {
-		for {
-			var asked bool
-			if err := hear.Decode(&asked); err != nil || !asked {
-				return err
-			}
-			e := toRemote(c.Ready(ctx))
-			if e == nil {
-				e = &remoteError{}
-			}
-			if err := say.Encode(e); err != nil {
-				return err
-			}
-		}
-	}
 }

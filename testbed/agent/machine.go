@@ -97,7 +97,7 @@ func (m machine) Filesystem(dir string) (testbed.Filesystem, error) {
 func (m machine) RAMDisk(name string, size int64) (testbed.RAMDisk, error) {
 	var a ramDisk
 	hold, release := io.Pipe()
-	o, err := m.h.open(context.Background(), "/ramdisk", machineCall{Name: name, Size: size}, &a, hold, nil)
+	o, err := m.h.open(context.Background(), "/ramdisk", machineCall{Name: name, Size: size}, &a, hold)
 	if err != nil {
 		return testbed.RAMDisk{}, err
 	}
@@ -119,7 +119,6 @@ func (m machine) IOPressure() float64 {
 
 // Problems implements testbed.Machine.
 func (m machine) Problems(opt testbed.Options) []testbed.Problem {
-	opt.Log, opt.Hosts = nil, nil
 	all, err := ask[[]testbed.Problem](context.Background(), &m.h.client, "/problems", machineCall{Options: opt})
 	if err != nil {
 		return []testbed.Problem{{Name: "agent", Severity: testbed.Fatal, What: err.Error()}}

@@ -90,7 +90,7 @@ func (p *process) fetchLog(ctx context.Context) error {
 	}
 	defer f.Close()
 	var a none
-	o, err := p.host.open(ctx, "/log", logCall{p.ProcessID, known.size}, &a, nil, nil)
+	o, err := p.host.open(ctx, "/log", logCall{p.ProcessID, known.size}, &a, nil)
 	if err != nil {
 		return err
 	}
@@ -126,18 +126,24 @@ func (p *process) Signal(s syscall.Signal) error {
 // stopLimit bounds a stop whose context does not: no command takes longer.
 const stopLimit = 10 * time.Minute
 
-// Stop implements testbed.Process.
+// Stop implements testbed.Process. Of an agent that has ended meanwhile, or does not answer, nothing is left
+// to stop: what it has started ends with it.
 func (p *process) Stop(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	_, err := ask[none](bounded, &p.host.client, "/stop", p.ProcessID)
-	if ctx.Err() != nil { // the agent kills it now; ask how that went
-		_, err = ask[none](context.WithoutCancel(ctx), &p.host.client, "/stop", p.ProcessID)
+	_, err := ask[none](bounded, &p.host.client, "/stop", stopCall{p.ProcessID, false})
+	var said *remoteError
+	if err != nil && !errors.As(err, &said) {
+		_, err = ask[none](context.WithoutCancel(ctx), &p.host.client, "/stop", stopCall{p.ProcessID, true})
+		if err != nil && !errors.As(err, &said) {
+			p.host.lost.CompareAndSwap(nil, &err)
+		}
 	}
-	if err == nil {
-		<-p.done // what it wrote last is here soon
+	if err != nil && p.host.Lost() == nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
 	}
-	return err
+	<-p.done // what it wrote last is here soon
+	return nil
 }
 
 // Memory implements testbed.Process.

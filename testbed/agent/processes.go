@@ -21,24 +21,31 @@ func (s *server) processCalls(mux map[string]handler) {
 		}
 		return none{}, err
 	})
-	mux["/stop"] = about(s, func(ctx context.Context, p testbed.Process) (none, error) { return none{}, p.Stop(ctx) })
-	mux["/memory"] = about(s, func(_ context.Context, p testbed.Process) (testbed.Memory, error) {
-		return p.Memory(), nil
+	mux["/stop"] = call(func(ctx context.Context, q stopCall) (none, error) {
+		p, err := s.process(q.ID)
+		if err == nil {
+			stopping, hurry := context.WithCancel(ctx)
+			defer hurry()
+			if q.Now {
+				hurry()
+			}
+			err = p.Stop(stopping)
+		}
+		return none{}, err
 	})
-	mux["/resetpeak"] = about(s, func(_ context.Context, p testbed.Process) (none, error) {
-		return none{}, p.ResetPeak()
-	})
-	mux["/peak"] = about(s, func(_ context.Context, p testbed.Process) (float64, error) { return p.Peak(), nil })
+	mux["/memory"] = about(s, func(p testbed.Process) (testbed.Memory, error) { return p.Memory(), nil })
+	mux["/resetpeak"] = about(s, func(p testbed.Process) (none, error) { return none{}, p.ResetPeak() })
+	mux["/peak"] = about(s, func(p testbed.Process) (float64, error) { return p.Peak(), nil })
 }
 
 // about makes a handler of a question about one process.
-func about[A any](s *server, do func(context.Context, testbed.Process) (A, error)) handler {
-	return call(func(ctx context.Context, id testbed.ProcessID) (a A, err error) {
+func about[A any](s *server, do func(testbed.Process) (A, error)) handler {
+	return call(func(_ context.Context, id testbed.ProcessID) (a A, err error) {
 		p, err := s.process(id)
 		if err != nil {
 			return a, err
 		}
-		return do(ctx, p)
+		return do(p)
 	})
 }
 
@@ -47,15 +54,16 @@ type signalCall struct {
 	Signal syscall.Signal
 }
 
-// startCall is a [testbed.Command] as it crosses the connection. What follows it from the
-// caller is the answers to the agent's questions whether the process is ready, if Ready,
-// or the process's input, if Stdin; what follows the agent's answer is its output, if Stdout.
+type stopCall struct {
+	ID  testbed.ProcessID
+	Now bool // without asking it to end
+}
+
+// startCall is a command, which has no functions and streams. What follows it from the caller is the
+// process's input, if Stdin; what follows the agent's answer is its output, if Stdout.
 type startCall struct {
-	Name, Role, Dir      string
-	Args, Env            []string
-	Ready, Stdin, Stdout bool
-	ReadyTimeout         time.Duration
-	Stop                 []testbed.StopStep
+	Command       testbed.Command
+	Stdin, Stdout bool
 }
 
 // started is what the agent says of a process, once.
@@ -68,21 +76,7 @@ type started struct {
 type ended struct{ Err *remoteError }
 
 func (s *server) start(ctx context.Context, x *exchange, q startCall) {
-	c := testbed.Command{
-		Name: q.Name, Role: q.Role, Args: q.Args, Env: q.Env, Dir: q.Dir, Stop: q.Stop, ReadyTimeout: q.ReadyTimeout,
-	}
-	if q.Ready {
-		c.Ready = func(context.Context) error {
-			if err := x.enc.Encode(true); err != nil {
-				return err
-			}
-			var e remoteError
-			if err := x.dec.Decode(&e); err != nil || e.Text == "" {
-				return err
-			}
-			return &e
-		}
-	}
+	c := q.Command
 	var out *io.PipeReader
 	if q.Stdin {
 		c.Stdin = io.NopCloser(x.in)
@@ -91,9 +85,6 @@ func (s *server) start(ctx context.Context, x *exchange, q startCall) {
 		out, c.Stdout = io.Pipe()
 	}
 	p, err := s.host.Start(ctx, c)
-	if q.Ready && x.enc.Encode(false) != nil {
-		return
-	}
 	if err != nil {
 		_ = x.answer(started{}, err)
 		return
@@ -128,7 +119,7 @@ type logCall struct {
 }
 
 // log streams the process's log until it has ended.
-func (s *server) log(_ context.Context, x *exchange, q logCall) {
+func (s *server) log(ctx context.Context, x *exchange, q logCall) {
 	p, err := s.process(q.ID)
 	var f *os.File
 	if err == nil {
@@ -148,7 +139,7 @@ func (s *server) log(_ context.Context, x *exchange, q logCall) {
 		select {
 		case <-p.Done():
 			over = true // what it wrote last is yet to be read
-		case <-x.req.Done():
+		case <-ctx.Done():
 			return
 		case <-time.After(logPace):
 		}

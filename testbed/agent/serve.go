@@ -53,9 +53,6 @@ const (
 // Serve is `plimsoll node agent`: it reads its [Credentials] (gob) from its input or a file,
 // and serves until ctx ends or its engine is silent for too long.
 func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
-	if os.Getpid() == 1 {
-		return serveFirst(ctx, args)
-	}
 	ctx, ignore := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer ignore()
 	flags := flag.NewFlagSet("plimsoll node agent", flag.ContinueOnError)
@@ -63,7 +60,6 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	name := flags.String("name", "host", "of the machine, which calls must be for")
 	addr := flags.String("address", "127.0.0.1", "under which other hosts reach this one")
 	dir := flags.String("dir", ".", "where logs are kept")
-	announce := flags.Bool("announce", false, "print the address that it listens on")
 	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
 	index := flags.Int("index", -1, "of the machine where links are emulated between machines; -1: they are not")
@@ -132,9 +128,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	if *announce {
-		fmt.Println(l.Addr())
-	}
+	fmt.Println(l.Addr()) // for who left the choice of a port to us
 	s := &server{bed: bed, host: host, processes: map[testbed.ProcessID]testbed.Process{}}
 	web := s.web(config, s.handler())
 	defer web.Close()
@@ -148,6 +142,7 @@ func (s *server) web(config *tls.Config, h http.Handler) *http.Server {
 		Handler: h, TLSConfig: config, ErrorLog: log.New(os.Stderr, "", 0), Protocols: new(http.Protocols),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerStream: 1 << 18, MaxReceiveBufferPerConnection: 4<<20 - 1,
+			SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
 		},
 	}
 	web.Protocols.SetHTTP2(true)
@@ -255,7 +250,7 @@ func (s *server) respond(ctx context.Context, x *exchange, _ none) {
 	}
 	defer stop()
 	if x.answer(at.String(), nil) == nil {
-		<-x.req.Done()
+		<-ctx.Done()
 	}
 }
 

@@ -16,23 +16,24 @@ import (
 )
 
 // A call is one HTTP request: a question in gob, which knows NaN, then what the caller
-// streams; and the answer likewise, after an error that may be nil. How long the answer
-// may take is in a header; the request, and what it holds on the agent, may live longer.
-const timeoutHeader = "Plimsoll-Timeout"
+// streams; and the answer likewise, after an error that may be nil. What it holds on the
+// agent lives as long as the request.
 
 // machineHeader names the machine that a call is for: the address of a lost one may be another's now.
 const machineHeader = "Plimsoll-Machine"
 
-// callTimeout is the deadline of calls whose context has none.
-const callTimeout = time.Minute
+const (
+	// callTimeout is the deadline of calls whose context has none.
+	callTimeout = time.Minute
+	// Without an answer to a ping a connection, and all that is open on it, ends.
+	pingAfter, pingTimeout = 15 * time.Second, time.Minute
+)
 
 // exchange is a call as the agent sees it.
 type exchange struct {
 	in  *bufio.Reader // what the caller streams
-	dec *gob.Decoder
 	enc *gob.Encoder
 	w   http.ResponseWriter
-	req context.Context // ends with the request
 }
 
 // Write streams to the caller at once.
@@ -78,23 +79,17 @@ func fromTrailer(h http.Header) error {
 
 type handler = http.HandlerFunc
 
-// stream makes a handler of a function that answers by itself and goes on.
+// stream makes a handler of a function that answers by itself and goes on. Its context ends with the request.
 func stream[Q any](do func(ctx context.Context, x *exchange, q Q)) handler {
 	return func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{in: bufio.NewReader(r.Body), w: w, req: r.Context()}
-		x.dec, x.enc = gob.NewDecoder(x.in), gob.NewEncoder(x)
+		x := &exchange{in: bufio.NewReader(r.Body), w: w}
+		x.enc = gob.NewEncoder(x)
 		var q Q
-		if err := x.dec.Decode(&q); err != nil {
+		if err := gob.NewDecoder(x.in).Decode(&q); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		limit, err := time.ParseDuration(r.Header.Get(timeoutHeader))
-		if err != nil {
-			limit = callTimeout
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), limit)
-		defer cancel()
-		do(ctx, x, q)
+		do(r.Context(), x, q)
 	}
 }
 
@@ -153,10 +148,8 @@ type client struct {
 }
 
 // open makes a call that stays open until it is closed. Only the answer has a deadline:
-// that of ctx. body may be nil, and so may before, which hears what comes before the answer.
-func (c *client) open(
-	ctx context.Context, path string, q, a any, body io.Reader, before func(*gob.Decoder) error,
-) (_ *opened, err error) {
+// that of ctx. body may be nil.
+func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader) (_ *opened, err error) {
 	if why := c.lost.Load(); why != nil {
 		return nil, fmt.Errorf("agent of host %s: it is lost: %w", c.name, *why)
 	}
@@ -164,12 +157,9 @@ func (c *client) open(
 	if err := gob.NewEncoder(&head).Encode(q); err != nil {
 		return nil, fmt.Errorf("agent: %s: %w", path, err)
 	}
-	limit := callTimeout
-	if d, ok := ctx.Deadline(); ok {
-		limit = time.Until(d)
-	} else {
+	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
+		ctx, cancel = context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -187,7 +177,6 @@ func (c *client) open(
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set(timeoutHeader, limit.String())
 	req.Header.Set(machineHeader, c.on)
 	resp, err := c.http.Do(req)
 	if err == nil && resp.StatusCode != http.StatusOK {
@@ -205,13 +194,7 @@ func (c *client) open(
 	}
 	o := &opened{in: bufio.NewReader(resp.Body), resp: resp, end: end}
 	o.dec = gob.NewDecoder(o)
-	if before != nil {
-		err = before(o.dec)
-	}
-	if err == nil {
-		err = o.answer(a)
-	}
-	if !answered() {
+	if err = o.answer(a); !answered() {
 		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, context.Cause(ctx))
 	}
 	return o, err
@@ -231,7 +214,7 @@ func (o *opened) answer(a any) error {
 
 // ask makes a call that ends with its answer.
 func ask[A any](ctx context.Context, c *client, path string, q any) (a A, err error) {
-	o, err := c.open(ctx, path, q, &a, nil, nil)
+	o, err := c.open(ctx, path, q, &a, nil)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, o) // its end, so that nothing has to be cut off
 		_ = o.Close()

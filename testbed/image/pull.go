@@ -33,7 +33,7 @@ type Progress func(done, total int64)
 
 // Size is how many bytes pulling an image would transfer.
 func (s Store) Size(ctx context.Context, reference string) (int64, error) {
-	_, size, _, err := s.remote(ctx, reference, false)
+	_, size, err := s.remote(ctx, reference, false)
 	return size, explain(reference, err)
 }
 
@@ -41,12 +41,12 @@ func (s Store) Size(ctx context.Context, reference string) (int64, error) {
 // its manifest is that of one which is here. A tag is pulled as the image that it was at
 // first, or, when fresh, as what it is now.
 func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progress) (Image, error) {
-	img, size, repo, err := s.remote(ctx, reference, fresh)
+	img, size, err := s.remote(ctx, reference, fresh)
 	if err != nil {
 		return Image{}, explain(reference, err)
 	}
-	d := download{ctx: ctx, dir: s.parts(), repo: repo, base: s.transport(), say: say, total: size}
-	i, err := s.add(ctx, reference, func() (v1.Image, error) { return resumable{img, &d}, nil })
+	d := &download{Image: img, store: s, say: say, total: size}
+	i, err := s.add(ctx, reference, func() (v1.Image, error) { return d, nil })
 	return i, explain(reference, err)
 }
 
@@ -133,13 +133,11 @@ func matches(what string, b []byte, want v1.Hash) error {
 	return nil
 }
 
-// remote is an image in its registry, how many bytes it transfers, and where it is.
-func (s Store) remote(
-	ctx context.Context, reference string, fresh bool,
-) (img v1.Image, size int64, repo name.Repository, err error) {
+// remote is an image in its registry, and how many bytes it transfers.
+func (s Store) remote(ctx context.Context, reference string, fresh bool) (img v1.Image, size int64, err error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
-		return nil, 0, repo, err
+		return nil, 0, err
 	}
 	pinned := ""
 	if _, isDigest := ref.(name.Digest); !fresh && !isDigest {
@@ -156,16 +154,21 @@ func (s Store) remote(
 			"`plimsoll systems install NAME --image %s` takes what it is now: %w", pinned, reference, err)
 	}
 	if err != nil {
-		return nil, 0, repo, err
+		return nil, 0, err
 	}
 	manifest, err := img.Manifest()
 	if err != nil {
-		return nil, 0, repo, err
+		return nil, 0, err
 	}
-	return img, compressed(manifest), ref.Context(), nil
+	return img, compressed(manifest), nil
 }
 
-const userAgent = "plimsoll"
+const (
+	userAgent = "plimsoll"
+	// How often a request is sent that brings nothing, and the first pause between two.
+	tries = 3
+	pause = 300 * time.Millisecond
+)
 
 // transport honours the proxies of the environment and gives up on a registry that stalls.
 func (s Store) transport() http.RoundTripper {
@@ -216,8 +219,8 @@ func (s Store) add(ctx context.Context, reference string, open func() (v1.Image,
 	dir := s.at(digest.String())
 	if i, err = read(dir); err != nil {
 		i, err = s.unpacked(ctx, img, Image{Reference: reference, Digest: digest.String(), dir: dir})
-		if !errors.Is(err, errCut) && ctx.Err() == nil { // else the next attempt goes on from what is there
-			err = errors.Join(err, os.RemoveAll(s.parts()))
+		if err == nil {
+			err = os.RemoveAll(s.parts())
 		}
 		if err != nil {
 			return i, err
@@ -313,9 +316,9 @@ func explain(reference string, err error) error {
 		err = fmt.Errorf("the registry %s cannot be reached: %w", host, unreached.Err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
-	case errors.Is(err, errCut):
-		err = fmt.Errorf("the connection to %s: %w", host, err)
-	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "error verifying"): // has no type
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = fmt.Errorf("the connection to %s was cut; the next attempt keeps the layers that have come: %w", host, err)
+	case strings.Contains(err.Error(), "error verifying"): // has no type
 		err = fmt.Errorf("what %s sent is not what the manifest names: %w", host, err)
 	}
 	return fmt.Errorf("image %s: %w", reference, err)

@@ -124,9 +124,7 @@ func TestUnpack(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for path, want := range tt.want {
 				if got[path] != want {
 					t.Errorf("%s: %q, want %q", path, got[path], want)
@@ -149,9 +147,7 @@ func TestModes(t *testing.T) {
 	dir, _, err := unpacked(t, imagetest.Image(t, v1.Config{}, []entry{
 		{Name: "su", Mode: 0o6755}, {Name: "closed", Mode: 0o001}, {Name: "d/", Mode: 0o1555}, file("d/x", "x"),
 	}), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, want := range map[string]fs.FileMode{"su": 0o755, "closed": 0o401, "d": fs.ModeDir | 0o755} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
@@ -164,13 +160,9 @@ func sparseTar(t *testing.T, size int64) []byte {
 	t.Helper()
 	dir := t.TempDir()
 	hole := filepath.Join(dir, "hole")
-	if err := errors.Join(os.WriteFile(hole, nil, 0o644), os.Truncate(hole, size)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(hole, nil, 0o644), os.Truncate(hole, size)))
 	b, err := exec.Command("tar", "--sparse", "-C", dir, "-c", "hole").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -189,9 +181,7 @@ func TestSparseFiles(t *testing.T) {
 func wantHole(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if used := info.Sys().(*syscall.Stat_t).Blocks * 512; used > 128<<10 {
 		t.Errorf("%s takes %d bytes", path, used)
 	}

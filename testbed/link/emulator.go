@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type Options struct {
 	Seed    uint64 // of losses and jitter
 	Memory  int64  // bytes that packets under way may occupy; 0: DefaultMemory
 	Threads int    // of the data path; 0: half the processors, 1 to 8
+	Mesh    *Mesh  // nil: all hosts are on this machine
 }
 
 // DefaultMemory bounds what an emulator holds: enough for 10 Gbit/s × 80 ms with
@@ -49,44 +51,25 @@ const answerWithin = 10 * time.Second
 // goroutines.
 type Emulator struct {
 	process Process
-	conn    net.Conn
 	client  *rpc.Client
-
 	devices []Device
-	names   []string // of all hosts, also those on other machines
-
-	mu     sync.Mutex // guards what follows
-	closed bool
+	closing sync.Once
 }
 
 // New launches an emulator process between the ports of hosts on a hub, which must not be
 // joined by a bridge, and waits until it is ready. No link is shaped yet. The descriptor is
-// of the hub's network namespace.
-func New(ctx context.Context, launch Launch, o Options, hub int, devices ...Device) (*Emulator, error) {
-	return newEmulator(ctx, launch, Setup{Options: o}, nil, hub, devices)
-}
-
-// NewMesh is New for the one host of this machine in a mesh, which begins when all
-// emulators have started. The socket is of OpenCarrier, and stays the caller's.
-func NewMesh(ctx context.Context, launch Launch, o Options, m Mesh, socket *os.File, hub int, d Device) (*Emulator,
-	error) {
-	o.Threads = 1
-	m.Peers = slices.Clone(m.Peers)
-	for i := range m.Peers {
-		m.Peers[i].Size = carrySize(m.Peers[i].At)
+// of the hub's network namespace. In a mesh, which begins when all emulators have started, there is
+// one host; the carrier is of OpenCarrier, and stays the caller's.
+func New(ctx context.Context, launch Launch, o Options, hub int, carrier *os.File, devices ...Device) (_ *Emulator,
+	err error) {
+	o.Memory = cmp.Or(o.Memory, DefaultMemory)
+	if o.Threads == 0 {
+		o.Threads = min(max(runtime.NumCPU()/2, 1), mostThreads)
 	}
-	return newEmulator(ctx, launch, Setup{Options: o, Mesh: &m}, socket, hub, []Device{d})
-}
-
-func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, hub int,
-	devices []Device) (_ *Emulator, err error) {
-	e := &Emulator{devices: devices}
-	if q.Options.Memory == 0 {
-		q.Options.Memory = DefaultMemory
+	if o.Mesh != nil {
+		o.Threads = 1
 	}
-	if q.Options.Threads == 0 {
-		q.Options.Threads = min(max(runtime.NumCPU()/2, 1), mostThreads)
-	}
+	e, q := &Emulator{devices: devices}, Setup{Options: o}
 	var files []*os.File
 	defer func() {
 		for _, f := range files {
@@ -102,17 +85,19 @@ func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, 
 			return nil, fmt.Errorf("link: find the port of %s: %w", d.Host, err)
 		}
 		q.Hosts = append(q.Hosts, Attached{d.Host, d.Addrs, port.Attrs().Index})
-		e.names = append(e.names, d.Host)
 	}
-	for range q.Options.Threads {
-		err := InNamespace(hub, func() error {
+	err = InNamespace(hub, func() error {
+		for range o.Threads {
 			f, err := openSocket()
+			if err != nil {
+				return err
+			}
 			files = append(files, f)
-			return err
-		})
-		if err != nil {
-			return nil, err
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -120,18 +105,15 @@ func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, 
 	}
 	theirs, ours := os.NewFile(uintptr(fds[1]), "emulator"), os.NewFile(uintptr(fds[0]), "control")
 	defer theirs.Close()
-	e.conn, err = net.FileConn(ours)
+	conn, err := net.FileConn(ours)
 	ours.Close()
 	if err != nil {
 		return nil, fmt.Errorf("link: control socket: %w", err)
 	}
-	e.client = rpc.NewClient(e.conn)
-	given := files
-	if q.Mesh != nil {
-		given = append(slices.Clone(files), carrier)
-		for _, p := range q.Mesh.Peers {
-			e.names = append(e.names, p.Host)
-		}
+	e.client = rpc.NewClient(conn)
+	given := slices.Clone(files)
+	if carrier != nil {
+		given = append(given, carrier)
 	}
 	if e.process, err = launch(ctx, theirs, given); err != nil {
 		return nil, fmt.Errorf("link: start the emulator: %w", err)
@@ -139,9 +121,6 @@ func newEmulator(ctx context.Context, launch Launch, q Setup, carrier *os.File, 
 	theirs.Close() // its end is noticed only when no one else has the socket
 	return e, e.call(ctx, "Start", q, new(bool))
 }
-
-// Process is the emulator's process, for the observer.
-func (e *Emulator) Process() Process { return e.process }
 
 // Err says how the emulator has ended, after which no packet passes between hosts; nil
 // while it runs.
@@ -161,7 +140,6 @@ func (e *Emulator) Err() error {
 func (e *Emulator) call(ctx context.Context, method string, question, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	e.conn.SetWriteDeadline(time.Now().Add(answerWithin))
 	call := e.client.Go("Emulator."+method, question, answer, make(chan *rpc.Call, 1))
 	select {
 	case <-call.Done:
@@ -181,33 +159,14 @@ func (e *Emulator) call(ctx context.Context, method string, question, answer any
 }
 
 // Shape applies a topology, also while traffic passes: packets under way keep
-// their departure and no packet overtakes another.
+// their departure and no packet overtakes another. How large a super-packet may be
+// a connection takes over when it is made.
 func (e *Emulator) Shape(ctx context.Context, t Topology) error {
-	if err := t.Validate(); err != nil {
-		return err
-	}
 	if err := e.call(ctx, "Shape", t, new(bool)); err != nil {
 		return fmt.Errorf("link: shape: %w", err)
 	}
-	return e.limitBursts(t)
-}
-
-// limitBursts sets how large a super-packet of each host's device may be. A
-// connection takes the limit over when it is made.
-func (e *Emulator) limitBursts(t Topology) error {
 	for _, d := range e.devices {
-		rate := t.Up[d.Host].Rate
-		for k, p := range t.Pairs {
-			if k[0] == d.Host {
-				rate = least(rate, p.Rate)
-			}
-		}
-		for _, other := range e.names {
-			if other != d.Host {
-				rate = least(rate, t.Down[other].Rate)
-			}
-		}
-		segs := segmentsPerBurst(rate)
+		segs := segmentsPerBurst(t.slowest(d.Host))
 		if oldKernel() {
 			segs = 1
 		}
@@ -232,34 +191,35 @@ func (e *Emulator) Stats(ctx context.Context) (s Stats, err error) {
 	if err := e.call(ctx, "Stats", false, &s); err != nil {
 		return Stats{}, err
 	}
-	unread := s.Drops[DropUnread]
 	for _, d := range e.devices {
-		unread.Segments += d.Ports.Up.dropped() + d.Ports.Down.dropped()
+		s.Drops.add(DropUnread, int32(d.Ports.Up.dropped()+d.Ports.Down.dropped()), 0)
 	}
-	s.Drops[DropUnread] = unread
 	return s, nil
 }
 
+// Probe measures the round trips to the other emulators of the mesh, by their numbers; adopt
+// takes half of each off the delay of packets from now on.
+func (e *Emulator) Probe(ctx context.Context, adopt bool) (rtts []time.Duration, err error) {
+	err = e.call(ctx, "Probe", adopt, &rtts)
+	return rtts, err
+}
+
 // Close ends the emulator, and with it all traffic between hosts. It may be called again.
-func (e *Emulator) Close(ctx context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil
-	}
-	e.closed = true
-	if e.client != nil {
-		e.client.Close() // it ends when its standard input does
-	}
-	if e.process == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	select {
-	case <-e.process.Done():
-		return nil
-	case <-time.After(3 * time.Second):
-		return e.process.Stop(ctx)
-	}
+func (e *Emulator) Close(ctx context.Context) (err error) {
+	e.closing.Do(func() {
+		if e.client != nil {
+			e.client.Close() // it ends when its standard input does
+		}
+		if e.process == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		select {
+		case <-e.process.Done():
+		case <-time.After(3 * time.Second):
+			err = e.process.Stop(ctx)
+		}
+	})
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 )
 
 // Exec returns a Launch that runs a command, such as "plimsoll node link", in the
@@ -46,14 +45,7 @@ func (p *execProcess) Err() error {
 	}
 }
 
-func (p *execProcess) Stop(ctx context.Context) error {
-	p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.done:
-		return nil
-	case <-time.After(2 * time.Second):
-	case <-ctx.Done():
-	}
+func (p *execProcess) Stop(context.Context) error {
 	p.cmd.Process.Kill()
 	<-p.done
 	return nil

@@ -46,9 +46,6 @@ func NewKernel(discipline string, hosts map[string]Ports) *Kernel { return &Kern
 // Shape applies a topology. Packets in a queue that changes are kept; a host that
 // is no longer shaped loses its queue and what was in it.
 func (n *Kernel) Shape(t Topology) error {
-	if err := t.Validate(); err != nil {
-		return err
-	}
 	if len(t.Pairs) > 0 {
 		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: user", n.discipline)
 	}
@@ -65,17 +62,8 @@ func (n *Kernel) Shape(t Topology) error {
 		fastest = max(fastest, r.Up[name].Rate, r.Down[name].Rate)
 	}
 	for _, name := range names {
-		h := n.hosts[name]
-		lossy := t.Up[name].Loss > 0
-		slowest := r.Up[name].Rate
-		for _, other := range names {
-			if other != name {
-				lossy = lossy || t.Down[other].Loss > 0
-				slowest = least(slowest, r.Down[other].Rate)
-			}
-		}
-		segs := segmentsPerBurst(slowest)
-		if lossy {
+		h, segs := n.hosts[name], segmentsPerBurst(t.slowest(name))
+		if t.lossy(name) {
 			segs = 1
 		}
 		if err := h.Up.apply(n.discipline, r.Up[name], segs, fastest); err != nil {
@@ -114,23 +102,30 @@ func (p Port) apply(discipline string, params Params, segs int, fastest float64)
 	if err := p.limitBursts(segs); err != nil {
 		return fmt.Errorf("limit super-packets: %w", err)
 	}
-	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
-		Parent: netlink.HANDLE_ROOT}
 	if !params.Shaped() {
-		err := p.NL.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: discipline})
+		err := p.NL.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: rootQdisc(dev), QdiscType: discipline})
 		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("remove %s: %w", discipline, err)
 		}
 		return nil
 	}
-	var qdisc netlink.Qdisc = netlink.NewNetem(attrs, netemAttrs(params, fastest))
-	if discipline == TBFDiscipline {
-		qdisc = tbf(attrs, params, segs)
-	}
-	if err := p.NL.QdiscReplace(qdisc); err != nil {
+	if err := p.discipline(dev, discipline, params, segs, fastest); err != nil {
 		return fmt.Errorf("%s on %s: %w", discipline, p.Device, err)
 	}
 	return nil
+}
+
+// discipline puts a discipline on a device.
+func (p Port) discipline(dev netlink.Link, name string, params Params, segs int, fastest float64) error {
+	if name == TBFDiscipline {
+		return p.NL.QdiscReplace(tbf(rootQdisc(dev), params, segs))
+	}
+	return p.NL.QdiscReplace(netlink.NewNetem(rootQdisc(dev), netemAttrs(params, fastest)))
+}
+
+func rootQdisc(dev netlink.Link) netlink.QdiscAttrs {
+	return netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
+		Parent: netlink.HANDLE_ROOT}
 }
 
 // tbf is a token bucket that holds one super-packet of segs segments, the most that

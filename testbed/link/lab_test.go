@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,10 +52,8 @@ func needRoot(t testing.TB) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to make network namespaces")
 	}
-	for _, a := range Available() {
-		if a.Emulator == Own && !a.OK {
-			t.Skip(a.Why)
-		}
+	if err := Works(Own); err != nil {
+		t.Skip(err)
 	}
 }
 
@@ -77,10 +74,8 @@ func newLabWith(t testing.TB, o Options, names ...string) *lab {
 		l.hosts[name] = host
 		devices = append(devices, d)
 	}
-	e, err := New(t.Context(), Exec(os.Args[0]), o, int(h.ns), devices...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, err := New(t.Context(), Exec(os.Args[0]), o, int(h.ns), nil, devices...)
+	must(t, err)
 	l.emulator = e
 	t.Cleanup(func() { e.Close(context.Background()) })
 	return l
@@ -102,9 +97,7 @@ func newHub(t testing.TB) *hub {
 func handle(t testing.TB, ns netns.NsHandle) *netlink.Handle {
 	t.Helper()
 	nl, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(nl.Close)
 	return nl
 }
@@ -124,17 +117,11 @@ func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
 		LinkAttrs: netlink.LinkAttrs{Name: port}, PeerName: "eth0", PeerHardwareAddr: mac(number),
 		PeerNamespace: netlink.NsFd(int(host.ns)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := h.nl.LinkByName(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	eth, err := inside.LinkByName("eth0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = errors.Join(
 		inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: host.v4.AsSlice(), Mask: net.CIDRMask(24, 32)}}),
 		inside.AddrAdd(eth, &netlink.Addr{IPNet: &net.IPNet{IP: host.v6.AsSlice(), Mask: net.CIDRMask(64, 128)},
@@ -152,49 +139,34 @@ func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
 			}
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return host, Device{name, []netip.Addr{host.v4, host.v6}, Ports{Port{inside, "eth0"}, Port{h.nl, port}}}
 }
 
 // newNamespace makes a network namespace with loopback and TCP buffers of up to
 // 128 MiB, gone when the test ends.
-func newNamespace(t testing.TB) netns.NsHandle {
+func newNamespace(t testing.TB) (ns netns.NsHandle) {
 	t.Helper()
-	var ns netns.NsHandle
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread goes, the descriptor stays
-		done <- func() error {
-			home, err := netns.Get()
-			if err != nil {
+	must(t, OnThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return err
+		}
+		for _, s := range []string{"tcp_rmem=4096 131072 402653184", "tcp_wmem=4096 16384 402653184",
+			"tcp_no_metrics_save=1"} {
+			k, v, _ := strings.Cut(s, "=")
+			if err := os.WriteFile("/proc/sys/net/ipv4/"+k, []byte(v), 0); err != nil {
 				return err
 			}
-			defer home.Close()
-			if ns, err = netns.New(); err != nil {
-				return err
-			}
-			lo, err := netlink.LinkByName("lo")
-			if err != nil {
-				return err
-			}
-			if err := netlink.LinkSetUp(lo); err != nil {
-				return err
-			}
-			for _, s := range []string{"tcp_rmem=4096 131072 402653184", "tcp_wmem=4096 16384 402653184",
-				"tcp_no_metrics_save=1"} {
-				k, v, _ := strings.Cut(s, "=")
-				if err := os.WriteFile("/proc/sys/net/ipv4/"+k, []byte(v), 0); err != nil {
-					return err
-				}
-			}
-			return netns.Set(home)
-		}()
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+		}
+		lo, err := netlink.LinkByName("lo")
+		if err == nil {
+			err = netlink.LinkSetUp(lo)
+		}
+		if err == nil {
+			ns, err = netns.Get()
+		}
+		return err
+	}))
 	t.Cleanup(func() { ns.Close() })
 	return ns
 }
@@ -242,50 +214,39 @@ func (h *labHost) control(network, _ string, c syscall.RawConn) error {
 	err := c.Control(func(fd uintptr) {
 		e = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, h.congestion)
 	})
-	if e != nil {
-		return e
-	}
-	return err
+	return errors.Join(e, err)
 }
 
-func (h *labHost) Dial(ctx context.Context, network, address string) (c net.Conn, err error) {
+func (h *labHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, Control: h.control}
-	e := InNamespace(int(h.ns), func() error { c, err = d.DialContext(ctx, network, address); return nil })
-	if e != nil {
-		return nil, e
-	}
-	return c, err
+	return in(h, func() (net.Conn, error) { return d.DialContext(ctx, network, address) })
 }
 
-func (h *labHost) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
+func (h *labHost) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	lc := net.ListenConfig{Control: h.control}
-	e := InNamespace(int(h.ns), func() error { l, err = lc.Listen(ctx, network, address); return nil })
-	if e != nil {
-		return nil, e
-	}
-	return l, err
+	return in(h, func() (net.Listener, error) { return lc.Listen(ctx, network, address) })
 }
 
-func (h *labHost) ListenPacket(ctx context.Context, network, address string) (p net.PacketConn, err error) {
-	e := InNamespace(int(h.ns), func() error { p, err = net.ListenPacket(network, address); return nil })
-	if e != nil {
-		return nil, e
-	}
-	return p, err
+func (h *labHost) ListenPacket(_ context.Context, network, address string) (net.PacketConn, error) {
+	return in(h, func() (net.PacketConn, error) { return net.ListenPacket(network, address) })
+}
+
+func in[T any](h *labHost, f func() (T, error)) (v T, err error) {
+	err = InNamespace(int(h.ns), func() (err error) {
+		v, err = f()
+		return err
+	})
+	return v, err
 }
 
 // initiateTo begins measurements of the link between two hosts.
 func (h *labHost) initiateTo(t testing.TB, to *labHost, want Want) *initiator {
 	t.Helper()
 	r, err := Respond(t.Context(), to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(r.Close)
 	i, err := initiate(t.Context(), h, r.Addr(), want, DefaultTolerance)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(i.close)
 	return i
 }
@@ -294,14 +255,10 @@ func (h *labHost) initiateTo(t testing.TB, to *labHost, want Want) *initiator {
 func (h *labHost) measureTo(t testing.TB, to *labHost, want Want) record.LinkCheck {
 	t.Helper()
 	r, err := Respond(t.Context(), to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	c, err := Measure(t.Context(), h, r.Addr(), want, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -309,31 +266,11 @@ func (h *labHost) measureTo(t testing.TB, to *labHost, want Want) record.LinkChe
 func tcpPair(t testing.TB, from, to *labHost) (sender, receiver *net.TCPConn) {
 	t.Helper()
 	l, err := to.Listen(t.Context(), "tcp", net.JoinHostPort(to.Addr().String(), "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	c, err := from.Dial(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c.(*net.TCPConn), a.(*net.TCPConn)
-}
-
-// udpPair is a socket of to's and one of from's connected to it.
-func udpPair(t testing.TB, from, to *labHost) (net.PacketConn, net.Conn) {
-	t.Helper()
-	at, err := to.ListenPacket(t.Context(), "udp", net.JoinHostPort(to.Addr().String(), "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := from.Dial(t.Context(), "udp", at.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at, conn
 }

@@ -2,7 +2,6 @@ package link
 
 import (
 	"math/bits"
-	"slices"
 	"time"
 )
 
@@ -10,7 +9,7 @@ import (
 // logarithmic, eight to a doubling, so a quantile is at most 12.5 % too high; the
 // bucket index of a value v ≥ 8 ns is 8·⌊log2 v⌋ − 16 + its next three bits.
 type Lateness struct {
-	Counts []int64       // trailing zeros left out
+	Counts []int64       // of all buckets; nil: nothing was counted
 	Max    time.Duration // since the emulator started
 }
 
@@ -33,6 +32,14 @@ func latenessBound(bucket int) int64 {
 	return (int64(8+bucket%8)+1)<<(exp-3) - 1
 }
 
+func (l *Lateness) add(ns int64) {
+	if l.Counts == nil {
+		l.Counts = make([]int64, latenessBuckets)
+	}
+	l.Counts[latenessBucket(ns)]++
+	l.Max = max(l.Max, time.Duration(ns))
+}
+
 // N is the number of packets counted.
 func (l Lateness) N() (n int64) {
 	for _, c := range l.Counts {
@@ -45,9 +52,6 @@ func (l Lateness) N() (n int64) {
 // nothing was counted.
 func (l Lateness) Quantile(q float64) time.Duration {
 	n := l.N()
-	if n == 0 {
-		return 0
-	}
 	rank := min(int64(q*float64(n)), n-1)
 	for b, c := range l.Counts {
 		if rank < c {
@@ -61,21 +65,17 @@ func (l Lateness) Quantile(q float64) time.Duration {
 // Mean returns an upper bound, within 12.5 %, of the mean; 0 when nothing was
 // counted.
 func (l Lateness) Mean() time.Duration {
-	n, sum := int64(0), 0.0
+	sum := 0.0
 	for b, c := range l.Counts {
-		n += c
 		sum += float64(c) * float64(min(latenessBound(b), int64(l.Max)))
 	}
-	if n == 0 {
-		return 0
-	}
-	return time.Duration(sum / float64(n))
+	return time.Duration(sum / float64(max(l.N(), 1)))
 }
 
 // merge adds what another thread counted.
 func (l *Lateness) merge(o Lateness) {
-	if len(o.Counts) > len(l.Counts) {
-		l.Counts = append(l.Counts, make([]int64, len(o.Counts)-len(l.Counts))...)
+	if l.Counts == nil {
+		l.Counts = make([]int64, len(o.Counts))
 	}
 	for i, c := range o.Counts {
 		l.Counts[i] += c
@@ -86,35 +86,15 @@ func (l *Lateness) merge(o Lateness) {
 // Since returns what was counted after before was taken. Its Max is the bound of
 // its own highest bucket.
 func (l Lateness) Since(before Lateness) Lateness {
-	d := Lateness{Counts: slices.Clone(l.Counts)}
-	for i := range d.Counts {
-		if i < len(before.Counts) {
-			d.Counts[i] -= before.Counts[i]
-		}
-		if d.Counts[i] > 0 {
+	d := Lateness{Counts: make([]int64, latenessBuckets)}
+	copy(d.Counts, l.Counts)
+	for i, c := range before.Counts {
+		d.Counts[i] -= c
+	}
+	for i, c := range d.Counts {
+		if c > 0 {
 			d.Max = min(time.Duration(latenessBound(i)), l.Max)
 		}
 	}
 	return d
-}
-
-// latenessRecorder is the histogram being written.
-type latenessRecorder struct {
-	counts [latenessBuckets]int64
-	max    int64
-}
-
-func (r *latenessRecorder) add(ns int64) {
-	r.counts[latenessBucket(ns)]++
-	r.max = max(r.max, ns)
-}
-
-func (r *latenessRecorder) snapshot() Lateness {
-	last := 0
-	for i, c := range r.counts {
-		if c > 0 {
-			last = i + 1
-		}
-	}
-	return Lateness{slices.Clone(r.counts[:last]), time.Duration(r.max)}
 }

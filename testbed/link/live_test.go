@@ -12,12 +12,9 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // try runs f up to three times: what a busy machine spoils once is no failure.
@@ -125,16 +122,14 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("the kernel measured a round trip of %v, want %v", k, rtt)
 			}
 			rtts, err := a.initiateTo(t, b, top.Want("a", "b")).measureRTT(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if rtts[0] < rtt {
 				t.Errorf("a datagram was back after %v: earlier than the delay, %v, allows", rtts[0], rtt)
 			}
 			t.Logf("ipv6 %v, round trip %v: p50 %v p99 %v", v6, rtt, quantile(rtts, 0.5), quantile(rtts, 0.99))
 		}
 	}
-	if s := l.stats(); s.Lateness.N() == 0 || s.CPU <= 0 || s.Scheduler == "" {
+	if s := l.stats(); s.Lateness.N() == 0 || s.CPU <= 0 {
 		t.Errorf("statistics %+v", s)
 	}
 }
@@ -215,9 +210,7 @@ func TestLossLive(t *testing.T) {
 		before := l.stats()
 		// 60,000 datagrams in super-packets of 44: σ is 0.04 %.
 		came, sent, err := a.initiateTo(t, b, top.Want("a", "b")).pass(t.Context(), 1400, 60000, 4e8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := l.stats().Since(before)
 		arrived := came.N
 		lost, offered := s.Drops[DropLoss].Segments, s.Hosts["a"].Sent.Segments
@@ -282,146 +275,6 @@ func TestTCPSurvivesLoss(t *testing.T) {
 	}
 }
 
-func TestPairLive(t *testing.T) {
-	l := newLab(t, "a", "b", "c")
-	top := symmetric(Params{Delay: 5 * time.Millisecond}, "a", "b", "c")
-	top.Pairs = map[Pair]Params{
-		{"a", "b"}: {Delay: 30 * time.Millisecond, Rate: 2e7},
-		{"b", "a"}: {Delay: 10 * time.Millisecond},
-	}
-	l.shape(top)
-	for _, c := range []struct {
-		from, to string
-		rtt      time.Duration
-	}{{"a", "b", 40 * time.Millisecond}, {"b", "a", 40 * time.Millisecond}, {"a", "c", 10 * time.Millisecond}, {"c",
-		"b", 10 * time.Millisecond}} {
-		if w := top.Want(c.from, c.to).RTT; w != c.rtt {
-			t.Errorf("%s → %s: want says %v, %v", c.from, c.to, w, c.rtt)
-		}
-		if k := l.kernelRTT(c.from, c.to); k < c.rtt || k > c.rtt+10*time.Millisecond {
-			t.Errorf("%s → %s: round trip %v, want %v", c.from, c.to, k, c.rtt)
-		}
-	}
-	try(t, func() error {
-		m := l.hosts["a"].measureTo(t, l.hosts["b"], top.Want("a", "b"))
-		return nearRate(t, "rate", m.Rate, TCPPayloadRate(2e7, false))
-	})
-}
-
-// While datagrams flow, the link changes again and again: none overtakes another
-// and none is lost that the counters do not show.
-func TestReshapeLive(t *testing.T) {
-	l := newLab(t, "a", "b")
-	a, b := l.hosts["a"], l.hosts["b"]
-	to, from := udpPair(t, a, b)
-	defer to.Close()
-	defer from.Close()
-	setsockopt(to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20)
-	var sent atomic.Int64
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		buf := make([]byte, 200)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			binary.BigEndian.PutUint64(buf, uint64(sent.Add(1)))
-			from.Write(buf)
-			if sent.Load()%50 == 0 {
-				time.Sleep(time.Millisecond)
-			}
-		}
-	}()
-	received := make(chan int64)
-	go func() {
-		var n, last int64
-		buf := make([]byte, 2048)
-		for {
-			to.SetReadDeadline(time.Now().Add(time.Second))
-			if _, _, err := to.ReadFrom(buf); err != nil {
-				received <- n
-				return
-			}
-			n++
-			if seq := int64(binary.BigEndian.Uint64(buf)); seq <= last {
-				t.Errorf("%d after %d", seq, last)
-			} else {
-				last = seq
-			}
-		}
-	}()
-	for i := range 20 {
-		d := time.Duration(i%3) * 20 * time.Millisecond
-		l.shape(symmetric(Params{Rate: []float64{1e8, 0, 1e9, 3e8}[i%4], Delay: d, Jitter: d / 2}, "a", "b"))
-		time.Sleep(40 * time.Millisecond)
-	}
-	close(stop)
-	<-done
-	n := <-received
-	s := l.stats()
-	var dropped int64
-	for cause, c := range s.Drops {
-		if cause != DropNoRoute {
-			dropped += c.Segments
-		}
-	}
-	if n+dropped != sent.Load() {
-		t.Errorf("%d sent, %d received, %d dropped", sent.Load(), n, dropped)
-	}
-}
-
-// A super-packet of datagrams arrives as one, whole, or in parts around losses.
-func TestUDPSegmentationOffload(t *testing.T) {
-	l := newLab(t, "a", "b")
-	for _, loss := range []float64{0, 0.1} {
-		for _, v6 := range []bool{false, true} {
-			a, b := l.hosts["a"], l.hosts["b"]
-			a.ipv6, b.ipv6 = v6, v6
-			l.shape(Topology{Up: map[string]Params{"a": {Delay: time.Millisecond, Loss: loss}}})
-			to, from := udpPair(t, a, b)
-			const size, n = 1200, 50
-			if err := setsockopt(from, unix.IPPROTO_UDP, unix.UDP_SEGMENT, size); err != nil {
-				t.Skipf("no UDP segmentation offload: %v", err)
-			}
-			setsockopt(to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20)
-			before := l.stats()
-			msg := make([]byte, size*n)
-			for i := range n {
-				for j := range size {
-					msg[i*size+j] = byte(i*31 + j*7)
-				}
-			}
-			if _, err := from.Write(msg); err != nil {
-				t.Fatal(err)
-			}
-			buf := make([]byte, 1<<16)
-			got := 0
-			for {
-				to.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-				k, _, err := to.ReadFrom(buf) // without UDP_GRO: one by one
-				if err != nil {
-					break
-				}
-				i := bytes.Index(msg, buf[:k])
-				if k != size || i < 0 || i%size != 0 {
-					t.Errorf("ipv6 %v: a datagram of %d bytes that was not sent", v6, k)
-				}
-				got++
-			}
-			s := l.stats().Since(before)
-			if lost := s.Drops[DropLoss].Segments; int64(got)+lost != n || (loss == 0) != (lost == 0) {
-				t.Errorf("ipv6 %v, loss %v: %d of %d arrived, %d lost", v6, loss, got, n, lost)
-			}
-			to.Close()
-			from.Close()
-		}
-	}
-}
-
 // kill -9: noticed at once, said with a reason, and traffic stops.
 func TestEmulatorKilled(t *testing.T) {
 	l := newLab(t, "a", "b")
@@ -429,9 +282,9 @@ func TestEmulatorKilled(t *testing.T) {
 	if e.Err() != nil {
 		t.Fatal(e.Err())
 	}
-	syscall.Kill(e.Process().PID(), syscall.SIGKILL)
+	syscall.Kill(e.process.PID(), syscall.SIGKILL)
 	select {
-	case <-e.Process().Done():
+	case <-e.process.Done():
 	case <-time.After(10 * time.Second):
 		t.Fatal("not noticed")
 	}
@@ -450,49 +303,36 @@ func TestEmulatorKilled(t *testing.T) {
 		c.Close()
 		t.Error("hosts are connected without an emulator")
 	}
-	if err := e.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestEmulatorStopped(t *testing.T) {
-	l := newLab(t, "a")
-	if err := l.emulator.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	select {
-	case <-l.emulator.Process().Done():
-		if err := l.emulator.Process().Err(); err != nil {
-			t.Errorf("it did not end well: %v", err)
-		}
-	default:
-		t.Error("the process still runs")
-	}
-	if err := l.emulator.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := l.emulator.Stats(t.Context()); err == nil {
-		t.Error("statistics after Close")
-	}
+	must(t, e.Close(t.Context()))
+	must(t, e.Close(t.Context()))
 }
 
 func TestEmulatorDoesNotStart(t *testing.T) {
 	needRoot(t)
-	hub := int(newHub(t).ns)
-	if _, err := New(t.Context(), Exec("/nonexistent"), Options{}, hub); err == nil {
-		t.Error("no error")
+	h := newHub(t)
+	device := func(port string) []Device {
+		return []Device{{Host: "b", Ports: Ports{Down: Port{h.nl, port}}}}
 	}
 	start := time.Now()
-	_, err := New(t.Context(), Exec("/bin/false"), Options{}, hub)
-	if err == nil || !strings.Contains(err.Error(), "exit status 1") {
-		t.Errorf("error %v", err)
+	for _, c := range []struct {
+		hub     int
+		devices []Device
+		program string
+		want    string
+	}{
+		{int(h.ns), nil, "/nonexistent", "no such file"},
+		{int(h.ns), nil, "/bin/false", "exit status 1"},
+		{9999, device("lo"), "/nonexistent", "enter network namespace"},
+		{int(h.ns), device("p1"), "/nonexistent", "find the port of b"},
+	} {
+		_, err := New(t.Context(), Exec(c.program), Options{}, c.hub, nil, c.devices...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
 	}
 	if time.Since(start) > answerWithin {
 		t.Error("the end of the process is not noticed")
 	}
-}
-
-func TestServeWithoutAClient(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(cmd.Environ(), "LINK_TEST_EMULATOR=1")
 	out, err := cmd.CombinedOutput() // standard input is /dev/null
@@ -501,36 +341,15 @@ func TestServeWithoutAClient(t *testing.T) {
 	}
 }
 
-func TestDeviceErrors(t *testing.T) {
-	needRoot(t)
-	h := newHub(t)
-	for want, c := range map[string]struct {
-		hub  int
-		port string
-	}{"enter network namespace": {9999, "lo"}, "find the port of b": {int(h.ns), "p1"}} {
-		d := Device{Host: "b", Ports: Ports{Down: Port{h.nl, c.port}}}
-		_, err := New(t.Context(), Exec("/nonexistent"), Options{}, c.hub, d)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
-	}
-}
-
 // A device that goes neither stops nor occupies the emulator.
 func TestDeviceGoes(t *testing.T) {
 	l := newLab(t, "a", "b", "c")
 	port := l.emulator.devices[2].Ports.Down
 	dev, err := port.NL.LinkByName(port.Device)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := port.NL.LinkDel(dev); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, port.NL.LinkDel(dev))
 	c, err := l.hosts["a"].Dial(t.Context(), "udp", net.JoinHostPort(l.hosts["c"].v4.String(), "9"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Write([]byte("anyone?"))
 	c.Close()
 	before := l.stats()
@@ -538,8 +357,8 @@ func TestDeviceGoes(t *testing.T) {
 	if l.stats().Drops[DropWrite].Segments == 0 {
 		t.Error("a packet to a device that is gone was not counted as dropped")
 	}
-	if s := l.stats().Since(before); s.CPU > s.At/5 {
-		t.Errorf("the emulator was busy for %v of %v", s.CPU, s.At)
+	if s := l.stats().Since(before); s.CPU > 250*time.Millisecond {
+		t.Errorf("the emulator was busy for %v of half a second", s.CPU)
 	}
 	if k := l.kernelRTT("a", "b"); k > time.Second {
 		t.Errorf("round trip between the others %v", k)
@@ -551,14 +370,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	l := newLabWith(t, Options{Seed: 1, Memory: 8 << 20}, "a", "b")
 	top := Topology{Up: map[string]Params{"a": {Delay: 300 * time.Millisecond}}}
 	l.shape(top)
-	b, err := l.hosts["a"].initiateTo(t, l.hosts["b"], Want{}).newBurst(t.Context(), 1400)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if _, err := b.send(t.Context(), 20000, 2e9); err != nil { // 28 MB
-		t.Fatal(err)
-	}
+	i := l.hosts["a"].initiateTo(t, l.hosts["b"], top.Want("a", "b"))
+	_, _, err := i.pass(t.Context(), 1400, 20000, 2e9) // 28 MB
+	must(t, err)
 	s := l.stats()
 	if s.Trouble(time.Hour) == "" {
 		t.Error("drops for want of memory are no trouble")
@@ -568,11 +382,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestAvailableSaysWhyNot(t *testing.T) {
-	for _, a := range Available() {
-		t.Logf("%+v", a)
-		if a.OK != (a.Why == "") {
-			t.Errorf("%+v", a)
-		}
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

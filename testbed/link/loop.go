@@ -3,10 +3,8 @@ package link
 import (
 	"errors"
 	"math"
-	"net/netip"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -24,47 +22,41 @@ type loop struct {
 	wake  int     // eventfd: there are commands or packets
 	start time.Time
 
-	packets   *packetSocket
-	devices   []int         // by host; 0: of another machine
-	hosts     map[int]int32 // by device
-	carrier   *carrier      // to other machines; nil: there is none
-	scheduler string
-	woke      int64 // when it last went on
+	packets *packetSocket
+	devices []int         // by host; 0: of another machine
+	hosts   map[int]int32 // by device
+	carrier *carrier      // to other machines; nil: there is none
+	woke    int64         // when it last went on
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
 	commands []func()
 	stopped  bool
-	done     chan struct{}
+	inbox    []event // of other threads
+	wakesAt  int64   // when it goes on by itself; 0 while it is awake
 
-	out      [][]event    // for other threads, until flush
-	wakesAt  atomic.Int64 // when it goes on by itself; 0 while it is awake
-	received atomic.Int64 // packets in the inbox
-	inboxMu  sync.Mutex
-	inbox    []event
-	spare    []event
+	done  chan struct{}
+	spare []event // the inbox of before
 }
 
-// atOnce bounds how many packets may arrive before those that are due leave.
+// atOnce bounds how many datagrams of other machines may arrive before packets that are due leave.
 const atOnce = 64
 
-// newLoops makes the threads of an emulator, which take their packets from the descriptors
-// of as many packet sockets; none runs yet.
-func newLoops(o Options, sockets []int) (all []*loop, err error) {
+// newLoops makes the threads of an emulator, which take their packets from as many packet sockets
+// with descriptors from first on; none runs yet.
+func newLoops(o Options, first int) (all []*loop, err error) {
 	buffers, start := &pool{limit: o.Memory}, time.Now()
-	blocks := oneRing
-	if len(sockets) > 1 {
-		blocks = eachRing
-	}
-	for i, fd := range sockets {
+	for i := range o.Threads {
 		l := &loop{
 			net: newNetwork(o.Seed, buffers), index: i, start: start, done: make(chan struct{}),
-			out: make([][]event, len(sockets)), hosts: map[int]int32{},
+			hosts: map[int]int32{},
 		}
-		l.net.clock, l.net.deliver = l.now, l.deliver
-		if len(sockets) > 1 {
+		l.net.clock, l.net.deliver = l.now, func(due []event, done func(event, bool)) {
+			l.packets.send(due, l.devices, done)
+		}
+		if o.Threads > 1 {
 			l.net.forward = l.forward
 		}
-		if l.packets, err = newPacketSocket(fd, i, len(sockets), blocks); err != nil {
+		if l.packets, err = newPacketSocket(first+i, i, o.Threads); err != nil {
 			return nil, err
 		}
 		if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -111,79 +103,71 @@ func (l *loop) rouse() {
 	unix.Write(l.wake, one[:])
 }
 
-// addHost adds a host behind a device, by its number, before the threads run.
-func (l *loop) addHost(name string, addrs []netip.Addr, device int) {
-	host := l.net.add(name, addrs)
-	l.devices = append(l.devices, device)
-	l.hosts[device] = host
-}
-
-// addPeers joins the one host, behind a device, to those of a mesh, before the thread
-// runs. Hosts have the same numbers on all machines, so that paths lose the same packets.
-func (l *loop) addPeers(m *Mesh, device, socket int) (err error) {
-	if l.carrier, err = newCarrier(socket, m, l.net); err != nil {
+// attach makes the hosts known before the threads run. Those of a mesh have the same numbers on all
+// machines, so that paths lose the same packets.
+func (l *loop) attach(q Setup, carrier int) (err error) {
+	m := q.Options.Mesh
+	if m == nil {
+		for _, h := range q.Hosts {
+			l.addHost(h)
+		}
+		return nil
+	}
+	if l.carrier, err = newCarrier(carrier, m, l.net); err != nil {
 		return err
 	}
 	l.net.carry = l.carrier.carry
 	for i, p := range m.Peers {
+		h := Attached{p.Host, p.Addrs, 0}
 		if i == m.Self {
-			l.addHost(p.Host, p.Addrs, device)
-			continue
+			h.Device = q.Hosts[0].Device
 		}
-		l.net.hosts[l.net.add(p.Host, p.Addrs)].away = true
-		l.devices = append(l.devices, 0)
+		l.addHost(h)
 	}
 	return nil
 }
 
-// forward keeps a packet for another thread's host until flush; false: it is this thread's.
-func (l *loop) forward(ev event) bool {
-	to := l.owner(ev.dst).index
-	if to == l.index {
-		return false
+func (l *loop) addHost(h Attached) {
+	host := l.net.add(h.Host, h.Addrs)
+	l.devices = append(l.devices, h.Device)
+	if h.Device == 0 {
+		l.net.hosts[host].away = true
+		return
 	}
-	l.out[to] = append(l.out[to], ev)
-	return true
+	l.hosts[h.Device] = host
 }
 
-// flush hands over what forward has kept, and wakes threads that would sleep too long.
-func (l *loop) flush() {
-	for i, events := range l.out {
-		if len(events) == 0 {
-			continue
-		}
-		to := l.all[i]
-		first := events[0].at
-		for _, ev := range events {
-			first = min(first, ev.at)
-		}
-		to.inboxMu.Lock()
-		to.inbox = append(to.inbox, events...)
-		to.received.Add(int64(len(events)))
-		to.inboxMu.Unlock()
-		clear(events)
-		l.out[i] = events[:0]
-		if wakes := to.wakesAt.Load(); first < wakes && to.wakesAt.CompareAndSwap(wakes, 0) {
-			to.rouse()
-		}
+// forward hands a packet to the thread of its host, which it wakes if that would sleep too long; false:
+// it is this one.
+func (l *loop) forward(ev event) bool {
+	to := l.owner(ev.dst)
+	if to == l {
+		return false
 	}
+	to.mu.Lock()
+	to.inbox = append(to.inbox, ev)
+	wake := ev.at < to.wakesAt
+	if wake {
+		to.wakesAt = 0
+	}
+	to.mu.Unlock()
+	if wake {
+		to.rouse()
+	}
+	return true
 }
 
 // collect takes over what other threads have handed to this one.
 func (l *loop) collect() {
-	if l.received.Load() == 0 {
-		return
-	}
-	l.inboxMu.Lock()
+	l.mu.Lock()
 	events := l.inbox
-	l.inbox = l.spare
-	l.received.Store(0)
-	l.inboxMu.Unlock()
+	l.inbox = l.spare[:0]
+	l.mu.Unlock()
 	for _, ev := range events {
 		l.net.pending.push(ev)
 	}
 	clear(events)
-	l.spare = events[:0]
+	l.spare = events
 }
 
 // stop ends run.
@@ -214,21 +198,21 @@ func (l *loop) run() {
 	runtime.LockOSThread() // for good: the thread's scheduling is not for other goroutines
 	defer close(l.done)
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // of this thread
-	l.scheduler = prioritize()
+	prioritize()
 
 	for !l.stopped {
 		l.collect()
-		more := l.packets.receive(l.now, atOnce, l.take)
+		more := l.packets.receive(l.now, l.take)
 		wakesAt := int64(math.MaxInt64)
 		if next, any := l.net.advance(l.now()); any {
 			wakesAt = next
+			more = more || next <= l.now()
 		}
-		l.flush()
 		l.poll(wakesAt, more)
 	}
 }
 
-// poll serves commands and other machines; unless there are more packets to read, it waits
+// poll serves commands and other machines; unless there is more to do, it waits
 // for any until wakesAt. While packets are on their way, others may wait a little: they are
 // stamped when they arrive, and due long after. It never wakes twice within the slack.
 func (l *loop) poll(wakesAt int64, more bool) {
@@ -245,11 +229,13 @@ func (l *loop) poll(wakesAt int64, more bool) {
 		fds = fds[:2]
 		wakesAt = max(min(wakesAt, now+l.net.patience), l.woke+l.net.slack)
 	}
-	if !more {
-		l.wakesAt.Store(wakesAt)
+	l.mu.Lock()
+	if more = more || len(l.inbox) > 0; !more {
+		l.wakesAt = wakesAt
 	}
+	l.mu.Unlock()
 	var timeout *unix.Timespec
-	if more || l.received.Load() > 0 { // handed over before the others could see that it sleeps
+	if more {
 		timeout = &unix.Timespec{}
 	} else if wakesAt < math.MaxInt64 {
 		ts := unix.NsecToTimespec(max(wakesAt-now, 0))
@@ -258,7 +244,9 @@ func (l *loop) poll(wakesAt int64, more bool) {
 	// Raw: the runtime's monitor would take the processor away at every call, and poll for it.
 	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
 		uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
-	l.wakesAt.Store(0)
+	l.mu.Lock()
+	l.wakesAt = 0
+	l.mu.Unlock()
 	l.woke = l.now()
 	if fds[0].Revents != 0 {
 		l.runCommands()
@@ -270,28 +258,18 @@ func (l *loop) poll(wakesAt int64, more bool) {
 
 // take hands a packet that a device's host sent at a time to the network.
 func (l *loop) take(device int, frame []byte, at int64) {
-	host, ok := l.hosts[device]
-	if !ok {
-		return
+	if host, ok := l.hosts[device]; ok {
+		l.net.arrive(host, frame, at)
 	}
-	buf := l.net.pool.get(len(frame))
-	if buf == nil {
-		l.net.refuse(frame)
-		return
-	}
-	copy(buf, frame)
-	l.net.arrive(host, buf, at)
-}
-
-func (l *loop) deliver(due []event, done func(event, bool)) {
-	l.packets.send(due, l.devices, done)
 }
 
 func (l *loop) stats() (s Stats, err error) {
 	err = l.do(func() {
-		l.net.drops[iUnread].Segments += l.packets.missed()
+		l.net.drops.add(DropUnread, l.packets.missed(), 0)
+		if l.carrier != nil {
+			l.net.drops[DropCarrier] = Count{Segments: l.carrier.lost()}
+		}
 		s = l.net.stats()
-		s.Scheduler = l.scheduler
 		var ts unix.Timespec
 		if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) == nil {
 			s.CPU = time.Duration(ts.Nano())
@@ -308,7 +286,6 @@ func allStats(all []*loop) (Stats, error) {
 		err = errors.Join(err, e)
 		sum.Merge(s)
 	}
-	sum.At = time.Duration(all[0].now())
-	sum.Held, sum.HeldPeak, sum.HeldLimit = all[0].net.pool.usage()
+	sum.HeldPeak, sum.HeldLimit = all[0].net.pool.usage()
 	return sum, err
 }

@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -27,7 +26,7 @@ type initiator struct {
 	want Want
 	tol  float64
 	ipv6 bool
-	ping *socket // to where datagrams are sent back
+	udp  net.Conn // its datagrams to the responder
 	base time.Time
 }
 
@@ -35,11 +34,11 @@ func initiate(ctx context.Context, from Dialer, to netip.AddrPort, want Want, to
 	i := &initiator{from: from, to: to, want: want, tol: tol, base: time.Now()}
 	i.ipv6 = to.Addr().Is6() && !to.Addr().Is4In6()
 	var err error
-	i.ping, err = i.ask(ctx, question{})
+	i.udp, err = from.Dial(ctx, "udp", to.String())
 	return i, err
 }
 
-func (i *initiator) close() { i.ping.Close() }
+func (i *initiator) close() { i.udp.Close() }
 
 // patience is how long an answer over the link may take.
 func (i *initiator) patience() time.Duration { return 10*time.Second + 10*(i.want.RTT+i.want.Jitter) }
@@ -52,58 +51,7 @@ func (i *initiator) dial(ctx context.Context) (*net.TCPConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	tcp, ok := c.(*net.TCPConn)
-	if !ok {
-		c.Close()
-		return nil, fmt.Errorf("the connection is a %T, not a socket of this machine", c)
-	}
-	return tcp, nil
-}
-
-// socket is a UDP socket connected to one of the responder's, which lives as long as
-// control is open.
-type socket struct {
-	net.Conn
-	control *net.TCPConn
-}
-
-func (s *socket) Close() error {
-	s.control.Close()
-	return s.Conn.Close()
-}
-
-// ask opens one.
-func (i *initiator) ask(ctx context.Context, q question) (*socket, error) {
-	control, err := i.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a := responderSays{}
-	err = json.NewEncoder(control).Encode(q)
-	if err == nil {
-		a, err = hear(control, i.patience())
-	}
-	var conn net.Conn
-	if err == nil {
-		conn, err = i.from.Dial(ctx, "udp", netip.AddrPortFrom(i.to.Addr(), a.Port).String())
-	}
-	if err != nil {
-		control.Close()
-		return nil, err
-	}
-	return &socket{conn, control}, nil
-}
-
-// hear waits for what the responder says next.
-func hear(control *net.TCPConn, limit time.Duration) (a responderSays, err error) {
-	control.SetReadDeadline(time.Now().Add(limit))
-	if err := json.NewDecoder(control).Decode(&a); err != nil {
-		return a, fmt.Errorf("wait for the responder's answer: %w", err)
-	}
-	if a.Err != "" {
-		return a, fmt.Errorf("the responder says: %s", a.Err)
-	}
-	return a, nil
+	return c.(*net.TCPConn), nil
 }
 
 // DefaultTolerance is how far a rate may be off, as a share of what was asked

@@ -23,7 +23,7 @@ const (
 func (i *initiator) send() error {
 	var b [pingSize]byte
 	binary.BigEndian.PutUint64(b[:], uint64(time.Since(i.base)))
-	_, err := i.ping.Write(b[:])
+	_, err := i.udp.Write(b[:])
 	return err
 }
 
@@ -32,7 +32,7 @@ func (i *initiator) send() error {
 func (i *initiator) receive(since time.Duration) (rtt time.Duration, err error) {
 	var b [2048]byte
 	for {
-		n, err := i.ping.Read(b[:])
+		n, err := i.udp.Read(b[:])
 		now := time.Since(i.base)
 		if err != nil {
 			return 0, err
@@ -61,15 +61,15 @@ func (i *initiator) measureRTT(ctx context.Context) ([]time.Duration, error) {
 		return nil, err
 	}
 	first := time.Since(i.base)
-	i.ping.SetReadDeadline(time.Now().Add(time.Duration(n)*pace + 2*(want.RTT+want.Jitter) + 10*time.Second))
-	defer context.AfterFunc(ctx, func() { i.ping.SetReadDeadline(time.Now()) })()
+	i.udp.SetReadDeadline(time.Now().Add(time.Duration(n)*pace + 2*(want.RTT+want.Jitter) + 10*time.Second))
+	defer context.AfterFunc(ctx, func() { i.udp.SetReadDeadline(time.Now()) })()
 	fail := make(chan error, 1)
 	go func() {
 		for range n {
 			time.Sleep(pace)
 			if err := i.send(); err != nil {
 				fail <- err
-				i.ping.SetReadDeadline(time.Now())
+				i.udp.SetReadDeadline(time.Now())
 				return
 			}
 		}
@@ -80,7 +80,7 @@ func (i *initiator) measureRTT(ctx context.Context) ([]time.Duration, error) {
 		if want.Loss > 0 || want.ReturnLoss > 0 {
 			margin /= 4 // it will be used up every time
 		}
-		i.ping.SetReadDeadline(time.Now().Add(2*(want.RTT+want.Jitter) + margin))
+		i.udp.SetReadDeadline(time.Now().Add(2*(want.RTT+want.Jitter) + margin))
 	}()
 	var rtts []time.Duration
 	for len(rtts) < n {
@@ -141,7 +141,7 @@ func (i *initiator) settle(ctx context.Context) error {
 		if err := i.send(); err != nil {
 			return err
 		}
-		i.ping.SetReadDeadline(time.Now().Add(again))
+		i.udp.SetReadDeadline(time.Now().Add(again))
 		rtt, err := i.receive(began.Sub(i.base))
 		if err == nil && rtt <= again {
 			return nil

@@ -2,7 +2,9 @@ package link
 
 import (
 	"context"
+	"errors"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -125,23 +127,35 @@ func delivered(senders []*net.TCPConn) (sum int64, at time.Time, err error) {
 
 func near(a, b, tol float64) bool { return a >= b*(1-tol) && a <= b*(1+tol) }
 
-func tcpInfo(c *net.TCPConn) (info *unix.TCPInfo, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	e := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
-	if e != nil {
-		return nil, e
-	}
+func tcpInfo(c any) (info *unix.TCPInfo, err error) {
+	err = control(c, func(fd int) (err error) {
+		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		return err
+	})
 	return info, err
 }
 
-func congestionOf(c *net.TCPConn) (name string) {
-	if raw, err := c.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) {
-			name, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-		})
-	}
+func congestionOf(c any) (name string) {
+	_ = control(c, func(fd int) (err error) {
+		name, err = unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		return err
+	})
 	return name
+}
+
+func setsockopt(c any, level, opt, value int) error {
+	return control(c, func(fd int) error { return unix.SetsockoptInt(fd, level, opt, value) })
+}
+
+// control calls f with a socket's descriptor.
+func control(c any, f func(fd int) error) (err error) {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	raw, e := s.SyscallConn()
+	if e == nil {
+		e = raw.Control(func(fd uintptr) { err = f(int(fd)) })
+	}
+	return errors.Join(e, err)
 }

@@ -2,46 +2,70 @@ package link
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// burst is a UDP socket through which many datagrams pass at little cost: the kernel
-// cuts what is written into datagrams of size bytes (UDP GSO, udp(7)).
-type burst struct {
-	*socket
-	size int
-	most int // datagrams in one write
-}
-
-func (i *initiator) newBurst(ctx context.Context, size int) (*burst, error) {
-	// Quiet must outlast the way, or what is still under way would count as lost.
-	s, err := i.ask(ctx, question{Size: size, Quiet: 500*time.Millisecond + i.want.RTT + i.want.Jitter})
+// pass sends n datagrams of size bytes at a wire rate and returns how they
+// arrived and how many were sent.
+func (i *initiator) pass(ctx context.Context, size, n int, rate float64) (a arrivals, sent int, err error) {
+	if err := i.settle(ctx); err != nil {
+		return a, 0, err
+	}
+	control, err := i.dial(ctx)
 	if err != nil {
-		return nil, err
+		return a, 0, err
 	}
-	b := &burst{s, size, min(64, 64000/size)}
-	if setsockopt(s.Conn, unix.IPPROTO_UDP, unix.UDP_SEGMENT, size) != nil {
-		b.most = 1
+	defer control.Close()
+	defer context.AfterFunc(ctx, func() { control.Close() })()
+	// Quiet must outlast the way, or what is still under way would count as lost.
+	q := question{Size: size, Quiet: 500*time.Millisecond + i.want.RTT + i.want.Jitter}
+	answers := json.NewDecoder(control)
+	hear := func(within time.Duration) error {
+		control.SetReadDeadline(time.Now().Add(within))
+		if err := answers.Decode(&a); err != nil {
+			return fmt.Errorf("wait for the responder's answer: %w", err)
+		}
+		return nil
 	}
-	return b, nil
+	if err = json.NewEncoder(control).Encode(q); err == nil {
+		err = hear(i.patience())
+	}
+	began := time.Now()
+	if err == nil {
+		sent, err = i.flood(ctx, size, n, rate)
+	}
+	if err == nil {
+		err = control.CloseWrite()
+	}
+	if err == nil {
+		err = hear(i.patience() + time.Since(began))
+	}
+	if err == nil && a.N == 0 {
+		err = fmt.Errorf("none of %d datagrams arrived", sent)
+	}
+	return a, sent, err
 }
 
-// send sends n datagrams at the given wire rate and returns how many it could. A
-// sender that was held up does not catch up: a burst would overflow the queue
-// that it is to measure.
-func (b *burst) send(ctx context.Context, n int, rate float64) (int, error) {
+// flood sends n datagrams of size bytes at the given wire rate and returns how many it could; the kernel
+// cuts them from what is written (UDP GSO, udp(7)). A sender that was held up does not catch up: a burst
+// would overflow the queue that it is to measure.
+func (i *initiator) flood(ctx context.Context, size, n int, rate float64) (int, error) {
 	const (
 		nap     = 200 * time.Microsecond
 		atMost  = 2 * time.Millisecond // at once
 		headers = 28 + Framing         // IPv6 has 20 more; the pace need not be exact
 	)
-	every := float64(b.size+headers) * 8e9 / rate // ns
-	buf := make([]byte, b.most*b.size)
+	most := min(64, 64000/size) // in one write
+	if setsockopt(i.udp, unix.IPPROTO_UDP, unix.UDP_SEGMENT, size) != nil {
+		most = 1
+	}
+	every := float64(size+headers) * 8e9 / rate // ns
+	buf := make([]byte, most*size)
 	sent, start := 0, time.Now()
 	for due := 0.0; sent < n; { // due: when the next one is, since start
 		if err := ctx.Err(); err != nil {
@@ -53,44 +77,14 @@ func (b *burst) send(ctx context.Context, n int, rate float64) (int, error) {
 			time.Sleep(nap)
 			continue
 		}
-		k := min(1+int((now-due)/every), b.most, n-sent)
-		if _, err := b.Write(buf[:k*b.size]); err != nil && !errors.Is(err, unix.ENOBUFS) {
+		k := min(1+int((now-due)/every), most, n-sent)
+		if _, err := i.udp.Write(buf[:k*size]); err != nil && !errors.Is(err, unix.ENOBUFS) {
 			return sent, err
 		}
 		sent += k
 		due += float64(k) * every
 	}
 	return sent, nil
-}
-
-// pass sends n datagrams of size bytes at a wire rate and returns how they
-// arrived and how many were sent.
-func (i *initiator) pass(ctx context.Context, size, n int, rate float64) (arrivals, int, error) {
-	b, err := i.newBurst(ctx, size)
-	if err != nil {
-		return arrivals{}, 0, err
-	}
-	defer b.Close()
-	if err := i.settle(ctx); err != nil {
-		return arrivals{}, 0, err
-	}
-	defer context.AfterFunc(ctx, func() { b.Close() })()
-	began := time.Now()
-	sent, err := b.send(ctx, n, rate)
-	if err == nil {
-		err = b.control.CloseWrite()
-	}
-	if err != nil {
-		return arrivals{}, 0, err
-	}
-	a, err := hear(b.control, i.patience()+time.Since(began))
-	if err != nil {
-		return arrivals{}, 0, err
-	}
-	if a.Arrivals.N == 0 {
-		return arrivals{}, 0, fmt.Errorf("none of %d datagrams arrived", sent)
-	}
-	return a.Arrivals, sent, nil
 }
 
 // measureFlood offers more full segments than the link can carry and returns
@@ -128,20 +122,4 @@ func (i *initiator) measureLoss(ctx context.Context) (float64, int, error) {
 		return 0, 0, err
 	}
 	return 1 - float64(a.N)/float64(sent), sent, nil
-}
-
-func setsockopt(c any, level, opt, value int) error {
-	sc, ok := c.(syscall.Conn)
-	if !ok {
-		return errors.ErrUnsupported
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return err
-	}
-	e := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), level, opt, value) })
-	if e != nil {
-		return e
-	}
-	return err
 }

@@ -1,14 +1,12 @@
 package link
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,68 +27,36 @@ type Peer struct {
 	Host  string
 	Addrs []netip.Addr
 	At    netip.AddrPort // where it receives datagrams
-	Size  int            // of datagrams to it, at most; set by NewMesh
 }
 
 // OpenCarrier opens the UDP socket by which an emulator reaches those of other machines, in
 // the network of this process.
-func OpenCarrier(ctx context.Context, at netip.Addr) (*os.File, netip.AddrPort, error) {
-	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		e := c.Control(func(fd uintptr) { err = prepareCarrier(int(fd), at.Is6()) })
-		if e != nil {
-			return e
-		}
-		return err
-	}}
-	c, err := config.ListenPacket(ctx, "udp", netip.AddrPortFrom(at, 0).String())
+func OpenCarrier(at netip.Addr) (*os.File, netip.AddrPort, error) {
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
 	if err != nil {
 		return nil, netip.AddrPort{}, fmt.Errorf("link: open the socket of emulated links: %w", err)
 	}
 	defer c.Close()
-	f, err := c.(*net.UDPConn).File()
+	enlarge(c)
+	_ = setsockopt(c, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
+	f, err := c.File()
+	if err == nil {
+		err = setsockopt(c, unix.IPPROTO_UDP, unix.UDP_SEGMENT, carrySize)
+	}
 	if err != nil {
-		return nil, netip.AddrPort{}, fmt.Errorf("link: open the socket of emulated links: %w", err)
+		return nil, netip.AddrPort{}, fmt.Errorf("link: prepare the socket of emulated links: %w", err)
 	}
 	return f, c.LocalAddr().(*net.UDPAddr).AddrPort(), nil
 }
 
-func prepareCarrier(fd int, ipv6 bool) error {
-	const buffer = 16 << 20 // bytes: milliseconds of a fast network
+// enlarge gives a socket buffers for milliseconds of a fast network.
+func enlarge(c any) {
+	const buffer = 16 << 20 // bytes
 	for _, o := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[0], buffer) != nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[1], buffer)
+		if setsockopt(c, unix.SOL_SOCKET, o[0], buffer) != nil {
+			_ = setsockopt(c, unix.SOL_SOCKET, o[1], buffer)
 		}
 	}
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
-	if ipv6 {
-		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO)
-	}
-	return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
-}
-
-// carrySafe is what every network carries in a datagram without fragments (RFC 8200: 1280
-// bytes with headers); carryMost is for those with large frames.
-const (
-	carrySafe = 1280 - 48
-	carryMost = 9000 - 48
-)
-
-// carrySize is how large a datagram to an address may be, as far as the kernel knows now.
-func carrySize(to netip.AddrPort) int {
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
-	if err != nil {
-		return carrySafe
-	}
-	defer c.Close()
-	mtu, headers := 0, 28
-	level, option := unix.IPPROTO_IP, unix.IP_MTU
-	if to.Addr().Is6() {
-		level, option, headers = unix.IPPROTO_IPV6, unix.IPV6_MTU, 48
-	}
-	if raw, err := c.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { mtu, _ = unix.GetsockoptInt(int(fd), level, option) })
-	}
-	return min(max(mtu-headers, carrySafe), carryMost)
 }
 
 // Probes of the ways between machines.
@@ -99,13 +65,6 @@ const (
 	probePace = 2 * time.Millisecond
 	probeTime = 2 * time.Second // after the last, for its answer
 )
-
-// Probe measures the round trips to the other emulators of the mesh, by their numbers; adopt
-// takes half of each off the delay of packets from now on.
-func (e *Emulator) Probe(ctx context.Context, adopt bool) (rtts []time.Duration, err error) {
-	err = e.call(ctx, "Probe", adopt, &rtts)
-	return rtts, err
-}
 
 // Probe does so in the emulator's process.
 func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
@@ -116,30 +75,41 @@ func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 	}
 	l := s.loops[0]
 	peers := l.carrier.others()
-	err := l.do(func() { l.carrier.forget() })
-	for i := 0; i < probes && err == nil; i++ {
-		err = l.do(func() { l.carrier.ping(i, l.now()) })
-		time.Sleep(probePace)
-	}
-	for end, missing := time.Now().Add(probeTime), 1; missing > 0 && err == nil && time.Now().Before(end); {
-		time.Sleep(probePace)
-		missing = 0
-		err = l.do(func() {
+	for i := range probes {
+		err := l.do(func() {
 			for _, p := range peers {
-				missing += probes - len(p.rtts) + probes/2 - p.wide
+				if i == 0 {
+					p.rtts = nil
+				}
+				l.carrier.send(p, carryPing, packet{}, l.now())
 			}
 		})
+		if err != nil {
+			return err
+		}
+		time.Sleep(probePace)
 	}
-	if err != nil {
-		return err
+	for end := time.Now().Add(probeTime); ; time.Sleep(probePace) {
+		missing := 0
+		err := l.do(func() {
+			for _, p := range peers {
+				missing += probes - len(p.rtts)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if missing == 0 || time.Now().After(end) {
+			break
+		}
 	}
 	var silent error
 	*rtts = make([]time.Duration, len(l.carrier.peers))
-	err = l.do(func() {
+	err := l.do(func() {
 		for _, p := range peers {
 			rtt, err := p.measured()
 			if silent = errors.Join(silent, err); err == nil && adopt {
-				l.net.hosts[p.number].lead = int64(rtt / 2)
+				l.net.hosts[p.number].lead, p.way = int64(rtt/2), fastest{}
 			}
 			(*rtts)[p.number] = rtt
 		}
@@ -148,16 +118,11 @@ func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 	return errors.Join(err, silent)
 }
 
-// measured is the round trip to a peer by the probes that have come back. A way that swallows large
-// datagrams gets small ones from now on.
+// measured is the round trip to a peer by the probes that have come back.
 func (p *peer) measured() (time.Duration, error) {
 	if len(p.rtts) < probes/2 {
 		return 0, fmt.Errorf("link: %d of %d datagrams came back from %s at %s: "+
-			"UDP must pass between the machines, at any port",
-			len(p.rtts), probes, p.Host, p.At)
-	}
-	if p.wide < probes/4 { // of half the probes
-		p.Size = carrySafe
+			"UDP must pass between the machines, at any port", len(p.rtts), probes, p.Host, p.At)
 	}
 	slices.Sort(p.rtts)
 	return quantile(p.rtts, 0.5), nil

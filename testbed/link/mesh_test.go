@@ -15,6 +15,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // carriers are those of two emulators of this process, and what arrives at the second.
@@ -24,13 +26,11 @@ func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]b
 	var files [2]*os.File
 	m := Mesh{}
 	for i := range files {
-		f, at, err := OpenCarrier(t.Context(), local)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f, at, err := OpenCarrier(local)
+		must(t, err)
 		t.Cleanup(func() { f.Close() })
 		files[i] = f
-		m.Peers = append(m.Peers, Peer{Host: hostName(i), Addrs: []netip.Addr{hostAddr(i)}, At: at, Size: 1600})
+		m.Peers = append(m.Peers, Peer{Host: hostName(i), Addrs: []netip.Addr{hostAddr(i)}, At: at})
 	}
 	var all [2]*carrier
 	for i := range all {
@@ -41,9 +41,7 @@ func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]b
 		}
 		m.Self, m.Key = i, []byte(keys[i])
 		c, err := newCarrier(int(files[i].Fd()), &m, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[i] = c
 	}
 	return all[0], all[1], func() (got [][]byte) {
@@ -63,11 +61,11 @@ func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]b
 }
 
 // packetTo is a packet of so many segments to the second.
-func packetTo(segs int) []byte {
-	p := craft{gso: 1448, body: 1448 * segs, flags: 0x10, rng: mathrand.New(mathrand.NewPCG(1, 1))}.bytes()
+func packetTo(segs int) packet {
+	b := craft{gso: 1448, body: 1448 * segs, flags: 0x10, rng: mathrand.New(mathrand.NewPCG(1, 1))}.bytes()
 	to := hostAddr(1).As4()
-	copy(p[headLen+16:], to[:])
-	return p
+	copy(b[headLen+16:], to[:])
+	return packet{buf: b, segs: int32(segs)}
 }
 
 const carrierKey = "0123456789abcdef0123456789abcdef"
@@ -75,32 +73,32 @@ const carrierKey = "0123456789abcdef0123456789abcdef"
 // Packets of all sizes arrive as they were, in one piece; what others send, or send again, never does.
 func TestCarrier(t *testing.T) {
 	a, b, arrived := carriers(t, carrierKey, carrierKey)
-	for _, whole := range []bool{true, false} {
-		a.whole = whole
+	for _, most := range []int{carryRun, carrySize} {
+		if a.most = most; most == carrySize {
+			must(t, unix.SetsockoptInt(a.fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 0))
+		}
 		for _, segs := range []int{1, 2, 7, 44} {
 			want := packetTo(segs)
 			a.send(a.peers[1], carryPart, want, 0)
-			if got := arrived(); len(got) != 1 || !bytes.Equal(got[0], want) {
-				t.Errorf("%d segments, in one call %t: %d packets arrived", segs, whole, len(got))
+			if got := arrived(); len(got) != 1 || !bytes.Equal(got[0], want.buf) {
+				t.Errorf("%d segments, %d bytes in a call: %d packets arrived", segs, most, len(got))
 			}
 		}
 	}
 	// Strangers: junk, another key, and what was heard on the way.
 	stranger, err := net.Dial("udp", b.peers[1].At.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stranger.Close()
 	junk := make([]byte, 300)
 	rand.Read(junk[12:])
 	stranger.Write(junk)
 	a.send(a.peers[1], carryPart, packetTo(1), 0)
-	heard := bytes.Clone(a.out[:carryNonce+carryInner+carryTag+len(packetTo(1))])
+	heard := bytes.Clone(a.out)
 	if got := arrived(); len(got) != 1 {
 		t.Errorf("%d packets arrived", len(got))
 	}
 	seen := b.peers[0].seen
-	stranger.Write(heard)
+	stranger.Write(heard[:carrySize])
 	if got := arrived(); len(got) != 0 || b.peers[0].seen != seen {
 		t.Errorf("%d packets that were heard on the way arrived", len(got))
 	}
@@ -112,59 +110,40 @@ func TestCarrier(t *testing.T) {
 	}
 }
 
-// A datagram that is lost on the way is noticed, and takes its packet with it.
-func TestCarrierLoss(t *testing.T) {
-	a, b, arrived := carriers(t, carrierKey, carrierKey)
-	a.send(a.peers[1], carryPart, packetTo(4), 0)
-	arrived()
-	a.peers[1].sent += 3
-	a.send(a.peers[1], carryPart, packetTo(4), 0)
-	if got := arrived(); len(got) != 1 || b.net.drops[iCarrier].Segments != 3 {
-		t.Errorf("%d packets, %+v", len(got), b.net.drops)
-	}
-}
-
 // datagrams are those of a packet of so many segments to the second, which are not sent.
-func (c *carrier) datagrams(packet []byte) (all [][]byte) {
+func (c *carrier) datagrams(p packet) (all [][]byte) {
 	fd := c.fd
 	c.fd = -1
 	defer func() { c.fd = fd }()
-	c.send(c.peers[1], carryPart, packet, 0)
-	const head, room = carryNonce + carryInner + carryTag, 1600 - carryNonce - carryInner - carryTag
-	for at := 0; len(packet) > 0; {
-		n := min(room, len(packet))
-		all = append(all, bytes.Clone(c.out[at:at+head+n]))
-		at, packet = at+head+n, packet[n:]
-	}
-	return all
+	c.send(c.peers[1], carryPart, p, 0)
+	return slices.Collect(slices.Chunk(bytes.Clone(c.out), carrySize))
 }
 
 // Of a packet all segments are lost with any datagram; datagrams that are late, but not by much, are not lost.
 func TestCarrierOrder(t *testing.T) {
 	a, b, arrived := carriers(t, carrierKey, carrierKey)
-	b.open(a.datagrams(packetTo(1))[0], 0)
-	arrived()
 	for _, c := range []struct {
 		name          string
-		order         []int // of the datagrams of three packets: of 7, 1 and 7 segments
+		order         []int // of the datagrams of three packets: of 5, 1 and 4 segments
 		packets, lost int
 	}{
-		{"in order", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 3, 0},
-		{"neighbours change places", []int{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 14}, 3, 0},
-		{"backwards", []int{14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 3, 0},
-		{"a whole packet is late", []int{7, 8, 9, 10, 11, 12, 13, 14, 0, 1, 2, 3, 4, 5, 6}, 3, 0},
-		{"each comes twice", []int{0, 0, 1, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 10, 11, 12, 13, 14, 14, 0}, 3, 0},
-		{"one is lost in the middle", []int{0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 2, 7},
-		{"the first is lost", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 2, 7},
-		{"the end of one to the begin of another", []int{0, 1, 2, 3, 10, 11, 12, 13, 14}, 0, 15},
+		{"in order", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 3, 0},
+		{"neighbours change places", []int{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12}, 3, 0},
+		{"backwards", []int{13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 3, 0},
+		{"a whole packet is late", []int{7, 8, 9, 10, 11, 12, 13, 0, 1, 2, 3, 4, 5, 6}, 3, 0},
+		{"each comes twice", []int{0, 0, 1, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 10, 11, 12, 13, 13, 0}, 3, 0},
+		{"one is lost in the middle", []int{0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 2, 5},
+		{"the first is lost", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 2, 5},
+		{"the end of one to the begin of another", []int{0, 1, 2, 3, 10, 11, 12, 13}, 0, 10},
+		{"two of three packets", []int{9, 10, 11, 12, 13}, 1, 6},
 	} {
-		before := b.net.drops[iCarrier].Segments
+		before := b.lost()
 		var all [][]byte
-		want := [][]byte{packetTo(7), packetTo(1), packetTo(7)}
+		want := []packet{packetTo(5), packetTo(1), packetTo(4)}
 		for _, p := range want {
 			all = append(all, a.datagrams(p)...)
 		}
-		if len(all) != 15 {
+		if len(all) != 14 {
 			t.Fatalf("%d datagrams", len(all))
 		}
 		for _, i := range c.order {
@@ -172,11 +151,15 @@ func TestCarrierOrder(t *testing.T) {
 		}
 		got := arrived()
 		for _, p := range got {
-			if !slices.ContainsFunc(want, func(w []byte) bool { return bytes.Equal(w, p) }) {
+			if !slices.ContainsFunc(want, func(w packet) bool { return bytes.Equal(w.buf, p) }) {
 				t.Errorf("%s: another packet arrived", c.name)
 			}
 		}
-		if lost := b.net.drops[iCarrier].Segments - before; len(got) != c.packets || lost != int64(c.lost) {
+		for _, d := range a.datagrams(packetTo(1)) { // after which the others are not the latest
+			b.open(d, 0)
+		}
+		arrived()
+		if lost := b.lost() - before; len(got) != c.packets || lost != int64(c.lost) {
 			t.Errorf("%s: %d packets arrived, %d segments lost; want %d and %d", c.name, len(got), lost, c.packets,
 				c.lost)
 		}
@@ -186,46 +169,6 @@ func TestCarrierOrder(t *testing.T) {
 	}
 	if n := len(b.peers[0].frames); n > windowSize+1 {
 		t.Errorf("%d packets wait for more", n)
-	}
-}
-
-// A way that swallows large datagrams, of which the kernel knows nothing, gets small ones.
-func TestCarrierNarrow(t *testing.T) {
-	for _, narrow := range []bool{false, true} {
-		a, b, _ := carriers(t, carrierKey, carrierKey)
-		relay, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer relay.Close()
-		p := a.peers[1]
-		setAddress(&p.address, relay.LocalAddr().(*net.UDPAddr).AddrPort())
-		buf := make([]byte, receiveSize)
-		for i := range probes {
-			a.ping(i, 0)
-			for range 1 + (i+1)%2 {
-				relay.SetReadDeadline(time.Now().Add(10 * time.Second))
-				n, _, err := relay.ReadFrom(buf)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !narrow || n <= 1400 {
-					b.open(buf[:n], 0)
-				}
-			}
-			a.receive(func() int64 { return 1000 })
-		}
-		for end := time.Now().Add(10 * time.Second); len(p.rtts) < probes &&
-			time.Now().Before(end); time.Sleep(time.Millisecond) {
-			a.receive(func() int64 { return 1000 })
-		}
-		want := 1600
-		if narrow {
-			want = carrySafe
-		}
-		if rtt, err := p.measured(); err != nil || rtt != 1000 || p.Size != want {
-			t.Errorf("narrow %t: %v, round trip %v, datagrams of %d bytes, want %d", narrow, err, rtt, p.Size, want)
-		}
 	}
 }
 
@@ -266,26 +209,22 @@ func newMeshLab(t *testing.T, between Params, n int) *meshLab {
 		m.hosts, devices = append(m.hosts, h), append(devices, d)
 		at := m.lab.hosts[name]
 		err := InNamespace(int(at.ns), func() error {
-			f, addr, err := OpenCarrier(t.Context(), at.Addr())
+			f, addr, err := OpenCarrier(at.Addr())
 			sockets = append(sockets, f)
 			mesh.Peers = append(mesh.Peers, Peer{Host: h.name, Addrs: []netip.Addr{h.v4}, At: addr})
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for i := range m.hosts {
 		mesh.Self = i
 		err := InNamespace(int(m.lab.hosts[names[i]].ns), func() error {
-			e, err := NewMesh(t.Context(), Exec(os.Args[0]), Options{Seed: 7}, mesh, sockets[i], int(hubs[i].ns),
+			e, err := New(t.Context(), Exec(os.Args[0]), Options{Seed: 7, Mesh: &mesh}, int(hubs[i].ns), sockets[i],
 				devices[i])
 			m.emulators = append(m.emulators, e)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { m.emulators[i].Close(context.Background()) })
 	}
 	return m
@@ -310,7 +249,7 @@ func (m *meshLab) reshape(top Topology) (rtts []time.Duration) {
 
 func (m *meshLab) stats() Stats {
 	m.t.Helper()
-	sum := Stats{Drops: map[string]Count{}, Hosts: map[string]HostStats{}}
+	sum := Stats{Drops: Drops{}, Hosts: map[string]HostStats{}}
 	for _, e := range m.emulators {
 		s, err := e.Stats(m.t.Context())
 		if err != nil {

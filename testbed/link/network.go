@@ -1,10 +1,10 @@
 package link
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/netip"
-	"time"
 )
 
 // network is the emulated network itself: packets go in with arrive, come out
@@ -31,8 +31,8 @@ type network struct {
 	slack    int64 // how late packets may leave, for several to leave together
 
 	in, out  Count
-	drops    [len(dropCauses)]Count
-	lateness latenessRecorder
+	drops    Drops
+	lateness Lateness
 }
 
 type netHost struct {
@@ -47,15 +47,14 @@ type netHost struct {
 
 // netPath is the way from one host to another, between their queues.
 type netPath struct {
-	pathParams
-	pair shaper
+	Params
 	last int64 // latest arrival at the downlink: what follows arrives no earlier
 	rng  *rand.Rand
 	gap  int64 // segments before the next lost one
 }
 
 func newNetwork(seed uint64, buffers *pool) *network {
-	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: buffers}
+	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: buffers, drops: Drops{}}
 }
 
 // add adds a host, shaped as the topology says.
@@ -90,10 +89,9 @@ func (n *network) reshape(t Topology) {
 		h.up.set(r.Up[h.name].Rate, r.Up[h.name].Queue)
 		h.down.set(r.Down[h.name].Rate, r.Down[h.name].Queue)
 		for j, path := range h.paths {
-			old := path.loss
-			path.pathParams = r.path(h.name, n.hosts[j].name)
-			path.pair.set(path.rate, path.queue)
-			if path.loss != old {
+			old := path.Loss
+			path.Params = r.path(h.name, n.hosts[j].name)
+			if path.Loss != old {
 				path.gap = path.nextGap()
 			}
 		}
@@ -113,11 +111,11 @@ func (n *network) setPatience() {
 	delayed := false
 	for _, h := range n.hosts {
 		for j, path := range h.paths {
-			if h.away || path.delay == 0 {
+			if h.away || path.Delay == 0 {
 				continue
 			}
 			delayed = true
-			least = min(least, int64(path.delay-path.jitterUp-path.jitterDown)-n.hosts[j].lead)
+			least = min(least, int64(path.Delay-path.Jitter)-n.hosts[j].lead)
 		}
 	}
 	n.patience, n.slack = 0, 0
@@ -126,13 +124,12 @@ func (n *network) setPatience() {
 	}
 }
 
-// arrive takes a packet that host src sent at now, and its buffer.
-func (n *network) arrive(src int32, buf []byte, now int64) {
-	p, addr, err := parse(buf)
+// arrive takes a packet that host src sent at now, from memory that is not the network's.
+func (n *network) arrive(src int32, frame []byte, now int64) {
+	p, addr, err := parse(frame)
 	if err != nil {
-		n.in.add(1, int64(len(buf)))
-		n.drops[iMalformed].add(1, int64(len(buf)))
-		n.pool.put(buf)
+		n.in.add(1, int64(len(frame)))
+		n.drops.add(DropMalformed, 1, int64(len(frame)))
 		return
 	}
 	n.in.add(p.segs, p.wire())
@@ -140,31 +137,42 @@ func (n *network) arrive(src int32, buf []byte, now int64) {
 	h.sent.add(p.segs, p.wire())
 	dst, ok := n.route[addr]
 	if !ok {
-		n.drop(p, iNoRoute)
+		n.drops.add(DropNoRoute, p.segs, p.wire())
 		return
 	}
 	path := h.paths[dst]
 	at := now
-	if p, ok = n.queue(&h.up, p, &at, iUp); !ok {
-		return
-	}
-	if p, ok = n.queue(&path.pair, p, &at, iPair); !ok {
+	if p, ok = n.queue(&h.up, p, &at, DropUp); !ok {
 		return
 	}
 	at = max(at+path.propagation(), path.last)
 	path.last = at
 	ev := event{at: max(at-n.hosts[dst].lead, now), dst: dst}
-	if path.gap >= int64(p.segs) {
-		path.gap -= int64(p.segs)
-		ev.p = p
-		n.send(ev)
-		return
+	for from := int32(0); from < p.segs; { // the runs between segments that are lost
+		to := p.segs
+		if path.gap < int64(p.segs-from) {
+			to = from + int32(path.gap)
+			path.gap = path.nextGap()
+			n.drops.add(DropLoss, 1, p.span(to, to+1))
+		} else {
+			path.gap -= int64(p.segs - from)
+		}
+		n.send(ev, p, from, to)
+		from = to + 1
 	}
-	n.lose(path, p, ev)
 }
 
-// send puts a packet on its way to the downlink of its host.
-func (n *network) send(ev event) {
+// send puts segments [from, to) of a packet on their way to the downlink of the host.
+func (n *network) send(ev event, p packet, from, to int32) {
+	if from == to {
+		return
+	}
+	buf := n.pool.get(p.size(from, to))
+	if buf == nil {
+		n.drops.add(DropMemory, to-from, p.span(from, to))
+		return
+	}
+	ev.p = p.cut(buf, from, to)
 	if n.forward == nil || !n.forward(ev) {
 		n.pending.push(ev)
 	}
@@ -172,71 +180,34 @@ func (n *network) send(ev event) {
 
 // queue passes p through s; *at becomes its departure. What does not fit is
 // dropped from p's end.
-func (n *network) queue(s *shaper, p packet, at *int64, cause int) (packet, bool) {
+func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, bool) {
 	if fit := s.fit(*at, p); fit < p.segs {
 		if fit == 0 {
-			n.drop(p, cause)
+			n.drops.add(cause, p.segs, p.wire())
 			return p, false
 		}
 		whole := p.wire()
 		segs := p.segs
 		p = p.truncate(fit)
-		n.drops[cause].add(segs-fit, whole-p.wire())
+		n.drops.add(cause, segs-fit, whole-p.wire())
 	}
 	*at = s.take(*at, p.wire())
 	return p, true
 }
 
-// lose sends on the runs of p's segments between the lost ones.
-func (n *network) lose(path *netPath, p packet, ev event) {
-	wire, kept := p.wire(), int64(0)
-	var lost int32
-	run := func(from, to int32) {
-		if from == to {
-			return
-		}
-		size := p.span(from, to)
-		kept += size
-		buf := n.pool.get(p.size(from, to))
-		if buf == nil {
-			n.drops[iMemory].add(to-from, size)
-			return
-		}
-		ev.p = p.cut(buf, from, to)
-		n.send(ev)
-	}
-	var from int32
-	for {
-		left := int64(p.segs - from)
-		if path.gap >= left {
-			path.gap -= left
-			run(from, p.segs)
-			break
-		}
-		hit := from + int32(path.gap)
-		path.gap = path.nextGap()
-		run(from, hit)
-		lost++
-		if from = hit + 1; from == p.segs {
-			break
-		}
-	}
-	n.drops[iLoss].add(lost, wire-kept)
-	n.pool.put(p.buf)
-}
-
-// advance moves everything that is due at now. It returns when the next step is
-// due, or false when nothing is under way.
+// advance moves what is due at now, but sends no more than sendBatch packets: each may be answered at
+// once, and the ring must have room. It returns when the next step is due, or false when nothing is under way.
 func (n *network) advance(now int64) (next int64, any bool) {
-	for len(n.pending.e) > 0 && n.pending.e[0].at <= now {
+	for len(n.due) < sendBatch && len(n.pending.e) > 0 && n.pending.e[0].at <= now {
 		ev := n.pending.pop()
 		if n.hosts[ev.dst].away {
 			n.carry(ev)
 			continue
 		}
 		if !ev.down {
-			p, ok := n.queue(&n.hosts[ev.dst].down, ev.p, &ev.at, iDown)
+			p, ok := n.queue(&n.hosts[ev.dst].down, ev.p, &ev.at, DropDown)
 			if !ok {
+				n.pool.put(p.buf)
 				continue
 			}
 			ev.p, ev.down = p, true
@@ -244,33 +215,26 @@ func (n *network) advance(now int64) (next int64, any bool) {
 			n.pending.push(ev)
 			continue
 		}
-		if n.due = append(n.due, ev); len(n.due) == sendBatch {
-			n.depart()
-		}
+		n.due = append(n.due, ev)
 	}
-	n.depart()
+	if len(n.due) > 0 {
+		n.deliver(n.due, n.departed)
+		n.due = n.due[:0]
+	}
 	if len(n.pending.e) == 0 {
 		return 0, false
 	}
 	return n.pending.e[0].at, true
 }
 
-// depart sends what is due.
-func (n *network) depart() {
-	if len(n.due) > 0 {
-		n.deliver(n.due, n.departed)
-		n.due = n.due[:0]
-	}
-}
-
 func (n *network) departed(ev event, sent bool) {
 	n.lateness.add(n.clock() - ev.at + ev.late)
-	if !sent {
-		n.drop(ev.p, iWrite)
-		return
+	if sent {
+		n.out.add(ev.p.segs, ev.p.wire())
+		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
+	} else {
+		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
 	}
-	n.out.add(ev.p.segs, ev.p.wire())
-	n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
 	n.pool.put(ev.p.buf)
 }
 
@@ -279,28 +243,18 @@ func (n *network) carried(buf []byte, now, late int64) {
 	p, addr, err := parse(buf)
 	dst, ok := n.route[addr]
 	if err != nil || !ok || n.hosts[dst].away {
-		n.drops[iMalformed].add(1, int64(len(buf)))
+		n.drops.add(DropMalformed, 1, int64(len(buf)))
 		n.pool.put(buf)
 		return
 	}
 	n.pending.push(event{at: now, dst: dst, p: p, late: late})
 }
 
-func (n *network) drop(p packet, cause int) {
-	n.drops[cause].add(p.segs, p.wire())
-	n.pool.put(p.buf)
-}
-
 func (p *netPath) propagation() int64 {
-	d := int64(p.delay) + p.draw(p.jitterUp) + p.draw(p.jitterDown)
-	return max(d, 0)
-}
-
-func (p *netPath) draw(jitter time.Duration) int64 {
-	if jitter == 0 {
-		return 0
+	if p.Jitter == 0 {
+		return int64(p.Delay)
 	}
-	return int64((p.rng.Float64()*2 - 1) * float64(jitter))
+	return int64(float64(p.Delay) + (p.rng.Float64()*2-1)*float64(p.Jitter))
 }
 
 // nextGap draws how many segments pass before one is lost: geometric, by
@@ -308,39 +262,24 @@ func (p *netPath) draw(jitter time.Duration) int64 {
 // segment instead of one per segment.
 func (p *netPath) nextGap() int64 {
 	switch {
-	case p.loss <= 0:
+	case p.Loss <= 0:
 		return math.MaxInt64
-	case p.loss >= 1:
+	case p.Loss >= 1:
 		return 0
 	}
-	g := math.Log(1-p.rng.Float64()) / math.Log1p(-p.loss)
+	g := math.Log(1-p.rng.Float64()) / math.Log1p(-p.Loss)
 	return int64(min(g, 1e18))
 }
 
 func (n *network) stats() Stats {
 	s := Stats{
 		In: n.in, Out: n.out,
-		Drops:    map[string]Count{},
+		Drops:    maps.Clone(n.drops),
 		Hosts:    map[string]HostStats{},
-		Lateness: n.lateness.snapshot(),
-	}
-	for i, c := range n.drops {
-		if c != (Count{}) {
-			s.Drops[dropCauses[i]] = c
-		}
+		Lateness: n.lateness.Since(Lateness{}),
 	}
 	for _, h := range n.hosts {
 		s.Hosts[h.name] = HostStats{Sent: h.sent, Received: h.received}
 	}
 	return s
-}
-
-// refuse drops a packet for which there was no buffer.
-func (n *network) refuse(buf []byte) {
-	c, cause := Count{1, int64(len(buf))}, iMalformed
-	if p, _, err := parse(buf); err == nil {
-		c, cause = Count{int64(p.segs), p.wire()}, iMemory
-	}
-	n.in.add(int32(c.Segments), c.Bytes)
-	n.drops[cause].add(int32(c.Segments), c.Bytes)
 }

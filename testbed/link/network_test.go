@@ -75,13 +75,7 @@ func (s *sim) send(src, dst, segs int, seq uint32) {
 	binary.BigEndian.PutUint32(ip[24:], seq)
 	// craft has summed the old addresses.
 	binary.BigEndian.PutUint16(ip[36:], rfc1071(pseudo(ip, 6, len(ip)-20)))
-	buf := s.n.pool.get(len(p))
-	if buf == nil {
-		s.n.refuse(p)
-		return
-	}
-	copy(buf, p)
-	s.n.arrive(int32(src), buf, s.now)
+	s.n.arrive(int32(src), bytes.Clone(p), s.now)
 }
 
 // run advances the clock, from event to event, until nothing is under way.
@@ -91,7 +85,7 @@ func (s *sim) run() {
 		if !any {
 			return
 		}
-		s.now = next
+		s.now = max(s.now, next)
 	}
 }
 
@@ -102,7 +96,7 @@ func (s *sim) until(t int64) {
 		if !any || next > t {
 			break
 		}
-		s.now = next
+		s.now = max(s.now, next)
 	}
 	s.now = t
 	s.n.advance(t)
@@ -134,22 +128,22 @@ func TestPathTimes(t *testing.T) {
 	}
 }
 
-func TestPairReplacesDelayAndAddsRate(t *testing.T) {
+func TestPairReplacesDelay(t *testing.T) {
 	top := Topology{
 		Up:    map[string]Params{"a": {Rate: 1e9, Delay: 10 * time.Millisecond, Loss: 1}},
-		Pairs: map[Pair]Params{{"a", "b"}: {Rate: 1e8, Delay: 3 * time.Millisecond}},
+		Pairs: map[Pair]Params{{"a", "b"}: {Delay: 3 * time.Millisecond}},
 	}
 	s := newSim(t, 3, top)
 	s.send(0, 1, 1, 0)
 	s.send(0, 2, 1, 0) // not that pair: lost
 	s.run()
-	if len(s.got) != 1 || s.got[0].at != 3e6+12112+121120 {
+	if len(s.got) != 1 || s.got[0].at != 3e6+12112 {
 		t.Errorf("%+v", s.got)
 	}
-	if w := top.Want("a", "b"); w.RTT != 3*time.Millisecond || w.Rate != 1e8 || w.Loss != 0 {
+	if w := top.Want("a", "b"); w.RTT != 3*time.Millisecond || w.Rate != 1e9 || w.Loss != 0 {
 		t.Errorf("want %+v", w)
 	}
-	if w := top.Want("b", "a"); w.RTT != 3*time.Millisecond || w.Rate != 0 {
+	if w := top.Want("b", "a"); w.RTT != 3*time.Millisecond || w.Rate != 0 || w.ReturnRate != 1e9 {
 		t.Errorf("want %+v", w)
 	}
 }
@@ -175,7 +169,9 @@ func TestConservation(t *testing.T) {
 		}
 		for range 2 {
 			if i, j := rng.IntN(hosts), rng.IntN(hosts); i != j {
-				top.Pairs[Pair{hostName(i), hostName(j)}] = random()
+				p := random()
+				p.Rate, p.Queue = 0, 0
+				top.Pairs[Pair{hostName(i), hostName(j)}] = p
 			}
 		}
 		return top
@@ -208,10 +204,10 @@ func TestConservation(t *testing.T) {
 	if delivered != st.Out {
 		t.Errorf("out %+v, delivered %+v", st.Out, delivered)
 	}
-	if st.Held != 0 {
-		t.Errorf("%d bytes of buffers leaked", st.Held)
+	if held := s.n.pool.held; held != 0 {
+		t.Errorf("%d bytes of buffers leaked", held)
 	}
-	for _, cause := range []string{DropUp, DropPair, DropDown, DropLoss, DropNoRoute, DropMemory} {
+	for _, cause := range []string{DropUp, DropDown, DropLoss, DropNoRoute, DropMemory} {
 		if st.Drops[cause] == (Count{}) {
 			t.Errorf("no drop by %s: the test does not reach it", cause)
 		}
@@ -385,36 +381,30 @@ func TestQueueDefaults(t *testing.T) {
 }
 
 func TestTopologyValidate(t *testing.T) {
-	for _, c := range []struct {
-		p  Params
-		ok bool
-	}{
-		{Params{}, true},
-		{Params{Rate: 1e9, Delay: time.Second, Jitter: time.Second, Loss: 1, Queue: 1}, true},
-		{Params{Rate: -1}, false},
-		{Params{Rate: 10}, false},
-		{Params{Rate: math.NaN()}, false},
-		{Params{Delay: -1}, false},
-		{Params{Delay: time.Hour}, false},
-		{Params{Delay: 1, Jitter: 2}, false},
-		{Params{Loss: 1.1}, false},
-		{Params{Loss: math.NaN()}, false},
-		{Params{Queue: -1}, false},
-	} {
-		for i, top := range []Topology{{Up: map[string]Params{"a": c.p}}, {Down: map[string]Params{"a": c.p}},
-			{Pairs: map[Pair]Params{{"a", "b"}: c.p}}} {
-			if err := top.Validate(); (err == nil) != c.ok {
-				t.Errorf("%d: %+v: %v", i, c.p, err)
-			}
+	way := Params{Delay: time.Second, Jitter: time.Second, Loss: 1}
+	full := way
+	full.Rate, full.Queue = 1e9, 1
+	pair := func(a, b string, p Params) Topology { return Topology{Pairs: map[Pair]Params{{a, b}: p}} }
+	for _, top := range []Topology{{}, {Up: map[string]Params{"a": full}}, pair("a", "b", way)} {
+		if err := top.Validate(); err != nil {
+			t.Errorf("%+v: %v", top, err)
 		}
 	}
-	if (Topology{Pairs: map[Pair]Params{{"a", "a"}: {}}}).Validate() == nil {
-		t.Error("a link to itself is valid")
+	wrong := []Topology{pair("a", "a", way), pair("a", "b", full)}
+	for _, p := range []Params{{Rate: -1}, {Rate: 10}, {Rate: math.NaN()}, {Delay: -1}, {Delay: time.Hour},
+		{Delay: 1, Jitter: 2}, {Loss: 1.1}, {Loss: math.NaN()}, {Queue: -1}} {
+		wrong = append(wrong, Topology{Up: map[string]Params{"a": p}}, Topology{Down: map[string]Params{"a": p}},
+			pair("a", "b", p))
+	}
+	for _, top := range wrong {
+		if top.Validate() == nil {
+			t.Errorf("%+v is valid", top)
+		}
 	}
 }
 
 func TestLateness(t *testing.T) {
-	var r latenessRecorder
+	var l Lateness
 	for ns := range int64(1 << 14) {
 		b := latenessBucket(ns)
 		if hi := latenessBound(b); hi < ns || float64(hi) > float64(ns)*1.125 {
@@ -423,36 +413,36 @@ func TestLateness(t *testing.T) {
 		if b > 0 && latenessBound(b-1) >= ns {
 			t.Fatalf("%d ns belongs to the bucket below", ns)
 		}
-		r.add(ns)
+		l.add(ns)
 	}
-	first := r.snapshot()
+	first := l.Since(Lateness{})
 	if q := first.Quantile(0.5); q < 1<<13 || float64(q) > 1.125*(1<<13) {
 		t.Errorf("median %v", q)
 	}
-	r.add(5e9)
-	r.add(math.MaxInt64)
-	d := r.snapshot().Since(first)
+	l.add(5e9)
+	l.add(math.MaxInt64)
+	d := l.Since(first)
 	if d.N() != 2 || d.Quantile(0) < 5e9 || d.Quantile(0) > 5.7e9 {
 		t.Errorf("%+v, %v", d, d.Quantile(0))
 	}
-	if (Lateness{}).Quantile(0.99) != 0 {
+	if mean := lateness(time.Millisecond, 3*time.Millisecond).Mean(); mean < 2*time.Millisecond ||
+		mean > 2250*time.Microsecond {
+		t.Errorf("mean of 1 and 3 ms: %v, want at most 12.5 %% above 2 ms", mean)
+	}
+	if (Lateness{}).Quantile(0.99) != 0 || (Lateness{}).Mean() != 0 || (Lateness{}).Since(first).N() > 0 {
 		t.Error("nothing counted, yet late")
 	}
 }
 
-func TestPayloadRate(t *testing.T) {
-	if r := TCPPayloadRate(1e9, false); math.Abs(r-956.407e6) > 1e3 {
-		t.Error(r)
-	}
-	if r := TCPPayloadRate(1e9, true); math.Abs(r-943.197e6) > 1e3 {
-		t.Error(r)
-	}
-}
-
-func TestSegmentsPerBurst(t *testing.T) {
-	for rate, want := range map[float64]int{0: 65535, 1e6: 1, 1e7: 1, 1e8: 8, 1e9: 82, 1e13: 65535} {
-		if got := segmentsPerBurst(rate); got != want {
-			t.Errorf("%g: %d, want %d", rate, got, want)
+func TestSegmentsAndPayload(t *testing.T) {
+	for _, c := range []struct{ got, want float64 }{
+		{TCPPayloadRate(1e9, false), 956.407e6}, {TCPPayloadRate(1e9, true), 943.197e6},
+		{float64(segmentsPerBurst(0)), 65535}, {float64(segmentsPerBurst(1e6)), 1},
+		{float64(segmentsPerBurst(1e8)), 8}, {float64(segmentsPerBurst(1e9)), 82},
+		{float64(segmentsPerBurst(1e13)), 65535},
+	} {
+		if math.Abs(c.got-c.want) > 1e-6*c.want {
+			t.Errorf("%v, want %v", c.got, c.want)
 		}
 	}
 }

@@ -123,9 +123,9 @@ func (p packet) span(from, to int32) int64 {
 // cut writes segments [from, to) as a packet of their own into buf, which must
 // be of p.size(from, to) bytes and not overlap p's.
 func (p packet) cut(buf []byte, from, to int32) packet {
-	if p.segs == 1 {
+	if from == 0 && to == p.segs {
 		copy(buf, p.buf)
-		return packet{buf, p.hdr, p.gso, 1}
+		return packet{buf, p.hdr, p.gso, p.segs}
 	}
 	body := int(p.hdr) + headLen
 	copy(buf, p.buf[:body])

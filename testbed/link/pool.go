@@ -52,11 +52,11 @@ func (p *pool) get(n int) []byte {
 	return b[:n]
 }
 
-// usage is what is handed out now, the most it ever was, and the limit; in bytes.
-func (p *pool) usage() (held, peak, limit int64) {
+// usage is the most that was handed out ever, and the limit; in bytes.
+func (p *pool) usage() (peak, limit int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.held, p.peak, p.limit
+	return p.peak, p.limit
 }
 
 // put takes a buffer back, whatever it has been cut to (from its end).

@@ -3,11 +3,9 @@ package link
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -15,13 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Responder is the far end of measurements, wherever that is. Bulk streams it throws
-// away. A connection that begins with a [question] gets a UDP socket for as long as it
-// is open, which sends back what comes, or counts it.
+// Responder is the far end of a measurement, wherever that is: a TCP and a UDP port of the same
+// number. Datagrams it sends back, one by one, and bulk streams it throws away. While a connection
+// that begins with a [question] is open, it counts the datagrams instead.
 type Responder struct {
 	l       net.Listener
+	at      net.PacketConn
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+
+	mu   sync.Mutex
+	size int // of the datagrams to count; 0: they are sent back
+	n    int // that have come
+	log  []arrival
+}
+
+// arrival is when so many datagrams had come.
+type arrival struct {
+	at time.Time
+	n  int
 }
 
 // Listener is the host of a responder.
@@ -31,21 +41,14 @@ type Listener interface {
 	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
-// question asks for a UDP socket. Size 0: it sends back what comes.
+// question asks to count datagrams.
 type question struct {
-	Size  int           `json:"size,omitempty"`  // of the datagrams to count
-	Quiet time.Duration `json:"quiet,omitempty"` // all have come when none has for so long
+	Size  int           `json:"size"`
+	Quiet time.Duration `json:"quiet"` // all have come when none has for so long
 }
 
-// responderSays is the responder's: first the port; when the initiator has said that it sent
-// all, by closing its side of the connection, how they arrived.
-type responderSays struct {
-	Port     uint16   `json:"port,omitempty"`
-	Err      string   `json:"error,omitempty"`
-	Arrivals arrivals `json:"arrivals,omitzero"`
-}
-
-// arrivals are how counted datagrams came. The first fifth is the start: the queue is
+// arrivals are how counted datagrams came: said empty when the count begins, and when the initiator has
+// sent all, which it says by closing its side of the connection. The first fifth is the start: the queue is
 // not full yet.
 type arrivals struct {
 	N    int           `json:"n"`
@@ -59,15 +62,27 @@ func Respond(ctx context.Context, h Listener) (*Responder, error) {
 	if err != nil {
 		return nil, err
 	}
+	at, err := h.ListenPacket(ctx, "udp", l.Addr().String())
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	setsockopt(at, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
+	enlarge(at)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Responder{l: l, cancel: cancel}
+	r := &Responder{l: l, at: at, cancel: cancel}
+	r.running.Go(r.datagrams)
 	r.running.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return // closed
 			}
-			r.running.Go(func() { respond(ctx, h, c.(*net.TCPConn)) })
+			r.running.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(ctx, func() { c.Close() })()
+				r.respond(ctx, c.(*net.TCPConn))
+			})
 		}
 	})
 	return r, nil
@@ -79,91 +94,62 @@ func (r *Responder) Addr() netip.AddrPort { return r.l.Addr().(*net.TCPAddr).Add
 // Close ends it and all its connections.
 func (r *Responder) Close() {
 	r.l.Close()
+	r.at.Close()
 	r.cancel()
 	r.running.Wait()
 }
 
-func respond(ctx context.Context, h Listener, c *net.TCPConn) {
-	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
+func (r *Responder) respond(ctx context.Context, c *net.TCPConn) {
 	var q question
-	if json.NewDecoder(c).Decode(&q) != nil {
+	if json.NewDecoder(c).Decode(&q) != nil || q.Size <= 0 {
 		discard(c)
 		return
 	}
 	say := json.NewEncoder(c).Encode
-	at, err := h.ListenPacket(ctx, "udp", net.JoinHostPort(h.Addr().String(), "0"))
-	if err != nil {
-		say(responderSays{Err: err.Error()})
-		return
-	}
-	defer at.Close()
-	if q.Size > 0 {
-		setsockopt(at, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
-		const buffer = 16 << 20
-		if setsockopt(at, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
-			setsockopt(at, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
+	r.mu.Lock()
+	r.size, r.n, r.log = q.Size, 0, nil
+	r.mu.Unlock()
+	say(arrivals{})
+	io.Copy(io.Discard, c)
+	quiet := time.Now()
+	for time.Since(quiet) < q.Quiet && ctx.Err() == nil {
+		time.Sleep(q.Quiet / 20)
+		r.mu.Lock()
+		if n := len(r.log); n > 0 && r.log[n-1].at.After(quiet) {
+			quiet = r.log[n-1].at
 		}
+		r.mu.Unlock()
 	}
-	if say(responderSays{Port: at.LocalAddr().(*net.UDPAddr).AddrPort().Port()}) != nil {
-		return
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var a arrivals
+	if r.n > 0 {
+		first, last := r.log[len(r.log)/5], r.log[len(r.log)-1]
+		a = arrivals{N: r.n, Late: last.n - first.n, Span: last.at.Sub(first.at)}
 	}
-	over := make(chan struct{})
-	go func() {
-		io.Copy(io.Discard, c)
-		close(over)
-	}()
-	if q.Size > 0 {
-		say(responderSays{Arrivals: count(at, q, over)})
-		return
-	}
-	go echo(at)
-	<-over
+	r.size = 0
+	say(a)
 }
 
-// echo sends datagrams back until the socket is closed.
-func echo(at net.PacketConn) {
-	b := make([]byte, 2048)
+// datagrams counts datagrams, or sends them back, until the socket is closed.
+func (r *Responder) datagrams() {
+	b := make([]byte, 1<<16)
 	for {
-		n, peer, err := at.ReadFrom(b)
+		k, peer, err := r.at.ReadFrom(b)
 		if err != nil {
 			return
 		}
-		at.WriteTo(b[:n], peer)
-	}
-}
-
-// count counts until, after over is closed, none has come for a while.
-func count(at net.PacketConn, q question, over <-chan struct{}) arrivals {
-	type arrival struct {
-		at time.Time
-		n  int // that had come by then
-	}
-	var log []arrival
-	buf := make([]byte, 1<<16)
-	n := 0
-	for {
-		at.SetReadDeadline(time.Now().Add(q.Quiet))
-		k, _, err := at.ReadFrom(buf)
-		if err == nil {
-			n += (k + q.Size - 1) / q.Size
-			log = append(log, arrival{time.Now(), n})
-			continue
+		r.mu.Lock()
+		size := r.size
+		if size > 0 {
+			r.n += (k + size - 1) / size
+			r.log = append(r.log, arrival{time.Now(), r.n})
 		}
-		select {
-		case <-over:
-		default:
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				continue
-			}
+		r.mu.Unlock()
+		for all := b[:k]; size == 0 && len(all) >= pingSize; all = all[pingSize:] {
+			r.at.WriteTo(all[:pingSize], peer)
 		}
-		break
 	}
-	if n == 0 {
-		return arrivals{}
-	}
-	first, last := log[len(log)/5], log[len(log)-1]
-	return arrivals{N: n, Late: last.n - first.n, Span: last.at.Sub(first.at)}
 }
 
 // discard receives and throws away without copying: MSG_TRUNC leaves the buffer

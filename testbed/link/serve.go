@@ -41,7 +41,6 @@ func Serve(ctx context.Context, args []string) error {
 type Setup struct {
 	Options Options
 	Hosts   []Attached
-	Mesh    *Mesh
 }
 
 // Attached is a host and the number of its device.
@@ -67,27 +66,14 @@ func (s *service) Start(q Setup, _ *bool) (err error) {
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), q.Options.Threads+2))
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
-	if s.loops != nil {
-		return errors.New("link: the data path has been started already")
-	}
 	const first = 3
-	var sockets []int
-	for i := range q.Options.Threads {
-		sockets = append(sockets, first+i)
-	}
-	loops, err := newLoops(q.Options, sockets)
+	loops, err := newLoops(q.Options, first)
 	if err != nil {
 		return fmt.Errorf("link: start the data path: %w", err)
 	}
-	if q.Mesh != nil {
-		if err := loops[0].addPeers(q.Mesh, q.Hosts[0].Device, first+1); err != nil {
+	for _, l := range loops {
+		if err := l.attach(q, first+len(loops)); err != nil {
 			return fmt.Errorf("link: join the mesh: %w", err)
-		}
-	} else {
-		for _, l := range loops {
-			for _, h := range q.Hosts {
-				l.addHost(h.Host, h.Addrs, h.Device)
-			}
 		}
 	}
 	for _, l := range loops {

@@ -26,17 +26,15 @@ func openSocket() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("link: open a packet socket: %w", err)
 	}
-	const buffer = 16 << 20 // bytes: what the hosts have not taken yet
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, buffer)
-	}
+	f := os.NewFile(uintptr(fd), "packets")
+	enlarge(f) // by what the hosts have not taken yet
 	for _, o := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING} {
-		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, o, 1); err != nil {
-			unix.Close(fd)
+		if err := setsockopt(f, unix.SOL_PACKET, o, 1); err != nil {
+			f.Close()
 			return nil, fmt.Errorf("link: set option %d of a packet socket: %w", o, err)
 		}
 	}
-	return os.NewFile(uintptr(fd), "packets"), nil
+	return f, nil
 }
 
 // The ring of a packet socket, which the kernel fills: slots of one frame each, in blocks.
@@ -44,8 +42,8 @@ const (
 	slotSize  = (unix.SizeofTpacket2Hdr + 32 + maxPacket + 15) &^ 15
 	blockSize = 1 << 20
 	perBlock  = blockSize / slotSize
-	oneRing   = 64 // blocks of the ring of a thread that is alone
-	eachRing  = 32 // blocks of each of several
+	blocks    = 32
+	slots     = blocks * perBlock
 )
 
 // socket is a packet socket with its ring, and what is about to be sent. The thread that it
@@ -53,8 +51,7 @@ const (
 type packetSocket struct {
 	fd    int
 	ring  []byte
-	next  int // slot
-	slots int
+	next  int   // slot
 	empty int64 // when there was nothing in it
 
 	messages [sendBatch]message
@@ -71,9 +68,9 @@ type message struct {
 
 const sendBatch = 32 // frames in one call
 
-// newPacketSocket starts a packet socket with a ring of so many blocks, which takes the frames of the devices whose
-// numbers have the remainder i.
-func newPacketSocket(fd, i, n, blocks int) (*packetSocket, error) {
+// newPacketSocket starts a packet socket, which takes the frames of the devices whose numbers have the
+// remainder i by n.
+func newPacketSocket(fd, i, n int) (*packetSocket, error) {
 	s := &packetSocket{fd: fd}
 	fail := func(what string, err error) (*packetSocket, error) {
 		return nil, fmt.Errorf("link: %s of a packet socket: %w", what, err)
@@ -81,8 +78,7 @@ func newPacketSocket(fd, i, n, blocks int) (*packetSocket, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
 		return fail("set the version", err)
 	}
-	r := unix.TpacketReq{Block_size: blockSize, Block_nr: uint32(blocks), Frame_size: slotSize,
-		Frame_nr: uint32(blocks * perBlock)}
+	r := unix.TpacketReq{Block_size: blockSize, Block_nr: blocks, Frame_size: slotSize, Frame_nr: slots}
 	if err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &r); err != nil {
 		return fail("make the ring", err)
 	}
@@ -90,7 +86,6 @@ func newPacketSocket(fd, i, n, blocks int) (*packetSocket, error) {
 	if s.ring, err = unix.Mmap(fd, 0, blocks*blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return fail("map the ring", err)
 	}
-	s.slots = blocks * perBlock
 	if n > 1 { // ld ifindex; mod n; jeq i
 		const ifindex = 0xfffff008 // SKF_AD_OFF + SKF_AD_IFINDEX
 		program := []unix.SockFilter{
@@ -120,19 +115,19 @@ func newPacketSocket(fd, i, n, blocks int) (*packetSocket, error) {
 
 func swapped(v uint16) uint16 { return v<<8 | v>>8 }
 
-// receive calls take with each frame that has come, its device and when it came, by a clock; at
-// most so many; more says whether others may be there.
-func (s *packetSocket) receive(clock func() int64, most int, take func(index int, frame []byte, at int64)) (more bool) {
+// receive calls take with each frame that has come, its device and when it came, by a clock: as many as
+// the ring holds, so that there is room for answers to what is sent next. more says whether others may be there.
+func (s *packetSocket) receive(clock func() int64, take func(index int, frame []byte, at int64)) (more bool) {
 	when := readClocks(clock, func() int64 { return time.Now().UnixNano() })
 	when.last = s.empty
-	for range most {
+	for range slots {
 		slot := s.ring[s.next/perBlock*blockSize+s.next%perBlock*slotSize:]
 		h := (*unix.Tpacket2Hdr)(unsafe.Pointer(&slot[0]))
 		if atomic.LoadUint32(&h.Status)&unix.TP_STATUS_USER == 0 {
 			s.empty = when.now
 			return false
 		}
-		if s.next++; s.next == s.slots {
+		if s.next++; s.next == slots {
 			s.next = 0
 		}
 		from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&slot[(unix.SizeofTpacket2Hdr+15)&^15]))
@@ -208,9 +203,9 @@ func (s *packetSocket) send(all []event, devices []int, done func(ev event, sent
 }
 
 // missed is how many frames had no slot since the last time.
-func (s *packetSocket) missed() int64 {
+func (s *packetSocket) missed() int32 {
 	if stats, err := unix.GetsockoptTpacketStats(s.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		return int64(stats.Drops)
+		return int32(stats.Drops)
 	}
 	return 0
 }

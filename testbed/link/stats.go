@@ -10,15 +10,12 @@ import (
 // Stats is what an emulator has done since it started. All counters only grow,
 // so the difference of two (Since) describes the time between.
 type Stats struct {
-	At        time.Duration // since the emulator started
-	Scheduler string        // of the data path's threads: "fifo", "nice -20", "normal"
 	CPU       time.Duration // of the data path's threads, together
-	Held      int64         // bytes of buffers now
-	HeldPeak  int64         // most ever
+	HeldPeak  int64         // bytes of buffers, most ever
 	HeldLimit int64
-	In        Count            // read from the hosts
-	Out       Count            // written to the hosts
-	Drops     map[string]Count // by cause, the Drop constants
+	In        Count // read from the hosts
+	Out       Count // written to the hosts
+	Drops     Drops
 	Hosts     map[string]HostStats
 	Lateness  Lateness // of every packet whose departure was scheduled
 }
@@ -41,7 +38,6 @@ func (c Count) minus(d Count) Count { return Count{c.Segments - d.Segments, c.By
 // Causes of drops.
 const (
 	DropUp        = "queue-up"   // the uplink's queue was full
-	DropPair      = "queue-pair" // the pair's queue was full
 	DropDown      = "queue-down" // the downlink's queue was full
 	DropLoss      = "loss"       // as asked for
 	DropNoRoute   = "no-route"   // to no host of ours: multicast, mostly
@@ -52,23 +48,12 @@ const (
 	DropCarrier   = "carrier" // lost between machines, about; less what comes late after all
 )
 
-// The same as indices, and their names.
-const (
-	iUp = iota
-	iPair
-	iDown
-	iLoss
-	iNoRoute
-	iMemory
-	iMalformed
-	iWrite
-	iUnread
-	iCarrier
-)
+// Drops are what was dropped, by cause.
+type Drops map[string]Count
 
-var dropCauses = [...]string{iUp: DropUp, iPair: DropPair, iDown: DropDown, iLoss: DropLoss,
-	iNoRoute: DropNoRoute, iMemory: DropMemory, iMalformed: DropMalformed, iWrite: DropWrite, iUnread: DropUnread,
-	iCarrier: DropCarrier}
+func (d Drops) add(cause string, segments int32, bytes int64) {
+	d[cause] = d[cause].plus(Count{int64(segments), bytes})
+}
 
 // HostStats is one host's link.
 type HostStats struct {
@@ -93,10 +78,9 @@ func (s *Stats) Merge(o Stats) {
 // Since returns what happened between before and s. Gauges stay as in s.
 func (s Stats) Since(before Stats) Stats {
 	d := s
-	d.At -= before.At
 	d.CPU -= before.CPU
 	d.In, d.Out = s.In.minus(before.In), s.Out.minus(before.Out)
-	d.Drops = map[string]Count{}
+	d.Drops = Drops{}
 	for cause, c := range s.Drops {
 		if c = c.minus(before.Drops[cause]); c != (Count{}) {
 			d.Drops[cause] = c

@@ -118,14 +118,10 @@ func BenchmarkShapers(b *testing.B) {
 				time.Sleep(time.Second)
 				s, cpu := emulator(), ownCPU()
 				before, t0, err := delivered(senders)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				time.Sleep(4 * time.Second)
 				after, t1, err := delivered(senders)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				s, cpu = emulator().Since(s), ownCPU()-cpu
 				gb := float64(after-before) / 1e9
 				b.ReportMetric(gb/t1.Sub(t0).Seconds()*8, "Gbit/s")

@@ -1,9 +1,26 @@
+// Package link emulates and verifies links: rate, delay, jitter, loss and queue,
+// per direction and per pair of hosts. The kernel's netem does the work where
+// the kernel has it; else a user-space emulator on packet sockets does.
 package link
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
+
+// Params is one direction of one host's access link, or of a pair.
+// The zero value is a link that is not shaped at all.
+type Params struct {
+	Rate   float64       // bit/s on the wire (Ethernet framing included); 0: unlimited
+	Delay  time.Duration // one way
+	Jitter time.Duration // uniform ±, order kept
+	Loss   float64       // probability per wire segment, 0…1
+	Queue  int64         // bytes; 0: one bandwidth-delay product or more, see QueueBytes
+}
+
+// Shaped reports whether p changes anything.
+func (p Params) Shaped() bool { return p != Params{} }
 
 // Pair is an ordered pair of hosts: from, to.
 type Pair = [2]string
@@ -13,10 +30,9 @@ type Pair = [2]string
 // propagation delay, and b's downlink (its queue and rate).
 //
 // Without an entry in Pairs the path's delay is Up[a].Delay + Down[b].Delay,
-// jitters are drawn for both, and a segment is lost with probability
+// its jitter the sum of both, and a segment is lost with probability
 // 1 − (1 − Up[a].Loss)(1 − Down[b].Loss). An entry in Pairs replaces delay,
-// jitter and loss of that path, and adds its rate and queue as one more
-// bottleneck between uplink and downlink.
+// jitter and loss of that path; it has no rate.
 //
 // Hosts that have no entry are not shaped.
 type Topology struct {
@@ -41,115 +57,117 @@ type Want struct {
 func (t Topology) Want(from, to string) Want {
 	out, back := t.path(from, to), t.path(to, from)
 	return Want{
-		RTT:    out.delay + back.delay,
-		Jitter: out.jitterUp + out.jitterDown + back.jitterUp + back.jitterDown,
-		Rate:   least(t.Up[from].Rate, t.Down[to].Rate, t.Pairs[Pair{from, to}].Rate),
-		Loss:   out.loss,
+		RTT:    out.Delay + back.Delay,
+		Jitter: out.Jitter + back.Jitter,
+		Rate:   least(t.Up[from].Rate, t.Down[to].Rate),
+		Loss:   out.Loss,
 
-		ReturnRate: least(t.Up[to].Rate, t.Down[from].Rate, t.Pairs[Pair{to, from}].Rate),
-		ReturnLoss: back.loss,
+		ReturnRate: least(t.Up[to].Rate, t.Down[from].Rate),
+		ReturnLoss: back.Loss,
 	}
 }
+
+// Shaped reports whether t changes anything.
+func (t Topology) Shaped() bool { return t.any(Params.Shaped) }
 
 // RateOnly reports whether links have rates and nothing else.
 func (t Topology) RateOnly() bool {
+	return len(t.Pairs) == 0 && !t.any(func(p Params) bool { return p != Params{Rate: p.Rate, Queue: p.Queue} })
+}
+
+func (t Topology) any(is func(Params) bool) bool {
+	for _, p := range t.Pairs {
+		if is(p) {
+			return true
+		}
+	}
 	for _, m := range []map[string]Params{t.Up, t.Down} {
 		for _, p := range m {
-			if p != (Params{Rate: p.Rate, Queue: p.Queue}) {
-				return false
+			if is(p) {
+				return true
 			}
 		}
 	}
-	return len(t.Pairs) == 0
+	return false
 }
 
-// Validate reports the first parameter that no link can have.
+// Validate reports a link that cannot be.
 func (t Topology) Validate() error {
-	check := func(what string, p Params) error {
-		switch {
-		case p.Rate < 0 || p.Rate != p.Rate:
-			return fmt.Errorf("link: %s: rate %v bit/s: must not be negative", what, p.Rate)
-		case p.Rate > 0 && p.Rate < minRate:
-			return fmt.Errorf("link: %s: rate %v bit/s: the least is %v", what, p.Rate, float64(minRate))
-		case p.Delay < 0 || p.Delay > maxDelay:
-			return fmt.Errorf("link: %s: delay %v: must be within 0 and %v", what, p.Delay, maxDelay)
-		case p.Jitter < 0 || p.Jitter > p.Delay:
-			return fmt.Errorf("link: %s: jitter %v: must be within 0 and the delay, %v", what, p.Jitter, p.Delay)
-		case p.Loss < 0 || p.Loss > 1 || p.Loss != p.Loss:
-			return fmt.Errorf("link: %s: loss %v: must be within 0 and 1", what, p.Loss)
-		case p.Queue < 0:
-			return fmt.Errorf("link: %s: queue %d bytes: must not be negative", what, p.Queue)
-		}
-		return nil
-	}
 	for h, p := range t.Up {
-		if err := check("uplink of "+h, p); err != nil {
-			return err
+		if !p.valid() {
+			return fmt.Errorf("link: uplink of %s: %w, not %+v", h, errParams, p)
 		}
 	}
 	for h, p := range t.Down {
-		if err := check("downlink of "+h, p); err != nil {
-			return err
+		if !p.valid() {
+			return fmt.Errorf("link: downlink of %s: %w, not %+v", h, errParams, p)
 		}
 	}
 	for k, p := range t.Pairs {
-		if err := check("path "+k[0]+" → "+k[1], p); err != nil {
-			return err
-		}
-		if k[0] == k[1] {
-			return fmt.Errorf("link: path %s → %s: a host has no link to itself", k[0], k[1])
+		if !p.valid() || p.Rate != 0 || p.Queue != 0 || k[0] == k[1] {
+			return fmt.Errorf("link: path %s → %s: %w, between two hosts without a rate, not %+v", k[0], k[1],
+				errParams, p)
 		}
 	}
 	return nil
 }
 
-const (
-	minRate  = 1e3              // bit/s: a full segment takes 12 s
-	maxDelay = 30 * time.Second // a day of fat packets in flight is a typo
-)
+var errParams = errors.New("the rate must be 0 or at least 1 kbit/s, the delay at most 30 s, " +
+	"the jitter at most the delay, the loss at most 1")
 
-// pathParams is what happens between the uplink and the downlink queue.
-type pathParams struct {
-	delay                time.Duration
-	jitterUp, jitterDown time.Duration // two independent draws
-	loss                 float64
-	rate                 float64 // of the pair alone
-	queue                int64
+func (p Params) valid() bool {
+	return (p.Rate == 0 || p.Rate >= 1e3) && p.Delay >= 0 && p.Delay <= maxDelay && p.Jitter >= 0 &&
+		p.Jitter <= p.Delay && p.Loss >= 0 && p.Loss <= 1 && p.Queue >= 0
 }
 
-func (t Topology) path(from, to string) pathParams {
+const maxDelay = 30 * time.Second // a day of fat packets in flight is a typo
+
+// path is what happens between the uplink and the downlink queue.
+func (t Topology) path(from, to string) Params {
 	if p, ok := t.Pairs[Pair{from, to}]; ok {
-		return pathParams{p.Delay, p.Jitter, 0, p.Loss, p.Rate, p.Queue}
+		return p
 	}
 	u, d := t.Up[from], t.Down[to]
-	return pathParams{
-		delay:    u.Delay + d.Delay,
-		jitterUp: u.Jitter, jitterDown: d.Jitter,
-		loss: u.Loss + d.Loss - u.Loss*d.Loss,
-	}
+	return Params{Delay: u.Delay + d.Delay, Jitter: u.Jitter + d.Jitter, Loss: u.Loss + d.Loss - u.Loss*d.Loss}
 }
 
 // resolve fills every queue that is 0 with its default for these hosts.
 func (t Topology) resolve(hosts []string) Topology {
-	r := Topology{Up: map[string]Params{}, Down: map[string]Params{}, Pairs: map[Pair]Params{}}
+	r := Topology{Up: map[string]Params{}, Down: map[string]Params{}, Pairs: t.Pairs}
 	for _, h := range hosts {
 		var rtt time.Duration // of the longest path through h's access link
-		if !t.Up[h].queues() && !t.Down[h].queues() {
-			r.Up[h], r.Down[h] = t.Up[h].withQueue(0), t.Down[h].withQueue(0)
-			continue
-		}
 		for _, o := range hosts {
+			if !t.Up[h].queues() && !t.Down[h].queues() {
+				break
+			}
 			if o != h {
-				rtt = max(rtt, t.path(h, o).delay+t.path(o, h).delay)
+				rtt = max(rtt, t.path(h, o).Delay+t.path(o, h).Delay)
 			}
 		}
 		r.Up[h], r.Down[h] = t.Up[h].withQueue(rtt), t.Down[h].withQueue(rtt)
 	}
-	for k, p := range t.Pairs {
-		rtt := t.path(k[0], k[1]).delay + t.path(k[1], k[0]).delay
-		r.Pairs[k] = p.withQueue(rtt)
-	}
 	return r
+}
+
+// slowest is the least rate that packets of a host meet on some path.
+func (t Topology) slowest(from string) float64 {
+	rate := t.Up[from].Rate
+	for to, p := range t.Down {
+		if to != from {
+			rate = least(rate, p.Rate)
+		}
+	}
+	return rate
+}
+
+// lossy reports whether packets of a host may be lost on some path.
+func (t Topology) lossy(from string) bool {
+	for to, p := range t.Down {
+		if to != from && p.Loss > 0 {
+			return true
+		}
+	}
+	return t.Up[from].Loss > 0
 }
 
 // least is the smallest of the rates that are limits at all; 0 when none is.

@@ -6,7 +6,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -191,19 +190,14 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 
 // Swarm starts a daemon on each host, which know nothing of each other.
 func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
-	var err error
-	if k.stallAfter, err = d.Options.Duration("stall_after"); err != nil {
-		return nil, fmt.Errorf("%s: %w", k.Name, err)
-	}
+	k.stallAfter, _ = d.Options.Duration("stall_after")
 	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
 		p, err := k.peer(ctx, d, i)
-		if err == nil {
-			if about["version"], err = p.API.Version(ctx); err != nil {
-				err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
-			}
-		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", k.Name, err)
+			return nil, err
+		}
+		if about["version"], err = p.API.Version(ctx); err != nil {
+			return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 		}
 		return p, nil
 	})
@@ -245,10 +239,7 @@ func (k *Kind[A]) one(
 	ctx context.Context, opt system.Options, about map[string]string,
 	join func(context.Context, *Pair[A]) error, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
-	p, err := k.pair(opt)
-	if err != nil {
-		return nil, err
-	}
+	p := k.pair(opt)
 	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
 		err := join(ctx, p)
 		if err == nil {
@@ -260,7 +251,7 @@ func (k *Kind[A]) one(
 			}
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", k.Name, err), p.Stop(context.WithoutCancel(ctx)))
+			return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 		}
 		return node(p), nil
 	})

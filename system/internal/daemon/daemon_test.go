@@ -20,16 +20,10 @@ func TestEmptyKeepsTheKey(t *testing.T) {
 	k := &Kind[API]{Keep: "key", Init: func(_ context.Context, n *Daemon[API]) error {
 		return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700)
 	}}
-	if err := os.MkdirAll(n.Dir.Sub("repo").Path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(n.Dir.Sub("key").Path, []byte("k"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(n.Dir.Sub("repo").Path, 0o700))
+	must(t, os.WriteFile(n.Dir.Sub("key").Path, []byte("k"), 0o600))
 	for range 2 {
-		if err := k.empty(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.empty(t.Context(), n))
 	}
 	left, err := os.ReadDir(n.Dir.Path)
 	if err != nil || len(left) != 1 || left[0].Name() != "key" {

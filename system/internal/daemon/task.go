@@ -18,7 +18,6 @@ type Task struct {
 	overhead       int64 // bytes of its blocks that are not the content's
 	complete       bool
 	trouble        string
-	unreached      bool   // a named peer could not be connected to
 	before         Counts // when it began
 }
 
@@ -91,14 +90,6 @@ func (t *Task) note(err error) {
 	t.trouble = err.Error()
 }
 
-// reached notes whether all named peers can be reached. The words name none of them, so that
-// all nodes in this state are in one class.
-func (t *Task) reached(all bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.unreached = !all
-}
-
 // base are the counts when it began.
 func (t *Task) base() Counts {
 	t.mu.Lock()
@@ -127,11 +118,7 @@ func (t *Task) progress(now Counts) system.Progress {
 		Received: since(now.Received, t.before.Received), Sent: since(now.Sent, t.before.Sent), Peers: now.Peers,
 	}
 	if !f.Complete {
-		switch f.Trouble = t.trouble; {
-		case f.Trouble != "":
-		case t.unreached:
-			f.Trouble = "named peers cannot be reached"
-		case f.Peers == 0:
+		if f.Trouble = t.trouble; f.Trouble == "" && f.Peers == 0 {
 			f.Trouble = "no peers"
 		}
 	}

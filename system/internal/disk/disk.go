@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -111,7 +110,7 @@ func hashed(name string) string {
 }
 
 // PortableName is FileName for servers that refuse what Windows has no files of: a
-// dot at the end of a name or before its extension, and the names of devices.
+// dot at the end of a name or before its extension.
 func PortableName(name string) string {
 	file := FileName(name)
 	var b strings.Builder
@@ -122,19 +121,11 @@ func PortableName(name string) string {
 			b.WriteByte(file[i])
 		}
 	}
-	out := b.String()
-	if stem := strings.TrimSuffix(out, filepath.Ext(out)); device.MatchString(stem) {
-		out = fmt.Sprintf("=%02X%s", out[0], out[1:])
-	}
-	if len(out) > longestPortable {
+	if b.Len() > 255 {
 		return hashed(name)
 	}
-	return out
+	return b.String()
 }
-
-var device = regexp.MustCompile(`(?i)^(CON|PRN|AUX|NUL|COM\d|LPT\d)$`)
-
-const longestPortable = 255
 
 // Name is the inverse of FileName where there is one; of a hashed name it is
 // the file name.

@@ -101,38 +101,3 @@ func TestPathNameKeepsSlashes(t *testing.T) {
 		}
 	}
 }
-
-// What PortableName makes is taken by Codex, which holds names to Nim's
-// isValidFilename, and is the name again in Name.
-func TestPortableNameIsTakenByCodex(t *testing.T) {
-	taken := func(file string) bool { // std/os: splitFile, isValidFilename
-		stem, ext := file, ""
-		for i := len(file) - 2; i > 0; i-- {
-			if file[i] == '.' && file[i+1] != '.' {
-				stem, ext = file[:i], file[i:]
-				break
-			}
-		}
-		for _, reserved := range []string{"CON", "PRN", "AUX", "NUL", "COM0", "COM9", "LPT0", "LPT9"} {
-			if strings.EqualFold(stem, reserved) {
-				return false
-			}
-		}
-		return len(stem)+len(ext) <= 259 && stem != "" && !strings.ContainsAny(stem, "/\\:*?\"<>|^\x00") &&
-			stem[0] != ' ' && stem[len(stem)-1] != ' ' && stem[len(stem)-1] != '.'
-	}
-	for _, name := range []string{".", "..", "...", "../../up", ".hidden", "a.", "a..", "a..b", "a.b", "a.b.", " a ",
-		"x y", "CON", "con.txt", "nul", "COM9.tar.gz", "LPT0",
-		"CONsole", "a/b:c", "film.mkv", strings.Repeat(".", 90), strings.Repeat("a.", 100)} {
-		file := PortableName(name)
-		if !taken(file) {
-			t.Errorf("%q becomes %q, which is refused", name, file)
-		}
-		if back := Name(file); back != name && !strings.HasPrefix(file, "=sha256=") {
-			t.Errorf("%q becomes %q, and that %q", name, file, back)
-		}
-	}
-	if taken(FileName("..")) || PortableName("film.mkv") != "film.mkv" {
-		t.Error("the rule is not Codex's, or names are changed in vain")
-	}
-}

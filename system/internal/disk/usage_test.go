@@ -1,12 +1,10 @@
 package disk
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -75,44 +73,5 @@ func TestUsage(t *testing.T) {
 	}
 	if _, err := Usage(here(a), here(filepath.Join(a, "none"))); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("a directory that is not there: %v", err)
-	}
-}
-
-// TestUsageOfWhatChanges walks a tree that another goroutine tears down and
-// builds up all the time.
-func TestUsageOfWhatChanges(t *testing.T) {
-	dir := t.TempDir()
-	stop, stopped := make(chan struct{}), make(chan error, 1)
-	go func() {
-		stopped <- func() error {
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return nil
-				default:
-				}
-				sub := filepath.Join(dir, fmt.Sprint(i%3))
-				if err := os.MkdirAll(filepath.Join(sub, "deeper"), 0o755); err != nil {
-					return err
-				}
-				for k := range 20 {
-					if err := os.WriteFile(filepath.Join(sub, "deeper", fmt.Sprint(k)), nil, 0o600); err != nil {
-						return err
-					}
-				}
-				if err := os.RemoveAll(sub); err != nil {
-					return err
-				}
-			}
-		}()
-	}()
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
-		if _, err := Usage(here(dir)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	close(stop)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
 	}
 }

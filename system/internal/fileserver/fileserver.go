@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
@@ -30,24 +30,39 @@ type Place struct {
 	TLS     *selfsigned.Files
 }
 
-// Prepare makes the directories, picks the port, and makes the certificate if
+// Cluster starts a server on each host; command is how it is started.
+func Cluster(ctx context.Context, name string, d system.Deployment, identity map[string]string,
+	command func(Place) (testbed.Command, error)) (system.Cluster, error) {
+	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+		p, err := prepare(ctx, name, d, d.Hosts[i])
+		if err != nil {
+			return nil, err
+		}
+		cmd, err := command(p)
+		if err != nil {
+			return nil, err
+		}
+		return start(ctx, name, d, p, cmd)
+	})
+}
+
+// prepare makes the directories, picks the port, and makes the certificate if
 // the deployment's option "tls" is set.
-func Prepare(ctx context.Context, name string, d system.Deployment, h testbed.Host) (Place, error) {
-	fail := func(err error) (Place, error) { return Place{}, fmt.Errorf("%s: %w", name, err) }
+func prepare(ctx context.Context, name string, d system.Deployment, h testbed.Host) (Place, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
-		return fail(err)
+		return Place{}, err
 	}
 	p := Place{Host: h, Name: name + "-" + h.Name(), Address: system.JoinPort(h, port)}
 	p.Root = d.DirOf(h)
 	p.Data = filepath.Join(p.Root, "data")
 	if _, err := disk.NewDir(ctx, h.Files(), p.Data); err != nil {
-		return fail(err)
+		return Place{}, err
 	}
 	if d.Options.Bool("tls") {
 		files, err := selfsigned.Write(ctx, d, h)
 		if err != nil {
-			return fail(err)
+			return Place{}, err
 		}
 		p.TLS = &files
 	}
@@ -58,14 +73,13 @@ func Prepare(ctx context.Context, name string, d system.Deployment, h testbed.Ho
 type Node struct {
 	web.Reader
 	disk.Dir
-	name    string
-	place   Place
-	proc    testbed.Process
-	mutable sync.Map // refs of PutMutable
+	name  string
+	place Place
+	proc  testbed.Process
 }
 
-// Start runs cmd and waits until it serves the probe to the client host.
-func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command) (*Node, error) {
+// start runs cmd and waits until it serves the probe to the client host.
+func start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command) (*Node, error) {
 	n := &Node{name: name, place: p, Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
 	base, err := n.Target(disk.Probe)
 	if err != nil {
@@ -74,14 +88,10 @@ func Start(ctx context.Context, name string, d system.Deployment, p Place, cmd t
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, base, n.Target); err != nil {
 		return nil, err
 	}
-	cmd.Name, cmd.Role = p.Name, "system"
-	if cmd.Dir == "" {
-		cmd.Dir = p.Root
-	}
-	cmd.Ready = n.Health
+	cmd.Name, cmd.Role, cmd.Dir, cmd.Ready = p.Name, "system", p.Root, n.Health
 	if n.proc, err = p.Host.Start(ctx, cmd); err != nil {
 		n.Client.Close()
-		return nil, fmt.Errorf("%s: start: %w", name, err)
+		return nil, fmt.Errorf("start: %w", err)
 	}
 	return n, nil
 }
@@ -104,55 +114,35 @@ func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
 // Put implements system.Node by HTTP PUT.
 func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := system.Ref(disk.FileName(name))
-	if err := n.store(ctx, ref, size, r); err != nil {
+	if err := n.send(ctx, http.MethodPut, ref, size, r); err != nil {
 		return "", err
 	}
 	return ref, nil
 }
 
-func (n *Node) store(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
+func (n *Node) send(ctx context.Context, method string, ref system.Ref, size int64, r io.Reader) error {
 	t, err := n.Target(ref)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = n.Client.Send(ctx, method, t, size, r)
 	}
-	_, err = n.Client.Send(ctx, http.MethodPut, t, size, r)
 	return err
 }
 
-// Stat implements system.Stater by HTTP HEAD.
+// Stat implements system.Stater.
 func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	size, err := n.StatSize(ctx, ref)
-	return system.Object{Name: disk.Name(string(ref)), Ref: ref, Size: size}, err
+	o, err := n.Reader.Stat(ctx, ref)
+	o.Name = disk.Name(string(ref))
+	return o, err
 }
 
-// PutMutable implements system.Updater: every file can be replaced.
-func (n *Node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref, err := n.Put(ctx, name, size, r)
-	if err == nil {
-		n.mutable.Store(ref, true)
-	}
-	return ref, err
-}
-
-// Update implements system.Updater: a PUT of the same name. That would make a
-// file which is not there, and asking first would be a request more: so it is
-// for the files of PutMutable only.
+// Update implements system.Updater: a PUT of the same name.
 func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	if _, known := n.mutable.Load(ref); !known {
-		return fmt.Errorf("%s: update %s: it was not put here to be updated: %w", n.name, ref, system.ErrNotFound)
-	}
-	return n.store(ctx, ref, size, r)
+	return n.send(ctx, http.MethodPut, ref, size, r)
 }
 
 // Delete implements system.Deleter by HTTP DELETE.
 func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
-	t, err := n.Target(ref)
-	if err != nil {
-		return err
-	}
-	n.mutable.Delete(ref)
-	_, err = n.Client.Send(ctx, http.MethodDelete, t, 0, http.NoBody)
-	return err
+	return n.send(ctx, http.MethodDelete, ref, 0, http.NoBody)
 }
 
 // Health implements system.Healther: a file from disk over a new connection.

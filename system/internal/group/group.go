@@ -25,8 +25,9 @@ type Group struct {
 }
 
 // Start calls start n times; when one fails, those before it are stopped.
-func Start(ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node,
-	error)) (system.Cluster, error) {
+func Start(
+	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),
+) (system.Cluster, error) {
 	g := &Group{identity: identity}
 	for i := range n {
 		node, err := start(ctx, i)
@@ -34,6 +35,28 @@ func Start(ctx context.Context, n int, identity map[string]string, start func(ct
 			return nil, errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 		}
 		g.nodes = append(g.nodes, node)
+	}
+	return g, nil
+}
+
+// StartAll is Start with all at once.
+func StartAll(
+	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),
+) (system.Cluster, error) {
+	nodes, errs := make([]Node, n), make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { nodes[i], errs[i] = start(ctx, i) })
+	}
+	all.Wait()
+	g := &Group{identity: identity}
+	for i, err := range errs {
+		if err == nil {
+			g.nodes = append(g.nodes, nodes[i])
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 	}
 	return g, nil
 }

@@ -122,12 +122,6 @@ func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header,
 	return o, head, nil
 }
 
-// Stat implements system.Stater by HTTP HEAD.
-func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	size, err := n.StatSize(ctx, ref)
-	return system.Object{Name: string(ref), Ref: ref, Size: size}, err
-}
-
 // Health implements system.Healther: a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
 	return n.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) error {

@@ -22,19 +22,35 @@ type Controlled struct {
 	Header  http.Header   // of every call
 	Within  time.Duration // in which the answer to Call comes
 	Local   *web.Client
+	d       system.Deployment
+	env     []string // added to the environment of RunNode: KEY=VALUE
 }
 
-// NewControlled finds a port of the host for the API, which is none of taken. It
-// starts nothing.
-func NewControlled(ctx context.Context, name string, h testbed.Host, label string, taken ...int) (*Controlled, error) {
-	ports, err := Ports(ctx, h, taken, 1)
+// NewControlled finds a port of the host for the API, which is not taken. It starts nothing.
+func NewControlled(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string,
+	taken int) (*Controlled, error) {
+	ports, err := Ports(ctx, h, []int{taken}, 1)
 	if err != nil {
 		return nil, err
 	}
-	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, Control: system.JoinPort(h,
-		ports[0]), Within: answer}
-	c.Local, err = web.New(name, h.Dial, system.HTTPTarget{URL: c.URL("/")})
-	return c, err
+	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, Within: answer, d: d,
+		Control: system.JoinPort(h, ports[0])}
+	local, err := web.New(name, h.Dial, system.HTTPTarget{URL: c.URL("/")})
+	if err != nil {
+		return nil, err
+	}
+	c.Local = local.Patient() // a publication is answered when it is served
+	return c, nil
+}
+
+// RunNode starts the process of this binary, `plimsoll node NAME --control=ADDRESS ARG…`, and waits
+// until it is ready. What ran before is ended first.
+func (c *Controlled) RunNode(ctx context.Context, args ...string) error {
+	command, err := c.d.Node(c.System, append([]string{"--control=" + c.Control}, args...)...)
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx, testbed.Command{Args: command, Dir: c.d.DirOf(c.Host), Ready: c.Ready, Env: c.env})
 }
 
 // Ports are n free ports of a host, all different and none of taken: the kernel
@@ -101,28 +117,4 @@ func (c *Controlled) Ready(ctx context.Context) error {
 func (c *Controlled) Stop(ctx context.Context) error {
 	c.Local.Close()
 	return c.Process.Stop(ctx)
-}
-
-// Embedded is a process of this binary: `plimsoll node NAME --control=ADDRESS …`.
-type Embedded struct {
-	*Controlled
-	d   system.Deployment
-	env []string // added to its environment: KEY=VALUE
-}
-
-// NewEmbedded has a port for the control API, which is none of taken. It starts nothing.
-func NewEmbedded(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string,
-	taken int) (*Embedded, error) {
-	c, err := NewControlled(ctx, name, h, label, taken)
-	return &Embedded{Controlled: c, d: d}, err
-}
-
-// Run starts the process, with args added to --control=ADDRESS, and waits until it
-// is ready. What ran before is ended first.
-func (e *Embedded) Run(ctx context.Context, args ...string) error {
-	command, err := e.d.Node(e.System, append([]string{"--control=" + e.Control}, args...)...)
-	if err != nil {
-		return err
-	}
-	return e.Controlled.Run(ctx, testbed.Command{Args: command, Dir: e.d.DirOf(e.Host), Ready: e.Ready, Env: e.env})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -25,8 +26,14 @@ type Kind struct {
 	Ref  func(string) error // what is wrong with a ref
 	Peer func(string) error // what is wrong with the address of a peer
 	Env  []string           // of the processes, beside their own: KEY=VALUE
+	// Address is what peers call a node that listens at IP:PORT; nil: that.
+	Address func(listen string) (string, error)
 	// RefOf is the ref of what a node says that it has published.
 	RefOf func(said json.RawMessage) (string, error)
+
+	// Command is how a process is started that is none of this binary, and serves the control
+	// API at Control; nil: it is `plimsoll node NAME`. What it needs on disk is there then.
+	Command func(ctx context.Context, n *Daemon) (testbed.Command, error)
 
 	// Leaf says that nodes pass on nothing that they fetched: of the peers that a leecher
 	// is given it asks only those that have published the content, if any has.
@@ -94,10 +101,10 @@ type Task[T any] struct {
 	Published bool     // the node has it from us, and not from peers
 }
 
-// Daemon is an embedded member of a swarm: one process that gets and gives
-// contents, and what it keeps.
+// Daemon is a member of a swarm: one process that gets and gives contents, and what it
+// keeps.
 type Daemon struct {
-	*Embedded
+	*Controlled
 	kind    *Kind
 	dir     disk.Dir
 	address string
@@ -107,44 +114,45 @@ type Daemon struct {
 	tasks map[system.Ref]Task[json.RawMessage] // of the process, and of the next one
 }
 
-// Cluster starts a node on each host, whose peers find it at IP:PORT. flags are added to
-// --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
+// Cluster starts a node on each host, all at once, that takes its peers at IP:PORT. flags are
+// added to --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
 func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,
 	flags ...string) (system.Cluster, error) {
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.StartAll(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", k.Name, err)
+			return nil, err
 		}
-		listen := system.JoinPort(d.Hosts[i], port)
-		n, err := k.Start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), listen, listen,
-			append([]string{"--listen=" + listen}, flags...)...)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", k.Name, err)
+		h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
+		n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
+			tasks: map[system.Ref]Task[json.RawMessage]{}}
+		n.args = append([]string{"--dir=" + n.dir.Path, "--listen=" + n.address}, flags...)
+		if k.Address != nil {
+			if n.address, err = k.Address(n.address); err != nil {
+				return nil, err
+			}
+		}
+		if n.Controlled, err = NewControlled(ctx, d, k.Name, h, label, port); err != nil {
+			return nil, err
+		}
+		n.env = k.Env
+		if err := n.start(ctx); err != nil {
+			return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 		}
 		return n, nil
 	})
 }
 
-// Start runs a node that keeps what it has in label, within the host's directory, and
-// waits until it is ready. listen is where it takes its peers, IP:PORT, address what they call that;
-// args are added to --control=ADDRESS and --dir=DIRECTORY.
-func (k *Kind) Start(ctx context.Context, d system.Deployment, h testbed.Host, label, listen, address string,
-	args ...string) (*Daemon, error) {
-	taken, err := netip.ParseAddrPort(listen)
+func (n *Daemon) start(ctx context.Context) error {
+	if n.kind.Command == nil {
+		return n.RunNode(ctx, n.args...)
+	}
+	c, err := n.kind.Command(ctx, n)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: address, tasks: map[system.Ref]Task[json.RawMessage]{}}
-	n.args = append([]string{"--dir=" + n.dir.Path}, args...)
-	if n.Embedded, err = NewEmbedded(ctx, d, k.Name, h, label, int(taken.Port())); err != nil {
-		return nil, err
-	}
-	n.env = k.Env
-	if err := n.Run(ctx, n.args...); err != nil {
-		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
-	}
-	return n, nil
+	c.Dir, c.Ready = n.dir.Path, n.Ready
+	return n.Run(ctx, c)
 }
 
 // Dir is the directory of what the node keeps.
@@ -191,8 +199,8 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 		return "", fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
 	}
 	u := n.URL(publishPath)
-	u.RawQuery = url.Values{"title": {title}}.Encode()
-	said, err := n.Local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Body: r, Size: size})
+	u.RawQuery = url.Values{"title": {disk.FileName(title)}}.Encode()
+	said, err := n.Local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Header: n.Header, Body: r, Size: size})
 	if err != nil {
 		return "", err
 	}
@@ -246,7 +254,7 @@ func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) erro
 	if err := errors.Join(n.check(ref), n.Alive()); err != nil {
 		return err
 	}
-	return n.Local.Get(ctx, system.HTTPTarget{URL: n.URL(filePath + string(ref))}, w)
+	return n.Local.Get(ctx, system.HTTPTarget{URL: n.URL(filePath + string(ref)), Header: n.Header}, w)
 }
 
 // Forget implements system.Member.
@@ -271,25 +279,27 @@ func (n *Daemon) Connect(ctx context.Context, address string) error {
 
 // Restart implements system.Restarter: at the same addresses, and with the data the same tasks.
 func (n *Daemon) Restart(ctx context.Context, keep bool) error {
-	if err := n.Stop(ctx); err != nil {
-		return err
+	err := n.Stop(ctx)
+	if err == nil && !keep {
+		n.mu.Lock()
+		clear(n.tasks)
+		n.mu.Unlock()
+		n.kind.drop("", n.address)
+		err = n.dir.Files.RemoveAll(n.dir.Path)
+	}
+	if err == nil {
+		err = n.start(ctx)
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !keep {
-		clear(n.tasks)
-		n.kind.drop("", n.address)
-		if err := n.dir.Files.RemoveAll(n.dir.Path); err != nil {
-			return fmt.Errorf("%s: empty the store of %s: %w", n.kind.Name, n.Label, err)
+	tasks := maps.Clone(n.tasks)
+	n.mu.Unlock()
+	for ref, t := range tasks {
+		if err == nil {
+			err = n.of(ctx, http.MethodPost, ref, t, nil)
 		}
 	}
-	if err := n.Run(ctx, n.args...); err != nil {
-		return fmt.Errorf("%s: restart: %w", n.kind.Name, err)
-	}
-	for ref, t := range n.tasks {
-		if err := n.of(ctx, http.MethodPost, ref, t, nil); err != nil {
-			return fmt.Errorf("%s: restart: %w", n.kind.Name, err)
-		}
+	if err != nil {
+		return fmt.Errorf("%s: restart %s: %w", n.kind.Name, n.Label, err)
 	}
 	return nil
 }

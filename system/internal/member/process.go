@@ -66,15 +66,10 @@ func (p *Process) Alive() error {
 
 // Ended is an error when a process has ended. One that was not started, nil, has not.
 func Ended(p testbed.Process) error {
-	if p == nil {
+	if p == nil || !testbed.Ended(p) {
 		return nil
 	}
-	select {
-	case <-p.Done():
-		return ended(p)
-	default:
-		return nil
-	}
+	return ended(p)
 }
 
 // ended is the error of a process that has ended.

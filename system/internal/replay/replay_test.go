@@ -116,30 +116,6 @@ func TestServesInOrder(t *testing.T) {
 	}))
 }
 
-func TestPollRepeatsAState(t *testing.T) {
-	states := Poll(Steps(Load(t, "testdata/exchanges.jsonl"), poll))
-	first, last := states[0], states[len(states)-1]
-	if n := len(states); n < 2 || n > 4 {
-		t.Fatalf("%d states", n)
-	}
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, []Exchange{first, last})
-		for i := range 4 {
-			_, body, _, _ := ask(t, "GET", s.URL+"/renter/file/one", "", "")
-			if done := strings.Contains(body, `"redundancy":3`); done != (i > 0) {
-				t.Errorf("poll %d: %s", i, body)
-			}
-		}
-	}))
-	// One that is no poll is not answered twice.
-	last.Repeat = false
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, []Exchange{last})
-		ask(t, "GET", s.URL+"/renter/file/one", "", "")
-		ask(t, "GET", s.URL+"/renter/file/one", "", "")
-	}), "unexpected request", "nothing more")
-}
-
 func TestUnexpectedRequestFails(t *testing.T) {
 	rec := Load(t, "testdata/exchanges.jsonl")
 	for name, call := range map[string]func(url string){
@@ -211,14 +187,6 @@ func TestWrongRequestFails(t *testing.T) {
 	}), "header User-Agent", "Sia-Agent")
 }
 
-func TestUnknownStepFails(t *testing.T) {
-	rec := Load(t, "testdata/exchanges.jsonl")
-	want(t, failures(func(tb testing.TB) { Serve(tb, Steps(rec, "no such step")) }), "no such step",
-		"no step of this name")
-	want(t, failures(func(tb testing.TB) { Serve(tb, Of(rec, "moon")) }), "moon")
-	want(t, failures(func(tb testing.TB) { Load(tb, "testdata/none.jsonl") }), "none.jsonl")
-}
-
 func TestOpaqueBodies(t *testing.T) {
 	rec := Load(t, "testdata/exchanges.jsonl")
 	add := Steps(rec, "1KiB-v1-raw-256k-pin")
@@ -246,22 +214,4 @@ func TestOpaqueBodies(t *testing.T) {
 	want(t, failures(func(tb testing.TB) { send(Serve(tb, add).URL, other) }), "sends 1024 bytes", Sum(other),
 		Sum(made))
 	want(t, failures(func(tb testing.TB) { send(Serve(tb, add, Instead(Sum(made), other)).URL, other) }))
-}
-
-func TestPlaceholdersAndOwnAnswers(t *testing.T) {
-	rec := Steps(Load(t, "testdata/exchanges.jsonl"), poll)[:1]
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, rec, Let("/file/one", "/file/a/b"), Let("<data-root>", "/data"))
-		if _, body, _, _ := ask(t, "GET", s.URL+"/renter/file/a/b", "", ""); !strings.Contains(body,
-			`"localpath":"/data/one"`) {
-			t.Errorf("body %q", body)
-		}
-	}))
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, []Exchange{rec[0].JSON(500, map[string]string{"message": "no"})})
-		if status, body, _, _ := ask(t, "GET", s.URL+"/renter/file/one", "", ""); status != 500 ||
-			body != `{"message":"no"}` {
-			t.Errorf("%d %q", status, body)
-		}
-	}))
 }

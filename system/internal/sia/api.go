@@ -18,27 +18,33 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// API is the HTTP API of a renter.
+// API is the HTTP API of a renter, or of a host.
 type API struct {
-	System  string
-	Base    *url.URL
-	Header  http.Header
-	Client  *web.Client       // waits as long as ctx allows: a put is answered when it is stored
-	meaning func(error) error // adds what a status and its text mean
-	alive   context.Context   // ends when a process of ours does; nil: we started none
+	System    string
+	Base      *url.URL
+	Header    http.Header
+	Client    *web.Client // waits as long as ctx allows: a put is answered when it is stored
+	Consensus string      // the report on the chain, which is answered as soon as all else is
+	Meanings  []Meaning
+	alive     context.Context // ends when a process of ours does; nil: we started none
+}
+
+// Meaning is what an answer means that has a status and a text.
+type Meaning struct {
+	Status int    // 0: any
+	Text   string // in the answer
+	Means  error  // nil: what Hint says, and no more
+	Hint   string
 }
 
 // Connect makes an API without asking the daemon anything.
-func Connect(
-	name string, base *url.URL, header http.Header, password string, from testbed.Host, meaning func(error) error,
-) (*API, error) {
-	client, err := web.New(name, from.Dial, system.HTTPTarget{URL: base})
+func Connect(a API, password string, from testbed.Host) (*API, error) {
+	client, err := web.New(a.System, from.Dial, system.HTTPTarget{URL: a.Base})
 	if err != nil {
 		return nil, err
 	}
-	return &API{
-		System: name, Base: base, Header: web.Login(header, "", password), Client: client.Patient(), meaning: meaning,
-	}, nil
+	a.Header, a.Client = web.Login(a.Header, "", password), client.Patient()
+	return &a, nil
 }
 
 // Close closes the connections.
@@ -49,8 +55,9 @@ const deathTime = 500 * time.Millisecond
 
 // explain adds to an error what is behind it: a process that has ended, or what a status means.
 func (a *API) explain(err error) error {
-	if err == nil || web.Status(err) != 0 || a.alive == nil {
-		return a.meaning(err)
+	var e *web.StatusError
+	if err == nil || errors.As(err, &e) || a.alive == nil {
+		return a.meaning(err, e)
 	}
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		select {
@@ -59,6 +66,22 @@ func (a *API) explain(err error) error {
 		}
 	}
 	return member.Explain(a.alive, err)
+}
+
+func (a *API) meaning(err error, e *web.StatusError) error {
+	for _, m := range a.Meanings {
+		if e == nil || m.Status != 0 && m.Status != e.Status || !strings.Contains(e.Text, m.Text) {
+			continue
+		}
+		if m.Means != nil {
+			err = fmt.Errorf("%w: %w", err, m.Means)
+		}
+		if m.Hint != "" {
+			err = fmt.Errorf("%w; %s", err, m.Hint)
+		}
+		break
+	}
+	return err
 }
 
 // URL is that of a path.
@@ -77,6 +100,11 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, out any) e
 // Send sends in, as [web.Client.JSON] does.
 func (a *API) Send(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	return a.explain(a.Client.JSON(ctx, method, a.URL(path, query), a.Header, in, out))
+}
+
+// Post sends in and takes no answer.
+func (a *API) Post(ctx context.Context, path string, in any) error {
+	return a.Send(ctx, http.MethodPost, path, nil, in, nil)
 }
 
 // List reads a long list of a report, as [web.Client.List] does.
@@ -102,27 +130,15 @@ func (a *API) Upload(ctx context.Context, method, path string, query url.Values,
 	return a.explain(err)
 }
 
-// Synced is an error unless the report at path says that the daemon has the whole chain.
-func (a *API) Synced(ctx context.Context, path string) error {
+// Synced is an error unless the daemon says that it has the whole chain.
+func (a *API) Synced(ctx context.Context) error {
 	var c struct {
 		Synced bool `json:"synced"`
 	}
-	if err := a.Get(ctx, path, nil, &c); err != nil {
-		return err
+	err := a.Get(ctx, a.Consensus, nil, &c)
+	if err == nil && !c.Synced {
+		err = fmt.Errorf("%s: %s has not synced its chain: wait until GET %s says so", a.System, a.Base.Host,
+			a.Consensus)
 	}
-	if !c.Synced {
-		return fmt.Errorf("%s: %s has not synced its chain: wait until GET %s says so", a.System, a.Base.Host, path)
-	}
-	return nil
-}
-
-// Report is a call of a poll: what read finds in the answer at path.
-func Report[T any](a *API, name, path string, query url.Values, read func(answer T) []system.Reading) system.Call {
-	return system.Call{Name: name, Read: func(ctx context.Context) ([]system.Reading, error) {
-		var answer T
-		if err := a.Get(ctx, path, query, &answer); err != nil {
-			return nil, err
-		}
-		return read(answer), nil
-	}}
+	return err
 }

@@ -56,71 +56,65 @@ func (h Hastings) with(do func(to, a, b *big.Int) *big.Int, all []Hastings) Hast
 	return Hastings{out}
 }
 
-// Accounts says where a contract C reports its money.
-type Accounts[C any] struct {
-	Total, Unspent func(C) Hastings
-	Purposes       []Purpose[C]
+// Account is the money of a contract.
+type Account struct {
+	Total, Unspent Hastings
+	Parts          []Amount // of what was spent, the same for all contracts of a system
 }
 
-// Purpose is one that a contract pays for.
-type Purpose[C any] struct {
+// Amount is one of money.
+type Amount struct {
 	Name string
-	Of   func(C) Hastings
+	Is   Hastings
 }
 
-// Current are the readings of contracts that are not over.
-func (a Accounts[C]) Current(contracts []C) []system.Reading {
-	return append([]system.Reading{
-		sum(contracts, a.Total).reading(system.ReadSpent), sum(contracts, a.Unspent).reading(system.ReadUnspent),
-	}, a.purposes(system.ReadSpentPrefix, contracts)...)
+// Spent are the readings of contracts that are not over.
+func Spent[C any](contracts []C, account func(C) Account) []system.Reading {
+	return sums(contracts, func(c C) []Amount {
+		is := account(c)
+		return is.amounts(system.ReadSpent, is.Total, system.ReadUnspent, system.ReadSpentPrefix)
+	})
 }
 
 // Ended are the readings of contracts that are over: what they had used, and what they had not.
-func (a Accounts[C]) Ended(contracts []C) []system.Reading {
-	used := func(c C) Hastings {
-		if a.Unspent(c).Int == nil {
-			return Hastings{}
+func Ended[C any](contracts []C, account func(C) Account) []system.Reading {
+	return sums(contracts, func(c C) []Amount {
+		is, used := account(c), Hastings{}
+		if is.Unspent.Int != nil {
+			used = is.Total.Minus(is.Unspent)
 		}
-		return a.Total(c).Minus(a.Unspent(c))
-	}
-	return append([]system.Reading{
-		sum(contracts, used).reading(system.ReadEnded), sum(contracts, a.Unspent).reading(system.ReadEndedUnspent),
-	}, a.purposes(system.ReadEndedPrefix, contracts)...)
+		return is.amounts(system.ReadEnded, used, system.ReadEndedUnspent, system.ReadEndedPrefix)
+	})
 }
 
-func (a Accounts[C]) purposes(prefix string, contracts []C) (out []system.Reading) {
-	for _, p := range a.Purposes {
-		if t := sum(contracts, p.Of); t.missing == 0 || t.missing < t.of { // else this release does not report it
-			out = append(out, t.reading(prefix+p.Name))
+func (a Account) amounts(name string, whole Hastings, unspent, prefix string) []Amount {
+	all := []Amount{{name, whole}, {unspent, a.Unspent}}
+	for _, p := range a.Parts {
+		all = append(all, Amount{prefix + p.Name, p.Is})
+	}
+	return all
+}
+
+// sums are exact. One is bad when a contract did not report its part; a part that none reported has no reading: this
+// release does not know it.
+func sums[C any](contracts []C, of func(C) []Amount) (out []system.Reading) {
+	var none C
+	for i, a := range of(none) {
+		sum, missing := new(big.Int), 0
+		for _, c := range contracts {
+			if is := of(c)[i].Is; is.Int != nil {
+				sum.Add(sum, is.Int)
+			} else {
+				missing++
+			}
+		}
+		r := system.Money(a.Name, sum, Decimals)
+		if missing > 0 {
+			r.Bad = fmt.Sprintf("not reported by %d of %d contracts", missing, len(contracts))
+		}
+		if i < 2 || missing == 0 || missing < len(contracts) {
+			out = append(out, r)
 		}
 	}
 	return out
-}
-
-// tally is a sum over contracts.
-type tally struct {
-	*big.Int
-	missing, of int // contracts that did not report their part
-}
-
-// sum is the exact sum of a part of each contract.
-func sum[C any](contracts []C, part func(C) Hastings) tally {
-	t := tally{new(big.Int), 0, len(contracts)}
-	for _, c := range contracts {
-		if h := part(c); h.Int != nil {
-			t.Add(t.Int, h.Int)
-		} else {
-			t.missing++
-		}
-	}
-	return t
-}
-
-// reading is bad when a contract did not report its part.
-func (t tally) reading(name string) system.Reading {
-	r := system.Money(name, t.Int, Decimals)
-	if t.missing > 0 {
-		r.Bad = fmt.Sprintf("not reported by %d of %d contracts", t.missing, t.of)
-	}
-	return r
 }

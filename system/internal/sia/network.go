@@ -2,8 +2,12 @@ package sia
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,48 +21,89 @@ import (
 // Daemon is a process of a private network, with its API.
 type Daemon struct {
 	member.Process
-	API   *API
-	Store disk.Dir // a host's storage folder
+	API      *API
+	Password string // of the API
+	Dir      string
+	At       []string // addresses, host:port: of the API, and what else the program listens on
+	Store    disk.Dir // a host's storage folder
 }
 
-// StopTime is what a daemon has to end in after SIGTERM; siad takes 8 to 10 s.
-const StopTime = 20 * time.Second
+// Connector makes an API of a system without asking the daemon anything.
+type Connector func(base *url.URL, password string, from testbed.Host) (*API, error)
 
-// Launch starts the daemon and waits until its API answers.
-func (d *Daemon) Launch(ctx context.Context, c testbed.Command) error {
-	if err := d.Run(ctx, c); err != nil {
-		d.API.Close()
+// NewDaemon has a password, and so many addresses of the host. It starts nothing.
+func NewDaemon(ctx context.Context, name, program, role string, h testbed.Host, dir string, addresses int,
+	connect Connector) (*Daemon, error) {
+	ports, err := member.Ports(ctx, h, nil, addresses)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", name, role, err)
+	}
+	d := &Daemon{Process: member.Process{System: name, Label: program + "/" + role, Host: h}, Password: rand.Text(),
+		Dir: dir}
+	for _, p := range ports {
+		d.At = append(d.At, system.JoinPort(h, p))
+	}
+	d.API, err = connect(&url.URL{Scheme: "http", Host: d.At[0]}, d.Password, h)
+	return d, err
+}
+
+// MakeStore makes the daemon's storage folder.
+func (d *Daemon) MakeStore() error {
+	d.Store = disk.Dir{Files: d.Host.Files(), Path: filepath.Join(d.Dir, "store")}
+	if err := d.Store.Files.MkdirAll(d.Store.Path, 0o755); err != nil {
 		return fmt.Errorf("%s: %w", d.System, err)
 	}
 	return nil
 }
 
-// Network is the daemons of a private network; the zero value has none.
-type Network struct {
-	daemons []*Daemon
-	unwatch context.CancelFunc
-}
+const (
+	// StopTime is what a daemon has to end in after SIGTERM; siad takes 8 to 10 s.
+	StopTime = 20 * time.Second
+	apiTime  = 60 * time.Second // from process start to an API that answers
+)
 
-// Add takes over a daemon that was started.
-func (n *Network) Add(d *Daemon) { n.daemons = append(n.daemons, d) }
-
-// Watch has the APIs of all daemons say, in their errors, that one of them has ended.
-// alive ends then.
-func (n *Network) Watch() (alive context.Context) {
-	alive, n.unwatch = member.WhileAlive(context.Background(), n.Processes()...)
-	for _, d := range n.daemons {
-		d.API.alive = alive
+// Launch starts the daemon and waits until its API answers.
+func (d *Daemon) Launch(ctx context.Context, c testbed.Command) error {
+	c.Dir, c.ReadyTimeout = d.Dir, apiTime
+	c.Ready = func(ctx context.Context) error { return d.API.Get(ctx, d.API.Consensus, nil, nil) }
+	c.Stop = []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: StopTime}}
+	if err := d.Run(ctx, c); err != nil {
+		d.API.Close()
+		return fmt.Errorf("%s: %w", d.System, err)
 	}
-	return alive
+	d.API.alive, _ = member.WhileAlive(context.Background(), d.Processes()...)
+	return nil
 }
 
-// Form watches the daemons and calls form, whose context ends when one of them does.
-func (n *Network) Form(ctx context.Context, form func(context.Context) error) error {
-	alive := n.Watch()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(alive, func() { cancel(context.Cause(alive)) })()
-	return form(ctx)
+// Stop ends the process and its connections.
+func (d *Daemon) Stop(ctx context.Context) error {
+	d.API.Close()
+	return d.Process.Stop(ctx)
+}
+
+// Network is the daemons of a private network; the zero value has none.
+type Network struct{ daemons []*Daemon }
+
+// Include takes over a daemon.
+func (n *Network) Include(d *Daemon) { n.daemons = append(n.daemons, d) }
+
+// Form calls start, which starts daemons and includes them, and then form, which makes a network of
+// them and ends when one of them does. Where that fails, or takes longer than limit, it ends all.
+func (n *Network) Form(ctx context.Context, limit time.Duration, start, form func(context.Context) error) error {
+	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the network was not ready within %v", limit))
+	defer cancel()
+	err := start(within)
+	if err == nil {
+		alive, end := member.WhileAlive(within, n.Processes()...)
+		defer end()
+		err = form(alive)
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), StopTime+5*time.Second)
+	defer cancel()
+	return errors.Join(err, n.Stop(ctx))
 }
 
 // Alive is an error when a daemon has ended.
@@ -71,22 +116,9 @@ func (n *Network) Alive() error {
 	return nil
 }
 
-// Abandon ends a network that did not form, for err.
-func (n *Network) Abandon(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopTime+5*time.Second)
-	defer cancel()
-	return errors.Join(err, n.Stop(ctx))
-}
-
 // Stop ends all daemons.
 func (n *Network) Stop(ctx context.Context) error {
-	if n.unwatch != nil {
-		n.unwatch()
-	}
-	return Each(n.daemons, func(d *Daemon) error {
-		d.API.Close()
-		return d.Process.Stop(ctx)
-	})
+	return Each(n.daemons, func(d *Daemon) error { return d.Stop(ctx) })
 }
 
 // Processes implements system.Node.
@@ -125,6 +157,9 @@ func Each[T any](all []T, do func(T) error) error {
 // OwnNetwork refuses a host that shares the network of its machine, this one or another, where a daemon would do
 // what outside says.
 func OwnNetwork(name, outside string, hosts ...testbed.Host) error {
+	if len(hosts) == 0 {
+		return fmt.Errorf("%s: no server host to start storage hosts on", name)
+	}
 	for _, h := range hosts {
 		if !testbed.Emulated(h.Addr()) {
 			return fmt.Errorf("%s: host %s has no network namespace of its own, and %s: run it on this machine alone, "+

@@ -1,13 +1,17 @@
 package sia
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // Endpoint is the API that options `url` and `password` name: its address, and
@@ -40,4 +44,75 @@ func Pair(name string, opt system.Options, first, second string) (a, b int64, er
 			first, second, a, b)
 	}
 	return a, b, nil
+}
+
+// Plan is a private network to start.
+type Plan struct {
+	Hosts, HostSize int64
+	Data, Total     int64 // pieces that rebuild an object's part, and all
+}
+
+// PlanOf reads options `hosts`, of which there are to be at least so many, and `host_size`, in
+// units. data and total are the pieces that are asked for; 0: one, and one on each host. For a
+// renter that runs already, they are all there is.
+func PlanOf(name string, opt system.Options, data, total, least, unit int64) (Plan, error) {
+	p := Plan{Data: data, Total: total}
+	if opt["url"] != "" {
+		return p, nil
+	}
+	var err, err2 error
+	p.Hosts, err = opt.Int("hosts")
+	p.HostSize, err2 = opt.Int("host_size")
+	if data == 0 {
+		p.Data, p.Total = 1, p.Hosts
+	}
+	switch err = errors.Join(err, err2); {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", name, err)
+	case p.Hosts < least || p.Hosts > 64:
+		err = fmt.Errorf("%s: option \"hosts\": %d is not between %d and 64", name, p.Hosts, least)
+	case p.Total > p.Hosts:
+		err = fmt.Errorf("%s: %d pieces need as many hosts, there are %d: %w", name, p.Total, p.Hosts, system.ErrTooFew)
+	case p.HostSize < unit || p.HostSize%unit != 0:
+		err = fmt.Errorf("%s: option \"host_size\": %d is not a multiple of %d MiB", name, p.HostSize, unit>>20)
+	}
+	return p, err
+}
+
+// Check says what is missing: for the plan, of programs to start, or to reach the renter that option `url` names.
+func Check(ctx context.Context, i system.Info, opt system.Options, plan func(system.Options) (Plan, error),
+	programs func() error) []system.Problem {
+	var base *url.URL
+	_, err := plan(opt)
+	if err == nil && opt["url"] != "" {
+		base, _, err = Endpoint(i.Name, opt)
+	}
+	switch {
+	case err != nil:
+		return system.WrongOptions(i.Name, err)
+	case base != nil:
+		return web.Unreachable(ctx, i.Name, []string{web.HostPort(base)})
+	}
+	return i.Missing(programs())
+}
+
+// Attach connects to the renter that the options name. node checks it, and fills in its identity.
+func Attach(ctx context.Context, name string, d system.Deployment, connect Connector,
+	node func(a *API, identity map[string]string) (group.Node, error)) (system.Cluster, error) {
+	base, password, err := Endpoint(name, d.Options)
+	if err != nil {
+		return nil, err
+	}
+	a, err := connect(base, password, d.Client)
+	if err != nil {
+		return nil, err
+	}
+	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(Sector)}
+	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
+		n, err := node(a, identity)
+		if err != nil {
+			a.Close()
+		}
+		return n, err
+	})
 }

@@ -6,16 +6,12 @@ import (
 	"time"
 )
 
-// The pause between two questions.
+// The pause between two questions: a share of what was waited, 2 %, or the shortest. Ten
+// seconds so take some 240 questions, and an hour 540.
 const (
 	shortest = 5 * time.Millisecond
-	share    = 50 // of what was waited: 2 %
+	share    = 50
 )
-
-// pause is how long to wait before asking again after so long a wait: what is
-// polled is seen late by at most 2 % of the wait, or by 5 ms of one below
-// 250 ms. Ten seconds so take some 240 questions, and an hour 540.
-func pause(waited time.Duration) time.Duration { return max(waited/share, shortest) }
 
 // Poll calls done until it returns ok. It returns late by at most 2 % of the wait,
 // or 5 ms, and by the time of one answer. An error of done ends the wait, and so
@@ -37,7 +33,7 @@ func Poll(ctx context.Context, system, what string, done func(ctx context.Contex
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %s: %w (last: %s)", system, what, context.Cause(ctx), last)
-		case <-time.After(pause(time.Since(from))):
+		case <-time.After(max(time.Since(from)/share, shortest)):
 		}
 	}
 }

@@ -56,11 +56,12 @@ func TestPollEnds(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	mark := func(run string) string { return system.Deployment{Write: true, Run: run}.Mark() }
-	marked := func(run string) *Objects { return &Objects{System: "sia", Prefix: "plimsoll/", Mark: mark(run)} }
+	marked := func(run string) *Renter {
+		return &Renter{API: &API{System: "sia"}, Prefix: "plimsoll/", Mark: mark(run)}
+	}
 	one, other := marked(""), marked("")
 	ref := one.Named("a/b")
-	if one.Name(ref) != "a/b" || ref == other.Named("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) ||
-		!other.Has(string(ref)) {
+	if one.Name(ref) != "a/b" || ref == other.Named("a/b") || !one.Ours(string(ref)) || other.Ours(string(ref)) {
 		t.Errorf("%q of marks %s and %s", ref, one.Mark, other.Mark)
 	}
 	if p, err := other.Path(ref); err != nil || p != string(ref) {
@@ -86,7 +87,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestRangesAreCutToTheObject(t *testing.T) {
-	o := &Objects{System: "sia", Ask: func(context.Context, system.Ref) (int64, error) { return 100, nil }}
+	o := &Renter{API: &API{System: "sia"}, Ask: func(context.Context, system.Ref) (int64, error) { return 100, nil }}
 	for _, c := range []struct {
 		off, count, asked int64
 		short             bool

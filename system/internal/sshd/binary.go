@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -21,7 +19,7 @@ func Check(ctx context.Context, name string, opt system.Options) []system.Proble
 	if err != nil {
 		return []system.Problem{{What: err.Error(), Hint: Install}}
 	}
-	if _, err := version(ctx, bin); err != nil {
+	if _, err := Version(ctx, bin); err != nil {
 		return []system.Problem{{What: name + ": " + err.Error(), Hint: Install}}
 	}
 	if _, err := account(); err != nil {
@@ -39,13 +37,11 @@ func program(name string, opt system.Options) (string, error) {
 
 var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)
 
-// version asks the program. Old ones know no -V, and tell it with their usage.
-func version(ctx context.Context, bin string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, bin, "-V").CombinedOutput()
-	if v := versionText.Find(out); v != nil {
-		return string(v), nil
+// Version asks a program of OpenSSH. Old ones know no -V, and tell it with their usage.
+func Version(ctx context.Context, bin string) (string, error) {
+	out, err := system.Output(ctx, bin, "-V")
+	if v := versionText.FindString(out); v != "" {
+		return v, nil
 	}
 	if err == nil {
 		err = errors.New("no version in its answer")

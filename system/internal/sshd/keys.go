@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -34,7 +35,7 @@ func (s *Server) writeKeys(ctx context.Context, d system.Deployment) error {
 	if err := s.Host.Files().Write(ctx, filepath.Join(own, "authorized_keys"), 0o600, authorized); err != nil {
 		return err
 	}
-	known := knownhosts.Line([]string{s.hostPort()}, s.HostKey) + "\n"
+	known := knownhosts.Line([]string{fmt.Sprintf("[%s]:%d", s.Host.Addr(), s.Port)}, s.HostKey) + "\n"
 	return d.Client.Files().Write(ctx, s.KnownHosts, 0o600, strings.NewReader(known))
 }
 

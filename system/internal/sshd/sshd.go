@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -22,7 +23,6 @@ import (
 func Options() []system.Option {
 	return []system.Option{
 		{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},
-		system.ImageOption(),
 		{Name: "binary", Type: "string", Help: "start: path of sshd; empty: PLIMSOLL_SSHD, then PATH and /usr/sbin"},
 	}
 }
@@ -40,45 +40,44 @@ type Server struct {
 	KeyFile    string // the client's private key
 	KnownHosts string // a file that knows the server alone
 	Process    testbed.Process
+	dial       web.Dial // of the client's host
 }
 
 // Address is where it listens.
 func (s *Server) Address() string { return system.JoinPort(s.Host, s.Port) }
 
-// Start starts a server for the system named name and waits until ready has
-// logged in and read the probe.
-func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host, ready func(ctx context.Context,
-	s *Server) error) (*Server, error) {
-	fail := func(err error) (*Server, error) { return nil, fmt.Errorf("%s: %w", name, err) }
+// Start starts a server for the system named name and waits until the client has logged in and
+// read the probe.
+func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host) (*Server, error) {
 	bin, err := program(name, d.Options)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Binary: bin, Host: h}
-	if s.Version, err = version(ctx, bin); err != nil {
-		return fail(err)
+	s := &Server{Binary: bin, Host: h, dial: d.Client.Dial}
+	if s.Version, err = Version(ctx, bin); err != nil {
+		return nil, err
 	}
 	who, err := account()
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	s.User = who.name
 	if s.Port, err = d.Port(ctx, h); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	root := d.DirOf(h)
 	if s.Dir, err = disk.NewDir(ctx, h.Files(), filepath.Join(root, "data")); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if err := s.writeKeys(ctx, d); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	conf, err := s.writeConfig(ctx, root)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if err := who.prepare(h); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	s.Process, err = h.Start(ctx, testbed.Command{
 		Name: name + "/server", Role: "system", Dir: root,
@@ -90,7 +89,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 				return err
 			}
 			c.Close()
-			return ready(ctx, s)
+			return s.probe(ctx)
 		},
 		Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
 	})
@@ -99,7 +98,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 			err = fmt.Errorf("%w; is the account of %s locked (`passwd -S %s`), or its shell not in place?", err,
 				s.User, s.User)
 		}
-		return fail(fmt.Errorf("start: %w", err))
+		return nil, fmt.Errorf("start: %w", err)
 	}
 	return s, nil
 }
@@ -119,9 +118,4 @@ func (a who) prepare(h testbed.Host) error {
 		return fmt.Errorf("sshd as root needs the directory %s: %w", privsep, err)
 	}
 	return nil
-}
-
-// hostPort is an address as known_hosts files have it.
-func (s *Server) hostPort() string {
-	return "[" + s.Host.Addr().String() + "]:" + fmt.Sprint(s.Port)
 }

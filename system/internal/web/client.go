@@ -173,10 +173,11 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 }
 
 // Send is [Client.Call], and its errors say what a status means.
-func (c *Client) Send(ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader) ([]byte,
-	error) {
+func (c *Client) Send(
+	ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader,
+) ([]byte, error) {
 	answer, err := c.Call(ctx, Call{Method: method, URL: t.URL, Header: t.Header, Body: r, Size: size})
-	return answer, meaning(err)
+	return answer, Meaning(Status(err), err)
 }
 
 // Size asks for an object's size and whether it is served in ranges, by a range of
@@ -300,12 +301,12 @@ func (c *Client) Copy(resp *http.Response, w io.Writer) (n int64, err error) {
 // status makes an error of an answer other than the one asked for: a
 // *StatusError, and what the status means.
 func (c *Client) status(resp *http.Response) error {
-	return meaning(c.refusal(resp))
+	return Meaning(resp.StatusCode, c.refusal(resp))
 }
 
-// meaning adds what the status of a [StatusError] means.
-func meaning(err error) error {
-	switch Status(err) {
+// Meaning adds to err what a status means.
+func Meaning(status int, err error) error {
+	switch status {
 	case http.StatusNotFound, http.StatusGone:
 		return fmt.Errorf("%w: %w", err, system.ErrNotFound)
 	case http.StatusUnauthorized, http.StatusForbidden:

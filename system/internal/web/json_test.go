@@ -22,13 +22,9 @@ func api(t *testing.T, h http.HandlerFunc) (*Client, *url.URL) {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	u, err := url.Parse(srv.URL + "/a?token=hunter2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := New("some", (&net.Dialer{}).DialContext, system.HTTPTarget{URL: u})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c, u
 }

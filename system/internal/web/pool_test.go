@@ -64,16 +64,12 @@ func newLab(t *testing.T, scheme string) *lab {
 	}
 	t.Cleanup(s.Close)
 	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.target.URL = u
 	if scheme != "http" {
 		l.target.CAFile = filepath.Join(t.TempDir(), "ca.pem")
 		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-		if err := os.WriteFile(l.target.CAFile, block, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(l.target.CAFile, block, 0o600))
 	}
 	if l.client, err = New("test", func(ctx context.Context, network, address string) (net.Conn, error) {
 		l.dials.Add(1)
@@ -116,18 +112,14 @@ func TestKeptAndFresh(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			l := newLab(t, scheme)
 			for i := range n {
-				if err := l.operation(t.Context(), i); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.operation(t.Context(), i))
 			}
 			if got := l.dials.Load(); got != 1 || len(l.peers) != 1 {
 				t.Errorf("kept: %d requests took %d dials, the server saw %d connections", n, got, len(l.peers))
 			}
 			for i := range n {
 				l.client.Redial()
-				if err := l.operation(t.Context(), i); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.operation(t.Context(), i))
 			}
 			if got := l.dials.Load(); got != 1+n || len(l.peers) != 1+n {
 				t.Errorf("fresh: %d requests took %d more dials, the server saw %d more connections", n, got-1,
@@ -135,9 +127,7 @@ func TestKeptAndFresh(t *testing.T) {
 			}
 			// What was made afresh is kept from then on.
 			for i := range n {
-				if err := l.operation(t.Context(), i); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.operation(t.Context(), i))
 			}
 			if got := l.dials.Load(); got != 1+n {
 				t.Errorf("kept again: %d requests took %d dials", n, got-1-n)
@@ -171,9 +161,7 @@ func TestFreshAmongOthers(t *testing.T) {
 					return nil
 				})
 			}
-			if err := g.Wait(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, g.Wait())
 			// More are possible: net/http dials again for a request whose HTTP/2
 			// connection went away before it was sent.
 			if got := l.dials.Load(); got < workers*each || len(l.peers) < workers*each {
@@ -183,28 +171,9 @@ func TestFreshAmongOthers(t *testing.T) {
 	}
 }
 
-func TestStatusTellsErrorsApart(t *testing.T) {
-	for status, want := range map[int]error{
-		http.StatusNotFound: system.ErrNotFound, http.StatusGone: system.ErrNotFound,
-		http.StatusUnauthorized: system.ErrAuth, http.StatusForbidden: system.ErrAuth,
-		http.StatusInsufficientStorage: system.ErrQuota,
-	} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-		}))
-		u, err := url.Parse(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target := system.HTTPTarget{URL: u}
-		c, err := New("test", (&net.Dialer{}).DialContext, target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := c.Head(t.Context(), target); !errors.Is(err, want) {
-			t.Errorf("status %d: %v, want %v", status, err, want)
-		}
-		c.Close()
-		s.Close()
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

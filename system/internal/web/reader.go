@@ -15,8 +15,9 @@ type Reader struct {
 
 // NewReader returns a reader whose client is New(name, dial, t) and which finds
 // objects where locate says.
-func NewReader(name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget,
-	error)) (Reader, error) {
+func NewReader(
+	name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget, error),
+) (Reader, error) {
 	c, err := New(name, dial, t)
 	return Reader{c, locate}, err
 }
@@ -39,14 +40,14 @@ func (r Reader) GetRange(ctx context.Context, ref system.Ref, off, n int64, w io
 	return r.Client.GetRange(ctx, t, off, n, w)
 }
 
-// StatSize asks for an object's size as [Client.Head] does.
-func (r Reader) StatSize(ctx context.Context, ref system.Ref) (int64, error) {
+// Stat implements system.Stater, by HTTP HEAD.
+func (r Reader) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	o := system.Object{Name: string(ref), Ref: ref, Size: -1}
 	t, err := r.locate(ref)
-	if err != nil {
-		return -1, err
+	if err == nil {
+		_, o.Size, err = r.Client.Head(ctx, t)
 	}
-	_, size, err := r.Client.Head(ctx, t)
-	return size, err
+	return o, err
 }
 
 // Redial implements system.Redialer.

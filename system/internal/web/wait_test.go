@@ -61,9 +61,7 @@ func TestStall(t *testing.T) {
 				context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
 				return &http.Response{Body: r}, nil
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		go func() {
 			for range 3 { // slow, and going on
 				time.Sleep(29 * time.Second)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 func TestContentRange(t *testing.T) {
@@ -37,9 +39,7 @@ func TestExactly(t *testing.T) {
 			"data with EOF": iotest.DataErrReader, "half": iotest.HalfReader,
 		} {
 			r, err := Exactly(wrap(strings.NewReader(text)), 5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := io.ReadAll(r)
 			if !errors.Is(err, want) || want == nil && (err != nil || string(got) != text) {
 				t.Errorf("%s, %q: %q, %v; want %v", name, text, got, err, want)
@@ -60,10 +60,18 @@ func TestExactly(t *testing.T) {
 
 func TestPublicURLHasNoSecrets(t *testing.T) {
 	u, err := url.Parse("https://user:hunter2@host/a%20b?X-Amz-Signature=hunter2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := public(u); strings.Contains(got, "hunter2") || !strings.Contains(got, "host/a%20b") {
 		t.Errorf("shown as %s", got)
+	}
+}
+
+func TestStatusTellsErrorsApart(t *testing.T) {
+	for status, want := range map[int]error{
+		404: system.ErrNotFound, 410: system.ErrNotFound, 401: system.ErrAuth, 403: system.ErrAuth, 507: system.ErrQuota,
+	} {
+		if err := Meaning(status, io.EOF); !errors.Is(err, want) || !errors.Is(err, io.EOF) {
+			t.Errorf("status %d: %v, want %v", status, err, want)
+		}
 	}
 }

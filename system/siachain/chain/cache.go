@@ -17,32 +17,23 @@ import (
 // a spec, and of the files. It rises when either changes.
 const format = 2
 
-// Cache is a directory of chains, each in a directory named by what it follows
-// from: its spec, the format and the versions of the libraries.
-type Cache struct{ Dir string }
-
-func (c Cache) kept() chaincache.Cache { return chaincache.Cache{Dir: c.Dir, System: "sia-chain"} }
-
-// Chain is the chain of the spec: the one that is there, if it is whole, or else
-// one made now, which takes as long as it is long. Where another process is making
-// the same chain, it waits for it, for as long as ctx lets it.
-func (c Cache) Chain(ctx context.Context, s Spec, say Progress) (*Chain, error) {
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
+// Get is the chain of the spec in a directory of chains, each in a directory named by what it follows
+// from: its spec, the format and the versions of the libraries. One that is not there is made now, which takes as long
+// as it is long. Where another process is making the same, it waits for it, for as long as ctx lets it.
+func Get(ctx context.Context, cache string, s Spec, say Progress) (*Chain, error) {
 	chain := &Chain{}
 	var err error
-	chain.Got, err = c.kept().Get(ctx, key(s), &chain.Manifest, func(dir string) (err error) {
-		chain.Manifest, err = build(ctx, dir, s, say)
-		return err
-	})
+	chain.Got, err = chaincache.Cache{Dir: cache, System: "sia-chain"}.Get(ctx, key(s), &chain.Manifest,
+		func(dir string) (err error) {
+			chain.Manifest, err = build(ctx, dir, s, say)
+			return err
+		})
 	return chain, err
 }
 
 // build makes the chain in dir, which is empty.
 func build(ctx context.Context, dir string, s Spec, say Progress) (m Manifest, err error) {
-	// what is lost by a power failure is a temporary directory
-	store, err := OpenStore(dir, s.Network(), s.Genesis(), StoreOptions{NoSync: true, MapFreelist: true})
+	store, err := OpenStore(dir, s.Network(), s.Genesis(), true) // a power failure leaves a temporary directory
 	if err != nil {
 		return m, err
 	}

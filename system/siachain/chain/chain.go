@@ -17,23 +17,19 @@ type Chain struct {
 
 // Manifest describes a chain beside its store.
 type Manifest struct {
-	Spec    Spec             `json:"spec"`
-	Genesis types.BlockID    `json:"genesis"`
-	Tip     types.ChainIndex `json:"tip"`
+	Spec Spec             `json:"spec"`
+	Tip  types.ChainIndex `json:"tip"`
 	// of its blocks as SendV2Blocks sends them, genesis and framing aside
 	Bytes        int64 `json:"bytes"`
 	Transactions int64 `json:"transactions"` // after genesis
 }
 
-// Open opens the chain in dir, which a [Cache] made: for the process of a peer,
+// Open opens the chain in dir, which [Get] made: for the process of a peer,
 // which makes none.
 func Open(dir string) (*Chain, error) {
 	c := &Chain{Got: chaincache.Got{Dir: dir}}
-	if _, err := chaincache.Open(dir, &c.Manifest); err != nil {
+	if err := chaincache.Open(dir, &c.Manifest); err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
-	}
-	if err := c.Spec.Validate(); err != nil {
-		return nil, fmt.Errorf("%w (in %s)", err, dir)
 	}
 	return c, nil
 }

@@ -1,13 +1,12 @@
 package chain
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"sync"
 	"time"
 
 	"go.sia.tech/core/consensus"
@@ -22,7 +21,6 @@ type Progress func(done, total int)
 // payer is a wallet with one output, which it spends and gets back as change.
 type payer struct {
 	key     types.PrivateKey
-	public  types.PublicKey
 	address types.Address
 	coin    types.SiacoinElement // its proof is kept up to date in form v2 only
 }
@@ -37,11 +35,12 @@ type generator struct {
 	watched []types.Address
 }
 
+// newGenerator has applied genesis.
 func newGenerator(s Spec) *generator {
 	g := &generator{spec: s, payers: make([]payer, s.payers()), order: make([]int, s.payers())}
 	for i := range g.payers {
 		k := s.key("payer", i)
-		g.payers[i] = payer{key: k, public: k.PublicKey(), address: s.addressOf(k.PublicKey())}
+		g.payers[i] = payer{key: k, address: s.addressOf(k.PublicKey())}
 		g.order[i] = i
 	}
 	for i := range receivers {
@@ -51,15 +50,10 @@ func newGenerator(s Spec) *generator {
 	b = binary.BigEndian.AppendUint64(b, s.Seed)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Transactions))
 	g.random = rand.New(rand.NewChaCha8(sha256.Sum256(b)))
-	return g
-}
 
-// begin applies genesis.
-func (g *generator) begin() {
-	n := g.spec.Network()
-	first := g.spec.Genesis()
+	first := s.Genesis()
 	bs := consensus.V1BlockSupplement{Transactions: make([]consensus.V1TransactionSupplement, len(first.Transactions))}
-	state, update := consensus.ApplyBlock(n.GenesisState(), first, bs, time.Time{})
+	state, update := consensus.ApplyBlock(s.Network().GenesisState(), first, bs, time.Time{})
 	owner := map[types.Address]int{}
 	for i := range g.payers {
 		owner[g.payers[i].address] = i
@@ -68,10 +62,11 @@ func (g *generator) begin() {
 		g.payers[owner[d.SiacoinElement.SiacoinOutput.Address]].coin = d.SiacoinElement.Copy()
 	}
 	g.state = state
+	return g
 }
 
 // block is the next one.
-func (g *generator) block() (types.Block, error) {
+func (g *generator) block() types.Block {
 	b := types.Block{
 		ParentID:     g.state.Index.ID,
 		Timestamp:    g.state.PrevTimestamps[0].Add(interval),
@@ -84,22 +79,19 @@ func (g *generator) block() (types.Block, error) {
 		// drawn without replacement: a payer pays once in a block
 		j := i + g.random.IntN(len(g.order)-i)
 		g.order[i], g.order[j] = g.order[j], g.order[i]
-		outputs, fee := g.payment(&g.payers[g.order[i]])
+		p := &g.payers[g.order[i]]
+		outputs, fee := g.payment(p)
 		b.MinerPayouts[0].Value = b.MinerPayouts[0].Value.Add(fee)
 		if b.V2 == nil {
-			b.Transactions = append(b.Transactions, g.unsigned1(&g.payers[g.order[i]], outputs, fee))
+			b.Transactions = append(b.Transactions, g.pay1(p, outputs, fee))
 		} else {
-			b.V2.Transactions = append(b.V2.Transactions, g.unsigned2(&g.payers[g.order[i]], outputs, fee))
+			b.V2.Transactions = append(b.V2.Transactions, g.pay2(p, outputs, fee))
 		}
 	}
-	g.sign(&b)
 	if b.V2 != nil {
 		b.V2.Commitment = g.state.Commitment(b.MinerPayouts[0].Address, b.Transactions, b.V2.Transactions)
 	}
-	if b.ID().CmpWork(g.state.PoWTarget()) < 0 {
-		return b, fmt.Errorf("sia-chain: block %d: %w", g.state.Index.Height+1, errDifficulty)
-	}
-	return b, nil
+	return b
 }
 
 // payment draws what a payer pays: one to three amounts, a fee, and the change,
@@ -127,10 +119,10 @@ func (g *generator) payee() (a types.Address) {
 	return a
 }
 
-func (g *generator) unsigned1(p *payer, outputs []types.SiacoinOutput, fee types.Currency) types.Transaction {
-	return types.Transaction{
+func (g *generator) pay1(p *payer, outputs []types.SiacoinOutput, fee types.Currency) types.Transaction {
+	t := types.Transaction{
 		SiacoinInputs: []types.SiacoinInput{{ParentID: p.coin.ID,
-			UnlockConditions: types.StandardUnlockConditions(p.public)}},
+			UnlockConditions: types.StandardUnlockConditions(p.key.PublicKey())}},
 		SiacoinOutputs: outputs,
 		MinerFees:      []types.Currency{fee},
 		Signatures: []types.TransactionSignature{{
@@ -138,41 +130,22 @@ func (g *generator) unsigned1(p *payer, outputs []types.SiacoinOutput, fee types
 			CoveredFields: types.CoveredFields{WholeTransaction: true},
 		}},
 	}
+	s := p.key.SignHash(g.state.WholeSigHash(t, types.Hash256(p.coin.ID), 0, 0, nil))
+	t.Signatures[0].Signature = s[:]
+	return t
 }
 
-func (g *generator) unsigned2(p *payer, outputs []types.SiacoinOutput, fee types.Currency) types.V2Transaction {
-	return types.V2Transaction{
+func (g *generator) pay2(p *payer, outputs []types.SiacoinOutput, fee types.Currency) types.V2Transaction {
+	t := types.V2Transaction{
 		SiacoinInputs: []types.V2SiacoinInput{{
 			Parent:          p.coin.Copy(),
-			SatisfiedPolicy: types.SatisfiedPolicy{Policy: types.PolicyPublicKey(p.public)},
+			SatisfiedPolicy: types.SatisfiedPolicy{Policy: types.PolicyPublicKey(p.key.PublicKey())},
 		}},
 		SiacoinOutputs: outputs,
 		MinerFee:       fee,
 	}
-}
-
-// sign signs the transactions of b, whose order is that of g.order, on all cores:
-// it is most of what making a block costs.
-func (g *generator) sign(b *types.Block) {
-	workers := min(runtime.GOMAXPROCS(0), g.spec.Transactions)
-	var all sync.WaitGroup
-	for w := range workers {
-		all.Go(func() {
-			for i := w; i < g.spec.Transactions; i += workers {
-				p := &g.payers[g.order[i]]
-				if b.V2 == nil {
-					t := &b.Transactions[i]
-					s := p.key.SignHash(g.state.WholeSigHash(*t, types.Hash256(p.coin.ID), 0, 0, nil))
-					t.Signatures[0].Signature = s[:]
-				} else {
-					t := &b.V2.Transactions[i]
-					s := p.key.SignHash(g.state.InputSigHash(*t))
-					t.SiacoinInputs[0].SatisfiedPolicy.Signatures = []types.Signature{s}
-				}
-			}
-		})
-	}
-	all.Wait()
+	t.SiacoinInputs[0].SatisfiedPolicy.Signatures = []types.Signature{p.key.SignHash(g.state.InputSigHash(t))}
+	return t
 }
 
 // apply makes b the tip: the payers that paid in it have its change.
@@ -202,50 +175,21 @@ func (g *generator) apply(b types.Block, state consensus.State, update consensus
 	}
 }
 
-// validated is how often a block is validated in full while the chain is made: a
-// spec that consensus does not allow shows at once, and whoever replays or follows
-// the chain validates all of it.
-const validated = 100
-
-// generate writes the chain to a store that has its genesis. Headers, weights and
-// rewards of all blocks are validated on the way.
+// generate writes the chain to a store that has its genesis. Whoever replays or follows it validates all of it. The
+// library panics where it cannot write.
 func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (m Manifest, err error) {
-	// the library panics where it cannot write
-	defer func() {
-		if r := recover(); r != nil {
-			cause, ok := r.(error)
-			if !ok {
-				panic(r)
-			}
-			err = fmt.Errorf("sia-chain: generate: %w", cause)
-		}
-	}()
 	g := newGenerator(s)
-	g.begin()
-	m = Manifest{Spec: s, Genesis: g.state.Index.ID, Transactions: int64(s.Blocks * s.Transactions)}
+	m = Manifest{Spec: s, Transactions: int64(s.Blocks * s.Transactions)}
 	pad := store.Scratchpad()
-	if tip := pad.TipState().Index; tip != g.state.Index {
-		return m, fmt.Errorf("sia-chain: generate: the store begins at %v instead of %v", tip, g.state.Index)
-	}
 	said := time.Now()
 	for n := range s.Blocks {
 		if err := ctx.Err(); err != nil {
 			return m, fmt.Errorf("sia-chain: generate: after %d of %d blocks: %w", n, s.Blocks, context.Cause(ctx))
 		}
-		b, err := g.block()
-		if err != nil {
-			return m, err
-		}
+		b := g.block()
 		var bs consensus.V1BlockSupplement
 		if s.Form == V1 {
 			bs = pad.SupplementTipBlock(b)
-		}
-		valid := consensus.ValidateOrphan(g.state, b)
-		if valid == nil && n%validated == 0 {
-			valid = consensus.ValidateBlock(g.state, b, bs)
-		}
-		if valid != nil {
-			return m, fmt.Errorf("sia-chain: generate: block %d is invalid: %w", n+1, valid)
 		}
 		ancestor, _ := pad.AncestorTimestamp(b.ParentID)
 		state, update := consensus.ApplyBlock(g.state, b, bs, ancestor)
@@ -255,7 +199,7 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 		g.apply(b, state, update)
 
 		m.Bytes += EncodedBytes(b)
-		if say != nil && time.Since(said) >= time.Second {
+		if time.Since(said) >= time.Second {
 			said = time.Now()
 			say(n+1, s.Blocks)
 		}
@@ -264,26 +208,16 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 		return m, fmt.Errorf("sia-chain: generate: %w", err)
 	}
 	m.Tip = g.state.Index
-	if say != nil {
-		say(s.Blocks, s.Blocks)
-	}
+	say(s.Blocks, s.Blocks)
 	return m, nil
-}
-
-// counter counts what is written to it.
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
 }
 
 // EncodedBytes is the length of a block as the RPC SendV2Blocks sends it, in both
 // forms.
 func EncodedBytes(b types.Block) int64 {
-	var c counter
-	e := types.NewEncoder(&c)
+	var buf bytes.Buffer
+	e := types.NewEncoder(&buf)
 	types.V2Block(b).EncodeTo(e)
-	e.Flush() // a counter does not fail
-	return int64(c)
+	e.Flush() // a buffer does not fail
+	return int64(buf.Len())
 }

@@ -3,10 +3,10 @@ package chain
 import (
 	"errors"
 	"fmt"
-	"iter"
 
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+	"go.sia.tech/coreutils"
 	"go.sia.tech/coreutils/chain"
 )
 
@@ -19,20 +19,22 @@ func (c *Chain) OpenReadOnly() (_ *chain.Manager, shut func() error, err error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("sia-chain: open %s: %w", c.store(), err)
 	}
-	pad, err := db.Begin(false)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", c.store(), err), db.Close())
+	r := readOnly{BoltChainDB: coreutils.NewBoltChainDB(db)}
+	snapshot, release := r.Snapshot()
+	r.pad = readPad{snapshot}
+	shut = func() error {
+		release()
+		return db.Close()
 	}
-	shut = func() error { return errors.Join(pad.Rollback(), db.Close()) }
 	genesis := c.Spec.Genesis()
-	store, err := chain.NewDBStore(shared{db, reading{pad}}, c.Spec.Network(), genesis, nil)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", c.store(), err), shut())
+	var m *chain.Manager
+	store, err := chain.NewDBStore(r, c.Spec.Network(), genesis, nil)
+	if err == nil {
+		m = chain.NewManager(store)
+		err = begins(m, genesis)
 	}
-	m := chain.NewManager(store)
-	err = begins(m, genesis)
-	if tip := m.Tip(); err == nil && tip != c.Tip {
-		err = fmt.Errorf("its last block is %v instead of %v", tip, c.Tip)
+	if err == nil && m.Tip() != c.Tip {
+		err = fmt.Errorf("its last block is %v instead of %v", m.Tip(), c.Tip)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", c.store(), err), shut())
@@ -40,53 +42,24 @@ func (c *Chain) OpenReadOnly() (_ *chain.Manager, shut func() error, err error) 
 	return m, shut, nil
 }
 
-// shared is a chain.DB on a file that is opened for reading: its scratchpad is a
-// transaction, too, and lasts as long as the file is open.
-type shared struct {
-	db  *bbolt.DB
-	pad reading
-}
-
-// Snapshot implements chain.DB.
-func (s shared) Snapshot() (chain.DBSnapshot, func()) {
-	tx, err := s.db.Begin(false)
-	if err != nil {
-		panic(err)
-	}
-	return reading{tx}, func() { tx.Rollback() }
+// readOnly is a chain.DB on a file that is opened for reading: its scratchpad is a
+// snapshot, too, which lasts as long as the file is open.
+type readOnly struct {
+	*coreutils.BoltChainDB
+	pad readPad
 }
 
 // Scratchpad implements chain.DB.
-func (s shared) Scratchpad() chain.DBScratchpad { return s.pad }
+func (r readOnly) Scratchpad() chain.DBScratchpad { return r.pad }
 
-// reading is a transaction that writes nothing.
-type reading struct{ *bbolt.Tx }
-
-// Bucket implements chain.DBScratchpad.
-func (r reading) Bucket(name []byte) chain.DBBucket {
-	if b := r.Tx.Bucket(name); b != nil {
-		return bucket{b}
-	}
-	return nil
-}
+// readPad writes nothing.
+type readPad struct{ chain.DBSnapshot }
 
 // CreateBucket implements chain.DBScratchpad.
-func (reading) CreateBucket([]byte) (chain.DBBucket, error) { return nil, bbolterrors.ErrTxNotWritable }
+func (readPad) CreateBucket([]byte) (chain.DBBucket, error) { return nil, bbolterrors.ErrTxNotWritable }
 
 // Flush implements chain.DBScratchpad: there is nothing to commit.
-func (reading) Flush() error { return nil }
+func (readPad) Flush() error { return nil }
 
 // Cancel implements chain.DBScratchpad.
-func (reading) Cancel() {}
-
-// bucket is one of them; Put and Delete fail.
-type bucket struct{ *bbolt.Bucket }
-
-// Iter implements chain.DBBucket.
-func (b bucket) Iter() iter.Seq2[[]byte, []byte] {
-	return func(yield func(k, v []byte) bool) {
-		c := b.Cursor()
-		for k, v := c.First(); k != nil && yield(k, v); k, v = c.Next() {
-		}
-	}
-}
+func (readPad) Cancel() {}

@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,30 +40,28 @@ func Replay(ctx context.Context, c *Chain, m *chain.Manager, workers int) error 
 		return err
 	}
 	defer shut()
-	for {
-		state := m.TipState()
-		if state.Index == c.Tip {
-			return nil
-		}
-		headers, err := validHeaders(from, state)
-		if err != nil {
-			return fmt.Errorf("sia-chain: replay: %w", err)
-		}
-		r := replay{from: from, to: m, state: state, headers: headers, workers: max(1, workers)}
+	for m.Tip() != c.Tip {
+		r := replay{from: from, to: m, state: m.TipState(), workers: max(1, workers)}
 		if err := r.span(ctx); err != nil {
 			return fmt.Errorf("sia-chain: replay: after %d of %d blocks: %w", m.Tip().Height, c.Spec.Blocks, err)
 		}
 	}
+	return nil
 }
 
-// validHeaders are the next headers after a state, validated.
-func validHeaders(from *chain.Manager, s consensus.State) ([]types.BlockHeader, error) {
-	headers, _, err := from.Headers(s.Index, headersAtOnce)
-	if err != nil {
-		return nil, err
-	}
-	if len(headers) == 0 {
-		return nil, fmt.Errorf("the store's tip %v is not the chain's, and nothing follows it", s.Index)
+// replay adds blocks that follow a state.
+type replay struct {
+	from, to *chain.Manager
+	state    consensus.State
+	workers  int // batches that are read and validated at once
+}
+
+// headers are the next ones, validated.
+func (r *replay) headers() ([]types.BlockHeader, error) {
+	s := r.state
+	headers, _, err := r.from.Headers(s.Index, headersAtOnce)
+	if err == nil && len(headers) == 0 {
+		err = fmt.Errorf("the store's tip %v is not the chain's, and nothing follows it", s.Index)
 	}
 	for _, h := range headers {
 		if err := consensus.ValidateHeader(s, h); err != nil {
@@ -72,15 +69,7 @@ func validHeaders(from *chain.Manager, s consensus.State) ([]types.BlockHeader, 
 		}
 		s = consensus.ApplyHeader(s, h, time.Time{})
 	}
-	return headers, nil
-}
-
-// replay adds the blocks of some headers that follow a state.
-type replay struct {
-	from, to *chain.Manager
-	state    consensus.State
-	headers  []types.BlockHeader
-	workers  int // batches that are read and validated at once
+	return headers, err
 }
 
 // part is a batch on its way.
@@ -89,8 +78,7 @@ type part struct {
 	headers []types.BlockHeader
 	blocks  []types.Block
 	states  []consensus.State // after each block; nil in form v1
-	err     error
-	ready   chan struct{}
+	ready   chan error
 }
 
 // ahead is how many batches may wait to be added: bounds what they take of the
@@ -99,6 +87,10 @@ const ahead = 16
 
 // span reads and validates batches in parallel, and adds them in order.
 func (r *replay) span(ctx context.Context) error {
+	headers, err := r.headers()
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	queue := make(chan *part, ahead)
 	group.Go(func() error {
@@ -107,8 +99,8 @@ func (r *replay) span(ctx context.Context) error {
 		defer fetching.Wait()
 		fetching.SetLimit(r.workers)
 		base := r.state.Index
-		for headers := range slices.Chunk(r.headers, blocksAtOnce) {
-			p := &part{base: base, headers: headers, ready: make(chan struct{})}
+		for headers := range slices.Chunk(headers, blocksAtOnce) {
+			p := &part{base: base, headers: headers, ready: make(chan error, 1)}
 			base = types.ChainIndex{Height: base.Height + uint64(len(headers)), ID: headers[len(headers)-1].ID()}
 			select {
 			case queue <- p:
@@ -116,8 +108,7 @@ func (r *replay) span(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			fetching.Go(func() error {
-				defer close(p.ready)
-				p.err = r.fetch(p)
+				p.ready <- r.fetch(p)
 				return nil
 			})
 		}
@@ -125,13 +116,16 @@ func (r *replay) span(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		for p := range queue {
-			if <-p.ready; ctx.Err() != nil {
+			err := <-p.ready
+			switch {
+			case ctx.Err() != nil:
 				return context.Cause(ctx)
+			case err == nil && p.states != nil:
+				err = r.to.AddValidatedV2Blocks(p.blocks, p.states)
+			case err == nil:
+				err = r.to.AddBlocks(p.blocks)
 			}
-			if p.err != nil {
-				return p.err
-			}
-			if err := r.add(p); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -141,36 +135,25 @@ func (r *replay) span(ctx context.Context) error {
 }
 
 // fetch reads a batch and, in form v2, validates it.
-func (r *replay) fetch(p *part) error {
+func (r *replay) fetch(p *part) (err error) {
 	var state consensus.State
 	v2 := p.base.Height >= r.state.Network.HardforkV2.RequireHeight
 	if v2 {
-		var err error
 		if state, err = r.checkpoint(p.base); err != nil {
 			return err
 		}
 	}
-	var err error
 	p.blocks, _, err = r.from.BlocksForHistory([]types.BlockID{p.base.ID}, uint64(len(p.headers)))
 	if err != nil {
 		return err
 	}
-	last := len(p.headers) - 1
-	if len(p.blocks) != last+1 {
-		return fmt.Errorf("%d blocks follow %v instead of %d", len(p.blocks), p.base, last+1)
-	}
-	if !v2 {
-		for i := range p.blocks {
-			if p.blocks[i].ID() != p.headers[i].ID() {
-				return fmt.Errorf("block %d is not that of its header", p.base.Height+1+uint64(i))
-			}
+	for i, b := range p.blocks {
+		if (!v2 || i == len(p.blocks)-1) && b.ID() != p.headers[i].ID() {
+			return fmt.Errorf("block %v is not that of its header", b.ID())
 		}
-		return nil
-	}
-	if id := p.blocks[last].ID(); id != p.headers[last].ID() {
-		return fmt.Errorf("block %v is not that of its header", id)
-	}
-	for _, b := range p.blocks {
+		if !v2 {
+			continue
+		}
 		if err := consensus.ValidateBlock(state, b, consensus.V1BlockSupplement{}); err != nil {
 			return fmt.Errorf("block %v is invalid: %w", b.ID(), err)
 		}
@@ -183,25 +166,13 @@ func (r *replay) fetch(p *part) error {
 // checkpoint is the state after a v2 block, by the state before it, which the
 // block commits to.
 func (r *replay) checkpoint(at types.ChainIndex) (consensus.State, error) {
-	b, ok := r.from.Block(at.ID)
-	s, ok2 := r.from.State(b.ParentID)
-	switch {
-	case !ok || !ok2:
-		return s, fmt.Errorf("checkpoint %v is missing", at)
-	case b.V2 == nil || len(b.MinerPayouts) != 1:
-		return s, errors.New("checkpoint is not a v2 block")
-	case b.V2.Commitment != s.Commitment(b.MinerPayouts[0].Address, b.Transactions, b.V2Transactions()):
-		return s, errors.New("checkpoint has wrong commitment")
+	b, _ := r.from.Block(at.ID)
+	s, ok := r.from.State(b.ParentID)
+	if !ok || b.V2 == nil ||
+		b.V2.Commitment != s.Commitment(b.MinerPayouts[0].Address, b.Transactions, b.V2Transactions()) {
+		return s, fmt.Errorf("the checkpoint %v is not there, or commits to another state", at)
 	}
 	s.Network = r.state.Network
 	s, _ = consensus.ApplyBlock(s, b, consensus.V1BlockSupplement{}, time.Time{})
 	return s, nil
-}
-
-// add adds a batch to the store.
-func (r *replay) add(p *part) error {
-	if p.states != nil {
-		return r.to.AddValidatedV2Blocks(p.blocks, p.states)
-	}
-	return r.to.AddBlocks(p.blocks)
 }

@@ -11,13 +11,14 @@ package chain
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
 	"go.sia.tech/core/consensus"
 	"go.sia.tech/core/types"
 	"go.sia.tech/coreutils/chain"
+
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // Forms of blocks and transactions.
@@ -45,26 +46,7 @@ const interval = 10 * time.Minute
 
 // Spec says which chain is wanted. The same spec gives the same blocks; one that
 // differs only in Blocks gives the same blocks as far as both go.
-type Spec struct {
-	Blocks       int    `json:"blocks"`       // after genesis
-	Transactions int    `json:"transactions"` // in each block
-	Form         string `json:"form"`         // V1 or V2
-	Seed         uint64 `json:"seed"`
-}
-
-// Validate says what is wrong with the spec.
-func (s Spec) Validate() error {
-	switch {
-	case s.Form != V1 && s.Form != V2:
-		return fmt.Errorf("sia-chain: the form of blocks is %q; it must be %s or %s", s.Form, V1, V2)
-	case s.Blocks < 1 || s.Blocks > MaxBlocks:
-		return fmt.Errorf("sia-chain: %d blocks; a chain has 1 to %d", s.Blocks, MaxBlocks)
-	case s.Transactions < 0 || s.Transactions > MaxTransactions:
-		return fmt.Errorf("sia-chain: %d transactions in a block; 0 to %d are possible", s.Transactions,
-			MaxTransactions)
-	}
-	return nil
-}
+type Spec system.ChainSpec
 
 // Network is the parameters of the spec's consensus: those of Sia's testnet with
 // the easiest target, all hardforks before v2 at the first block, and v2 either
@@ -78,7 +60,6 @@ func (s Spec) Network() *consensus.Network {
 	n.HardforkStorageProof.Height = 1
 	n.HardforkOak.Height = 1
 	n.HardforkOak.FixHeight = 1
-	n.HardforkOak.GenesisTimestamp = start()
 	n.HardforkASIC.Height = 1
 	n.HardforkASIC.NonceFactor = 1
 	n.HardforkFoundation.Height = 1
@@ -86,15 +67,7 @@ func (s Spec) Network() *consensus.Network {
 	n.HardforkFoundation.PrimaryAddress = types.VoidAddress
 	n.HardforkFoundation.FailsafeAddress = types.VoidAddress
 
-	// the easiest target: any hash is good, at difficulty 1. The decaying sums of
-	// work and time begin where they stay: 200 blocks.
-	const memory = 200
-	for i := range n.InitialTarget {
-		n.InitialTarget[i] = 0xff
-	}
-	n.HardforkASIC.OakTime = memory * interval
-	n.HardforkASIC.OakTarget = types.BlockID{0: 1, 1: 0x47} // 2^256 / 200
-
+	Ease(n, start())
 	height := uint64(1)
 	if s.Form == V1 {
 		height = 1 << 32
@@ -104,6 +77,18 @@ func (s Spec) Network() *consensus.Network {
 	n.HardforkV2.FinalCutHeight = height
 	n.HardforkV2.EphemeralOutputHeight = height
 	return n
+}
+
+// Ease gives a chain that begins then the easiest target: any hash is good, at difficulty 1. The decaying sums of
+// work and time begin where they stay: 200 blocks.
+func Ease(n *consensus.Network, begin time.Time) {
+	const memory = 200
+	for i := range n.InitialTarget {
+		n.InitialTarget[i] = 0xff
+	}
+	n.HardforkOak.GenesisTimestamp = begin
+	n.HardforkASIC.OakTime = memory * n.BlockInterval
+	n.HardforkASIC.OakTarget = types.BlockID{0: 1, 1: 0x47} // 2^256 / 200
 }
 
 // Genesis is the first block, which pays the wallets that the other blocks'
@@ -169,6 +154,3 @@ func (s Spec) addressOf(k types.PublicKey) types.Address {
 	}
 	return types.StandardAddress(k)
 }
-
-// errDifficulty is a mistake in Network, not in a spec.
-var errDifficulty = errors.New("the difficulty has risen: blocks would have to be mined")

@@ -23,13 +23,6 @@ const StoreFile = chaincache.Database
 // lockWait is how long another process has to let go of a database.
 const lockWait = time.Second
 
-// StoreOptions are those of a node's store. Its zero value is what a node of the
-// library has.
-type StoreOptions struct {
-	NoSync      bool // commits do not wait for the disk: a power failure may destroy the store
-	MapFreelist bool // free pages in a hash map instead of a sorted list
-}
-
 // Store is the chain database of a node, and the manager on it.
 type Store struct {
 	path    string
@@ -40,17 +33,14 @@ type Store struct {
 	commits atomic.Int64
 }
 
-// OpenStore opens the store in dir, or creates it with the genesis block where
-// there is none. Errors name the file, which stays as it is. Damage that opening does
+// OpenStore opens the store in dir, or creates it with the genesis block where there
+// is none. With noSync, commits do not wait for the disk: a power failure may destroy the store.
+// Errors name the file, which stays as it is. Damage that opening does
 // not meet ends the process when it comes to be read, as it does every node of the
 // library.
-func OpenStore(dir string, n *consensus.Network, genesis types.Block, o StoreOptions) (_ *Store, err error) {
+func OpenStore(dir string, n *consensus.Network, genesis types.Block, noSync bool) (_ *Store, err error) {
 	s := &Store{path: filepath.Join(dir, StoreFile)}
-	b := &bbolt.Options{Timeout: lockWait, NoSync: o.NoSync, FreelistType: bbolt.FreelistArrayType}
-	if o.MapFreelist {
-		b.FreelistType = bbolt.FreelistMapType
-	}
-	if s.bolt, err = bbolt.Open(s.path, 0o600, b); err != nil {
+	if s.bolt, err = bbolt.Open(s.path, 0o600, &bbolt.Options{Timeout: lockWait, NoSync: noSync}); err != nil {
 		return nil, fmt.Errorf("sia-chain: open %s: %w", s.path, err)
 	}
 	s.db = coreutils.NewBoltChainDB(s.bolt)
@@ -89,7 +79,7 @@ func File(n *consensus.Network, genesis types.Block, blocks []types.Block) ([]by
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	s, err := OpenStore(dir, n, genesis, StoreOptions{NoSync: true})
+	s, err := OpenStore(dir, n, genesis, true)
 	if err != nil {
 		return nil, err
 	}

@@ -12,16 +12,10 @@ import (
 func synced(t *testing.T, c *Chain) string {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), StoreOptions{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Replay(t.Context(), c, s.Manager(), 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s, err := OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), true)
+	must(t, err)
+	must(t, Replay(t.Context(), c, s.Manager(), 1))
+	must(t, s.Close())
 	return dir
 }
 
@@ -33,13 +27,13 @@ func TestAStoreGoesOnWhereItWas(t *testing.T) {
 		if err != nil || info.Size() > c.StoreLimit() {
 			t.Errorf("%s: a store of %d bytes, %d at most were foretold, %v", form, info.Size(), c.StoreLimit(), err)
 		}
-		for _, o := range []StoreOptions{{}, {NoSync: true}, {MapFreelist: true}} {
+		for _, o := range []bool{false, true} {
 			s, err := OpenStore(dir, c.Spec.Network(), c.Spec.Genesis(), o)
 			if err != nil {
-				t.Fatalf("%s: %+v: %v", form, o, err)
+				t.Fatalf("%s: %v: %v", form, o, err)
 			}
 			if got := s.Manager().Tip(); got != c.Tip {
-				t.Errorf("%s: %+v: tip %v", form, o, got)
+				t.Errorf("%s: %v: tip %v", form, o, got)
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
@@ -58,7 +52,7 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 		reason string
 	}{
 		"in use": {s, func(path string) error {
-			store, err := OpenStore(filepath.Dir(path), s.Network(), s.Genesis(), StoreOptions{})
+			store, err := OpenStore(filepath.Dir(path), s.Network(), s.Genesis(), false)
 			if err == nil {
 				t.Cleanup(func() { store.Close() })
 			}
@@ -75,13 +69,11 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 		dir := synced(t, chain)
 		path := filepath.Join(dir, StoreFile)
 		if c.spoil != nil {
-			if err := c.spoil(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.spoil(path))
 		}
 		before, _ := os.ReadFile(path)
 		for range 2 { // again: nothing has kept its lock
-			_, err := OpenStore(dir, c.spec.Network(), c.spec.Genesis(), StoreOptions{})
+			_, err := OpenStore(dir, c.spec.Network(), c.spec.Genesis(), false)
 			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.reason) {
 				t.Errorf("%s: %v", what, err)
 			}

@@ -7,14 +7,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	"io/fs"
 	"log"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,78 +81,21 @@ func OfTars(t testing.TB, config v1.Config, tars ...[]byte) v1.Image {
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
 
 // OfMachine is an image with files and directories of this machine, the libraries that
-// programs and libraries among them load, and the accounts.
+// programs and libraries among them load, and the accounts. What a link leads to is in its place.
 func OfMachine(t testing.TB, paths ...string) v1.Image {
 	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	have := map[string]bool{}
-	var add func(path string)
-	add = func(path string) {
-		path = filepath.Clean(path)
-		if have[path] || path == "/" {
-			return
-		}
-		have[path] = true
-		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-		must(t, err)
-		if real := filepath.Join(dir, filepath.Base(path)); real != path {
-			add(filepath.Dir(path)) // the link on the way
-			add(real)
-			return
-		}
-		info, err := os.Lstat(path)
-		must(t, err)
-		link := ""
-		if info.Mode()&fs.ModeSymlink != 0 {
-			link, err = os.Readlink(path)
-			must(t, err)
-			to := link
-			if !filepath.IsAbs(to) {
-				to = filepath.Join(filepath.Dir(path), to)
-			}
-			if target, err := os.Stat(to); err == nil && target.Mode().IsRegular() {
-				add(to)
-			}
-		} else if !info.IsDir() && !info.Mode().IsRegular() {
-			return
-		}
-		h, err := tar.FileInfoHeader(info, link)
-		must(t, err)
-		h.Name = path[1:]
-		var content []byte
-		if info.Mode().IsRegular() {
-			content, err = os.ReadFile(path)
-			must(t, err)
-			h.Size = int64(len(content))
-		}
-		must(t, w.WriteHeader(h))
-		_, err = w.Write(content)
-		must(t, err)
-		if bytes.HasPrefix(content, []byte("\x7fELF")) {
-			out, _ := exec.Command("ldd", path).Output() // fails for what is static
-			for _, m := range library.FindAllSubmatch(out, -1) {
-				add(string(m[1]))
-			}
-		}
+	const libraries = `find -H "$@" -type f '(' -perm -u+x -o -name '*.so*' ')' -exec ldd {} +`
+	paths = append(paths, "/etc/passwd", "/etc/group", "/etc/nsswitch.conf")
+	// It fails for what is static.
+	out, _ := exec.Command("sh", append([]string{"-c", libraries, "sh"}, paths...)...).Output()
+	for _, m := range library.FindAllSubmatch(out, -1) {
+		paths = append(paths, string(m[1]))
 	}
-	for _, p := range append(paths, "/etc/passwd", "/etc/group", "/etc/nsswitch.conf") {
-		if info, err := os.Lstat(p); err != nil || !info.IsDir() {
-			add(p)
-			continue
-		}
-		must(t, filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Name() == "__pycache__" {
-				return filepath.SkipDir
-			}
-			if err == nil {
-				add(path)
-			}
-			return err
-		}))
-	}
-	must(t, w.Close())
-	return OfTars(t, v1.Config{}, b.Bytes())
+	slices.Sort(paths)
+	options := []string{"-C", "/", "-c", "--dereference", "--hard-dereference", "--exclude=__pycache__"}
+	b, err := exec.Command("tar", append(options, slices.Compact(paths)...)...).Output()
+	must(t, err)
+	return OfTars(t, v1.Config{}, b)
 }
 
 // Registry is a registry of the test's own; its address.

@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+	"github.com/plimsoll-project/plimsoll/validity"
+)
+
+// observeEvery is the interval at which processes are observed.
+const observeEvery = time.Second
+
+// loaded is what came of the load of one trial.
+type loaded struct {
+	load  scenario.Load
+	usage scenario.Usage
+	died  testbed.Process
+	lost  error // why a machine is out of reach for good
+	notes []string
+	tls   bool
+
+	throttled bool // a CPU limit held back a machine
+
+	footprint []record.Detail // memory of the system's processes
+
+	emulatorTrouble string // why the link was not itself during the load; empty: it was
+	emulatorDied    bool
+}
+
+// load runs the scenario's load with all processes under observation. end is why it
+// was cut off: an exit condition, errDied, errLink or the end of parent; nil when it
+// ended by itself.
+func (t *execution) load(parent context.Context) (out loaded, end, err error) {
+	r, s := t.r, t.s
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	before, _, err := r.bed.EmulatorStats(ctx)
+	if err != nil {
+		return out, nil, fmt.Errorf("link emulator: %w", err)
+	}
+	trace := s.trace()
+	meter, memory := newMeter(s, trace), startFootprint(s)
+	var once sync.Once
+	var unrecorded error // the first failure to record: the trial must not pass for whole
+	keep := func(err error) {
+		if err != nil {
+			once.Do(func() { unrecorded = err })
+		}
+	}
+	observed := func(samples []record.Sample) { keep(t.w.Samples(samples)) }
+	// The begin and the end of what a scenario measures are looks of their own, so that they are exact.
+	look := func(take func([]record.Sample)) func() {
+		return func() {
+			samples := r.bed.Poll(t.clock.epoch)
+			take(samples)
+			observed(samples)
+		}
+	}
+	if s.network != nil {
+		s.network.tol = float64(t.cell.Link.Tolerance)
+	}
+	stop := r.bed.Observe(parent, t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
+		meter.add(samples)
+		observed(samples)
+	})
+	watched := t.watch(ctx, cancel)
+	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
+		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.link(),
+		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Journal: journal{t.w, r.rec.Reader},
+		Begin: look(meter.begin), End: look(meter.end),
+		Progress: r.say.Load,
+		State:    func(s scenario.State) { t.seen(s, cancel) },
+	})
+	if ctx.Err() != nil {
+		end = context.Cause(ctx)
+	}
+	cancel(nil)
+	<-watched
+	stop() // takes a last sample, so that deltas cover the whole trial
+	for _, l := range load.Links {
+		keep(t.w.Link(l))
+	}
+	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	for edges := range slices.Chunk(meter.others(), 2) {
+		t.others.add(edges[0], edges[1])
+		r.others.add(t.clock.epoch, edges...)
+	}
+	busiest := t.busyOthers(&out.usage)
+	if s.network == nil {
+		out.died = s.died()
+	} else {
+		dead := deaths(trace())
+		out.notes, out.died = deathNotes(t.cell, dead), deadPeer(s, t.cell, dead)
+		if undone := s.network.undo(parent); undone != nil {
+			r.event("note", "links not brought back", undone.Error(), 0)
+		}
+	}
+	var gone testbed.Host
+	if gone, out.lost = lost(s.all()); gone != nil {
+		out.notes = append(out.notes, fmt.Sprintf("the machine of %s was lost: %v", gone.Name(), out.lost))
+	}
+	machines, throttled := meter.notes()
+	out.notes, out.throttled = append(out.notes, machines...), throttled
+	if busiest != nil && busiest.Name() != "" {
+		out.notes = append(out.notes, "of the machines, others used most of "+busiest.Name())
+	}
+	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
+	during := fmt.Sprintf("during %s, %s", t.cell.ID, record.BlockName(t.block))
+	if out.emulatorDied {
+		r.event("fault", "link emulator died", during, 0)
+	}
+	if out.died != nil {
+		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
+	}
+	if err == nil {
+		once.Do(func() {}) // what fails to be recorded from now on is none of this trial
+		err = unrecorded
+	}
+	// A process whose end the scenario noticed before we did.
+	if out.died != nil && end == nil && err != nil {
+		end = errDied
+	}
+	return out, end, err
+}
+
+// busyOthers sets what others used of the machine of which they used most, which it
+// returns; nil: none is known.
+func (t *execution) busyOthers(u *scenario.Usage) (m testbed.Machine) {
+	machines := t.s.machines()
+	if u.OthersBusy, m = t.others.worst(machines); m == nil {
+		u.OthersBusy, m = t.r.others.window().worst(machines)
+	}
+	return m
+}
+
+// measured is the trial as it is now, with the metrics that follow from what it has
+// recorded, as a report computes them later.
+func (t *execution) measured(out loaded) (record.Trial, error) {
+	r := t.r
+	counts := t.w.Summary().Counts()
+	trial := record.Trial{
+		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
+		Seconds: out.load.Seconds, Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
+		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), out.tls), out.footprint...),
+	}
+	err := r.rec.Flush()
+	if err == nil {
+		trial.Metrics, err = scenario.Recompute(r.cfg.Scenario, r.rec.Reader, trial, t.cell, t.w.Summary())
+	}
+	if err != nil {
+		return trial, err
+	}
+	trial.Notes = slices.Concat(out.load.Notes, out.notes, t.marks)
+	if r.sharesTraffic(t.s) {
+		trial.Notes = append(trial.Notes, "traffic: what other systems' nodes on the same machines exchange is "+
+			"counted, too")
+	}
+	if r.notEmulated(t.cell) {
+		trial.Notes = append(trial.Notes, record.NoteNotEmulated)
+	}
+	if out.emulatorTrouble != "" {
+		trial.Notes = append(trial.Notes, "link: "+out.emulatorTrouble)
+	}
+	trial.Invalid = append(t.spoiledBy(out, counts, trial.Metrics), out.load.Invalid...)
+	if t.restarted && !t.continues { // its caches are cold, the other cells' are not
+		trial.Invalid = append(trial.Invalid, record.ReasonDaemonRestarted)
+		trial.Notes = append(trial.Notes, "the system was restarted before this trial")
+	}
+	trial.Invalid = validity.Reasons(t.cell, r.plan.Experiment.Limits, trial)
+	return trial, nil
+}
+
+// spoiledBy names what happened during a trial that speaks against it, apart from what
+// the generator says of itself; package validity adds what limits decide. A trial that
+// continues lasts so long that daemons die and links are late in it: that is marked.
+func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) []string {
+	var why []string
+	off := func(l record.LinkCheck) bool { return !l.OK }
+	if slices.ContainsFunc(t.checks, off) || slices.ContainsFunc(out.load.Links, off) {
+		why = append(why, record.ReasonLinkOff)
+	}
+	if out.died != nil && !t.continues {
+		why = append(why, record.ReasonDaemonDied)
+	}
+	if out.lost != nil {
+		why = append(why, record.ReasonMachineLost)
+	}
+	if out.throttled {
+		why = append(why, record.ReasonThrottled)
+	}
+	if out.emulatorDied {
+		why = append(why, record.ReasonEmulatorDied)
+	}
+	if out.emulatorTrouble != "" && !t.continues {
+		why = append(why, record.ReasonEmulatorLate)
+	}
+	// The operations of a session's last moment die with it, its jobs do not.
+	if c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0) {
+		why = append(why, record.ReasonNoOperations)
+	}
+	return why
+}
+
+// emulatorSince says why the link did not do what it should since the earlier
+// statistics (empty: it did), and whether its emulator has died.
+func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (trouble string, died bool) {
+	after, running, err := r.bed.EmulatorStats(ctx)
+	if err != nil {
+		return "", ctx.Err() == nil
+	}
+	if !running || s.attached() {
+		return "", false
+	}
+	to := r.client
+	if s.network != nil { // of all its links, which are as long as one another
+		to = s.hosts[len(s.hosts)-1]
+	}
+	if trouble = after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()); trouble == "" {
+		trouble = r.bed.MeshMoved(ctx)
+	}
+	return trouble, false
+}
+
+// observeEvery is the interval at which the processes of a trial are observed. One that
+// continues is observed as often as the system is polled, so that weeks stay a number
+// of samples that can be kept and drawn.
+func (t *execution) observeEvery() time.Duration {
+	switch {
+	case t.cell.Upload != nil:
+		return max(observeEvery, t.cell.Upload.Poll.Std())
+	case t.cell.Collect != nil:
+		return max(observeEvery, t.cell.Collect.Every.Std())
+	}
+	return observeEvery
+}

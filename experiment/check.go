@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+)
+
+// refuse is a mistake between values, each of which is right by itself.
+func (d *decoder) refuse(wrong bool, path, hint, format string, args ...any) {
+	if wrong {
+		d.fail(path, hint, format, args...)
+	}
+}
+
+// check finds the mistakes that lie between values, not in one of them.
+func (d *decoder) check(e *Experiment) {
+	section, _ := e.scenarioSection()
+	d.refuse(!section.IsValid(), "scenario", "write `"+e.Scenario+":` and its settings below it",
+		"missing section `%s` for the scenario %[1]s", e.Scenario)
+	d.suits(e)
+	d.baseline(e)
+	d.data(e)
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		if f.below == "" || d.at[path] == nil || d.at[f.below] == nil {
+			return
+		}
+		inner, outer := cellField(reflect.ValueOf(e), path), cellField(reflect.ValueOf(e), f.below)
+		d.refuse(number(outer) > 0 && number(inner) > number(outer), path, "make it shorter, or `"+f.below+"` longer",
+			"`%s` (%v) is longer than `%s` (%v), which comes first", path, inner, f.below, outer)
+	})
+	for i, name := range e.Skip {
+		known := d.known.Preconditions
+		d.refuse(known != nil && !slices.Contains(known, name), fmt.Sprintf("skip[%d]", i), suggest.OrAll(name, known),
+			"`skip`: there is no precondition %q", name)
+	}
+	switch {
+	case e.Retrieve != nil:
+		d.retrieve(e.Retrieve)
+	case e.Disseminate != nil:
+		s := e.Disseminate
+		d.refuse(s.SeederSets > e.Repetitions.Max, "disseminate.seeder_sets",
+			"repeat more often, or write 0: a new choice in each repetition",
+			"%d seeder sets are more than the %s that take them in turn", s.SeederSets,
+			plural(e.Repetitions.Max, "repetition"))
+		d.refuse(s.Gate != 0 && e.Baseline == "none" && len(d.dropped) == 0, "disseminate.gate",
+			"name one of the systems as `baseline`, or take the key away",
+			"`disseminate.gate` compares with the baseline, and there is none")
+	}
+}
+
+// combined refuses keys that have a meaning in other scenarios, or beside other keys.
+func (d *decoder) combined(e *Experiment) {
+	refused := "-"
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		if d.at[path] == nil || strings.HasPrefix(path, refused+".") {
+			return
+		}
+		failed := len(d.errs)
+		d.refuse(f.scenarios != nil && e.Scenario != "" && !slices.Contains(f.scenarios, e.Scenario), path,
+			"take it away, or change `scenario`", "`%s` is for the scenario %s, not for %s", path,
+			strings.Join(f.scenarios, " or "), e.Scenario)
+		for _, other := range f.without {
+			d.refuse(d.at[other] != nil, path, "take one of them away", "`%s` has no meaning with `%s`", path, other)
+		}
+		if len(d.errs) > failed {
+			refused = path
+		}
+	})
+}
+
+func (d *decoder) baseline(e *Experiment) {
+	names, first := append(e.systemNames(), "none"), "none" // the first that is a raw baseline
+	if i := slices.IndexFunc(e.Systems, func(s SystemUse) bool { return d.cat.find(s.Use).Baseline }); i >= 0 {
+		first = names[i]
+	}
+	if n := d.at["baseline"]; e.Baseline == "" || n.line > 0 && slices.Contains(d.dropped, e.Baseline) {
+		e.Baseline = first // the latter: the command line has taken the file's out
+	}
+	d.refuse(!slices.Contains(names, e.Baseline), "baseline", suggest.DidYouMean(e.Baseline, names),
+		"the baseline `%s` is not one of the systems", e.Baseline)
+	for i := range e.Systems {
+		e.Systems[i].Baseline = e.Systems[i].Name == e.Baseline
+	}
+}
+
+// data asks for what is stored, where a system starts empty or the scenario stores it, and
+// for the permission to store it in attached systems.
+func (d *decoder) data(e *Experiment) {
+	attached := slices.IndexFunc(e.Systems, SystemUse.Attached)
+	started := slices.ContainsFunc(e.Systems, func(s SystemUse) bool { return !s.Attached() })
+	stores := e.Scenario == "upload" || e.Retrieve != nil && e.Retrieve.Mix != nil
+	own := e.Scenario == "collect" || e.Scenario == "sync" || e.Retrieve.Replays() != nil ||
+		e.Scenario == "retrieve" && !started && d.at["data"] == nil
+	path := "data"
+	if d.at[path] == nil {
+		path = e.Scenario
+	}
+	d.refuse(!own && !e.Data.Given(), path,
+		"such as `data: {size: 64MiB}`; the systems that are started here are empty",
+		"missing key `data.size`: how large are the objects?")
+	if !e.Data.Known() {
+		e.Data.Objects = 0
+	}
+	d.refuse(stores && attached >= 0 && !e.allows("write"), fmt.Sprintf("systems[%d]", attached),
+		"write `allow: [write]`, and spend for systems that are paid",
+		"the scenario %s stores objects, and may not write to the attached systems", e.Scenario)
+}
+
+func (e *Experiment) allows(what string) bool { return slices.Contains(e.Allow, what) }
+
+// retrieve wants an end of each trial, and what each process of arrivals needs.
+func (d *decoder) retrieve(r *Retrieve) {
+	a := r.Arrivals
+	ended := r.Requests != 0 || r.Bytes != 0 || r.Duration != 0 || r.PerWorker != 0 || r.Replays() != nil ||
+		a != nil && a.Process == "steps"
+	d.refuse(!ended, "retrieve", "give at least one of requests, bytes, duration, per_worker",
+		"nothing ends a trial")
+	if a == nil {
+		return
+	}
+	r.Concurrency = 0 // requests do not wait for workers
+	if a.Process == "log" && a.Speed == 0 {
+		a.Speed = 1
+	}
+	wants := "rate"
+	if a.Process == "steps" || a.Process == "log" {
+		wants = a.Process
+	}
+	for _, key := range []string{"rate", "steps", "log"} {
+		path := "retrieve.arrivals." + key
+		d.refuse(key == wants && d.at[path] == nil, path, "", "missing key `%s` for the process %s", path, a.Process)
+		d.refuse(key != wants && d.at[path] != nil, path, "", "`%s` has no meaning for the process %s", path, a.Process)
+	}
+}
+
+// cells expands the experiment, and checks what its conditions and rules say of the cells.
+func (d *decoder) cells(e *Experiment) {
+	conditions := e.conditions(func(i int, err error) { d.expression("where", i, err) })
+	if len(d.errs) > 0 {
+		return
+	}
+	cells, bad := e.expand(conditions)
+	seen := map[string]bool{}
+	for _, b := range bad { // each level that makes cells impossible once
+		if !seen[b.path] {
+			seen[b.path] = true
+			d.fail(b.path, b.Hint, "%s", b.Message)
+		}
+	}
+	if len(d.errs) > 0 {
+		return
+	}
+	names := e.gateNames(cells)
+	if d.known.Metrics != nil {
+		names.Metrics = d.known.Metrics(e.Scenario)
+	}
+	for i, src := range e.Gates {
+		if _, err := gate.Parse(src, names, 0); err != nil {
+			d.expression("gates", i, err)
+		}
+		e.Gates[i] = strings.Join(strings.Fields(src), " ")
+	}
+}
+
+// expression fails with what is wrong in a text of a list.
+func (d *decoder) expression(list string, i int, err error) {
+	d.fail(fmt.Sprintf("%s[%d]", list, i), err.(*gate.Error).Fix, "%v", err)
+}

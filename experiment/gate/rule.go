@@ -1,0 +1,273 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+)
+
+// forms are what a rule can be.
+const forms = "forms: METRIC < VALUE; METRIC within 20% of SYSTEM; METRIC no worse than BASE by 5%; each with: where " +
+	"FACTOR == LEVEL; several rules are a list: [RULE, RULE]"
+
+// form has the parts of each of them.
+var form = regexp.MustCompile(`^\s*(?:(?P<metric>[^\s<>=!]+)\s*)??(?:` +
+	`(?P<op>[<>]=?)\s*(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[^\s,<>=]*)` +
+	`|\s(?P<within>within)\s+(?P<apart>[^\s,]+)\s+of\s+(?P<system>[^\s,]+)` +
+	`|(?P<no>no)\s+worse\s+than\s+(?P<base>BASE)(?:\s+by\s+(?P<by>[^\s,]+))?` +
+	`)(?P<where>\s+where\b.*)?\s*$`)
+
+// quantile is a metric such as p95(ttfb).
+var quantile = regexp.MustCompile(`^(?:p([0-9.]+)|median)\((\w+)\)$`)
+
+// rule is one that is read.
+type rule struct {
+	text   string
+	parts  []int // the places of form's groups
+	names  Names
+	metric Metric
+}
+
+// Parse reads a rule:
+//
+//	METRIC < | <= | > | >= VALUE
+//	METRIC within SHARE of SYSTEM
+//	[METRIC] no worse than BASE [by SHARE]
+//
+// each of them with `where` and a condition, such as `where concurrency == 8`. A metric is
+// its key, p95(ttfb) for ttfb_p95, or a part of a single key: success for success_rate.
+// least is the SHARE of a rule that names none.
+func Parse(text string, names Names, least float64) (r Rule, err error) {
+	defer caught(&err)
+	p := rule{text: text, parts: form.FindStringSubmatchIndex(text), names: names}
+	if p.parts == nil {
+		fail("gate", text, 1, forms, "the rule is not understood")
+	}
+	r = Rule{Text: strings.TrimSpace(text), Metric: p.key(), Op: p.part("op"), Share: least}
+	p.metric = Metric{Key: r.Metric, Unit: anyUnit}
+	if i := slices.IndexFunc(names.Metrics, func(m Metric) bool { return m.Key == r.Metric }); i >= 0 {
+		p.metric = names.Metrics[i]
+	}
+	switch {
+	case r.Op != "":
+		r.Value, r.Share = p.limit(r.Op), 0
+	case p.part("within") != "":
+		r.Kind, r.Share, r.System = Within, p.share("apart"), p.part("system")
+		if systems := names.Levels["system"]; !slices.Contains(systems, r.System) {
+			fix := suggest.DidYouMean(r.System, systems)
+			if r.System == "BASE" {
+				fix = "for another run: METRIC no worse than BASE by " + p.part("apart")
+			}
+			p.fail("system", fix, "the run has no system %s", quoted(r.System))
+		}
+	default:
+		r.Kind = NoWorse
+		if p.metric.Neither {
+			p.fail("no", "name a metric of which it is known which way is better",
+				"%s is for information: neither way is better", quoted(r.Metric))
+		}
+		if !names.Base {
+			p.fail("base", "use plimsoll compare BASE NEW --gate", "there is no base run to be worse than")
+		}
+		if p.part("by") != "" {
+			r.Share = p.share("by")
+		}
+	}
+	if where := p.part("where"); where != "" {
+		from := p.parts[2*form.SubexpIndex("where")] + strings.Index(where, "where") + len("where")
+		if r.Where, err = parseCondition("gate", text, from, names.factors()); err != nil {
+			return r, err
+		}
+	}
+	if names.Cells != nil && !slices.ContainsFunc(names.Cells, func(c map[string]string) bool {
+		return r.Means(func(path string) string { return c[path] })
+	}) {
+		p.fail("where", "a system is not compared with itself; for several levels write a rule of each, or `in [a, b]`",
+			"no cell of the run is meant: such a rule is never decided")
+	}
+	return r, nil
+}
+
+func quoted(s string) string { return "`" + s + "`" }
+
+// part is the text of a part of the rule; empty: it has none.
+func (p *rule) part(name string) string {
+	i := 2 * form.SubexpIndex(name)
+	return p.text[max(0, p.parts[i]):max(0, p.parts[i+1])]
+}
+
+// fail ends the reading with a mistake in a part of the rule, or at its end.
+func (p *rule) fail(part, fix, format string, args ...any) {
+	at := p.parts[2*form.SubexpIndex(part)]
+	if at < 0 {
+		at = len(p.text)
+	}
+	for at < len(p.text) && p.text[at] == ' ' {
+		at++
+	}
+	fail("gate", p.text, utf8.RuneCountInString(p.text[:at])+1, fix, format, args...)
+}
+
+// key is the key of the metric: as it is, of p95(key), or of a part of a key.
+func (p *rule) key() string {
+	word := p.part("metric")
+	if word == "" {
+		return p.names.Headline
+	}
+	if m := quantile.FindStringSubmatch(word); m != nil {
+		word = m[2] + "_p" + cmp.Or(strings.ReplaceAll(m[1], ".", ""), "50")
+	}
+	if p.names.Metrics == nil {
+		return word
+	}
+	var keys, near []string
+	for _, m := range p.names.Metrics {
+		keys = append(keys, m.Key)
+		if slices.Contains(strings.Split(m.Key, "_"), word) {
+			near = append(near, m.Key)
+		}
+	}
+	switch {
+	case word == "success" && slices.Contains(keys, "ok_rate"):
+		return "ok_rate" // where what succeeds are nodes, not operations
+	case slices.Contains(keys, word):
+		return word
+	case len(near) == 1:
+		return near[0]
+	case len(near) > 1:
+		p.fail("metric", "one of: "+strings.Join(near, ", "), "%s can be several metrics", quoted(word))
+	}
+	p.fail("metric", suggest.OrAll(word, keys), "the run has no metric %s", quoted(word))
+	return ""
+}
+
+// share reads 20% or 0.2. What is better when it is less can be worse by any share;
+// what is better when it is more cannot lose all.
+func (p *rule) share(part string) float64 {
+	text := p.part(part)
+	number, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	most := 1.0
+	if percent {
+		v /= 100
+		if p.metric.Lower {
+			most = 1000
+		}
+	}
+	if err != nil || !(v >= 0) || v >= most {
+		p.fail(part, "such as 5%", "a share from 0 to below 100%% expected, not %s", quoted(text))
+	}
+	return v
+}
+
+// limit reads a number with a unit of the metric's, after an operator.
+func (p *rule) limit(op string) float64 {
+	m, number, unit := p.metric, p.part("number"), p.part("unit")
+	v, err := strconv.ParseFloat(number, 64)
+	scale, is := unitsOf(m.Unit)[unit]
+	if m.Unit == anyUnit {
+		scale, is = 1, true // what is read again once the metric is known
+	}
+	if err != nil || !is {
+		units := slices.Sorted(maps.Keys(unitsOf(m.Unit)))
+		p.fail("number", "units: "+strings.TrimPrefix(strings.Join(units, ", "), ", "), "%s is in %s, and %s is not",
+			m.Key, cmp.Or(unitWords[m.Unit], m.Unit), quoted(number+unit))
+	}
+	limit := v * scale
+	if unit == "%" {
+		limit, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64) // 99.9/100 is not 0.999
+	}
+	most := math.Inf(1)
+	switch {
+	case m.Unit == "ratio" && slices.Contains(ofAll, m.Key):
+		most = 1
+	case m.Unit == "ratio":
+		most = 10 // an estimated share of a line can be above 1
+	}
+	switch {
+	case limit < 0 || limit == 0 && op == "<":
+		p.fail("number", "", "%s is never below 0", m.Key)
+	case limit > most && unit == "" && v <= 100*most:
+		p.fail("number", "did you mean "+quoted(number+"%")+"?", "%s is a share: %s is %g %%", m.Key, quoted(number),
+			100*limit)
+	case limit > most || limit == 1 && most == 1 && op == ">":
+		p.fail("number", "", "%s is never above %g %%", m.Key, 100*most)
+	}
+	return limit
+}
+
+// ofAll are the metrics that are a part of a whole.
+var ofAll = []string{"success_rate", "ok_rate", "recovered", "useful_share", "peer_share_max", "seeder_share"}
+
+// anyUnit is the unit of a metric that is not known.
+const anyUnit = "?"
+
+var unitWords = map[string]string{"ratio": "a share", "1": "a count"}
+
+// scales are the units in which a value of a metric may be given, with their
+// factors to the metric's own. "" is a bare number, in the metric's own.
+var scales = map[string]map[string]float64{
+	"s":     {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600},
+	"ratio": {"": 1, "%": 0.01}, "×": {"": 1, "x": 1, "×": 1}, "1": {"": 1},
+}
+
+func unitsOf(unit string) map[string]float64 {
+	switch unit {
+	case "B", "B/s", "bit/s", "1/s":
+		suffix := strings.TrimPrefix(unit, "1")
+		all := map[string]float64{suffix: 1}
+		for i, prefix := range []string{"k", "M", "G", "T"} {
+			all[prefix+suffix] = math.Pow(1000, float64(i+1))
+			if unit != "1/s" {
+				all[strings.ToUpper(prefix)+"i"+suffix] = math.Pow(1024, float64(i+1))
+			}
+		}
+		return all
+	}
+	if all := scales[unit]; all != nil {
+		return all
+	}
+	return map[string]float64{"": 1, unit: 1}
+}
+
+// Error is an expression that cannot be read, with the place.
+type Error struct {
+	What string // "gate", which empty means, too, or "where"
+	Rule string
+	At   int // column, from 1
+	Msg  string
+	Fix  string // what to do; may be empty
+}
+
+// Error shows the expression with a mark under the place.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s, column %d: %s\n  %s\n  %s^", cmp.Or(e.What, "gate"), e.At, e.Msg, e.Rule,
+		strings.Repeat(" ", max(0, e.At-1)))
+}
+
+// Hint is what to do.
+func (e *Error) Hint() string { return e.Fix }
+
+// fail ends the reading of an expression.
+func fail(what, text string, at int, fix, format string, args ...any) {
+	panic(&Error{What: what, Rule: text, At: at, Msg: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// caught returns the error of fail; it is deferred.
+func caught(err *error) {
+	if r := recover(); r != nil {
+		e, is := r.(*Error)
+		if !is {
+			panic(r)
+		}
+		*err = e
+	}
+}

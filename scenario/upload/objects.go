@@ -1,0 +1,286 @@
+package upload
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// object is one that the system accepted. Times are seconds since the trial's epoch;
+// NaN: not known.
+type object struct {
+	at, took float64 // of the acceptance, and since its last put began
+	settled  float64 // until its full redundancy
+	size     int64
+}
+
+// objects is what became of the objects of a trial.
+type objects struct {
+	all    []object // accepted, in that order
+	sums   []stored // what was accepted before each of them, and at the end
+	states map[record.JobState]int64
+
+	n, touched, attempts, retried, adopted int64
+	sent                                   int64           // bytes that a put is known to have brought
+	verified, unverified                   int64           // objects fetched at the end
+	missing                                int64           // times that an accepted object was not there later
+	notDurable, late                       int64           // not at their full redundancy in time
+	noRoom                                 int64           // not stored because the system had no room
+	accept, settle                         *record.Summary // times of those that a put is known to have brought
+	resumed                                bool
+
+	// Bytes of objects at their full redundancy, the moment of the last of them, that of
+	// the last acceptance, and the latest of all.
+	full, fullAt, lastAt, latest float64
+	putCounts
+}
+
+// putCounts are the attempts of all sessions of a trial.
+type putCounts struct {
+	finished int64         // that came to an end of their own
+	failures int64         // of them, through the server
+	first    time.Duration // when the first began; negative: none did
+}
+
+var noPuts = putCounts{first: -1}
+
+// ended takes an operation; only puts are attempts.
+func (p *putCounts) ended(op record.Op) {
+	if op.Kind != record.OpPut {
+		return
+	}
+	p.begun(time.Duration(op.Start))
+	if op.Outcome.Finished() {
+		p.finished++
+	}
+	if op.Outcome.ServerFailure() {
+		p.failures++
+	}
+}
+
+// begun notes when an attempt began: jobs know the latest at an object, operations
+// those of the last second of a killed session not.
+func (p *putCounts) begun(at time.Duration) {
+	if p.first < 0 || at < p.first {
+		p.first = at
+	}
+}
+
+// stored is what was accepted up to a moment.
+type stored struct {
+	objects        int64
+	bytes, rounded float64 // file bytes, and those in whole sectors
+}
+
+func (s stored) less(other stored) stored {
+	return stored{s.objects - other.objects, s.bytes - other.bytes, s.rounded - other.rounded}
+}
+
+// fetch is how an object was fetched at the end.
+type fetch struct {
+	at time.Duration
+	ok bool
+}
+
+// readObjects reads a trial's jobs, operations and events. settle is how long an object may
+// take to its full redundancy; latest is a moment up to which something was recorded;
+// rounded is what an object of a size takes on the servers.
+func readObjects(in *scenario.Measured, settle, latest float64, rounded func(int64) int64) *objects {
+	s := &objects{states: map[record.JobState]int64{}, latest: latest, putCounts: noPuts, accept: record.NewSummary(),
+		settle: record.NewSummary()}
+	fetched := map[int64]fetch{}
+	for op := range scenario.Stream(in.Ops) {
+		s.ended(op)
+		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
+			fetched[int64(op.Object)] = fetch{time.Duration(op.Start), op.Outcome == record.OK}
+		}
+	}
+	for j := range scenario.Stream(in.Jobs) {
+		s.job(&j, settle)
+		got, was := fetched[j.Object]
+		switch {
+		case !was || got.at < j.Accepted: // it was missing then, and was put again
+		case got.ok:
+			s.verified++
+		default:
+			s.unverified++
+		}
+	}
+	for j := range scenario.Stream(in.Jobs) {
+		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > settle {
+			s.notDurable++
+		}
+	}
+	for e := range scenario.Stream(in.Events) {
+		s.missing += missingObjects(e)
+		s.resumed = s.resumed || e.Kind == eventResume
+	}
+	slices.SortStableFunc(s.all, func(a, b object) int { return cmp.Compare(a.at, b.at) })
+	s.sums = make([]stored, 1, len(s.all)+1)
+	for i, x := range s.all {
+		sum := s.sums[i]
+		s.sums = append(s.sums, stored{sum.objects + 1, sum.bytes + float64(x.size),
+			sum.rounded + float64(rounded(x.size))})
+		s.lastAt = x.at
+	}
+	return s
+}
+
+// by is what was accepted by a moment.
+func (s *objects) by(at float64) stored {
+	n, _ := slices.BinarySearchFunc(s.all, at, func(x object, at float64) int {
+		if x.at <= at {
+			return -1
+		}
+		return 1
+	})
+	return s.sums[n]
+}
+
+// accepted is all that was.
+func (s *objects) accepted() stored { return s.sums[len(s.all)] }
+
+// missingObjects is how many accepted objects an event says that a session has missed.
+func missingObjects(e record.Event) (n int64) {
+	if e.Kind == eventResume && e.What == whatMissing {
+		_, _ = fmt.Sscanf(e.Detail, "%d", &n)
+	}
+	return n
+}
+
+// job takes what became of an object.
+func (s *objects) job(j *record.Job, settle float64) {
+	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
+	s.n++
+	s.states[j.State]++
+	s.latest = max(s.latest, began, at, full)
+	if j.State == record.JobMissing {
+		return // it is to be put again
+	}
+	if j.Attempts > 0 {
+		s.touched++
+		s.attempts += int64(j.Attempts)
+		s.begun(j.Began)
+	}
+	if j.Attempts > 1 {
+		s.retried++
+	}
+	if !isStored(j.State) {
+		if j.State != record.JobUnreadable && strings.Contains(j.Error, system.ErrQuota.Error()) {
+			s.noRoom++
+		}
+		return
+	}
+	x := object{at: at, took: math.NaN(), settled: math.NaN(), size: j.Size}
+	if j.Adopted { // its times are those of the finding
+		s.adopted++
+		s.all = append(s.all, x)
+		return
+	}
+	x.took = at - began
+	s.sent += j.Size
+	add(s.accept, j.Began, j.Accepted)
+	if j.State == record.JobDurable {
+		x.settled = full - began
+		add(s.settle, j.Began, j.Durable)
+		s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
+		if full-at > settle {
+			s.late++
+		}
+	}
+	s.all = append(s.all, x)
+}
+
+// add adds a time to a summary.
+func add(s *record.Summary, from, to time.Duration) {
+	// never fails
+	_ = s.Ops([]record.Op{{Start: scenario.Nanos(from), Intended: scenario.Nanos(from), LastByte: scenario.Nanos(to)}})
+}
+
+// began is when the first put did.
+func (s *objects) began() float64 { return max(0, s.first.Seconds()) }
+
+// carried is the least rate, in file bytes per second, at which the link carried objects.
+// A system that says when an object is durable may accept it into a buffer on this side
+// of the link, and goes on between sessions, when the trial's clock may not.
+func (s *objects) carried(in *scenario.Measured) float64 {
+	if _, known := in.Detail(record.DetailLoad, scenario.LoadObjects); !known {
+		return math.NaN() // an unfinished or old trial does not say whether its system buffers
+	}
+	bytes, at := float64(s.sent), s.lastAt
+	if in.LoadDetail(scenario.LoadSettles) > 0 {
+		if s.resumed {
+			return math.NaN()
+		}
+		bytes, at = s.full, s.fullAt
+	}
+	if d := in.Cell.Data; d.Copies > 1 || d.Directory != "" {
+		return math.NaN() // what the system has already need not be sent
+	}
+	return bytes / (at - s.began())
+}
+
+// measure puts the numbers of what became of objects, and of what that cost.
+func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
+	if n, known := in.Detail(record.DetailLoad, scenario.LoadObjects); known {
+		put("objects", n)
+	}
+	all := s.accepted()
+	put("accepted", float64(all.objects))
+	put("accepted_bytes", all.bytes)
+	put("adopted", float64(s.adopted))
+	put("failed", float64(s.states[record.JobFailed]))
+	put("refused", float64(s.states[record.JobRefused]))
+	put("unreadable", float64(s.states[record.JobUnreadable]))
+	put("missing", float64(s.missing))
+	if in.LoadDetail(scenario.LoadSettles) > 0 {
+		put("durable", float64(s.states[record.JobDurable]))
+		put("not_durable", float64(s.states[record.JobAccepted]))
+	}
+	if in.Cell.Upload.Verify > 0 {
+		put("verified", float64(s.verified))
+		put("verify_failed", float64(s.unverified)+in.LoadDetail(scenario.LoadNotCompared))
+	}
+	if s.finished > 0 {
+		put("success_rate", 1-float64(s.failures)/float64(s.finished))
+		put("puts_ended", float64(s.finished))
+	}
+	put("attempts_per_object", float64(s.attempts)/float64(s.touched))
+	if s.accept.Count(record.Duration) > 0 {
+		put("accept_p50", s.accept.Quantile(record.Duration, 0.5))
+		put("accept_p95", s.accept.Quantile(record.Duration, 0.95))
+	}
+	if s.settle.Count(record.Duration) > 0 {
+		put("durable_p50", s.settle.Quantile(record.Duration, 0.5))
+		put("durable_p95", s.settle.Quantile(record.Duration, 0.95))
+	}
+	put("generator_cpu_per_op", in.Load.CPU/in.LoadDetail(scenario.LoadAttempts))
+	if in.Load.RSSPeak > 0 {
+		put("generator_rss_peak", in.Load.RSSPeak)
+	}
+	if seconds := s.lastAt - s.began(); seconds > 0 {
+		put("file_rate", float64(all.objects)/seconds)
+		put("file_bandwidth", all.bytes/seconds)
+	}
+	if p, ok := scenario.PathOf(in.Link); ok {
+		put("bandwidth_line", p.Rate)
+		put("line_share", s.carried(in)/p.Rate)
+		if p.RTT > 0 {
+			put("wait_line", p.RTT)
+		}
+	}
+}
+
+// took puts what objects on the servers, of so many file bytes together, took there.
+func took(absolute, objects, bytes float64, put func(string, float64)) {
+	put("absolute_per_file", absolute/objects)
+	put("expansion", absolute/bytes)
+	put("storage_efficiency", bytes/absolute)
+}

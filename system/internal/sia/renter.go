@@ -1,0 +1,169 @@
+package sia
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
+)
+
+// Renter is the node of a renter: the objects that are read, and what this run has stored.
+type Renter struct {
+	Network        // the daemons that were started for it
+	API     *API   // its own
+	Prefix  string // all refs begin so; empty: all that the renter has
+	// Mark begins, after Prefix, the names of what this run stores (see system.Deployment.Mark); empty: the
+	// renter has nothing that is someone else's, or nothing is stored.
+	Mark  string
+	Write bool // objects may be stored
+	// Ask asks the renter for an object's size.
+	Ask func(ctx context.Context, ref system.Ref) (int64, error)
+
+	sizes sync.Map // of what was put and not deleted, by system.Ref; -1: not known
+}
+
+// Endpoints implements system.Endpointer.
+func (r *Renter) Endpoints() []string { return []string{web.HostPort(r.API.Base)} }
+
+// probeTime is the limit of a probe.
+const probeTime = 10 * time.Second
+
+// Health implements system.Healther.
+func (r *Renter) Health(ctx context.Context) error {
+	if err := r.Alive(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return r.API.Synced(ctx)
+}
+
+// Stop implements group.Node.
+func (r *Renter) Stop(ctx context.Context) error {
+	r.API.Close()
+	return r.Network.Stop(ctx)
+}
+
+// Named implements system.Namer: the ref of an object which this run stores under a name.
+func (r *Renter) Named(name string) system.Ref {
+	return system.Ref(r.Prefix + r.Mark + disk.PathName(name))
+}
+
+// Name is the name of an object; those that this run has not stored have their
+// run's mark in it.
+func (r *Renter) Name(ref system.Ref) string {
+	return disk.NameOfPath(strings.TrimPrefix(strings.TrimPrefix(string(ref), r.Prefix), r.Mark))
+}
+
+// Ours reports whether a path is one that this run may have stored; without a
+// mark, all are.
+func (r *Renter) Ours(path string) bool { return strings.HasPrefix(path, r.Prefix+r.Mark) }
+
+// Path is ref when it can be a path of the objects. Parts that a server or a
+// client would resolve, and so mean another path by it, are ErrBadRef; a path
+// elsewhere names nothing of ours: ErrNotFound.
+func (r *Renter) Path(ref system.Ref) (string, error) {
+	for part := range strings.SplitSeq(string(ref), "/") {
+		if part == "" || part == "." || part == ".." {
+			return "", fmt.Errorf("%s: %q: %w", r.API.System, ref, system.ErrBadRef)
+		}
+	}
+	if !strings.HasPrefix(string(ref), r.Prefix) {
+		return "", fmt.Errorf("%s: %q does not begin with %q: %w", r.API.System, ref, r.Prefix, system.ErrNotFound)
+	}
+	return string(ref), nil
+}
+
+// MayWrite is an error when the experiment does not allow what.
+func (r *Renter) MayWrite(what string) error {
+	if !r.Write {
+		return fmt.Errorf("%s: %s: %w; `allow: [write]` in the experiment file permits it",
+			r.API.System, what, system.ErrReadOnly)
+	}
+	return nil
+}
+
+// Erase has remove delete an object that was put here, by its path: no other one is deleted.
+func (r *Renter) Erase(ref system.Ref, remove func(path string) error) error {
+	path, err := r.Path(ref)
+	if err != nil {
+		return err
+	}
+	if _, ours := r.Stored(ref); !ours {
+		return fmt.Errorf("%s: delete %s: it is not ours: %w", r.API.System, ref, system.ErrReadOnly)
+	}
+	if err = remove(path); err == nil {
+		r.sizes.Delete(ref)
+	}
+	return err
+}
+
+// Adopt implements system.Adopter.
+func (r *Renter) Adopt(found system.Object) { r.Add(found.Ref, found.Size) }
+
+// Add enters an object that was put.
+func (r *Renter) Add(ref system.Ref, size int64) { r.sizes.Store(ref, size) }
+
+// Stored is the size of an object that was put here.
+func (r *Renter) Stored(ref system.Ref) (size int64, ours bool) {
+	if v, ours := r.sizes.Load(ref); ours {
+		return v.(int64), true
+	}
+	return 0, false
+}
+
+// Len is how many objects were put here.
+func (r *Renter) Len() (n int64) {
+	r.sizes.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+// Stat implements system.Stater. It is the renter's own account: hosts are not asked.
+func (r *Renter) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	size, err := r.Ask(ctx, ref)
+	return system.Object{Name: r.Name(ref), Ref: ref, Size: size}, err
+}
+
+// Costs implements system.Coster: what amounts are in. The amounts are in the calls of a
+// poll (system.Monitored).
+func (r *Renter) Costs(context.Context) (system.Costs, error) {
+	return system.Costs{Currency: "SC", Decimals: Decimals}, nil
+}
+
+// Range gets count bytes at off of an object, as system.Ranger says, from a renter
+// that refuses what leaves the object: get is asked for the n bytes that are there,
+// and not at all for none.
+func (r *Renter) Range(
+	ctx context.Context, ref system.Ref, off, count int64, get func(path string, n int64) error,
+) error {
+	path, err := r.Path(ref)
+	if err != nil {
+		return err
+	}
+	if off < 0 || count < 0 {
+		return fmt.Errorf("%s: range of %d bytes at %d", r.API.System, count, off)
+	}
+	total, ours := r.Stored(ref)
+	if !ours || total < 0 {
+		if total, err = r.Ask(ctx, ref); err != nil {
+			return err
+		}
+	}
+	there := min(count, max(total-off, 0))
+	if there > 0 {
+		if err := get(path, there); err != nil {
+			return err
+		}
+	}
+	if there < count {
+		return fmt.Errorf("%s: bytes %d-%d of %s: the object has %d bytes: %w",
+			r.API.System, off, off+count-1, ref, total, io.ErrUnexpectedEOF)
+	}
+	return nil
+}

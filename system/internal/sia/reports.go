@@ -1,0 +1,145 @@
+package sia
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// Report is a call of a poll: what read finds in the answer at path.
+func Report[T any](a *API, path string, query url.Values, read func(answer T) []system.Reading) system.Call {
+	return system.Call{Name: path, Read: func(ctx context.Context) ([]system.Reading, error) {
+		var answer T
+		if err := a.Get(ctx, path, query, &answer); err != nil {
+			return nil, err
+		}
+		return read(answer), nil
+	}}
+}
+
+// Value is a reading.
+func Value(name string, value float64) system.Reading {
+	return system.Reading{Name: name, Value: value}
+}
+
+// Field is a number in a report.
+type Field struct {
+	path, name string // where it is, a dot between an object and its field; and its reading
+	read       func(json.RawMessage, *system.Reading) error
+	list       bool // null is an empty one
+}
+
+// Number is a field with one.
+func Number(path, name string) Field { return field(path, name, func(v float64) float64 { return v }) }
+
+// Flag is 1 when the field is true.
+func Flag(path, name string) Field {
+	return field(path, name, func(is bool) float64 {
+		if is {
+			return 1
+		}
+		return 0
+	})
+}
+
+// Length is that of the list in a field.
+func Length(path, name string) Field {
+	f := field(path, name, func(all []json.RawMessage) float64 { return float64(len(all)) })
+	f.list = true
+	return f
+}
+
+func field[T any](path, name string, value func(T) float64) Field {
+	return Field{path: path, name: name, read: func(text json.RawMessage, r *system.Reading) error {
+		var v T
+		err := json.Unmarshal(text, &v)
+		r.Value = value(v)
+		return err
+	}}
+}
+
+// Money is a field with an amount of hastings.
+func Money(path, name string) Field {
+	return Field{path: path, name: name, read: func(text json.RawMessage, r *system.Reading) error {
+		var h Hastings
+		err := h.UnmarshalJSON(text)
+		if h.Int != nil {
+			*r = system.Money(name, h.Int, Decimals)
+		}
+		return err
+	}}
+}
+
+// Fields is a Report that needs no more than to be read. What is not in the answer has no reading.
+func Fields(a *API, path string, query url.Values, fields ...Field) system.Call {
+	return Report(a, path, query, func(answer map[string]json.RawMessage) (out []system.Reading) {
+		for _, f := range fields {
+			object, text := answer, json.RawMessage(nil)
+			for part := range strings.SplitSeq(f.path, ".") {
+				text, object = object[part], nil
+				_ = json.Unmarshal(text, &object) // the last part is none
+			}
+			if text == nil || string(text) == "null" && !f.list {
+				continue
+			}
+			r := system.Reading{Name: f.name}
+			if err := f.read(text, &r); err != nil {
+				r.Bad = err.Error()
+			}
+			out = append(out, r)
+		}
+		return out
+	})
+}
+
+// Bytes is a number of bytes that may be absurd: the daemons count in uint64, and
+// their counts have been seen to underflow. One bad file among thousands is to spoil
+// its own sum, not the whole answer.
+type Bytes struct {
+	N   int64
+	Bad string // the text that is there instead
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Bytes) UnmarshalJSON(text []byte) error {
+	*b = Bytes{}
+	if string(text) == "null" {
+		return nil
+	}
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil || n > math.MaxInt64 {
+		b.Bad = fmt.Sprintf("%.40s", text)
+		return nil
+	}
+	b.N = int64(n)
+	return nil
+}
+
+// ByteSum is a sum of numbers of bytes.
+type ByteSum struct {
+	sum float64
+	bad string
+}
+
+// Add adds a share, from 0 to 1, of the bytes of something.
+func (s *ByteSum) Add(b Bytes, share float64, of string) {
+	switch {
+	case s.bad != "":
+	case b.Bad != "":
+		s.bad = fmt.Sprintf("%s is no number of bytes (of %.80s)", b.Bad, of)
+	case share < 0 || math.IsNaN(share):
+		s.bad = fmt.Sprintf("%g is no share of %d bytes (of %.80s)", share, b.N, of)
+	}
+	s.sum += math.Floor(float64(b.N) * min(share, 1))
+}
+
+// Reading is bad when one of the numbers was.
+func (s *ByteSum) Reading(name string) system.Reading {
+	return system.Reading{Name: name, Value: s.sum, Bad: s.bad}
+}
