@@ -88,6 +88,7 @@ func syncFile(path string) error {
 type WriteError struct {
 	Dir  string
 	Full bool // the disk is full, or the user's quota is used up
+	Gone bool // the directory or run.db was removed or replaced
 	Err  error
 }
 
@@ -96,6 +97,9 @@ func (e *WriteError) Error() string {
 	if e.Full {
 		what = "disk full"
 	}
+	if e.Gone {
+		return fmt.Sprintf("record: %s: %v; nothing more can be recorded", e.Dir, e.Err)
+	}
 	return fmt.Sprintf("record: %s: %s (%s free): %v", e.Dir, what, freeSpace(e.Dir), e.Err)
 }
 
@@ -103,8 +107,11 @@ func (e *WriteError) Unwrap() error { return e.Err }
 
 // Hint is what the user can do.
 func (e *WriteError) Hint() string {
-	if e.Full {
+	switch {
+	case e.Full:
 		return "free some space, or choose a directory on another disk"
+	case e.Gone:
+		return "start a new run, and leave its directory in place until it has ended"
 	}
 	return "check the disk, the quota and the limit on the size of files"
 }
@@ -126,6 +133,20 @@ func explain(dir string, err error) error {
 		return fmt.Errorf("record: %s: not writable: %w", dir, err)
 	}
 	return fmt.Errorf("record: %s: %w", dir, err)
+}
+
+// there makes sure that run.db is still the file that was opened: what goes into one that
+// was removed or replaced is lost.
+func (r *Run) there() error {
+	now, err := os.Stat(filepath.Join(r.dir, dbFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s was removed during the run", dbFile)
+	} else if err == nil && !os.SameFile(r.file, now) {
+		err = fmt.Errorf("%s was replaced during the run", dbFile)
+	} else {
+		return nil // what else is wrong shows when something is written
+	}
+	return &WriteError{Dir: r.dir, Gone: true, Err: err}
 }
 
 func freeSpace(dir string) string {

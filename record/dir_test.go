@@ -400,3 +400,38 @@ func TestAReaderOutlivesTheWriter(t *testing.T) {
 	}
 	r.Close()
 }
+
+// What is recorded in a file that was removed is lost: it is noticed within
+// seconds, and the run takes no more.
+func TestRemovedDuringTheRun(t *testing.T) {
+	for name, remove := range map[string]func(dir string) error{
+		"directory": os.RemoveAll,
+		"run.db":    func(dir string) error { return os.Remove(filepath.Join(dir, "run.db")) },
+		"replaced": func(dir string) error {
+			db := filepath.Join(dir, "run.db")
+			return errors.Join(os.Rename(db, db+".old"), os.WriteFile(db, nil, 0o644))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "run")
+			run, err := Create(dir, []byte("{}"), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer run.Close()
+			if err := errors.Join(run.Event(Event{}), remove(dir)); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-run.Broken():
+			case <-time.After(30 * time.Second):
+				t.Fatal("not noticed")
+			}
+			var gone *WriteError
+			if err := run.Event(Event{}); !errors.As(err, &gone) || !gone.Gone || gone.Full || run.Err() != err {
+				t.Errorf("after it was removed: %v", err)
+			}
+		})
+	}
+}

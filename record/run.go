@@ -34,6 +34,7 @@ const syncEvery = 10
 type Run struct {
 	*Reader
 	lock *os.File
+	file os.FileInfo // run.db as it was opened
 
 	mu      sync.Mutex
 	db      *sql.DB
@@ -279,6 +280,9 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 // start opens the reading side and begins to flush.
 func (r *Run) start() error {
 	reader, err := Open(r.dir)
+	if err == nil {
+		r.file, err = os.Stat(filepath.Join(r.dir, dbFile))
+	}
 	if err != nil {
 		return err
 	}
@@ -296,13 +300,21 @@ func (r *Run) start() error {
 				return
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
-				if r.Flush() == nil && n%syncEvery == 0 {
+				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
 					_ = r.sync()
 				}
 			}
 		}
 	}()
 	return nil
+}
+
+// check makes sure that what is written can be found again.
+func (r *Run) check() error {
+	err := r.there()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fail(err)
 }
 
 // Broken is closed as soon as nothing more can be recorded; Err then says why.

@@ -224,3 +224,19 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("what was recorded cannot be read: %v", err)
 	}
 }
+
+// TestRemovedDuringTheRun: what nobody can find again is not measured to its end.
+func TestRemovedDuringTheRun(t *testing.T) {
+	t.Parallel()
+	s := startRun(t, strings.NewReplacer("repetitions: 4", "repetitions: 200", "link: {delay: 1ms, rate: 200Mbit}", "link: {emulator: none}").Replace(faultExperiment))
+	s.await("block 2 of 200")
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.end(); code != ui.CodeUnwritable || strings.Contains(s.output(), "block 100 of") {
+		t.Errorf("status %d, want %d, at once:\n%s", code, ui.CodeUnwritable, s.output())
+	}
+	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+		t.Errorf("the directory is back: %v", err)
+	}
+}

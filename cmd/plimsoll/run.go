@@ -233,6 +233,9 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 	p.ui.Progress("")
 	var broken *record.WriteError
 	if errors.As(err, &broken) {
+		if broken.Gone {
+			return err // there is nothing to report on
+		}
 		err = ui.WithHint(err, broken.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
 	}
 	err = withStatus(err)
