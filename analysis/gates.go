@@ -272,7 +272,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		d.State, d.more = GateInconclusive, true
 		d.because("lumped", nil)
 	}
-	if slices.Contains(successMetrics, m.Key) && r.View.Success == nil {
+	if slices.Contains(successMetrics, m.Key) && !r.View.InTime {
 		d.late(rule)
 	}
 }

@@ -268,9 +268,9 @@ func (f *Frame) addRows(t *Trial) {
 	if t.State != record.Done && t.State != record.Running {
 		return
 	}
-	censored := f.View.Censored
-	if censored == nil {
-		censored = cutOff
+	censored := cutOff
+	if f.View.Censored != nil {
+		censored = f.View.unreached
 	}
 	for _, m := range f.Metrics {
 		v, has := t.Metrics[m.Key]

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -53,10 +55,7 @@ func Analyse(f *Frame) (*Result, error) {
 	f.summarise()
 	r.Overall = f.compare()
 	if f.View.Tables != nil {
-		var err error
-		if r.Tables, err = f.View.Tables(f); err != nil {
-			return nil, err
-		}
+		r.Tables = slices.DeleteFunc(f.View.Tables(f), func(t Table) bool { return len(t.Rows) == 0 })
 	}
 	r.Gates = r.planGates()
 	r.Findings = r.find(append(CommonRules(), f.View.Rules...))

@@ -19,14 +19,17 @@ const (
 )
 
 // Rank orders findings: what the reader must know first.
-type Rank int
+type Rank string
 
 const (
-	Unreliable Rank = iota // the numbers cannot be believed, or say something else than they seem to
-	Failure                // operations or nodes failed
-	Slow                   // why it is slow
-	Notable                // worth knowing
+	Unreliable Rank = "unreliable" // the numbers cannot be believed, or say something else than they seem to
+	Failure    Rank = "failure"    // operations or nodes failed
+	Slow       Rank = "slow"       // why it is slow
+	Notable    Rank = "notable"    // worth knowing
 )
+
+// place is that of a rank in the order of findings.
+func (r Rank) place() int { return slices.Index([]Rank{Unreliable, Failure, Slow, Notable}, r) }
 
 // Rule is one thing that a run can have found: a condition over the frame, and the
 // words for it.
@@ -113,7 +116,7 @@ func (r *Result) find(rules []Rule) []Finding {
 		replaced = append(replaced, rule.Replaces...)
 	}
 	rules = slices.DeleteFunc(slices.Clone(rules), func(rule Rule) bool { return slices.Contains(replaced, rule.ID) })
-	slices.SortStableFunc(rules, func(a, b Rule) int { return int(a.Rank) - int(b.Rank) })
+	slices.SortStableFunc(rules, func(a, b Rule) int { return a.Rank.place() - b.Rank.place() })
 	all := []Finding{}
 	for _, rule := range rules {
 		cases := rule.Holds(r)

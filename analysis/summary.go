@@ -87,8 +87,8 @@ func summaryOf(rows []Row) Summary {
 // none, unless the view says that it is all there is.
 func (f *Frame) success(c *Cell, conf float64) Proportion {
 	trials := f.ValidTrials(c)
-	if f.View.Success != nil {
-		return f.View.Success(trials, conf)
+	if f.View.InTime {
+		return shareInTime(trials, f.View.OneFate, conf)
 	}
 	var each []stats.Count
 	cut := int64(0)
@@ -109,10 +109,10 @@ func (f *Frame) success(c *Cell, conf float64) Proportion {
 	return p
 }
 
-// ShareInTime is the share of operations that were ok of all but those that were taken away
+// shareInTime is the share of operations that were ok of all but those that were taken away
 // on purpose: where the time is the question, and its limit the same for all systems, one
 // that came to its deadline is a failure.
-func ShareInTime(trials []*Trial, oneFate bool, conf float64) Proportion {
+func shareInTime(trials []*Trial, oneFate bool, conf float64) Proportion {
 	var each []stats.Count
 	away := int64(0)
 	for _, t := range trials {
@@ -195,6 +195,16 @@ func Supported(metric string, t record.Trial) bool {
 func overOperations(name string) bool {
 	return slices.Contains([]string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable",
 		"poll"}, name)
+}
+
+// unreached reports whether a trial lacks a metric of View.Censored because not all of its
+// operations were ok.
+func (v *View) unreached(t record.Trial, metric string) bool {
+	all := int64(0)
+	for _, n := range t.Outcomes {
+		all += n
+	}
+	return slices.Contains(v.Censored, metric) && t.Outcomes[record.OK.String()] < all
 }
 
 // cutOff is the default of View.Censored: a percentile of times is missing because

@@ -36,11 +36,12 @@ type View struct {
 	Heads   []Table // of Tables, without rows
 	// LoadLine explains the physical limit of this scenario, in one or two sentences.
 	LoadLine string
-	// Rules of its own, beside those of every scenario.
+	// Rules of its own, beside those of every scenario. What they hold of is set by Hold.
 	Rules []Rule
-	// Censored reports whether a trial that lacks a metric has a value beyond what was
-	// watched; nil: the percentiles of times in trials with operations that were cut off.
-	Censored func(t record.Trial, metric string) bool
+	// Censored are metrics whose value lies beyond what was watched in a trial that lacks
+	// them and in which not every operation was ok; none: the percentiles of times in trials
+	// with operations that were cut off.
+	Censored []string
 	// Prepare corrects what a recorded trial counts as operations (Outcomes, Classes)
 	// before anything is counted; nil: it is right as it was recorded.
 	Prepare func(t *record.Trial, facts *record.Reader) error
@@ -49,8 +50,9 @@ type View struct {
 	Arrange func(*Frame)
 	// Read adds what a trial's table of results does not hold; nil: nothing.
 	Read func(t *Trial, facts *record.Reader) (Facts, error)
-	// Tables are computed from several cells: a cost fit, effects of a factorial.
-	Tables func(*Frame) ([]Table, error)
+	// Tables are computed from several cells: a cost fit, effects of a factorial. Those without
+	// rows are left out.
+	Tables func(*Frame) []Table
 	// Verdict replaces the comparison with the baseline; nil, or none: that.
 	Verdict func(*Result) *Verdict
 	// Polled are the metrics that follow from polls.
@@ -61,8 +63,10 @@ type View struct {
 	// Accumulates reports whether each trial of a cell changes what the next one finds, so
 	// that results which rise or fall over the run are no drift; nil: none does.
 	Accumulates func(*Cell) bool
-	// Success counts what succeeded in trials; nil: operations, by their outcome.
-	Success func(trials []*Trial, conf float64) Proportion
+	// InTime says that an operation which comes to its deadline has failed: the time is the
+	// question, and its limit the same for all systems. OneFate: operations of one trial share
+	// its fate.
+	InTime, OneFate bool
 	// OneTrial says that a run is one long trial of each cell by design.
 	OneTrial bool
 	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
@@ -79,6 +83,13 @@ func ParseView(text string) *View {
 		panic(err)
 	}
 	return v
+}
+
+// Hold gives the rules of the view their conditions, by their IDs.
+func (v *View) Hold(conditions map[string]func(*Result) []Case) {
+	for i := range v.Rules {
+		v.Rules[i].Holds = conditions[v.Rules[i].ID]
+	}
 }
 
 // Head is a table of the view, without rows.

@@ -35,22 +35,6 @@ func reachedKey(together bool, share float64) string {
 	return fmt.Sprintf("reached_%.0f", 100*share)
 }
 
-func metrics() []record.Metric {
-	all := scenario.Definitions(definitions)["nodes"]
-	for i, s := range shares {
-		m := record.Metric{Key: reachedKey(true, s), Unit: "s", Better: record.Lower,
-			Name: fmt.Sprintf("time until all leechers together have %.0f %%", 100*s),
-			Help: "of all content that leechers are to have, since the first release"}
-		all = append(all, m)
-		if i < len(shares)-1 {
-			m.Key, m.Name = reachedKey(false, s), fmt.Sprintf("time until a leecher has %.0f %%, median", 100*s)
-			m.Help = "since its own release"
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
 // leecher is what became of one. Times are nanoseconds since the trial's epoch, and ends of
 // polls; 0: it did not come to that.
 type leecher struct {
@@ -83,7 +67,7 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		l := &leecher{leecherOp: o, name: cmp.Or(names[o.place], fmt.Sprintf("node %02d", o.place+1))}
 		all, nodes[o.place], release = append(all, l), l, min(release, o.fetch.Intended)
 	}
-	out.Metrics = metrics()
+	out.Metrics = scenario.Definitions(definitions)["nodes"]
 	row := func(entity, metric string, seconds float64) {
 		r := analysis.Row{Trial: t, Entity: entity, Metric: metric, Value: seconds}
 		if math.IsNaN(seconds) || math.IsInf(seconds, 0) {

@@ -16,14 +16,8 @@ import (
 )
 
 // tables are faults and recovery, the way to completion, and what nodes used.
-func tables(f *analysis.Frame) ([]analysis.Table, error) {
-	all := []analysis.Table{faultTable(f), completionTable(f), nodeTable(f)}
-	return slices.DeleteFunc(all, func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
-}
-
-// head is that of a table about cells.
-func head(more ...analysis.TableColumn) []analysis.TableColumn {
-	return append([]analysis.TableColumn{{Key: "system", Name: "system"}, {Key: "where", Name: "cell"}}, more...)
+func tables(f *analysis.Frame) []analysis.Table {
+	return []analysis.Table{faultTable(f), completionTable(f), nodeTable(f)}
 }
 
 // summary is a metric of a cell as an entry.
@@ -102,14 +96,7 @@ func slowRecovery(r *analysis.Result) []analysis.Case {
 }
 
 func faultTable(f *analysis.Frame) analysis.Table {
-	t := analysis.Table{ID: "faults", Title: "Faults and recovery",
-		Caption: "An outage lasts from a fault's beginning until its nodes are ready or the links as before; " +
-			"recovery is the time from then to the next verified byte. Ratios are to the same cell without faults.",
-		Head: head(analysis.TableColumn{Key: "outage", Name: "outage", Unit: "s"},
-			analysis.TableColumn{Key: "recovery", Name: "recovery", Unit: "s"},
-			analysis.TableColumn{Key: "recovered", Name: "recovered", Unit: "ratio"},
-			analysis.TableColumn{Key: "median", Name: "half of them, × without faults", Unit: "×"},
-			analysis.TableColumn{Key: "last", Name: "the last, × without faults", Unit: "×"})}
+	t := f.View.Head("faults")
 	rest := func(c *analysis.Cell) []analysis.Factor {
 		return slices.DeleteFunc(slices.Clone(c.Factors),
 			func(x analysis.Factor) bool { return x.Path == "disseminate.faults" })
@@ -135,14 +122,7 @@ func faultTable(f *analysis.Frame) analysis.Table {
 
 // completionTable is the time to each share of the content.
 func completionTable(f *analysis.Frame) analysis.Table {
-	t := analysis.Table{ID: "completion", Title: "The way to completion",
-		Caption: "Time until a share of the content is verified, medians over trials: for the median leecher since " +
-			"its release, and for all together since the first release. Never counts as longer than any time.",
-		Head: head(analysis.TableColumn{Key: "of", Name: "of"})}
-	for _, s := range shares {
-		t.Head = append(t.Head, analysis.TableColumn{Key: fmt.Sprintf("at_%.0f", 100*s), Name: words.Percent(s),
-			Unit: "s"})
-	}
+	t := f.View.Head("completion")
 	for _, c := range f.Cells {
 		if c.Valid == 0 {
 			continue
@@ -166,31 +146,24 @@ func completionTable(f *analysis.Frame) analysis.Table {
 	return t
 }
 
-// nodeColumns are what nodes used: of the median node of a kind, or of the one that used most.
+// nodeColumns are what nodes used, in the order of the table's columns: of the median node of
+// a kind, or of the one that used most.
 var nodeColumns = []struct {
-	analysis.TableColumn
 	detail  string
 	most    bool
 	perByte bool // for each byte of content
 }{
-	{analysis.TableColumn{Key: "received", Name: "received", Unit: "×"}, record.DetailLinkReceived, false, true},
-	{analysis.TableColumn{Key: "sent", Name: "sent", Unit: "×"}, record.DetailLinkSent, false, true},
-	{analysis.TableColumn{Key: "sent_most", Name: "sent, the busiest", Unit: "×"}, record.DetailLinkSent, true, true},
-	{analysis.TableColumn{Key: "cpu", Name: "CPU", Unit: "s"}, record.DetailNodeCPU, false, false},
-	{analysis.TableColumn{Key: "rss", Name: "memory", Unit: "B"}, record.DetailNodeRSS, false, false},
-	{analysis.TableColumn{Key: "rss_most", Name: "memory, the largest", Unit: "B"}, record.DetailNodeRSS, true, false},
+	{detail: record.DetailLinkReceived, perByte: true},
+	{detail: record.DetailLinkSent, perByte: true},
+	{detail: record.DetailLinkSent, most: true, perByte: true},
+	{detail: record.DetailNodeCPU},
+	{detail: record.DetailNodeRSS},
+	{detail: record.DetailNodeRSS, most: true},
 }
 
 // nodeTable is what nodes of each kind used, as medians over trials.
 func nodeTable(f *analysis.Frame) analysis.Table {
-	t := analysis.Table{ID: "nodes", Title: "What nodes used", Folded: true,
-		Caption: "Medians over trials of the median node; traffic of its link for each byte of content, headers " +
-			"included.",
-		Head: head(analysis.TableColumn{Key: "kind", Name: "kind"},
-			analysis.TableColumn{Key: "nodes", Name: "nodes", Unit: "1"})}
-	for _, c := range nodeColumns {
-		t.Head = append(t.Head, c.TableColumn)
-	}
+	t := f.View.Head("nodes")
 	for _, c := range f.Cells {
 		for _, kind := range []string{"seeder", "leecher"} {
 			row, n := []any{c.System, f.Layout.Where(c), kind, 0.0}, 0

@@ -14,15 +14,9 @@ import (
 )
 
 // tables are what several cells say together.
-func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
+func (v *view) tables(f *analysis.Frame) []analysis.Table {
 	r := v.read(f)
-	var all []analysis.Table
-	for _, t := range []analysis.Table{r.costTable(), r.memoryTable(), r.objectsTable(), r.phaseTable()} {
-		if len(t.Rows) > 0 {
-			all = append(all, t)
-		}
-	}
-	return all, nil
+	return []analysis.Table{r.costTable(), r.memoryTable(), r.objectsTable(), r.phaseTable()}
 }
 
 const (

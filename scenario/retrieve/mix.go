@@ -232,22 +232,9 @@ func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, er
 	return rows, nil
 }
 
-// kindColumns are the columns of the table of operations.
-var kindColumns = []analysis.TableColumn{
-	{Key: "system", Name: "system", Narrow: true}, {Key: "where", Name: "cells"},
-	{Key: "operation", Name: "operation", Narrow: true},
-	{Key: "ops_rate", Name: "per second", Unit: "1/s", Narrow: true},
-	{Key: "throughput", Name: "throughput", Unit: "B/s"},
-	{Key: "duration_p50", Name: "p50", Unit: "s", Narrow: true},
-	{Key: "duration_p99", Name: "p99", Unit: "s", Narrow: true},
-	{Key: "success_rate", Name: "success", Unit: "ratio", Narrow: true},
-}
-
 // kindTable shows each kind of operation of a mix: medians over the valid trials.
-func kindTable(f *analysis.Frame) ([]analysis.Table, error) {
-	t := analysis.Table{ID: "operations", Title: "Operations by kind",
-		Caption: "Medians over the valid trials of a cell.",
-		Head:    kindColumns}
+func kindTable(f *analysis.Frame) []analysis.Table {
+	t := f.View.Head("operations")
 	type of struct{ kind, metric string }
 	for _, c := range f.Cells {
 		values, kinds := map[of][]float64{}, map[string]bool{}
@@ -259,14 +246,11 @@ func kindTable(f *analysis.Frame) ([]analysis.Table, error) {
 		}
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			row := []any{c.System, f.Layout.Where(c), kind}
-			for _, column := range kindColumns[len(row):] {
+			for _, column := range t.Head[len(row):] {
 				row = append(row, stats.Median(values[of{kind, column.Key}]))
 			}
 			t.Add(row...)
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil, nil
-	}
-	return []analysis.Table{t}, nil
+	return []analysis.Table{t}
 }

@@ -209,20 +209,9 @@ func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
 }
 
 // tables are the effects of the knobs and the best configurations.
-func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
+func (v *view) tables(f *analysis.Frame) []analysis.Table {
 	v.tunings = tune(f)
-	effects := analysis.Table{ID: "effects", Title: "What each knob buys",
-		Caption: "Factor by which a level multiplies the time, over all levels of the other knobs; an interaction " +
-			"is what two levels together add to that. Least squares on ln(time), Holm-corrected.",
-		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "effect", Name: "change", Narrow: true},
-			{Key: "kind", Name: "kind"},
-			{Key: "ratio", Name: "time", Unit: "×", Narrow: true},
-			{Key: "p", Name: "p (Holm)", Unit: "1", Narrow: true}, {Key: "result", Name: "result", Narrow: true}}}
-	best := analysis.Table{ID: "best", Title: "Best configuration", Caption: "The fastest whose trials all came to " +
-		"serve, its time relative to the default (99 % interval), and those not significantly slower.",
-		Head: []analysis.TableColumn{{Key: "where", Name: "under"}, {Key: "best", Name: "best", Narrow: true},
-			{Key: "gain", Name: "time", Unit: "×", Narrow: true},
-			{Key: "tied", Name: "not significantly slower", Narrow: true}}}
+	best, effects := f.View.Head("best"), f.View.Head("effects")
 	for _, t := range v.tunings {
 		for _, e := range t.effects {
 			effects.Add(t.name, e.name, e.Kind, analysis.Estimate(e.Ratio), e.PHolm, e.result())
@@ -240,8 +229,7 @@ func (v *view) tables(f *analysis.Frame) ([]analysis.Table, error) {
 		}
 		best.Add(t.name, levelNames(t.best, true), gain, strings.Join(tied, "; "))
 	}
-	return slices.DeleteFunc([]analysis.Table{best, effects}, func(t analysis.Table) bool { return len(t.Rows) == 0 }),
-		nil
+	return []analysis.Table{best, effects}
 }
 
 // noGain is why there is no gain over the default; empty: there is one.

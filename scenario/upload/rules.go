@@ -284,7 +284,7 @@ func (t *test) money(k key) analysis.Value {
 }
 
 // tables are money by purpose, objects by state, and sessions with what did not hold.
-func tables(f *analysis.Frame) ([]analysis.Table, error) {
+func tables(f *analysis.Frame) []analysis.Table {
 	money, states, life := f.View.Head("money"), f.View.Head("objects"), f.View.Head("sessions")
 	for _, t := range tests(f) {
 		add := func(metric, entity, purpose string) {
@@ -314,6 +314,5 @@ func tables(f *analysis.Frame) ([]analysis.Table, error) {
 			}
 		}
 	}
-	return slices.DeleteFunc([]analysis.Table{money, states, life},
-		func(t analysis.Table) bool { return len(t.Rows) == 0 }), nil
+	return []analysis.Table{money, states, life}
 }
