@@ -152,13 +152,9 @@ const (
 	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
 	DetailPSSRest  = "pss_rest"  // bytes: proportional set likewise
 	// Of the peers of a fresh node, in their order.
-	DetailPeerBlocks  = "peer_blocks"   // blocks that it delivered
-	DetailPeerBytes   = "peer_bytes"    // bytes received from it; −1: unknown
-	DetailPeerBusy    = "peer_busy"     // seconds that it took to deliver its blocks; −1: unknown
-	DetailPeerTimeout = "peer_timeouts" // requests to it that timed out; −1: unknown
-	DetailPeerFailed  = "peer_failed"   // requests to it that failed for other reasons; −1: unknown
-	DetailPeerRate    = "peer_rate"     // bit/s: rate of its link towards the node; 0: unlimited
-	DetailPeerManner  = "peer_manner"   // 0: honest, 1: silent, 2: a stranger
+	DetailPeerBlocks = "peer_blocks" // blocks that it delivered
+	DetailPeerRate   = "peer_rate"   // bit/s: rate of its link towards the node; 0: unlimited
+	DetailPeerManner = "peer_manner" // 0: honest, 1: silent, 2: a stranger
 	// bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
 	DetailRSSPeak = "rss_peak"
 	// What metrics are computed from beside operations, jobs and polls: docs/run-db.md lists their names.

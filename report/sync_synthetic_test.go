@@ -159,8 +159,7 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 	f.chain = f.first + (serve-f.first)*0.9
 	for i := range d.Peers {
 		f.peers = append(f.peers, syncPeer{blocks: float64(d.Blocks) / float64(d.Peers),
-			bytes: syncBytes / float64(d.Peers), busy: serve * 0.5, rate: float64(c.Link.Rate),
-			name: fmt.Sprintf("peer-%d", i+1)})
+			rate: float64(c.Link.Rate), name: fmt.Sprintf("peer-%d", i+1)})
 	}
 	if s.node != nil {
 		s.node(c, block, &f)
@@ -209,9 +208,8 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 		}
 		most = max(most, p.blocks/float64(d.Blocks))
 		timeouts += p.timeouts
-		for kind, v := range map[string]float64{record.DetailPeerBlocks: p.blocks, record.DetailPeerBytes: p.bytes,
-			record.DetailPeerBusy: p.busy, record.DetailPeerTimeout: p.timeouts, record.DetailPeerFailed: p.failed,
-			record.DetailPeerRate: p.rate, record.DetailPeerManner: p.manner} {
+		for kind, v := range map[string]float64{record.DetailPeerBlocks: p.blocks, record.DetailPeerRate: p.rate,
+			record.DetailPeerManner: p.manner} {
 			trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: p.name, Value: v})
 		}
 	}
@@ -239,6 +237,5 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 // syncPeer is what a fresh node got from one of its peers.
 type syncPeer struct {
 	name                           string
-	blocks, bytes, busy            float64
-	timeouts, failed, rate, manner float64
+	blocks, timeouts, rate, manner float64
 }

@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"time"
 )
 
 // Chains is a cluster of a system whose nodes hold a chain of blocks and get it
@@ -111,16 +110,10 @@ type Following struct {
 	Trouble          string // the node's own words of what keeps it from going on; empty: nothing
 }
 
-// PeerShare is what a node has got from one of its peers. −1: not known.
+// PeerShare is what a node has got from one of its peers.
 type PeerShare struct {
-	Address  string
-	Blocks   int64         // that it delivered; those that came twice count once where the node counts so
-	Bytes    int64         // received from it, the protocol included
-	Busy     time.Duration // it took to deliver them
-	Requests int64         // for blocks
-	TimedOut int64         // of them
-	Failed   int64         // of them, for other reasons
-	Trouble  string        // why it is of no use, in the node's words; empty: it is
+	Address string
+	Blocks  int64 // that it delivered; those that came twice count once where the node counts so; −1: not known
 }
 
 // Replayed is what validating a whole chain took.

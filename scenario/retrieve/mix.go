@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -32,10 +33,10 @@ type mixed struct {
 	names   string // what the names of what it writes begin with
 	sink    scenario.Sink
 	log     *scenario.OpLog
+	begun   atomic.Int64 // operations
 
 	mu    sync.Mutex
-	begun int64 // operations
-	ended int64
+	ended int64        // operations
 	moved int64        // bytes
 	last  int64        // end of the latest, ns since the epoch
 	puts  []system.Ref // stored by the trial and still there, the oldest first
@@ -47,102 +48,105 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	t := &mixed{
 		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
 		names: fmt.Sprintf("plimsoll-%d-%x-", r.site.Seed, sink.Epoch.UnixNano()), sink: sink,
-		log: scenario.NewOpLog(sink.Block),
+		log: scenario.NewOpLog(sink.Block), store: r.node.(system.Store), // Problems has looked
 	}
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
-	t.store = r.node.(system.Store) // Problems has looked
 	defer t.clear(ctx)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	n := t.spec.Concurrency
 	sink.Begin()
 	cpu, first := scenario.SelfCPU(), t.now()
-	var workers sync.WaitGroup
-	for i := range t.spec.Concurrency {
-		workers.Go(func() { t.work(ctx, cancel, uint32(i), first) })
-	}
-	workers.Wait()
+	err := scenario.Workers(ctx, n, func(ctx context.Context, worker int) error {
+		return t.work(ctx, uint32(worker), first)
+	})
 	used := scenario.SelfCPU() - cpu
 	sink.End()
 	load := scenario.Load{
 		Seconds: float64(t.last-int64(first)) / 1e9, CPU: used,
 		Notes: []string{"operations: through the system's own client, in this process; every byte read is compared"},
 	}
-	n := t.spec.Concurrency
 	load.AchievedRate = float64(t.ended) / max(load.Seconds, 1e-9)
 	if scenario.Saturated(load.CPU, load.Seconds*float64(n), n, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
 	}
-	return load, errors.Join(t.log.Flush(), context.Cause(ctx))
+	return load, errors.Join(t.log.Flush(), err)
 }
 
 func (t *mixed) now() time.Duration { return time.Since(t.sink.Epoch) }
 
-// next is the number of the next operation.
-func (t *mixed) next() (int64, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.spec.Requests > 0 && t.begun >= t.spec.Requests {
-		return 0, false
-	}
-	t.begun++
-	return t.begun - 1, true
-}
-
 // work does operations until all are done, or none may begin any more. Those under way come
 // to their end: of a put that is cut off it is not known what it leaves.
-func (t *mixed) work(ctx context.Context, cancel context.CancelCauseFunc, worker uint32, first time.Duration) {
+func (t *mixed) work(ctx context.Context, worker uint32, first time.Duration) error {
 	most := t.spec.Duration.Std()
 	for ctx.Err() == nil && (most == 0 || t.now()-first < most) {
-		k, more := t.next()
-		if !more {
-			return
+		k := t.begun.Add(1) - 1
+		if t.spec.Requests > 0 && k >= t.spec.Requests {
+			return nil
 		}
 		op := record.Op{Worker: worker, Object: uint32(k)}
-		do, after := t.operation(&op, k)
-		_, err := scenario.Timed(ctx, t.site.Limits, t.now, &op, do)
-		after(err == nil)
+		failed := t.operate(ctx, &op, k)
 		if err := t.record(op); err != nil {
-			cancel(err)
+			return err
 		}
-		if err != nil { // asking again at once would be a busy loop
+		if failed != nil { // asking again at once would be a busy loop
 			select {
 			case <-time.After(failurePause):
 			case <-ctx.Done():
 			}
 		}
 	}
+	return nil
 }
 
 const failurePause = 10 * time.Millisecond
 
-// operation makes op operation k, which depends on the seed and k, and is what is timed of it
-// and what follows. A removal that finds nothing of the trial's stores an object instead.
-func (t *mixed) operation(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(ok bool)) {
+// operate does operation k, which depends on the seed and k. A removal that finds nothing of
+// the trial's stores an object instead. Its error is why the operation is not ok.
+func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
+	timed := func(kind record.OpKind, length int64, do func(*scenario.Operation) error) error {
+		op.Kind, op.Length = kind, length
+		_, err := scenario.Timed(ctx, t.site.Limits, t.now, op, do)
+		return err
+	}
 	m := t.spec.Mix
 	at := int(workload.Mix(t.seed^11, uint64(k)) % uint64(m.Get+m.Put+m.Delete))
-	if at < m.Get {
-		return t.get(op, k)
-	}
+	var old system.Ref
 	if at >= m.Get+m.Put {
-		if ref := t.oldest(); ref != "" {
-			op.Kind = record.OpDelete
-			return t.remove(ref)
-		}
+		old = t.oldest()
 	}
-	op.Kind = record.OpPut
-	return t.put(op, k)
-}
-
-func (t *mixed) get(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool)) {
-	i := t.popular.Pick(workload.Uniform(t.seed^12, uint64(k)))
-	op.Kind, op.Object, op.Length = record.OpGet, uint32(i), t.size
-	return func(w *scenario.Operation) error {
-		to, err := w.Receiving(*t.content(i, t.size), 0)
+	switch {
+	case at < m.Get:
+		i := t.popular.Pick(workload.Uniform(t.seed^12, uint64(k)))
+		op.Object = uint32(i)
+		return timed(record.OpGet, t.size, func(w *scenario.Operation) error {
+			to, err := w.Receiving(*t.content(i, t.size), 0)
+			if err != nil {
+				return err
+			}
+			return t.store.Get(w.Ctx, t.set[i].ref, to)
+		})
+	case old != "":
+		err := timed(record.OpDelete, 0, func(w *scenario.Operation) error {
+			return t.node.(system.Deleter).Delete(w.Ctx, old)
+		})
 		if err != nil {
-			return err
+			t.keep(old) // it may still be there
+		} else {
+			t.ours.Removed(old)
 		}
-		return t.store.Get(w.Ctx, t.set[i].ref, to)
-	}, func(bool) {}
+		return err
+	}
+	c := workload.Content{Seed: t.seed ^ 13, Index: uint64(k), Size: t.size}
+	name := fmt.Sprintf("%s%08d.bin", t.names, k)
+	var ref system.Ref
+	err := timed(record.OpPut, c.Size, func(w *scenario.Operation) (err error) {
+		ref, err = t.store.Put(w.Ctx, name, c.Size, w.Sending(c))
+		return err
+	})
+	t.ours.AddPut(t.node, name, ref)
+	if err == nil {
+		t.keep(ref)
+	}
+	return err
 }
 
 // oldest takes the object that was stored first from those to be removed; empty: there is none.
@@ -159,32 +163,6 @@ func (t *mixed) keep(ref system.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.puts = append(t.puts, ref)
-}
-
-func (t *mixed) put(op *record.Op, k int64) (do func(*scenario.Operation) error, after func(bool)) {
-	c := workload.Content{Seed: t.seed ^ 13, Index: uint64(k), Size: t.size}
-	op.Length = c.Size
-	name := fmt.Sprintf("%s%08d.bin", t.names, k)
-	var ref system.Ref
-	return func(w *scenario.Operation) (err error) {
-			ref, err = t.store.Put(w.Ctx, name, c.Size, w.Sending(c))
-			return err
-		}, func(ok bool) {
-			t.ours.AddPut(t.node, name, ref)
-			if ok {
-				t.keep(ref)
-			}
-		}
-}
-
-func (t *mixed) remove(ref system.Ref) (do func(*scenario.Operation) error, after func(bool)) {
-	return func(w *scenario.Operation) error { return t.node.(system.Deleter).Delete(w.Ctx, ref) }, func(ok bool) {
-		if ok {
-			t.ours.Removed(ref)
-		} else {
-			t.keep(ref) // it may still be there
-		}
-	}
 }
 
 func (t *mixed) record(op record.Op) error {

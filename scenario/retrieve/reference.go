@@ -2,12 +2,12 @@ package retrieve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"net/http"
 	"os"
@@ -85,15 +85,14 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 		return fail(err)
 	}
 	defer f.Close()
-	sum := &prefixHash{Hash: sha256.New(), left: o.payload, all: o.payload == 0}
-	into := []io.Writer{f, sum}
+	into := io.Writer(f)
 	piece, isPiece := commp.Parse(target.URL.Path)
 	isPiece = isPiece && part == 0 && target.Encoded == ""
 	var commitment commp.Hash
 	if isPiece {
-		into = append(into, &commitment)
+		into = io.MultiWriter(f, &commitment)
 	}
-	n, err := r.fetch(ctx, target, part, o.size, io.MultiWriter(into...))
+	n, err := r.fetch(ctx, target, part, o.size, into)
 	if err != nil {
 		return fail(err)
 	}
@@ -102,9 +101,11 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 		what += fmt.Sprintf(" of %d", o.size)
 		err = f.Truncate(o.size)
 	} else {
+		sum := sha256.New()
+		_, err = io.Copy(sum, io.NewSectionReader(f, 0, min(cmp.Or(o.payload, n), n)))
 		got := hex.EncodeToString(sum.Sum(nil))
 		what += ", sha256 " + got
-		err = o.cameWhole(n, got, wantHash, target.Encoded == "")
+		err = errors.Join(err, o.cameWhole(n, got, wantHash, target.Encoded == ""))
 	}
 	if err != nil {
 		return fail(err)
@@ -241,21 +242,4 @@ func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of i
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
-}
-
-// prefixHash hashes the first bytes only, or all.
-type prefixHash struct {
-	hash.Hash
-	left int64
-	all  bool
-}
-
-func (h *prefixHash) Write(p []byte) (int, error) {
-	part := p
-	if !h.all {
-		part = p[:min(int64(len(p)), h.left)]
-		h.left -= int64(len(part))
-	}
-	h.Hash.Write(part)
-	return len(p), nil
 }

@@ -265,8 +265,7 @@ func (n *fakeFollower) Following(ctx context.Context) (system.Following, error) 
 	}
 	f.Connected = len(n.c.peers())
 	for _, address := range n.runs.Peers {
-		f.Peers = append(f.Peers, system.PeerShare{Address: address, Blocks: int64(n.delivered[address]), Bytes: -1,
-			Busy: -1, Requests: 10, TimedOut: 1, Failed: 2})
+		f.Peers = append(f.Peers, system.PeerShare{Address: address, Blocks: int64(n.delivered[address])})
 		f.TimedOut, f.Failed = f.TimedOut+1, f.Failed+2
 	}
 	if n.answer != nil {

@@ -244,20 +244,15 @@ func known(n float64) float64 {
 	return n
 }
 
-// fromPeer adds up likewise what was counted of one peer; NaN: nothing was, either.
-func (t *trial) fromPeer(address string, of func(system.PeerShare) float64) float64 {
-	sum, there := 0.0, false
+// blocks are what each peer has delivered to all of them, by address; NaN: not known.
+func (t *trial) blocks() map[string]float64 {
+	all := map[string]float64{}
 	for _, f := range t.allLives() {
 		for _, s := range f.Peers {
-			if s.Address == address {
-				sum, there = sum+known(of(s)), true
-			}
+			all[s.Address] += known(float64(s.Blocks))
 		}
 	}
-	if !there {
-		return math.NaN()
-	}
-	return sum
+	return all
 }
 
 // ops are the node's operation until it had the chain, and the same until all that
@@ -294,14 +289,13 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	add := func(kind string, of func(*peer) float64) {
 		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
 	}
-	share := func(kind string, of func(system.PeerShare) float64) {
-		add(kind, func(p *peer) float64 { return t.fromPeer(p.address, of) })
-	}
-	share(record.DetailPeerBlocks, func(s system.PeerShare) float64 { return float64(s.Blocks) })
-	share(record.DetailPeerBytes, func(s system.PeerShare) float64 { return float64(s.Bytes) })
-	share(record.DetailPeerBusy, func(s system.PeerShare) float64 { return s.Busy.Seconds() })
-	share(record.DetailPeerTimeout, func(s system.PeerShare) float64 { return float64(s.TimedOut) })
-	share(record.DetailPeerFailed, func(s system.PeerShare) float64 { return float64(s.Failed) })
+	blocks := t.blocks()
+	add(record.DetailPeerBlocks, func(p *peer) float64 {
+		if n, there := blocks[p.address]; there {
+			return n
+		}
+		return math.NaN()
+	})
 	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
 	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
 	return all
@@ -330,12 +324,7 @@ func (t *trial) followed() (all []record.Detail) {
 		add(followerTimedOut, t.counted(func(f system.Following) int64 { return f.TimedOut }))
 		add(followerFailed, t.counted(func(f system.Following) int64 { return f.Failed }))
 	}
-	blocks := map[string]float64{} // of each peer
-	for _, f := range t.allLives() {
-		for _, s := range f.Peers {
-			blocks[s.Address] += known(float64(s.Blocks))
-		}
-	}
+	blocks := t.blocks()
 	useful, delivered, most := 0.0, 0.0, 0.0
 	for _, n := range blocks {
 		delivered, most = delivered+n, max(most, n)

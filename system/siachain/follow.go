@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"go.sia.tech/core/types"
 	"go.sia.tech/coreutils/syncer"
@@ -21,8 +20,7 @@ type follower struct {
 	book   *book
 	store  *chain.Store
 	syncer *syncer.Syncer
-	wallet *wallet       // nil: nothing subscribes
-	least  time.Duration // the shortest in which a request for blocks times out
+	wallet *wallet // nil: nothing subscribes
 	ended  context.Context
 
 	tip atomic.Pointer[types.ChainIndex]
@@ -44,14 +42,9 @@ func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
 	if f.wallet, err = openWallet(t.Dir, t.settings, cm, c.Spec.Watched()); err != nil {
 		return nil, err
 	}
-	f.least = t.settings.blocksTimeout
-	if c.Spec.Form == chain.V2 { // a checkpoint comes before the blocks
-		f.least = min(f.least, t.settings.blockTimeout)
-	}
-	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f}))
+	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f.book}))
 	f.syncer = syncer.New(l, cm, f.book, header(c, t.Listen), append(t.settings.syncer,
-		syncer.WithMaxOutboundPeers(max(maxPeers, len(t.Peers))), syncer.WithDialer(&dialer{book: f.book}),
-		syncer.WithLogger(log))...)
+		syncer.WithMaxOutboundPeers(max(maxPeers, len(t.Peers))), syncer.WithLogger(log))...)
 	f.ended = run(f.syncer)
 	return f.state, nil
 }

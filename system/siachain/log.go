@@ -8,11 +8,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// listener reads from the syncer's log what the syncer reports in no other way:
-// rounds of syncing and requests that failed. The messages are those of coreutils v0.24.0.
+// listener reads from the syncer's log what the syncer reports in no other way: requests
+// that failed. The message is that of coreutils v0.24.0.
 type listener struct {
 	zapcore.LevelEnabler
-	follower *follower
+	book *book
 }
 
 // With implements zapcore.Core.
@@ -25,15 +25,12 @@ func (l listener) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.Check
 
 // Write implements zapcore.Core.
 func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	f := l.follower
-	switch e.Message {
-	case "syncing blocks":
-		f.book.begin()
-	case "failed to fetch blocks":
-		for _, field := range fields {
-			if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
-				f.book.blame(err, errors.Is(err, os.ErrDeadlineExceeded), f.least)
-			}
+	if e.Message != "failed to fetch blocks" {
+		return nil
+	}
+	for _, field := range fields {
+		if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
+			l.book.failure(errors.Is(err, os.ErrDeadlineExceeded))
 		}
 	}
 	return nil

@@ -15,8 +15,6 @@ type settings struct {
 	walletBatch int
 	noSync      bool            // consensus.db is not synced at each commit
 	syncer      []syncer.Option // as the library takes them
-	// of requests for blocks, and for the checkpoint before them
-	blocksTimeout, blockTimeout time.Duration
 }
 
 // parse reads options; those that are missing have their defaults.
@@ -35,8 +33,6 @@ func parse(o system.Options) (s settings, err error) {
 		}
 		s.syncer = append(s.syncer, with(d))
 	}
-	s.blocksTimeout, _ = o.Duration("send_blocks_timeout")
-	s.blockTimeout, _ = o.Duration("send_block_timeout")
 	batch, err := o.Int("wallet_batch")
 	if err != nil || batch < 1 {
 		return s, fmt.Errorf("sia-chain: option \"wallet_batch\" is a number of at least 1, not %q", o["wallet_batch"])

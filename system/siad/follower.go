@@ -28,8 +28,9 @@ type follower struct {
 	frozen  bool   // it was stopped, and takes no signal but SIGKILL
 	joining member.Background
 
-	mu    sync.Mutex
-	peers []system.PeerShare
+	mu       sync.Mutex
+	peers    []system.PeerShare
+	troubles []string // of each peer; empty: none
 }
 
 const retry = time.Second // after a peer could not be connected to
@@ -107,10 +108,9 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	var work []func(context.Context)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.peers = nil
+	n.peers, n.troubles = nil, make([]string, len(task.Peers))
 	for i, p := range task.Peers {
-		n.peers = append(n.peers, system.PeerShare{Address: p, Blocks: -1, Bytes: -1, Busy: -1, Requests: -1,
-			TimedOut: -1, Failed: -1})
+		n.peers = append(n.peers, system.PeerShare{Address: p, Blocks: -1})
 		work = append(work, func(ctx context.Context) { n.connect(ctx, i, p) })
 	}
 	n.joining.Begin(work...)
@@ -122,8 +122,8 @@ func (n *follower) connect(ctx context.Context, i int, peer string) {
 	for {
 		err := n.join(ctx, peer)
 		n.mu.Lock()
-		if n.peers[i].Trouble = ""; err != nil {
-			n.peers[i].Trouble = err.Error()
+		if n.troubles[i] = ""; err != nil {
+			n.troubles[i] = err.Error()
 		}
 		n.mu.Unlock()
 		if err == nil || !member.Sleep(ctx, retry) {
@@ -157,14 +157,8 @@ func (n *follower) Following(ctx context.Context) (f system.Following, err error
 		Height: c.Height, Tip: c.Tip.String(), Indexed: -1, Connected: len(connected.Peers), Commits: -1,
 		TimedOut: -1, Failed: -1, Peers: slices.Clone(n.peers),
 	}
-	var troubles []string
-	for _, p := range f.Peers {
-		if p.Trouble != "" {
-			troubles = append(troubles, p.Trouble)
-		}
-	}
-	if f.Connected == 0 && len(troubles) == len(f.Peers) { // none of them is of use
-		f.Trouble = strings.Join(troubles, "; ")
+	if f.Connected == 0 && !slices.Contains(n.troubles, "") { // none of them is of use
+		f.Trouble = strings.Join(n.troubles, "; ")
 	}
 	return f, nil
 }

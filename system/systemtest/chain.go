@@ -281,19 +281,17 @@ func (w *chains) follow() {
 // wantShares holds what peers have delivered to what there was to deliver.
 func (w *chains) wantShares(f system.Following, peers int) {
 	w.Helper()
-	var blocks, bytes int64
+	var blocks int64
 	known := true
 	for _, p := range f.Peers {
 		if p.Address == "" {
 			w.Errorf("a share without a peer: %+v", p)
 		}
 		blocks += p.Blocks
-		bytes += p.Bytes
-		known = known && p.Blocks >= 0 && p.Bytes >= 0
+		known = known && p.Blocks >= 0
 	}
-	if len(f.Peers) != peers || known && (blocks < w.chain.Height || bytes < w.chain.Bytes) {
-		w.Errorf("%d blocks, %d bytes came from %d peers; the chain has %d, %d", blocks, bytes, len(f.Peers),
-			w.chain.Height, w.chain.Bytes)
+	if len(f.Peers) != peers || known && blocks < w.chain.Height {
+		w.Errorf("%d blocks came from %d peers; the chain has %d", blocks, len(f.Peers), w.chain.Height)
 	}
 }
 
@@ -345,9 +343,7 @@ func (w *chains) silentPeers() {
 func (w *chains) stranger() {
 	stranger := w.serve(1, system.Stranger)
 	w.begin(w.TempDir(), stranger)
-	if f := w.neverBegins(); len(f.Peers) != 1 || f.Peers[0].Trouble == "" {
-		w.Errorf("the only peer has another chain, and the node says %+v", f)
-	}
+	w.neverBegins()
 	w.kill(0)
 	w.begin(w.TempDir(), stranger, w.serve(2, system.Honest))
 	w.awaitWhole()
