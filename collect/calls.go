@@ -39,14 +39,7 @@ func Calls(node system.Node) []system.Call {
 	if s, ok := node.(system.Lister); ok {
 		calls = append(calls, system.Call{Name: "list", Read: func(ctx context.Context) ([]system.Reading, error) {
 			var sum listing
-			if w, ok := node.(system.Walker); ok { // millions need not be held at once
-				err := w.Walk(ctx, sum.add)
-				return sum.readings(), err
-			}
-			all, err := s.List(ctx)
-			for _, o := range all {
-				_ = sum.add(o)
-			}
+			err := system.Each(ctx, s, sum.add)
 			return sum.readings(), err
 		}})
 	}

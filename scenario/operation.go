@@ -250,3 +250,63 @@ const (
 	saturatedShare = 0.8
 	saturatedFrom  = 0.1 // seconds
 )
+
+// Workers has so many workers do something beside each other. The first error ends the
+// context of all, and is returned, as is the cause of ctx's end.
+func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	for worker := range n {
+		group.Go(func() {
+			if err := do(ctx, worker); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// flushEvery is how long operations wait at most before they are passed on with the next.
+const flushEvery = time.Second
+
+// OpLog passes the operations of a trial on to its sink, in blocks. It is safe for
+// concurrent use.
+type OpLog struct {
+	block func([]byte) error
+
+	mu   sync.Mutex
+	ops  []record.Op
+	sent time.Time
+}
+
+// NewOpLog makes one for a [Sink.Block].
+func NewOpLog(block func([]byte) error) *OpLog { return &OpLog{block: block, sent: time.Now()} }
+
+// Add takes an operation that has ended.
+func (l *OpLog) Add(op record.Op) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ops = append(l.ops, op)
+	if len(l.ops) >= record.BlockSize || time.Since(l.sent) > flushEvery {
+		return l.send()
+	}
+	return nil
+}
+
+// Flush passes on what it has.
+func (l *OpLog) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.send()
+}
+
+func (l *OpLog) send() error {
+	if len(l.ops) == 0 {
+		return nil
+	}
+	err := l.block(record.AppendBlock(nil, l.ops))
+	l.ops, l.sent = l.ops[:0], time.Now()
+	return err
+}

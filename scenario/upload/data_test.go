@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -301,6 +302,39 @@ func TestUploadBeyondItsLine(t *testing.T) {
 				t.Errorf("reasons %v", why)
 			}
 		})
+	}
+}
+
+// Of more accepted objects than are kept one by one, sums by any moment and the series are those of
+// each by itself, but for the few that became one.
+func TestManyObjectsTakeBoundedMemory(t *testing.T) {
+	const n = 2*mostAccepted + 1
+	jobs := func(yield func(record.Job) bool) {
+		for i := range int64(n) {
+			at := time.Duration(i+1) * time.Millisecond
+			if !yield(record.Job{Object: i, Size: 3, State: record.JobAccepted, Attempts: 1, Began: at - time.Millisecond,
+				Accepted: at}) {
+				return
+			}
+		}
+	}
+	s := readObjects(&scenario.Measured{Jobs: jobs}, 1, 1, func(size int64) int64 { return 2 * size })
+	if all := s.accepted(); all != (stored{n, 3 * n, 6 * n}) || len(s.all) >= mostAccepted {
+		t.Errorf("%+v in %d", all, len(s.all))
+	}
+	for _, at := range []float64{0, 1, n / 3000., n / 1000.} {
+		if got, want := float64(s.by(at).objects), 1000*at; math.Abs(got-want) > 4 {
+			t.Errorf("by %v s: %v, want %v", at, got, want)
+		}
+	}
+	l := &loadTest{trial: &analysis.Trial{}, objects: s}
+	l.ofObjects()
+	for _, series := range l.out.Series {
+		for i, p := range series.Points[1:] {
+			if want := 3000.; series.Metric == "file_bandwidth" && math.Abs(p.Value-want) > 0.001*want {
+				t.Errorf("point %d of the bandwidth is %v, want %v", i, p.Value, want)
+			}
+		}
 	}
 }
 

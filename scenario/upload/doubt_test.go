@@ -109,7 +109,8 @@ func TestInspect(t *testing.T) {
 		all, err := b.mem.List(t.Context())
 		must(t, err)
 		n := &moody{Node: b.mem}
-		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set()}
+		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set(),
+			sink: scenario.Sink{Now: func() time.Duration { return time.Since(b.epoch) }}}
 		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
 		for _, o := range all {
 			object := slices.IndexFunc([]int{0, 1}, func(i int) bool { return pre+trial.set.Object(i).Name == o.Name })
@@ -136,11 +137,18 @@ func TestInspect(t *testing.T) {
 			}
 			good := trial.set
 			trial.set = unreadableSet{good}
-			o.SHA256 = strings.Repeat("0", 64)
 			if got := trial.inspect(t.Context(), object, o); got != unknown {
 				t.Errorf("our own data cannot be read: %v", got)
 			}
 			trial.set = good
+		}
+		// However large it is, it is asked for no longer than an operation may take.
+		begun := time.Now()
+		n.get = func() error { return nil }
+		b.mem.Change(func(m *mem.Model) { m.A = 11 * time.Minute })
+		if got := trial.inspect(t.Context(), 0, all[0]); got != unknown ||
+			time.Since(begun) > scenariotest.Limits().Deadline.Std() {
+			t.Errorf("it is slow: %v after %v", got, time.Since(begun))
 		}
 	})
 }

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -68,36 +67,20 @@ func (t *trial) lookTime() time.Duration {
 	return min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout)
 }
 
-// inspect finds out whether a stored object is the set's: by its size, then by the hash
-// that the system reports, or by its bytes. It is broken only when that is proven: what is
+// inspect finds out whether a stored object is the set's: by its size, then by its bytes, for
+// which it has as long as an operation. It is broken only when that is proven: what is
 // not answered, or cannot be compared, is not known, and put again. That there are too few
 // servers to rebuild it from is the system's own word that it is not whole.
 func (t *trial) inspect(ctx context.Context, object int, o system.Object) finding {
 	if o.Size >= 0 && o.Size != t.set.Object(object).Size {
 		return broken
 	}
-	if o.SHA256 != "" {
-		switch sum, err := t.hash(object); {
-		case err != nil:
-			return unknown
-		case sum != o.SHA256:
-			return broken
-		}
-		return whole
-	}
-	check, err := workload.Check(t.set, object)
-	if err != nil {
-		return unknown
-	}
-	w := scenario.Watch(ctx, t.site.Limits)
-	defer w.Stop()
-	err = t.fetch(w, object, o.Ref, check)
-	switch is := func(target error) bool { return errors.Is(err, target) }; {
+	switch _, err := t.compare(ctx, object, o.Ref); {
 	case err == nil:
 		return whole
-	case is(scenario.ErrWrongBytes), is(scenario.ErrTooShort), is(system.ErrTooFew):
+	case errors.Is(err, scenario.ErrWrongBytes), errors.Is(err, scenario.ErrTooShort), errors.Is(err, system.ErrTooFew):
 		return broken
-	case is(system.ErrNotFound):
+	case errors.Is(err, system.ErrNotFound):
 		return absent
 	}
 	return unknown
@@ -171,7 +154,7 @@ func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
 // given up, and those that an exit condition cut off. What is there is adopted
 // or removed; where this cannot be decided, the object stays in doubt in the journal.
 func (t *trial) resolve(ctx context.Context) error {
-	doubted := t.doubted()
+	doubted := t.those(func(j *job) bool { return j.doubt })
 	if len(doubted) == 0 {
 		return nil
 	}
@@ -205,19 +188,6 @@ func (t *trial) resolve(ctx context.Context) error {
 	return t.event("note", "in doubt", what)
 }
 
-// doubted are the objects in doubt, in the set's order.
-func (t *trial) doubted() (all []int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for object, j := range t.jobs {
-		if j.doubt {
-			all = append(all, object)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // clearUnlisted ends the doubt about objects that a complete list does not have.
 func (t *trial) clearUnlisted() {
 	t.mu.Lock()
@@ -237,27 +207,21 @@ func (t *trial) verify(ctx context.Context) error {
 	if t.u.Verify == 0 {
 		return nil
 	}
-	in := t.sink.Journal.Recorded()
-	next, stop := iter.Pull(scenario.Stream(in.Jobs))
-	defer stop()
-	var turn sync.Mutex
-	err := scenario.Workers(ctx, t.u.Concurrency, func(ctx context.Context, worker int) error {
-		for ctx.Err() == nil {
-			turn.Lock()
-			job, ok := next()
-			turn.Unlock()
-			if !ok {
-				return nil
-			}
-			if t.toVerify(&job) {
-				if err := t.verifyOne(ctx, worker, job); err != nil {
-					return err
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(t.u.Concurrency)
+	err := t.eachJob(func(_ int, job *record.Job) error {
+		if t.toVerify(job) {
+			group.Go(func() error {
+				if within.Err() != nil { // ended while it waited for its turn
+					return nil
 				}
-			}
+				return t.verifyOne(within, job)
+			})
 		}
-		return nil
+		return context.Cause(within)
 	})
-	return cmp.Or(err, in.Err())
+	fetched := group.Wait()
+	return cmp.Or(fetched, context.Cause(ctx), err)
 }
 
 // toVerify reports whether an object is stored, among those that are fetched at the end (the
@@ -268,23 +232,46 @@ func (t *trial) toVerify(job *record.Job) bool {
 	return isStored(job.State) && share < float64(t.u.Verify) && !(fetched && at >= job.Accepted)
 }
 
-func (t *trial) verifyOne(ctx context.Context, worker int, job record.Job) error {
+func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 	object := int(job.Object)
-	check, err := workload.Check(t.set, object)
-	if err != nil { // there is no operation of it
+	op, err := t.compare(ctx, object, system.Ref(job.Ref))
+	why := fmt.Sprintf("%s: %v", op.Outcome, err)
+	if errors.Is(err, errOwnData) { // nothing was fetched
 		t.mu.Lock()
 		t.unread++
 		t.mu.Unlock()
-		return t.named("violation", "object not verified", object, "its own data could not be read: "+err.Error())
+		why = err.Error()
+	} else if recorded := t.done(op); recorded != nil || op.Outcome == record.OK || op.Outcome == record.Cancelled {
+		return recorded
 	}
-	op := record.Op{Kind: record.OpGet, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
+	return t.named("violation", "object not verified", object, why)
+}
+
+// errOwnData is data of ours that an object cannot be compared with.
+var errOwnData = errors.New("its own data could not be read")
+
+// compare fetches an object, as one operation under the limits, and compares every byte with the set's.
+func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, err error) {
+	check, err := workload.Check(t.set, object)
+	if err != nil {
+		return op, fmt.Errorf("%w: %w", errOwnData, err)
+	}
+	size := t.set.Object(object).Size
+	op = record.Op{Kind: record.OpGet, Object: uint32(object), Length: size}
 	_, err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
-		return t.fetch(w, object, system.Ref(job.Ref), check)
+		err := t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
+			_, err := check.Write(p)
+			return err == nil
+		}))
+		switch short := check.Close(); {
+		case err != nil || short == nil:
+			return err
+		case w.Bytes() < size:
+			return scenario.ErrTooShort
+		}
+		return scenario.ErrWrongBytes
 	})
-	if err := t.done(op); err != nil || op.Outcome == record.OK || op.Outcome == record.Cancelled {
-		return err
-	}
-	return t.named("violation", "object not verified", object, fmt.Sprintf("%s: %s", op.Outcome, scenario.ShortError(err)))
+	return op, err
 }
 
 // named is an event of an object in trouble, of as many in the same as mostNamed.
@@ -296,28 +283,11 @@ func (t *trial) named(kind, what string, object int, why string) error {
 	if n > mostNamed {
 		return nil
 	}
-	return t.event(kind, what, fmt.Sprintf("object %d, %s: %s", object, t.name(object), why))
+	return t.event(kind, what, fmt.Sprintf("object %d, %s: %.300s", object, t.name(object), why))
 }
 
 // mostNamed is how many objects in the same trouble are named one by one.
 const mostNamed = 20
-
-// fetch gets an object and compares it with the set's.
-func (t *trial) fetch(w *scenario.Operation, object int, ref system.Ref, check io.WriteCloser) error {
-	wrong := false
-	err := t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
-		_, err := check.Write(p)
-		wrong = wrong || err != nil
-		return err == nil
-	}))
-	switch short := check.Close(); {
-	case err == nil && short != nil && w.Bytes() < t.set.Object(object).Size:
-		return scenario.ErrTooShort
-	case err == nil && short != nil, wrong:
-		return scenario.ErrWrongBytes
-	}
-	return err
-}
 
 // clear removes what the trial has stored from an attached system, where that was asked
 // for. A started one goes as a whole.

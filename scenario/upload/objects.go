@@ -13,25 +13,28 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// object is one that the system accepted. Times are seconds since the trial's epoch;
-// NaN: not known.
-type object struct {
-	at, took float64 // of the acceptance, and since its last put began
+// accepted is an object that the system accepted or, of very many, some that followed each
+// other. Times are seconds since the trial's epoch; NaN: not known.
+type accepted struct {
+	at, took float64 // of the last acceptance, and since the last put of that object began
 	settled  float64 // until its full redundancy
-	size     int64
+	stored           // they alone and, once all are in their order, with all before them
 }
+
+// mostAccepted is how many are kept one by one: of ten times as many, each is ten objects, and
+// a report of any number takes no more than 50 MB.
+const mostAccepted = 1 << 20
 
 // objects is what became of the objects of a trial.
 type objects struct {
-	all    []object // accepted, in that order
-	sums   []stored // what was accepted before each of them, and at the end
+	all    []accepted // in that order
 	states map[record.JobState]int64
 
 	n, touched, attempts, retried, adopted int64
 	sent                                   int64           // bytes that a put is known to have brought
 	verified, unverified                   int64           // objects fetched at the end
 	missing                                int64           // times that an accepted object was not there later
-	notDurable, late                       int64           // not at their full redundancy in time
+	late                                   int64           // at their full redundancy, and not in time
 	noRoom                                 int64           // not stored because the system had no room
 	accept, settle                         *record.Summary // times of those that a put is known to have brought
 	resumed                                bool
@@ -79,6 +82,10 @@ type stored struct {
 	bytes, rounded float64 // file bytes, and those in whole sectors
 }
 
+func (s stored) plus(other stored) stored {
+	return stored{s.objects + other.objects, s.bytes + other.bytes, s.rounded + other.rounded}
+}
+
 func (s stored) less(other stored) stored {
 	return stored{s.objects - other.objects, s.bytes - other.bytes, s.rounded - other.rounded}
 }
@@ -103,7 +110,7 @@ func readObjects(in *scenario.Measured, settle, latest float64, rounded func(int
 		}
 	}
 	for j := range scenario.Stream(in.Jobs) {
-		s.job(&j, settle)
+		s.job(&j, settle, rounded)
 		got, was := fetched[j.Object]
 		switch {
 		case !was || got.at < j.Accepted: // it was missing then, and was put again
@@ -113,39 +120,67 @@ func readObjects(in *scenario.Measured, settle, latest float64, rounded func(int
 			s.unverified++
 		}
 	}
-	for j := range scenario.Stream(in.Jobs) {
-		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > settle {
-			s.notDurable++
-		}
-	}
 	for e := range scenario.Stream(in.Events) {
 		s.missing += missingObjects(e)
 		s.resumed = s.resumed || e.Kind == eventResume
 	}
-	slices.SortStableFunc(s.all, func(a, b object) int { return cmp.Compare(a.at, b.at) })
-	s.sums = make([]stored, 1, len(s.all)+1)
-	for i, x := range s.all {
-		sum := s.sums[i]
-		s.sums = append(s.sums, stored{sum.objects + 1, sum.bytes + float64(x.size),
-			sum.rounded + float64(rounded(x.size))})
-		s.lastAt = x.at
+	s.sort()
+	for i := range s.all {
+		s.all[i].stored = s.upTo(i).plus(s.all[i].stored)
+		s.lastAt = s.all[i].at
 	}
 	return s
 }
 
+func (s *objects) sort() {
+	slices.SortStableFunc(s.all, func(a, b accepted) int { return cmp.Compare(a.at, b.at) })
+}
+
+// add keeps what was accepted. Where that is too much, each two that follow each other become one.
+func (s *objects) add(x accepted) {
+	if s.all = append(s.all, x); len(s.all) < mostAccepted {
+		return
+	}
+	s.sort()
+	for i := range len(s.all) / 2 {
+		pair := s.all[2*i : 2*i+2]
+		pair[1].stored = pair[0].plus(pair[1].stored)
+		s.all[i] = pair[1]
+	}
+	s.all = s.all[:len(s.all)/2]
+}
+
+// upTo is what the first n of all brought together.
+func (s *objects) upTo(n int) stored {
+	if n == 0 {
+		return stored{}
+	}
+	return s.all[n-1].stored
+}
+
 // by is what was accepted by a moment.
 func (s *objects) by(at float64) stored {
-	n, _ := slices.BinarySearchFunc(s.all, at, func(x object, at float64) int {
+	n, _ := slices.BinarySearchFunc(s.all, at, func(x accepted, at float64) int {
 		if x.at <= at {
 			return -1
 		}
 		return 1
 	})
-	return s.sums[n]
+	return s.upTo(n)
 }
 
 // accepted is all that was.
-func (s *objects) accepted() stored { return s.sums[len(s.all)] }
+func (s *objects) accepted() stored { return s.upTo(len(s.all)) }
+
+// notDurable is how many accepted objects are not at their full redundancy after so many seconds.
+func (s *objects) notDurable(in *scenario.Measured, settle float64) (n int64) {
+	for j := range scenario.Stream(in.Jobs) {
+		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > settle {
+			n++
+		}
+	}
+	return n
+}
 
 // missingObjects is how many accepted objects an event says that a session has missed.
 func missingObjects(e record.Event) (n int64) {
@@ -156,7 +191,7 @@ func missingObjects(e record.Event) (n int64) {
 }
 
 // job takes what became of an object.
-func (s *objects) job(j *record.Job, settle float64) {
+func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
 	s.n++
 	s.states[j.State]++
@@ -178,16 +213,15 @@ func (s *objects) job(j *record.Job, settle float64) {
 		}
 		return
 	}
-	x := object{at: at, took: math.NaN(), settled: math.NaN(), size: j.Size}
+	x := accepted{at, nan, nan, stored{1, float64(j.Size), float64(rounded(j.Size))}}
 	if j.Adopted { // its times are those of the finding
 		s.adopted++
-		s.all = append(s.all, x)
-		return
+	} else {
+		x.took = at - began
+		s.sent += j.Size
+		add(s.accept, j.Began, j.Accepted)
 	}
-	x.took = at - began
-	s.sent += j.Size
-	add(s.accept, j.Began, j.Accepted)
-	if j.State == record.JobDurable {
+	if j.State == record.JobDurable && !j.Adopted {
 		x.settled = full - began
 		add(s.settle, j.Began, j.Durable)
 		s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
@@ -195,7 +229,7 @@ func (s *objects) job(j *record.Job, settle float64) {
 			s.late++
 		}
 	}
-	s.all = append(s.all, x)
+	s.add(x)
 }
 
 // add adds a time to a summary.
@@ -276,11 +310,4 @@ func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
 			put("wait_line", p.RTT)
 		}
 	}
-}
-
-// took puts what objects on the servers, of so many file bytes together, took there.
-func took(absolute, objects, bytes float64, put func(string, float64)) {
-	put("absolute_per_file", absolute/objects)
-	put("expansion", absolute/bytes)
-	put("storage_efficiency", bytes/absolute)
 }

@@ -161,16 +161,6 @@ func (w *readings) measure(put func(string, float64)) {
 	}
 }
 
-// bandwidth puts that of absolute bytes between two moments, in seconds, and returns its bounds;
-// false: too few polls reported them.
-func bandwidth(absolute series, from, to float64, put func(string, float64)) (least, most float64, ok bool) {
-	value, least, most, ok := collect.Rate(absolute, from, to)
-	if ok {
-		put("absolute_bandwidth", value)
-	}
-	return least, most, ok
-}
-
 // Collect only asks a system how it is, again and again, and changes nothing
 // there: what to run beside a load test that another program does.
 type Collect struct{}
@@ -232,7 +222,7 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 		if d := cell.Collect.For.Std(); d > 0 {
 			lasts = max(0, d-begun)
 		}
-		pause(ctx, lasts, nil)
+		pause(ctx, lasts)
 		load.Seconds = (sink.Now() - begun).Seconds()
 		return nil
 	})

@@ -251,7 +251,7 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 		if errors.Is(err, system.ErrNotFound) || step.Err() != nil {
 			return nil
 		}
-		pause(step, scenario.SettleBriefly, nil) // a daemon that restarts does not make it less durable
+		pause(step, scenario.SettleBriefly) // a daemon that restarts does not make it less durable
 	}
 	job.Durable = t.sink.Now()
 	if err := t.becomes(object, job, record.JobDurable); err != nil {
@@ -335,22 +335,27 @@ func (t *trial) settleLate(ctx context.Context) error {
 		if once {
 			break
 		}
-		pause(within, scenario.SettleBriefly, nil) // the wait for an object that is gone ends at once
+		pause(within, scenario.SettleBriefly) // the wait for an object that is gone ends at once
 	}
 	return context.Cause(ctx)
 }
 
 // notDurable are the objects that are accepted and no more, in the set's order; where all
 // is done once every object is accepted, only those that had upload.settle.
-func (t *trial) notDurable() (all []int) {
+func (t *trial) notDurable() []int {
 	latest := time.Duration(math.MaxInt64)
 	if t.u.Until == "accepted" {
 		latest = t.sink.Now() - t.u.Settle.Std()
 	}
+	return t.those(func(j *job) bool { return j.State == record.JobAccepted && max(j.Accepted, t.began) <= latest })
+}
+
+// those are the objects that are not done and of which has says so, in the set's order.
+func (t *trial) those(has func(*job) bool) (all []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for object, j := range t.jobs {
-		if j.State == record.JobAccepted && max(j.Accepted, t.began) <= latest {
+		if has(j) {
 			all = append(all, object)
 		}
 	}

@@ -41,12 +41,8 @@ var nan = math.NaN()
 // measure computes what follows from what a trial recorded.
 func (l *loadTest) measure(in *scenario.Measured) {
 	l.up, l.metrics = in.Cell.Upload, map[string]float64{}
-	settle := 0.0
-	if l.up != nil {
-		settle = l.up.Settle.Seconds()
-	}
 	l.readings = readPolls(in)
-	l.objects = readObjects(in, settle, l.readings.end, l.coding.padded)
+	l.objects = readObjects(in, l.settleLimit(), l.readings.end, l.coding.padded)
 	put := scenario.Numbers(l.metrics)
 	l.readings.measure(put)
 	if l.up != nil {
@@ -66,14 +62,23 @@ func (l *loadTest) measure(in *scenario.Measured) {
 	scenario.PutUsage(in.Usage, put)
 }
 
+// settleLimit is how long an object may take to its full redundancy, in seconds.
+func (l *loadTest) settleLimit() float64 {
+	if l.up == nil {
+		return 0
+	}
+	return l.up.Settle.Seconds()
+}
+
 // bandwidth adds that of absolute bytes between two moments, in seconds, where polls leave too
 // little of it open, with its bounds.
 func (l *loadTest) bandwidth(from, to float64, put func(string, float64)) {
 	v := l.values[system.ReadAbsolute]
-	least, most, ok := bandwidth(v, from, to, put)
+	value, least, most, ok := collect.Rate(v, from, to)
 	if !ok {
 		return
 	}
+	put("absolute_bandwidth", value)
 	if l.up == nil { // no time within the polls is meant
 		p := v.rate()
 		least, most = p.Lo, p.Hi
@@ -108,7 +113,7 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	}
 	l.measure(&in)
 	maps.Copy(l.metrics, t.Metrics) // as it was measured then
-	l.emit()
+	l.emit(&in)
 	l.money()
 	l.invariants()
 	l.series()
@@ -264,7 +269,9 @@ func (l *loadTest) efficient(put func(string, float64)) {
 	}
 	there, now := (lo+hi)/2, l.by(last.End).less(before)
 	share := min(1, there/now.bytes) // of what was accepted, on servers
-	took(absolute, float64(now.objects)*share, there, put)
+	put("absolute_per_file", absolute/(float64(now.objects)*share))
+	put("expansion", absolute/there)
+	put("storage_efficiency", there/absolute)
 	if l.coding.sector > 0 && absolute < 0.99*now.rounded*share {
 		l.coding = coding{} // another build, or packed objects: the rounding is not known
 	}
@@ -286,7 +293,7 @@ func (l *loadTest) row(metric, entity string, v float64) {
 }
 
 // emit adds the metrics, and what is not among them of objects and polls.
-func (l *loadTest) emit() {
+func (l *loadTest) emit(in *scenario.Measured) {
 	for _, key := range slices.Sorted(maps.Keys(l.metrics)) {
 		l.row(key, "", l.metrics[key])
 	}
@@ -307,7 +314,7 @@ func (l *loadTest) emit() {
 		l.row("objects_by_state", "adopted", float64(l.adopted))
 		l.row("objects_by_state", "retried", float64(l.retried))
 		if l.up != nil && l.settles() {
-			l.row("objects_by_state", lateState, float64(l.notDurable))
+			l.row("objects_by_state", lateState, float64(l.notDurable(in, l.settleLimit())))
 			l.row("objects_by_state", "durable late", float64(l.late))
 		}
 		l.row("no_room", "", float64(l.noRoom))
@@ -453,10 +460,11 @@ func (l *loadTest) ofObjects() {
 	points := min(n, mostPoints)
 	for i := range points {
 		from, to := i*n/points, (i+1)*n/points
-		part, end, count := l.all[from:to], l.all[to-1].at, float64(to)
+		part, end, sum := l.all[from:to], l.all[to-1].at, l.upTo(to)
+		count := float64(sum.objects)
 		add("files", end, count)
-		add("stored_bytes", end, l.sums[to].bytes)
-		if came := l.sums[to].bytes - l.sums[from].bytes; end > before {
+		add("stored_bytes", end, sum.bytes)
+		if came := sum.bytes - l.upTo(from).bytes; end > before {
 			add("file_bandwidth", end, came/(end-before))
 			add("throughput", count, came/(end-before))
 		}

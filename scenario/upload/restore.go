@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +174,7 @@ func (t *trial) enqueue() {
 	for i := range t.listed {
 		t.job(i).doubt = true
 	}
-	for _, i := range slices.Sorted(maps.Keys(t.jobs)) {
+	for _, i := range t.those(func(*job) bool { return true }) {
 		j := t.jobs[i]
 		_, listed := t.listed[i]
 		switch {
@@ -281,7 +280,7 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 		}
 	}
 	seen = make([]bool, t.set.Len())
-	return seen, t.walk(ctx, func(o system.Object) error {
+	return seen, system.Each(ctx, t.node.(system.Lister), func(o system.Object) error {
 		for _, found := range t.objectsOf(o, known) {
 			i := int(found)
 			switch whole := o.Size < 0 || o.Size == t.set.Object(i).Size; {
@@ -296,23 +295,6 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 		}
 		return nil
 	})
-}
-
-// walk calls visit for everything that the system lists.
-func (t *trial) walk(ctx context.Context, visit func(system.Object) error) error {
-	if w, ok := t.node.(system.Walker); ok {
-		return w.Walk(ctx, visit)
-	}
-	all, err := t.node.(system.Lister).List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, o := range all {
-		if err := visit(o); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // objectsOf are the objects of the set that a listed one is: by its ref (more than one

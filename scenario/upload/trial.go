@@ -200,7 +200,7 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 		defer close(over)
 		for ctx.Err() == nil {
 			t.report()
-			pause(ctx, t.reportEvery, nil)
+			pause(ctx, t.reportEvery)
 			if err := t.log.Flush(); err != nil {
 				fail(err)
 			}
@@ -257,18 +257,18 @@ func isStored(s record.JobState) bool { return s == record.JobAccepted || s == r
 type queue struct {
 	now  func() time.Duration
 	size func(object int) int64
+	due  chan int      // to be put again, now; has room for all
+	over chan struct{} // closed when none is left to be put
 
 	mu    sync.Mutex
 	state []record.JobState
 	total counts
-	next  int           // none before it is new
-	retry []retryAt     // the earliest first; of those due at once the set's order
-	again chan struct{} // closed when something changes
+	next  int // none before it is new
 }
 
 func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
 	return &queue{
-		now: now, size: size, state: make([]record.JobState, n), again: make(chan struct{}),
+		now: now, size: size, state: make([]record.JobState, n), due: make(chan int, n), over: make(chan struct{}),
 		total: counts{in: map[record.JobState]int64{"": int64(n)}},
 	}
 }
@@ -276,40 +276,47 @@ func newQueue(n int, size func(object int) int64, now func() time.Duration) *que
 // take gives the next object, which is then under way. It waits while one may come; ok is
 // false when none does, or ctx has ended.
 func (q *queue) take(ctx context.Context) (object int, ok bool) {
-	for ctx.Err() == nil {
-		q.mu.Lock()
-		var wait time.Duration
-		object, wait, ok = q.pick()
-		over, again := q.total.in[record.JobPutting] == 0 && len(q.retry) == 0, q.again
-		q.mu.Unlock()
-		if ok || over {
-			return object, ok
-		}
-		pause(ctx, wait, again)
+	if ctx.Err() != nil {
+		return 0, false
 	}
-	return 0, false
+	select {
+	case object = <-q.due:
+	default:
+		if object, ok = q.fresh(); ok {
+			return object, true
+		}
+		select {
+		case object = <-q.due:
+		case <-q.over:
+			return 0, false
+		case <-ctx.Done():
+			return 0, false
+		}
+	}
+	q.set(object, record.JobPutting)
+	return object, true
 }
 
-// pick gives out the object that is next, if one is; else it says after what time
-// one may be, and negative when that does not depend on the time. q.mu is held.
-func (q *queue) pick() (object int, wait time.Duration, ok bool) {
-	wait = -1
-	if len(q.retry) > 0 {
-		wait = q.retry[0].due - q.now()
-	}
+// fresh gives out the first object that nothing was done with. Who finds that there is none,
+// nor one under way or to be put again, ends the wait of all.
+func (q *queue) fresh() (object int, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for q.next < len(q.state) && q.state[q.next] != "" {
 		q.next++
 	}
-	switch {
-	case len(q.retry) > 0 && wait <= 0:
-		object, q.retry = q.retry[0].object, q.retry[1:]
-	case q.next < len(q.state):
-		object = q.next
-	default:
-		return 0, wait, false
+	if q.next < len(q.state) {
+		q.move(q.next, record.JobPutting)
+		return q.next, true
 	}
-	q.move(object, record.JobPutting)
-	return object, wait, true
+	if q.total.in[record.JobPutting]+q.total.in[record.JobWaiting] == 0 {
+		select {
+		case <-q.over:
+		default:
+			close(q.over)
+		}
+	}
+	return 0, false
 }
 
 // move changes a state and what is counted by states; q.mu is held.
@@ -326,25 +333,20 @@ func (q *queue) move(object int, to record.JobState) {
 	q.state[object] = to
 }
 
-// set changes the state of an object that is not to be put again.
 func (q *queue) set(object int, state record.JobState) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.move(object, state)
-	q.changed()
 }
 
 // later gives an object out again when it is due, before all new ones.
 func (q *queue) later(object int, due time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.move(object, record.JobWaiting)
-	r := retryAt{due, object}
-	at, _ := slices.BinarySearchFunc(q.retry, r, func(a, b retryAt) int {
-		return cmp.Or(cmp.Compare(a.due, b.due), a.object-b.object)
-	})
-	q.retry = slices.Insert(q.retry, at, r)
-	q.changed()
+	q.set(object, record.JobWaiting)
+	if wait := due - q.now(); wait > 0 {
+		time.AfterFunc(wait, func() { q.due <- object })
+	} else {
+		q.due <- object
+	}
 }
 
 func (q *queue) of(object int) record.JobState {
@@ -359,30 +361,12 @@ func (q *queue) counts() counts {
 	return counts{maps.Clone(q.total.in), q.total.bytes}
 }
 
-// changed wakes all that wait for an object; q.mu is held. Most of the time no one
-// waits: what is new is given out without waiting.
-func (q *queue) changed() {
-	close(q.again)
-	q.again = make(chan struct{})
-}
-
-// pause waits for d (negative: for ever), for again, or for the end of ctx.
-func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
-	var due <-chan time.Time
+// pause waits for d (negative: for ever), or for the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
 	if d >= 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		due = timer.C
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
 	}
-	select {
-	case <-due:
-	case <-again:
-	case <-ctx.Done():
-	}
-}
-
-// retryAt is an object that is to be put again.
-type retryAt struct {
-	due    time.Duration
-	object int
+	<-ctx.Done()
 }
