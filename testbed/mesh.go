@@ -323,7 +323,7 @@ func (t *Testbed) meshStats(ctx context.Context) (sum link.Stats, running bool, 
 	}
 	sum = answers[0].Stats
 	for _, a := range answers[1:] {
-		sum.Merge(a.Stats)
+		sum = sum.Merge(a.Stats)
 	}
 	byAddr := sum.Hosts
 	sum.Hosts = map[string]link.HostStats{}

@@ -50,7 +50,7 @@ func TestKernelShapes(t *testing.T) {
 			if err := n.Shape(Topology{}); err != nil {
 				t.Fatalf("take off what is not there: %v", err)
 			}
-			if _, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).measureRTT(t.Context()); err != nil {
+			if _, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).measureRTT(); err != nil {
 				t.Fatalf("the hosts are not connected: %v", err)
 			}
 			pairs := Topology{Pairs: map[Pair]Params{{"a", "b"}: {Delay: 1}}}

@@ -121,7 +121,7 @@ func TestRoundTrip(t *testing.T) {
 			if k := l.kernelRTT("a", "b"); k < rtt || k > rtt+10*time.Millisecond {
 				t.Errorf("the kernel measured a round trip of %v, want %v", k, rtt)
 			}
-			rtts, err := a.initiateTo(t, b, top.Want("a", "b")).measureRTT(t.Context())
+			rtts, err := a.initiateTo(t, b, top.Want("a", "b")).measureRTT()
 			must(t, err)
 			if rtts[0] < rtt {
 				t.Errorf("a datagram was back after %v: earlier than the delay, %v, allows", rtts[0], rtt)
@@ -209,10 +209,9 @@ func TestLossLive(t *testing.T) {
 		a.ipv6, b.ipv6 = v6, v6
 		before := l.stats()
 		// 60,000 datagrams in super-packets of 44: σ is 0.04 %.
-		came, sent, err := a.initiateTo(t, b, top.Want("a", "b")).pass(t.Context(), 1400, 60000, 4e8)
+		sent, arrived, _, err := a.initiateTo(t, b, top.Want("a", "b")).pass(1400, 60000, 4e8)
 		must(t, err)
 		s := l.stats().Since(before)
-		arrived := came.N
 		lost, offered := s.Drops[DropLoss].Segments, s.Hosts["a"].Sent.Segments
 		loss := float64(lost) / float64(offered)
 		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent,
@@ -371,7 +370,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	top := Topology{Up: map[string]Params{"a": {Delay: 300 * time.Millisecond}}}
 	l.shape(top)
 	i := l.hosts["a"].initiateTo(t, l.hosts["b"], top.Want("a", "b"))
-	_, _, err := i.pass(t.Context(), 1400, 20000, 2e9) // 28 MB
+	_, _, _, err := i.pass(1400, 20000, 2e9) // 28 MB
 	must(t, err)
 	s := l.stats()
 	if s.Trouble(time.Hour) == "" {

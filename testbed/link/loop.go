@@ -283,8 +283,7 @@ func allStats(all []*loop) (Stats, error) {
 	sum, err := all[0].stats()
 	for _, l := range all[1:] {
 		s, e := l.stats()
-		err = errors.Join(err, e)
-		sum.Merge(s)
+		sum, err = sum.Merge(s), errors.Join(err, e)
 	}
 	sum.HeldPeak, sum.HeldLimit = all[0].net.pool.usage()
 	return sum, err

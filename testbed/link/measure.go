@@ -1,8 +1,8 @@
 package link
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -30,15 +30,21 @@ type initiator struct {
 	base time.Time
 }
 
+// initiate begins; what is measured fails when the context ends.
 func initiate(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol float64) (*initiator, error) {
 	i := &initiator{from: from, to: to, want: want, tol: tol, base: time.Now()}
 	i.ipv6 = to.Addr().Is6() && !to.Addr().Is4In6()
 	var err error
-	i.udp, err = from.Dial(ctx, "udp", to.String())
-	return i, err
+	if i.udp, err = from.Dial(ctx, "udp", to.String()); err != nil {
+		return nil, fmt.Errorf("link: reach the responder %s: %w", to, err)
+	}
+	context.AfterFunc(ctx, i.close)
+	return i, nil
 }
 
 func (i *initiator) close() { i.udp.Close() }
+
+func (i *initiator) now() time.Duration { return time.Since(i.base) }
 
 // patience is how long an answer over the link may take.
 func (i *initiator) patience() time.Duration { return 10*time.Second + 10*(i.want.RTT+i.want.Jitter) }
@@ -79,18 +85,24 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	c := record.LinkCheck{
 		WantLoss: want.Loss, WantRTT: want.RTT.Seconds(), Loss: math.NaN(), Lateness: math.NaN(), Tolerance: tol,
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	i, err := initiate(ctx, from, to, want, tol)
 	if err != nil {
-		return c, fmt.Errorf("link: reach the responder %s: %w", to, err)
+		return c, err
 	}
-	defer i.close()
-	c.WantRate = TCPPayloadRate(want.Rate, i.ipv6) * (1 - want.Loss)
-	rtts, err := i.measureRTT(ctx)
+	failed := func(what string, err error) (record.LinkCheck, error) {
+		return c, fmt.Errorf("link: measure the %s to %s: %w", what, to, cmp.Or(ctx.Err(), err))
+	}
+	var why []string
+	off := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+
+	rtts, err := i.measureRTT()
 	if err != nil {
-		return c, fmt.Errorf("link: measure the round trip to %s: %w", to, err)
+		return failed("round trip", err)
 	}
-	median := quantile(rtts, 0.5)
-	if median > want.RTT+RTTTolerance(want, tol) {
+	median, allowed := quantile(rtts, 0.5), RTTTolerance(want, tol)
+	if median > want.RTT+allowed {
 		// Datagrams wait for this process, too, when the machine is busy. A
 		// handshake does not.
 		if kernel, err := i.handshakeRTT(ctx); err == nil {
@@ -99,44 +111,37 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	}
 	if want.Any {
 		i.want.RTT = median // which says how long streams need to get going
+	} else if (median - want.RTT).Abs() > allowed {
+		ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
+		off("round trip %.3f ms, wanted %.3f ± %.3f ms", ms(median), ms(want.RTT), ms(allowed))
 	}
-	c.RTT = median.Seconds()
-	c.RTTP99 = quantile(rtts, 0.99).Seconds()
+	c.RTT, c.RTTP99 = median.Seconds(), quantile(rtts, 0.99).Seconds()
 
-	var why []error
-	if off, allowed := math.Abs(c.RTT-c.WantRTT), RTTTolerance(want, tol).Seconds(); !want.Any && off > allowed {
-		why = append(why, fmt.Errorf("round trip %.3f ms, wanted %.3f ± %.3f ms", c.RTT*1e3, c.WantRTT*1e3,
-			allowed*1e3))
-	}
-
+	c.WantRate = TCPPayloadRate(want.Rate, i.ipv6) * (1 - want.Loss)
 	c.Rate, c.Congestion, err = i.measureTCP(ctx)
 	if err == nil {
-		err = i.settle(ctx) // the link is to be left idle
+		_, err = i.settle(i.now()) // the link is to be left idle
 	}
 	if err == nil && want.hardForTCP() {
-		c.Rate, err = i.measureFlood(ctx)
+		c.Rate, err = i.measureFlood()
 	}
 	if err != nil {
-		return c, fmt.Errorf("link: measure the rate to %s: %w", to, err)
+		return failed("rate", err)
 	}
 	if want.Rate > 0 && math.Abs(c.Rate-c.WantRate) > tol*c.WantRate {
-		why = append(why, fmt.Errorf("rate %.4g bit/s of payload, wanted %.4g ± %.2g %%", c.Rate, c.WantRate, tol*100))
+		off("rate %.4g bit/s of payload, wanted %.4g ± %.2g %%", c.Rate, c.WantRate, tol*100)
 	}
 
 	if want.Loss > 0 {
 		var n int
-		if c.Loss, n, err = i.measureLoss(ctx); err != nil {
-			return c, fmt.Errorf("link: measure the loss to %s: %w", to, err)
+		if c.Loss, n, err = i.measureLoss(); err != nil {
+			return failed("loss", err)
 		}
-		if off, allowed := math.Abs(c.Loss-want.Loss), lossTolerance(want.Loss, n, tol); off > allowed {
-			why = append(why, fmt.Errorf("loss %.3f %%, wanted %.3f ± %.3f %% (of %d segments)", c.Loss*100,
-				want.Loss*100, allowed*100, n))
+		if most := lossTolerance(want.Loss, n, tol); math.Abs(c.Loss-want.Loss) > most {
+			off("loss %.3f %%, wanted %.3f ± %.3f %% (of %d segments)", c.Loss*100, want.Loss*100, most*100, n)
 		}
 	}
-	c.OK = len(why) == 0
-	if !c.OK {
-		c.Why = strings.ReplaceAll(errors.Join(why...).Error(), "\n", "; ")
-	}
+	c.OK, c.Why = len(why) == 0, strings.Join(why, "; ")
 	return c, nil
 }
 

@@ -13,35 +13,40 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-const (
-	pings    = 100
-	pingSize = 64 // bytes of payload
-	pingWire = pingSize + 8 + 40 + Framing
-)
+const pings = 100
 
-// send sends a datagram that says when.
-func (i *initiator) send() error {
+// echo is a ping that has come back.
+type echo struct {
+	sent, rtt time.Duration // by the initiator's clock
+	count     int           // of other datagrams that had come before it
+	came      time.Duration // by the responder's clock
+}
+
+// ping sends a ping.
+func (i *initiator) ping() error {
 	var b [pingSize]byte
-	binary.BigEndian.PutUint64(b[:], uint64(time.Since(i.base)))
+	binary.BigEndian.PutUint16(b[:], pingSize)
+	binary.BigEndian.PutUint64(b[stampAt:], uint64(i.now()))
 	_, err := i.udp.Write(b[:])
 	return err
 }
 
-// receive returns the round trip of the next datagram that is back and was not sent
-// before a moment: what an earlier measurement left under way is passed over.
-func (i *initiator) receive(since time.Duration) (rtt time.Duration, err error) {
+// echo returns the next ping that is back and was not sent before a moment: what an earlier measurement
+// left under way is passed over.
+func (i *initiator) echo(since time.Duration) (e echo, err error) {
 	var b [2048]byte
 	for {
 		n, err := i.udp.Read(b[:])
-		now := time.Since(i.base)
+		now := i.now()
 		if err != nil {
-			return 0, err
+			return e, err
 		}
 		if n != pingSize {
-			return 0, fmt.Errorf("%d bytes came back of %d", n, pingSize)
+			return e, fmt.Errorf("%d bytes came back of %d", n, pingSize)
 		}
-		if sent := time.Duration(binary.BigEndian.Uint64(b[:])); sent >= since {
-			return now - sent, nil
+		if sent := time.Duration(binary.BigEndian.Uint64(b[stampAt:])); sent >= since {
+			count, came := binary.BigEndian.Uint64(b[countAt:]), binary.BigEndian.Uint64(b[cameAt:])
+			return echo{sent, now - sent, int(count), time.Duration(came)}, nil
 		}
 	}
 }
@@ -49,52 +54,43 @@ func (i *initiator) receive(since time.Duration) (rtt time.Duration, err error) 
 // measureRTT sends at a steady pace, so that it takes one round trip and pings ×
 // the pace, not pings round trips. The round trips come back sorted; lost
 // datagrams are left out.
-func (i *initiator) measureRTT(ctx context.Context) ([]time.Duration, error) {
+func (i *initiator) measureRTT() ([]time.Duration, error) {
 	want := i.want
 	pace := time.Millisecond
 	if want.Rate > 0 { // load the link to at most a tenth
 		pace = max(pace, wireTime(10*pingWire, want.Rate))
 	}
 	n := min(pings, max(10, int(2*time.Second/pace)))
-
-	if err := i.settle(ctx); err != nil {
+	// What is not back in the end is lost; the margin is for a machine so busy that nothing of ours runs
+	// for a while. It will be used up every time where segments are lost.
+	margin := 2 * time.Second
+	if want.Loss > 0 || want.ReturnLoss > 0 {
+		margin /= 4
+	}
+	if _, err := i.settle(i.now()); err != nil {
 		return nil, err
 	}
-	first := time.Since(i.base)
-	i.udp.SetReadDeadline(time.Now().Add(time.Duration(n)*pace + 2*(want.RTT+want.Jitter) + 10*time.Second))
-	defer context.AfterFunc(ctx, func() { i.udp.SetReadDeadline(time.Now()) })()
-	fail := make(chan error, 1)
-	go func() {
-		for range n {
-			time.Sleep(pace)
-			if err := i.send(); err != nil {
-				fail <- err
-				i.udp.SetReadDeadline(time.Now())
-				return
-			}
-		}
-		fail <- nil
-		// What is not back then is lost; the margin is for a machine so busy that
-		// nothing of ours runs for a while.
-		margin := 2 * time.Second
-		if want.Loss > 0 || want.ReturnLoss > 0 {
-			margin /= 4 // it will be used up every time
-		}
-		i.udp.SetReadDeadline(time.Now().Add(2*(want.RTT+want.Jitter) + margin))
-	}()
 	var rtts []time.Duration
-	for len(rtts) < n {
-		rtt, err := i.receive(first)
-		if err != nil {
-			break
+	first := i.now()
+	for sent := 1; sent <= n; sent++ {
+		if err := i.ping(); err != nil {
+			return nil, err
 		}
-		rtts = append(rtts, rtt)
-	}
-	if err := <-fail; err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+		within := pace
+		if sent == n {
+			within = 2*(want.RTT+want.Jitter) + margin
+		}
+		i.udp.SetReadDeadline(time.Now().Add(within))
+		for len(rtts) < n {
+			e, err := i.echo(first)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			rtts = append(rtts, e.rtt)
+		}
 	}
 	if back := float64(n) * (1 - want.Loss) * (1 - want.ReturnLoss); len(rtts) == 0 || float64(len(rtts)) < back/2 {
 		return nil, fmt.Errorf("%d of %d datagrams came back", len(rtts), n)
@@ -128,33 +124,31 @@ func (i *initiator) handshakeRTT(ctx context.Context) (time.Duration, error) {
 	return quantile(rtts, 0.5), nil
 }
 
-// settle waits until the link is idle: a datagram that is back was behind
-// everything that waited in the queues. It warms up routes and neighbours, too.
-func (i *initiator) settle(ctx context.Context) error {
-	began := time.Now()
-	stop := began.Add(i.patience())
-	if d, ok := ctx.Deadline(); ok && d.Before(stop) {
-		stop = d
-	}
+// settle waits until the link is idle: a ping that is back was behind everything that waited in the
+// queues. It warms up routes and neighbours, too. That ping is the last one of those that have come back
+// and were not sent before a moment.
+func (i *initiator) settle(since time.Duration) (all []echo, err error) {
+	began, stop := i.now(), time.Now().Add(i.patience())
 	again := i.want.RTT + i.want.Jitter + 50*time.Millisecond
-	for time.Now().Before(stop) && ctx.Err() == nil {
-		if err := i.send(); err != nil {
-			return err
+	for ; time.Now().Before(stop); again = min(again*2, time.Second+again) {
+		if err := i.ping(); err != nil {
+			return nil, err
 		}
 		i.udp.SetReadDeadline(time.Now().Add(again))
-		rtt, err := i.receive(began.Sub(i.base))
-		if err == nil && rtt <= again {
-			return nil
+		for {
+			e, err := i.echo(since)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			if all = append(all, e); e.sent >= began && e.rtt <= again {
+				return all, nil
+			}
 		}
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
-		}
-		again = min(again*2, time.Second+again)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return fmt.Errorf("no datagram came back within %s", words.Duration(stop.Sub(began)))
+	return nil, fmt.Errorf("no datagram came back within %s", words.Duration(i.patience()))
 }
 
 // wireTime is how long bytes occupy a link.

@@ -21,7 +21,7 @@ func (i *initiator) measureTCP(ctx context.Context) (rate float64, congestion st
 	if err != nil || i.want.hardForTCP() || !i.want.Any && rate >= (1-i.tol)*TCPPayloadRate(i.want.Rate, i.ipv6) {
 		return rate, congestion, err
 	}
-	if err := i.settle(ctx); err != nil {
+	if _, err := i.settle(i.now()); err != nil {
 		return 0, congestion, err
 	}
 	again, congestion, err := i.measureStreams(ctx, 8)

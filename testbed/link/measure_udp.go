@@ -1,60 +1,45 @@
 package link
 
 import (
-	"context"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// pass sends n datagrams of size bytes at a wire rate and returns how they
-// arrived and how many were sent.
-func (i *initiator) pass(ctx context.Context, size, n int, rate float64) (a arrivals, sent int, err error) {
-	if err := i.settle(ctx); err != nil {
-		return a, 0, err
-	}
-	control, err := i.dial(ctx)
+// marks is how many pings go along with the datagrams of a flood.
+const marks = 50
+
+// pass sends n datagrams of size bytes at a wire rate and returns how many were sent, how many arrived,
+// and the pings between them that came back.
+func (i *initiator) pass(size, n int, rate float64) (sent, arrived int, along []echo, err error) {
+	before, err := i.settle(i.now())
 	if err != nil {
-		return a, 0, err
+		return 0, 0, nil, err
 	}
-	defer control.Close()
-	defer context.AfterFunc(ctx, func() { control.Close() })()
-	// Quiet must outlast the way, or what is still under way would count as lost.
-	q := question{Size: size, Quiet: 500*time.Millisecond + i.want.RTT + i.want.Jitter}
-	answers := json.NewDecoder(control)
-	hear := func(within time.Duration) error {
-		control.SetReadDeadline(time.Now().Add(within))
-		if err := answers.Decode(&a); err != nil {
-			return fmt.Errorf("wait for the responder's answer: %w", err)
+	began := i.now()
+	if sent, err = i.flood(size, n, rate); err != nil {
+		return sent, 0, nil, err
+	}
+	end := i.now()
+	all, err := i.settle(began)
+	if err != nil {
+		return sent, 0, nil, err
+	}
+	arrived = all[len(all)-1].count - before[len(before)-1].count
+	for _, e := range all {
+		if e.sent < end {
+			along = append(along, e)
 		}
-		return nil
 	}
-	if err = json.NewEncoder(control).Encode(q); err == nil {
-		err = hear(i.patience())
-	}
-	began := time.Now()
-	if err == nil {
-		sent, err = i.flood(ctx, size, n, rate)
-	}
-	if err == nil {
-		err = control.CloseWrite()
-	}
-	if err == nil {
-		err = hear(i.patience() + time.Since(began))
-	}
-	if err == nil && a.N == 0 {
-		err = fmt.Errorf("none of %d datagrams arrived", sent)
-	}
-	return a, sent, err
+	return sent, arrived, along, nil
 }
 
 // flood sends n datagrams of size bytes at the given wire rate and returns how many it could; the kernel
 // cuts them from what is written (UDP GSO, udp(7)). A sender that was held up does not catch up: a burst
 // would overflow the queue that it is to measure.
-func (i *initiator) flood(ctx context.Context, size, n int, rate float64) (int, error) {
+func (i *initiator) flood(size, n int, rate float64) (sent int, err error) {
 	const (
 		nap     = 200 * time.Microsecond
 		atMost  = 2 * time.Millisecond // at once
@@ -66,11 +51,11 @@ func (i *initiator) flood(ctx context.Context, size, n int, rate float64) (int, 
 	}
 	every := float64(size+headers) * 8e9 / rate // ns
 	buf := make([]byte, most*size)
-	sent, start := 0, time.Now()
+	for at := 0; at < len(buf); at += size {
+		binary.BigEndian.PutUint16(buf[at:], uint16(size))
+	}
+	start, marked := time.Now(), 0
 	for due := 0.0; sent < n; { // due: when the next one is, since start
-		if err := ctx.Err(); err != nil {
-			return sent, err
-		}
 		now := float64(time.Since(start))
 		due = max(due, now-float64(atMost))
 		if due > now {
@@ -83,31 +68,37 @@ func (i *initiator) flood(ctx context.Context, size, n int, rate float64) (int, 
 		}
 		sent += k
 		due += float64(k) * every
+		if sent >= (marked+1)*n/marks {
+			marked++
+			_ = i.ping() // the next one will do
+		}
 	}
 	return sent, nil
 }
 
 // measureFlood offers more full segments than the link can carry and returns
-// the payload rate, in bit/s, of a TCP stream of the segments that arrived.
-func (i *initiator) measureFlood(ctx context.Context) (float64, error) {
+// the payload rate, in bit/s, of a TCP stream of the segments that arrived. The first fifth is the start:
+// the queue is not full yet.
+func (i *initiator) measureFlood() (float64, error) {
 	const seconds, excess = 0.5, 1.15
 	perSecond := i.want.Rate / 8 / FullFrame
 	n := int(max(seconds*excess*perSecond, 200))
-	a, _, err := i.pass(ctx, udpPayload(i.ipv6), n, i.want.Rate*excess)
+	_, _, along, err := i.pass(udpPayload(i.ipv6), n, i.want.Rate*excess)
 	if err != nil {
 		return 0, err
 	}
-	if a.Span <= 0 {
-		return 0, errors.New("too few datagrams arrived to tell a rate")
+	if along = along[len(along)/5:]; len(along) < 2 {
+		return 0, errors.New("too few datagrams came back to tell a rate")
 	}
-	return float64(a.Late) / a.Span.Seconds() * 8 * float64(tcpPayload(i.ipv6)), nil
+	first, last := along[0], along[len(along)-1]
+	return float64(last.count-first.count) / (last.came - first.came).Seconds() * 8 * float64(tcpPayload(i.ipv6)), nil
 }
 
 // measureLoss counts small datagrams, sent well below the link's rate so that no
 // queue overflows, and returns the share lost and the number sent.
-func (i *initiator) measureLoss(ctx context.Context) (float64, int, error) {
+func (i *initiator) measureLoss() (float64, int, error) {
 	const (
-		size   = 64
+		size   = 100
 		wire   = size + 28 + Framing
 		fast   = 20000.0 // datagrams per second
 		enough = 20000
@@ -117,9 +108,9 @@ func (i *initiator) measureLoss(ctx context.Context) (float64, int, error) {
 		rate = min(rate, i.want.Rate/2)
 	}
 	n := min(enough, max(500, int(rate/8/wire)))
-	a, sent, err := i.pass(ctx, size, n, rate)
+	sent, arrived, _, err := i.pass(size, n, rate)
 	if err != nil {
 		return 0, 0, err
 	}
-	return 1 - float64(a.N)/float64(sent), sent, nil
+	return 1 - float64(arrived)/float64(sent), sent, nil
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // network is the emulated network itself: packets go in with arrive, come out
@@ -32,7 +34,7 @@ type network struct {
 
 	in, out  Count
 	drops    Drops
-	lateness Lateness
+	lateness *hdrhistogram.Histogram // ns
 }
 
 type netHost struct {
@@ -54,7 +56,8 @@ type netPath struct {
 }
 
 func newNetwork(seed uint64, buffers *pool) *network {
-	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: buffers, drops: Drops{}}
+	return &network{seed: seed, route: map[netip.Addr]int32{}, pool: buffers, drops: Drops{},
+		lateness: newHistogram()}
 }
 
 // add adds a host, shaped as the topology says.
@@ -228,7 +231,8 @@ func (n *network) advance(now int64) (next int64, any bool) {
 }
 
 func (n *network) departed(ev event, sent bool) {
-	n.lateness.add(n.clock() - ev.at + ev.late)
+	late := min(max(n.clock()-ev.at+ev.late, 0), int64(longestLateness))
+	_ = n.lateness.RecordValue(late) // it is in the range
 	if sent {
 		n.out.add(ev.p.segs, ev.p.wire())
 		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
@@ -276,7 +280,7 @@ func (n *network) stats() Stats {
 		In: n.in, Out: n.out,
 		Drops:    maps.Clone(n.drops),
 		Hosts:    map[string]HostStats{},
-		Lateness: n.lateness.Since(Lateness{}),
+		Lateness: n.lateness.Export().Counts,
 	}
 	for _, h := range n.hosts {
 		s.Hosts[h.name] = HostStats{Sent: h.sent, Received: h.received}

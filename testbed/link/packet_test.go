@@ -310,19 +310,7 @@ func TestStampsOfFrames(t *testing.T) {
 	const ahead = 1_000_000
 	var now int64
 	clock := func() int64 { return now }
-	reads := 0
-	wall := func() int64 { // the thread loses the processor in the first two readings
-		at := now + ahead
-		if reads++; reads < 3 {
-			now += 5e6
-		}
-		return at
-	}
-	s := readClocks(clock, wall)
-	if s.ahead != ahead || s.now != 10e6 || reads != 3 {
-		t.Fatalf("got %+v after %d readings, want %d ahead at 10 ms after 3", s, reads, int64(ahead))
-	}
-	s.last = 9e6
+	s := stamps{ahead: ahead, now: 10e6, last: 9e6}
 	for _, c := range []struct{ came, now, want int64 }{
 		{9_500_000, 10e6, 9_500_000},
 		{9_200_000, 10e6, 9_500_000},   // in order
@@ -335,16 +323,5 @@ func TestStampsOfFrames(t *testing.T) {
 		if got := s.came(c.came+ahead, clock); got != c.want {
 			t.Errorf("a frame of %d ns, read at %d: %d, want %d", c.came, c.now, got, c.want)
 		}
-	}
-
-	reads, now = 0, 0
-	always := func() int64 {
-		at := now + ahead
-		now += []int64{4e5, 1e5, 3e5, 2e5}[reads]
-		reads++
-		return at
-	}
-	if s := readClocks(clock, always); s.ahead != ahead-1e5 || s.now != 10e5 || reads != 4 {
-		t.Errorf("got %+v after %d readings, want the best of 4", s, reads)
 	}
 }

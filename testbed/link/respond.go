@@ -2,8 +2,7 @@ package link
 
 import (
 	"context"
-	"encoding/json"
-	"io"
+	"encoding/binary"
 	"net"
 	"net/netip"
 	"sync"
@@ -13,25 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Responder is the far end of a measurement, wherever that is: a TCP and a UDP port of the same
-// number. Datagrams it sends back, one by one, and bulk streams it throws away. While a connection
-// that begins with a [question] is open, it counts the datagrams instead.
+// A datagram of a measurement begins with its size (2 bytes) and when it was sent, in nanoseconds of the
+// initiator's clock. Those of pingSize are pings: they come back with how many others had come (8 bytes),
+// and when, by the responder's clock (8 bytes).
+const (
+	pingSize = 64
+	pingWire = pingSize + 8 + 40 + Framing
+	stampAt  = 2
+	countAt  = 10
+	cameAt   = 18
+)
+
+// Responder is the far end of one measurement, wherever that is: a TCP and a UDP port of the same
+// number. It counts datagrams and sends pings back; bulk streams it throws away.
 type Responder struct {
 	l       net.Listener
 	at      net.PacketConn
-	cancel  context.CancelFunc
 	running sync.WaitGroup
-
-	mu   sync.Mutex
-	size int // of the datagrams to count; 0: they are sent back
-	n    int // that have come
-	log  []arrival
-}
-
-// arrival is when so many datagrams had come.
-type arrival struct {
-	at time.Time
-	n  int
 }
 
 // Listener is the host of a responder.
@@ -39,21 +36,6 @@ type Listener interface {
 	Addr() netip.Addr
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
 	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
-}
-
-// question asks to count datagrams.
-type question struct {
-	Size  int           `json:"size"`
-	Quiet time.Duration `json:"quiet"` // all have come when none has for so long
-}
-
-// arrivals are how counted datagrams came: said empty when the count begins, and when the initiator has
-// sent all, which it says by closing its side of the connection. The first fifth is the start: the queue is
-// not full yet.
-type arrivals struct {
-	N    int           `json:"n"`
-	Late int           `json:"late"` // of them, those after the first fifth
-	Span time.Duration `json:"span"` // in which these came
 }
 
 // Respond begins to answer at a free port of a host. The caller must Close it.
@@ -67,24 +49,11 @@ func Respond(ctx context.Context, h Listener) (*Responder, error) {
 		l.Close()
 		return nil, err
 	}
-	setsockopt(at, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
+	_ = setsockopt(at, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
 	enlarge(at)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Responder{l: l, at: at, cancel: cancel}
+	r := &Responder{l: l, at: at}
 	r.running.Go(r.datagrams)
-	r.running.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return // closed
-			}
-			r.running.Go(func() {
-				defer c.Close()
-				defer context.AfterFunc(ctx, func() { c.Close() })()
-				r.respond(ctx, c.(*net.TCPConn))
-			})
-		}
-	})
+	r.running.Go(r.streams)
 	return r, nil
 }
 
@@ -95,60 +64,45 @@ func (r *Responder) Addr() netip.AddrPort { return r.l.Addr().(*net.TCPAddr).Add
 func (r *Responder) Close() {
 	r.l.Close()
 	r.at.Close()
-	r.cancel()
 	r.running.Wait()
 }
 
-func (r *Responder) respond(ctx context.Context, c *net.TCPConn) {
-	var q question
-	if json.NewDecoder(c).Decode(&q) != nil || q.Size <= 0 {
-		discard(c)
-		return
-	}
-	say := json.NewEncoder(c).Encode
-	r.mu.Lock()
-	r.size, r.n, r.log = q.Size, 0, nil
-	r.mu.Unlock()
-	say(arrivals{})
-	io.Copy(io.Discard, c)
-	quiet := time.Now()
-	for time.Since(quiet) < q.Quiet && ctx.Err() == nil {
-		time.Sleep(q.Quiet / 20)
-		r.mu.Lock()
-		if n := len(r.log); n > 0 && r.log[n-1].at.After(quiet) {
-			quiet = r.log[n-1].at
-		}
-		r.mu.Unlock()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var a arrivals
-	if r.n > 0 {
-		first, last := r.log[len(r.log)/5], r.log[len(r.log)-1]
-		a = arrivals{N: r.n, Late: last.n - first.n, Span: last.at.Sub(first.at)}
-	}
-	r.size = 0
-	say(a)
-}
-
-// datagrams counts datagrams, or sends them back, until the socket is closed.
+// datagrams counts and answers until the socket is closed.
 func (r *Responder) datagrams() {
+	start, n := time.Now(), 0
 	b := make([]byte, 1<<16)
 	for {
 		k, peer, err := r.at.ReadFrom(b)
 		if err != nil {
 			return
 		}
-		r.mu.Lock()
-		size := r.size
-		if size > 0 {
-			r.n += (k + size - 1) / size
-			r.log = append(r.log, arrival{time.Now(), r.n})
+		came := time.Since(start)
+		size := int(binary.BigEndian.Uint16(b)) // of each that the kernel has put together
+		if size != pingSize {
+			n += (k + size - 1) / max(size, 1)
+			continue
 		}
-		r.mu.Unlock()
-		for all := b[:k]; size == 0 && len(all) >= pingSize; all = all[pingSize:] {
-			r.at.WriteTo(all[:pingSize], peer)
+		for all := b[:k]; len(all) >= pingSize; all = all[pingSize:] {
+			binary.BigEndian.PutUint64(all[countAt:], uint64(n))
+			binary.BigEndian.PutUint64(all[cameAt:], uint64(came))
+			_, _ = r.at.WriteTo(all[:pingSize], peer)
 		}
+	}
+}
+
+// streams takes connections until the listener is closed, which ends them all.
+func (r *Responder) streams() {
+	var open []net.Conn
+	for {
+		c, err := r.l.Accept()
+		if err != nil {
+			break
+		}
+		open = append(open, c)
+		r.running.Go(func() { discard(c.(*net.TCPConn)) })
+	}
+	for _, c := range open {
+		c.Close()
 	}
 }
 

@@ -2,7 +2,6 @@ package link
 
 import (
 	"fmt"
-	"math"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -118,8 +117,8 @@ func swapped(v uint16) uint16 { return v<<8 | v>>8 }
 // receive calls take with each frame that has come, its device and when it came, by a clock: as many as
 // the ring holds, so that there is room for answers to what is sent next. more says whether others may be there.
 func (s *packetSocket) receive(clock func() int64, take func(index int, frame []byte, at int64)) (more bool) {
-	when := readClocks(clock, func() int64 { return time.Now().UnixNano() })
-	when.last = s.empty
+	now := clock()
+	when := stamps{ahead: time.Now().UnixNano() - now, now: now, last: s.empty}
 	for range slots {
 		slot := s.ring[s.next/perBlock*blockSize+s.next%perBlock*slotSize:]
 		h := (*unix.Tpacket2Hdr)(unsafe.Pointer(&slot[0]))
@@ -145,21 +144,6 @@ type stamps struct {
 	ahead int64 // the clock on the wall
 	now   int64 // when the other one was read
 	last  int64 // when the frame before came, or there was none
-}
-
-// readClocks reads both clocks at the same time, as nearly as it can: the thread may lose the processor between them.
-func readClocks(clock, wall func() int64) (s stamps) {
-	const near = 10_000 // ns
-	best := int64(math.MaxInt64)
-	for try := 0; try < 4 && best > near; try++ {
-		before := clock()
-		w := wall()
-		s.now = clock()
-		if took := s.now - before; took < best {
-			best, s.ahead = took, w-s.now // not w-before: no frame may leave before its time
-		}
-	}
-	return s
 }
 
 // came is when a frame came. The clock on the wall may be set meanwhile; frames come in order,

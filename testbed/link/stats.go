@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -31,9 +32,10 @@ func (c *Count) add(segments int32, bytes int64) {
 	c.Bytes += bytes
 }
 
-func (c Count) plus(d Count) Count { return Count{c.Segments + d.Segments, c.Bytes + d.Bytes} }
-
-func (c Count) minus(d Count) Count { return Count{c.Segments - d.Segments, c.Bytes - d.Bytes} }
+// plus adds, sign 1, or takes off, -1.
+func (c Count) plus(d Count, sign int64) Count {
+	return Count{c.Segments + sign*d.Segments, c.Bytes + sign*d.Bytes}
+}
 
 // Causes of drops.
 const (
@@ -52,7 +54,7 @@ const (
 type Drops map[string]Count
 
 func (d Drops) add(cause string, segments int32, bytes int64) {
-	d[cause] = d[cause].plus(Count{int64(segments), bytes})
+	d[cause] = d[cause].plus(Count{int64(segments), bytes}, 1)
 }
 
 // HostStats is one host's link.
@@ -61,38 +63,28 @@ type HostStats struct {
 	Received Count // left the downlink
 }
 
-// Merge adds what another thread, or machine, has done.
-func (s *Stats) Merge(o Stats) {
-	s.CPU += o.CPU
-	s.In, s.Out = s.In.plus(o.In), s.Out.plus(o.Out)
-	for cause, c := range o.Drops {
-		s.Drops[cause] = s.Drops[cause].plus(c)
-	}
-	for name, h := range o.Hosts {
-		a := s.Hosts[name]
-		s.Hosts[name] = HostStats{a.Sent.plus(h.Sent), a.Received.plus(h.Received)}
-	}
-	s.Lateness.merge(o.Lateness)
-}
+// Merge returns what this thread, or machine, and another have done together.
+func (s Stats) Merge(o Stats) Stats { return s.plus(o, 1) }
 
 // Since returns what happened between before and s. Gauges stay as in s.
-func (s Stats) Since(before Stats) Stats {
-	d := s
-	d.CPU -= before.CPU
-	d.In, d.Out = s.In.minus(before.In), s.Out.minus(before.Out)
-	d.Drops = Drops{}
-	for cause, c := range s.Drops {
-		if c = c.minus(before.Drops[cause]); c != (Count{}) {
-			d.Drops[cause] = c
-		}
+func (s Stats) Since(before Stats) Stats { return s.plus(before, -1) }
+
+func (s Stats) plus(o Stats, sign int64) Stats {
+	sum := s
+	sum.CPU += time.Duration(sign) * o.CPU
+	sum.In, sum.Out = s.In.plus(o.In, sign), s.Out.plus(o.Out, sign)
+	sum.Drops, sum.Hosts = Drops{}, map[string]HostStats{}
+	maps.Copy(sum.Drops, s.Drops)
+	for cause, c := range o.Drops {
+		sum.Drops[cause] = s.Drops[cause].plus(c, sign)
 	}
-	d.Hosts = map[string]HostStats{}
-	for name, h := range s.Hosts {
-		b := before.Hosts[name]
-		d.Hosts[name] = HostStats{h.Sent.minus(b.Sent), h.Received.minus(b.Received)}
+	maps.Copy(sum.Hosts, s.Hosts)
+	for name, h := range o.Hosts {
+		a := s.Hosts[name]
+		sum.Hosts[name] = HostStats{a.Sent.plus(h.Sent, sign), a.Received.plus(h.Received, sign)}
 	}
-	d.Lateness = s.Lateness.Since(before.Lateness)
-	return d
+	sum.Lateness = s.Lateness.plus(o.Lateness, sign)
+	return sum
 }
 
 // LatenessLimit is how late packets of this path may leave, at the 99th

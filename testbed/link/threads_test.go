@@ -50,14 +50,14 @@ func TestThreadsDeliverTheSame(t *testing.T) {
 		for _, s := range sims {
 			s.run()
 			got = append(got, s.got...)
-			total.Merge(s.n.stats())
+			total = total.Merge(s.n.stats())
 		}
 		var received Count
 		for _, h := range total.Hosts {
-			received = received.plus(h.Received)
+			received = received.plus(h.Received, 1)
 		}
 		if received != total.Out ||
-			total.In != total.Out.plus(total.Drops[DropLoss]).plus(total.Drops[DropUp]).plus(total.Drops[DropDown]) {
+			total.In != total.Out.plus(total.Drops[DropLoss], 1).plus(total.Drops[DropUp], 1).plus(total.Drops[DropDown], 1) {
 			t.Errorf("%d threads: counters do not add up: %+v", threads, total)
 		}
 		slices.SortFunc(got, func(a, b delivery) int {

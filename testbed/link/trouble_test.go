@@ -7,11 +7,12 @@ import (
 )
 
 func lateness(times ...time.Duration) Lateness {
-	var l Lateness
+	n := newNetwork(1, &pool{})
+	n.clock = func() int64 { return 0 }
 	for _, t := range times {
-		l.add(int64(t))
+		n.departed(event{at: -int64(t), p: sized(100, 1)}, false)
 	}
-	return l
+	return n.stats().Lateness
 }
 
 func repeat(n int, t time.Duration) []time.Duration {
