@@ -1,7 +1,6 @@
 package disseminate
 
 import (
-	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -34,10 +33,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		}
 	})
 	cell := experiment.Cell{ID: "c001", System: "bittorrent", Data: experiment.Data{Objects: 1, Size: size},
-		Disseminate: &experiment.Disseminate{
-			Nodes: 4, Seeders: 1, Stay: experiment.Stay{Forever: true},
-			Poll: experiment.Duration(50 * time.Millisecond),
-		}}
+		Disseminate: sectionOf(t, "nodes: 4")}
 	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{
 		Use: experiment.SystemUse{Name: "bittorrent", Mode: "start"}, Cluster: c, Seed: 1,
 		Limits: experiment.Limits{
@@ -46,23 +42,11 @@ func TestSwarmOfProcesses(t *testing.T) {
 		},
 	}, []experiment.Cell{cell})
 	must(t, err)
+	var got scenariotest.Recorded
 	for number := range 3 {
 		victim := chooseRoles(cell.Disseminate, nil, 1, uint64(number), number).leechers[0]
-		var ops []record.Op
-		var marks []record.Mark
 		var once sync.Once
-		load, err := r.Trial(systemtest.Context(t), cell, uint64(number), scenariotest.Sink(scenario.Sink{
-			Epoch: time.Now(), Number: number,
-			Block: func(b []byte) error {
-				all, err := record.DecodeBlock(b, nil)
-				ops = append(ops, all...)
-				return err
-			},
-			Marks: func(m []record.Mark) error { marks = append(marks, m...); return nil },
-			Event: func(e record.Event) error {
-				t.Logf("trial %d: %s %s: %s", number, e.Kind, e.What, e.Detail)
-				return nil
-			},
+		must(t, got.Run(systemtest.Context(t), Scenario{}, r, cell, uint64(number), scenario.Sink{Number: number,
 			Progress: func(_, bytes int64) {
 				if number == 1 && bytes > size/4 {
 					once.Do(func() {
@@ -71,15 +55,12 @@ func TestSwarmOfProcesses(t *testing.T) {
 						}
 					})
 				}
-			},
-		}))
-		must(t, err)
-		m := Scenario{}.Measure(scenario.Measured{Cell: cell, Load: load, Ops: slices.Values(ops)})
-		t.Logf("trial %d: %v", number, m)
-		if len(ops) != 3 || len(marks) < 30 {
-			t.Fatalf("trial %d: %d operations, %d marks", number, len(ops), len(marks))
+			}}, scenario.Usage{}))
+		t.Logf("trial %d: %v, %+v", number, got.M, got.Events)
+		if len(got.Ops) != 3 || len(got.Marks) < 30 {
+			t.Fatalf("trial %d: %d operations, %d marks", number, len(got.Ops), len(got.Marks))
 		}
-		for _, op := range ops {
+		for _, op := range got.Ops {
 			want, class := record.OK, ""
 			if number == 1 && int(op.Worker) == victim {
 				want, class = record.Error, nodes.ClassDied
@@ -89,7 +70,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 					op.Bytes)
 			}
 		}
-		if d := m["duplicates"]; d < 1 || d > 1.5 {
+		if d := got.M["duplicates"]; d < 1 || d > 1.5 {
 			t.Errorf("trial %d: payload received is %v of the content", number, d)
 		}
 		// Nothing is left behind.

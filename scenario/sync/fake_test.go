@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -43,10 +43,9 @@ type fakeChains struct {
 	lag   time.Duration // of what subscribes; negative: nothing does
 	links scenario.NetworkChange
 	down  float64 // bytes per second of the fresh node; 0: no limit
-	// pace is what a block takes with these settings, and what subscribes, in seconds, on
-	// links without limits; nil: fakeValidate.
-	pace   func(system.Options) (validate, index float64)
+
 	replay float64 // seconds; 0: a thousandth for each block
+	check  func(from, to int) (record.LinkCheck, error)
 
 	refuse  error // of Chain
 	chains  []system.ChainSpec
@@ -66,13 +65,11 @@ type fakeFollower struct {
 	have      float64 // blocks
 	since     time.Time
 	requests  time.Time // when the first goes out
-	validates float64   // blocks per second
 	complete  time.Time
 	delivered map[string]float64
 
 	follow  func(system.FollowTask) error
-	answer  func(*system.Following) error
-	hang    func() bool
+	answer  func(context.Context, *system.Following) error
 	asked   int
 	connect string
 	process testbed.Process // nil: it has none
@@ -140,9 +137,6 @@ func (c *fakeChains) advance() {
 	rates, all := map[string]float64{}, 0.0
 	for _, p := range c.peers() {
 		up := fakeUp
-		if c.pace != nil {
-			up = math.MaxFloat32
-		}
 		if r := c.links.Rates[p.place].Up; r > 0 {
 			up = r / 8
 		}
@@ -152,19 +146,11 @@ func (c *fakeChains) advance() {
 	if all == 0 {
 		return
 	}
-	down := c.down
-	if r := c.links.Rates[0].Down; r > 0 {
-		down = r / 8
+	perSecond := all
+	if c.down > 0 {
+		perSecond = min(all, c.down)
 	}
-	factor := 1.0
-	if down > 0 && all > down {
-		factor = down / all
-	}
-	perSecond := all * factor * fakeBlocks / fakeBytes
-	if perSecond > n.validates {
-		factor *= n.validates / perSecond
-		perSecond = n.validates
-	}
+	perSecond = min(perSecond*fakeBlocks/fakeBytes, fakeValidate)
 	got := perSecond * took
 	if left := fakeBlocks - n.have; got >= left {
 		n.complete = from.Add(time.Duration(left / perSecond * float64(time.Second)))
@@ -229,31 +215,28 @@ func (n *fakeFollower) Follow(ctx context.Context, task system.FollowTask) error
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	n.started++
-	n.validates = fakeValidate
-	if n.c.pace != nil {
-		validate, index := n.c.pace(task.Settings)
-		n.validates, n.c.lag = 1/validate, time.Duration(index*fakeBlocks*float64(time.Second))
-	}
 	n.runs, n.have, n.since, n.requests, n.complete = &task, have, time.Now(), time.Now().Add(n.c.waits), time.Time{}
 	return os.WriteFile(path, fmt.Append(nil, have), 0o600)
 }
 
 func (n *fakeFollower) Following(ctx context.Context) (system.Following, error) {
-	n.c.mu.Lock()
-	n.asked++
-	hang := n.hang != nil && n.hang()
-	n.c.mu.Unlock()
-	if hang {
-		<-ctx.Done()
-		return system.Following{}, fmt.Errorf("fake: %w", ctx.Err())
+	f, err := n.following()
+	if err == nil && n.answer != nil {
+		err = n.answer(ctx, &f)
 	}
+	return f, err
+}
+
+func (n *fakeFollower) following() (f system.Following, err error) {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
+	n.asked++
 	n.c.advance()
 	if n.runs == nil {
-		return system.Following{}, fmt.Errorf("fake: %w", syscall.ECONNREFUSED)
+		return f, fmt.Errorf("fake: %w", syscall.ECONNREFUSED)
 	}
-	f := system.Following{Height: int64(n.have + 1e-9), Tip: "tip", Indexed: -1, Commits: int64(n.have)}
+	f = system.Following{Height: int64(n.have + 1e-9), Tip: "tip", Indexed: -1, Commits: int64(n.have),
+		Connected: len(n.c.peers())}
 	if f.Height < fakeBlocks {
 		f.Tip = fmt.Sprint("tip at ", f.Height)
 	}
@@ -263,15 +246,9 @@ func (n *fakeFollower) Following(ctx context.Context) (system.Following, error) 
 			f.Indexed = fakeBlocks
 		}
 	}
-	f.Connected = len(n.c.peers())
 	for _, address := range n.runs.Peers {
 		f.Peers = append(f.Peers, system.PeerShare{Address: address, Blocks: int64(n.delivered[address])})
 		f.TimedOut, f.Failed = f.TimedOut+1, f.Failed+2
-	}
-	if n.answer != nil {
-		if err := n.answer(&f); err != nil {
-			return system.Following{}, err
-		}
 	}
 	return f, nil
 }
@@ -304,8 +281,11 @@ func (c *fakeChains) Change(_ context.Context, change scenario.NetworkChange) er
 	return nil
 }
 
-func (c *fakeChains) Check(context.Context, int, int) (record.LinkCheck, error) {
-	return record.LinkCheck{OK: true}, nil
+func (c *fakeChains) Check(_ context.Context, from, to int) (record.LinkCheck, error) {
+	if c.check == nil {
+		return record.LinkCheck{OK: true}, nil
+	}
+	return c.check(from, to)
 }
 
 func (c *fakeChains) Traffic(context.Context) []scenario.Traffic {
@@ -325,6 +305,7 @@ func (c *fakeChains) Emulated() (bool, string) { return true, "" }
 
 // syncTest is a runner on such a cluster, and what a trial gave.
 type syncTest struct {
+	scenariotest.Recorded
 	t      *testing.T
 	c      *fakeChains
 	site   scenario.Site
@@ -332,44 +313,38 @@ type syncTest struct {
 	cell   experiment.Cell
 	number int
 
-	mu     sync.Mutex
-	ops    []record.Op
-	marks  []record.Mark
-	events []record.Event
 	said   []string // events and words of the preparation
-	load   scenario.Load
-	m      map[string]float64
-	took   time.Duration
-	stores int // made, and not removed
+	stores int      // made, and not removed
 }
 
-// newSyncTest prepares a cell, which set changes, on a cluster with so many peers.
-func newSyncTest(t *testing.T, peers int, set func(*fakeChains, *experiment.Cell)) *syncTest {
+// cellOf is a cell of a section; what it does not say: one peer, a disk, a replay.
+func cellOf(t *testing.T, section string) experiment.Cell {
+	cell := experiment.Cell{ID: "c001", System: "fake", Sync: &experiment.Sync{Blocks: fakeBlocks, Transactions: 1,
+		Form: "v2", Peers: 1, Storage: "disk", Replay: true, Poll: experiment.Duration(fakePoll)}}
+	scenariotest.Decode(t, "{"+section+"}", cell.Sync)
+	return cell
+}
+
+// follow makes a cluster for the cell of a section.
+func follow(t *testing.T, section string) *syncTest {
 	t.Helper()
-	w := &syncTest{t: t, c: newFakeChains(peers + 1), cell: experiment.Cell{ID: "c001", System: "fake",
-		Sync: &experiment.Sync{
-			Blocks: fakeBlocks, Transactions: 1, Form: "v2", Peers: peers, Storage: "disk",
-			Replay: true, Poll: experiment.Duration(fakePoll),
-		}}}
+	w := &syncTest{t: t, cell: cellOf(t, section)}
+	w.c = newFakeChains(w.cell.Sync.Peers + 1)
 	dir := func(on string) (scenario.StoreDir, error) {
 		d, err := os.MkdirTemp(t.TempDir(), "store")
 		w.stores++
 		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: on,
 			Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
 	}
+	limits := scenariotest.Limits()
+	limits.Start = experiment.Duration(time.Minute)
 	w.site = scenario.Site{
 		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(),
-		Limits: experiment.Limits{
-			Deadline: experiment.Duration(10 * time.Minute), Stall: experiment.Duration(30 * time.Second),
-			Start: experiment.Duration(time.Minute),
-		},
-		Disk:  func(context.Context) (scenario.StoreDir, error) { return dir("disk") },
-		RAM:   func(context.Context, int64) (scenario.StoreDir, error) { return dir("ram") },
-		Say:   func(text string) { w.said = append(w.said, text) },
-		Event: func(kind, what, detail string, _ time.Duration) { w.said = append(w.said, kind+" "+what+": "+detail) },
-	}
-	if set != nil {
-		set(w.c, &w.cell)
+		Limits: limits,
+		Disk:   func(context.Context) (scenario.StoreDir, error) { return dir("disk") },
+		RAM:    func(context.Context, int64) (scenario.StoreDir, error) { return dir("ram") },
+		Say:    func(text string) { w.said = append(w.said, text) },
+		Event:  func(kind, what, detail string, _ time.Duration) { w.said = append(w.said, kind+" "+what+": "+detail) },
 	}
 	return w
 }
@@ -390,85 +365,40 @@ func (w *syncTest) prepare(cells ...experiment.Cell) error {
 func (w *syncTest) trial(ctx context.Context) error {
 	w.t.Helper()
 	if w.runner == nil {
-		if err := w.prepare(); err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, w.prepare())
 	}
-	w.ops, w.marks, w.events = nil, nil, nil
 	w.c.nodes[0].delivered = map[string]float64{}
-	sum := record.NewSummary()
 	if err := w.runner.Ready(ctx, w.cell); err != nil {
 		return err
 	}
-	begun := time.Now()
-	load, err := w.runner.Trial(ctx, w.cell, 5, scenariotest.Sink(scenario.Sink{
-		Epoch: begun, Number: w.number,
-		Block: func(b []byte) error {
-			ops, err := record.DecodeBlock(b, nil)
-			w.ops = append(w.ops, ops...)
-			return errors.Join(err, record.Check(ops), sum.Ops(ops))
-		},
-		Marks: func(m []record.Mark) error { w.marks = append(w.marks, m...); return nil },
-		Event: func(e record.Event) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.events = append(w.events, e)
-			return nil
-		},
-	}))
-	w.load, w.took = load, time.Since(begun)
-	w.m = Scenario{}.Measure(scenario.Measured{Cell: w.cell, Summary: sum, Load: load, Ops: slices.Values(w.ops),
-		Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(),
-			Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}}})
-	if w.stores != 0 {
-		w.t.Errorf("%d stores are left", w.stores)
-	}
-	if w.c.nodes[0].runs != nil {
-		w.t.Error("the fresh node runs on")
+	err := w.Run(ctx, Scenario{}, w.runner, w.cell, 5, scenario.Sink{Number: w.number},
+		scenario.Usage{Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}})
+	if l := w.c.links; w.stores != 0 || w.c.nodes[0].runs != nil || len(l.Apart)+len(l.Rates) > 0 {
+		w.t.Errorf("left: %d stores, a node that runs (%v), links %+v", w.stores, w.c.nodes[0].runs, l)
 	}
 	return err
 }
 
-func (w *syncTest) run() {
+// run executes a trial that must not fail, and has these outcomes: of the way to the chain,
+// and until the node serves.
+func (w *syncTest) run(outcomes string) {
 	w.t.Helper()
-	if err := w.trial(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// outcomes are those of the two operations, with their classes.
-func (w *syncTest) outcomes() string {
-	var text string
-	for _, op := range w.ops {
-		text += fmt.Sprintf("%s %s %s;", op.Kind, op.Outcome, op.Class)
-	}
-	return text
-}
-
-func (w *syncTest) want(outcomes string) {
-	w.t.Helper()
+	must(w.t, w.trial(w.t.Context()))
 	if got := w.outcomes(); got != outcomes {
-		w.t.Errorf("outcomes %s, want %s; events %+v, notes %q", got, outcomes, w.events, w.load.Notes)
+		w.t.Errorf("outcomes %s, want %s; events %+v, notes %q", got, outcomes, w.Events, w.Load.Notes)
 	}
 }
 
-// about holds a moment that polls told to what it was: never too early, and too
-// late by a poll at most.
-func (w *syncTest) about(key string, want float64) {
+func (w *syncTest) outcomes() string {
+	var all []string
+	for _, op := range w.Ops {
+		all = append(all, strings.TrimSpace(op.Outcome.String()+" "+op.Class))
+	}
+	return strings.Join(all, ", ")
+}
+
+// exact holds metrics; −1: absent.
+func (w *syncTest) exact(want map[string]float64) {
 	w.t.Helper()
-	got, has := w.m[key]
-	if !has || got < want-1e-6 || got > want+1.01*fakePoll.Seconds() {
-		w.t.Errorf("%s: %.4f (%v), want %.4f, and %v more at most", key, got, has, want, fakePoll)
-	}
+	w.Holds(w.t, nil, want, 0)
 }
-
-func (w *syncTest) happened(what string) (all []record.Event) {
-	for _, e := range w.events {
-		if e.What == what {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
-const allOK = "sync ok ;serve ok ;"

@@ -16,13 +16,11 @@ import (
 // node's, and a note where it is a peer's. In real time, as processes are.
 func TestSyncDeaths(t *testing.T) {
 	for place, want := range map[int]string{
-		0: "sync error daemon died;serve error daemon died;",
-		1: "sync stalled ;serve stalled ;",
+		0: "error daemon died, error daemon died",
+		1: "stalled, stalled",
 	} {
-		w := newSyncTest(t, 1, func(f *fakeChains, cell *experiment.Cell) {
-			f.opens, f.waits = 10*time.Millisecond, 10*time.Millisecond
-			cell.Sync.Replay = false
-		})
+		w := follow(t, "replay: false")
+		w.c.opens, w.c.waits = 10*time.Millisecond, 10*time.Millisecond
 		w.site.Limits.Stall = experiment.Duration(300 * time.Millisecond)
 		host := systemtest.Hosts(t, 1)[0]
 		process, err := host.Start(systemtest.Context(t), testbed.Command{Name: filepath.Base(t.Name()), Role: "system",
@@ -33,20 +31,19 @@ func TestSyncDeaths(t *testing.T) {
 			<-process.Done()
 			_ = w.c.nodes[place].Kill(t.Context())
 		}()
-		w.run()
-		w.want(want)
-		e := w.happened(nodes.ClassDied)
+		w.run(want)
+		e := w.Happened(nodes.ClassDied)
 		if len(e) != 1 || !strings.HasPrefix(e[0].Detail, w.runner.nodes[place].Name+": ") {
-			t.Errorf("%+v", w.events)
+			t.Errorf("%+v", w.Events)
 		}
-		if n := strings.Join(w.load.Notes, "|"); strings.Contains(n, "fake-02 died") != (place == 1) {
+		if n := strings.Join(w.Load.Notes, "|"); strings.Contains(n, "fake-02 died") != (place == 1) {
 			t.Errorf("notes %q", n)
 		}
-		if op := w.ops[1]; op.Bytes == 0 || op.Bytes > fakeBytes/2 {
+		if op := w.Ops[1]; op.Bytes == 0 || op.Bytes > fakeBytes/2 {
 			t.Errorf("%+v", op)
 		}
 		if place == 0 { // the process of an earlier trial is no death in the next
-			w.run()
+			must(t, w.trial(t.Context()))
 			if strings.Contains(w.outcomes(), nodes.ClassDied) {
 				t.Errorf("the next trial: %s", w.outcomes())
 			}

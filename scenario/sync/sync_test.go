@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
+
+func TestMain(m *testing.M) { systemtest.Main(m) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestSyncTimes: the store is open after 0.2 s, the first block is requested 1 s
 // later, and p peers send the chain in 10/p s, or the node takes 1 s to validate it.
@@ -30,57 +41,38 @@ func TestSyncTimes(t *testing.T) {
 		net   float64
 	}{{1, -1, 10}, {1, 0, 10}, {4, 3 * time.Second, 2.5}, {20, -1, 1}} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) { f.lag = c.lag })
-			w.run()
-			w.want(allOK)
-			lag := max(0, c.lag.Seconds())
-			w.about("chain_time", 1.2+c.net)
-			w.about("sync_time", 1.2+c.net+lag)
-			w.about("first_block", 1.2+c.net/fakeBlocks)
-			if got := w.m["net_time"]; math.Abs(got-(w.m["sync_time"]-w.m["first_block"])) > 1e-9 {
-				t.Errorf("net time %v", w.m)
-			}
-			if got, want := w.m["block_rate"], fakeBlocks/c.net; math.Abs(got/want-1) > 0.06 {
-				t.Errorf("block rate %v, want %v", got, want)
-			}
-			if got, want := w.m["byte_rate"], w.m["block_rate"]*fakeBytes/fakeBlocks; math.Abs(got/want-1) > 1e-9 {
-				t.Errorf("byte rate %v, want %v", got, want)
-			}
-			if got := w.m["index_lag"]; math.Abs(got-lag) > 1.01*fakePoll.Seconds() {
-				t.Errorf("lag %v, want %v", got, lag)
-			}
-			if got := w.m["resolution"]; got < fakePoll.Seconds() || got > 1.01*fakePoll.Seconds() {
-				t.Errorf("resolution %v", got)
-			}
-			if got := w.m["overhead"]; math.Abs(got-1.1) > 0.001 || w.m["wire_bytes"] != 1.1*fakeBytes {
-				t.Errorf("on the wire %v, overhead %v", w.m["wire_bytes"], got)
-			}
-			for key, want := range map[string]float64{
-				"ok_rate": 1, "peers_connected": float64(c.peers), "peers_useful": float64(c.peers), "useful_share": 1,
-				"timeouts": float64(c.peers), "rerequests": 3 * float64(c.peers),
-				"commits": fakeBlocks, "replay": 1, "replay_cpu": 0.5, "system_cpu": 3, "node_rss_peak": 4,
-				"disk_written": 2 * fakeBytes, "write_amplification": 2,
-			} {
-				if w.m[key] != want {
-					t.Errorf("%s: %v, want %v", key, w.m[key], want)
+			w := follow(t, fmt.Sprintf("peers: %d", c.peers))
+			w.c.lag = c.lag
+			w.run("ok, ok")
+			lag, peers := max(0, c.lag.Seconds()), float64(c.peers)
+			w.Holds(t, map[string]float64{"chain_time": 1.2 + c.net, "sync_time": 1.2 + c.net + lag,
+				"first_block": 1.2 + c.net/fakeBlocks, "resolution": fakePoll.Seconds()}, nil, fakePoll+fakePoll/100)
+			for key, want := range map[string]float64{"block_rate": fakeBlocks / c.net, "peer_share_max": 1 / peers} {
+				if got := w.M[key]; math.Abs(got/want-1) > 0.06 {
+					t.Errorf("%s: %v, want about %v", key, got, want)
 				}
 			}
-			if got := w.m["peer_share_max"]; math.Abs(got*float64(c.peers)-1) > 0.03 {
-				t.Errorf("the largest share of %d peers is %v", c.peers, got)
+			if got := w.M["index_lag"]; math.Abs(got-lag) > 1.01*fakePoll.Seconds() {
+				t.Errorf("lag %v, want %v", got, lag)
 			}
-			// No link is limited: the line is the replay.
-			if _, has := w.m["link_line"]; has || w.m["line"] != 1 || w.m["line_share"] != 1/w.m["sync_time"] {
-				t.Errorf("lines %v", w.m)
-			}
+			w.exact(map[string]float64{
+				"ok_rate": 1, "peers_connected": peers, "peers_useful": peers, "useful_share": 1, "timeouts": peers,
+				"rerequests": 3 * peers, "commits": fakeBlocks, "replay": 1, "replay_cpu": 0.5, "system_cpu": 3,
+				"node_rss_peak": 4, "disk_written": 2 * fakeBytes, "write_amplification": 2, "overhead": 1.1,
+				"wire_bytes": 1.1 * fakeBytes, "net_time": w.M["sync_time"] - w.M["first_block"],
+				"byte_rate": w.M["block_rate"] * fakeBytes / fakeBlocks,
+				// No link is limited: the line is the replay.
+				"link_line": -1, "line": 1, "line_share": 1 / w.M["sync_time"],
+			})
 			w.wantMarks()
-			if asked := w.c.nodes[0].asked; asked > int(w.m["sync_time"]/fakePoll.Seconds())+1 {
-				t.Errorf("%d polls in %v s", asked, w.m["sync_time"])
+			if asked := w.c.nodes[0].asked; asked > int(w.M["sync_time"]/fakePoll.Seconds())+1 {
+				t.Errorf("%d polls in %v s", asked, w.M["sync_time"])
 			}
 			for _, m := range (Scenario{}).Metrics() {
-				delete(w.m, m.Key)
+				delete(w.M, m.Key)
 			}
-			if len(w.m) > 0 {
-				t.Errorf("metrics that are not defined: %v", w.m)
+			if len(w.M) > 0 {
+				t.Errorf("metrics that are not defined: %v", w.M)
 			}
 		})
 	}
@@ -89,11 +81,11 @@ func TestSyncTimes(t *testing.T) {
 // wantMarks holds marks to their contract.
 func (w *syncTest) wantMarks() {
 	w.t.Helper()
-	if n := len(w.marks); n < 20 || n > 105 {
+	if n := len(w.Marks); n < 20 || n > 105 {
 		w.t.Errorf("%d marks", n)
 	}
 	var last record.Mark
-	for _, m := range w.marks {
+	for _, m := range w.Marks {
 		if m.End < last.End || m.Start > m.End || m.Before > m.Start || m.Verified < last.Verified ||
 			m.Received < last.Received {
 			w.t.Fatalf("mark %+v after %+v", m, last)
@@ -105,88 +97,281 @@ func (w *syncTest) wantMarks() {
 	}
 }
 
-// Peers send at the links' rate up, the fresh node receives at its rate down; peers in several
-// regions have no common round trip.
-func TestAsymmetricSyncLine(t *testing.T) {
-	regions := experiment.Regions{{Table: "ibm-cloud"}}
-	for _, c := range []struct {
-		peers     int
-		regions   experiment.Regions
-		wire, rtt float64
-	}{{2, nil, 4e6, 0.04}, {4, nil, 6e6, 0.04}, {4, regions, 6e6, 0}} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) {
-				cell.Link.Up, cell.Link.Down, cell.Link.Regions = 2e6, 6e6, c.regions
-				if c.regions == nil {
-					cell.Link.Delay = experiment.Duration(20 * time.Millisecond)
+// Trials in virtual time: what goes wrong, and what a node says of itself.
+func TestSyncs(t *testing.T) {
+	// The chain takes 10 s from one peer, 5 s from two, after 1.2 s. A fault by share comes a poll late at most.
+	says := func(change func(*system.Following)) func(*syncTest) {
+		return func(w *syncTest) {
+			w.c.nodes[0].answer = func(_ context.Context, f *system.Following) error {
+				change(f)
+				return nil
+			}
+		}
+	}
+	atTheEnd := func(height int64, tip string) func(*syncTest) {
+		return says(func(f *system.Following) {
+			if f.Height == fakeBlocks {
+				f.Height, f.Tip = height, tip
+			}
+		})
+	}
+	hangs := func(from, to time.Duration) func(*syncTest) { // a question that hangs is given up, and asked again
+		return func(w *syncTest) {
+			var begun time.Time
+			w.c.nodes[0].answer = func(ctx context.Context, _ *system.Following) error {
+				if begun.IsZero() {
+					begun = time.Now()
+				}
+				if since := time.Since(begun); since < from || since > to {
+					return nil
+				}
+				<-ctx.Done()
+				return fmt.Errorf("fake: %w", ctx.Err())
+			}
+		}
+	}
+	delivered := func(blocks int64) func(*syncTest) {
+		return says(func(f *system.Following) {
+			f.Peers[0].Blocks = blocks
+			f.Peers[1].Blocks = 600
+		})
+	}
+	counts := func(timedOut, failed int64) func(*syncTest) {
+		return says(func(f *system.Following) { f.TimedOut, f.Failed = timedOut, failed })
+	}
+	starts := func(fail func(task system.FollowTask) error) func(*syncTest) {
+		return func(w *syncTest) { w.c.nodes[0].follow = fail }
+	}
+	type values = map[string]float64
+	const half = "peers: 2, faults: [{at: 50%, "
+	for name, c := range map[string]struct {
+		section  string
+		set      func(*syncTest)
+		outcomes string // empty: ok
+		polled   values
+		exact    values // −1: absent
+		note     string
+		then     func(*syncTest)
+	}{
+		"a peer dies": {section: half + "crash: peers, count: '1'}]", polled: values{"sync_time": 3.7 + 5}},
+		"peers come back": {section: "peers: 2, faults: [{crash: peers, at: 1200ms, for: 8}]",
+			polled: values{"sync_time": 9.2 + 5}},
+		"cut off": {section: half + "cut: node, for: 10}]", polled: values{"sync_time": 6.2 + 10}},
+		"slower":  {section: half + "rate: 2_000_000, of: peers}]", polled: values{"sync_time": 3.7 + 10}},
+		"slower at a time": {section: "peers: 2, faults: [{rate: 2_000_000, of: peers, at: 3700ms}]",
+			polled: values{"sync_time": 3.7 + 10}},
+		"slower for a time": {section: half + "rate: 2_000_000, of: peers, for: 5}]",
+			polled: values{"sync_time": 3.7 + 5 + 1.25}},
+		"the node dies": {section: half + "crash: node, for: 2}]", polled: values{"sync_time": 3.7 + 2 + 1.2 + 2.5}},
+		"and loses everything": {section: half + "crash: node, for: 2, without_data: true}]",
+			polled: values{"sync_time": 3.7 + 2 + 1.2 + 5}},
+		"a peer comes back elsewhere": {section: "faults: [{crash: peers, at: 50%, for: 1}]", set: func(w *syncTest) {
+			time.AfterFunc(9500*time.Millisecond, func() { w.c.nodes[1].connect = "0" })
+		}, outcomes: "stalled, stalled", note: "cannot find it"},
+
+		"silent for long": {set: hangs(2*time.Second, 20*time.Second), then: func(w *syncTest) {
+			if r := w.M["resolution"]; r < 18 || r > 31 {
+				t.Errorf("resolution %v", r)
+			}
+		}},
+		"silent": {set: hangs(0, time.Hour), outcomes: "stalled no answer, stalled no answer", then: func(w *syncTest) {
+			if n := len(w.Marks); n != 1 || !strings.HasPrefix(w.Marks[0].Trouble, "no answer") ||
+				w.Took > 35*time.Second {
+				t.Errorf("after %v: marks %+v", w.Took, w.Marks)
+			}
+		}},
+		"gone, and nobody knows": {set: func(w *syncTest) {
+			time.AfterFunc(8*time.Second, func() { _ = w.c.nodes[0].Kill(t.Context()) })
+		}, outcomes: "refused connection refused, refused connection refused"},
+		"a damaged store": {section: "faults: [{crash: node, at: 50%, for: 2}]",
+			set: starts(func(task system.FollowTask) error {
+				if _, err := os.Stat(filepath.Join(task.Dir, "blocks")); err == nil {
+					return errors.New("fake: the store is damaged")
+				}
+				return nil
+			}), outcomes: "error not started again, error not started again"},
+		"no program": {set: starts(func(system.FollowTask) error { return errors.New("fake: no such program") }),
+			outcomes: "error fake: no such program, error fake: no such program"},
+
+		// A node is not taken at its word, from the third poll on that says so.
+		"another tip": {set: atTheEnd(fakeBlocks, "another"), outcomes: "wrong-bytes, wrong-bytes",
+			exact: values{"ok_rate": 0}, then: func(w *syncTest) {
+				if at := float64(w.Ops[0].LastByte-w.Ops[0].Intended) / 1e9; at < 11.3 || at > 11.4 ||
+					len(w.Happened("wrong chain")) != 1 {
+					t.Errorf("after %v s: %+v", at, w.Events)
+				}
+			}},
+		"higher than the chain": {set: atTheEnd(fakeBlocks+1, "another"), outcomes: "wrong-bytes, wrong-bytes"},
+		"no tip":                {set: atTheEnd(fakeBlocks, ""), outcomes: "wrong-bytes, wrong-bytes"},
+		"height and tip from either side of a block, once": {set: func(w *syncTest) {
+			torn := false
+			says(func(f *system.Following) {
+				if f.Height == fakeBlocks && !torn {
+					torn, f.Tip = true, "the one before"
+				}
+			})(w)
+		}},
+		"words": {section: "faults: [{crash: peers, at: 50%}]",
+			set:      says(func(f *system.Following) { f.Trouble = "no peers" }),
+			outcomes: "stalled no peers, stalled no peers"},
+		"what subscribes stands still": {set: func(w *syncTest) { w.c.lag = time.Hour }, outcomes: "ok, stalled",
+			polled: values{"chain_time": 11.2}, exact: values{"sync_time": -1, "ok_rate": 0}},
+		"all was there": {set: says(func(f *system.Following) { f.Height, f.Tip = fakeBlocks, "tip" }),
+			polled: values{"sync_time": 0.2}, exact: values{"net_time": 0, "block_rate": -1}, then: func(w *syncTest) {
+				w.exact(values{"first_block": w.M["sync_time"], "chain_time": w.M["sync_time"],
+					"resolution": w.M["sync_time"]})
+			}},
+
+		// What peers delivered beyond the chain came twice.
+		"twice":              {section: "peers: 2", set: delivered(600), exact: values{"duplicates": 200}},
+		"twice, one unknown": {section: "peers: 2", set: delivered(-1), exact: values{"duplicates": -1}},
+		"not all": {section: half + "crash: peers}]", set: delivered(600), outcomes: "stalled, stalled",
+			exact: values{"duplicates": -1}},
+		// Requests are counted in all lives of the node.
+		"requests": {section: "peers: 2", set: counts(5, 1), exact: values{"timeouts": 5, "rerequests": 6}},
+		"requests of two lives": {section: half + "crash: node, for: 2}]", set: counts(5, 1),
+			exact: values{"timeouts": 10, "rerequests": 12}},
+		"requests unknown": {section: "peers: 2", set: counts(-1, -1), exact: values{"timeouts": -1, "rerequests": -1}},
+		"failed unknown":   {section: "peers: 2", set: counts(5, -1), exact: values{"timeouts": 5, "rerequests": -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
+				w := follow(t, c.section)
+				if c.set != nil {
+					c.set(w)
+				}
+				w.run(cmp.Or(c.outcomes, "ok, ok"))
+				w.Holds(t, c.polled, c.exact, 3*fakePoll)
+				if n := strings.Join(w.Load.Notes, "|"); c.note == "" && n != "" || !strings.Contains(n, c.note) {
+					t.Errorf("notes %q, want %q", n, c.note)
+				}
+				if c.then != nil {
+					c.then(w)
 				}
 			})
-			w.run()
-			want := fakeBytes*8/link.TCPPayloadRate(c.wire, false) + c.rtt
-			if got := w.m["link_line"]; math.Abs(got-want) > 1e-9 {
-				t.Errorf("%d peers in %v: load line %v, want %v", c.peers, c.regions, got, want)
-			}
 		})
 	}
 }
 
-// TestSyncLine: over links of a rate no chain is faster than its bytes at that
-// rate; peers that have nothing to give do not count.
-func TestSyncLine(t *testing.T) {
+// TestSyncSourceDies: the only one, at half height; the second trial finds it alive.
+func TestSyncSourceDies(t *testing.T) {
+	scenariotest.Virtual(t, func(t *testing.T) {
+		w := follow(t, "faults: [{crash: peers, at: 50%}]")
+		for range 2 {
+			w.run("stalled, stalled")
+			for _, op := range w.Ops {
+				if share := float64(op.Bytes) / float64(op.Length); share < 0.5 || share > 0.52 || op.FirstByte == 0 {
+					t.Errorf("%+v", op)
+				}
+			}
+			if n := len(w.Marks); n < 45 || w.Marks[n-1].Verified < fakeBlocks/2 || w.M["first_block"] == 0 {
+				t.Errorf("%d marks, metrics %v", n, w.M)
+			}
+			w.exact(map[string]float64{"ok_rate": 0, "sync_time": -1, "chain_time": -1, "net_time": -1,
+				"block_rate": -1, "wire_bytes": -1, "line_share": -1, "link_line": -1})
+			if w.Took < 36*time.Second || w.Took > 37*time.Second { // 6.2 s until the half, limits.stall
+				t.Errorf("the trial took %v", w.Took)
+			}
+			if e := w.Happened("crash begins"); len(e) != 1 || e[0].Detail != "crash peers at 50%: fake-02" {
+				t.Errorf("events %+v", w.Events)
+			}
+		}
+		if n := w.c.nodes[1].started; n != 2 {
+			t.Errorf("the peer was started %d times", n)
+		}
+	})
+}
+
+// Over links of a rate no chain is faster than its bytes at that rate; peers that have nothing
+// to give do not count. Of peers whose rates are their own one path, the same in a block, is
+// measured before each trial, here at half its rate; the cell's is measured at three quarters.
+func TestSyncLines(t *testing.T) {
+	const ibm = "ibm-cloud"
 	for _, c := range []struct {
-		peers           int
-		rate            experiment.BitRate
-		speeds, trouble string
-		wire            float64 // the least of what limits, bit/s
+		section       string
+		rate, up      experiment.BitRate // of the cell
+		regions       string
+		wire          float64 // the least of what limits, bit/s, as asked for
+		measured, rtt float64 // and as measured, with the round trip
+		checked       bool
 	}{
-		{1, 4e6, "link", "none", 4e6},
-		{4, 4e6, "link", "none", 4e6},
-		{2, 0, "list 1Mbit 2Mbit", "none", 3e6},
-		{4, 0, "list 1Mbit", "1 silent; 1 stranger", 2e6},
-		{4, 8e6, "link", "2 at 500kbit", 8e6},
-		{2, 8e6, "link", "2 at 500kbit", 1e6},
+		{"peers: 1", 4e6, 0, "", 4e6, 3e6, 0.05, false},
+		{"peers: 4", 4e6, 0, "", 4e6, 3e6, 0.05, false},
+		{"peers: 2, trouble: [{silent: '1'}]", 8e6, 0, "", 8e6, 6e6, 0.05, false},
+		{"peers: 2, speeds: {list: [1_000_000, 2_000_000]}", 0, 0, "", 3e6, 1.5e6, 0.05, true},
+		{"peers: 2, speeds: {list: [1_000_000, 2_000_000]}", 8e6, 0, "", 3e6, 1.5e6, 0.05, true},
+		{"peers: 2, speeds: {list: [1_000_000, 100_000_000]}", 8e6, 0, "", 8e6, 6e6, 0.05, true},
+		{"peers: 2, speeds: {list: [8_000_000]}", 8e6, 0, "", 8e6, 6e6, 0.05, false},
+		{"peers: 4, speeds: {list: [1_000_000]}, trouble: [{silent: '1'}, {stranger: '1'}]", 0, 0, "", 2e6, 1e6, 0.05, true},
+		{"peers: 4, trouble: [{slow: '2', rate: 500_000}]", 8e6, 0, "", 8e6, 6e6, 0.05, true},
+		{"peers: 2, trouble: [{slow: '2', rate: 500_000}]", 8e6, 0, "", 1e6, 0.5e6, 0.05, true},
+		// Peers send at the links' rate up, the fresh node receives at its rate down; peers in
+		// several regions have no common round trip.
+		{"peers: 2", 6e6, 2e6, "", 4e6, 3e6, 0.05, false},
+		{"peers: 4", 6e6, 2e6, "", 6e6, 4.5e6, 0.05, false},
+		{"peers: 4", 6e6, 2e6, ibm, 6e6, 4.5e6, 0, false},
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, c.peers, func(f *fakeChains, cell *experiment.Cell) {
-				cell.Link.Rate, cell.Link.Delay = c.rate, experiment.Duration(20*time.Millisecond)
-				cell.Sync.Speeds, cell.Sync.Trouble = speedsOf(c.speeds), troubleOf(c.trouble)
-				f.down = float64(c.rate) / 8
+		t.Run(fmt.Sprintf("%s at %v and %v%s", c.section, c.rate, c.up, c.regions), func(t *testing.T) {
+			scenariotest.Virtual(t, func(t *testing.T) {
+				w := follow(t, c.section)
+				l := &w.cell.Link
+				l.Rate, l.Up, l.Delay = c.rate, c.up, experiment.Duration(20*time.Millisecond)
+				asked := 0.04
+				if c.regions != "" {
+					l.Regions, l.Delay, asked = experiment.Regions{{Table: c.regions}}, 0, 0
+				}
+				w.c.down = float64(c.rate) / 8
+				var paths [][2]int
+				w.c.check = func(from, to int) (record.LinkCheck, error) {
+					if paths = append(paths, [2]int{from, to}); len(paths) == 1 {
+						return record.LinkCheck{}, errors.New("no answer") // and is asked again
+					}
+					rate := w.c.links.Rates[from].Up
+					return record.LinkCheck{WantRate: rate, Rate: rate / 2, RTT: 0.05, OK: true}, nil
+				}
+				for range 2 {
+					w.run("ok, ok")
+					if len(w.Load.Links) == 1 != c.checked || w.M["line"] != max(w.M["link_line"], 1) {
+						t.Errorf("checks %+v, metrics %v", w.Load.Links, w.M)
+					}
+				}
+				lines := func(links []record.LinkCheck, cell *record.LinkCheck) float64 {
+					load := w.Load
+					load.Links = links
+					return Scenario{}.Measure(scenario.Measured{Cell: w.cell, Load: load, Link: cell})["link_line"]
+				}
+				want := fakeBytes*8/link.TCPPayloadRate(c.wire, false) + asked
+				if got := lines(nil, nil); math.Abs(got/want-1) > 0.001 ||
+					c.up == 0 && w.M["chain_time"] < fakeBytes*8/c.wire {
+					t.Errorf("load line %v, want %v; it took %v", got, want, w.M["chain_time"])
+				}
+				engine := &record.LinkCheck{WantRate: float64(c.rate), Rate: 0.75 * float64(c.rate), RTT: 0.05}
+				if c.rate == 0 {
+					engine = nil
+				}
+				want = fakeBytes*8/link.TCPPayloadRate(c.measured, false) + c.rtt
+				if got := lines(w.Load.Links, engine); math.Abs(got/want-1) > 0.001 {
+					t.Errorf("as measured %v, want %v", got, want)
+				}
+				if c.checked && (len(paths) != 3 || paths[0] != paths[1] || paths[1] != paths[2] || paths[0][1] != 0) ||
+					!c.checked && len(paths) != 0 {
+					t.Errorf("measured %v", paths)
+				}
 			})
-			w.run()
-			w.want(allOK)
-			line, bits := w.m["link_line"], fakeBytes*8/c.wire
-			if line < bits || line > 1.06*bits+0.04 {
-				t.Errorf("%+v: load line %v, want a little more than %v", c, line, bits)
-			}
-			if w.m["line"] != max(line, 1) || w.m["chain_time"] < bits {
-				t.Errorf("%+v: %v", c, w.m)
-			}
-			// What was measured through the links corrects the line.
-			half := record.LinkCheck{WantRate: 1e6, Rate: 0.5e6, RTT: 0.04}
-			load := w.load
-			load.Links = []record.LinkCheck{half}
-			slow := Scenario{}.Measure(scenario.Measured{Cell: w.cell, Load: load, Link: &half})
-			if got := slow["link_line"]; math.Abs((got-0.04)/(line-0.04)-2) > 1e-6 {
-				t.Errorf("at half the rate %v, at the whole %v", got, line)
-			}
 		})
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(f *fakeChains, cell *experiment.Cell) {
-			cell.Link.Rate, f.down = 8e6, 1e6
-			cell.Sync.Replay = false
-		})
-		w.run()
-		if w.m["line"] != w.m["link_line"] || w.m["line"] == 0 {
-			t.Errorf("without a replay %v", w.m)
-		}
-		if _, has := w.m["replay"]; has {
-			t.Error("a replay that nobody asked for")
-		}
-		w.cell.Sync.Faults = faultsOf("rate 1Mbit of peers at 1s")
-		w.run()
-		if _, has := w.m["line"]; has {
-			t.Error("a load line with faults")
+		w := follow(t, "replay: false")
+		w.cell.Link.Rate, w.c.down = 8e6, 1e6
+		w.run("ok, ok")
+		w.exact(map[string]float64{"line": w.M["link_line"], "replay": -1})
+		scenariotest.Decode(t, "{faults: [{rate: 1_000_000, of: peers, at: 1s}]}", w.cell.Sync)
+		w.run("ok, ok")
+		w.exact(map[string]float64{"line": -1})
+		w = follow(t, "speeds: {list: [1_000_000]}")
+		w.c.check = func(int, int) (record.LinkCheck, error) { return record.LinkCheck{}, errors.New("no answer") }
+		if err := w.trial(t.Context()); err == nil {
+			t.Error("a link that cannot be measured")
 		}
 	})
 }
@@ -194,16 +379,17 @@ func TestSyncLine(t *testing.T) {
 // TestSyncDraws: what peers are like depends on the seed and the block alone, so
 // that all cells of a block see the same ones; the first of many are those of few.
 func TestSyncDraws(t *testing.T) {
-	plan := func(peers int, speeds, trouble string, seed uint64, block int) []peerPlan {
-		s := &experiment.Sync{Peers: peers, Speeds: speedsOf(speeds), Trouble: troubleOf(trouble)}
-		return planPeers(s, seed, block)
+	const drawn, trouble = "speeds: {lognormal: 8_000_000, spread: 3}",
+		"trouble: [{silent: 25%}, {stranger: '1'}, {slow: '1', rate: 500_000}]"
+	plan := func(section string, seed uint64, block int) []peerPlan {
+		return planPeers(cellOf(t, section).Sync, seed, block)
 	}
-	const drawn, trouble = "lognormal 8Mbit x3", "25% silent; 1 stranger; 1 at 500kbit"
-	first := plan(8, drawn, trouble, 1, 3)
-	if again := plan(8, drawn, trouble, 1, 3); !reflect.DeepEqual(first, again) {
+	const both = "peers: 8, " + drawn + ", " + trouble
+	first := plan(both, 1, 3)
+	if again := plan(both, 1, 3); !reflect.DeepEqual(first, again) {
 		t.Errorf("the same block: %v, then %v", first, again)
 	}
-	for _, other := range [][]peerPlan{plan(8, drawn, trouble, 2, 3), plan(8, drawn, trouble, 1, 4)} {
+	for _, other := range [][]peerPlan{plan(both, 2, 3), plan(both, 1, 4)} {
 		if reflect.DeepEqual(first, other) {
 			t.Errorf("another seed or block gives the same: %v", first)
 		}
@@ -218,240 +404,32 @@ func TestSyncDraws(t *testing.T) {
 	if n[system.Silent] != 2 || n[system.Stranger] != 1 || n[system.Honest] != 5 || n["slow"] != 1 {
 		t.Errorf("%v: %v", n, first)
 	}
-	many, few := plan(16, drawn, "none", 1, 3), plan(4, drawn, "none", 1, 3)
-	if !reflect.DeepEqual(many[:4], few) {
+	if many, few := plan("peers: 16, "+drawn, 1, 3), plan("peers: 4, "+drawn, 1, 3); !reflect.DeepEqual(many[:4], few) {
 		t.Errorf("16 peers %v, 4 peers %v", many, few)
 	}
 	// Trouble changes no speeds, speeds no trouble.
-	for i, p := range plan(8, drawn, "none", 1, 3) {
-		if first[i].rate != 500_000 && p.rate != first[i].rate {
-			t.Errorf("peer %d sends at %v without trouble, and at %v with it", i, p.rate, first[i].rate)
-		}
-	}
-	for i, p := range plan(8, "link", trouble, 1, 3) {
-		if p.manner != first[i].manner {
-			t.Errorf("peer %d is %q where speeds are not drawn, and else %q", i, p.manner, first[i].manner)
+	healthy, even := plan("peers: 8, "+drawn, 1, 3), plan("peers: 8, "+trouble, 1, 3)
+	for i, p := range first {
+		if p.rate != 500_000 && p.rate != healthy[i].rate || p.manner != even[i].manner {
+			t.Errorf("peer %d: %+v, without trouble %+v, without speeds %+v", i, p, healthy[i], even[i])
 		}
 	}
 }
 
-// TestSyncSourceDies: of the only source at half height; with others it goes on.
-func TestSyncSourceDies(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, withFaults("crash peers at 50%"))
-		for range 2 { // the second trial finds the peer alive
-			w.run()
-			w.want("sync stalled ;serve stalled ;")
-			for _, op := range w.ops {
-				if share := float64(op.Bytes) / float64(op.Length); share < 0.5 || share > 0.52 || op.FirstByte == 0 {
-					t.Errorf("%+v", op)
-				}
-			}
-			if n := len(w.marks); n < 45 || w.marks[n-1].Verified < fakeBlocks/2 || w.m["ok_rate"] != 0 ||
-				w.m["first_block"] == 0 {
-				t.Errorf("%d marks, metrics %v", n, w.m)
-			}
-			for _, key := range []string{"sync_time", "chain_time", "net_time", "block_rate", "wire_bytes",
-				"line_share", "link_line"} {
-				if v, has := w.m[key]; has {
-					t.Errorf("%s: %v", key, v)
-				}
-			}
-			if w.took < 36*time.Second || w.took > 37*time.Second { // 6.2 s until the half, limits.stall
-				t.Errorf("the trial took %v", w.took)
-			}
-			if e := w.happened("crash begins"); len(e) != 1 || e[0].Detail != "crash peers at 50%: fake-02" {
-				t.Errorf("events %+v", w.events)
-			}
-		}
-		if n := w.c.nodes[1].started; n != 2 {
-			t.Errorf("the peer was started %d times", n)
-		}
-	})
-	for faults, want := range map[string]float64{
-		"crash 1 peer at 50%":                   6.2 - 2.5 + 5, // half of it from two in 2.5 s, half from one in 5 s
-		"crash peers at 1200ms for 8s":          9.2 + 5,
-		"cut node at 50% for 10s":               6.2 + 10,
-		"rate 2Mbit of peers at 50%":            3.7 + 10,
-		"rate 2Mbit of peers at 3700ms":         3.7 + 10,
-		"rate 2Mbit of peers at 50% for 5s":     3.7 + 5 + 1.25,
-		"crash node at 50% for 2s":              3.7 + 2 + 1.2 + 2.5,
-		"crash node at 50% for 2s without data": 3.7 + 2 + 1.2 + 5,
-	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 2, withFaults(faults))
-			w.run()
-			w.want(allOK)
-			// A fault by share comes a poll late at most.
-			if got := w.m["sync_time"]; got < want-1e-6 || got > want+3*fakePoll.Seconds() {
-				t.Errorf("%s: %v s, want %v", faults, got, want)
-			}
-			if n := len(w.load.Notes); n != 0 {
-				t.Errorf("%s: notes %q", faults, w.load.Notes)
-			}
-			if l := w.c.links; len(l.Apart)+len(l.Rates) > 0 {
-				t.Errorf("%s: links %+v are left", faults, l)
-			}
-			if got := w.m["commits"]; got < fakeBlocks {
-				t.Errorf("%s: %v commits", faults, got)
-			}
-		})
-	}
-}
-
-// TestSyncSilent: a question that hangs is given up, and asked again.
-func TestSyncSilent(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, nil)
-		var begun time.Time
-		w.c.nodes[0].hang = func() bool {
-			if begun.IsZero() {
-				begun = time.Now()
-			}
-			return time.Since(begun) > 2*time.Second && time.Since(begun) < 20*time.Second
-		}
-		w.run()
-		w.want(allOK)
-		if r := w.m["resolution"]; r < 18 || r > 31 {
-			t.Errorf("resolution %v", r)
-		}
-	})
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, nil)
-		w.c.nodes[0].hang = func() bool { return true }
-		w.run()
-		w.want("sync stalled no answer;serve stalled no answer;")
-		if w.took > 35*time.Second {
-			t.Errorf("after %v: %v", w.took, w.m)
-		}
-		if n := len(w.marks); n != 1 || !strings.HasPrefix(w.marks[0].Trouble, "no answer") {
-			t.Errorf("marks %+v", w.marks)
-		}
-	})
-	scenariotest.Virtual(t, func(t *testing.T) { // its process is gone, and nobody knows
-		w := newSyncTest(t, 1, nil)
-		time.AfterFunc(8*time.Second, func() { _ = w.c.nodes[0].Kill(t.Context()) })
-		w.run()
-		w.want("sync refused connection refused;serve refused connection refused;")
-	})
-}
-
-// TestSyncLies: a node is not taken at its word.
-func TestSyncLies(t *testing.T) {
-	for name, lie := range map[string]func(*system.Following){
-		"another tip":           func(f *system.Following) { f.Tip = "another" },
-		"higher than the chain": func(f *system.Following) { f.Height, f.Tip = fakeBlocks+1, "another" },
-		"no tip":                func(f *system.Following) { f.Tip = "" },
-	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			w := newSyncTest(t, 1, nil)
-			w.c.nodes[0].answer = func(f *system.Following) error {
-				if f.Height == fakeBlocks {
-					lie(f)
-				}
-				return nil
-			}
-			w.run()
-			w.want("sync wrong-bytes ;serve wrong-bytes ;")
-			if w.m["ok_rate"] != 0 || len(w.happened("wrong chain")) != 1 {
-				t.Errorf("%s: %v, %+v", name, w.m, w.events)
-			}
-			// the third poll that says so
-			if got := float64(w.ops[0].LastByte-w.ops[0].Intended) / 1e9; got < 11.3 || got > 11.4 {
-				t.Errorf("%s: told after %v s", name, got)
-			}
-		})
-	}
-	scenariotest.Virtual(t, func(t *testing.T) { // height and tip from either side of a block, once
-		w := newSyncTest(t, 1, nil)
-		torn := false
-		w.c.nodes[0].answer = func(f *system.Following) error {
-			if f.Height == fakeBlocks && !torn {
-				torn, f.Tip = true, "the one before"
-			}
-			return nil
-		}
-		w.run()
-		w.want(allOK)
-	})
-	scenariotest.Virtual(t, func(t *testing.T) { // trouble is its word
-		w := newSyncTest(t, 1, withFaults("crash peers at 50%"))
-		w.c.nodes[0].answer = func(f *system.Following) error {
-			f.Trouble = "no peers"
-			return nil
-		}
-		w.run()
-		w.want("sync stalled no peers;serve stalled no peers;")
-	})
-	scenariotest.Virtual(t, func(t *testing.T) { // the chain is there, and what subscribes stands still
-		w := newSyncTest(t, 1, func(f *fakeChains, _ *experiment.Cell) { f.lag = time.Hour })
-		w.run()
-		w.want("sync ok ;serve stalled ;")
-		w.about("chain_time", 11.2)
-		if _, has := w.m["sync_time"]; has || w.m["ok_rate"] != 0 {
-			t.Errorf("%v", w.m)
-		}
-	})
-}
-
-// TestSyncAtOnce: all was there at the first poll.
-func TestSyncAtOnce(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, nil)
-		w.c.nodes[0].answer = func(f *system.Following) error { f.Height, f.Tip = fakeBlocks, "tip"; return nil }
-		w.run()
-		w.want(allOK)
-		at := w.m["sync_time"]
-		if at != w.m["first_block"] || at != w.m["chain_time"] || w.m["net_time"] != 0 || w.m["resolution"] != at ||
-			at < 0.2 || at > 0.25 {
-			t.Errorf("%v", w.m)
-		}
-		if _, has := w.m["block_rate"]; has {
-			t.Errorf("a rate of blocks that were there: %v", w.m)
-		}
-	})
-}
-
-// TestSyncDamaged: a node that does not start on its store again, or at all, is an error.
-func TestSyncDamaged(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, withFaults("crash node at 50% for 2s"))
-		w.c.nodes[0].follow = func(task system.FollowTask) error {
-			if b, err := os.ReadFile(filepath.Join(task.Dir, "blocks")); err == nil {
-				return fmt.Errorf("fake: the store %s is damaged: %s", filepath.Join(task.Dir, "blocks"), b)
-			}
-			return nil
-		}
-		w.run()
-		w.want("sync error not started again;serve error not started again;")
-	})
-	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, nil)
-		w.c.nodes[0].follow = func(system.FollowTask) error { return errors.New("fake: no such program") }
-		w.run()
-		w.want("sync error fake: no such program;serve error fake: no such program;")
-	})
-}
-
-// TestSyncCancelled: it ends at once, cleans up, and the next trial is none the
-// worse.
+// TestSyncCancelled: it ends at once, cleans up, and the next trial is none the worse.
 func TestSyncCancelled(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, withFaults("cut node at 1s for 1m"))
+		w := follow(t, "faults: [{cut: node, at: 1s, for: 60}]")
 		must(t, w.prepare())
 		must(t, w.runner.Ready(t.Context(), w.cell))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Second, cancel)
-		if err := w.trial(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("the trial ended with %v", err)
+		if err := w.trial(ctx); !errors.Is(err, context.Canceled) || w.Took != 5*time.Second ||
+			w.outcomes() != "cancelled, cancelled" {
+			t.Errorf("%v after %v: %s", err, w.Took, w.outcomes())
 		}
-		if w.took != 5*time.Second || len(w.c.links.Apart) > 0 {
-			t.Errorf("after %v: links %+v", w.took, w.c.links)
-		}
-		w.want("sync cancelled ;serve cancelled ;")
-		w.cell.Sync.Faults = faultsOf("none")
-		w.run()
-		w.want(allOK)
+		w.cell.Sync.Faults = nil
+		w.run("ok, ok")
 	})
 }
 
@@ -459,19 +437,10 @@ func TestSyncCancelled(t *testing.T) {
 // not needed are halted when they serve another chain, and not for a setting.
 func TestSyncPeersGoOn(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 3, nil)
-		few, other := w.cell, w.cell
-		one := *w.cell.Sync
-		one.Peers = 1
-		few.Sync = &one
-		vary := one
-		vary.Options = map[string]string{"batch": "10"}
-		other.Sync = &vary
-		longer, long := w.cell, one
-		long.Blocks++
-		longer.Sync = &long
-		must(t, w.prepare(w.cell, few, other, longer))
-		whole := w.cell
+		w := follow(t, "peers: 3")
+		whole, few, other, longer := w.cell, cellOf(t, "peers: 1"), cellOf(t, "peers: 1, options: {batch: '10'}"),
+			cellOf(t, "peers: 1, blocks: 1001")
+		must(t, w.prepare(whole, few, other, longer))
 		for _, c := range []struct {
 			cell            experiment.Cell
 			started, halted [3]int
@@ -485,23 +454,13 @@ func TestSyncPeersGoOn(t *testing.T) {
 			{whole, [3]int{5, 2, 2}, [3]int{0, 1, 1}},
 		} {
 			w.cell = c.cell
-			w.run()
-			w.want(allOK)
+			w.run("ok, ok")
 			for i, n := range w.c.nodes[1:] {
 				if n.started != c.started[i] || n.halted != c.halted[i] {
 					t.Errorf("%+v: peer %d was started %d times and halted %d times", c.cell.Sync, i, n.started,
 						n.halted)
 				}
 			}
-		}
-	})
-	scenariotest.Virtual(t, func(t *testing.T) { // one that comes back elsewhere is never found
-		w := newSyncTest(t, 1, withFaults("crash peers at 50% for 1s"))
-		time.AfterFunc(6500*time.Millisecond+3*time.Second, func() { w.c.nodes[1].connect = "0" })
-		w.run()
-		w.want("sync stalled ;serve stalled ;")
-		if n := strings.Join(w.load.Notes, "|"); !strings.Contains(n, "cannot find it") {
-			t.Errorf("notes %q", n)
 		}
 	})
 }
@@ -511,40 +470,24 @@ func TestSyncPeersGoOn(t *testing.T) {
 // is so once in all sessions, in three runs where they are short.
 func TestSyncPrepare(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 2, func(_ *fakeChains, cell *experiment.Cell) { cell.Sync.Network = []string{"interval"} })
+		const base = "network: [interval], "
+		w := follow(t, base+"peers: 2")
 		cells := []experiment.Cell{w.cell}
-		add := func(set func(*experiment.Sync)) {
-			s := *w.cell.Sync
-			set(&s)
-			c := w.cell
-			c.Sync = &s
-			cells = append(cells, c)
+		for _, section := range []string{"peers: 1", "peers: 2, options: {interval: 1s}", "peers: 2, storage: ram",
+			"peers: 2, options: {batch: '10'}", "peers: 2, blocks: 1001", "peers: 2, form: v1, replay: false"} {
+			cells = append(cells, cellOf(t, base+section))
 		}
-		vary := func(name, value string) {
-			add(func(s *experiment.Sync) { s.Options = map[string]string{name: value} })
-		}
-		add(func(s *experiment.Sync) { s.Peers = 1 })
-		vary("interval", "1s")
-		add(func(s *experiment.Sync) { s.Storage = "ram" })
-		vary("batch", "10")
-		add(func(s *experiment.Sync) { s.Blocks++ })
-		add(func(s *experiment.Sync) { s.Form = "v1"; s.Replay = false })
 		must(t, w.prepare(cells...))
 		if n := len(w.c.chains); n != 3 || len(w.c.replays) != 0 {
 			t.Errorf("%d chains, %d replays", n, len(w.c.replays))
 		}
-		ready := func() (did []bool) {
-			t.Helper()
-			for _, c := range cells {
-				before := len(w.c.replays)
-				if err := w.runner.Ready(t.Context(), c); err != nil {
-					t.Error(err)
-				}
-				did = append(did, len(w.c.replays) > before)
-			}
-			return did
+		var did []bool
+		for _, c := range cells {
+			before := len(w.c.replays)
+			must(t, w.runner.Ready(t.Context(), c))
+			did = append(did, len(w.c.replays) > before)
 		}
-		if did := ready(); !slices.Equal(did, []bool{true, false, false, true, true, true, false}) ||
+		if !slices.Equal(did, []bool{true, false, false, true, true, true, false}) ||
 			len(w.c.replays) != 3*4 || w.stores != 0 {
 			t.Errorf("replayed %v, %d replays, %d stores are left", did, len(w.c.replays), w.stores)
 		}
@@ -554,33 +497,27 @@ func TestSyncPrepare(t *testing.T) {
 			}
 		}
 		said := strings.Join(w.said, "|")
-		for _, part := range []string{"making it", "chain made", "made again",
-			"replaying 1000 blocks from a local file (in ram)", "median of 3"} {
+		for _, part := range []string{"making it", "chain made", "made again", "(in ram)", "median of 3"} {
 			if !strings.Contains(said, part) {
 				t.Errorf("no %q in %s", part, said)
 			}
 		}
 		w.cell = cells[2]
-		w.run()
-		if w.m["replay"] != 1 {
-			t.Errorf("a trial that another cell's replay is of: %v", w.m)
-		}
+		w.run("ok, ok")
+		w.exact(map[string]float64{"replay": 1}) // that of another cell
 		w.c.replays, w.c.replay, w.cell = nil, 5, cells[0]
 		must(t, w.prepare())
 		if err := w.runner.Ready(t.Context(), w.cell); err != nil || len(w.c.replays) != 1 {
 			t.Errorf("%d replays of 5 s, %v", len(w.c.replays), err)
 		}
-		if _, bytes := (Scenario{}).Prepares([]experiment.Cell{{Sync: w.cell.Sync,
-			Estimate: experiment.CellEstimate{Bytes: 100}}, {Sync: w.cell.Sync,
-			Estimate: experiment.CellEstimate{Bytes: 100}}}); bytes != 200+int64(experiment.StoreBytes(100)) {
+		w.cell.Estimate = experiment.CellEstimate{Bytes: 100}
+		_, bytes := (Scenario{}).Prepares([]experiment.Cell{w.cell, w.cell})
+		if bytes != 200+int64(experiment.StoreBytes(100)) {
 			t.Errorf("one chain of 100 bytes needs %d", bytes)
 		}
 	})
 	scenariotest.Virtual(t, func(t *testing.T) {
-		w := newSyncTest(t, 1, func(_ *fakeChains,
-			cell *experiment.Cell) {
-			cell.Sync.Options = map[string]string{"refused": "1"}
-		})
+		w := follow(t, "options: {refused: '1'}")
 		var unfit *scenario.UnfitError
 		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) ||
 			unfit.Hint() == "" {
@@ -591,16 +528,13 @@ func TestSyncPrepare(t *testing.T) {
 			!strings.HasPrefix(err.Error(), "fake: make a chain") {
 			t.Errorf("a chain that is not made: %v", err)
 		}
-		w = newSyncTest(t, 1, nil)
+		w = follow(t, "storage: ram")
 		w.site.RAM = func(_ context.Context, size int64) (scenario.StoreDir, error) {
-			if size < 3*fakeBytes {
-				t.Errorf("a RAM disk of %d bytes for a store of %d", size, 3*fakeBytes)
-			}
-			return scenario.StoreDir{}, errors.New("2 MiB are free")
+			return scenario.StoreDir{}, fmt.Errorf("2 MiB are free, enough: %v", size < 3*fakeBytes)
 		}
-		w.cell.Sync.Storage = "ram"
 		var skip *scenario.SkipError
-		if err := w.trial(t.Context()); !errors.As(err, &skip) || !strings.Contains(skip.Why, "2 MiB are free") {
+		if err := w.trial(t.Context()); !errors.As(err, &skip) ||
+			!strings.Contains(skip.Why, "2 MiB are free, enough: false") {
 			t.Errorf("no memory: %v", err)
 		}
 	})
@@ -610,34 +544,30 @@ func TestSyncPrepare(t *testing.T) {
 func TestSyncProblemsOfChains(t *testing.T) {
 	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1,
 		Without: []string{system.Stranger}}
-	cell := func(blocks, transactions int, form, trouble string) experiment.Cell {
-		return experiment.Cell{Sync: &experiment.Sync{Peers: 1, Trouble: troubleOf(trouble), Storage: "disk",
-			Blocks: blocks, Transactions: transactions, Form: form}}
-	}
 	for _, c := range []struct {
-		cell experiment.Cell
-		want []string
+		section string
+		want    []string
 	}{
-		{cell(100, 0, "v1", "1 silent; 1 at 1Mbit"), nil},
-		{cell(100, 0, "v2", "none"), []string{"form v2"}},
-		{cell(101, 0, "v1", "none"), []string{"101 blocks"}},
-		{cell(1, 1, "v1", "1 silent; 25% stranger"), []string{"1 transactions", "a stranger one"}},
+		{"blocks: 100, transactions: 0, form: v1, trouble: [{silent: '1'}, {slow: '1', rate: 1_000_000}]", nil},
+		{"blocks: 100, transactions: 0, form: v2", []string{"form v2"}},
+		{"blocks: 101, transactions: 0, form: v1", []string{"101 blocks"}},
+		{"blocks: 1, transactions: 1, form: v1, trouble: [{silent: '1'}, {stranger: 25%}]",
+			[]string{"1 transactions", "a stranger one"}},
 	} {
-		info := system.Info{Can: []string{"follow"}, Chains: limits}
-		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info,
-			[]experiment.Cell{c.cell, c.cell})
+		info, cell := system.Info{Can: []string{"follow"}, Chains: limits}, cellOf(t, c.section)
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info, []experiment.Cell{cell, cell})
 		if len(p) != len(c.want) {
-			t.Errorf("%+v: %v", c.cell.Sync, p)
+			t.Errorf("%s: %v", c.section, p)
 			continue
 		}
 		for i, w := range c.want {
 			if !strings.Contains(p[i].What, w) || p[i].Hint == "" {
-				t.Errorf("%+v: %v", c.cell.Sync, p)
+				t.Errorf("%s: %v", c.section, p)
 			}
 		}
 		info.Chains = system.ChainLimits{}
 		if p := (Scenario{}).Problems(experiment.SystemUse{Name: "x", Mode: "start"}, info,
-			[]experiment.Cell{c.cell}); len(p) > 0 {
+			[]experiment.Cell{cell}); len(p) > 0 {
 			t.Errorf("without limits: %v", p)
 		}
 	}

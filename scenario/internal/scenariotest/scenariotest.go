@@ -3,14 +3,17 @@ package scenariotest
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
-	"regexp"
-	"strconv"
-	"strings"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -114,45 +117,80 @@ func Objects(t *testing.T, n *mem.Node) int {
 	return len(all)
 }
 
-var faultWords = regexp.MustCompile(`^(crash|cut|rate (\d+)Mbit(?: of)?)(?: ([0-9.]+%?)(?: of)?)?` +
-	`(?: (seeder|leecher|node|peer)(s?))? ` +
-	`at (\S+)(?: for (\S+))?( without data)?$`)
+// Decode reads YAML into part of a cell, with durations in seconds and rates in bit/s.
+func Decode(t testing.TB, text string, into any) {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
 
-// Faults are those that records call so: "crash 2 seeders at 50% for 10s".
-func Faults(text string) (all experiment.Faults) {
-	for part := range strings.SplitSeq(text, "; ") {
-		if part == "none" {
-			continue
+// Recorded is what a trial has handed over.
+type Recorded struct {
+	Ops    []record.Op
+	Marks  []record.Mark
+	Events []record.Event
+	Edges  int // how often the load was said to begin or to end
+	Load   scenario.Load
+	Took   time.Duration
+	M      map[string]float64 // metrics, of this usage
+
+	mu sync.Mutex
+}
+
+// Run executes a trial, and computes its metrics.
+func (r *Recorded) Run(ctx context.Context, s scenario.Scenario, runner scenario.Runner, cell experiment.Cell,
+	seed uint64, sink scenario.Sink, usage scenario.Usage) error {
+	*r = Recorded{}
+	sum := record.NewSummary()
+	sink.Epoch = time.Now()
+	sink.Begin, sink.End = func() { r.Edges++ }, func() { r.Edges++ }
+	sink.Block = func(b []byte) error {
+		ops, err := record.DecodeBlock(b, nil)
+		r.Ops = append(r.Ops, ops...)
+		return errors.Join(err, record.Check(ops), sum.Ops(ops))
+	}
+	sink.Marks = func(m []record.Mark) error { r.Marks = append(r.Marks, m...); return nil }
+	sink.Event = func(e record.Event) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.Events = append(r.Events, e)
+		return nil
+	}
+	var err error
+	r.Load, err = runner.Trial(ctx, cell, seed, Sink(sink))
+	r.Took = time.Since(sink.Epoch)
+	usage.SystemCPU, usage.SystemRSSPeak = math.NaN(), math.NaN()
+	r.M = s.Measure(scenario.Measured{Cell: cell, Summary: sum, Load: r.Load, Ops: slices.Values(r.Ops), Usage: usage})
+	return err
+}
+
+// Happened are the events of this name.
+func (r *Recorded) Happened(what string) (all []record.Event) {
+	for _, e := range r.Events {
+		if e.What == what {
+			all = append(all, e)
 		}
-		m := faultWords.FindStringSubmatch(part)
-		f, who := experiment.Fault{WithoutData: m[8] != ""}, m[4]+m[5]
-		if m[3] != "" {
-			who = m[4] + "s"
-			must(f.Count.UnmarshalText([]byte(m[3])))
-		}
-		switch m[1] {
-		case "crash":
-			f.Crash = who
-		case "cut":
-			f.Cut = who
-		default:
-			rate, err := strconv.Atoi(m[2])
-			must(err)
-			f.Rate, f.Whose = 1e6*experiment.BitRate(rate), who
-		}
-		must(f.At.UnmarshalText([]byte(m[6])))
-		if m[7] != "" {
-			lasts, err := time.ParseDuration(m[7])
-			must(err)
-			f.For = experiment.Duration(lasts)
-		}
-		all = append(all, f)
 	}
 	return all
 }
 
-func must(err error) {
-	if err != nil {
-		panic(err)
+// Holds checks metrics: those that polls told are never too early, and late by slack at most;
+// a negative one of exact is not there.
+func (r *Recorded) Holds(t testing.TB, polled, exact map[string]float64, slack time.Duration) {
+	t.Helper()
+	for key, want := range polled {
+		if got, has := r.M[key]; !has || got < want-1e-6 || got > want+slack.Seconds() {
+			t.Errorf("%s: %.4f (%v), want %.4f, and %v more at most", key, got, has, want, slack)
+		}
+	}
+	for key, want := range exact {
+		if got, has := r.M[key]; has != (want >= 0) || has && math.Abs(got-want) > 1e-6*max(1, want) {
+			t.Errorf("%s: %v (%v), want %v", key, got, has, want)
+		}
 	}
 }
