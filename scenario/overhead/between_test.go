@@ -2,7 +2,6 @@ package overhead
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -19,86 +18,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// scripted is a node that writes down what is done with it and does some of it
-// in another way.
+// scripted is a node that writes down what is done with it, and of which a test changes calls.
 type scripted struct {
-	*mem.Node
-	mu     sync.Mutex
-	calls  []string // "get REF", in order
-	get    func(ctx context.Context) error
-	put    func(ctx context.Context) error
-	seed   func(ctx context.Context) error
-	settle func(ctx context.Context, ref system.Ref) error
-	cool   func(ctx context.Context) error
-	stats  func(ctx context.Context) (system.Holdings, error)
-}
-
-func (n *scripted) call(what string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.calls = append(n.calls, what)
-}
-
-func (n *scripted) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref, err := n.Node.Put(ctx, name, size, r)
-	n.call("put " + string(ref))
-	if n.put != nil && err == nil {
-		err = n.put(ctx)
-	}
-	return ref, err
-}
-
-func (n *scripted) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if n.seed != nil {
-		return "", n.seed(ctx)
-	}
-	return n.Node.Seed(ctx, name, size, r)
-}
-
-func (n *scripted) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	n.call("get " + string(ref))
-	if n.get != nil {
-		if err := n.get(ctx); err != nil {
-			return err
-		}
-	}
-	return n.Node.Get(ctx, ref, w)
-}
-
-func (n *scripted) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	n.call("stat " + string(ref))
-	return n.Node.Stat(ctx, ref)
-}
-
-func (n *scripted) Delete(ctx context.Context, ref system.Ref) error {
-	n.call("delete " + string(ref))
-	return n.Node.Delete(ctx, ref)
-}
-
-func (n *scripted) Settle(ctx context.Context, ref system.Ref) error {
-	n.call("settle " + string(ref))
-	if n.settle != nil {
-		return n.settle(ctx, ref)
-	}
-	return n.Node.Settle(ctx, ref)
-}
-
-func (n *scripted) Cool(ctx context.Context, ref system.Ref) error {
-	n.call("cool " + string(ref))
-	if n.cool != nil {
-		if err := n.cool(ctx); err != nil {
-			return err
-		}
-	}
-	return n.Node.Cool(ctx, ref)
-}
-
-func (n *scripted) Stats(ctx context.Context) (system.Holdings, error) {
-	n.call("stats")
-	if n.stats != nil {
-		return n.stats(ctx)
-	}
-	return n.Node.Stats(ctx)
+	*mem.Hooked
+	mu    sync.Mutex
+	calls []string // "get REF", in order
+	on    map[string]func(ctx context.Context) error
 }
 
 func hang(ctx context.Context) error {
@@ -109,13 +34,45 @@ func hang(ctx context.Context) error {
 func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits experiment.Limits,
 	cells ...experiment.Cell) (*bench, *scripted) {
 	t.Helper()
-	n := &scripted{}
+	n := &scripted{on: map[string]func(context.Context) error{}}
 	b := newBenchOn(t, client, func(real *mem.Node) system.Node {
-		n.Node = real
+		n.Hooked = &mem.Hooked{Node: real, Before: func(ctx context.Context, call, of string) error {
+			n.mu.Lock()
+			n.calls = append(n.calls, call+" "+of)
+			n.mu.Unlock()
+			if do := n.on[call]; do != nil {
+				return do(ctx)
+			}
+			return nil
+		}}
 		return n
 	}, opt, limits, cells...)
 	n.calls = nil
 	return b, n
+}
+
+// settled are the refs of objects that were asked about until they were durable.
+func (n *scripted) settled() map[system.Ref]bool {
+	all := map[system.Ref]bool{}
+	for _, call := range n.calls {
+		if ref, is := strings.CutPrefix(call, "settle "); is {
+			all[system.Ref(ref)] = true
+		}
+	}
+	return all
+}
+
+// tripled is a system whose servers get two thirds of an object's bytes once it settles.
+type tripled struct{ *scripted }
+
+func (n tripled) Stats(ctx context.Context) (h system.Holdings, err error) {
+	objects, err := n.List(ctx)
+	for _, o := range objects {
+		if h.Absolute += o.Size; n.settled()[o.Ref] {
+			h.Absolute += 2 * o.Size
+		}
+	}
+	return h, err
 }
 
 // Bytes that servers get only once an object settles belong to that object: not
@@ -129,20 +86,7 @@ func TestOverheadSettlesBetween(t *testing.T) {
 					o.Connections, o.Objects, o.Count = connections, 10, 3
 				})
 				b, n := newScripted(t, nil, system.Options{"a": "10ms", "settle": "7s"}, scenariotest.Limits(), what)
-				durable := map[system.Ref]bool{}
-				n.settle = func(ctx context.Context, ref system.Ref) error {
-					durable[ref] = true
-					return n.Node.Settle(ctx, ref)
-				}
-				n.stats = func(ctx context.Context) (h system.Holdings, err error) {
-					objects, err := n.List(ctx)
-					for _, o := range objects {
-						if h.Absolute += o.Size; durable[o.Ref] {
-							h.Absolute += 2 * o.Size
-						}
-					}
-					return h, err
-				}
+				b.runner.(*runner).node = tripled{n}
 				y := b.must(what)
 				if want := map[string]float64{"put": 3, "put-dir": 3,
 					"fill": 3}[operation]; y.metrics["expansion"] != want {
@@ -178,7 +122,7 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 		put := cell("put", 1000)
 		fill := cell("fill", 1000, func(o *experiment.Overhead) { o.Objects, o.Count = 10, 1 })
 		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, scenariotest.Limits(), put, fill)
-		n.settle = func(ctx context.Context, _ system.Ref) error { return hang(ctx) }
+		n.on["settle"] = hang
 		for i, c := range []experiment.Cell{put, put, fill, put, fill} {
 			begun := time.Now()
 			y := b.must(c)
@@ -204,11 +148,8 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 			t.Errorf("told %d times: %q", told, b.events)
 		}
 		// It may have been the moment's fault.
-		durable := map[system.Ref]bool{}
-		n.settle = func(_ context.Context, ref system.Ref) error {
-			durable[ref] = true
-			return nil
-		}
+		delete(n.on, "settle")
+		n.calls = nil
 		for _, c := range []experiment.Cell{put, fill} {
 			if y := b.must(c); y.metrics["expansion"] != 1 || len(y.load.Notes) != 0 {
 				t.Errorf("settles again: %v, %v", y.metrics, y.load.Notes)
@@ -219,7 +160,7 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 			t.Fatalf("%d objects (%v)", len(objects), err)
 		}
 		for _, o := range objects {
-			if !durable[o.Ref] {
+			if !n.settled()[o.Ref] {
 				t.Errorf("%s was counted, and nobody waited for it", o.Ref)
 			}
 		}
@@ -274,7 +215,7 @@ func TestOverheadFillCensors(t *testing.T) {
 		what := cell("fill", 10, func(o *experiment.Overhead) { o.Objects = 10 })
 		b, n := newScripted(t, nil, system.Options{"a": "0s"}, limits, what)
 		puts := 0
-		n.put = func(ctx context.Context) error {
+		n.on["put"] = func(ctx context.Context) error {
 			puts++
 			select {
 			case <-time.After(time.Duration(puts) * time.Second):
@@ -283,7 +224,7 @@ func TestOverheadFillCensors(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		n.get = hang
+		n.on["get"] = hang
 		y := b.must(what)
 		// 1 to 5 s, and five of more than 5.5 s.
 		if got := y.metrics["put_p50"]; !scenariotest.Near(got, 5) || y.metrics["duration_p50"] != got {
@@ -317,12 +258,10 @@ func TestOverheadWireBytes(t *testing.T) {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			what := cell(c.operation, 1000, func(o *experiment.Overhead) { o.Concurrency = c.concurrency })
 			wire := &counter{}
-			carry := func(n int64) error { wire.bytes.Add(n); return nil }
 			b, n := newScripted(t, wire, nil, scenariotest.Limits(), what)
-			n.get = func(context.Context) error { return carry(1100) }
-			n.put = func(context.Context) error { return carry(1200) }
-			n.settle = func(context.Context, system.Ref) error { return carry(7) }
-			n.cool = func(context.Context) error { return carry(5000) }
+			for call, bytes := range map[string]int64{"get": 1100, "put": 1200, "settle": 7, "cool": 5000} {
+				n.on[call] = func(context.Context) error { wire.bytes.Add(bytes); return nil }
+			}
 			y := b.must(what)
 			if got, told := y.metrics["wire_bytes"]; told != (c.want > 0) || got != c.want {
 				t.Errorf("%+v: %g, %v", c, got, told)
@@ -333,22 +272,18 @@ func TestOverheadWireBytes(t *testing.T) {
 
 // What surrounds operations ends too, and says what it was.
 func TestOverheadPreparationHasDeadlines(t *testing.T) {
-	for operation, c := range map[string]struct {
-		set  func(*scripted)
-		want string
-	}{
-		"get": {func(n *scripted) { n.cool = hang }, "cold: it took longer than 10m0s"},
-		"put": {func(n *scripted) {
-			n.stats = func(ctx context.Context) (system.Holdings, error) { return system.Holdings{}, hang(ctx) }
-		}, "mem: ask what its servers hold: it took longer than 10m0s"},
-		"put-dir": {func(n *scripted) { n.Change(func(m *mem.Model) { m.Hangs = 1 }) },
-			"mem: make a directory: it took longer than 10m0s"},
-		"delete": {func(n *scripted) { n.seed = hang }, "mem: store an object to remove: it took longer than 10m0s"},
+	for operation, c := range map[string]struct{ call, want string }{
+		"get":     {"cool", "cold: it took longer than 10m0s"},
+		"put":     {"stats", "mem: ask what its servers hold: it took longer than 10m0s"},
+		"put-dir": {"", "mem: make a directory: it took longer than 10m0s"},
+		"delete":  {"seed", "mem: store an object to remove: it took longer than 10m0s"},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			what := cell(operation, 1000)
 			b, n := newScripted(t, nil, nil, scenariotest.Limits(), what)
-			c.set(n)
+			if n.on[c.call] = hang; c.call == "" {
+				n.Change(func(m *mem.Model) { m.Hangs = 1 })
+			}
 			begun := time.Now()
 			_, err := b.trial(what)
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
@@ -366,7 +301,7 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 		what := cell("put", 1000, func(o *experiment.Overhead) { o.Count = 3 })
 		for _, busy := range []bool{true, false} {
 			b, n := newScripted(t, nil, nil, scenariotest.Limits(), what)
-			n.put = func(context.Context) error {
+			n.on["put"] = func(context.Context) error {
 				for from := scenario.SelfCPU(); busy && scenario.SelfCPU()-from < each.Seconds(); {
 				}
 				if !busy {

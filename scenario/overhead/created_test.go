@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -102,20 +101,17 @@ func TestCloseSaysWhatStays(t *testing.T) {
 	})
 }
 
-// brokenNode stores objects and then fails.
-type brokenNode struct{ *mem.Node }
-
-func (n brokenNode) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	_, err := n.Node.Put(ctx, name, size, r)
-	return "", errors.Join(err, errors.New("the answer was lost"))
-}
-
 // What puts that failed have left is removed where names alone say what it is; else it is
 // said that something may be left.
 func TestCloseAfterFailedPuts(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			broken := brokenNode{scenariotest.MemNode(t, nil)}
+			broken := &mem.Hooked{Node: scenariotest.MemNode(t, nil), After: func(_ context.Context, call, _ string) error {
+				if call == "put" {
+					return errors.New("the answer was lost")
+				}
+				return nil
+			}}
 			var n system.Node = broken
 			if !named {
 				n = onlyNode{broken}
@@ -137,30 +133,23 @@ func TestCloseAfterFailedPuts(t *testing.T) {
 	}
 }
 
-// fullNode takes so many objects and no more.
-type fullNode struct {
-	*mem.Node
-	room int
-}
-
-func (n *fullNode) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if n.room--; n.room < 0 {
-		return "", fmt.Errorf("full: %w", system.ErrQuota)
-	}
-	return n.Node.Seed(ctx, name, size, r)
-}
-
 // A preparation that fails leaves nothing in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
 	scenariotest.Virtual(t, func(t *testing.T) {
-		n := &fullNode{scenariotest.MemNode(t, nil), 3}
+		room := 3
+		n := &mem.Hooked{Node: scenariotest.MemNode(t, nil), Before: func(_ context.Context, call, _ string) error {
+			if room--; call == "seed" && room < 0 {
+				return fmt.Errorf("full: %w", system.ErrQuota)
+			}
+			return nil
+		}}
 		_, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{c})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}
-		if n.room != -1 || scenariotest.Objects(t, n.Node) != 0 {
-			t.Errorf("room for %d, %d objects are left", n.room, scenariotest.Objects(t, n.Node))
+		if left := scenariotest.Objects(t, n.Node); room >= 0 || left != 0 {
+			t.Errorf("room for %d, %d objects are left", room, left)
 		}
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -43,47 +44,21 @@ func (c *crash) step(what string) bool {
 	return true
 }
 
-// mortal is a node whose client may be killed before and after what it does.
-type mortal struct {
-	*mem.Node
-	c      *crash
-	before func(name string) // called before each Put; nil: nothing is
-}
-
-func (n *mortal) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if n.before != nil && !n.c.dead {
-		n.before(name)
+// mortal is a node whose client may be killed before and after what it changes. put is called
+// before each put of a session that is alive; nil: nothing is.
+func (c *crash) mortal(n *mem.Node, put func(name string)) *mem.Hooked {
+	hook := func(when string) func(context.Context, string, string) error {
+		return func(_ context.Context, call, of string) error {
+			if put != nil && when+call == "before put" && !c.dead {
+				put(of)
+			}
+			if slices.Contains([]string{"put", "settle", "delete"}, call) && !c.step(when+call) {
+				return errCrash
+			}
+			return nil
+		}
 	}
-	if !n.c.step("before put") {
-		return "", errCrash
-	}
-	ref, err := n.Node.Put(ctx, name, size, r)
-	if !n.c.step("after put") {
-		return "", errCrash
-	}
-	return ref, err
-}
-
-func (n *mortal) Settle(ctx context.Context, ref system.Ref) error {
-	if !n.c.step("before settle") {
-		return errCrash
-	}
-	err := n.Node.Settle(ctx, ref)
-	if !n.c.step("after settle") {
-		return errCrash
-	}
-	return err
-}
-
-func (n *mortal) Delete(ctx context.Context, ref system.Ref) error {
-	if !n.c.step("before delete") {
-		return errCrash
-	}
-	err := n.Node.Delete(ctx, ref)
-	if !n.c.step("after delete") {
-		return errCrash
-	}
-	return err
+	return &mem.Hooked{Node: n, Before: hook("before "), After: hook("after ")}
 }
 
 // unsettled is what a node can do of which accepted is all there is to know.
@@ -246,7 +221,7 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 		for _, j := range b.ledger.jobs {
 			doubted[j.Name] = j.State == record.JobPutting
 		}
-		node := &mortal{b.mem, c, before}
+		node := c.mortal(b.mem, before)
 		if b.node = node; !settles {
 			b.node = struct{ unsettled }{node}
 		}
@@ -309,7 +284,7 @@ func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) store) {
 		b := newUploadBench(t, nil, uploadCell(2, 100))
 		ctx, kill := context.WithCancelCause(t.Context())
 		c := &crash{at: 6, kill: kill} // events (2), putting (2), put (2)
-		b.node = &mortal{b.mem, c, nil}
+		b.node = c.mortal(b.mem, nil)
 		if _, err := b.sessionWith(ctx, mortalLedger{b.ledger, c}); err == nil || c.path[5] != "after put" {
 			t.Fatalf("%v, killed at %q", err, c.path)
 		}
@@ -357,7 +332,7 @@ func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
 			_, err = b.mem.Put(t.Context(), j.Name, c.size, io.LimitReader(from, c.size))
 			check(t, err)
 			b.ledger.jobs[0] = record.Job{Name: j.Name, Size: 100, State: record.JobFailed, Attempts: 4, Began: j.Began}
-			b.node = &moody{Node: b.mem, get: func() error { return c.get }}
+			b.node = &mem.Hooked{Node: b.mem, Before: on("get", func() error { return c.get })}
 			y := b.must()
 			if n := puts(y.ops); len(n) > 0 || b.ledger.jobs[0].Attempts != 4 {
 				t.Errorf("%s: puts %v, job %+v", c.name, n, b.ledger.jobs[0])

@@ -18,81 +18,41 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// moody is a node some of whose answers are not to be had, or wrong.
-type moody struct {
-	*mem.Node
-	get     func() error // of the next Get; nil: it answers
-	empty   bool         // the list is
-	lost    error
-	settle  func() error
-	deleted []system.Ref
-}
+// forgetful is a node whose list is empty.
+type forgetful struct{ *mem.Hooked }
 
-func (n *moody) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	if n.get != nil {
-		if err := n.get(); err != nil {
-			return err
-		}
-	}
-	return n.Node.Get(ctx, ref, w)
-}
+func (forgetful) List(context.Context) ([]system.Object, error) { return nil, nil }
 
-func (n *moody) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref, err := n.Node.Put(ctx, name, size, r)
-	if err == nil && n.lost != nil {
-		err, n.lost = n.lost, nil
-	}
-	return ref, err
-}
-
-func (n *moody) List(ctx context.Context) ([]system.Object, error) {
-	if n.empty {
-		return nil, nil
-	}
-	return n.Node.List(ctx)
-}
-
-func (n *moody) Walk(ctx context.Context, visit func(system.Object) error) error {
-	all, err := n.List(ctx)
-	for _, o := range all {
-		if err := visit(o); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-func (n *moody) Settle(ctx context.Context, ref system.Ref) error {
-	if n.settle != nil {
-		if err := n.settle(); err != nil {
-			return err
-		}
-	}
-	return n.Node.Settle(ctx, ref)
-}
-
-func (n *moody) Delete(ctx context.Context, ref system.Ref) error {
-	n.deleted = append(n.deleted, ref)
-	return n.Node.Delete(ctx, ref)
-}
+func (forgetful) Walk(context.Context, func(system.Object) error) error { return nil }
 
 // A put whose answer was lost has stored its object. That the question what it
 // left is not answered either is no proof against it: nothing is deleted.
 func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(3, 1000))
-		n := &moody{Node: b.mem, lost: errors.New("connection reset")}
-		asked := 0
-		n.get = func() error {
-			if asked++; asked == 1 {
-				return errors.New("503 busy")
-			}
-			return nil
-		}
-		b.node = n
+		deleted, asked, lost := 0, 0, false
+		b.node = &mem.Hooked{Node: b.mem,
+			Before: func(_ context.Context, call, _ string) error {
+				switch call {
+				case "delete":
+					deleted++
+				case "get":
+					if asked++; asked == 1 {
+						return errors.New("503 busy")
+					}
+				}
+				return nil
+			},
+			After: on("put", func() error {
+				if !lost {
+					lost = true
+					return errors.New("connection reset")
+				}
+				return nil
+			})}
 		y := b.must()
-		if len(n.deleted) > 0 || asked == 0 {
-			t.Errorf("deleted %v, asked %d times", n.deleted, asked)
+		if deleted > 0 || asked == 0 {
+			t.Errorf("deleted %d, asked %d times", deleted, asked)
 		}
 		if err := b.holds(); err != nil || y.metrics["accepted"] != 3 {
 			t.Errorf("%v %v", err, y.metrics)
@@ -108,7 +68,8 @@ func TestInspect(t *testing.T) {
 		b.must()
 		all, err := b.mem.List(t.Context())
 		must(t, err)
-		n := &moody{Node: b.mem}
+		var fails error
+		n := &mem.Hooked{Node: b.mem, Before: on("get", func() error { return fails })}
 		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set(),
 			sink: scenario.Sink{Now: func() time.Duration { return time.Since(b.epoch) }}}
 		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
@@ -130,7 +91,7 @@ func TestInspect(t *testing.T) {
 				{"gone since", object, o, system.ErrNotFound, absent},
 				{"its own word", object, o, system.ErrTooFew, broken},
 			} {
-				n.get = func() error { return c.get }
+				fails = c.get
 				if got := trial.inspect(t.Context(), c.object, c.o); got != c.want {
 					t.Errorf("%s: %v, want %v", c.name, got, c.want)
 				}
@@ -144,7 +105,7 @@ func TestInspect(t *testing.T) {
 		}
 		// However large it is, it is asked for no longer than an operation may take.
 		begun := time.Now()
-		n.get = func() error { return nil }
+		fails = nil
 		b.mem.Change(func(m *mem.Model) { m.A = 11 * time.Minute })
 		if got := trial.inspect(t.Context(), 0, all[0]); got != unknown ||
 			time.Since(begun) > scenariotest.Limits().Deadline.Std() {
@@ -175,11 +136,6 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(c.objects, 100))
-			n := &moody{Node: b.mem}
-			b.node = n
-			if c.noStat {
-				b.node = struct{ statless }{n}
-			}
 			b.must()
 			first := len(b.ops)
 			if c.lose {
@@ -188,7 +144,10 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 					must(t, b.mem.Delete(t.Context(), o.Ref))
 				}
 			}
-			n.empty = true
+			n := forgetful{&mem.Hooked{Node: b.mem}}
+			if b.node = n; c.noStat {
+				b.node = struct{ statless }{n}
+			}
 			_, err := b.session(t.Context())
 			again := len(puts(b.ops[first:]))
 			switch {
@@ -236,15 +195,13 @@ func TestUploadRemovesAfterAStop(t *testing.T) {
 func TestUploadSettleIsAskedAgain(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"settle": "10s"}, uploadCell(5, 10))
-		n := &moody{Node: b.mem}
 		asked := 0
-		n.settle = func() error {
+		b.node = &mem.Hooked{Node: b.mem, Before: on("settle", func() error {
 			if asked++; asked%2 == 1 {
 				return errors.New("connection refused")
 			}
 			return nil
-		}
-		b.node = n
+		})}
 		b.must()
 		for _, j := range b.ledger.jobs {
 			if j.State != record.JobDurable || j.Durable-j.Accepted > time.Minute {
@@ -292,12 +249,12 @@ func TestUploadCountsGoOn(t *testing.T) {
 func TestUploadVerificationGoesOn(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.Upload) { u.Verify = 1 }))
-		n := &moody{Node: b.mem}
+		n := &mem.Hooked{Node: b.mem}
 		b.node = n
 		fetches := 0
 		for _, until := range []int{8, 15} {
 			ctx, cancel := context.WithCancel(t.Context())
-			n.get = func() error {
+			n.Before = on("get", func() error {
 				switch fetches++; fetches {
 				case 3:
 					return errors.New("503 busy")
@@ -306,12 +263,12 @@ func TestUploadVerificationGoesOn(t *testing.T) {
 					return ctx.Err()
 				}
 				return nil
-			}
+			})
 			if _, err := b.session(ctx); !errors.Is(err, context.Canceled) || fetches != until {
 				t.Fatalf("%d fetches, %v", fetches, err)
 			}
 		}
-		n.get = func() error { fetches++; return nil }
+		n.Before = on("get", func() error { fetches++; return nil })
 		must(t, b.mem.Delete(t.Context(), system.Ref(b.ledger.jobs[0].Ref)))
 		y := b.must()
 		if want := 20 + 2 + 1; fetches != want { // 20 objects, 2 interruptions, 1 put again

@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,19 +16,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
-// startled is a node whose account cannot be asked for at first.
-type startled struct {
-	*mem.Node
-	asked int
-}
-
-func (n *startled) Costs(ctx context.Context) (system.Costs, error) {
-	if n.asked++; n.asked == 1 {
-		return system.Costs{}, errors.New("module is loading")
-	}
-	return n.Node.Costs(ctx)
-}
-
 // What a coin is comes from the readings: that the account did not answer once
 // makes no amount another one; what the trial spent before is not known.
 func TestSpentOfASystemThatWasNotReady(t *testing.T) {
@@ -37,7 +23,13 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000, func(u *experiment.Upload) {
 			u.Poll = experiment.Duration(7 * time.Second) // never as an object is accepted
 		}))
-		b.node = &startled{Node: b.mem}
+		asked := 0
+		b.node = &mem.Hooked{Node: b.mem, Before: on("costs", func() error {
+			if asked++; asked == 1 {
+				return errors.New("module is loading")
+			}
+			return nil
+		})}
 		if _, err := b.mem.Put(t.Context(), "budget", 500, strings.NewReader(strings.Repeat("x", 500))); err != nil {
 			t.Fatal(err)
 		}

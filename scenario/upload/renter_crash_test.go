@@ -2,7 +2,6 @@ package upload
 
 import (
 	"context"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/renterd"
 	"github.com/plimsoll-project/plimsoll/system/siad"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -331,48 +330,53 @@ func has(text string, parts ...string) error {
 
 // faulty is a node whose puts fail as a test has it; nil: as mem has it.
 type faulty struct {
-	*mem.Node
-	mu    sync.Mutex
-	puts  map[string]int // by the name's last part
-	begun []time.Duration
-	put   func(name string, n int) error
-	after func(name string, n int) error
-	stat  func() error
-	epoch time.Time
-}
-
-func (f *faulty) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	short := name[strings.LastIndex(name, "/")+1:]
-	f.mu.Lock()
-	f.puts[short]++
-	n := f.puts[short]
-	f.begun = append(f.begun, time.Since(f.epoch))
-	f.mu.Unlock()
-	if f.put != nil {
-		if err := f.put(short, n); err != nil {
-			return "", err
-		}
-	}
-	ref, err := f.Node.Put(ctx, name, size, r)
-	if err == nil && f.after != nil {
-		err = f.after(short, n)
-	}
-	return ref, err
-}
-
-func (f *faulty) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
-	if f.stat != nil {
-		if err := f.stat(); err != nil {
-			return system.Object{}, err
-		}
-	}
-	return f.Node.Stat(ctx, ref)
+	*mem.Hooked
+	puts       map[string]int // by the name's last part
+	begun      []time.Duration
+	put, after func(name string, n int) error
 }
 
 func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
-	f := &faulty{Node: b.mem, puts: map[string]int{}, put: put, epoch: b.epoch}
+	f := &faulty{Hooked: &mem.Hooked{Node: b.mem}, puts: map[string]int{}, put: put}
+	var mu sync.Mutex
+	puts := func(name string, more int) (string, int) {
+		mu.Lock()
+		defer mu.Unlock()
+		short := name[strings.LastIndex(name, "/")+1:]
+		f.puts[short] += more
+		if more > 0 {
+			f.begun = append(f.begun, time.Since(b.epoch))
+		}
+		return short, f.puts[short]
+	}
+	f.Before = func(_ context.Context, call, name string) error {
+		if call != "put" {
+			return nil
+		}
+		short, n := puts(name, 1)
+		if f.put == nil {
+			return nil
+		}
+		return f.put(short, n)
+	}
+	f.After = func(_ context.Context, call, name string) error {
+		if call != "put" || f.after == nil {
+			return nil
+		}
+		return f.after(puts(name, 0))
+	}
 	b.node = f
 	return f
+}
+
+// on is a hook of one call.
+func on(what string, do func() error) func(context.Context, string, string) error {
+	return func(_ context.Context, call, _ string) error {
+		if call != what {
+			return nil
+		}
+		return do()
+	}
 }
 
 // Sessions that are killed again and again do not use retries up: the pauses
