@@ -10,9 +10,8 @@ import (
 type Chains interface {
 	Cluster
 	// Chain makes sure that a chain is there to be served, and describes it. One
-	// that was made before, by the same version, is taken from Deployment.Cache; a
-	// damaged one is made again, and Chain.Note says so. It takes as long as the
-	// chain is long, and says how far it is.
+	// that was made before, by the same version, is taken from Deployment.Cache. It takes as
+	// long as the chain is long, and says how far it is.
 	Chain(ctx context.Context, spec ChainSpec, say func(text string)) (Chain, error)
 }
 
@@ -43,7 +42,6 @@ type Chain struct {
 	Transactions int64  // in all of its blocks
 	Disk         int64  // bytes of a node's store that has all of it, at most: what a RAM disk must hold; 0: not known
 	Built        bool   // it was made just now
-	Note         string // what the user should know: why a cached one was made again
 }
 
 // Follower is a node that follows a chain: a [ChainNode], or one that was attached to and

@@ -99,7 +99,7 @@ func (c *fakeChains) Chain(_ context.Context, spec system.ChainSpec, say func(st
 	c.chains = append(c.chains, spec)
 	say("making it")
 	return system.Chain{ID: fmt.Sprintf("%+v", spec), Tip: "tip", Height: fakeBlocks, Bytes: fakeBytes,
-		Disk: 3 * fakeBytes, Built: true, Note: "made again"}, nil
+		Disk: 3 * fakeBytes, Built: true}, nil
 }
 
 func (c *fakeChains) Replay(ctx context.Context, task system.FollowTask) (system.Replayed, error) {

@@ -95,10 +95,6 @@ func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 	}
 	r.tell("phase", what, fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
 		words.Bytes(float64(chain.Bytes))), time.Since(begun))
-	if chain.Note != "" {
-		r.tell("note", what, chain.Note, 0)
-		r.say(chain.Note)
-	}
 	return nil
 }
 

@@ -11,12 +11,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/renterd"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/siasim"
 )
 
-// renter is what the nodes of both Sia renters can do.
+// renter is what the node of a Sia renter can do.
 type renter interface {
 	system.Store
 	system.Namer
@@ -62,47 +61,31 @@ func (n mortalRenter) Delete(ctx context.Context, ref system.Ref) error {
 // at each of its steps, between a put and the journal among them, and so is the
 // next; the third leaves each object in the renter once, and no byte of it was
 // sent to hosts twice but of puts that the kill itself cut off.
-func TestUploadToRentersSurvivesAnyCrash(t *testing.T) {
+func TestUploadToARenterSurvivesAnyCrash(t *testing.T) {
 	t.Setenv(simPassword, siasim.Password)
-	for _, dialect := range []struct {
-		name   string
-		system system.Attacher
-		url    func(*siasim.Sim) string
-		more   system.Options
-	}{
-		{"siad", siad.System{}, (*siasim.Sim).SiadURL, nil},
-		{"renterd", renterd.System{}, (*siasim.Sim).RenterdURL, system.Options{"packing": "off"}},
-	} {
-		t.Run(dialect.name, func(t *testing.T) {
-			adopted := 0
-			for first, over := 1, false; !over; first++ {
-				scenariotest.Virtual(t, func(t *testing.T) {
-					sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10,
-						Rate: 1 << 20})
-					t.Cleanup(sim.Close)
-					opt := system.Options{"url": dialect.url(sim), "password": simPassword}
-					for k, v := range dialect.more {
-						opt[k] = v
-					}
-					s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
-						return system.Begin(t.Context(), dialect.system, system.Attach,
-							system.Deployment{Client: sim.Host(), Write: true,
-								Run: "0123abcd", Options: opt})
-					}}
-					over = s.crashTwice(first, 1+first%5*4)
-					adopted += s.adopted()
-				})
-				if t.Failed() {
-					t.Fatalf("killed at step %d", first)
-				}
-				if over && first < 15 {
-					t.Errorf("a whole session has %d steps", first-1)
-				}
-			}
-			if adopted < 3 {
-				t.Errorf("%d objects were stored without the journal knowing it, in all", adopted)
-			}
+	adopted := 0
+	for first, over := 1, false; !over; first++ {
+		scenariotest.Virtual(t, func(t *testing.T) {
+			sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10,
+				Rate: 1 << 20})
+			t.Cleanup(sim.Close)
+			s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
+				return system.Begin(t.Context(), siad.System{}, system.Attach,
+					system.Deployment{Client: sim.Host(), Write: true, Run: "0123abcd",
+						Options: system.Options{"url": sim.URL(), "password": simPassword}})
+			}}
+			over = s.crashTwice(first, 1+first%5*4)
+			adopted += s.adopted()
 		})
+		if t.Failed() {
+			t.Fatalf("killed at step %d", first)
+		}
+		if over && first < 15 {
+			t.Errorf("a whole session has %d steps", first-1)
+		}
+	}
+	if adopted < 3 {
+		t.Errorf("%d objects were stored without the journal knowing it, in all", adopted)
 	}
 }
 

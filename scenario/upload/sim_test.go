@@ -41,7 +41,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 	sim := siasim.New(c)
 	t.Cleanup(sim.Close)
 	cluster, err := system.Begin(t.Context(), siad.System{}, system.Attach, system.Deployment{
-		Client: sim.Host(), Write: true, Options: system.Options{"url": sim.SiadURL(), "password": simPassword},
+		Client: sim.Host(), Write: true, Options: system.Options{"url": sim.URL(), "password": simPassword},
 	})
 	must(t, err)
 	t.Cleanup(func() {

@@ -14,6 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+var must = systemtest.Must
+
 // counting is a host that counts what crosses its link.
 type counting struct {
 	testbed.Host
@@ -152,11 +154,4 @@ func daemon(name string) string {
 		return "sshd"
 	}
 	return name
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
+var must = systemtest.Must
+
 // TestLoadLine: one seeder fills the link of one leecher. The line is what TCP
 // carries of the content at the link's rate, and the round trips of a beginning:
 // connect, handshake, extensions and bitfield, interest and unchoke, the first
@@ -120,11 +122,4 @@ func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
 		}
 	}
 	return sum
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

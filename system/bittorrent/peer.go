@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/anacrolix/torrent"
 	"github.com/anacrolix/torrent/bencode"
 	"github.com/anacrolix/torrent/metainfo"
+	"github.com/anacrolix/torrent/storage"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -56,7 +58,7 @@ type task = member.Task[[]byte]
 type peer struct {
 	config
 	cl   *torrent.Client
-	done *completion
+	done storage.PieceCompletion // what an earlier process left is not in it, and checked anew
 
 	mu    sync.Mutex
 	tasks map[hash]*held
@@ -89,7 +91,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	}
 	c.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	p := &peer{config: c, tasks: map[hash]*held{}}
-	p.done = &completion{dir: c.dir, of: map[hash]*pieces{}}
+	p.done = storage.NewMapPieceCompletion()
 	var err error
 	if p.cl, err = c.client(p.done); err != nil {
 		return fmt.Errorf("bittorrent: listen for peers at %s: %w", c.listen, err)
@@ -162,6 +164,11 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 	now, there := p.tasks[h]
 	if !there {
 		now = &held{task: task{Said: t.Said}}
+		if _, err := os.Stat(p.at(h, contentFile)); errors.Is(err, fs.ErrNotExist) { // there is nothing to check
+			if err := p.mark(h, t.Said, false); err != nil {
+				return err
+			}
+		}
 	}
 	now.From = member.Merge(now.From, t.From)
 	return p.add(h, now)
@@ -195,11 +202,11 @@ func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reade
 	if err != nil {
 		return nil, err
 	}
-	return b, p.seed(metainfo.HashBytes(b), b, info.NumPieces(), file)
+	return b, p.seed(metainfo.HashBytes(b), b, file)
 }
 
 // seed puts a file in its place and adds its torrent, unless it is complete.
-func (p *peer) seed(h hash, info []byte, pieces int, file string) error {
+func (p *peer) seed(h hash, info []byte, file string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := &held{task: task{Said: info}}
@@ -213,12 +220,24 @@ func (p *peer) seed(h hash, info []byte, pieces int, file string) error {
 	if err := errors.Join(os.MkdirAll(p.at(h, ""), 0o755), os.Rename(file, p.at(h, contentFile))); err != nil {
 		return err
 	}
-	for i := range pieces {
-		if err := p.done.Set(metainfo.PieceKey{InfoHash: h, Index: i}, true); err != nil {
+	if err := p.mark(h, info, true); err != nil {
+		return err
+	}
+	return p.add(h, now)
+}
+
+// mark says of all pieces of a torrent whether they are on disk and good.
+func (p *peer) mark(h hash, b []byte, good bool) error {
+	var info metainfo.Info
+	if err := bencode.Unmarshal(b, &info); err != nil {
+		return err
+	}
+	for i := range info.NumPieces() {
+		if err := p.done.Set(metainfo.PieceKey{InfoHash: h, Index: i}, good); err != nil {
 			return err
 		}
 	}
-	return p.add(h, now)
+	return nil
 }
 
 // of is a torrent of this peer.
@@ -297,5 +316,4 @@ func (p *peer) drop(h hash) {
 		t.t.Drop()
 		delete(p.tasks, h)
 	}
-	p.done.forget(h)
 }

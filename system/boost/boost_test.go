@@ -17,6 +17,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 // contents is more than one chunk, and its piece less than half padding.
@@ -111,12 +113,5 @@ func TestBadOptions(t *testing.T) {
 		if _, err := attach(t, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("options %v: error %v, want one with %q", opt, err, want)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 func startNode(t *testing.T, opt system.Options) *gatewayNode {
 	t.Helper()
 	hosts := systemtest.Hosts(t, 2)
@@ -93,11 +95,4 @@ func TestFormats(t *testing.T) {
 			t.Errorf("status %d, %d bytes", status, len(body))
 		}
 	})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -34,21 +34,19 @@ type Cache struct {
 
 // manifest describes a chain beside its database.
 type manifest struct {
-	About    any       `json:"about"`
-	Bytes    int64     `json:"bytes"`
-	Modified time.Time `json:"modified"`
+	About any   `json:"about"`
+	Bytes int64 `json:"bytes"`
 }
 
 // Got is a chain that is there.
 type Got struct {
 	Dir   string
-	Size  int64  // of its database, bytes
-	Built bool   // it was made just now
-	Note  string // why, where a damaged one was there; else empty
+	Size  int64 // of its database, bytes
+	Built bool  // it was made just now
 }
 
-// Get is the chain that is there, if it is whole, or else one made now: under
-// another name, and renamed when it is whole. Where another process is making the
+// Get is the chain that is there, or else one made now: under another name, and
+// renamed when it is whole. Where another process is making the
 // same chain, it waits for it, for as long as ctx lets it. about points to the
 // system's own description of the chain, which make sets.
 func (c Cache) Get(ctx context.Context, key string, about any, make func(dir string) error) (got Got, err error) {
@@ -69,15 +67,14 @@ func (c Cache) get(ctx context.Context, got *Got, about any, make func(dir strin
 	}
 	defer unlock()
 	if _, err := os.Lstat(got.Dir); !errors.Is(err, fs.ErrNotExist) {
-		wrong := got.check(about)
-		if wrong == nil {
-			now := time.Now()
-			return os.Chtimes(got.Dir, now, now) // for users who remove what was not used for long
+		if got.Size, err = read(got.Dir, about); err != nil {
+			return fmt.Errorf("%w; remove %s, and it is made again", err, got.Dir)
 		}
-		got.Note = fmt.Sprintf("made again, as the cached chain was damaged: %v", wrong)
+		now := time.Now()
+		return os.Chtimes(got.Dir, now, now) // for users who remove what was not used for long
 	}
 	temporary := got.Dir + building
-	if err := errors.Join(os.RemoveAll(got.Dir), os.RemoveAll(temporary), os.Mkdir(temporary, 0o755)); err != nil {
+	if err := errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, 0o755)); err != nil {
 		return err
 	}
 	got.Built = true
@@ -99,7 +96,7 @@ func describe(dir string, about any) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	text, err := json.MarshalIndent(manifest{about, info.Size(), info.ModTime().UTC()}, "", "\t")
+	text, err := json.MarshalIndent(manifest{about, info.Size()}, "", "\t")
 	if err != nil {
 		return 0, err
 	}
@@ -107,35 +104,26 @@ func describe(dir string, about any) (size int64, err error) {
 }
 
 // Open reads the description of the chain in dir into about.
-func Open(dir string, about any) error { return (&manifest{About: about}).read(dir) }
-
-func (m *manifest) read(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
-	if err == nil {
-		err = json.Unmarshal(text, m)
-	}
-	if err != nil {
-		err = fmt.Errorf("the manifest of %s: %w", dir, err)
-	}
+func Open(dir string, about any) error {
+	_, err := read(dir, about)
 	return err
 }
 
-// check does as Open, and says what is wrong with the chain's database: it is as it was made when its size and its
-// time are.
-func (g *Got) check(about any) error {
-	m, path := manifest{About: about}, filepath.Join(g.Dir, Database)
-	if err := m.read(g.Dir); err != nil {
-		return err
+// read also returns the size of the database, which is to be what it was when it was made.
+func read(dir string, about any) (size int64, err error) {
+	m := manifest{About: about}
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err == nil {
+		err = json.Unmarshal(text, &m)
 	}
-	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("the manifest of %s: %w", dir, err)
 	}
-	if g.Size = info.Size(); g.Size != m.Bytes || !info.ModTime().Equal(m.Modified) {
-		return fmt.Errorf("%s has %d bytes of %v instead of %d of %v", path, g.Size, info.ModTime(), m.Bytes,
-			m.Modified)
+	info, err := os.Stat(filepath.Join(dir, Database))
+	if err == nil && info.Size() != m.Bytes {
+		err = fmt.Errorf("%s has %d bytes instead of %d", filepath.Join(dir, Database), info.Size(), m.Bytes)
 	}
-	return nil
+	return m.Bytes, err
 }
 
 // lock waits for the file's lock, which ends with the process that holds it. The

@@ -15,6 +15,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+var must = systemtest.Must
+
 // startOn starts a swarm that ends with the test, its client on the last host.
 func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*member.Daemon {
 	t.Helper()
@@ -180,12 +182,5 @@ func TestOnlyItsOwnAddress(t *testing.T) {
 		if len(sockets) != 3 { // peers TCP and UDP, the API
 			t.Errorf("%s has the sockets %v: expected are three", n.Label, sockets)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
+var must = systemtest.Must
+
 // lab is a cluster of nodes, each behind an access link of its own.
 type lab struct {
 	t     *testing.T
@@ -159,11 +161,4 @@ func TestProportional(t *testing.T) {
 	quick := l.last(1, 4, size)
 	t.Logf("at twice the rate: %v", quick)
 	l.wantRatio("4 leechers at 20 and at 40 Mbit/s", four, quick, 2)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

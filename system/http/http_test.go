@@ -20,6 +20,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 // server serves size bytes at any path but those with "no-such" in them.
@@ -203,11 +205,4 @@ func attach(t *testing.T, opt system.Options) system.Node {
 	must(t, err)
 	t.Cleanup(func() { c.Stop(t.Context()) })
 	return c.Nodes()[0]
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

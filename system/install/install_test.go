@@ -11,7 +11,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
+
+var must = systemtest.Must
 
 func TestLocksNameEveryFileByItsHash(t *testing.T) {
 	pinned := regexp.MustCompile(`^[a-z0-9-]+==[0-9][0-9a-z.]*( \\)?$`)
@@ -158,13 +162,6 @@ func TestNoPython(t *testing.T) {
 	if _, err := program(t).Install(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(),
 		"python3-venv") {
 		t.Errorf("error %v does not say what to do", err)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 const (
 	small   system.Ref = "bafkreier3prmz5dttuvkywyp7wruow3lc65gj4z46x3hms6kscgbdvo6qa" // 1 KiB
 	medium  system.Ref = "bafybeiazvl7ugmwztok5cddgkay3b2p73cn3a4zhddq4a25qozjobxmkvm" // 1 MiB
@@ -47,7 +49,7 @@ func asked(t *testing.T, file, step string, query url.Values) replay.Exchange {
 }
 
 func limits(near *replay.Server) system.Options {
-	return system.Options{"url": near.URL, "not_found_after": "30s", "stall_after": "30s"}
+	return system.Options{"url": near.URL, "not_found_after": "30s"}
 }
 
 func joined(t *testing.T, opt system.Options, write bool) system.Store {
@@ -315,12 +317,5 @@ func TestRedial(t *testing.T) {
 		if err := n.Get(systemtest.Context(t), small, io.Discard); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestConformance(t *testing.T) {
@@ -183,11 +185,4 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%d of 1000 operations failed, with a share of 0.25", failed)
 		}
 	})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

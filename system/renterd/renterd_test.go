@@ -14,6 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 const secret = "not a real password"
@@ -340,12 +342,5 @@ func TestOptions(t *testing.T) {
 		if len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("%v: %v, want %q", opt, p, want)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 // server is a versitygw with two objects under "data/", and how to attach to it.
 func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	t.Helper()
@@ -141,12 +143,5 @@ func TestSignaturesStayOutOfErrors(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "Amz") {
 			t.Errorf("error %v", err)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

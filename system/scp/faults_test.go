@@ -15,6 +15,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 // testCopies is what differs by protocol; the conformance suite does the rest,
 // which is the same, for one of the two.
 func testCopies(t *testing.T, n *node) {
@@ -68,12 +70,5 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("left at the client: %v, %v", left, err)
 			}
 		})
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -19,7 +19,7 @@ func (System) Info() system.Info {
 			"baseline of the Tahoe-LAFS study",
 		Modes:    []system.Mode{system.Start},
 		Can:      []string{"put", "update", "fresh", "stats", "phases"},
-		Install:  sshd.Install + "; and openssh-client",
+		Install:  sshd.Install + "; and openssh-client, whose program option `scp` can name",
 		Fresh:    true,
 		Baseline: true,
 		Options: slices.Concat([]system.Option{

@@ -24,12 +24,8 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	problems := sshd.Check(ctx, name, opt)
-	if _, err := program(opt); err != nil {
-		problems = append(problems, system.Problem{What: err.Error(),
-			Hint: "install the Debian package openssh-client, or name the program in option `scp`"})
-	}
-	return problems
+	_, err := program(opt)
+	return append(sshd.Check(ctx, s.Info(), opt), s.Info().Missing(err)...)
 }
 
 // Start implements system.System: one server on each host.

@@ -20,6 +20,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 // server is an sshd with two objects, and how to attach to it.
 func server(t *testing.T) (n started, opt system.Options) {
 	t.Helper()
@@ -198,12 +200,5 @@ func TestFullDisk(t *testing.T) {
 	}
 	if _, err := n.Put(systemtest.Context(t), "small", 10, systemtest.Content("small", 10)); err != nil {
 		t.Errorf("what is left of a failed put fills the disk: %v", err)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

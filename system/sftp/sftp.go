@@ -26,7 +26,7 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["url"] == "" {
-		return sshd.Check(ctx, name, opt)
+		return sshd.Check(ctx, s.Info(), opt)
 	}
 	login, _, err := loginOf(opt)
 	if err != nil {

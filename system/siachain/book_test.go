@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	"go.sia.tech/coreutils/syncer"
+
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
+
+var must = systemtest.Must
 
 // Who connects by himself may stay, and is never dialled; what the others deliver counts.
 func TestOnlyWhomItWasTold(t *testing.T) {
@@ -26,12 +30,5 @@ func TestOnlyWhomItWasTold(t *testing.T) {
 	shares, timedOut, failed := b.shares()
 	if len(shares) != 1 || shares[0].Address != one || shares[0].Blocks != 100 || timedOut != 1 || failed != 1 {
 		t.Errorf("%+v, %d timed out, %d failed", shares, timedOut, failed)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

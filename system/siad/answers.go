@@ -1,6 +1,7 @@
 package siad
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -24,8 +25,8 @@ type file struct {
 
 // absurd is an error when a number of bytes is none that a file can have.
 func (f file) absurd() error {
-	if bad := f.FileSize.Bad + f.UploadedBytes.Bad; bad != "" {
-		return fmt.Errorf("siad: file %s: %s is no number of bytes: %w", f.SiaPath, bad, system.ErrAnswer)
+	if bad := cmp.Or(f.FileSize.Absurd(), f.UploadedBytes.Absurd()); bad != "" {
+		return fmt.Errorf("siad: file %s: %s: %w", f.SiaPath, bad, system.ErrAnswer)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 		return err
 	})
 	return system.Chain{
-		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes, Built: got.Built, Note: got.Note,
+		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes, Built: got.Built,
 		// The file grows in steps while it is written, and other modules have
 		// databases and logs of their own.
 		Disk: 2*got.Size + 64<<20,

@@ -84,7 +84,7 @@ func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 			uploads++
 			return nil
 		}
-		if f.FileSize.N == 0 {
+		if f.FileSize == 0 {
 			return nil
 		}
 		if whole++; whole == 1 {

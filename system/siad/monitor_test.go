@@ -205,7 +205,7 @@ func TestAbsurdReadings(t *testing.T) {
 		{"siapath":"a","filesize":10,"uploadedbytes":18446744073709551615,"uploadprogress":100,"redundancy":3},
 		{"siapath":"b","filesize":-1,"uploadedbytes":30,"uploadprogress":100,"redundancy":3}]}`)}), "/renter/files")
 	must(t, err)
-	if bad := got["absolute_bytes"].Bad; !strings.Contains(bad, "18446744073709551615") ||
+	if bad := got["absolute_bytes"].Bad; !strings.Contains(bad, "18446744073709551616") ||
 		!strings.Contains(bad, "of a") {
 		t.Errorf("%q", bad)
 	}

@@ -55,7 +55,7 @@ func newNode(a *sia.API, opt system.Options, p sia.Plan) *node {
 	}
 	n.Ask = func(ctx context.Context, ref system.Ref) (int64, error) {
 		f, err := n.file(ctx, ref)
-		return f.FileSize.N, err
+		return int64(f.FileSize), err
 	}
 	return n
 }
@@ -92,8 +92,8 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	switch {
 	case errors.Is(err, system.ErrNotFound):
 		err = fmt.Errorf("siad answered 204 and has no file %s: nothing was stored", ref)
-	case err == nil && (f.FileSize.N != size || size > 0 && !f.Available):
-		err = fmt.Errorf("siad answered 204 and its file %s has %d of %d bytes at redundancy %g", ref, f.FileSize.N,
+	case err == nil && (int64(f.FileSize) != size || size > 0 && !f.Available):
+		err = fmt.Errorf("siad answered 204 and its file %s has %.0f of %d bytes at redundancy %g", ref, f.FileSize,
 			size, f.Redundancy)
 	}
 	if err != nil {
@@ -235,7 +235,7 @@ func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error 
 			return err
 		}
 		ref := system.Ref(f.SiaPath)
-		return visit(system.Object{Name: n.Name(ref), Ref: ref, Size: f.FileSize.N})
+		return visit(system.Object{Name: n.Name(ref), Ref: ref, Size: int64(f.FileSize)})
 	})
 }
 
@@ -274,7 +274,7 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	err = n.files(ctx, func(f file) error {
 		if n.Ours(f.SiaPath) {
 			h.Objects++
-			h.Absolute += f.UploadedBytes.N
+			h.Absolute += int64(f.UploadedBytes)
 		}
 		return f.absurd()
 	})
@@ -290,8 +290,8 @@ func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	err := sia.Poll(ctx, name, fmt.Sprintf("%s did not reach full redundancy", ref), func(ctx context.Context) (bool,
 		string, error) {
 		f, err := n.file(ctx, ref)
-		state := fmt.Sprintf("redundancy %.3g of %.3g, %d bytes uploaded", f.Redundancy, want, f.UploadedBytes.N)
-		return f.FileSize.N == 0 || f.Redundancy >= want-tolerance, state, err
+		state := fmt.Sprintf("redundancy %.3g of %.3g, %.0f bytes uploaded", f.Redundancy, want, f.UploadedBytes)
+		return f.FileSize == 0 || f.Redundancy >= want-tolerance, state, err
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: not repaired in %v", err, time.Since(from).Round(time.Millisecond))
@@ -309,7 +309,7 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	if f.FileSize.N > 0 && (!f.Available || f.Redundancy < 1) {
+	if f.FileSize > 0 && (!f.Available || f.Redundancy < 1) {
 		return fmt.Errorf("siad: %s is not on enough hosts (redundancy %g): %w", ref, f.Redundancy, system.ErrTooFew)
 	}
 	return nil

@@ -20,6 +20,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 func TestMain(m *testing.M) {
 	switch os.Getenv(fakeEnv) {
 	case "":
@@ -515,12 +517,5 @@ func TestOptions(t *testing.T) {
 			!strings.Contains(p[0].What, "not the URL") {
 			t.Errorf("%s: %v", url, p)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

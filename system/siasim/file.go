@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// file is an object that was put. Its sectors go through the uplink in order:
-// renterd's chunk by chunk, siad's first those that rebuild every chunk, then,
-// chunk by chunk, the others.
+// file is an object that was put. Its sectors go through the uplink in order: first those
+// that rebuild every chunk, then, chunk by chunk, the others.
 type file struct {
 	path       string
 	serial     int
@@ -179,7 +178,7 @@ func (f *file) redundancy() float64 {
 func (f *file) whole() bool { return !f.incomplete && f.placed >= f.chunks*f.full }
 
 // send answers with a part of a file's content, for which a host is paid.
-func (s *Sim) send(w http.ResponseWriter, f *file, off, length int64, status int) bool {
+func (s *Sim) send(w http.ResponseWriter, f *file, off, length int64) bool {
 	unlock := s.lock()
 	paid := s.payDownload(length)
 	unlock()
@@ -192,7 +191,7 @@ func (s *Sim) send(w http.ResponseWriter, f *file, off, length int64, status int
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
-	w.WriteHeader(status)
+	w.WriteHeader(http.StatusOK)
 	_, _ = io.CopyN(w, content, length)
 	return true
 }

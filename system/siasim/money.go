@@ -11,7 +11,6 @@ const (
 	initialWallet = 10_000_000
 	contractFunds = 80_000
 	contractFees  = 3_459
-	contractPrice = 150
 
 	storagePrice  = 11_574_074_074 // of a byte and a block
 	uploadPrice   = 1_000_000_000_000
@@ -44,7 +43,6 @@ type contract struct {
 	id                                     string
 	host                                   *host
 	state                                  state
-	initial                                *big.Int // funds at the beginning
 	funds, fees, upload, storage, download *big.Int
 	size                                   int64
 }
@@ -67,7 +65,7 @@ func (s *Sim) form(h *host, funds *big.Int) bool {
 	s.wallet.Sub(s.wallet, total)
 	s.serial++
 	s.contracts = append(s.contracts, &contract{
-		id: fmt.Sprintf("%064x", s.serial), host: h, state: active, initial: funds, funds: new(big.Int).Set(funds),
+		id: fmt.Sprintf("%064x", s.serial), host: h, state: active, funds: new(big.Int).Set(funds),
 		fees: fees, upload: new(big.Int), storage: new(big.Int), download: new(big.Int),
 	})
 	return true

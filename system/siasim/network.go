@@ -14,15 +14,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Addresses at which the simulator is reached from Host.
-const (
-	siadAddress    = "198.51.100.1:9980"
-	renterdAddress = "198.51.100.1:9981"
-)
+// address is where the simulator is reached from Host.
+const address = "198.51.100.1:9980"
 
-// SiadURL and RenterdURL are what option `url` of the two systems is.
-func (s *Sim) SiadURL() string    { return "http://" + siadAddress }
-func (s *Sim) RenterdURL() string { return "http://" + renterdAddress }
+// URL is what option `url` is.
+func (s *Sim) URL() string { return "http://" + address }
 
 // Host is the client's: Dial reaches the simulator, and nothing else.
 func (s *Sim) Host() testbed.Host { return client{net: s.net} }
@@ -61,7 +57,7 @@ func (s *Sim) report(state func() any) http.HandlerFunc {
 	}
 }
 
-// network is what lies between the client and the two daemons: a listener of both.
+// network is what lies between the client and the daemon: its listener.
 //
 // Its connections are net.Pipe's. They have no buffer, which net/http on both
 // ends can live with: it reads and writes a connection in different goroutines.
@@ -77,14 +73,7 @@ type network struct {
 func newNetwork(s *Sim) *network {
 	n := &network{sim: s, conns: make(chan net.Conn)}
 	n.ended, n.end = context.WithCancel(context.Background())
-	siad, renterd := s.Siad(), s.Renterd()
-	n.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Host == siadAddress {
-			siad.ServeHTTP(w, r)
-			return
-		}
-		renterd.ServeHTTP(w, r)
-	})}
+	n.server = &http.Server{Handler: s.Siad()}
 	go func() { _ = n.server.Serve(n) }()
 	return n
 }
@@ -118,12 +107,12 @@ func (client) Name() string     { return "client" }
 func (client) Addr() netip.Addr { return netip.MustParseAddr("198.51.100.2") }
 
 // Dial connects to the simulator.
-func (c client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (c client) Dial(ctx context.Context, network, to string) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	unlock := c.net.sim.lock()
 	down := c.net.sim.has(c.net.sim.conf.Faults.Down)
 	unlock()
-	if down || address != siadAddress && address != renterdAddress {
+	if down || to != address {
 		return nil, refused
 	}
 	ours, theirs := net.Pipe()
@@ -133,6 +122,6 @@ func (c client) Dial(ctx context.Context, network, address string) (net.Conn, er
 	case <-c.net.ended.Done():
 		return nil, refused
 	case <-ctx.Done():
-		return nil, fmt.Errorf("dial %s: %w", address, context.Cause(ctx))
+		return nil, fmt.Errorf("dial %s: %w", to, context.Cause(ctx))
 	}
 }

@@ -270,7 +270,7 @@ func (s *Sim) download(w http.ResponseWriter, r *http.Request) {
 		if text := q.Get("length"); text != "" {
 			length, _ = strconv.ParseInt(text, 10, 64)
 		}
-		if s.send(w, f, off, length, http.StatusOK) {
+		if s.send(w, f, off, length) {
 			return
 		}
 		why = "not enough workers to complete download"

@@ -2,7 +2,7 @@
 // under measurement, and nothing that it answers is a result.
 //
 // One model (hosts, contracts, a wallet, an uplink, files whose redundancy grows)
-// is served in two dialects, siad's and renterd's, as far as the adapters ask.
+// is served in siad's words, as far as the adapter asks.
 // What recorded exchanges show is tested with those. The model keeps exact
 // accounts, has switchable faults, and Truth says what is so, for tests that hold
 // the journal and the polls of a load test to it.
@@ -37,7 +37,7 @@ type Config struct {
 }
 
 const (
-	Password  = "simulated" // of both APIs
+	Password  = "simulated" // of the API
 	keepEach  = 6 << 20     // bytes of the largest object whose content is kept
 	latency   = 2 * time.Millisecond
 	blockTime = 10 * time.Minute
@@ -92,9 +92,6 @@ func (s *Sim) Close() { _ = s.net.server.Close() }
 
 // Siad is the API of siad.
 func (s *Sim) Siad() http.Handler { return s.outer(s.siadRoutes()) }
-
-// Renterd is the API of renterd.
-func (s *Sim) Renterd() http.Handler { return s.outer(s.renterdRoutes()) }
 
 // lock locks the model, brought up to now. What has gone through the uplink by a
 // moment at which a fault acts is stored before.

@@ -87,10 +87,10 @@ func (s Chains) start(t *testing.T) *chains {
 	t.Helper()
 	const nodes = 3
 	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, nodes+1)
-	d := fence(t, system.Deployment{
+	d := system.Deployment{
 		Hosts: hosts[:nodes], Client: hosts[nodes], Dir: t.TempDir(), Options: s.Options,
 		Follow: true, Cache: filepath.Join(t.TempDir(), "not", "made", "yet"),
-	})
+	}
 	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
@@ -108,7 +108,7 @@ func (s Chains) start(t *testing.T) *chains {
 		}
 	})
 	must(t, "chain", err)
-	wantWithinFences(t, d)
+	wantHostDirs(t, d)
 	blocks := int64(s.Spec.Blocks)
 	if !w.chain.Built || w.chain.ID == "" || w.chain.Tip == "" || w.chain.Height != blocks || w.chain.Bytes < blocks ||
 		w.chain.Transactions < blocks*int64(s.Spec.Transactions) {

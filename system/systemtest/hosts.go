@@ -3,11 +3,8 @@ package systemtest
 import (
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -75,20 +72,9 @@ func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbe
 	return tb, hosts
 }
 
-// fence gives a deployment hosts whose files it may touch within the directories that
-// are theirs, and nowhere else below its own.
-func fence(t *testing.T, d system.Deployment) system.Deployment {
-	d.Client = &fenced{d.Client, t, d}
-	d.Hosts = slices.Clone(d.Hosts)
-	for i, h := range d.Hosts {
-		d.Hosts[i] = &fenced{h, t, d}
-	}
-	return d
-}
-
-// wantWithinFences holds that below the directory of a deployment there is nothing but
+// wantHostDirs holds that below the directory of a deployment there is nothing but
 // the directories of its hosts.
-func wantWithinFences(t *testing.T, d system.Deployment) {
+func wantHostDirs(t *testing.T, d system.Deployment) {
 	t.Helper()
 	all, err := os.ReadDir(d.Dir)
 	must(t, "directory of the deployment", err)
@@ -97,57 +83,6 @@ func wantWithinFences(t *testing.T, d system.Deployment) {
 			t.Errorf("%s is no host's, and below the directory of the deployment", e.Name())
 		}
 	}
-}
-
-type fenced struct {
-	testbed.Host
-	t *testing.T
-	d system.Deployment
-}
-
-// Files implements testbed.Host.
-func (h *fenced) Files() testbed.Files { return fencedFiles{h.Host.Files(), h} }
-
-// Start implements testbed.Host.
-func (h *fenced) Start(ctx context.Context, c testbed.Command) (testbed.Process, error) {
-	h.check(c.Dir)
-	return h.Host.Start(ctx, c)
-}
-
-func (h *fenced) check(paths ...string) {
-	for _, path := range paths {
-		below := func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
-		elsewhere := !below(h.d.Dir) && (below(os.TempDir()) || below("/run/sshd")) // stores, caches
-		if path != "" && !below(h.d.DirOf(h)) && !elsewhere {
-			h.t.Errorf("host %s is asked for %s, which is not within %s", h.Name(), path, h.d.DirOf(h))
-		}
-	}
-}
-
-// fencedFiles holds what makes or removes files to the fence.
-type fencedFiles struct {
-	testbed.Files
-	h *fenced
-}
-
-func (f fencedFiles) MkdirAll(dir string, mode fs.FileMode) error {
-	f.h.check(dir)
-	return f.Files.MkdirAll(dir, mode)
-}
-
-func (f fencedFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
-	f.h.check(path)
-	return f.Files.Write(ctx, path, mode, r)
-}
-
-func (f fencedFiles) Rename(from, to string) error {
-	f.h.check(from, to)
-	return f.Files.Rename(from, to)
-}
-
-func (f fencedFiles) RemoveAll(path string) error {
-	f.h.check(path)
-	return f.Files.RemoveAll(path)
 }
 
 // FreeAddress is an address of this machine on which nothing listens, with a port

@@ -49,6 +49,14 @@ func Bytes(seed string, size int64) []byte {
 	return b
 }
 
+// Must ends the test at an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must ends the test at an error.
 func must(t *testing.T, what string, err error) {
 	t.Helper()

@@ -127,7 +127,7 @@ func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
-	wantWithinFences(t, d)
+	wantHostDirs(t, d)
 	w := &swarm{T: t, Swarm: s, c: c, dir: d.Dir, hosts: d.Hosts}
 	for _, node := range c.Nodes() {
 		w.nodes = append(w.nodes, node.(system.Member))
@@ -141,8 +141,8 @@ func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 // deployment has the client on the last of hosts.
 func (s Swarm) deployment(t *testing.T, hosts []testbed.Host) system.Deployment {
 	last := len(hosts) - 1
-	return fence(t, system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(),
-		Options: maps.Clone(s.Options), Swarm: true})
+	return system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(),
+		Options: maps.Clone(s.Options), Swarm: true}
 }
 
 func (w *swarm) limit() time.Duration { return cmp.Or(w.Fetching, time.Minute) }

@@ -187,7 +187,7 @@ func (s Suite) start(t *testing.T) *objects {
 	c, err := system.Begin(ctx, s.System, mode, d)
 	must(t, "start", err)
 	StopAtEnd(t, c)
-	wantWithinFences(t, d)
+	wantHostDirs(t, d)
 	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not all take objects
 	return &objects{t, s, c, n, d.Client}
 }
@@ -196,8 +196,8 @@ func (s Suite) start(t *testing.T) *objects {
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	t.Helper()
 	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, 2)
-	return fence(t, system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
-		Options: maps.Clone(s.Options), Write: s.Write})
+	return system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
+		Options: maps.Clone(s.Options), Write: s.Write}
 }
 
 // size is the amount that a case uses: little for a slow system.

@@ -17,7 +17,10 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
+
+var must = systemtest.Must
 
 func TestConfig(t *testing.T) {
 	fill := func(opt system.Options) system.Options {
@@ -238,11 +241,4 @@ func nodeAt(t *testing.T, address string) *node {
 	}
 	t.Cleanup(n.client.Close)
 	return n
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

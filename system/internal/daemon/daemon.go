@@ -73,8 +73,6 @@ type Kind[A API] struct {
 	Redial  time.Duration // how often peers that a fetch needs are connected to again
 	// TakesShared: a delete takes the blocks also of other objects with the same content.
 	TakesShared bool
-
-	stallAfter time.Duration // without a byte of a read back
 }
 
 // Daemon is a process with an API.
@@ -149,8 +147,6 @@ func Options(example string) []system.Option {
 			"client's node, and reads cross no link"},
 		{Name: "not_found_after", Type: "duration", Default: "15s",
 			Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
-		{Name: "stall_after", Type: "duration", Default: "1m0s",
-			Help: "time without a byte after which a read is given up; 0s: the operation's deadline"},
 	}
 }
 
@@ -190,7 +186,6 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 
 // Swarm starts a daemon on each host, which know nothing of each other.
 func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
-	k.stallAfter, _ = d.Options.Duration("stall_after")
 	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
 		p, err := k.peer(ctx, d, i)
 		if err != nil {

@@ -24,9 +24,9 @@ type Pair[A API] struct {
 	// Server is the daemon on the server when it was started.
 	Server *Daemon[A]
 	// Keep makes the server's daemon have all of an object.
-	Keep                      func(ctx context.Context, ref system.Ref) error
-	NotFoundAfter, StallAfter time.Duration
-	Closed                    bool // the daemons were started: there are no others that could have an object
+	Keep          func(ctx context.Context, ref system.Ref) error
+	NotFoundAfter time.Duration
+	Closed        bool // the daemons were started: there are no others that could have an object
 
 	kind    *Kind[A]
 	apis    []A // the client's, then the server's
@@ -54,7 +54,6 @@ type Object struct {
 func (k *Kind[A]) pair(opt system.Options) *Pair[A] {
 	p := &Pair[A]{kind: k, seed: maphash.MakeSeed(), ours: map[system.Ref]Object{}}
 	p.NotFoundAfter, _ = opt.Duration("not_found_after")
-	p.StallAfter, _ = opt.Duration("stall_after")
 	return p
 }
 
@@ -150,8 +149,7 @@ func (p *Pair[A]) Search(
 	if err := p.reconnect(ctx); err != nil {
 		return nil, err
 	}
-	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Body: p.StallAfter,
-		Alive: p.alive}
+	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Alive: p.alive}
 	if p.Closed {
 		w.Known = func(ctx context.Context) (bool, error) {
 			for _, a := range p.apis {

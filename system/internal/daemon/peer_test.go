@@ -1,13 +1,9 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +11,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
+
+var must = systemtest.Must
 
 var nowhere = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
 
@@ -26,8 +25,6 @@ type fake struct {
 	web    *web.Client
 	counts Counts
 	dead   bool // the peer "dead" does not answer
-	head   time.Duration
-	body   io.Reader
 }
 
 func (f *fake) Client() *web.Client { return f.web }
@@ -44,20 +41,6 @@ func (f *fake) Connect(ctx context.Context, address string) error {
 		return errors.New("dial tcp 10.0.0.7:4001: i/o timeout")
 	}
 	return nil
-}
-
-func (f *fake) Local(ctx context.Context, _ system.Ref) (*http.Response, error) {
-	if !member.Sleep(ctx, f.head) {
-		return nil, ctx.Err()
-	}
-	r, w := io.Pipe()
-	context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
-	go func() {
-		if _, err := io.Copy(w, f.body); err == nil {
-			w.Close()
-		}
-	}()
-	return &http.Response{Body: r, Request: &http.Request{URL: nowhere}}, nil
 }
 
 // host calls started when its daemon starts.
@@ -84,7 +67,7 @@ func peered(t *testing.T, f *fake, complete bool) *Peer[*fake] {
 	if f.web, err = web.New("x", nil, system.HTTPTarget{URL: nowhere}); err != nil {
 		t.Fatal(err)
 	}
-	k := &Kind[*fake]{Name: "x", Ref: func(system.Ref) error { return nil }, stallAfter: 30 * time.Second}
+	k := &Kind[*fake]{Name: "x", Ref: func(system.Ref) error { return nil }}
 	p := k.Peered(&Daemon[*fake]{Process: member.Process{Host: &host{started: func() {}}}, API: f})
 	must(t, p.run(t.Context()))
 	task := p.task("ref", f.counts)
@@ -93,44 +76,6 @@ func peered(t *testing.T, f *fake, complete bool) *Peer[*fake] {
 		task.finish()
 	}
 	return p
-}
-
-// TestReadBackIsPatient: a daemon that has it all and is busy is never "not found"; one that
-// falls silent within its answer is stalled.
-func TestReadBackIsPatient(t *testing.T) {
-	for name, c := range map[string]struct {
-		more func(stop <-chan struct{}) io.Reader
-		want error
-	}{
-		"busy":   {func(<-chan struct{}) io.Reader { return strings.NewReader("") }, nil},
-		"silent": {func(stop <-chan struct{}) io.Reader { return silence(stop) }, system.ErrStalled},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				stop := make(chan struct{})
-				defer close(stop)
-				p := peered(t, &fake{head: 10 * time.Minute, body: io.MultiReader(strings.NewReader("bytes"),
-					c.more(stop))}, true)
-				var got bytes.Buffer
-				begin := time.Now()
-				err := p.ReadBack(t.Context(), "ref", &got)
-				if !errors.Is(err, c.want) || got.String() != "bytes" {
-					t.Errorf("%q, %v; want %v", got.String(), err, c.want)
-				}
-				if took := time.Since(begin); c.want != nil && took != 10*time.Minute+30*time.Second {
-					t.Errorf("given up after %v", took)
-				}
-			})
-		})
-	}
-}
-
-// silence gives nothing until it is closed.
-type silence <-chan struct{}
-
-func (s silence) Read([]byte) (int, error) {
-	<-s
-	return 0, io.ErrUnexpectedEOF
 }
 
 // TestDeadPeers: one delays the others by no more than dialTime.
@@ -159,11 +104,4 @@ func TestCountsBeginAnew(t *testing.T) {
 		}
 	}
 	must(t, p.Restart(t.Context(), true))
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

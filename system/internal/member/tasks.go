@@ -3,11 +3,11 @@ package member
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -27,43 +27,33 @@ func Receive(
 	ctx context.Context, files testbed.Files, dir string, size, block int64, r io.Reader, each func([]byte),
 ) (path string, err error) {
 	path = filepath.Join(dir, ".publish-"+rand.Text())
-	b := &blocks{r: r, size: size, left: size, buf: make([]byte, max(1, min(block, size))), each: each}
-	return path, files.Write(ctx, path, 0o644, b)
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return path, err
+	}
+	b := &blocks{size: int(block), each: each}
+	if err = files.Write(ctx, path, 0o644, io.TeeReader(body, b)); err == nil && len(b.part) > 0 {
+		each(b.part)
+	}
+	return path, err
 }
 
-// blocks reads size bytes, block by block.
+// blocks cuts what is written into blocks of a size.
 type blocks struct {
-	r          io.Reader
-	size, left int64
-	buf, rest  []byte // rest: of the block that is being read
-	each       func([]byte)
+	size int
+	part []byte // of the block that is not full yet
+	each func([]byte)
 }
 
-func (b *blocks) Read(p []byte) (int, error) {
-	if len(b.rest) == 0 {
-		if b.left == 0 {
-			return 0, b.end()
+// Write implements io.Writer.
+func (b *blocks) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), b.size-len(b.part))
+		b.part, rest = append(b.part, rest[:n]...), rest[n:]
+		if len(b.part) == b.size {
+			b.each(b.part)
+			b.part = b.part[:0]
 		}
-		block := b.buf[:min(b.left, int64(len(b.buf)))]
-		if _, err := io.ReadFull(b.r, block); err != nil {
-			return 0, fmt.Errorf("after %d of %d bytes: %w", b.size-b.left, b.size, err)
-		}
-		b.each(block)
-		b.rest, b.left = block, b.left-int64(len(block))
 	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
-}
-
-// end is io.EOF when r ends, too. A client that breaks off late would have published
-// all the same.
-func (b *blocks) end() error {
-	switch n, err := b.r.Read(b.buf[:1]); {
-	case n > 0:
-		return fmt.Errorf("more than %d bytes", b.size)
-	case err != nil && err != io.EOF:
-		return fmt.Errorf("after %d bytes: %w", b.size, err)
-	}
-	return io.EOF
+	return len(p), nil
 }

@@ -71,10 +71,6 @@ func ask(t *testing.T, method, url, kind, body string) (int, string, *http.Respo
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	return do(req)
-}
-
-func do(req *http.Request) (int, string, *http.Response, error) {
 	req.Header.Set("User-Agent", "Sia-Agent")
 	req.SetBasicAuth("", "secret")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -116,75 +112,55 @@ func TestServesInOrder(t *testing.T) {
 	}))
 }
 
-func TestUnexpectedRequestFails(t *testing.T) {
+// TestFailures: a request that is not as recorded fails the test, and so does one that does not come.
+func TestFailures(t *testing.T) {
 	rec := Load(t, "testdata/exchanges.jsonl")
-	for name, call := range map[string]func(url string){
-		"path":   func(url string) { ask(t, "POST", url+"/renter/upload/two", form, source) },
-		"method": func(url string) { ask(t, "PUT", url+"/renter/upload/one", form, source) },
-		"query":  func(url string) { ask(t, "POST", url+"/renter/upload/one?force=true", form, source) },
-		"order":  func(url string) { ask(t, "GET", url+"/renter/file/one", "", "") },
+	const path = "/renter/upload/one"
+	post := func(path, kind, body string) func(string) {
+		return func(url string) { ask(t, "POST", url+path, kind, body) }
+	}
+	with := func(change func(*http.Request)) func(string) {
+		return func(url string) {
+			req, _ := http.NewRequest("POST", url+path, strings.NewReader(source))
+			req.Header.Set("Content-Type", form)
+			change(req)
+			(&http.Client{}).Do(req)
+		}
+	}
+	next := []string{"unexpected request", "expected next", "POST /renter/upload/one", upload}
+	secret := func(r *http.Request) { r.SetBasicAuth("", "secret"); r.Header.Set("User-Agent", "Sia-Agent") }
+	login := Steps(rec, upload)
+	login[0].Header = http.Header{"Content-Type": {form}, "Authorization": {"basic <redacted>"}}
+	for name, c := range map[string]struct {
+		steps []Exchange
+		opts  []Option
+		call  func(url string)
+		want  []string
+	}{
+		"path":   {Steps(rec, upload, poll), nil, post("/renter/upload/two", form, source), next},
+		"method": {Steps(rec, upload, poll), nil, func(url string) { ask(t, "PUT", url+path, form, source) }, next},
+		"query":  {Steps(rec, upload, poll), nil, post(path+"?force=true", form, source), next},
+		"order":  {Steps(rec, upload, poll), nil, func(url string) { ask(t, "GET", url+"/renter/file/one", "", "") }, next},
+		"none of them": {Optional(Steps(rec, poll)), []Option{ByPath()}, post("/else", form, ""),
+			[]string{"unexpected request", "in any order", "GET /renter/file/one"}},
+		"one is missing": {Steps(rec, upload, poll)[:2], nil, post(path, form, source),
+			[]string{"was not asked for", poll, "2 of 2"}},
+		"an optional one is missing": {Optional(Steps(rec, upload)), nil, func(string) {}, nil},
+		"body": {Steps(rec, upload), nil, post(path, form, "source=%2Ftmp%2Fother&datapieces=1&paritypieces=2"),
+			[]string{"has the body", upload}},
+		"content type": {Steps(rec, upload), nil, post(path, "text/plain", source), []string{"header Content-Type"}},
+		"range": {Steps(rec, upload), nil, with(func(r *http.Request) { secret(r); r.Header.Set("Range", "bytes=0-1") }),
+			[]string{"header Range"}},
+		"password": {Steps(rec, upload), []Option{Login("", "other")}, post(path, form, source),
+			[]string{"another password"}},
+		"no login": {login, nil, with(func(*http.Request) {}), []string{"no login", upload}},
+		"user agent": {Steps(rec, upload), nil, with(func(r *http.Request) { r.SetBasicAuth("", "secret") }),
+			[]string{"header User-Agent", "Sia-Agent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want(t, failures(func(tb testing.TB) { call(Serve(tb, Steps(rec, upload, poll)).URL) }),
-				"unexpected request", "expected next", "POST /renter/upload/one", upload)
+			want(t, failures(func(tb testing.TB) { c.call(Serve(tb, c.steps, c.opts...).URL) }), c.want...)
 		})
 	}
-	want(t, failures(func(tb testing.TB) {
-		ask(t, "GET", Serve(tb, Optional(Steps(rec, poll)), ByPath()).URL+"/else", "", "")
-	}), "unexpected request", "in any order", "GET /renter/file/one")
-}
-
-func TestMissingStepFails(t *testing.T) {
-	rec := Load(t, "testdata/exchanges.jsonl")
-	want(t, failures(func(tb testing.TB) {
-		s := Serve(tb, Steps(rec, upload, poll)[:2])
-		ask(t, "POST", s.URL+"/renter/upload/one", form, source)
-	}), "was not asked for", poll, "2 of 2")
-	want(t, failures(func(tb testing.TB) { Serve(tb, Optional(Steps(rec, upload))) }))
-}
-
-func TestWrongRequestFails(t *testing.T) {
-	rec := Load(t, "testdata/exchanges.jsonl")
-	url := "/renter/upload/one"
-	for part, call := range map[string]func(url string){
-		"has the body": func(base string) {
-			ask(t, "POST", base+url, form, "source=%2Ftmp%2Fother&datapieces=1&paritypieces=2")
-		},
-		"header Content-Type": func(base string) { ask(t, "POST", base+url, "text/plain", source) },
-		"header Range": func(base string) {
-			req, _ := http.NewRequest("POST", base+url, strings.NewReader(source))
-			req.Header.Set("Content-Type", form)
-			req.Header.Set("Range", "bytes=0-1")
-			do(req)
-		},
-		"another password": func(base string) {
-			ask(t, "POST", base+url, form, source)
-		},
-		"no login": func(base string) {
-			http.Post(base+url, form, strings.NewReader(source)) // and no User-Agent
-		},
-	} {
-		t.Run(part, func(t *testing.T) {
-			said := failures(func(tb testing.TB) {
-				opts := []Option{}
-				if part == "another password" {
-					opts = append(opts, Login("", "other"))
-				}
-				rec := Steps(rec, upload)
-				if part == "no login" {
-					rec[0].Header = http.Header{"Content-Type": {form}, "Authorization": {"basic <redacted>"}}
-				}
-				call(Serve(tb, rec, opts...).URL)
-			})
-			want(t, said, part, upload)
-		})
-	}
-	want(t, failures(func(tb testing.TB) {
-		req, _ := http.NewRequest("POST", Serve(tb, Steps(rec, upload)).URL+url, strings.NewReader(source))
-		req.Header.Set("Content-Type", form)
-		req.SetBasicAuth("", "secret")
-		(&http.Client{}).Do(req)
-	}), "header User-Agent", "Sia-Agent")
 }
 
 func TestOpaqueBodies(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -101,24 +100,14 @@ func Fields(a *API, path string, query url.Values, fields ...Field) system.Call 
 // Bytes is a number of bytes that may be absurd: the daemons count in uint64, and
 // their counts have been seen to underflow. One bad file among thousands is to spoil
 // its own sum, not the whole answer.
-type Bytes struct {
-	N   int64
-	Bad string // the text that is there instead
-}
+type Bytes float64
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *Bytes) UnmarshalJSON(text []byte) error {
-	*b = Bytes{}
-	if string(text) == "null" {
-		return nil
+// Absurd is why it is none that there can be; empty: it can be.
+func (b Bytes) Absurd() string {
+	if b >= 0 && b < math.MaxInt64 {
+		return ""
 	}
-	n, err := strconv.ParseUint(string(text), 10, 64)
-	if err != nil || n > math.MaxInt64 {
-		b.Bad = fmt.Sprintf("%.40s", text)
-		return nil
-	}
-	b.N = int64(n)
-	return nil
+	return fmt.Sprintf("%.0f is no number of bytes", b)
 }
 
 // ByteSum is a sum of numbers of bytes.
@@ -131,12 +120,13 @@ type ByteSum struct {
 func (s *ByteSum) Add(b Bytes, share float64, of string) {
 	switch {
 	case s.bad != "":
-	case b.Bad != "":
-		s.bad = fmt.Sprintf("%s is no number of bytes (of %.80s)", b.Bad, of)
+	case b.Absurd() != "":
+		s.bad = fmt.Sprintf("%s (of %.80s)", b.Absurd(), of)
 	case share < 0 || math.IsNaN(share):
-		s.bad = fmt.Sprintf("%g is no share of %d bytes (of %.80s)", share, b.N, of)
+		s.bad = fmt.Sprintf("%g is no share of %.0f bytes (of %.80s)", share, b, of)
+	default:
+		s.sum += math.Floor(float64(b) * min(share, 1))
 	}
-	s.sum += math.Floor(float64(b.N) * min(share, 1))
 }
 
 // Reading is bad when one of the numbers was.

@@ -13,20 +13,16 @@ import (
 const Install = "install the Debian package openssh-server (its service need not run), or name the program in option " +
 	"`binary` or PLIMSOLL_SSHD"
 
-// Check says what is missing to start a server for the system named name.
-func Check(ctx context.Context, name string, opt system.Options) []system.Problem {
-	bin, err := program(name, opt)
-	if err != nil {
-		return []system.Problem{{What: err.Error(), Hint: Install}}
+// Check says what is missing to start a server for a system.
+func Check(ctx context.Context, i system.Info, opt system.Options) []system.Problem {
+	bin, err := program(i.Name, opt)
+	if err == nil {
+		_, err = Version(ctx, bin)
 	}
-	if _, err := Version(ctx, bin); err != nil {
-		return []system.Problem{{What: name + ": " + err.Error(), Hint: Install}}
+	if err == nil {
+		_, err = account()
 	}
-	if _, err := account(); err != nil {
-		return []system.Problem{{What: name + ": " + err.Error(),
-			Hint: "run it as a user with an account on this machine"}}
-	}
-	return nil
+	return i.Missing(err)
 }
 
 // program finds sshd, which Debian keeps out of the PATH of ordinary users. sshd

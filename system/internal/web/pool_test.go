@@ -19,7 +19,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
+
+var must = systemtest.Must
 
 // lab is a server and a client of it, with counts of both sides.
 type lab struct {
@@ -168,12 +171,5 @@ func TestFreshAmongOthers(t *testing.T) {
 				t.Errorf("%d requests took %d dials, the server saw %d connections", workers*each, got, len(l.peers))
 			}
 		})
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

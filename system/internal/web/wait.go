@@ -16,12 +16,10 @@ import (
 const look = time.Second
 
 // Wait bounds one request to a daemon that searches a network for ever: it answers nothing
-// where others say 404, and falls silent in the middle of an answer where others break it
-// off.
+// where others say 404.
 type Wait struct {
 	What string        // begins errors: "codex: get zDv…"
 	Head time.Duration // until the answer begins; 0: as long as ctx allows
-	Body time.Duration // without a byte; 0: as long as ctx allows
 	// Known asks every node of a closed cluster whether it has the object; nil
 	// when there may be others that have it.
 	Known func(ctx context.Context) (bool, error)
@@ -35,31 +33,30 @@ type reason struct{ error }
 func (r reason) Unwrap() error { return r.error }
 
 // Do makes the request. Reading and closing the answer's body stays with the
-// caller; a stall ends it with system.ErrStalled.
+// caller.
 func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := make(chan struct{})
 	go w.watch(ctx, cancel, began)
-	unwatch := func() bool { return true }
-	if w.Alive != nil {
-		unwatch = context.AfterFunc(w.Alive, func() {
-			cancel(reason{fmt.Errorf("%s: %w", w.What, context.Cause(w.Alive))})
-		})
+	alive := w.Alive
+	if alive == nil {
+		alive = context.Background()
+	}
+	unwatch := context.AfterFunc(alive, func() {
+		cancel(reason{fmt.Errorf("%s: %w", w.What, context.Cause(alive))})
+	})
+	end := func() {
+		cancel(nil)
+		unwatch()
 	}
 	resp, err := do(ctx)
 	close(began)
 	if err != nil {
 		err = ours(ctx, err)
-		cancel(nil)
-		unwatch()
+		end()
 		return nil, err
 	}
-	b := &waited{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, unwatch: unwatch, wait: w}
-	if w.Body > 0 {
-		b.timer = time.AfterFunc(w.Body, b.stalled)
-		b.timer.Stop() // it runs during reads
-	}
-	resp.Body = b
+	resp.Body = waited{resp.Body, ctx, end}
 	return resp, nil
 }
 
@@ -110,46 +107,23 @@ func ours(ctx context.Context, err error) error {
 	return err
 }
 
-// waited is an answer's body that must go on.
+// waited is an answer's body, whose end ends the wait.
 type waited struct {
 	io.ReadCloser
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	unwatch func() bool
-	wait    Wait
-	timer   *time.Timer
-	n       int64
+	ctx context.Context
+	end func()
 }
 
-func (b *waited) Read(p []byte) (int, error) {
-	if b.timer != nil {
-		// The reader's own pauses do not count as the daemon's.
-		b.timer.Reset(b.wait.Body)
-		defer b.timer.Stop()
-	}
+func (b waited) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.n += int64(n)
 	if err != nil && err != io.EOF {
 		err = ours(b.ctx, err)
-		if errors.Is(err, system.ErrStalled) {
-			err = fmt.Errorf("after %d bytes: %w", b.n, err)
-		}
 	}
 	return n, err
 }
 
-func (b *waited) stalled() {
-	b.cancel(reason{fmt.Errorf("%s: no byte for %v (option stall_after): %w", b.wait.What, b.wait.Body,
-		system.ErrStalled)})
-}
-
 // Close implements io.Closer.
-func (b *waited) Close() error {
-	if b.timer != nil {
-		b.timer.Stop()
-	}
-	err := b.ReadCloser.Close()
-	b.cancel(nil)
-	b.unwatch()
-	return err
+func (b waited) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
 }

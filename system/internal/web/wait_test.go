@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -51,36 +50,6 @@ func TestNoAnswer(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestStall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, w := io.Pipe()
-		resp, err := Wait{What: "x: get y", Body: 30 * time.Second}.Do(t.Context(),
-			func(ctx context.Context) (*http.Response, error) {
-				context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
-				return &http.Response{Body: r}, nil
-			})
-		must(t, err)
-		go func() {
-			for range 3 { // slow, and going on
-				time.Sleep(29 * time.Second)
-				w.Write([]byte("ten bytes\n"))
-			}
-		}()
-		one := make([]byte, 10)
-		if _, err := io.ReadFull(resp.Body, one); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Hour) // we are the slow ones
-		n, err := io.Copy(io.Discard, resp.Body)
-		if n != 20 || !errors.Is(err, system.ErrStalled) {
-			t.Errorf("%d bytes, %v", n, err)
-		}
-		if err := resp.Body.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestDaemonGone(t *testing.T) {
