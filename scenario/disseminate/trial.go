@@ -208,7 +208,7 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	return nodes.Answer{
 		Mark: record.Mark{Verified: f.Verified, Written: f.Written, Received: f.Received, Sent: f.Sent, Peers: f.Peers,
 			Complete: f.Complete, Trouble: f.Trouble},
-		Goal: t.Goal, First: f.Verified > 0, All: f.Complete || f.Verified >= t.Goal,
+		All:  f.Complete || f.Verified >= t.Goal,
 		Done: f.Complete && (f.Written < 0 || f.Written >= t.Goal),
 	}, err
 }

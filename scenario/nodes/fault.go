@@ -19,8 +19,7 @@ type Fault struct {
 	experiment.Fault
 	Victims []*Node
 
-	killed []*Node       // whom it has killed
-	part   chan struct{} // closed when the load has its share; of a fault by time: never
+	killed []*Node // whom it has killed
 	begun  bool
 	start  time.Duration
 	undone time.Duration // all that it had done; 0: it is not, or not before the load was over
@@ -38,7 +37,7 @@ func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (
 // AddFaults lets each fault strike its victims, by place.
 func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
 	for i, f := range faults {
-		fault := &Fault{Fault: f, part: make(chan struct{})}
+		fault := &Fault{Fault: f}
 		for _, place := range slices.Sorted(slices.Values(victims[i])) {
 			fault.Victims = append(fault.Victims, t.Nodes[place])
 		}
@@ -46,22 +45,31 @@ func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
 	}
 }
 
-// plan lets a fault happen at its moment, and be undone at its end. A trial waits
-// for a fault that has a moment; one that comes with progress may never come. With the
-// lock.
-func (t *Trial) plan(f *Fault) {
-	moment := t.Released + f.At.After.Std()
-	if f.At.Timed {
-		t.pending++
+// plan lets faults by time happen at their moments. A trial waits for those; one that comes
+// with progress may never come. With the lock.
+func (t *Trial) plan() {
+	for _, f := range t.Faults {
+		if f.At.Timed {
+			t.happen(f, t.Released+f.At.After.Std())
+		}
 	}
+}
+
+// reached lets faults happen whose share the load has. With the lock.
+func (t *Trial) reached() {
+	for _, f := range t.Faults {
+		if !f.At.Timed && !f.begun && t.share() >= float64(f.At.Share) {
+			f.begun = true
+			t.happen(f, 0)
+		}
+	}
+}
+
+// happen lets a fault happen at a moment, and be undone at its end. With the lock.
+func (t *Trial) happen(f *Fault, moment time.Duration) {
+	t.pending++
 	t.group.Go(func() {
-		if !f.At.Timed {
-			select {
-			case <-f.part:
-			case <-t.Load.Done():
-				return
-			}
-		} else if !t.Until(moment) {
+		if !t.Until(moment) {
 			return
 		}
 		began := t.Now()
@@ -74,17 +82,6 @@ func (t *Trial) plan(f *Fault) {
 		t.Mu.Unlock()
 		t.wake()
 	})
-}
-
-// reached begins faults whose share the load has. With the lock.
-func (t *Trial) reached() {
-	for _, f := range t.Faults {
-		if !f.At.Timed && !f.begun && t.share() >= float64(f.At.Share) {
-			f.begun = true
-			t.pending++
-			close(f.part)
-		}
-	}
 }
 
 // begin lets a fault happen.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -21,8 +20,7 @@ type Links struct {
 	network  scenario.Network       // nil: the nodes have no links of their own
 	Rates    map[int]scenario.Rates // of nodes whose links differ from what the cell says, by place
 	changing sync.Mutex             // one change at a time
-	faults   []*Fault
-	cut      atomic.Pointer[[]*Node] // that are cut away
+	faults   []*Fault               // under way
 }
 
 func (l *Links) emulated() (bool, string) {
@@ -54,36 +52,23 @@ func (l *Links) Apply(ctx context.Context) error {
 	return l.change(ctx)
 }
 
-// apart are the nodes that are cut away now.
-func (l *Links) apart() []*Node {
-	if p := l.cut.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
 // change makes the links what they are with the faults under way.
 func (l *Links) change(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
 	c := scenario.NetworkChange{Rates: maps.Clone(l.Rates)}
-	var apart []*Node
 	for _, f := range l.faults {
 		for _, n := range f.Victims {
 			if f.Kind() == experiment.FaultRate {
 				c.Rates[n.Place] = scenario.Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
-			} else if !slices.Contains(apart, n) {
-				apart = append(apart, n)
+			} else {
 				c.Apart = append(c.Apart, n.Place)
 			}
 		}
 	}
 	slices.Sort(c.Apart)
-	if err := l.network.Change(ctx, c); err != nil {
-		return err
-	}
-	l.cut.Store(&apart)
-	return nil
+	c.Apart = slices.Compact(c.Apart)
+	return l.network.Change(ctx, c)
 }
 
 // restore takes back everything that the trial has changed.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
@@ -16,12 +17,10 @@ import (
 // the times.
 type Answer struct {
 	record.Mark
-	Goal  int64 // that Verified is to come to; 0: not known
-	First bool  // it has got something
-	All   bool  // it has all
-	Done  bool  // and nothing is left to do with it
-	Wrong bool  // it has come to its end with something else
-	Own   any   // the answer of the system, for the scenario
+	All   bool // it has all
+	Done  bool // and nothing is left to do with it
+	Wrong bool // it has come to its end with something else
+	Own   any  // the answer of the system, for the scenario
 }
 
 // Progress is how far a node that is timed is. Times are since the trial's epoch; 0: not yet.
@@ -103,18 +102,14 @@ func (p *Progress) why() string {
 }
 
 // leavesMark reports whether an answer is recorded as a mark.
-func (p *Progress) leavesMark(a *Answer) bool {
-	return !p.Polled || a.percent() > p.percent || a.First && p.First == 0 || a.All && p.All == 0 ||
-		a.Done && p.DoneAt == 0 || a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 ||
+func (t *Trial) leavesMark(p *Progress, a *Answer) bool {
+	return !p.Polled || t.percent(a) > p.percent || a.All && p.All == 0 || a.Done && p.DoneAt == 0 ||
+		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 ||
 		a.Trouble != "" && a.Trouble != p.Last.Trouble
 }
 
-func (a *Answer) percent() int64 {
-	if a.Goal <= 0 {
-		return 0
-	}
-	return 100 * min(a.Verified, a.Goal) / a.Goal
-}
+// percent is what an answer says that a node has of its goal.
+func (t *Trial) percent(a *Answer) int64 { return 100 * min(a.Verified, t.Goal) / max(1, t.Goal) }
 
 // accompany takes a node through the trial, from its arrival on. All nodes are polled at
 // the same interval, over which they are spread evenly, so that the polls of many do not
@@ -222,7 +217,7 @@ func (t *Trial) poll(n *Node, starts int) {
 	a, err := t.actions.Poll(ctx, n)
 	end := t.Now()
 	t.Mu.Lock()
-	measure := t.Measured && err == nil && n.leavesMark(&a)
+	measure := t.Measured && err == nil && t.leavesMark(&n.Progress, &a)
 	t.Mu.Unlock()
 	if measure { // after the poll, which it must not make longer
 		a.Received, a.Sent = t.moved(n.Place)
@@ -252,12 +247,12 @@ func (t *Trial) poll(n *Node, starts int) {
 
 // saw takes the answer of a poll. With the lock.
 func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
-	if n.leavesMark(&a) {
+	if t.leavesMark(&n.Progress, &a) {
 		t.mark(n, start, end, a)
-		n.percent = max(n.percent, a.percent())
+		n.percent = max(n.percent, t.percent(&a))
 	}
 	news := a.Verified > n.Last.Verified || a.Written > n.Last.Written || a.Complete && !n.Last.Complete
-	first := a.First && n.First == 0
+	first := a.Verified > 0 && n.First == 0
 	if first {
 		n.First = end
 	}
@@ -357,7 +352,12 @@ func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 // away from all that are timed, it is for the system to go on without them, as when they
 // are dead. With the lock.
 func (t *Trial) cutOff(n *Node) bool {
-	apart := t.Links.apart()
+	var apart []*Node
+	for _, f := range t.Faults {
+		if f.Kind() == experiment.FaultCut && f.start > 0 && f.undone == 0 {
+			apart = append(apart, f.Victims...)
+		}
+	}
 	serving := func(cut bool) bool {
 		return slices.ContainsFunc(t.Nodes, func(s *Node) bool {
 			return !s.timed && s.Serving() && slices.Contains(apart, s) == cut

@@ -202,9 +202,7 @@ func (t *Trial) run(ctx context.Context) error {
 	for _, n := range t.Timed {
 		n.Released = t.Released + n.Offset
 	}
-	for _, f := range t.Faults {
-		t.plan(f)
-	}
+	t.plan()
 	t.reached()
 	for i, n := range t.Timed {
 		t.group.Go(func() { t.accompany(i, n) })

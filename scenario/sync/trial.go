@@ -180,12 +180,11 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 		return nodes.Answer{}, err
 	}
 	height := max(0, f.Height)
-	a := nodes.Answer{Goal: t.chain.Height, First: height > 0, All: height >= t.chain.Height && f.Tip == t.chain.Tip,
-		Own: f}
-	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= a.Goal)
+	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: f}
+	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= t.Goal)
 	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1,
 		Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
-	if t.strays++; a.All || height < a.Goal {
+	if t.strays++; a.All || height < t.Goal {
 		t.strays = 0
 	} else if t.strays >= strays {
 		a.Wrong = true
