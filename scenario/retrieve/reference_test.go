@@ -2,18 +2,28 @@ package retrieve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ipfs/go-cid"
+	"github.com/ipld/go-car/v2"
+	"github.com/ipld/go-car/v2/storage"
+
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -41,6 +51,7 @@ func (dialer) Dial(ctx context.Context, network, address string) (net.Conn, erro
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
+// counted counts the bytes of bodies.
 type counted struct {
 	http.ResponseWriter
 	n *atomic.Int64
@@ -81,50 +92,147 @@ func load(t *testing.T, r *runner, set []object, length experiment.Bytes, order 
 	return res
 }
 
-// Ranges of a large object are verified without a copy of it.
-func TestRangesOfALargeObjectNeedNoFullCopy(t *testing.T) {
-	const size, most, length = 64 << 20, 4 << 20, 100_000
-	content := workload.Content{Seed: 3, Size: size}
-	right := make([]byte, size)
-	content.ReadAt(right, 0)
-	wrong := bytes.Clone(right)
+func seeded(size int64) []byte {
+	b := make([]byte, size)
+	c := workload.Content{Seed: 5, Size: size}
+	c.ReadAt(b, 0)
+	return b
+}
+
+// carOf is a CAR of data in blocks of so many bytes; every eighth has another codec.
+func carOf(t *testing.T, data []byte, block int, opts ...car.Option) []byte {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "car"))
+	must(t, err)
+	defer f.Close()
+	root, err := cid.V1Builder{Codec: cid.Raw, MhType: 0x12}.Sum(data)
+	must(t, err)
+	w, err := storage.NewWritable(f, []cid.Cid{root}, opts...)
+	must(t, err)
+	i := 0
+	for b := range slices.Chunk(data, block) {
+		codec := uint64(cid.Raw)
+		if i++; i%8 == 0 {
+			codec = cid.DagProtobuf
+		}
+		c, err := cid.V1Builder{Codec: codec, MhType: 0x12}.Sum(b)
+		if err == nil {
+			err = w.Put(t.Context(), c.KeyString(), b)
+		}
+		must(t, err)
+	}
+	must(t, w.Finalize())
+	out, err := os.ReadFile(f.Name())
+	must(t, err)
+	return out
+}
+
+func pieceName(data []byte) string {
+	var h commp.Hash
+	h.Write(data)
+	c, _ := h.Piece()
+	return c.String()
+}
+
+// spoilt is b with its first bytes changed.
+func spoilt(b []byte, most int) []byte {
+	b = bytes.Clone(b)
 	for i := range most {
-		wrong[i] ^= 1
+		b[i] ^= 1
+	}
+	return b
+}
+
+// What a provider serves is checked by its piece commitment or by the hashes of its blocks,
+// and the trial says by which.
+func TestHowAProvidersBytesAreChecked(t *testing.T) {
+	const most, length, size = 4 << 20, 50_000, 16 << 20
+	v1 := car.WriteAsCarV1(true)
+	plain := seeded(size)
+	large := carOf(t, plain, 20_000, v1)
+	small := large[:0:0]
+	small = append(small, carOf(t, plain[:1<<20], 20_000, v1)...)
+	nested := carOf(t, carOf(t, plain, 7_000, v1), 20_000, v1)
+	damaged := func(b []byte, at int) []byte {
+		b = bytes.Clone(b)
+		b[at] ^= 1
+		return b
 	}
 	for name, c := range map[string]struct {
-		largest int64
-		late    []byte // what the trial gets; nil: as before
-		notes   []string
-		fetched int64
+		data    []byte
+		path    string
+		padding int
+		largest int64  // range; 0: length, −1: whole objects, too
+		late    []byte // what the trial gets; nil: data
+		by      string
+		fetched int64 // bytes, before anything is measured; 0: not looked at
+		event   string
+		refused string
 	}{
-		"healthy": {largest: length, fetched: most, notes: []string{noteConsistent, noteBeginning}},
-		"another in the trial": {largest: length, fetched: most, notes: []string{noteConsistent, noteBeginning},
-			late: wrong},
-		"whole objects too": {fetched: size, notes: []string{noteFullCopy}},
-		"larger ranges":     {largest: 2 * most, fetched: 2 * most, notes: []string{noteConsistent, noteBeginning}},
+		"large CAR": {data: large, by: noteBlocks,
+			event: "blocks of the CAR agree with their CIDs"},
+		"large CAR, version 2": {data: carOf(t, plain, 20_000), by: noteBlocks},
+		"CAR of a CAR":         {data: nested, by: noteBlocks},
+		"large piece, a CAR": {data: large, padding: len(large), path: "piece/" + pieceName(large),
+			by: noteBlocks},
+		"large piece, no CAR":              {data: plain, path: pieceName(plain), by: noteConsistent},
+		"large blocks":                     {data: carOf(t, plain, 500_000, v1), by: noteBlocks},
+		"blocks that reach three quarters": {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
+		"blocks larger than the copy":      {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
+		"plain bytes":                      {data: plain, by: noteConsistent, fetched: most},
+		"plain bytes, others in the trial": {data: plain, late: spoilt(plain, most), by: noteConsistent},
+		"plain bytes, larger ranges":       {data: plain, largest: 2 * most, by: noteConsistent, fetched: 2 * most},
+		"plain bytes, whole objects too":   {data: plain, largest: -1, by: noteFullCopy, fetched: size},
+		"first block damaged":              {data: damaged(large, 200), refused: "another hash"},
+		"last block of the copy damaged":   {data: damaged(large, most-30_000), refused: "another hash"},
+		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
+		"large CAR, damaged in the trial":  {data: large, late: spoilt(large, 1<<20), by: noteBlocks},
+		"small piece": {data: small, path: pieceName(small), by: noteCommP,
+			event: "is that of its name"},
+		"small piece with its padding": {data: small, padding: 127<<14 - len(small), path: pieceName(small),
+			by: noteCommP},
+		"small piece, damaged": {data: damaged(small, 300_000), path: pieceName(small),
+			refused: "its piece commitment (CommP) is baga6ea4seaq"},
+		"small CAR":                       {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR, damaged":              {data: damaged(small, 300_000), refused: "another hash"},
+		"small CAR, cut":                  {data: small[:len(small)-100], by: noteFullCopy},
+		"small CAR, damaged in the trial": {data: small, late: spoilt(small, 1<<19), by: noteBlocks},
 	} {
 		t.Run(name, func(t *testing.T) {
+			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
 			var served atomic.Int64
-			data := right
-			r, node, _ := atPiece(t, "piece", size, most, func(w http.ResponseWriter, r *http.Request) {
+			r, node, events := atPiece(t, c.path, int64(len(data)), most, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/octet-stream")
 				http.ServeContent(counted{w, &served}, r, "", time.Time{}, bytes.NewReader(data))
 			})
-			set, err := r.ownObjects(t.Context(), node, true, c.largest)
+			if c.padding > 0 {
+				node.object.Payload = int64(len(c.data))
+			}
+			set, err := r.ownObjects(t.Context(), node, true, max(0, cmp.Or(c.largest, length)))
+			if c.refused != "" {
+				if wrong := (*WrongBytesError)(nil); !errors.As(err, &wrong) ||
+					!strings.Contains(err.Error(), c.refused) {
+					t.Fatalf("error %v, want one with %q", err, c.refused)
+				}
+				return
+			}
 			must(t, err)
-			if got := served.Load(); got != c.fetched {
+			if got := served.Load(); c.fetched > 0 && got != c.fetched {
 				t.Errorf("%d bytes were fetched as reference, want %d", got, c.fetched)
+			}
+			if len(*events) != 1 || !strings.Contains((*events)[0], c.event) {
+				t.Errorf("events %q, want one with %q", *events, c.event)
+			}
+			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != set[0].begins {
+				t.Errorf("%q, want %q", by, c.by)
 			}
 			if c.late != nil {
 				data = c.late
 			}
 			for _, order := range []string{"random", "aligned", "sequential"} {
-				res := load(t, r, set, length, order)
-				if ok := res.Outcomes["ok"]; (ok == 300) == (c.late != nil) || ok+res.Outcomes["wrong-bytes"] != 300 {
-					t.Errorf("%s: %v", order, res.Outcomes)
-				}
-				if got := verifiedBy(set, "verify"); !slices.Equal(got, c.notes) {
-					t.Errorf("%q", got)
+				n := load(t, r, set, length, order).Outcomes
+				if ok := n["ok"]; (ok == 300) == (c.late != nil) || ok+n["wrong-bytes"] != 300 {
+					t.Errorf("%s: %v", order, n)
 				}
 			}
 		})
