@@ -179,7 +179,7 @@ func (r *Recorded) Happened(what string) (all []record.Event) {
 	return all
 }
 
-// Holds checks metrics: those that polls told are never too early, and late by slack at most;
+// Holds checks metrics: those that follow from polls are never too early, and late by slack at most;
 // a negative one of exact is not there.
 func (r *Recorded) Holds(t testing.TB, polled, exact map[string]float64, slack time.Duration) {
 	t.Helper()
