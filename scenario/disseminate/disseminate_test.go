@@ -42,6 +42,7 @@ type swarmTest struct {
 	cell   experiment.Cell
 	number int
 	seed   uint64
+	edges  int // how often the load was said to begin or to end
 }
 
 // memLinks are the links of mem's nodes as a Network.
@@ -120,7 +121,9 @@ func (s *swarmTest) roles() roles {
 // trial executes one.
 func (s *swarmTest) trial(ctx context.Context) error {
 	s.t.Helper()
-	err := s.Run(ctx, Scenario{}, s.runner, s.cell, s.seed, scenario.Sink{Number: s.number}, scenario.Usage{})
+	edge := func() { s.edges++ }
+	err := s.Run(ctx, Scenario{}, s.runner, s.cell, s.seed, scenario.Sink{Number: s.number, Begin: edge, End: edge},
+		scenario.Usage{})
 	for _, n := range s.nodes {
 		if h := n.Health(context.Background()); h != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			s.t.Errorf("after the trial: %v", h)
@@ -382,8 +385,8 @@ func TestSwarmTimes(t *testing.T) {
 		scenariotest.Virtual(t, func(t *testing.T) {
 			s := swarm(t, fmt.Sprintf("nodes: %d, seeders: %d", c.nodes, c.seeders), system.Options{"down": c.down})
 			s.run()
-			if want := fmt.Sprintf("map[ok:%d]", c.nodes-c.seeders); s.outcomes() != want || s.Edges != 2 {
-				t.Errorf("outcomes %s, want %s; the load has %d edges", s.outcomes(), want, s.Edges)
+			if want := fmt.Sprintf("map[ok:%d]", c.nodes-c.seeders); s.outcomes() != want || s.edges != 2 {
+				t.Errorf("outcomes %s, want %s; the load has %d edges", s.outcomes(), want, s.edges)
 			}
 			s.polled(map[string]float64{"time_last": c.want, "time_median": c.want, "time_p25": c.want,
 				"disk_last": c.want, "disk_median": c.want, "first_byte": 0, "resolution": swarmPoll.Seconds()})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -43,28 +42,22 @@ func TestMixedOperations(t *testing.T) {
 		}
 		trial := func() (kinds map[record.OpKind]int, objects [10]int) {
 			kinds = map[record.OpKind]int{}
-			block := func(b []byte) error {
-				ops, err := record.DecodeBlock(b, nil)
-				for _, op := range ops {
-					kinds[op.Kind]++
-					if op.Outcome != record.OK || op.Kind != record.OpDelete && op.Bytes != 1000 {
-						t.Errorf("%+v", op)
-					}
-					if op.Kind == record.OpGet {
-						objects[op.Object]++
-					}
-				}
-				return err
-			}
 			var observed []int
 			observe := func() { observed = append(observed, scenariotest.Objects(t, n.Node)) }
-			load, err := runner.Trial(t.Context(), cell, 3, scenariotest.Sink(scenario.Sink{Epoch: time.Now(),
-				Block: block, Begin: observe, End: observe}))
+			var got scenariotest.Recorded
+			must(t, got.Run(t.Context(), Scenario{}, runner, cell, 3, scenario.Sink{Begin: observe, End: observe},
+				scenario.Usage{}))
+			for _, op := range got.Ops {
+				kinds[op.Kind]++
+				if op.Outcome != record.OK || op.Kind != record.OpDelete && op.Bytes != 1000 {
+					t.Errorf("%+v", op)
+				}
+				if op.Kind == record.OpGet {
+					objects[op.Object]++
+				}
+			}
 			if len(observed) != 2 || observed[0] != 10 || observed[1]-10 != kinds[record.OpPut]-kinds[record.OpDelete] {
 				t.Errorf("%v objects at the edges of the time that its resources are of, after %v", observed, kinds)
-			}
-			if err != nil || load.Seconds <= 0 {
-				t.Fatalf("%v, %+v", err, load)
 			}
 			if left := scenariotest.Objects(t, n.Node); left != 10 {
 				t.Errorf("%d objects are left, want the 10 of the data set", left)

@@ -13,128 +13,86 @@ import (
 
 const ms = int64(1e6)
 
-// measured builds a trial of one second from operations.
-func measured(t *testing.T, ops []record.Op) scenario.Measured {
-	t.Helper()
-	s := record.NewSummary()
-	must(t, s.Ops(ops))
-	return scenario.Measured{
-		Cell: experiment.Cell{
-			Data:     experiment.Data{Objects: 1, Size: 1 << 20},
-			Retrieve: &experiment.Retrieve{Concurrency: 2, Range: 100_000, Connections: "keep"},
-		},
-		Summary: s, Load: scenario.Load{Seconds: 1, CPU: 0.002},
-		Usage: scenario.Usage{SystemCPU: 0.004, SystemRSSPeak: 5e6, OthersBusy: math.NaN()},
-	}
-}
-
 func get(outcome record.Outcome, bytes, first, last int64) record.Op {
 	return record.Op{Kind: record.OpRange, Outcome: outcome, Length: 100_000, Bytes: bytes, FirstByte: first * ms,
 		LastByte: last * ms}
 }
 
-func TestMeasureKnownTruth(t *testing.T) {
-	m := Scenario{}.Measure(measured(t, []record.Op{
-		get(record.OK, 100_000, 10, 20),
-		get(record.OK, 100_000, 20, 40),
-		get(record.OK, 100_000, 30, 60),
-		get(record.Error, 50_000, 5, 6),        // counts against the server, its bytes for nothing
-		get(record.Deadline, 70_000, 50, 900),  // our limit: in no rate, censored in the times
-		get(record.InFlight, 25_000, 100, 990), // work of this window all the same
-	}))
-	want := map[string]float64{
-		"success_rate":         0.75,
-		"throughput":           325_000,
-		"ops_rate":             3,
-		"system_cpu_per_gb":    0.004 / 445_000e-9, // of all bytes that came: those for nothing cost as much
-		"generator_cpu_per_gb": 0.002 / 445_000e-9,
-		"system_rss_peak":      5e6,
-		"ttfb_p50":             0.030, // of 10, 20, 30, 50, 100 ms
-		"duration_p50":         0.060, // three of five have ended by then, two were cut off later
+// What trials of one second measure, by what is known of them; NaN: left out.
+func TestMeasure(t *testing.T) {
+	none, one := math.NaN(), []record.Op{get(record.OK, 100_000, 10, 20)}
+	cutOff := get(record.Deadline, 70_000, 0, 900)
+	link := func(want, rate, rtt float64) *record.LinkCheck {
+		return &record.LinkCheck{WantRate: want, WantRTT: rtt, Rate: rate, RTT: max(rtt, 5e-5)}
 	}
-	for key, w := range want {
-		if got, ok := m[key]; !ok || math.Abs(got-w) > 0.002*w {
-			t.Errorf("%s is %g (there: %v), want %g", key, got, ok, w)
-		}
+	fresh := func(in *scenario.Measured) {
+		in.Cell.Retrieve.Connections, in.TLS, in.Cell.Retrieve.Concurrency = "fresh", true, 1
 	}
-	for _, key := range []string{"ttfb_p90", "ttfb_p99", "duration_p90", "load_line", "load_line_share", "offered_rate",
-		"others_busy", "generator_rss_peak0"} {
-		if v, ok := m[key]; ok {
-			t.Errorf("%s is %g; it should be left out", key, v)
-		}
-	}
-}
-
-func TestMeasureRefusesAMedianThatWasCutOff(t *testing.T) {
-	m := Scenario{}.Measure(measured(t, []record.Op{
-		get(record.OK, 100_000, 10, 20),
-		get(record.Deadline, 70_000, 0, 900), get(record.Deadline, 70_000, 0, 900),
-		get(record.Deadline, 70_000, 0, 900),
-	}))
-	if v, ok := m["duration_p50"]; ok {
-		t.Errorf("three of four operations never ended, and the median duration is %g s", v)
-	}
-	if m["success_rate"] != 1 {
-		t.Errorf("deadlines count against the server: success rate %g", m["success_rate"])
-	}
-}
-
-func TestMeasureAgainstTheLoadLine(t *testing.T) {
-	in := measured(t, []record.Op{get(record.OK, 100_000, 10, 20)})
-	in.Link = &record.LinkCheck{WantRate: 8e6, WantRTT: 0.1, Rate: 8e6, RTT: 0.1} // 1 MB/s of payload, 100 ms
-	m := Scenario{}.Measure(in)
-	// Two connections, each 0.1 s of waiting and 0.1 s of receiving: 1 MB/s, the link's rate.
-	if m["load_line"] != 1e6 || math.Abs(m["load_line_share"]-0.1) > 1e-9 {
-		t.Errorf("load line %g B/s, share %g; want 1e6 and 0.1", m["load_line"], m["load_line_share"])
-	}
-	in.Cell.Retrieve.Connections, in.TLS, in.Cell.Retrieve.Concurrency = "fresh", true, 1
-	// Three round trips, and two more in which slow start waits: 29.2 and 58.4 kB come
-	// before the last 12.4 kB.
-	m = Scenario{}.Measure(in)
-	for key, want := range map[string]float64{"load_line": 100_000 / 0.5124, "duration_line": 0.5124,
-		"duration_line_share": 0.5124 / 0.020, "ttfb_line": 0.3, "ttfb_line_share": 0.3 / 0.010} {
-		if math.Abs(m[key]-want) > 0.002*want {
-			t.Errorf("one fresh TLS connection: %s is %g, want %g", key, m[key], want)
-		}
-	}
-	in.Cell.Retrieve.Arrivals = &experiment.Arrivals{Process: "constant", Rate: 1}
-	m = Scenario{}.Measure(in)
-	if v, ok := m["load_line"]; ok {
-		t.Errorf("an open loop has a load line of %g", v)
-	}
-	if m["duration_line"] != 0.5124 {
-		t.Errorf("its operations have a load line of %g s", m["duration_line"])
-	}
-}
-
-func TestMeasureOfNothing(t *testing.T) {
-	in := measured(t, nil)
-	in.Load.Seconds = 0
-	for key, v := range (Scenario{}).Measure(in) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			t.Errorf("%s is %g", key, v)
-		}
-		if key == "success_rate" {
-			t.Error("no operation, yet a success rate")
-		}
-	}
-}
-
-// The rate that a link reached without having one asked for is no limit of it.
-func TestLoadLineOfLinksWithoutARate(t *testing.T) {
-	const rtt = 0.04
 	for name, c := range map[string]struct {
-		link record.LinkCheck
-		line float64 // NaN: none
+		ops  []record.Op
+		link *record.LinkCheck
+		set  func(*scenario.Measured)
+		want map[string]float64
 	}{
-		"delay alone": {record.LinkCheck{WantRTT: rtt, Rate: 3e9, RTT: rtt}, 2 * 100_000 / rtt},
-		"not shaped":  {record.LinkCheck{Rate: 3e9, RTT: 5e-5}, math.NaN()},
+		"known truth": {ops: []record.Op{
+			get(record.OK, 100_000, 10, 20),
+			get(record.OK, 100_000, 20, 40),
+			get(record.OK, 100_000, 30, 60),
+			get(record.Error, 50_000, 5, 6),        // counts against the server, its bytes for nothing
+			get(record.Deadline, 70_000, 50, 900),  // our limit: in no rate, censored in the times
+			get(record.InFlight, 25_000, 100, 990), // work of this window all the same
+		}, want: map[string]float64{
+			"success_rate":         0.75,
+			"throughput":           325_000,
+			"ops_rate":             3,
+			"system_cpu_per_gb":    0.004 / 445_000e-9, // of all bytes that came: those for nothing cost as much
+			"generator_cpu_per_gb": 0.002 / 445_000e-9,
+			"system_rss_peak":      5e6,
+			"ttfb_p50":             0.030, // of 10, 20, 30, 50, 100 ms
+			"duration_p50":         0.060, // three of five have ended by then, two were cut off later
+			"ttfb_p90":             none, "ttfb_p99": none, "duration_p90": none, "load_line": none,
+			"load_line_share": none, "offered_rate": none, "others_busy": none,
+		}},
+		// Three of four never ended. Deadlines do not count against the server.
+		"a median that was cut off": {ops: []record.Op{one[0], cutOff, cutOff, cutOff},
+			want: map[string]float64{"duration_p50": none, "success_rate": 1}},
+		"nothing": {set: func(in *scenario.Measured) { in.Load.Seconds = 0 },
+			want: map[string]float64{"success_rate": none}},
+		// Two connections, each 0.1 s of waiting and 0.1 s of receiving: 1 MB/s, the link's rate.
+		"load line": {ops: one, link: link(8e6, 8e6, 0.1),
+			want: map[string]float64{"load_line": 1e6, "load_line_share": 0.1}},
+		// Three round trips, and two more in which slow start waits: 29.2 and 58.4 kB come
+		// before the last 12.4 kB.
+		"one fresh TLS connection": {ops: one, link: link(8e6, 8e6, 0.1), set: fresh,
+			want: map[string]float64{"load_line": 100_000 / 0.5124, "duration_line": 0.5124,
+				"duration_line_share": 0.5124 / 0.020, "ttfb_line": 0.3, "ttfb_line_share": 0.3 / 0.010}},
+		"open loop": {ops: one, link: link(8e6, 8e6, 0.1), set: func(in *scenario.Measured) {
+			fresh(in)
+			in.Cell.Retrieve.Arrivals = &experiment.Arrivals{Process: "constant", Rate: 1}
+		}, want: map[string]float64{"load_line": none, "duration_line": 0.5124}},
+		// The rate that a link reached without having one asked for is no limit of it.
+		"delay alone": {ops: one, link: link(0, 3e9, 0.04), want: map[string]float64{"load_line": 2 * 100_000 / 0.04}},
+		"not shaped":  {ops: one, link: link(0, 3e9, 0), want: map[string]float64{"load_line": none}},
 	} {
-		in := measured(t, []record.Op{get(record.OK, 100_000, 10, 20)})
-		in.Link = &c.link
-		got, ok := Scenario{}.Measure(in)["load_line"]
-		if ok == math.IsNaN(c.line) || ok && math.Abs(got-c.line) > 1e-9*c.line {
-			t.Errorf("%s: load line %v (%v), want %v", name, got, ok, c.line)
+		s := record.NewSummary()
+		must(t, s.Ops(c.ops))
+		in := scenario.Measured{Summary: s, Link: c.link, Load: scenario.Load{Seconds: 1, CPU: 0.002},
+			Cell: experiment.Cell{Data: experiment.Data{Objects: 1, Size: 1 << 20},
+				Retrieve: &experiment.Retrieve{Concurrency: 2, Range: 100_000, Connections: "keep"}},
+			Usage: scenario.Usage{SystemCPU: 0.004, SystemRSSPeak: 5e6, OthersBusy: none}}
+		if c.set != nil {
+			c.set(&in)
+		}
+		m := Scenario{}.Measure(in)
+		for key, w := range c.want {
+			if got, ok := m[key]; ok == math.IsNaN(w) || ok && math.Abs(got-w) > 0.002*w {
+				t.Errorf("%s: %s is %g (there: %v), want %g", name, key, got, ok, w)
+			}
+		}
+		for key, v := range m {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Errorf("%s: %s is %g", name, key, v)
+			}
 		}
 	}
 }

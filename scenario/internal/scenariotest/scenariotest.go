@@ -134,7 +134,6 @@ type Recorded struct {
 	Ops    []record.Op
 	Marks  []record.Mark
 	Events []record.Event
-	Edges  int // how often the load was said to begin or to end
 	Load   scenario.Load
 	Took   time.Duration
 	M      map[string]float64 // metrics, of this usage
@@ -148,7 +147,6 @@ func (r *Recorded) Run(ctx context.Context, s scenario.Scenario, runner scenario
 	*r = Recorded{}
 	sum := record.NewSummary()
 	sink.Epoch = time.Now()
-	sink.Begin, sink.End = func() { r.Edges++ }, func() { r.Edges++ }
 	sink.Block = func(b []byte) error {
 		ops, err := record.DecodeBlock(b, nil)
 		r.Ops = append(r.Ops, ops...)
