@@ -106,6 +106,18 @@ func Sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
 	}
 }
 
+// ByKind sums up operations by their kinds.
+func ByKind(ops iter.Seq[record.Op]) map[record.OpKind]*record.Summary {
+	kinds := map[record.OpKind]*record.Summary{}
+	for op := range ops {
+		if kinds[op.Kind] == nil {
+			kinds[op.Kind] = record.NewSummary()
+		}
+		_ = kinds[op.Kind].Ops([]record.Op{op}) // never fails
+	}
+	return kinds
+}
+
 // Stream is a stream that may be nil.
 func Stream[T any](all iter.Seq[T]) iter.Seq[T] {
 	if all == nil {

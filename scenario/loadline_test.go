@@ -81,17 +81,6 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
-func TestRoundTrips(t *testing.T) {
-	for _, c := range []struct {
-		fresh, tls bool
-		want       float64
-	}{{false, false, 1}, {false, true, 1}, {true, false, 2}, {true, true, 3}} {
-		if got := (Path{RTT: 1}).Wait(Request{Fresh: c.fresh, TLS: c.tls}); got != c.want {
-			t.Errorf("fresh=%v tls=%v: %g, want %g", c.fresh, c.tls, got, c.want)
-		}
-	}
-}
-
 // A kept connection fetches twice its share of what fills the path, at least TCP's first window.
 func TestWarmupFillsThePath(t *testing.T) {
 	for _, c := range []struct {

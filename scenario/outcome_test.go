@@ -4,50 +4,55 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// TestStalls: a stall is one, whether our limit ended it or the system's own.
-func TestStalls(t *testing.T) {
+func TestOutcomeOf(t *testing.T) {
+	const page = "<!DOCTYPE html>\n<html><head><title>Sorry</title></head><body>request 8a31f</body></html>"
 	own := fmt.Errorf("some: get x: after 3 bytes: no byte for 1m0s: %w", system.ErrStalled)
 	for _, c := range []struct {
-		name       string
 		err, cause error
 		want       record.Outcome
+		class      string
+		status     uint16
 	}{
-		{"our limit", context.Canceled, ErrStalled, record.Stalled},
-		{"the system's own", own, nil, record.Stalled},
-		{"the system's own when we had ended it", own, ErrDeadline, record.Deadline},
-		{"the system's own when the trial had ended", own, context.Canceled, record.Cancelled},
-		{"another error", errors.New("stalled"), nil, record.Error},
+		{nil, nil, record.OK, "", 0},
+		{fmt.Errorf("x: %w", context.DeadlineExceeded), ErrDeadline, record.Deadline, "", 0},
+		{errors.New("closed"), context.Canceled, record.Cancelled, "", 0},
+		{fmt.Errorf("s3: %w", system.ErrNotFound), nil, record.Error, "not found", 0},
+		{fmt.Errorf("tahoe: PUT: status 500: %w", system.ErrTooFew), nil, record.Error, "too few servers", 500},
+		{fmt.Errorf("sia: status 503: %w", system.ErrLocked), nil, record.Error, "locked", 503},
+		{errors.New("web: GET http://a:1/b: status 503: slow down"), nil, record.Refused, "status 503", 503},
+		{errors.New("web: GET http://a:1/b: status 500"), nil, record.Error, "status 500", 500},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, nil, record.Refused, "connection refused", 0},
+		{fmt.Errorf("read: %w", syscall.ECONNRESET), nil, record.Error, "connection reset", 0},
+		{fmt.Errorf("after 7 bytes: %w", io.ErrUnexpectedEOF), nil, record.Truncated, "", 0},
+		{fmt.Errorf("probe: %w", context.DeadlineExceeded), nil, record.Error, "timeout of the system's own", 0},
+		{errors.New("upload of 7f3a9c: shard 3 of 10 lost"), nil, record.Error, "upload of #: shard # of # lost", 0},
+		{errors.New(strings.Repeat("ä", 500)), nil, record.Error, strings.Repeat("ä", ClassLength-1) + "…", 0},
+		// A stall is one, whether our limit ended it or the system's own.
+		{errors.New("closed"), ErrStalled, record.Stalled, "", 0},
+		{own, nil, record.Stalled, "", 0},
+		{own, ErrDeadline, record.Deadline, "", 0}, // when we had ended it
+		{own, context.Canceled, record.Cancelled, "", 0},
+		{errors.New("stalled"), nil, record.Error, "stalled", 0},
+		// What a proxy answers in a system's place is a class of its own, whatever the page says.
+		{fmt.Errorf("some: put x: status 500: %s", page), nil, record.Error, "status 500, HTML", 500},
+		{fmt.Errorf("some: put x: status 503: %s", page), nil, record.Refused, "status 503, HTML", 503},
+		{fmt.Errorf("status 507: %s: %w", page, system.ErrQuota), nil, record.Error, "quota or disk full", 507},
+		{errors.New("some: put x: " + page), nil, record.Error, "HTML", 0},
+		{errors.New("some: put x: status 500: no html"), nil, record.Error, "status 500", 500},
 	} {
-		if got, class, _ := OutcomeOf(c.err, c.cause); got != c.want {
-			t.Errorf("%s: outcome %v (%s), want %v", c.name, got, class, c.want)
-		}
-	}
-}
-
-// TestPagesAreShort: what a proxy answers in a system's place is a class of its
-// own, whatever the page says.
-func TestPagesAreShort(t *testing.T) {
-	const page = "<!DOCTYPE html>\n<html><head><title>Sorry</title></head><body>request 8a31f</body></html>"
-	for _, c := range []struct {
-		err    error
-		want   record.Outcome
-		class  string
-		status uint16
-	}{
-		{fmt.Errorf("some: put x: status 500: %s", page), record.Error, "status 500, HTML", 500},
-		{fmt.Errorf("some: put x: status 503: %s", page), record.Refused, "status 503, HTML", 503},
-		{fmt.Errorf("some: put x: status 507: %s: %w", page, system.ErrQuota), record.Error, "quota or disk full", 507},
-		{errors.New("some: put x: " + page), record.Error, "HTML", 0},
-		{errors.New("some: put x: status 500: no html"), record.Error, "status 500", 500},
-	} {
-		if got, class, status := OutcomeOf(c.err, nil); got != c.want || class != c.class || status != c.status {
-			t.Errorf("%v: %v, %q, %d", c.err, got, class, status)
+		outcome, class, status := OutcomeOf(c.err, c.cause)
+		if outcome != c.want || class != c.class || status != c.status {
+			t.Errorf("%v (%v): %s, %q, %d", c.err, c.cause, outcome, class, status)
 		}
 	}
 }

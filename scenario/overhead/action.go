@@ -23,8 +23,8 @@ type action struct {
 	length int64                           // bytes that must move
 	do     func(*scenario.Operation) error // what is timed
 	// Untimed, when it ended well:
-	after    func()            // what changes for us
-	accepted func() system.Ref // what must become durable before the next; nil: nothing
+	after    func()        // what changes for us
+	accepted func() object // what must become durable before the next; nil: nothing
 }
 
 // action prepares, untimed, the n-th operation of a worker; n = -1 primes. What the
@@ -69,7 +69,7 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 		return action{
 			kind: record.OpUpdate, object: uint32(worker), length: c.Size,
 			do:       func(w *scenario.Operation) error { return u.Update(w.Ctx, o.ref, c.Size, w.Sending(c)) },
-			accepted: func() system.Ref { return o.ref },
+			accepted: func() object { return o },
 		}, nil
 	case "delete":
 		return t.remover(ctx, c)
@@ -101,7 +101,7 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 			return err
 		},
 		after:    func() { t.stored(object{ref, c}) },
-		accepted: func() system.Ref { return ref },
+		accepted: func() object { return object{ref, c} },
 	}
 }
 
@@ -164,7 +164,7 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 		return err
 	})
 	if err == nil {
-		err = t.settle(ctx, ref)
+		err = t.settle(ctx, object{ref, c})
 	}
 	d := t.node.(system.Deleter)
 	return action{kind: record.OpDelete, object: uint32(c.Index),
@@ -192,14 +192,14 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	})
 	// All that was added is waited for, in earlier trials too: the reads that follow shall have
 	// the link for themselves, and the inventory shall hold all of it.
-	t.patience.pending = append(t.patience.pending, t.made...)
+	t.pending = append(t.pending, t.made...)
 	if err == nil {
-		t.patience.pending, err = t.settleAll(ctx, t.patience.pending)
+		t.pending, err = t.runner.settle(ctx, t.pending...)
 	}
 	if err != nil {
 		return t.load(cpu), err
 	}
-	t.unsettled.Store(len(t.patience.pending) > 0)
+	t.unsettled.Store(len(t.pending) > 0)
 	there := slices.Concat(t.filled[size], t.made)
 	if len(there) > 0 {
 		if err := t.probe(ctx, there); err != nil {
@@ -223,34 +223,23 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 // there are few.
 func memoryMetrics(in *scenario.Measured, put func(string, float64)) {
 	o, c := in.Cell.Overhead, in.Summary.Counts()
-	fills := o.Operation == "fill"
-	kinds := map[record.OpKind]*record.Summary{}
 	var busy time.Duration
 	for op := range scenario.Stream(in.Ops) {
 		busy += time.Duration(op.LastByte - op.Start)
-		if !fills {
-			continue
-		}
-		if kinds[op.Kind] == nil {
-			kinds[op.Kind] = record.NewSummary()
-		}
-		_ = kinds[op.Kind].Ops([]record.Op{op}) // never fails
 	}
 	if busy > 0 {
 		put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
 	}
-	if !fills { // operations of several kinds have no common number of bytes
+	if o.Operation != "fill" { // operations of several kinds have no common number of bytes
 		if wire, counted := in.Detail(record.DetailLoad, scenario.LoadWire); counted && c.Ops > 0 &&
 			in.LoadDetail(scenario.LoadGaveUp) == 0 {
 			put("wire_bytes", wire/float64(c.Ops))
 		}
 		return
 	}
-	for key, kind := range map[string]record.OpKind{"put_p50": record.OpPut, "get_p50": record.OpGet,
-		"stat_p50": record.OpStat} {
-		// cut-off ones are longer than they were watched
-		if s := kinds[kind]; s != nil && s.Count(record.Duration) > 0 {
-			put(key, s.KaplanMeier(record.Duration, 0.5))
+	for kind, s := range scenario.ByKind(scenario.Stream(in.Ops)) {
+		if s.Count(record.Duration) > 0 { // cut-off ones are longer than they were watched
+			put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5))
 		}
 	}
 	if held, known := in.Detail(record.DetailLoad, scenario.LoadHeld); known {

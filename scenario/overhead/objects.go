@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,9 @@ type runner struct {
 	held   atomic.Int64       // objects of ours that are there
 	bytes  atomic.Int64       // their file bytes
 
-	patience patience
+	inVain  atomic.Bool // the last wait until an object was durable
+	noted   sync.Once   // that there was one
+	pending []object    // added by fill, and not known to be durable
 }
 
 // set names objects of one size that cells read or change.
@@ -84,17 +87,14 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 // system has: nothing of it is measured.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
 	err error) {
-	nodes := site.Cluster.Nodes()
-	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
-	}
-	node, _ := nodes[0].(system.Store) // else unfit
+	first := site.Cluster.Nodes()[0]
+	node, _ := first.(system.Store) // else unfit
 	r := &runner{
 		CreatedObjects: scenario.NewCreatedObjects(site.Use),
 		site:           site, node: node, sets: map[set][]object{}, filled: map[int64][]object{},
 	}
 	// What its options leave of what the kind of system can do.
-	can := system.Abilities(nodes[0])
+	can := system.Abilities(first)
 	alwaysFresh := r.onlyFresh()
 	if alwaysFresh {
 		can = append(can, "fresh")
@@ -120,7 +120,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		delete(needed, s)
 	}
 	for _, set := range r.sets { // so that none of it is on the link in a trial
-		if _, err := r.settleAll(ctx, set); err != nil {
+		if _, err := r.settle(ctx, set...); err != nil {
 			return nil, err
 		}
 	}

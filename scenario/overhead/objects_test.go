@@ -11,52 +11,49 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// What the options of a system have taken away is told before anything is
-// stored, all of it at once, with the conditions that leave the cells out.
-func TestPrepareRefusesWhatTheNodeCannot(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		prepare := func(n system.Node, identity map[string]string, cells ...experiment.Cell) *scenario.UnfitError {
-			t.Helper()
-			site := scenariotest.Site(system.Start, n)
-			site.Cluster = scenariotest.Cluster{Node: n, Details: identity}
-			_, err := Scenario{}.Prepare(t.Context(), site, cells)
+// What a system, or its options, cannot do is said before anything is stored, all of it at once, with
+// the conditions that leave the cells out.
+func TestProblems(t *testing.T) {
+	always := map[string]string{"connections": "fresh"} // a system without lasting connections has no kept ones
+	for _, c := range []struct {
+		name     string
+		identity map[string]string
+		cells    []experiment.Cell
+		want     []string // in the problem, and in the hint to each
+	}{
+		{"what it can", nil, []experiment.Cell{cell("put", 1), cell("get", 1), cell("fill", 1)}, nil},
+		{"operations", nil, []experiment.Cell{cell("get", 1), cell("stat", 1), cell("stat", 2), cell("delete", 1)},
+			[]string{"do the operation stat", "system != it || overhead.operation != stat",
+				"do the operation delete", "system != it || overhead.operation != delete"}},
+		{"durable", nil, []experiment.Cell{cell("put-durable", 1)}, []string{"durable", "overhead.operation != put-durable"}},
+		{"directory", nil, []experiment.Cell{cell("put-dir", 1)}, []string{"directory", "!= put-dir"}},
+		{"fresh", nil, []experiment.Cell{cell("put", 1, fresh)}, []string{"fresh",
+			"system != it || overhead.connections != fresh"}},
+		{"fresh anyway", always, []experiment.Cell{cell("put", 1, fresh)}, nil},
+		{"keep", always, []experiment.Cell{cell("put", 1, fresh), cell("put", 1)}, []string{"connections: keep",
+			"system != it || overhead.connections != keep", "connections: keep", "override: {connections: fresh}"}},
+		{"no write", nil, []experiment.Cell{cell("get", 0)}, []string{"may not write", "allow: [write]"}},
+	} {
+		scenariotest.Virtual(t, func(t *testing.T) {
+			n := scenariotest.MemNode(t, nil)
+			site := scenariotest.Site(system.Start, onlyNode{n})
+			site.Cluster = scenariotest.Cluster{Node: onlyNode{n}, Details: c.identity}
+			_, err := Scenario{}.Prepare(t.Context(), site, c.cells)
 			var unfit *scenario.UnfitError
-			if err != nil && !errors.As(err, &unfit) {
-				t.Errorf("not an UnfitError: %v", err)
+			if errors.As(err, &unfit) != (c.want != nil) || err != nil && scenariotest.Objects(t, n) > 0 {
+				t.Fatalf("%s: %v, %d objects were stored", c.name, err, scenariotest.Objects(t, n))
 			}
-			return unfit
-		}
-		n := scenariotest.MemNode(t, nil)
-		e := prepare(onlyNode{n}, nil, cell("get", 1000), cell("stat", 1000), cell("stat", 2000), cell("delete", 1000),
-			cell("put", 1000, fresh))
-		if e == nil || len(e.Problems) != 3 || !strings.HasPrefix(e.Error(), "it: it cannot do the operation stat") {
-			t.Fatalf("got %v", e)
-		}
-		for _, where := range []string{`system != it || overhead.operation != stat`,
-			`system != it || overhead.operation != delete`, `system != it || overhead.connections != fresh`} {
-			if !strings.Contains(e.Hint(), where) {
-				t.Errorf("no %q in the hint %q", where, e.Hint())
+			for i := 0; i < len(c.want); i += 2 {
+				if !strings.Contains(unfit.Error(), c.want[i]) || !strings.Contains(unfit.Hint(), c.want[i+1]) {
+					t.Errorf("%s: %v; %s", c.name, unfit, unfit.Hint())
+				}
 			}
-		}
-		if scenariotest.Objects(t, n) != 0 {
-			t.Error("something was stored")
-		}
-		if e := prepare(onlyNode{n}, nil, cell("get", 1000), cell("put", 1000)); e != nil {
-			t.Errorf("what it can: %v", e)
-		}
-
-		// A system without lasting connections has no kept ones.
-		always := map[string]string{"connections": "fresh"}
-		if e := prepare(onlyNode{n}, always, cell("put", 1000, fresh)); e != nil {
-			t.Errorf("fresh on a system that has no other connections: %v", e)
-		}
-		e = prepare(onlyNode{n}, always, cell("put", 1000, fresh), cell("put", 1000))
-		if e == nil || len(e.Problems) != 1 || !strings.Contains(e.Error(), "connections: keep") ||
-			!strings.Contains(e.Hint(), `system != it || overhead.connections != keep`) ||
-			!strings.Contains(e.Hint(), "override: {connections: fresh}") {
-			t.Errorf("keep on it: %v", e)
-		}
-	})
+			if told := (Scenario{}).Problems(site.Use, system.Info{Can: system.Abilities(onlyNode{n})}, c.cells); c.identity ==
+				nil && len(told) != len(c.want)/2 {
+				t.Errorf("%s: before it runs: %v", c.name, told)
+			}
+		})
+	}
 }
 
 // Prepares says what Prepare then does.

@@ -3,14 +3,10 @@ package overhead
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"math"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -348,67 +344,6 @@ func TestOverheadEndsWithItsContext(t *testing.T) {
 			t.Errorf("%+v", ops)
 		}
 	})
-}
-
-func TestOverheadProblems(t *testing.T) {
-	poor := system.Info{Name: "poor", Can: []string{"put", "range"}}
-	use := experiment.SystemUse{Name: "it", Use: "poor", Mode: "start"}
-	for _, c := range []struct {
-		cells []experiment.Cell
-		use   experiment.SystemUse
-		want  []string // in the problem and in its hint
-	}{
-		{[]experiment.Cell{cell("put", 1), cell("get", 1), cell("range", 1), cell("fill", 1)}, use, nil},
-		{[]experiment.Cell{cell("stat", 1), cell("stat", 2)}, use,
-			[]string{"stat", `system != it || overhead.operation != stat`}},
-		{[]experiment.Cell{cell("put-durable", 1)}, use, []string{"durable", `overhead.operation != put-durable`}},
-		{[]experiment.Cell{cell("put-dir", 1)}, use, []string{"directory", `put-dir`}},
-		{[]experiment.Cell{cell("put", 1, fresh)}, use, []string{"fresh", `overhead.connections != fresh`}},
-		{[]experiment.Cell{cell("get", 0)}, experiment.SystemUse{Name: "it", Mode: "attach"},
-			[]string{"write", "allow: [write]"}},
-	} {
-		got := Scenario{}.Problems(c.use, poor, c.cells)
-		if (len(got) == 0) != (c.want == nil) || len(got) > 1 {
-			t.Errorf("%v: %v", c.want, got)
-			continue
-		}
-		if c.want != nil && (!strings.Contains(got[0].What, c.want[0]) || !strings.Contains(got[0].Hint, c.want[1])) {
-			t.Errorf("%+v, want %q", got[0], c.want)
-		}
-	}
-}
-
-func TestOutcomeOf(t *testing.T) {
-	for _, c := range []struct {
-		err, cause error
-		want       record.Outcome
-		class      string
-		status     uint16
-	}{
-		{nil, nil, record.OK, "", 0},
-		{fmt.Errorf("x: %w", context.DeadlineExceeded), scenario.ErrDeadline, record.Deadline, "", 0},
-		{errors.New("closed"), scenario.ErrStalled, record.Stalled, "", 0},
-		{errors.New("closed"), context.Canceled, record.Cancelled, "", 0},
-		{fmt.Errorf("s3: %w", system.ErrNotFound), nil, record.Error, "not found", 0},
-		{fmt.Errorf("tahoe: PUT: status 500: %w", system.ErrTooFew), nil, record.Error, "too few servers", 500},
-		{fmt.Errorf("sia: status 503: %w", system.ErrLocked), nil, record.Error, "locked", 503},
-		{errors.New("web: GET http://a:1/b: status 503: slow down"), nil, record.Refused, "status 503", 503},
-		{errors.New("web: GET http://a:1/b: status 500"), nil, record.Error, "status 500", 500},
-		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, nil, record.Refused, "connection refused", 0},
-		{fmt.Errorf("read: %w", syscall.ECONNRESET), nil, record.Error, "connection reset", 0},
-		{fmt.Errorf("after 7 bytes: %w", io.ErrUnexpectedEOF), nil, record.Truncated, "", 0},
-		{fmt.Errorf("probe: %w", context.DeadlineExceeded), nil, record.Error, "timeout of the system's own", 0},
-		{errors.New("upload of 7f3a9c: shard 3 of 10 lost"), nil, record.Error, "upload of #: shard # of # lost", 0},
-	} {
-		outcome, class, status := scenario.OutcomeOf(c.err, c.cause)
-		if outcome != c.want || class != c.class || status != c.status {
-			t.Errorf("%v (%v): %s, %q, %d", c.err, c.cause, outcome, class, status)
-		}
-	}
-	if _, class, _ := scenario.OutcomeOf(errors.New(strings.Repeat("ä", 500)),
-		nil); len([]rune(class)) != scenario.ClassLength {
-		t.Errorf("a class of %d characters", len([]rune(class)))
-	}
 }
 
 func TestPickSharesObjects(t *testing.T) {

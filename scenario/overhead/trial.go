@@ -299,59 +299,40 @@ func (t *trial) traffic() float64 {
 	return rx + tx
 }
 
-// patience is how long it is worth while to wait for objects to become durable.
-type patience struct {
-	lost    atomic.Bool // waiting was in vain last time
-	once    sync.Once   // that is noted once
-	pending []object    // added by fill, and not known to be durable
-}
-
-// settle waits until an object has its full redundancy, where accepted is less
-// than that, and reports whether it came to it. Else what still goes out for it
-// would share the link with the next operation, and be found in its inventory.
-// An error is the end of ctx: that something does not settle is noted, once.
-func (r *runner) settle(ctx context.Context, ref system.Ref) (bool, error) {
+// settle waits until objects have their full redundancy, where accepted is less than that, one
+// after the other, and returns those that are left when it was in vain: after that it waits briefly.
+// Else what still goes out for them would share the link with the next operation, and be found in its
+// inventory. An error is the end of ctx: that something does not settle is noted, once.
+func (r *runner) settle(ctx context.Context, all ...object) (left []object, err error) {
 	s, ok := r.node.(system.Settler)
-	if !ok {
-		return true, nil
-	}
-	limit := r.site.Limits.Deadline.Std()
-	if r.patience.lost.Load() {
-		limit = min(limit, scenario.SettleBriefly)
-	}
-	begun := time.Now()
-	err := r.withinTime(ctx, limit, "wait until an object is durable",
-		func(ctx context.Context) error { return s.Settle(ctx, ref) })
-	if err != nil && ctx.Err() != nil {
-		return false, context.Cause(ctx)
-	}
-	r.patience.lost.Store(err != nil)
-	if err != nil {
-		r.patience.once.Do(func() {
-			r.site.Event("note", "accepted objects do not become durable", err.Error(), time.Since(begun))
-		})
-	}
-	return err == nil, nil
-}
-
-// settleAll waits for objects one after the other, and returns those that are left where
-// that is in vain.
-func (r *runner) settleAll(ctx context.Context, all []object) (left []object, err error) {
-	for i, o := range all {
-		if settled, err := r.settle(ctx, o.ref); err != nil || !settled {
-			return all[i:], err
+	for i := 0; ok && i < len(all); i++ {
+		limit := r.site.Limits.Deadline.Std()
+		if r.inVain.Load() {
+			limit = min(limit, scenario.SettleBriefly)
+		}
+		begun := time.Now()
+		err := r.withinTime(ctx, limit, "wait until an object is durable",
+			func(ctx context.Context) error { return s.Settle(ctx, all[i].ref) })
+		if err != nil && ctx.Err() != nil {
+			return all[i:], context.Cause(ctx)
+		}
+		if r.inVain.Store(err != nil); err != nil {
+			r.noted.Do(func() {
+				r.site.Event("note", "accepted objects do not become durable", err.Error(), time.Since(begun))
+			})
+			return all[i:], nil
 		}
 	}
 	return nil, nil
 }
 
 // settle is the runner's, until it was in vain once in this trial.
-func (t *trial) settle(ctx context.Context, ref system.Ref) error {
+func (t *trial) settle(ctx context.Context, o object) error {
 	if t.unsettled.Load() {
 		return nil
 	}
-	settled, err := t.runner.settle(ctx, ref)
-	if !settled {
+	left, err := t.runner.settle(ctx, o)
+	if len(left) > 0 {
 		t.unsettled.Store(true)
 	}
 	return err

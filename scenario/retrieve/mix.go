@@ -190,16 +190,7 @@ func (t *mixed) clear(ctx context.Context) {
 
 // readKinds are the metrics of each kind of operation of a mix.
 func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, err error) {
-	kinds := map[record.OpKind]*record.Summary{}
-	for op, err := range facts.Ops(t.ID) {
-		if err != nil {
-			return nil, err
-		}
-		if kinds[op.Kind] == nil {
-			kinds[op.Kind] = record.NewSummary()
-		}
-		_ = kinds[op.Kind].Ops([]record.Op{op}) // never fails
-	}
+	kinds := scenario.ByKind(scenario.Sound(facts.Ops(t.ID), &err))
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		m := map[string]float64{}
 		ofOperations(kinds[kind], t.Seconds, scenario.Numbers(m))
@@ -207,7 +198,7 @@ func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, er
 			rows = append(rows, analysis.Row{Trial: t, Entity: kind.String(), Metric: metric, Value: m[metric]})
 		}
 	}
-	return rows, nil
+	return rows, err
 }
 
 // kindTable shows each kind of operation of a mix: medians over the valid trials.

@@ -75,16 +75,13 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 // Prepare stores the data sets of the cells, or finds the objects that are there.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
 	err error) {
-	nodes := site.Cluster.Nodes()
-	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
-	}
-	server, ok := nodes[0].(system.HTTPServer)
+	first := site.Cluster.Nodes()[0]
+	server, ok := first.(system.HTTPServer)
 	if !ok {
 		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs",
 			site.Use.Name)
 	}
-	r := &runner{site: site, node: nodes[0], server: server, copyMost: copyMost,
+	r := &runner{site: site, node: first, server: server, copyMost: copyMost,
 		ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
 	defer func() {
 		if err != nil {
@@ -97,7 +94,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		set, done := r.sets[c.Data.Key()]
 		if !done {
 			begun := time.Now()
-			if set, err = r.dataSet(ctx, nodes[0], c.Data, cells); err != nil {
+			if set, err = r.dataSet(ctx, first, c.Data, cells); err != nil {
 				return nil, err
 			}
 			r.sets[c.Data.Key()] = set

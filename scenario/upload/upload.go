@@ -97,14 +97,11 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 
 // Prepare implements Scenario: it looks whether the node can do what its cells ask.
 func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
-	nodes := site.Cluster.Nodes()
-	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%s: the deployment has no node", site.Use.Name)
-	}
-	if problems := unfit(system.Abilities(nodes[0]), cells); len(problems) > 0 {
+	first := site.Cluster.Nodes()[0]
+	if problems := unfit(system.Abilities(first), cells); len(problems) > 0 {
 		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
 	}
-	return &runner{site, nodes[0].(system.Store), time.Second}, nil
+	return &runner{site, first.(system.Store), time.Second}, nil
 }
 
 // Close implements Runner. What an upload has stored is removed at the end of
