@@ -32,7 +32,6 @@ type Progress struct {
 	First, All, DoneAt time.Duration // ends of the polls that first reported them
 	Verified           int64
 	Opening            int64         // what was verified at the first answer, or at the first that reported anything
-	Most               int64         // the most that was verified
 	MostPeers          int           // that it was connected to
 	Last               Answer        // the latest
 	Gap                time.Duration // longest time in which something could have happened unseen
@@ -265,7 +264,7 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	if a.Done && n.DoneAt == 0 {
 		n.DoneAt = end
 	}
-	n.Verified, n.Most, n.MostPeers = a.Verified, max(n.Most, a.Verified), max(n.MostPeers, a.Peers)
+	n.Verified, n.MostPeers = a.Verified, max(n.MostPeers, a.Peers)
 	n.silent, n.Last, n.Polled, n.asked = nil, a, true, start
 	if news {
 		n.news = end

@@ -22,7 +22,6 @@ const (
 	followerChainBytes = "chain_bytes"    // of the chain that it is to have
 	followerChain      = "chain_blocks"   // likewise
 	followerOpening    = "opening_height" // in the first poll that reported a block beyond those of its making
-	followerHighest    = "highest_height" // the highest that it has reported
 	followerGap        = "gap"            // seconds: longest time in which something could have happened unseen
 	followerWire       = "link_received"  // bytes that crossed its link towards it until it could serve
 	followerConnected  = "connected"      // peers, most at a poll
@@ -82,7 +81,7 @@ func follower(in *scenario.Measured, name string) float64 {
 // syncTimes are the times, of a node that came to them.
 func syncTimes(in *scenario.Measured, chain, serve record.Op, put func(string, float64)) {
 	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
-	followed := follower(in, followerHighest) - follower(in, followerOpening)
+	followed := follower(in, followerChain) - follower(in, followerOpening)
 	if serve.FirstByte > 0 {
 		put("first_block", took(serve.Intended, serve.FirstByte))
 	}

@@ -32,8 +32,17 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
 		replays: map[string]*system.Replayed{},
 	}
-	if err := r.findNodes(cells); err != nil {
+	need := 1
+	for _, c := range cells {
+		need = max(need, 1+c.Sync.Peers)
+	}
+	var err error
+	if r.nodes, err = nodes.Take(site, need); err != nil {
 		return nil, err
+	}
+	var ok bool
+	if r.cluster, ok = site.Cluster.(system.Chains); !ok {
+		return nil, fmt.Errorf("%s: the deployment is a %T, which makes no chains", site.Use.Name, site.Cluster)
 	}
 	for _, c := range cells {
 		if err := r.makeChain(ctx, c.Sync); err != nil {
@@ -45,29 +54,6 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 
 // Close implements Runner: what was started goes as a whole.
 func (*runner) Close(context.Context) error { return nil }
-
-// findNodes takes the nodes of the deployment, and looks whether they are what the
-// cells ask for.
-func (r *runner) findNodes(cells []experiment.Cell) error {
-	need := 1
-	for _, c := range cells {
-		need = max(need, 1+c.Sync.Peers)
-	}
-	var err error
-	if r.nodes, err = nodes.Take(r.site, need); err != nil {
-		return err
-	}
-	for _, n := range r.nodes {
-		if _, ok := n.System.(system.ChainNode); !ok {
-			return fmt.Errorf("%s: a %T follows no chain", n.Name, n.System)
-		}
-	}
-	var ok bool
-	if r.cluster, ok = r.site.Cluster.(system.Chains); !ok {
-		return fmt.Errorf("%s: the deployment is a %T, which makes no chains", r.site.Use.Name, r.site.Cluster)
-	}
-	return nil
-}
 
 // settingsOf are the options of a cell's nodes.
 func (r *runner) settingsOf(s *experiment.Sync) system.Options {

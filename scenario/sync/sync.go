@@ -53,9 +53,6 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	chains := map[system.ChainSpec]int64{}
 	var largest int64
 	for _, c := range cells {
-		if c.Sync == nil {
-			continue
-		}
 		size := int64(c.Estimate.Bytes)
 		chains[chainSpec(c.Sync, 0)] = 2 * size
 		largest = max(largest, int64(experiment.StoreBytes(c.Estimate.Bytes)))

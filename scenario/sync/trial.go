@@ -317,7 +317,6 @@ func (t *trial) followed() (all []record.Detail) {
 	add(followerGap, n.Gap.Seconds())
 	if n.Polled {
 		add(followerOpening, float64(n.Opening))
-		add(followerHighest, float64(n.Most))
 		add(followerConnected, float64(n.MostPeers))
 		add(followerCommits, t.counted(func(f system.Following) int64 { return f.Commits }))
 		add(followerTimedOut, t.counted(func(f system.Following) int64 { return f.TimedOut }))
