@@ -3,6 +3,7 @@ package sync
 import (
 	_ "embed"
 	"math"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -28,9 +29,6 @@ const (
 	followerCommits    = "commits"        // over all its starts, as those that follow
 	followerTimedOut   = "timed_out"      // requests for blocks
 	followerFailed     = "failed"         // requests for blocks, for other reasons
-	followerUseful     = "useful_peers"   // peers that delivered a block
-	followerDelivered  = "delivered"      // blocks of all peers
-	followerMost       = "delivered_most" // blocks of the peer that delivered most
 	followerReplay     = "replay"         // seconds
 	followerReplayCPU  = "replay_cpu"     // seconds
 )
@@ -51,15 +49,12 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	syncTimes(in, chain, serve, put)
 	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected,
 		"commits": followerCommits, "timeouts": followerTimedOut, "replay": followerReplay,
-		"replay_cpu": followerReplayCPU, "peers_useful": followerUseful} {
+		"replay_cpu": followerReplayCPU} {
 		put(key, follower(in, name))
 	}
-	delivered := follower(in, followerDelivered)
 	put("rerequests", follower(in, followerTimedOut)+follower(in, followerFailed))
-	put("useful_share", follower(in, followerUseful)/float64(len(in.EachDetail(record.DetailPeerRate))))
-	put("peer_share_max", follower(in, followerMost)/delivered)
-	if chain.Outcome == record.OK {
-		put("duplicates", max(0, delivered-follower(in, followerChain)))
+	if blocks := in.EachDetail(record.DetailPeerBlocks); len(blocks) > 0 {
+		ofPeers(blocks, chain.Outcome == record.OK, follower(in, followerChain), put)
 	}
 	switch {
 	case serve.Outcome == record.OK:
@@ -67,6 +62,26 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 		put("wire_bytes", follower(in, followerWire))
 	case serve.Outcome.Finished() || serve.Outcome == record.Deadline:
 		put("ok_rate", 0)
+	}
+}
+
+// ofPeers are the metrics that follow from the blocks of each peer; none where those of one are not known.
+func ofPeers(blocks []float64, whole bool, chain float64, put func(string, float64)) {
+	useful, delivered, most := 0.0, 0.0, slices.Max(blocks)
+	for _, n := range blocks {
+		delivered += n
+		if n > 0 {
+			useful++
+		}
+	}
+	if math.IsNaN(delivered) {
+		return
+	}
+	put("peers_useful", useful)
+	put("useful_share", useful/float64(len(blocks)))
+	put("peer_share_max", most/delivered)
+	if whole {
+		put("duplicates", max(0, delivered-chain))
 	}
 }
 

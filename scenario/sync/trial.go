@@ -290,10 +290,10 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	}
 	blocks := t.blocks()
 	add(record.DetailPeerBlocks, func(p *peer) float64 {
-		if n, there := blocks[p.address]; there {
-			return n
+		if len(blocks) == 0 { // it said nothing
+			return math.NaN()
 		}
-		return math.NaN()
+		return blocks[p.address]
 	})
 	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
 	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
@@ -321,19 +321,6 @@ func (t *trial) followed() (all []record.Detail) {
 		add(followerCommits, t.counted(func(f system.Following) int64 { return f.Commits }))
 		add(followerTimedOut, t.counted(func(f system.Following) int64 { return f.TimedOut }))
 		add(followerFailed, t.counted(func(f system.Following) int64 { return f.Failed }))
-	}
-	blocks := t.blocks()
-	useful, delivered, most := 0.0, 0.0, 0.0
-	for _, n := range blocks {
-		delivered, most = delivered+n, max(most, n)
-		if n > 0 {
-			useful++
-		}
-	}
-	if len(blocks) > 0 && !math.IsNaN(delivered) {
-		add(followerUseful, useful)
-		add(followerDelivered, delivered)
-		add(followerMost, most)
 	}
 	if t.replayed != nil {
 		add(followerReplay, t.replayed.Seconds)
