@@ -242,7 +242,7 @@ func TestSyncs(t *testing.T) {
 				}
 				w.run(cmp.Or(c.outcomes, "ok, ok"))
 				w.Holds(t, c.polled, c.exact, 3*fakePoll)
-				if n := strings.Join(w.Load.Notes, "|"); c.note == "" && n != "" || !strings.Contains(n, c.note) {
+				if n := strings.Join(w.Load.Notes, "|"); c.outcomes == "" && n != "" || !strings.Contains(n, c.note) {
 					t.Errorf("notes %q, want %q", n, c.note)
 				}
 				if c.then != nil {
