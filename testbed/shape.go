@@ -60,11 +60,10 @@ type shaper struct {
 	ownWorks   bool        // our own emulator
 	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
 	own        *link.Emulator
-	kernel     *link.Kernel
-	devices    int        // hosts that own knows
-	mesh       *link.Mesh // that own is part of; nil: none
-	machine    netip.Addr // our own address, for the emulators of other machines
-	carrier    *os.File   // by which these reach ours
+	devices    []link.Device // of the hosts that are emulated
+	mesh       *link.Mesh    // that own is part of; nil: none
+	machine    netip.Addr    // our own address, for the emulators of other machines
+	carrier    *os.File      // by which these reach ours
 	carrierAt  netip.AddrPort
 	active     string // what emulates now: link.Own, "netem", "tbf" or "none"
 }
@@ -155,7 +154,7 @@ func (s *shaper) choose(t *Testbed, mode Mode) {
 	case len(s.spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.ownWorks: // netem knows no pairs
 		s.active = link.Own
 	case mode.Emulator == link.Own && !s.spec.Changes && top.RateOnly() && s.tbfWorks():
-		s.active = link.TBFDiscipline // a third of the CPU that ours needs, see BenchmarkShapers
+		s.active = link.TBFDiscipline // a third of the CPU that ours needs, see BenchmarkLink
 	default:
 		s.active = mode.Emulator
 	}
@@ -170,7 +169,7 @@ func (s *shaper) change(ctx context.Context, spec ShapeSpec) error {
 		}
 		return s.own.Shape(ctx, spec.topology())
 	case link.NetemDiscipline, link.TBFDiscipline:
-		return s.kernel.Shape(spec.topology())
+		return link.ShapeKernel(s.active, s.devices, spec.topology())
 	}
 	return errors.New("links are not emulated")
 }
@@ -228,9 +227,9 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 			return err
 		}
 	}
-	ports := map[string]link.Ports{}
+	var devices []link.Device
 	for _, h := range hosts {
-		ports[h.name] = t.net.ports(h)
+		devices = append(devices, link.Device{Host: s.nameOf(h), Addrs: h.addrs(t.net.ipv6), Ports: t.net.ports(h)})
 		if err := t.net.bridgePort(h, s.active != link.Own); err != nil {
 			return fmt.Errorf("host %s: %w", h.name, err)
 		}
@@ -242,17 +241,20 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 	if s.active == link.NetemDiscipline || s.active == link.TBFDiscipline {
 		topology = s.spec.topology()
 	}
-	s.kernel = link.NewKernel(discipline, ports)
-	if err := s.kernel.Shape(topology); err != nil || s.active != link.Own {
+	if err := link.ShapeKernel(discipline, devices, topology); err != nil {
 		return err
 	}
-	return s.emulateOwn(ctx, t, hosts)
+	if s.active == link.Own {
+		return s.emulateOwn(ctx, t, devices)
+	}
+	s.devices = devices
+	return nil
 }
 
 // emulateOwn lets our emulator shape all hosts; one that has died, or does not know all
 // hosts, is started again. That of a mesh is started by Join alone.
-func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, hosts []*host) error {
-	if s.own != nil && (s.own.Err() != nil || s.mesh == nil && s.devices != len(hosts)) {
+func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Device) error {
+	if s.own != nil && (s.own.Err() != nil || s.mesh == nil && len(s.devices) != len(devices)) {
 		err := s.own.Err()
 		if s.mesh != nil {
 			return err
@@ -265,10 +267,6 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, hosts []*host) erro
 		}
 	}
 	if s.own == nil {
-		var devices []link.Device
-		for _, h := range hosts {
-			devices = append(devices, link.Device{Host: s.nameOf(h), Addrs: h.addrs(t.net.ipv6), Ports: t.net.ports(h)})
-		}
 		launch := func(ctx context.Context, stdin *os.File, sockets []*os.File) (link.Process, error) {
 			c := Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"), Stdin: stdin, files: sockets}
 			return t.hub.start(ctx, c)
@@ -278,7 +276,7 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, hosts []*host) erro
 		if err != nil {
 			return err
 		}
-		s.own, s.devices = e, len(hosts)
+		s.own, s.devices = e, devices
 	}
 	return s.own.Shape(ctx, s.spec.topology())
 }

@@ -4,47 +4,82 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// BenchmarkLink measures one cubic stream through emulated links. Figures of a machine that
-// does other work at the time say little; cpu-emulator is its thread's share of a core.
+// BenchmarkLink measures cubic streams through links that our emulator shapes, or the kernel's token
+// bucket. Figures of a machine that does other work at the time say little. cpu-s/GB is the processor time
+// of the emulator and both ends.
 func BenchmarkLink(b *testing.B) {
+	const ms = time.Millisecond
 	for _, c := range []struct {
-		name string
-		p    Params
+		name           string
+		pairs, threads int // of hosts, of the emulator; 0: the token bucket
+		p              Params
 	}{
-		{"unlimited", Params{}},
-		{"100M_20ms", Params{Rate: 1e8, Delay: 20 * time.Millisecond}},
-		{"1G_40ms", Params{Rate: 1e9, Delay: 40 * time.Millisecond}},
-		{"10G_40ms", Params{Rate: 1e10, Delay: 40 * time.Millisecond}},
+		{"unlimited", 1, 2, Params{}},
+		{"100M_20ms", 1, 2, Params{Rate: 1e8, Delay: 20 * ms}},
+		{"1G_40ms", 1, 2, Params{Rate: 1e9, Delay: 40 * ms}},
+		{"10G_40ms", 1, 2, Params{Rate: 1e10, Delay: 40 * ms}},
+		{"8x100M_1ms/1", 8, 1, Params{Rate: 1e8, Delay: ms}},
+		{"8x100M_1ms/2", 8, 2, Params{Rate: 1e8, Delay: ms}},
+		{"8x100M/1", 8, 1, Params{Rate: 1e8}},
+		{"8x100M/tbf", 8, 0, Params{Rate: 1e8}},
 	} {
-		b.Run(c.name, func(b *testing.B) { benchStream(b, c.p) })
+		b.Run(c.name, func(b *testing.B) {
+			var names []string
+			for i := range 2 * c.pairs {
+				names = append(names, hostName(i))
+			}
+			var hosts map[string]*labHost
+			emulator, top := func() Stats { return Stats{} }, symmetric(c.p, names...)
+			if c.threads > 0 {
+				l := newLabWith(b, Options{Seed: 7, Threads: c.threads}, names...)
+				l.shape(top)
+				hosts, emulator = l.hosts, l.stats
+			} else {
+				var shape func(Topology) error
+				shape, hosts = onHub(b, TBFDiscipline, names...)
+				if err := shape(top); err != nil {
+					b.Skip(err)
+				}
+			}
+			for b.Loop() {
+				benchStreams(b, c.p, hosts, names, emulator)
+			}
+		})
 	}
 }
 
-// benchStream sends for six seconds and looks at the last three.
-func benchStream(b *testing.B, p Params) {
-	l := newLab(b, "a", "b")
-	l.shape(symmetric(p, "a", "b"))
-	for b.Loop() {
-		sender, receiver := tcpPair(b, l.hosts["a"], l.hosts["b"])
+// benchStreams sends for six seconds between pairs of hosts and looks at the last three.
+func benchStreams(b *testing.B, p Params, hosts map[string]*labHost, names []string, emulator func() Stats) {
+	var senders []*net.TCPConn
+	for i := 0; i < len(names); i += 2 {
+		sender, receiver := tcpPair(b, hosts[names[i]], hosts[names[i+1]])
 		go discard(receiver)
-		stop := stream(sender)
-		time.Sleep(3*time.Second + 20*p.Delay)
-		senders := []*net.TCPConn{sender}
-		s := l.stats()
-		before, t0, err := delivered(senders)
-		must(b, err)
-		time.Sleep(3 * time.Second)
-		after, t1, err := delivered(senders)
-		must(b, err)
-		s = l.stats().Since(s)
-		bits, seconds := float64(after-before)*8, t1.Sub(t0).Seconds()
-		stop()
-		b.ReportMetric(bits/seconds/1e9, "Gbit/s")
-		b.ReportMetric(s.CPU.Seconds()/seconds, "cpu-emulator")
-		b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
-		b.ReportMetric(0, "ns/op")
-		b.Log("drops", s.Drops)
+		defer stream(sender)()
+		senders = append(senders, sender)
 	}
+	time.Sleep(3*time.Second + 20*p.Delay)
+	s, cpu := emulator(), ownCPU()
+	before, t0, err := delivered(senders)
+	must(b, err)
+	time.Sleep(3 * time.Second)
+	after, t1, err := delivered(senders)
+	must(b, err)
+	s, cpu = emulator().Since(s), ownCPU()-cpu
+	gb := float64(after-before) / 1e9
+	b.ReportMetric(gb*8/t1.Sub(t0).Seconds(), "Gbit/s")
+	b.ReportMetric(s.CPU.Seconds()/gb, "cpu-s/GB-emulator")
+	b.ReportMetric((s.CPU+cpu).Seconds()/gb, "cpu-s/GB")
+	b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
+	b.ReportMetric(0, "ns/op")
+	b.Log("drops", s.Drops)
+}
+
+func ownCPU() time.Duration {
+	var u unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

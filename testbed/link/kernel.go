@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -16,19 +17,11 @@ const (
 	TBFDiscipline   = "tbf"   // token bucket filter: a rate alone
 )
 
-// Kernel shapes hosts with a queueing discipline of the kernel. Each host is one end
-// of a veth pair whose other end hangs on a hub: a bridge that joins all hosts. It
-// works where packets leave: on the host's end for its uplink, on the hub's end for
-// its downlink.
-//
-// netem differs from our emulator in these ways, which the measurement of a link
-// shows when they matter: it decides on losses before the rate, and per packet as
-// it was sent, so hosts with losses may not send super-packets; its queue counts
-// packets, so a queue of super-packets holds more bytes than asked for; and paths
-// between two hosts cannot be shaped on their own.
-type Kernel struct {
-	discipline string
-	hosts      map[string]Ports
+// Device is a host's way to the others.
+type Device struct {
+	Host  string
+	Addrs []netip.Addr
+	Ports Ports
 }
 
 // Ports are the two ends of a host's veth pair: its own and the hub's.
@@ -40,37 +33,44 @@ type Port struct {
 	Device string
 }
 
-// NewKernel shapes hosts with NetemDiscipline or TBFDiscipline.
-func NewKernel(discipline string, hosts map[string]Ports) *Kernel { return &Kernel{discipline, hosts} }
-
-// Shape applies a topology. Packets in a queue that changes are kept; a host that
-// is no longer shaped loses its queue and what was in it.
-func (n *Kernel) Shape(t Topology) error {
+// ShapeKernel applies a topology with NetemDiscipline or TBFDiscipline, queueing disciplines of the
+// kernel. Each host is one end of a veth pair whose other end hangs on a hub: a bridge that joins all hosts.
+// A discipline works where packets leave: on the host's end for its uplink, on the hub's end for its downlink.
+//
+// netem differs from our emulator in these ways, which the measurement of a link
+// shows when they matter: it decides on losses before the rate, and per packet as
+// it was sent, so hosts with losses may not send super-packets; its queue counts
+// packets, so a queue of super-packets holds more bytes than asked for; and paths
+// between two hosts cannot be shaped on their own.
+//
+// Packets in a queue that changes are kept; a host that is no longer shaped loses its queue and what was in it.
+func ShapeKernel(discipline string, hosts []Device, t Topology) error {
 	if len(t.Pairs) > 0 {
-		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: user", n.discipline)
+		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: user", discipline)
 	}
-	if n.discipline == TBFDiscipline && !t.RateOnly() {
+	if discipline == TBFDiscipline && !t.RateOnly() {
 		return errors.New("link: tbf can give links a rate alone, no delay, jitter or loss; use emulator: user")
 	}
-	names := make([]string, 0, len(n.hosts))
-	for name := range n.hosts {
-		names = append(names, name)
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.Host
 	}
 	r := t.resolve(names)
 	var fastest float64
 	for _, name := range names {
 		fastest = max(fastest, r.Up[name].Rate, r.Down[name].Rate)
 	}
-	for _, name := range names {
-		h, segs := n.hosts[name], segmentsPerBurst(t.slowest(name))
-		if t.lossy(name) {
+	for _, h := range hosts {
+		segs := segmentsPerBurst(t.slowest(h.Host))
+		if t.lossy(h.Host) {
 			segs = 1
 		}
-		if err := h.Up.apply(n.discipline, r.Up[name], segs, fastest); err != nil {
-			return fmt.Errorf("link: shape the uplink of %s: %w", name, err)
+		err := h.Ports.Up.apply(discipline, r.Up[h.Host], segs, fastest)
+		if err == nil {
+			err = h.Ports.Down.apply(discipline, r.Down[h.Host], segs, fastest)
 		}
-		if err := h.Down.apply(n.discipline, r.Down[name], segs, fastest); err != nil {
-			return fmt.Errorf("link: shape the downlink of %s: %w", name, err)
+		if err != nil {
+			return fmt.Errorf("link: shape the link of %s: %w", h.Host, err)
 		}
 	}
 	return nil

@@ -285,6 +285,5 @@ func allStats(all []*loop) (Stats, error) {
 		s, e := l.stats()
 		sum, err = sum.Merge(s), errors.Join(err, e)
 	}
-	sum.HeldPeak, sum.HeldLimit = all[0].net.pool.usage()
 	return sum, err
 }

@@ -32,7 +32,6 @@ type network struct {
 	patience int64 // how long no packet that arrives needs to be looked at
 	slack    int64 // how late packets may leave, for several to leave together
 
-	in, out  Count
 	drops    Drops
 	lateness *hdrhistogram.Histogram // ns
 }
@@ -131,11 +130,9 @@ func (n *network) setPatience() {
 func (n *network) arrive(src int32, frame []byte, now int64) {
 	p, addr, err := parse(frame)
 	if err != nil {
-		n.in.add(1, int64(len(frame)))
 		n.drops.add(DropMalformed, 1, int64(len(frame)))
 		return
 	}
-	n.in.add(p.segs, p.wire())
 	h := n.hosts[src]
 	h.sent.add(p.segs, p.wire())
 	dst, ok := n.route[addr]
@@ -234,7 +231,6 @@ func (n *network) departed(ev event, sent bool) {
 	late := min(max(n.clock()-ev.at+ev.late, 0), int64(longestLateness))
 	_ = n.lateness.RecordValue(late) // it is in the range
 	if sent {
-		n.out.add(ev.p.segs, ev.p.wire())
 		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
 	} else {
 		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
@@ -277,7 +273,6 @@ func (p *netPath) nextGap() int64 {
 
 func (n *network) stats() Stats {
 	s := Stats{
-		In: n.in, Out: n.out,
 		Drops:    maps.Clone(n.drops),
 		Hosts:    map[string]HostStats{},
 		Lateness: n.lateness.Export().Counts,

@@ -190,19 +190,19 @@ func TestConservation(t *testing.T) {
 	}
 	s.run()
 	st := s.n.stats()
-	sum := st.Out
+	sum := st.all().Received
 	for _, c := range st.Drops {
 		sum.add(int32(c.Segments), c.Bytes)
 	}
-	if sum != st.In {
-		t.Errorf("in %+v, out and dropped %+v", st.In, sum)
+	if sent := st.all().Sent; sum != sent {
+		t.Errorf("sent %+v, received and dropped %+v", sent, sum)
 	}
 	var delivered Count
 	for _, d := range s.got {
 		delivered.add(d.segs, d.wire)
 	}
-	if delivered != st.Out {
-		t.Errorf("out %+v, delivered %+v", st.Out, delivered)
+	if got := st.all().Received; delivered != got {
+		t.Errorf("received %+v, delivered %+v", got, delivered)
 	}
 	if held := s.n.pool.held; held != 0 {
 		t.Errorf("%d bytes of buffers leaked", held)
@@ -328,8 +328,8 @@ func TestDropTailSplitsSuperPackets(t *testing.T) {
 	}
 	s.run()
 	st := s.n.stats()
-	if st.Out != (Count{100, 100 * 1514}) || st.Drops[DropUp] != (Count{100, 100 * 1514}) {
-		t.Errorf("out %+v, dropped %+v; want 100 segments each", st.Out, st.Drops)
+	if out := st.all().Received; out != (Count{100, 100 * 1514}) || st.Drops[DropUp] != out {
+		t.Errorf("out %+v, dropped %+v; want 100 segments each", out, st.Drops)
 	}
 	if len(s.got) != 3 || s.got[2].segs != 20 {
 		t.Errorf("%+v", s.got)

@@ -13,9 +13,9 @@ import (
 type pool struct {
 	limit int64
 
-	mu         sync.Mutex
-	held, peak int64 // bytes of capacity handed out
-	free       [len(bufferSizes)][][]byte
+	mu   sync.Mutex
+	held int64 // bytes of capacity handed out
+	free [len(bufferSizes)][][]byte
 }
 
 var bufferSizes = [...]int{512, 2048, 8192, 32768, maxPacket} // multiples of 8
@@ -48,15 +48,7 @@ func (p *pool) get(n int) []byte {
 	b := p.free[class][last]
 	p.free[class] = p.free[class][:last]
 	p.held += int64(size)
-	p.peak = max(p.peak, p.held)
 	return b[:n]
-}
-
-// usage is the most that was handed out ever, and the limit; in bytes.
-func (p *pool) usage() (peak, limit int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.peak, p.limit
 }
 
 // put takes a buffer back, whatever it has been cut to (from its end).

@@ -2,7 +2,6 @@ package link
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"sync/atomic"
 	"time"
@@ -10,13 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// Device is a host's way to the emulator.
-type Device struct {
-	Host  string
-	Addrs []netip.Addr
-	Ports Ports
-}
 
 // openSocket opens the packet socket by which a thread of an emulator reaches the devices of
 // this network namespace. No packet comes before it has a ring.
@@ -117,8 +109,9 @@ func swapped(v uint16) uint16 { return v<<8 | v>>8 }
 // receive calls take with each frame that has come, its device and when it came, by a clock: as many as
 // the ring holds, so that there is room for answers to what is sent next. more says whether others may be there.
 func (s *packetSocket) receive(clock func() int64, take func(index int, frame []byte, at int64)) (more bool) {
-	now := clock()
-	when := stamps{ahead: time.Now().UnixNano() - now, now: now, last: s.empty}
+	wall := time.Now().UnixNano() // first: no frame may leave before its time
+	when := stamps{now: clock(), last: s.empty}
+	when.ahead = wall - when.now
 	for range slots {
 		slot := s.ring[s.next/perBlock*blockSize+s.next%perBlock*slotSize:]
 		h := (*unix.Tpacket2Hdr)(unsafe.Pointer(&slot[0]))

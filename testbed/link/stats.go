@@ -11,14 +11,10 @@ import (
 // Stats is what an emulator has done since it started. All counters only grow,
 // so the difference of two (Since) describes the time between.
 type Stats struct {
-	CPU       time.Duration // of the data path's threads, together
-	HeldPeak  int64         // bytes of buffers, most ever
-	HeldLimit int64
-	In        Count // read from the hosts
-	Out       Count // written to the hosts
-	Drops     Drops
-	Hosts     map[string]HostStats
-	Lateness  Lateness // of every packet whose departure was scheduled
+	CPU      time.Duration // of the data path's threads, together
+	Drops    Drops
+	Hosts    map[string]HostStats
+	Lateness Lateness // of every packet whose departure was scheduled
 }
 
 // Count counts segments as on the wire, and their bytes with framing.
@@ -46,7 +42,7 @@ const (
 	DropMemory    = "memory"     // the emulator's own limit: a result under it is void
 	DropMalformed = "malformed"
 	DropWrite     = "write"   // the kernel refused: the host is gone or down, or memory was short
-	DropUnread    = "unread"  // packets, not segments, for which the emulator was too slow; they are not in In
+	DropUnread    = "unread"  // packets, not segments, for which the emulator was too slow; no host has sent them
 	DropCarrier   = "carrier" // lost between machines, about; less what comes late after all
 )
 
@@ -66,14 +62,12 @@ type HostStats struct {
 // Merge returns what this thread, or machine, and another have done together.
 func (s Stats) Merge(o Stats) Stats { return s.plus(o, 1) }
 
-// Since returns what happened between before and s. Gauges stay as in s.
+// Since returns what happened between before and s.
 func (s Stats) Since(before Stats) Stats { return s.plus(before, -1) }
 
 func (s Stats) plus(o Stats, sign int64) Stats {
-	sum := s
-	sum.CPU += time.Duration(sign) * o.CPU
-	sum.In, sum.Out = s.In.plus(o.In, sign), s.Out.plus(o.Out, sign)
-	sum.Drops, sum.Hosts = Drops{}, map[string]HostStats{}
+	sum := Stats{CPU: s.CPU + time.Duration(sign)*o.CPU, Drops: Drops{}, Hosts: map[string]HostStats{},
+		Lateness: s.Lateness.plus(o.Lateness, sign)}
 	maps.Copy(sum.Drops, s.Drops)
 	for cause, c := range o.Drops {
 		sum.Drops[cause] = s.Drops[cause].plus(c, sign)
@@ -83,7 +77,14 @@ func (s Stats) plus(o Stats, sign int64) Stats {
 		a := s.Hosts[name]
 		sum.Hosts[name] = HostStats{a.Sent.plus(h.Sent, sign), a.Received.plus(h.Received, sign)}
 	}
-	sum.Lateness = s.Lateness.plus(o.Lateness, sign)
+	return sum
+}
+
+// all is what all hosts have sent and received.
+func (s Stats) all() (sum HostStats) {
+	for _, h := range s.Hosts {
+		sum = HostStats{sum.Sent.plus(h.Sent, 1), sum.Received.plus(h.Received, 1)}
+	}
 	return sum
 }
 
@@ -119,18 +120,20 @@ func (s Stats) Trouble(limit time.Duration) string {
 				words.Duration(limit/2))
 		}
 	}
-	if d := s.Drops[DropMemory]; d.Segments > 0 {
-		return fmt.Sprintf("the emulator dropped %d segments for want of memory (limit %d bytes)", d.Segments,
-			s.HeldLimit)
-	}
-	if d := s.Drops[DropCarrier].Segments; float64(d) > strayLoss*float64(s.In.Segments) {
-		return fmt.Sprintf("the network between the machines lost about %d segments of the emulated links", d)
-	}
-	if d := s.Drops[DropWrite].Segments; float64(d) > strayLoss*float64(s.In.Segments) {
-		return fmt.Sprintf("the kernel refused %d segments that the emulator sent to hosts", d)
-	}
-	if d := s.Drops[DropUnread].Segments; d > 0 {
-		return fmt.Sprintf("the emulator was too slow to read %d packets", d)
+	stray := strayLoss * float64(s.all().Sent.Segments)
+	for _, c := range []struct {
+		cause string
+		most  float64
+		text  string
+	}{
+		{DropMemory, 0, "the emulator dropped %d segments for want of memory"},
+		{DropCarrier, stray, "the network between the machines lost about %d segments of the emulated links"},
+		{DropWrite, stray, "the kernel refused %d segments that the emulator sent to hosts"},
+		{DropUnread, 0, "the emulator was too slow to read %d packets"},
+	} {
+		if d := s.Drops[c.cause].Segments; float64(d) > c.most {
+			return fmt.Sprintf(c.text, d)
+		}
 	}
 	return ""
 }
