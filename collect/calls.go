@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"math/big"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -73,18 +72,10 @@ func holdings(h system.Holdings) (out []system.Reading) {
 }
 
 func money(c system.Costs) (out []system.Reading) {
-	add := func(name string, amount *big.Int) {
-		if amount != nil {
-			out = append(out, system.Money(name, amount, c.Decimals))
-		}
-	}
-	add(system.ReadBalance, c.Balance)
-	add(system.ReadUnspent, c.Locked)
 	for _, s := range c.Spent {
-		add(system.ReadSpentPrefix+s.Purpose, s.Amount)
-	}
-	for _, p := range c.Prices {
-		add(system.ReadPricePrefix+p.Of, p.Amount)
+		if s.Amount != nil {
+			out = append(out, system.Money(system.ReadSpentPrefix+s.Purpose, s.Amount, c.Decimals))
+		}
 	}
 	return out
 }

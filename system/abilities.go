@@ -29,7 +29,6 @@ var abilities = []struct {
 	{"stats", is[Stats]},
 	{"phases", is[Phaser]},
 	{"cost", is[Coster]},
-	{"connect", is[Connector]},
 	{"monitor", is[Monitored]},
 	{"spread", is[Member]},
 	{"restart", is[Restarter]},
@@ -130,30 +129,13 @@ type Coster interface {
 type Costs struct {
 	Currency string // "SC"
 	Decimals int
-	Balance  *big.Int   // spendable
-	Locked   *big.Int   // in contracts, not spent yet
 	Spent    []Spending // by purpose, as the system names it
-	Prices   []Price
 }
 
 // Spending is what was spent for one purpose: "upload", "storage", "fees".
 type Spending struct {
 	Purpose string
 	Amount  *big.Int
-}
-
-// Price is what something costs now.
-type Price struct {
-	Of     string // "storage"
-	Per    string // "TB·month"
-	Amount *big.Int
-}
-
-// Connector is a node that connects to peers it is given.
-type Connector interface {
-	// Address is what others connect to.
-	Address(ctx context.Context) (string, error)
-	Connect(ctx context.Context, address string) error
 }
 
 // Phaser is a node whose system keeps an account of where the time of an

@@ -14,8 +14,8 @@ import (
 // cluster.
 type Member interface {
 	Node
-	Connector // Address: where other nodes of the cluster reach this one
-
+	// Address is where other nodes of the cluster reach this one.
+	Address(ctx context.Context) (string, error)
 	// Publish puts content on this node's disk without a byte crossing a link
 	// and serves it to the cluster when it returns. The same bytes and name give
 	// the same ref on every node, so that there can be several seeders.

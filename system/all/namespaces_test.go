@@ -114,10 +114,8 @@ func followsIn(t *testing.T, c system.Chains) {
 	must(t, peer.Serve(ctx, system.ServeTask{Chain: chain}))
 	address, err := peer.Address(ctx)
 	must(t, err)
-	if err := fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(),
-		Peers: []string{address}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(),
+		Peers: []string{address}}))
 	for ; ; time.Sleep(100 * time.Millisecond) {
 		f, err := fresh.Following(ctx)
 		must(t, err)

@@ -14,7 +14,7 @@ func (System) Info() system.Info {
 		Name:       name,
 		Summary:    "embedded BitTorrent swarm on the anacrolix/torrent library",
 		Modes:      []system.Mode{system.Start},
-		Can:        []string{"connect", "spread", "restart"},
+		Can:        []string{"spread", "restart"},
 		Embedded:   true,
 		NodeMemory: 32 << 20,
 		Options: []system.Option{

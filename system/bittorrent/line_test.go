@@ -1,7 +1,6 @@
 package bittorrent
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -39,32 +37,14 @@ func TestLoadLine(t *testing.T) {
 	)
 	seconds := size * 8 / link.TCPPayloadRate(rate, false)
 	line := time.Duration(seconds*float64(time.Second)) + 5*rtt
-	tb, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := tb.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	tb, hosts := systemtest.Bed(t, testbed.Options{}, 3)
 	if m := tb.Mode(); m.Emulator == "none" {
 		t.Skip(m.Why)
 	}
-	var hosts []testbed.Host
-	for _, name := range []string{"seeder", "leecher", "client"} {
-		h, err := tb.AddHost(t.Context(), name)
-		must(t, err)
-		hosts = append(hosts, h)
-	}
 	half := link.Params{Rate: rate, Delay: rtt / 2, Queue: queue}
-	err = tb.Shape(t.Context(), testbed.ShapeSpec{Up: map[string]link.Params{"seeder": half},
-		Down: map[string]link.Params{"seeder": half}})
-	must(t, err)
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:2],
-		Client: hosts[2], Dir: t.TempDir(), Swarm: true})
-	must(t, err)
-	t.Cleanup(func() { c.Stop(context.Background()) })
+	on := map[string]link.Params{hosts[0].Name(): half}
+	must(t, tb.Shape(t.Context(), testbed.ShapeSpec{Up: on, Down: on}))
+	c := systemtest.Start(t, System{}, nil, hosts)
 	seeder, leecher := c.Nodes()[0].(*member.Daemon), c.Nodes()[1].(*member.Daemon)
 	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))
 	must(t, err)

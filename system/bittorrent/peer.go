@@ -15,7 +15,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +61,6 @@ type peer struct {
 
 	mu    sync.Mutex
 	tasks map[hash]*held
-	known []string // peers for every torrent
 }
 
 // held is a torrent of this peer.
@@ -124,7 +122,7 @@ func (p *peer) redial(ctx context.Context) {
 // introduce names its peers to a torrent.
 func (p *peer) introduce(h *held) {
 	var peers []torrent.PeerInfo
-	for _, a := range slices.Concat(h.From, p.known) {
+	for _, a := range h.From {
 		if at, err := netip.ParseAddrPort(a); err == nil && a != p.listen {
 			peers = append(peers, torrent.PeerInfo{Addr: net.TCPAddrFromAddrPort(at), Source: torrent.PeerSourceDirect,
 				Trusted: true})
@@ -134,20 +132,6 @@ func (p *peer) introduce(h *held) {
 }
 
 func (p *peer) at(h hash, file string) string { return filepath.Join(p.dir, h.HexString(), file) }
-
-// Connect implements member.Node: a peer for every torrent.
-func (p *peer) Connect(address string) error {
-	if _, err := netip.ParseAddrPort(address); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known = member.Merge(p.known, []string{address})
-	for _, h := range p.tasks {
-		p.introduce(h)
-	}
-	return nil
-}
 
 // Fetch implements member.Node: a torrent, whose file is checked anew, or more peers for one that is there.
 func (p *peer) Fetch(ref string, raw json.RawMessage) error {

@@ -55,20 +55,11 @@ func list(t *testing.T, lines string) string {
 	return path
 }
 
-func attach(t *testing.T, opt system.Options) (system.Cluster, error) {
-	t.Helper()
-	c, err := system.Begin(t.Context(), System{}, system.Attach, system.Deployment{Client: systemtest.Hosts(t, 1)[0],
-		Dir: t.TempDir(), Options: opt})
-	if err == nil {
-		t.Cleanup(func() { c.Stop(t.Context()) })
-	}
-	return c, err
-}
-
 func TestPayloadAndPadding(t *testing.T) {
 	p := newPiece(t, contents)
 	s := boosterHTTP(t, p)
-	c, err := attach(t, system.Options{"url": s.URL, "list": list(t, fmt.Sprintf("%s %d", p.cid, len(p.car)))})
+	opt := system.Options{"url": s.URL, "list": list(t, fmt.Sprintf("%s %d", p.cid, len(p.car)))}
+	c, err := systemtest.Attach(t, System{}, opt, false)
 	must(t, err)
 	if got := c.Identity()["version"]; got != "booster-http 0.3.0" {
 		t.Errorf("version %q", got)
@@ -110,7 +101,7 @@ func TestBadOptions(t *testing.T) {
 		"connection refused":     {"url": "http://127.0.0.1:1", "list": list(t, p.cid.String())},
 		"no such file":           {"url": s.URL, "list": "/none"},
 	} {
-		if _, err := attach(t, opt); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := systemtest.Attach(t, System{}, opt, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("options %v: error %v, want one with %q", opt, err, want)
 		}
 	}

@@ -19,7 +19,7 @@ var truths = systemtest.Truths{
 
 func TestConformance(t *testing.T) {
 	truths := truths
-	truths.Without = []string{"connect", "spread", "restart"}
+	truths.Without = []string{"spread", "restart"}
 	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: truths})
 }
 

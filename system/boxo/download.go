@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ipfs/boxo/blockservice"
@@ -83,7 +84,7 @@ func (d *download) note(err error) {
 // redial keeps it connected to the peers that it knows.
 func (d *download) redial() {
 	d.node.mu.Lock()
-	peers := append(append([]string{}, d.from...), d.node.known...)
+	peers := slices.Clone(d.from)
 	d.node.mu.Unlock()
 	for _, a := range peers {
 		d.node.wg.Go(func() { d.node.dial(a) }) // tried again

@@ -16,12 +16,7 @@ var must = systemtest.Must
 
 func startNode(t *testing.T, opt system.Options) *gatewayNode {
 	t.Helper()
-	hosts := systemtest.Hosts(t, 2)
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
-		Client: hosts[1], Dir: t.TempDir(), Options: opt})
-	must(t, err)
-	t.Cleanup(func() { c.Stop(t.Context()) })
-	return c.Nodes()[0].(*gatewayNode)
+	return systemtest.Start(t, System{}, opt, systemtest.Hosts(t, 2)).Nodes()[0].(*gatewayNode)
 }
 
 func add(t *testing.T, n *gatewayNode, data []byte) system.Ref {

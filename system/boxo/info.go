@@ -14,7 +14,7 @@ func (System) Info() system.Info {
 		Name:       name,
 		Summary:    "embedded IPFS node on the boxo library: a gateway, or a swarm over bitswap",
 		Modes:      []system.Mode{system.Start},
-		Can:        []string{"http", "put", "range", "car", "stat", "fresh", "stats", "connect", "spread", "restart"},
+		Can:        []string{"http", "put", "range", "car", "stat", "fresh", "stats", "spread", "restart"},
 		Embedded:   true,
 		NodeMemory: 48 << 20,
 		Options: []system.Option{

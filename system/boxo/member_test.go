@@ -1,11 +1,9 @@
 package boxo
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -15,12 +13,8 @@ import (
 func TestPassedOnMidway(t *testing.T) {
 	const size = 12 << 20
 	hosts := systemtest.SlowHosts(t, 16e6, 4)
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:3],
-		Client: hosts[3], Dir: t.TempDir(), Swarm: true})
-	must(t, err)
-	t.Cleanup(func() { c.Stop(context.Background()) })
 	var nodes [3]*member.Daemon
-	for i, n := range c.Nodes() {
+	for i, n := range systemtest.Start(t, System{}, nil, hosts).Nodes() {
 		nodes[i] = n.(*member.Daemon)
 	}
 	ref, err := nodes[0].Publish(systemtest.Context(t), "chain", size, systemtest.Content("chain", size))

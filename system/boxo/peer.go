@@ -51,7 +51,6 @@ type node struct {
 
 	mu    sync.Mutex
 	tasks map[cid.Cid]*download
-	known []string // peers for every content
 }
 
 // task is a content to fetch from peers, multiaddresses with their ids.
@@ -167,17 +166,6 @@ func (m *node) take(root cid.Cid, t task, begin func(*download)) *download {
 		m.wg.Go(func() { m.dial(a) }) // tried again while it is not complete
 	}
 	return d
-}
-
-// Connect implements member.Node: a peer for every content.
-func (m *node) Connect(address string) error {
-	if err := m.dial(address); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.known = member.Merge(m.known, []string{address})
-	return nil
 }
 
 // dial connects to a peer, if it is not connected. That it was not there a moment

@@ -16,7 +16,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "Codex / Logos Storage: a node of the client's and one on the server",
 		Modes:   []system.Mode{system.Start, system.Attach},
-		Can:     []string{"put", "delete", "list", "stat", "cold", "stats", "connect", "spread", "restart"},
+		Can:     []string{"put", "delete", "list", "stat", "cold", "stats", "spread", "restart"},
 		Image:   "logosstorage/logos-storage-nim:latest",
 		Install: "plimsoll systems install codex, or build Codex or Logos Storage and name the program in option " +
 			"`binary` or PLIMSOLL_CODEX",

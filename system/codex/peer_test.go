@@ -36,10 +36,8 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 	must(t, err)
 	a.quiet = quiet
 	n := &daemon.Daemon[*api]{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, API: a}
-	if err := n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"},
-		Dir: t.TempDir()}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"},
+		Dir: t.TempDir()}))
 	p := k.Peered(n)
 	t.Cleanup(func() {
 		if err := p.Stop(context.Background()); err != nil {

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"strings"
@@ -64,10 +63,8 @@ func attach(t *testing.T, near, far *replay.Server, write bool) system.Store {
 	if far != nil {
 		opt["server_url"] = far.URL
 	}
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
-		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := systemtest.Attach(t, System{}, opt, write)
 	must(t, err)
-	t.Cleanup(func() { c.Stop(context.Background()) })
 	return c.Nodes()[0].(system.Store)
 }
 
@@ -285,16 +282,16 @@ func TestConnect(t *testing.T) {
 		record(t, "08-connect-no-bootstrap", "connect with the address", "connect: unknown peer, dead address",
 			"connect: malformed peer id"),
 	))
-	address, err := n.Address(systemtest.Context(t))
+	address, err := n.Near().Address(systemtest.Context(t))
 	if want := "/ip4/127.0.0.1/tcp/7001/p2p/" + peer; err != nil || address != want {
 		t.Fatalf("%q, %v", address, err)
 	}
-	if err := n.Connect(systemtest.Context(t), address); err != nil {
+	if err := n.Near().Connect(systemtest.Context(t), address); err != nil {
 		t.Error(err)
 	}
 	for _, address := range []string{"/ip4/127.0.0.1/tcp/9/p2p/16Uiu2HAmBuSseqLnZWM2yBd5xqQFhG1Wy23rir37aMDJtva55Wrr",
 		"/ip4/127.0.0.1/tcp/7001/p2p/xyz", "/ip4/127.0.0.1/tcp/7001", ""} {
-		if err := n.Connect(systemtest.Context(t), address); err == nil || errors.Is(err, system.ErrBadRef) {
+		if err := n.Near().Connect(systemtest.Context(t), address); err == nil || errors.Is(err, system.ErrBadRef) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}

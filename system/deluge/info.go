@@ -17,7 +17,7 @@ func (System) Info() system.Info {
 		Summary:    "Deluge: BitTorrent daemons (libtorrent), one on each host, private torrents, no tracker",
 		Modes:      []system.Mode{system.Start},
 		NodeMemory: 96 << 20,
-		Can:        []string{"connect", "spread", "restart"},
+		Can:        []string{"spread", "restart"},
 		Install:    "plimsoll systems install deluge, or name the program in option `binary` or PLIMSOLL_DELUGE",
 		Options: []system.Option{
 			{Name: "transport", Type: "enum", Enum: []string{"tcp", "utp", "both"}, Default: "tcp",

@@ -40,7 +40,6 @@ make_session = lt.session
 start_core = Core.start
 rpc_server = deluge.core.daemon.RPCServer
 contents = {}  # by info hash
-known = []  # addresses of peers for every content
 forgotten = set()  # directories
 
 
@@ -133,7 +132,7 @@ class Content:
     def introduce(self):
         """Names to the torrent those of the peers that it is not connected to."""
         connected = {p.ip[0] for p in self.torrent.handle.get_peer_info()}
-        for ip, _, port in (a.rpartition(':') for a in self.peers + known):
+        for ip, _, port in (a.rpartition(':') for a in self.peers):
             if ip.strip('[]') not in connected:
                 self.torrent.handle.connect_peer((ip.strip('[]'), int(port)), 0)
 
@@ -254,19 +253,13 @@ def fetch(core, request, ref):
     c.introduce()
 
 
-def connect(core, request):
-    known.append(json.load(request.content))
-    for c in contents.values():
-        c.introduce()
-
-
 def read_back(core, request, ref):
     os.stat(contents[ref].path)
     return static.File(contents[ref].path).render_GET(request)
 
 
 methods = {
-    ('GET', 'health'): health, ('PUT', 'publish'): publish, ('POST', 'connect'): connect, ('POST', 'fetch'): fetch,
+    ('GET', 'health'): health, ('PUT', 'publish'): publish, ('POST', 'fetch'): fetch,
     ('GET', 'fetch'): lambda core, request, ref: contents[ref].progress(),
     ('DELETE', 'fetch'): lambda core, request, ref: contents[ref].forget(core),
     ('GET', 'file'): read_back,

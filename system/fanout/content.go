@@ -24,9 +24,8 @@ const (
 	dialTimeout = 5 * time.Second
 	// silence is how long a connection may bring no byte before it is given up.
 	silence = 10 * time.Second
-	// The pause after a round of failures doubles from the first to the last.
-	firstPause = 100 * time.Millisecond
-	lastPause  = 2 * time.Second
+	// pause comes after a round over all sources.
+	pause = 500 * time.Millisecond
 )
 
 // content is what a node has of one ref, and its download.
@@ -127,7 +126,7 @@ func (c *content) check(ctx context.Context) error {
 }
 
 // download gets what is missing from one source, in one request, and from the
-// next when that one fails. It pauses when all have failed. Its connections are its
+// next when that one fails. It pauses after a round. Its connections are its
 // own, so that none comes with the window of an earlier content.
 func (c *content) download(ctx context.Context) {
 	if err := c.check(ctx); err != nil {
@@ -138,33 +137,22 @@ func (c *content) download(ctx context.Context) {
 		ResponseHeaderTimeout: silence, DisableCompression: true, MaxIdleConnsPerHost: 1,
 	}
 	defer transport.CloseIdleConnections()
-	pause := firstPause
-	for turn, failed := 0, 0; ctx.Err() == nil; {
+	for turn := 0; ctx.Err() == nil; {
 		first, end, sources := c.next()
 		if first == end {
 			return // all is there
 		}
-		if failed >= len(sources) { // or there are none
-			if !member.Sleep(ctx, pause) {
-				return
+		if len(sources) > 0 {
+			err := c.get(ctx, transport, sources[turn%len(sources)], first, end)
+			if err == nil {
+				continue
 			}
-			if failed > 0 {
-				pause = min(2*pause, lastPause)
-			}
-			failed = 0
-			continue
+			c.note(err)
+			turn++
 		}
-		before := c.received.Load()
-		err := c.get(ctx, transport, sources[turn%len(sources)], first, end)
-		if c.received.Load() > before {
-			pause = firstPause
+		if len(sources) == 0 || turn%len(sources) == 0 {
+			member.Sleep(ctx, pause)
 		}
-		if err == nil {
-			failed = 0
-			continue
-		}
-		c.note(err)
-		turn, failed = turn+1, failed+1
 	}
 }
 

@@ -31,10 +31,10 @@ func TestSpoiltEverywhere(t *testing.T) {
 	}
 	t.Cleanup(c.Stop) // before the servers close
 	c.Begin(c.download)
-	const rounds = 5
-	time.Sleep(rounds * firstPause)
+	const rounds = 3
+	time.Sleep(rounds * pause)
 	// One more round at the beginning.
 	if n := asked.Load(); n < 2 || n > 2*(rounds+1) {
-		t.Errorf("asked %d times in %v", n, rounds*firstPause)
+		t.Errorf("asked %d times in %v", n, rounds*pause)
 	}
 }

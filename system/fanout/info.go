@@ -13,7 +13,7 @@ func (System) Info() system.Info {
 		Name:     name,
 		Summary:  "embedded HTTP servers and downloads (Go net/http) that pass nothing on: the raw baseline of swarms",
 		Modes:    []system.Mode{system.Start},
-		Can:      []string{"connect", "spread", "restart"},
+		Can:      []string{"spread", "restart"},
 		Embedded: true,
 		Baseline: true,
 		// 10 MB measured, while 128 MiB went through it.

@@ -1,7 +1,6 @@
 package fanout
 
 import (
-	"context"
 	"math"
 	"slices"
 	"testing"
@@ -25,36 +24,14 @@ type lab struct {
 }
 
 func newLab(t *testing.T, n int, opt system.Options) *lab {
-	tb, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := tb.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	tb, hosts := systemtest.Bed(t, testbed.Options{}, n+1)
 	if m := tb.Mode(); m.Emulator == "none" {
 		t.Skip(m.Why)
 	}
 	l := &lab{t: t, tb: tb}
-	var hosts []testbed.Host
-	for i := range n + 1 {
-		h, err := tb.AddHost(t.Context(), "h"+string(rune('a'+i)))
-		must(t, err)
-		hosts = append(hosts, h)
-		l.names = append(l.names, h.Name())
-	}
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:n],
-		Client: hosts[n], Dir: t.TempDir(), Options: opt})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, node := range c.Nodes() {
+	for i, node := range systemtest.Start(t, System{}, opt, hosts).Nodes() {
 		l.nodes = append(l.nodes, node.(system.Member))
+		l.names = append(l.names, hosts[i].Name())
 	}
 	return l
 }
@@ -64,13 +41,11 @@ func (l *lab) shape(rate float64) {
 	l.t.Helper()
 	l.rate = rate
 	s := testbed.ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
-	for _, name := range l.names[:len(l.nodes)] {
+	for _, name := range l.names {
 		s.Up[name] = link.Params{Rate: rate, Delay: 2 * time.Millisecond}
 		s.Down[name] = link.Params{Rate: rate}
 	}
-	if err := l.tb.Shape(l.t.Context(), s); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, l.tb.Shape(l.t.Context(), s))
 }
 
 // line is what one link takes to carry size bytes.
@@ -88,13 +63,10 @@ func (l *lab) last(seeders, leechers int, size int64) time.Duration {
 	var ref system.Ref
 	for _, n := range l.nodes[:seeders] {
 		var err error
-		if ref, err = n.Publish(ctx, "line", size, systemtest.Content("line", size)); err != nil {
-			l.t.Fatal(err)
-		}
+		ref, err = n.Publish(ctx, "line", size, systemtest.Content("line", size))
+		must(l.t, err)
 		a, err := n.Address(ctx)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		must(l.t, err)
 		from = append(from, a)
 	}
 	best := time.Duration(math.MaxInt64)
@@ -103,16 +75,12 @@ func (l *lab) last(seeders, leechers int, size int64) time.Duration {
 		there := l.nodes[seeders : seeders+leechers]
 		for i, n := range there { // as scenario disseminate has it: each begins with another seeder
 			first := i % seeders
-			if err := n.Fetch(ctx, ref, slices.Concat(from[first:], from[:first])); err != nil {
-				l.t.Fatal(err)
-			}
+			must(l.t, n.Fetch(ctx, ref, slices.Concat(from[first:], from[:first])))
 		}
 		for _, n := range there {
 			for {
 				f, err := n.Progress(ctx, ref)
-				if err != nil {
-					l.t.Fatal(err)
-				}
+				must(l.t, err)
 				if f.Complete {
 					break
 				}
@@ -121,15 +89,11 @@ func (l *lab) last(seeders, leechers int, size int64) time.Duration {
 		}
 		best = min(best, time.Since(begin))
 		for _, n := range there {
-			if err := n.Forget(ctx, ref); err != nil {
-				l.t.Fatal(err)
-			}
+			must(l.t, n.Forget(ctx, ref))
 		}
 	}
 	for _, n := range l.nodes[:seeders] {
-		if err := n.Forget(ctx, ref); err != nil {
-			l.t.Fatal(err)
-		}
+		must(l.t, n.Forget(ctx, ref))
 	}
 	return best
 }

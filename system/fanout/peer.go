@@ -23,7 +23,6 @@ type peer struct {
 
 	mu       sync.Mutex
 	contents map[string]*content
-	known    []string // seeders for every content
 }
 
 // Serve implements system.Embedded: the node of `plimsoll node fanout`.
@@ -92,20 +91,8 @@ func (p *peer) Fetch(ref string, raw json.RawMessage) error {
 		return err
 	}
 	c.add(t.From)
-	c.add(p.known)
 	p.contents[ref] = c
 	c.Begin(c.download)
-	return nil
-}
-
-// Connect implements member.Node: a seeder for every content.
-func (p *peer) Connect(address string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known = member.Merge(p.known, []string{address})
-	for _, c := range p.contents {
-		c.add(p.known)
-	}
 	return nil
 }
 

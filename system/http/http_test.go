@@ -169,10 +169,8 @@ func TestBadOptions(t *testing.T) {
 	list := filepath.Join(dir, "list")
 	must(t, os.WriteFile(list, []byte(s.URL+"/a 11\n"), 0o600))
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte(strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)+"/a\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(secret, []byte(strings.Replace(s.URL, "http://", "http://user:hunter2@", 1)+"/a\n"),
+		0o600))
 	t.Setenv("PLIMSOLL_TEST_BAD", "hunter2")
 	for want, opt := range map[string]system.Options{
 		"give URLs":            {},
@@ -188,21 +186,16 @@ func TestBadOptions(t *testing.T) {
 		"cannot be read":                          {"urls": "http://user:hunter2%zz@h/"},
 		"connection refused":                      {"urls": "http://127.0.0.1:1/a"},
 	} {
-		_, err := system.Begin(t.Context(), System{}, system.Attach, deployment(t, opt))
+		_, err := systemtest.Attach(t, System{}, opt, false)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("options %v: error %v, want one with %q", opt, err, want)
 		}
 	}
 }
 
-func deployment(t *testing.T, opt system.Options) system.Deployment {
-	return system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt}
-}
-
 func attach(t *testing.T, opt system.Options) system.Node {
 	t.Helper()
-	c, err := system.Begin(t.Context(), System{}, system.Attach, deployment(t, opt))
+	c, err := systemtest.Attach(t, System{}, opt, false)
 	must(t, err)
-	t.Cleanup(func() { c.Stop(t.Context()) })
 	return c.Nodes()[0]
 }

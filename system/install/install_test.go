@@ -172,9 +172,7 @@ func TestInterpreter(t *testing.T) {
 		"#!/bin/sh\n": "", "\x7fELF": "", "": "", "#!/usr/bin/env python3\n": "",
 	} {
 		path := filepath.Join(dir, "deluged")
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o755))
 		if got := Interpreter(path); got != want {
 			t.Errorf("%q: %q", text, got)
 		}

@@ -16,7 +16,7 @@ func (System) Info() system.Info {
 		Name:    name,
 		Summary: "Kubo (IPFS): a node of the client's and one on the server, or a swarm of any size",
 		Modes:   []system.Mode{system.Start, system.Attach},
-		Can: []string{"put", "http", "range", "delete", "list", "stat", "cold", "stats", "connect", "fresh",
+		Can: []string{"put", "http", "range", "delete", "list", "stat", "cold", "stats", "fresh",
 			"spread", "restart"},
 		NodeMemory: 64 << 20,
 		Image: "ipfs/kubo:v0.42.0@sha256:" +

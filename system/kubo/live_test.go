@@ -14,12 +14,7 @@ import (
 func live(t *testing.T, opt system.Options) private {
 	t.Helper()
 	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
-	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
-		Client: hosts[1], Dir: t.TempDir(), Options: opt})
-	must(t, err)
-	t.Cleanup(func() { c.Stop(t.Context()) })
-	return c.Nodes()[0].(private)
+	return systemtest.Start(t, System{}, opt, systemtest.HostsOf(t, testbed.Options{}, 2)).Nodes()[0].(private)
 }
 
 // TestLiveColdReads: what Cool has made cold comes over the link again, whole, also

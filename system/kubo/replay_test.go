@@ -3,7 +3,6 @@ package kubo
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"net/url"
@@ -54,10 +53,8 @@ func limits(near *replay.Server) system.Options {
 
 func joined(t *testing.T, opt system.Options, write bool) system.Store {
 	t.Helper()
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
-		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := systemtest.Attach(t, System{}, opt, write)
 	must(t, err)
-	t.Cleanup(func() { c.Stop(context.Background()) })
 	return c.Nodes()[0].(system.Store)
 }
 
@@ -291,7 +288,7 @@ func TestFailureIn200(t *testing.T) {
 	n := one(t, record(t, "03-swarm", "connect-n1-n2", "disconnect", "disconnect-not-connected", "connect-wrong-port"))
 	const address = "/ip4/127.0.0.1/tcp/14002/p2p/" + second
 	ctx := systemtest.Context(t)
-	if err := n.Connect(ctx, address); err != nil {
+	if err := n.Near().Connect(ctx, address); err != nil {
 		t.Error(err)
 	}
 	if err := n.Near().swarm(ctx, "disconnect", address); err != nil {
@@ -301,7 +298,7 @@ func TestFailureIn200(t *testing.T) {
 		"conn not found") {
 		t.Errorf("%v", err)
 	}
-	if err := n.Connect(ctx,
+	if err := n.Near().Connect(ctx,
 		"/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
 		t.Error("connected to an address without a listener")
 	}

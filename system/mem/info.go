@@ -26,7 +26,7 @@ func (System) Info() system.Info {
 		Summary: "objects in memory, with times and faults that are given: for tests",
 		Modes:   []system.Mode{system.Start},
 		Can: []string{"put", "range", "delete", "list", "stat", "update", "directory", "durable", "cold", "fresh",
-			"stats", "phases", "cost", "connect", "spread", "restart"},
+			"stats", "phases", "cost", "spread", "restart"},
 		Options: []system.Option{
 			{Name: "a", Type: "duration", Default: "0s", Help: "time of an operation that neither distance nor size " +
 				"changes"},

@@ -297,28 +297,12 @@ func (n *Node) Costs(ctx context.Context) (system.Costs, error) {
 	defer n.store.mu.Unlock()
 	return system.Costs{
 		Currency: "MEM", Decimals: 9,
-		Spent:  []system.Spending{{Purpose: "upload", Amount: big.NewInt(n.store.paid)}},
-		Prices: []system.Price{{Of: "upload", Per: "B", Amount: big.NewInt(1)}},
+		Spent: []system.Spending{{Purpose: "upload", Amount: big.NewInt(n.store.paid)}},
 	}, ctx.Err()
 }
 
-// Address implements system.Connector.
+// Address implements system.Member.
 func (n *Node) Address(ctx context.Context) (string, error) { return n.address, ctx.Err() }
-
-// Connect implements system.Connector. In a swarm it is
-// whom the node reaches; clients of one store need none.
-func (n *Node) Connect(ctx context.Context, address string) error {
-	if !strings.HasPrefix(address, "mem:") {
-		return fmt.Errorf("mem: connect: %q is not an address such as mem:1", address)
-	}
-	_, out, err := n.in(ctx, "connect")
-	if err != nil {
-		return err
-	}
-	defer out()
-	n.peer.known[address] = true
-	return nil
-}
 
 // Health implements system.Healther.
 func (n *Node) Health(ctx context.Context) error {

@@ -43,8 +43,7 @@ func attach(t *testing.T, steps []replay.Exchange, write bool, more system.Optio
 	for k, v := range more {
 		opt[k] = v
 	}
-	return system.Begin(systemtest.Context(t), System{}, system.Attach,
-		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	return systemtest.Attach(t, System{}, opt, write)
 }
 
 // at is the i-th exchange of a step about a path.

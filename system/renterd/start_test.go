@@ -123,13 +123,3 @@ func TestDaemonThatDies(t *testing.T) {
 		}
 	}
 }
-
-// TestSharedNetwork: without a namespace of its own, hostd would ask servers on the internet.
-func TestSharedNetwork(t *testing.T) {
-	hosts := systemtest.Hosts(t, 2)
-	_, err := system.Begin(t.Context(), System{}, system.Start, system.Deployment{Hosts: hosts[:1], Client: hosts[1],
-		Dir: t.TempDir(), Options: fakePrograms(t)})
-	if err == nil || !strings.Contains(err.Error(), "no network namespace") {
-		t.Errorf("got %v", err)
-	}
-}

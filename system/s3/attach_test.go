@@ -17,11 +17,7 @@ var must = systemtest.Must
 func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	t.Helper()
 	systemtest.Need(t, "versitygw", system.Check(t.Context(), System{}, nil))
-	hosts := systemtest.Hosts(t, 2)
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
-		Client: hosts[1], Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() { c.Stop(t.Context()) })
+	c = systemtest.Start(t, System{}, nil, systemtest.Hosts(t, 2))
 	n := c.Nodes()[0].(started)
 	n.at.prefix = "data/"
 	for _, name := range []string{"a", "b/c d"} {
@@ -39,12 +35,10 @@ func server(t *testing.T) (c system.Cluster, opt system.Options) {
 
 func attach(t *testing.T, opt system.Options, write bool) (system.Store, error) {
 	t.Helper()
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
-		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	c, err := systemtest.Attach(t, System{}, opt, write)
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() { c.Stop(t.Context()) })
 	return c.Nodes()[0].(system.Store), nil
 }
 

@@ -26,12 +26,7 @@ var must = systemtest.Must
 func server(t *testing.T) (n started, opt system.Options) {
 	t.Helper()
 	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
-	hosts := systemtest.Hosts(t, 2)
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
-		Client: hosts[1], Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() { c.Stop(context.WithoutCancel(t.Context())) })
-	n = c.Nodes()[0].(started)
+	n = systemtest.Start(t, System{}, nil, systemtest.Hosts(t, 2)).Nodes()[0].(started)
 	for _, name := range []string{"a", "b"} {
 		if _, err := n.Seed(systemtest.Context(t), name, 300_000, systemtest.Content(name, 300_000)); err != nil {
 			t.Fatal(err)
@@ -43,19 +38,9 @@ func server(t *testing.T) (n started, opt system.Options) {
 	}
 }
 
-func attach(t *testing.T, opt system.Options, write bool) (system.Cluster, error) {
-	t.Helper()
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
-		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
-	if err == nil {
-		t.Cleanup(func() { c.Stop(context.WithoutCancel(t.Context())) })
-	}
-	return c, err
-}
-
 func TestAttachForReading(t *testing.T) {
 	_, opt := server(t)
-	c, err := attach(t, opt, false)
+	c, err := systemtest.Attach(t, System{}, opt, false)
 	must(t, err)
 	if v := c.Identity()["version"]; !strings.Contains(v, "OpenSSH") {
 		t.Errorf("version %q", v)
@@ -89,7 +74,7 @@ func TestAttachForReading(t *testing.T) {
 
 func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	_, opt := server(t)
-	c, err := attach(t, opt, true)
+	c, err := systemtest.Attach(t, System{}, opt, true)
 	must(t, err)
 	n := c.Nodes()[0].(system.Store)
 	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
@@ -162,7 +147,7 @@ func TestAttachErrors(t *testing.T) {
 		{"no directory", nil, with("url", opt["url"]+"/a")},
 		{"connection refused", nil, with("url", "sftp://user@127.0.0.1:1/x")},
 	} {
-		_, err := attach(t, c.opt, false)
+		_, err := systemtest.Attach(t, System{}, c.opt, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) ||
 			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("error %v, want one with %q", err, c.want)

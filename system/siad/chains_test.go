@@ -88,10 +88,8 @@ func TestNodeWithDeadPeer(t *testing.T) {
 	c, err := fakeChains(t, devVersion, "")
 	must(t, err)
 	ctx := systemtest.Context(t)
-	if err := c.Nodes()[0].(*follower).Follow(ctx, system.FollowTask{Dir: t.TempDir(),
-		Peers: []string{"127.0.0.1:9"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Nodes()[0].(*follower).Follow(ctx, system.FollowTask{Dir: t.TempDir(),
+		Peers: []string{"127.0.0.1:9"}}))
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		f, err := c.Nodes()[0].(*follower).Following(ctx)
 		must(t, err)

@@ -53,8 +53,7 @@ func tryAttach(t *testing.T, s *replay.Server, write bool, more system.Options) 
 	for k, v := range more {
 		opt[k] = v
 	}
-	return system.Begin(systemtest.Context(t), System{}, system.Attach,
-		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Dir: t.TempDir(), Options: opt, Write: write})
+	return systemtest.Attach(t, System{}, opt, write)
 }
 
 // attached is a node on a replay; attaching is not part of it.

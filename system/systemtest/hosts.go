@@ -20,18 +20,17 @@ func Hosts(t *testing.T, n int) []testbed.Host {
 	return HostsOf(t, testbed.Options{Plain: true}, n)
 }
 
-// HostsOf is n hosts of a testbed that ends with the test. It skips the test
-// when namespaces are wanted and this machine gives us none.
+// HostsOf are the hosts of [Bed].
 func HostsOf(t *testing.T, opt testbed.Options, n int) []testbed.Host {
 	t.Helper()
-	_, hosts := bedOf(t, opt, n)
+	_, hosts := Bed(t, opt, n)
 	return hosts
 }
 
 // SlowHosts are n hosts in namespaces whose links carry rate bits a second.
 func SlowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 	t.Helper()
-	tb, hosts := bedOf(t, testbed.Options{}, n)
+	tb, hosts := Bed(t, testbed.Options{}, n)
 	if mode := tb.Mode(); mode.Emulator == "none" {
 		t.Skip(mode.Why)
 	}
@@ -45,7 +44,9 @@ func SlowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 	return hosts
 }
 
-func bedOf(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.Host) {
+// Bed is a testbed that ends with the test, and n hosts of it. It skips the test when
+// namespaces are wanted and this machine gives us none.
+func Bed(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.Host) {
 	t.Helper()
 	opt.Dir = t.TempDir()
 	opt.Hosts = agent.Wanted()

@@ -70,7 +70,6 @@ func RunSwarm(t *testing.T, s Swarm) {
 			body func(*swarm)
 		}{
 			{"abilities", func(w *swarm) { wantAbilities(w.T, s.System, w.c, nil) }},
-			{"connect", func(w *swarm) { wantConnections(w.T, w.c.Nodes()) }},
 			{"sizes", (*swarm).sizes},
 			{"three at once", (*swarm).threeAtOnce},
 			{"several seeders", (*swarm).severalSeeders},

@@ -106,7 +106,6 @@ var objectCases = []struct {
 	{"phases", "phases", (*objects).phases},
 	{"costs", "cost", func(k *objects) { k.costs(k.n) }},
 	{"monitor", "monitor", func(k *objects) { k.monitor(k.n) }},
-	{"connect", "connect", (*objects).connect},
 	{"health", "", (*objects).health},
 	{"hang", "", (*objects).hang},
 	{"stop", "", (*objects).stop},
@@ -274,6 +273,28 @@ func Need(t *testing.T, name string, problems []system.Problem) {
 		t.Fatal(text)
 	}
 	t.Skip(text)
+}
+
+// Attach attaches to what opt says until the test ends.
+func Attach(t *testing.T, s system.System, opt system.Options, write bool) (system.Cluster, error) {
+	t.Helper()
+	c, err := system.Begin(Context(t), s, system.Attach, system.Deployment{Client: Hosts(t, 1)[0], Dir: t.TempDir(),
+		Options: opt, Write: write})
+	if err == nil {
+		StopAtEnd(t, c)
+	}
+	return c, err
+}
+
+// Start starts a system until the test ends, with the client on the last of the hosts.
+func Start(t *testing.T, s system.System, opt system.Options, hosts []testbed.Host) system.Cluster {
+	t.Helper()
+	last := len(hosts) - 1
+	c, err := system.Begin(Context(t), s, system.Start, system.Deployment{Hosts: hosts[:last], Client: hosts[last],
+		Dir: t.TempDir(), Options: opt, Swarm: slices.Contains(s.Info().Can, "spread") && last > 1})
+	Must(t, err)
+	StopAtEnd(t, c)
+	return c
 }
 
 // StopAtEnd stops a cluster when the test is over, within half a minute.

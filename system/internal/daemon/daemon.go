@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"net/url"
@@ -25,7 +26,7 @@ type API interface {
 	Client() *web.Client
 	Version(ctx context.Context) (string, error)
 	Ping(ctx context.Context) error
-	Address(ctx context.Context) (string, error) // for Connect of another
+	Address(ctx context.Context) (string, error) // for Connect of another, and its Fetch
 	Connect(ctx context.Context, address string) error
 
 	Store(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
@@ -234,7 +235,8 @@ func (k *Kind[A]) one(
 	ctx context.Context, opt system.Options, about map[string]string,
 	join func(context.Context, *Pair[A]) error, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
-	p := k.pair(opt)
+	p := &Pair[A]{kind: k, seed: maphash.MakeSeed(), ours: map[system.Ref]Object{}}
+	p.NotFoundAfter, _ = opt.Duration("not_found_after")
 	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
 		err := join(ctx, p)
 		if err == nil {
@@ -242,7 +244,7 @@ func (k *Kind[A]) one(
 		}
 		if err == nil && p.Two() {
 			if p.address, err = p.Far().Address(ctx); err == nil {
-				err = p.Connect(ctx, p.address)
+				err = p.Near().Connect(ctx, p.address)
 			}
 		}
 		if err != nil {

@@ -50,13 +50,6 @@ type Object struct {
 	sum  uint64 // of its bytes, when Kind.TakesShared
 }
 
-// pair has the limits of opt, and no daemons yet.
-func (k *Kind[A]) pair(opt system.Options) *Pair[A] {
-	p := &Pair[A]{kind: k, seed: maphash.MakeSeed(), ours: map[system.Ref]Object{}}
-	p.NotFoundAfter, _ = opt.Duration("not_found_after")
-	return p
-}
-
 // start starts a daemon on the first server host and one at the client.
 func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
 	p.Closed = true
@@ -157,7 +150,7 @@ func (p *Pair[A]) Search(
 				if has && p.Two() {
 					ctx, cancel := context.WithTimeout(ctx, answer)
 					defer cancel()
-					_ = p.Connect(ctx, p.address) // else the answer does not begin, which is said
+					_ = p.Near().Connect(ctx, p.address) // else the answer does not begin, which is said
 				}
 				if has || err != nil {
 					return has, err
@@ -268,14 +261,6 @@ func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 	return sum, nil
 }
 
-// Address implements system.Connector.
-func (p *Pair[A]) Address(ctx context.Context) (string, error) { return p.Near().Address(ctx) }
-
-// Connect implements system.Connector.
-func (p *Pair[A]) Connect(ctx context.Context, address string) error {
-	return p.Near().Connect(ctx, address)
-}
-
 // Part is the Redial of systems whose daemons can part: the next read begins
 // with their handshake. Requests to the daemons are made anew, too.
 func (p *Pair[A]) Part(ctx context.Context) error {
@@ -301,7 +286,7 @@ func (p *Pair[A]) reconnect(ctx context.Context) error {
 	if !p.parted {
 		return nil
 	}
-	if err := p.Connect(ctx, p.address); err != nil {
+	if err := p.Near().Connect(ctx, p.address); err != nil {
 		return err
 	}
 	p.parted = false

@@ -31,7 +31,6 @@ type Peer[A API] struct {
 
 	mu    sync.Mutex
 	tasks map[system.Ref]*Task
-	known []string // peers for every content
 }
 
 func (k *Kind[A]) peer(ctx context.Context, d system.Deployment, i int) (*Peer[A], error) {
@@ -56,24 +55,8 @@ func (k *Kind[A]) Peered(n *Daemon[A]) *Peer[A] {
 	return &Peer[A]{Daemon: n, kind: k, tasks: map[system.Ref]*Task{}}
 }
 
-// Address implements system.Connector.
+// Address implements system.Member.
 func (p *Peer[A]) Address(context.Context) (string, error) { return p.address, nil }
-
-// Connect implements system.Connector: a peer for every content.
-func (p *Peer[A]) Connect(ctx context.Context, address string) error {
-	if err := errors.Join(p.kind.Peer(address), p.Alive()); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
-	if err := p.API.Connect(ctx, address); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known = member.Merge(p.known, []string{address})
-	return nil
-}
 
 // Publish implements system.Member: an import.
 func (p *Peer[A]) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
@@ -165,15 +148,13 @@ func (p *Peer[A]) keepConnected(ctx context.Context, t *Task) {
 
 func (p *Peer[A]) dial(ctx context.Context, t *Task) {
 	var others []string
-	p.mu.Lock()
 	t.mu.Lock()
-	for _, a := range member.Merge(append([]string{}, t.from...), p.known) {
+	for _, a := range t.from {
 		if a != p.address {
 			others = append(others, a)
 		}
 	}
 	t.mu.Unlock()
-	p.mu.Unlock()
 	within, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	apart, err := p.API.Apart(within, others)

@@ -158,7 +158,7 @@ func (n *Daemon) start(ctx context.Context) error {
 // Dir is the directory of what the node keeps.
 func (n *Daemon) Dir() disk.Dir { return n.dir }
 
-// Address implements system.Connector.
+// Address implements system.Member.
 func (n *Daemon) Address(context.Context) (string, error) { return n.address, nil }
 
 func (n *Daemon) check(ref system.Ref) error {
@@ -267,14 +267,6 @@ func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 	defer n.mu.Unlock()
 	delete(n.tasks, ref)
 	return nil
-}
-
-// Connect implements system.Connector: a peer for every content.
-func (n *Daemon) Connect(ctx context.Context, address string) error {
-	if err := n.peers(address); err != nil {
-		return err
-	}
-	return n.Call(ctx, http.MethodPost, connectPath, address, nil)
 }
 
 // Restart implements system.Restarter: at the same addresses, and with the data the same tasks.

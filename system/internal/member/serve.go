@@ -21,7 +21,6 @@ const (
 	publishPath = "/publish" // PUT the content, get what Publish says of it
 	fetchPath   = "/fetch/"  // POST a task, GET a system.Progress, DELETE data and task
 	filePath    = "/file/"   // GET the content as it is on disk
-	connectPath = "/connect" // POST the address of a peer
 )
 
 // Node is what the process does. An unknown ref is system.ErrNotFound.
@@ -34,21 +33,12 @@ type Node interface {
 	// ReadBack answers with the content as it is on disk.
 	ReadBack(w http.ResponseWriter, r *http.Request, ref string) error
 	Forget(ref string) error
-	Connect(address string) error
 }
-
-// Mortal is a [Node] that can be of no more use while its process lives.
-type Mortal interface{ Health() error }
 
 // Handler serves the control API.
 func Handler(n Node) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+HealthPath, Answer(func(http.ResponseWriter, *http.Request) error {
-		if m, ok := n.(Mortal); ok {
-			return m.Health()
-		}
-		return nil
-	}))
+	mux.HandleFunc("GET "+HealthPath, func(http.ResponseWriter, *http.Request) {})
 	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref string) error) {
 		mux.HandleFunc(pattern, Answer(func(w http.ResponseWriter, r *http.Request) error {
 			return f(w, r, r.PathValue("ref"))
@@ -60,13 +50,6 @@ func Handler(n Node) http.Handler {
 			return err
 		}
 		return json.NewEncoder(w).Encode(said)
-	})
-	handle("POST "+connectPath, func(_ http.ResponseWriter, r *http.Request, _ string) error {
-		var address string
-		if err := json.NewDecoder(r.Body).Decode(&address); err != nil {
-			return err
-		}
-		return n.Connect(address)
 	})
 	handle("POST "+fetchPath+"{ref}", func(_ http.ResponseWriter, r *http.Request, ref string) error {
 		var task json.RawMessage

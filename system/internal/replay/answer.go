@@ -17,8 +17,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 		s.fail(fmt.Errorf("step %q: %w", e.Step, err))
 		return
 	}
-	if a.Status == 0 || a.End == NoLastRow {
-		s.broken(w, r, a, body)
+	switch {
+	case a.Status == 0 && a.End == Stalled:
+		s.stall(r)
+		return
+	case a.Status == 0:
+		s.drop(w)
 		return
 	}
 	whole := a.End == Whole || a.End == Early
@@ -48,18 +52,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 		s.stall(r)
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// broken is an answer that no server gives on purpose.
-func (s *Server) broken(w http.ResponseWriter, r *http.Request, a Answer, body []byte) {
-	switch {
-	case a.End == NoLastRow:
-		s.noLastRow(w, a, body)
-	case a.End == Stalled:
-		s.stall(r)
-	default:
-		s.drop(w)
-	}
 }
 
 func trailers(w http.ResponseWriter, a Answer) {
@@ -107,26 +99,4 @@ func (s *Server) drop(w http.ResponseWriter) {
 		_ = tcp.SetLinger(0)
 	}
 	c.Close()
-}
-
-// noLastRow writes a chunked answer by hand and leaves out its very end.
-func (s *Server) noLastRow(w http.ResponseWriter, a Answer, body []byte) {
-	c, buf, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		s.fail(fmt.Errorf("end an answer early: %w", err))
-		return
-	}
-	defer c.Close()
-	h := a.Header.Clone()
-	h.Del("Content-Length")
-	h.Set("Transfer-Encoding", "chunked")
-	h.Set("Connection", "close")
-	fmt.Fprintf(buf, "HTTP/1.1 %d %s\r\n", a.Status, http.StatusText(a.Status))
-	_ = h.Write(buf) // an error means that the client left
-	buf.WriteString("\r\n")
-	if len(body) > 0 {
-		fmt.Fprintf(buf, "%x\r\n%s\r\n", len(body), body)
-	}
-	buf.WriteString("0\r\n")
-	buf.Flush()
 }

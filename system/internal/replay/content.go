@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// Made is the content of the Kubo and Frisbii recordings: SHA-256(label ‖
+// Made is the content of the Kubo recordings: SHA-256(label ‖
 // counter), the counter in 8 bytes, big-endian and from 0, cut to size.
 func Made(label string, size int64) []byte {
 	out := make([]byte, 0, size+sha256.Size)

@@ -2,8 +2,7 @@
 // their clients. It is strict: a request that was not recorded, one in the
 // wrong place, another body, or a recorded step that was not asked for fails the
 // test. Answers come as they were recorded: status, headers, trailers, bodies
-// that stop or are cut, JSON null, endings that lack their last line; only the
-// milliseconds are not copied.
+// that stop or are cut, JSON null; only the milliseconds are not copied.
 //
 // A recording is a file of JSON lines, each an [Exchange].
 package replay
@@ -53,10 +52,9 @@ type End string
 const (
 	Whole End = "" // as it should
 	// the connection is reset before an answer, also where it was refused: the server is there
-	Refused   End = "refused"
-	Stalled   End = "stalled"     // nothing more comes: the client must give up
-	Cut       End = "cut"         // the connection ends within the body
-	NoLastRow End = "no last row" // chunked, and ends with "0\r\n" but without the empty line after it
+	Refused End = "refused"
+	Stalled End = "stalled" // nothing more comes: the client must give up
+	Cut     End = "cut"     // the connection ends within the body
 	// the answer came while the client was still sending: the rest of its body is not read
 	Early End = "early"
 )
