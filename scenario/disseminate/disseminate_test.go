@@ -59,7 +59,16 @@ func (l *memLinks) Change(_ context.Context, c scenario.NetworkChange) error {
 		return l.fail
 	}
 	l.changes = append(l.changes, c)
-	set := func() { l.nodes[0].SetLinks(scenariotest.Links(c)) }
+	links := mem.Links{Up: map[int]float64{}, Down: map[int]float64{}, Apart: c.Apart}
+	for i, r := range c.Rates { // in bit/s
+		if r.Up > 0 {
+			links.Up[i] = r.Up / 8
+		}
+		if r.Down > 0 {
+			links.Down[i] = r.Down / 8
+		}
+	}
+	set := func() { l.nodes[0].SetLinks(links) }
 	if l.lag > 0 && len(c.Apart) == 0 {
 		time.AfterFunc(l.lag, set)
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 )
 
 //go:embed view.yaml
@@ -25,4 +26,44 @@ func View() *analysis.View {
 	}
 	v.Read, v.Tables = read, kindTable
 	return v
+}
+
+// mostPoints is how many points a trial's throughput has: longer ones have wider steps.
+const mostPoints = 120
+
+// read reads the operations of a mix by kind, and the bytes that came in each second of a
+// trial. Seconds in which nothing came are points, too; the last, which is cut off, is none.
+func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
+	var out analysis.Facts
+	if t.Info.Plan.Retrieve.Mix != nil {
+		var err error
+		if out.Rows, err = readKinds(t, facts); err != nil {
+			return out, err
+		}
+	}
+	whole := int64(t.Seconds) / record.WindowSeconds
+	step := max((whole+mostPoints-1)/mostPoints, 1)
+	bytes := make([]int64, (whole+step-1)/step)
+	for w, err := range facts.Windows(t.ID) {
+		if err != nil {
+			return analysis.Facts{}, err
+		}
+		if w.Second >= 0 && w.Second < whole {
+			bytes[w.Second/step] += w.Bytes
+		}
+	}
+	if len(bytes) == 0 {
+		return out, nil
+	}
+	s := analysis.Series{Trial: t, Metric: "throughput"}
+	for i, n := range bytes {
+		from := int64(i) * step
+		to := min(from+step, whole)
+		seconds := float64(to-from) * record.WindowSeconds
+		rate := float64(n) / seconds
+		s.Points = append(s.Points, analysis.Point{At: float64(from+to) / 2 * record.WindowSeconds, Value: rate,
+			Lo: rate, Hi: rate})
+	}
+	out.Series = []analysis.Series{s}
+	return out, nil
 }

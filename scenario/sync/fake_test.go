@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ type fakeFollower struct {
 	follow  func(system.FollowTask) error
 	answer  func(context.Context, *system.Following) error
 	asked   int
-	connect string
+	moved   atomic.Bool     // it has another address
 	process testbed.Process // nil: it has none
 }
 
@@ -174,7 +175,12 @@ func (c *fakeChains) peers() (all []*fakeFollower) {
 	return all
 }
 
-func (n *fakeFollower) address() string { return fmt.Sprintf("fake:%d", n.place) + n.connect }
+func (n *fakeFollower) address() string {
+	if n.moved.Load() {
+		return fmt.Sprintf("fake:1%d", n.place)
+	}
+	return fmt.Sprintf("fake:%d", n.place)
+}
 
 func (n *fakeFollower) Processes() []testbed.Process {
 	if n.process == nil {
@@ -373,6 +379,8 @@ func (w *syncTest) trial(ctx context.Context) error {
 	}
 	err := w.Run(ctx, Scenario{}, w.runner, w.cell, 5, scenario.Sink{Number: w.number},
 		scenario.Usage{Nodes: []scenario.NodeUsage{{CPU: 3, RSSPeak: 4, Written: 2 * fakeBytes}}})
+	w.c.mu.Lock()
+	defer w.c.mu.Unlock()
 	if l := w.c.links; w.stores != 0 || w.c.nodes[0].runs != nil || len(l.Apart)+len(l.Rates) > 0 {
 		w.t.Errorf("left: %d stores, a node that runs (%v), links %+v", w.stores, w.c.nodes[0].runs, l)
 	}

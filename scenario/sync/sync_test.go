@@ -166,7 +166,7 @@ func TestSyncs(t *testing.T) {
 		"and loses everything": {section: half + "crash: node, for: 2, without_data: true}]",
 			polled: values{"sync_time": 3.7 + 2 + 1.2 + 5}},
 		"a peer comes back elsewhere": {section: "faults: [{crash: peers, at: 50%, for: 1}]", set: func(w *syncTest) {
-			time.AfterFunc(9500*time.Millisecond, func() { w.c.nodes[1].connect = "0" })
+			time.AfterFunc(9500*time.Millisecond, func() { w.c.nodes[1].moved.Store(true) })
 		}, outcomes: "stalled, stalled", note: "cannot find it"},
 
 		"silent for long": {set: hangs(2*time.Second, 20*time.Second), then: func(w *syncTest) {

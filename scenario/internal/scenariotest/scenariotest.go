@@ -61,20 +61,6 @@ func (c Replaced) Nodes() []system.Node { return []system.Node{c.Node} }
 // Near allows for what a histogram rounds.
 func Near(got, want float64) bool { return math.Abs(got-want) <= 0.002*want }
 
-// Links are the links of nodes in memory after a change; its rates are in bit/s.
-func Links(c scenario.NetworkChange) mem.Links {
-	links := mem.Links{Up: map[int]float64{}, Down: map[int]float64{}, Apart: c.Apart}
-	for i, r := range c.Rates {
-		if r.Up > 0 {
-			links.Up[i] = r.Up / 8
-		}
-		if r.Down > 0 {
-			links.Down[i] = r.Down / 8
-		}
-	}
-	return links
-}
-
 // Site is a deployment of one node, called "it".
 func Site(mode system.Mode, node system.Node) scenario.Site {
 	return scenario.Site{
