@@ -35,7 +35,7 @@ func (d *decoder) check(e *Experiment) {
 	})
 	for i, name := range e.Skip {
 		known := d.known.Preconditions
-		d.refuse(known != nil && !slices.Contains(known, name), fmt.Sprintf("skip[%d]", i), suggest.OrAll(name, known),
+		d.refuse(known != nil && !slices.Contains(known, name), fmt.Sprintf("skip[%d]", i), suggest.DidYouMean(name, known),
 			"`skip`: there is no precondition %q", name)
 	}
 	switch {
@@ -170,4 +170,17 @@ func (d *decoder) cells(e *Experiment) {
 // expression fails with what is wrong in a text of a list.
 func (d *decoder) expression(list string, i int, err error) {
 	d.fail(fmt.Sprintf("%s[%d]", list, i), err.(*gate.Error).Fix, "%v", err)
+}
+
+// gateNames are what rules over these cells may speak of, without the metrics.
+func (e *Experiment) gateNames(cells []Cell) gate.Names {
+	names := gate.Names{Base: true, Gone: e.Dropped}
+	for _, c := range cells {
+		levels := map[string]string{}
+		for _, f := range c.Factors {
+			levels[f.Path] = f.Value
+		}
+		names.AddCell(levels)
+	}
+	return names
 }

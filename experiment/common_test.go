@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -63,16 +62,6 @@ func mustPlan(t *testing.T, src string, set ...string) *Plan {
 		t.Fatalf("plan: %v", err)
 	}
 	return p
-}
-
-// nearly compares numbers, but for a share.
-func nearly(t *testing.T, share float64) func(what string, got, want float64) {
-	return func(what string, got, want float64) {
-		t.Helper()
-		if math.Abs(got-want) > share*want {
-			t.Errorf("%s: %g, want about %g", what, got, want)
-		}
-	}
 }
 
 // testKnown are some metrics of one scenario, and preconditions.

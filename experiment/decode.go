@@ -131,7 +131,7 @@ func (d *decoder) section(n *node, v reflect.Value, path string) {
 	for _, e := range n.entries {
 		if f := tab.field(e.key.text); f == nil {
 			unknown = true
-			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, path, tab), "unknown key `%s` in %s",
+			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, tab), "unknown key `%s` in %s",
 				e.key.text, called(path)))
 		} else if p := join(path, f.key); f.axis {
 			d.levels(e.value, v.Field(f.index), *f, p)
@@ -174,15 +174,10 @@ func (d *decoder) together(n *node, tab table, path string) {
 	}
 }
 
-func unknownKeyHint(key, path string, tab table) string {
-	if suggest.Nearest(key, tab.keys()) == "" {
-		for _, k := range Keys() {
-			switch section := strings.TrimSuffix(k.Path, "."+key); {
-			case k.Path == key:
-				return "`" + key + "` belongs at the top level"
-			case section != k.Path && section != path:
-				return "`" + key + "` belongs under `" + section + "`"
-			}
+func unknownKeyHint(key string, tab table) string {
+	for _, k := range Keys() {
+		if section, is := strings.CutSuffix(k.Path, "."+key); is && suggest.Nearest(key, tab.keys()) == "" {
+			return "`" + key + "` belongs under `" + section + "`"
 		}
 	}
 	return suggest.DidYouMean(key, tab.keys())
@@ -321,16 +316,12 @@ func (f *field) parse(text string, v reflect.Value) error {
 // within refuses a value that is beyond the limits of f.
 func (f *field) within(text string, v reflect.Value) error {
 	n, hint := number(v), ""
-	_, share := v.Interface().(Fraction)
 	switch {
 	case v.Kind() == reflect.String:
 	case f.min != "" && n < number(f.constant(f.min)):
 		hint = "at least " + f.min
 	case f.max != "" && n > number(f.constant(f.max)):
 		hint = "at most " + f.max
-		if share && !strings.HasSuffix(text, "%") {
-			hint = "did you mean `" + text + "%`?"
-		}
 	case f.zero != "" && n == 0:
 		hint = "a value above 0"
 	}

@@ -1,6 +1,9 @@
 package experiment
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // Disseminate is the section of the scenario disseminate: content spreads from
 // s seeders to l leechers, who start together or come and go, with faults.
@@ -46,26 +49,16 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 			plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
 	case cell.Link.unlimited() && s.Slow > 0:
 		return c.impossible("disseminate.slow", giveRate, "slow leechers differ from a rate that is unlimited")
-	case s.Slow > 0 && s.SlowUp == 0 && s.SlowDown == 0:
-		return c.impossible("disseminate.slow", "add `slow_up: 1Mbit`, `slow_down: 1Mbit`, or both",
-			"slow leechers are not slower than the others in anything")
-	case s.Slow > 0 && s.SlowDown > down:
-		return c.impossible("disseminate.slow_down", "give a lower rate",
-			"slow leechers would receive at %s, the others at %s", s.SlowDown, down)
-	case s.Slow > 0 && s.SlowUp > up:
-		return c.impossible("disseminate.slow_up", "give a lower rate",
-			"slow leechers would send at %s, the others at %s", s.SlowUp, up)
+	case s.Slow > 0 && (s.SlowUp == 0 && s.SlowDown == 0 || s.SlowUp > up || s.SlowDown > down):
+		return c.impossible("disseminate.slow", "give `slow_up` or `slow_down` a rate below that of the link",
+			"slow leechers are not slower than the others")
 	}
 	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
 }
 
 // checkFaults refuses faults that a cell with such groups of nodes cannot have.
 func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
-	path, deadline := c.e.Scenario+".faults", c.e.Limits.Deadline.Seconds()
-	begins, random := 0.0, false // with random arrivals it is unknown when the last one comes
-	if s := cell.Disseminate; s != nil {
-		begins, random = arriving(s), s.Join.Poisson != 0
-	}
+	path := c.e.Scenario + ".faults"
 	for _, f := range cell.faults() {
 		n, is := groups[f.Who()]
 		switch {
@@ -78,13 +71,79 @@ func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
 		case cell.Disseminate != nil && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
 			return c.impossible(path, "cut fewer",
 				"the fault `%s` cuts off all %d nodes, so the cut has no other side", f, n)
-		case !random && f.At.Timed && deadline > 0 && f.At.After.Seconds() >= begins+deadline:
-			return c.impossible(path, "begin it earlier, or raise limits.deadline",
-				"the fault `%s` begins when the deadline is over, which is %s (limits.deadline)", f,
-				c.e.Limits.Deadline)
 		case cell.Disseminate != nil && f.Kind() == FaultRate && cell.Link.unlimited():
 			return c.impossible(path, giveRate, "the fault `%s` changes a rate that is unlimited", f)
 		}
 	}
 	return nil
 }
+
+// What the estimate of a swarm assumes: rough, and rather too much than too
+// little.
+const (
+	// swarmSlack is how many load lines a swarm takes.
+	swarmSlack = 2.0
+	// servedSlack is how many times the seeders take what they need to send
+	// everything themselves, where no other node passes anything on.
+	servedSlack = 1.2
+	// swarmRate is how fast one machine moves content between all nodes of a
+	// swarm together, in bytes per second, whatever their links would carry.
+	swarmRate = 250e6
+	// startNode is what starting one node of a swarm takes, in seconds.
+	startNode = 1.0
+)
+
+// estimateDisseminate is the time and the file bytes of one trial: content made
+// and published at the seeders, spread in swarmSlack load lines or as fast as
+// the machine moves it, and read back from all leechers. Where nodes pass nothing
+// on (alone), the seeders send everything.
+func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
+	s := c.Disseminate
+	size, leechers := float64(c.Data.Size), float64(s.Leechers())
+	est := CellEstimate{Bytes: leechers * size, Limit: "link"}
+	est.Operation = swarmSlack * c.LoadLine(tcpPayload)
+	if up := c.Link.UpRate(); alone && up != 0 {
+		copies := math.Ceil(leechers / float64(s.Seeders)) // that one seeder sends
+		est.Operation = servedSlack * max(c.LoadLine(tcpPayload), copies*size*8/tcpPayload(float64(up)))
+	}
+	if moved := est.Bytes / swarmRate; moved > est.Operation {
+		est.Operation, est.Limit = moved, "machine"
+	}
+	took := math.Min(est.Operation+c.faultSeconds(limits.Stall), limits.Deadline.Seconds())
+	est.Seconds = arriving(s) + took + float64(s.Nodes)*size/loadRate
+	if s.Fresh {
+		est.Seconds += float64(s.Nodes) * startNode
+	}
+	return est
+}
+
+// faultSeconds is what faults add to a trial: as long as each lasts or, where it has no end,
+// the stall. A rate without an end adds nothing.
+func (c *Cell) faultSeconds(stall Duration) (more float64) {
+	for _, f := range c.faults() {
+		switch {
+		case f.For > 0:
+			more += f.For.Seconds()
+		case f.Kind() != FaultRate:
+			more += stall.Seconds()
+		}
+	}
+	return more
+}
+
+// arriving is the time from the first leecher that may begin to the last one, in
+// seconds.
+func arriving(s *Disseminate) float64 {
+	j := s.Join
+	leechers := float64(s.Leechers())
+	switch {
+	case j.Together():
+		return 0
+	case j.Poisson > 0:
+		return leechers / float64(j.Poisson)
+	}
+	return (math.Ceil(leechers/float64(j.Wave)) - 1) * j.Every.Seconds()
+}
+
+// tcpPayload is what of a rate on the wire is payload.
+func tcpPayload(wire float64) float64 { return wire * tcpShare }

@@ -2,7 +2,11 @@ package experiment
 
 import (
 	"cmp"
+	"fmt"
 	"math"
+	"slices"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // What an estimate assumes. The numbers are rough on purpose: the plan shall
@@ -12,8 +16,6 @@ const (
 	// 1538 that a full segment takes on Ethernet (TCP timestamps, preamble and
 	// gap included).
 	tcpShare = 1448.0 / 1538.0
-	// initialWindow is the first flight of a TCP connection (RFC 6928).
-	initialWindow = 10 * 1448.0
 	// unlimitedRate is assumed for a link without a limit, in bytes per second.
 	unlimitedRate = 1e9
 	// loadRate is how fast a started system takes its objects, in bytes per second.
@@ -30,47 +32,41 @@ const (
 // estimate fills in the estimates of all cells and of the plan.
 func (p *Plan) estimate() {
 	e := &p.Experiment
-	var seconds, bytes float64
 	for i := range p.Cells {
 		p.Cells[i].Estimate = e.estimateCell(&p.Cells[i])
 	}
 	p.skipLong()
+	var seconds, bytes float64
+	once := map[string]float64{} // what is prepared for all cells that want the same, in seconds
+	prepare := func(what string, takes float64) { once[what] = max(once[what], takes) }
 	for _, c := range p.Cells {
 		seconds += c.Estimate.Seconds
-		if !e.LoadTest() && e.Sync == nil {
-			seconds += aroundTrial // beside the least that a load test takes it is nothing that is sure
-		}
 		bytes += c.Estimate.Bytes
-	}
-	blocks := float64(p.Warmup + p.Blocks)
-	setup := 0.0
-	for _, s := range e.Systems {
-		swarm := p.largestSwarm(s.Name)
-		switch {
-		case e.Sync != nil:
-			setup += p.syncSetup(s.Name)
-		case s.Mode != "start" || e.LoadTest():
-		case swarm > 0:
-			setup += float64(swarm) * startNode
-		default:
-			setup += startSystem
+		if e.LoadTest() {
+			continue // beside the least that it takes nothing else counts
 		}
-		if e.Retrieve != nil && s.Mode == "start" { // what the others read is little beside what they write
-			for _, a := range e.axes() {
-				for _, size := range a.levels {
-					if a.path == dataSizePath {
-						setup += float64(e.Data.Objects) * number(size) / loadRate
-					}
-				}
+		if s := c.Sync; s != nil {
+			prepare(c.System, float64(s.Peers)*startNode)
+			prepare(fmt.Sprint(c.System, s.Blocks, s.Transactions, s.Form), (makeWork+followWork)*s.work())
+			continue
+		}
+		seconds += aroundTrial
+		if d := c.Disseminate; d != nil {
+			prepare(c.System, float64(d.Nodes)*startNode)
+		} else if !e.system(c.System).Attached() {
+			prepare(c.System, startSystem)
+			if c.Retrieve != nil { // what the others store before is little
+				prepare(c.System+c.Data.Key(), float64(c.Data.Objects)*float64(c.Data.Size)/loadRate)
 			}
 		}
 	}
-	p.Estimate = Estimate{
-		Trials:  len(p.Cells) * (p.Warmup + p.Blocks),
-		Seconds: rounded(seconds*blocks + setup),
-		Bytes:   math.Round(bytes * blocks),
-		Bound:   boundOf(p.Cells),
+	blocks := float64(p.Warmup + p.Blocks)
+	total := seconds * blocks
+	for _, takes := range once {
+		total += takes
 	}
+	p.Estimate = Estimate{Trials: len(p.Cells) * (p.Warmup + p.Blocks), Seconds: rounded(total),
+		Bytes: math.Round(bytes * blocks), Bound: boundOf(p.Cells)}
 }
 
 // rounded is a number to three decimals.
@@ -90,7 +86,7 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	case c.Collect != nil:
 		est = estimateCollect(c.Collect)
 	case c.Disseminate != nil:
-		est = estimateDisseminate(c, e.Limits, e.alone(c.System))
+		est = estimateDisseminate(c, e.Limits, e.system(c.System).Alone)
 	case c.Sync != nil:
 		est = e.estimateSync(c)
 	case c.Retrieve == nil:
@@ -103,6 +99,11 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	est.Bytes = math.Round(est.Bytes)
 	est.Operation = rounded(est.Operation)
 	return est
+}
+
+// system is the system of that name.
+func (e *Experiment) system(name string) SystemUse {
+	return e.Systems[slices.IndexFunc(e.Systems, func(s SystemUse) bool { return s.Name == name })]
 }
 
 // knownBytes is the file bytes of one request, a guess where they are not known.
@@ -120,7 +121,8 @@ func (c *Cell) operation(workers, trips, work, bytes, goodput float64) CellEstim
 	return CellEstimate{Operation: latency, Limit: "latency"}
 }
 
-// closedLoop: workers make requests of n bytes one after the other.
+// closedLoop: workers make requests of n bytes one after the other, until all are made or
+// the trial's time is over. An operation ends at its deadline, with the bytes it has by then.
 func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	r := c.Retrieve
 	requests := least(float64(r.Requests), float64(r.PerWorker)*float64(r.Concurrency))
@@ -128,29 +130,14 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 		requests = least(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
 	}
 	workers := math.Min(float64(r.Concurrency), requests)
-	rtt := c.Link.RTT()
 	rounds := 1.0
-	slowStart := math.Max(0, math.Ceil(math.Log2(math.Min(n, goodput*rtt)/initialWindow+1))-1)
 	if r.Connections == "fresh" {
-		rounds += 1 + slowStart
+		rounds = 2
 	}
 	est := c.operation(workers, rounds, 0, n, goodput)
-	// An operation ends at its deadline, with the bytes it has by then.
-	est.Operation = math.Min(est.Operation, 1e9)
 	took := math.Min(est.Operation, limits.Deadline.Seconds())
-	share := took / est.Operation
-	if est.Operation == 0 {
-		share = 1
-	}
-	est.Seconds = requests / workers * took
-	if r.Connections != "fresh" {
-		est.Seconds += slowStart * rtt
-	}
-	est.Bytes = requests * n * share
-	if d := r.Duration.Seconds(); d > 0 && est.Seconds > d {
-		est.Seconds = d
-		est.Bytes = workers * n * d / est.Operation
-	}
+	est.Seconds = least(requests/workers*took, r.Duration.Seconds())
+	est.Bytes = workers * n * est.Seconds / est.Operation
 	return est
 }
 
@@ -190,4 +177,46 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 		est.Limit = "link"
 	}
 	return est
+}
+
+// boundOf is that of a whole plan: of its least certain trial.
+func boundOf(cells []Cell) Bound {
+	for _, b := range []Bound{Open, Unknown, AtLeast} {
+		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Estimate.Bound == b }) {
+			return b
+		}
+	}
+	return Exact
+}
+
+// text is the time and the bytes of an estimate, for people.
+func (b Bound) text(seconds, bytes float64) (took, moved string) {
+	took, moved = words.Span(seconds), words.Bytes(bytes)
+	switch b {
+	case AtLeast:
+		took = "at least " + took
+	case Unknown:
+		took, moved = "unknown", "unknown"
+	case Open:
+		took = "until it ends"
+	}
+	return took, moved
+}
+
+// EstimateText is the estimate in words: "2.7 s and 151 MB of file bytes", "at
+// least 3 h 03 min and …", or why there is none.
+func (p *Plan) EstimateText() string {
+	e := &p.Experiment
+	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
+	switch {
+	case p.Estimate.Bound == Unknown:
+		return "unknown: the data set is read when the run begins"
+	case p.Estimate.Bound == Open:
+		return "goes on until it is interrupted or an exit condition fires"
+	case p.Estimate.Bytes == 0:
+		return took
+	case e.Sync != nil:
+		return took + " and " + moved + " of chain bytes"
+	}
+	return took + " and " + moved + " of file bytes"
 }

@@ -92,7 +92,7 @@ func (w When) String() string {
 
 func (When) describe() scalarKind {
 	return scalarKind{name: "moment", noun: "a share such as 50%, or a duration such as 10s",
-		pattern: `^([0-9]+(\.[0-9]+)?%|0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
+		pattern: `^([0-9]+(\.[0-9]+)?%|0|` + timePattern + `)$`,
 		doc:     "A share of the way, `50%`, or a time after the start, `10s`."}
 }
 
@@ -163,20 +163,14 @@ func (f *Fault) check() error {
 		f.Whose = ""
 	}
 	who := f.Who()
-	for _, c := range []struct {
-		wrong     bool
-		msg, hint string
-	}{
-		{who == WhoNode && f.Count != Part{}, "there is one node", "take `count` away"},
-		{f.WithoutData && who != "leechers" && who != WhoNode, who + " would come back without anything to give",
-			"crash leechers or the fresh node without data"},
-		{f.Cut == "nodes" && f.Count == Part{}, "the cut has no other side: all nodes are cut off",
-			"cut a part of them: `count: 50%`"},
-		{who == WhoNode && f.Kind() != FaultRate && f.For == 0, "the fresh node never goes on", "add `for: 2s`"},
-	} {
-		if c.wrong {
-			return mistake(c.hint, "%s", c.msg)
-		}
+	switch {
+	case who == WhoNode && f.Count != Part{}:
+		return mistake("take `count` away", "there is one node")
+	case f.WithoutData && who != "leechers" && who != WhoNode:
+		return mistake("crash leechers or the fresh node without data",
+			"%s would come back without anything to give", who)
+	case who == WhoNode && f.Kind() != FaultRate && f.For == 0:
+		return mistake("add `for: 2s`", "the fresh node never goes on")
 	}
 	return nil
 }

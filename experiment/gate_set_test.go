@@ -30,7 +30,7 @@ gates:
 		{[]string{"systems=nginx", "gates="}, ""},
 		{[]string{"systems=nginx", "systems=nginx,boxo"}, ""},
 		{[]string{"systems=boxo", "gates=success >= 99% where system == boxo and concurrency == 8"}, ""},
-		{[]string{"retrieve.concurrency=1"}, "neither side of == is a factor"},
+		{[]string{"retrieve.concurrency=1"}, "`concurrency` is no factor"},
 		{[]string{"retrieve.concurrency=1", "gates="}, ""},
 		{[]string{"retrieve.concurrency=1,2"}, "`retrieve.concurrency`: it has no level `8`"},
 		{[]string{`where=["system == nginx || retrieve.concurrency == 1"]`,

@@ -38,30 +38,3 @@ func TestLongCellsAreSkipped(t *testing.T) {
 		t.Errorf("longest=10m: %d cells, %d skipped", len(more.Cells), len(more.Skipped))
 	}
 }
-
-func TestOverheadEstimate(t *testing.T) {
-	cell := func(set ...string) CellEstimate {
-		return mustPlan(t, ladder, append(set, "systems=tape")...).Cells[0].Estimate
-	}
-	small := cell("link.delay=0s", "data.size=1B", "overhead.operation=put")
-	far := cell("link.delay=100ms", "data.size=1B", "overhead.operation=put")
-	if d := far.Operation - small.Operation; d < 10*0.2*0.99 || d > 10*0.2*1.01 {
-		t.Errorf("200 ms of round trip add %g s", d)
-	}
-	large := cell("link.delay=0s", "data.size=1MB", "overhead.operation=put")
-	if d := large.Operation - small.Operation; d < 0.8 || d > 0.9 || large.Limit != "link" {
-		t.Errorf("1 MB at 10 Mbit/s adds %g s, limited by %s", d, large.Limit)
-	}
-	if large.Bytes != 6e6 { // five and the one that opens the connections
-		t.Errorf("%g bytes", large.Bytes)
-	}
-	many := cell("link.delay=0s", "data.size=1MB", "overhead.operation=put", "overhead.concurrency=8")
-	// Of 6.8 s each: none begins after 10 s, so there are two and one to prime.
-	if many.Operation < 7*large.Operation*0.9 || many.Bytes != 3*8e6 {
-		t.Errorf("eight at once: %+v", many)
-	}
-	fill := cell("link.delay=0s", "data.size=1B", "overhead.operation=fill", "overhead.objects=1000")
-	if fill.Seconds < 1000*small.Operation {
-		t.Errorf("1000 objects take %g s, one %g s", fill.Seconds, small.Operation)
-	}
-}

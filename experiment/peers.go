@@ -65,7 +65,7 @@ func (s Stay) String() string {
 
 func (Stay) describe() scalarKind {
 	return scalarKind{name: "stay", noun: "forever, leave, or a duration such as 30s",
-		pattern: `^(forever|leave|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
+		pattern: `^(forever|leave|` + timePattern + `)$`,
 		doc:     "Serve until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // Marshal is the plan as it is stored: JSON with the fields in the order of
@@ -55,41 +54,7 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 	if err := dec.Decode(p); err != nil {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
-	if strict {
-		return p, nil
-	}
-	return p, checkRemoved(data)
-}
-
-// removedKeys are settings of older plans that changed what was measured, each with the value
-// that measures what this version does. A run with another is unlike any run of this version.
-var removedKeys = [][2]string{
-	{"data.compressible", "0"}, {"data.duplicate", "0"}, {"disseminate.cache", "warm"}, {"retrieve.arrivals.to", "0"},
-	{"exit.steady", ""},
-}
-
-func checkRemoved(data []byte) error {
-	var plan struct {
-		Experiment map[string]any   `json:"experiment"`
-		Cells      []map[string]any `json:"cells"`
-	}
-	if err := json.Unmarshal(data, &plan); err != nil {
-		return fmt.Errorf("plan: read: %w", err)
-	}
-	for _, settings := range append(plan.Cells, plan.Experiment) {
-		for _, key := range removedKeys {
-			var v any = settings
-			for part := range strings.SplitSeq(key[0], ".") {
-				section, _ := v.(map[string]any)
-				v = section[part]
-			}
-			if v != nil && fmt.Sprint(v) != key[1] {
-				return fmt.Errorf("plan: this run used %s, which this version no longer knows: report it with the "+
-					"version that recorded it", key[0])
-			}
-		}
-	}
-	return nil
+	return p, nil
 }
 
 // sum is the hash of a plan's text, in which its hash is left out.

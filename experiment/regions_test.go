@@ -32,23 +32,3 @@ func TestRoundTrips(t *testing.T) {
 		t.Errorf("%d regions with %d round trips", len(names), len(trips))
 	}
 }
-
-// What a plan expects follows the direction of the bytes.
-func TestAsymmetricEstimates(t *testing.T) {
-	operation := func(section string, set ...string) float64 {
-		t.Helper()
-		return mustPlan(t, "systems: [nginx]\nlink: {up: 10Mbit, down: 100Mbit}\ndata: {size: 10MB}\n"+section,
-			set...).Cells[0].Estimate.Operation
-	}
-	read := operation("scenario: retrieve\nretrieve: {requests: 10}\n")
-	for what, c := range map[string]struct{ got, want float64 }{
-		"get":    {operation("scenario: overhead\noverhead: {operation: get}\n"), read},
-		"put":    {operation("scenario: overhead\noverhead: {operation: put}\n"), read / 10},
-		"upload": {operation("scenario: upload\nupload: {concurrency: 1}\n"), read / 10},
-		"rate":   {operation("scenario: retrieve\nretrieve: {requests: 10}\n", "link={rate: 10Mbit}"), read},
-	} {
-		if c.got < 0.95*c.want || c.got > 1.1*c.want+0.05 {
-			t.Errorf("%s: %g s, want %g s", what, c.got, c.want)
-		}
-	}
-}

@@ -78,27 +78,23 @@ const MaxPaths = 100_000
 
 // Text is what the plan says of the log.
 func (l *RequestLog) Text() string {
-	paths := words.Count(int64(l.Paths))
-	if l.Paths == 0 {
-		paths = "more than " + words.Count(MaxPaths)
+	skipped := int64(0)
+	for _, n := range l.Skipped {
+		skipped += n
 	}
-	text := fmt.Sprintf("%s requests for %s paths, %s in %s, sha256 %.12s", words.Count(int64(l.Requests)), paths,
-		words.Bytes(float64(l.Bytes)), words.Span(l.Seconds), l.SHA256)
-	if l.Unplaced > 0 {
-		text += fmt.Sprintf("; %s ranges without their beginning, taken from byte 0", words.Count(int64(l.Unplaced)))
-	}
-	if l.Unordered > 0 {
-		text += fmt.Sprintf("; %s requests up to %s earlier than the one before, taken as of the same time",
-			words.Count(int64(l.Unordered)), words.Span(l.Back))
-	}
-	var skipped []string
-	all := int64(0)
-	for _, why := range sortedKeys(l.Skipped) {
-		all += l.Skipped[why]
-		skipped = append(skipped, fmt.Sprintf("%s %s", words.Count(int64(l.Skipped[why])), why))
-	}
-	if skipped != nil {
-		text += fmt.Sprintf("; %s lines left out: %s", words.Count(int64(all)), strings.Join(skipped, ", "))
+	text := fmt.Sprintf("%s requests, %s in %s, sha256 %.12s", words.Count(l.Requests), words.Bytes(float64(l.Bytes)),
+		words.Span(l.Seconds), l.SHA256)
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{int64(l.Paths), "paths"}, {l.Unplaced, "ranges without their beginning, taken from byte 0"},
+		{l.Unordered, "requests earlier than the one before, taken as of the same time"},
+		{skipped, "lines left out: " + strings.Join(sortedKeys(l.Skipped), ", ")},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf("; %s %s", words.Count(part.n), part.what)
+		}
 	}
 	return text
 }

@@ -77,7 +77,7 @@ func TestSetErrors(t *testing.T) {
 		{"link.rate=1Gbit,100MB", "`link.rate`: \"100MB\" is not a rate such as 100Mbit",
 			"rates are in bits per second; 100MB/s is `800Mbit`"},
 		{"data.size=[1MiB, 10M]", "`data.size`: \"10M\" is not a size such as 10MiB",
-			"binary or decimal? write `10MiB` or `10MB`"},
+			"did you mean `10MiB` or `10MB`?"},
 		{"systems=nginx,boksoo", "unknown system `boksoo`",
 			"known: nginx, static, boxo, boost, s3, mesh, fanout, ledger, archive, tape"},
 		{"systems.ngnix.with.workers=1", "the list has no entry `ngnix`", "did you mean `nginx`?"},

@@ -99,50 +99,6 @@ func TestASyncIsCanonical(t *testing.T) {
 	}
 }
 
-func TestSyncEstimate(t *testing.T) {
-	cell := func(set ...string) Cell {
-		t.Helper()
-		return mustPlan(t, following, append([]string{"sync.vary="}, set...)...).Cells[0]
-	}
-	near := nearly(t, 0.01)
-	const bytes, work = 1000 * (175 + 10*550), 1000 * (0.0002 + 10*0.0002)
-	plain := cell()
-	near("bytes", plain.Estimate.Bytes, bytes)
-	near("machine", plain.Estimate.Operation, startFollow+followWork*work)
-	near("around it", plain.Estimate.Seconds, plain.Estimate.Operation+aroundSync)
-	line := bytes * 8 / tcpPayload(1e6)
-	over := func(set ...string) float64 {
-		t.Helper()
-		c := cell(set...)
-		if c.Estimate.Limit != "link" {
-			t.Errorf("%v: limited by %q", set, c.Estimate.Limit)
-		}
-		return c.Estimate.Operation - startFollow
-	}
-	near("the node's link", over("link.rate=1Mbit"), line)
-	near("the peers' links", over("sync.speeds={list: [100kbit, 400kbit]}"), line)
-	near("both", over("sync.speeds={list: [1Gbit]}", "link.rate=1Mbit"), line)
-	near("a spread of one", over("sync.speeds={lognormal: 250kbit, spread: 1}"), line)
-	near("silent peers send nothing",
-		over("sync.speeds={list: [500kbit]}", "sync.trouble=[{silent: 1}, {stranger: 1}]"), line)
-	near("slow peers send slowly", over("sync.speeds={list: [400kbit]}", "sync.trouble=[{slow: 2, rate: 100kbit}]"),
-		line)
-	for set, more := range map[string]float64{
-		"sync.faults=[{crash: peers, count: 1, at: 50%}]":                              0,
-		"sync.faults=[{crash: peers, at: 50%}]":                                        30, // the stall
-		"sync.faults=[{crash: peers, at: 50%, for: 20s}]":                              20,
-		"sync.faults=[{crash: node, at: 10%, for: 5s}, {cut: node, at: 50%, for: 7s}]": 12,
-		"sync.faults=[{crash: peers, at: 5m}]":                                         0, // it is in sync
-	} {
-		near(set, cell(set).Estimate.Seconds, plain.Estimate.Seconds+more)
-	}
-	near("a lower rate", cell("link.rate=1Mbit", "sync.faults=[{rate: 500kbit, of: node, at: 50%}]").Estimate.Seconds,
-		startFollow+1.5*line+aroundSync)
-	if got := cell("link.rate=1kbit").Estimate.Seconds; got != 600+aroundSync {
-		t.Errorf("%g s beside a deadline of ten minutes", got)
-	}
-}
-
 func TestPollsOfASync(t *testing.T) {
 	for _, c := range []struct {
 		set  []string

@@ -41,11 +41,13 @@ type quantity struct {
 	units []unitSize        // of the base unit or, where that is the smallest, of its per
 	per   int64             // parts that the base unit has; 0: 1
 	also  map[string]string // other spellings of units
-	meant map[string]string // units that people write, and a hint; % is the number
 	sums  bool              // several may stand one after the other: 1m30s
 	most  string            // the largest value
 	zero  string            // what is wrong with 0; empty: nothing
 }
+
+// timePattern is that of a duration above 0.
+const timePattern = `([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h|d))+`
 
 var (
 	bytesQuantity = &quantity{
@@ -54,10 +56,6 @@ var (
 				"of 1000): `10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
 		units: append(append([]unitSize{{"", 1}, {"B", 1}}, binaryUnits...), decimalUnits...),
 		also:  map[string]string{"KB": "kB"},
-		meant: map[string]string{
-			"k": "binary or decimal? write `%KiB` or `%kB`", "m": "binary or decimal? write `%MiB` or `%MB`",
-			"g": "binary or decimal? write `%GiB` or `%GB`", "t": "binary or decimal? write `%TiB` or `%TB`",
-		},
 	}
 	rateQuantity = &quantity{
 		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s",
@@ -66,20 +64,16 @@ var (
 				"because that is bytes."},
 		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}},
 		also:  map[string]string{"Kbit": "kbit"},
-		meant: map[string]string{"": "add a unit: `%Mbit` or `%bit`"},
 		most:  "1000Tbit", zero: "a rate of 0 lets nothing through",
 	}
 	durationQuantity = &quantity{
 		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s",
-			pattern: `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`,
-			doc:     "Time in `ns`, `us`, `ms`, `s`, `m`, `h`: `40ms`, `1m30s`."},
-		units: []unitSize{{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}, per: 1e9,
-		also: map[string]string{"µs": "us"},
-		meant: map[string]string{"": "add a unit: `%ms` or `%s`", "d": "days are written in hours: `24h`",
-			"days": "days are written in hours: `24h`", "sec": "did you mean `%s`?", "secs": "did you mean `%s`?",
-			"seconds": "did you mean `%s`?", "min": "did you mean `%m`?", "mins": "did you mean `%m`?",
-			"minutes": "did you mean `%m`?", "msec": "did you mean `%ms`?", "msecs": "did you mean `%ms`?"},
-		sums: true, most: "2562047h",
+			pattern: `^(0|` + timePattern + `)$`,
+			doc:     "Time in `ns`, `us`, `ms`, `s`, `m`, `h`, `d`: `40ms`, `1m30s`."},
+		units: []unitSize{{"d", 86400e9}, {"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}},
+		per:   1e9,
+		also:  map[string]string{"µs": "us"},
+		sums:  true, most: "2562047h",
 	}
 	shareQuantity = &quantity{
 		scalarKind: scalarKind{name: "share", noun: "a share such as 1% or 0.01", unit: "ratio",
@@ -92,8 +86,7 @@ var (
 			pattern: `^[0-9]+(\.[0-9]+)?/[smh]$`,
 			doc:     "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
 		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, per: 3600,
-		meant: map[string]string{"": "write `%/s`, `%/m` or `%/h`", "rps": "write `%/s`", "qps": "write `%/s`"},
-		most:  "1000000000/s", zero: "a rate of 0 never starts an operation",
+		most: "1000000000/s", zero: "a rate of 0 never starts an operation",
 	}
 )
 
@@ -151,7 +144,7 @@ func (q *quantity) sum(s string) (*big.Rat, error) {
 			size = 1
 		}
 		if !ok || size == 0 {
-			return nil, mistake(q.hint(s, text, unit), "%q is not %s", s, q.noun)
+			return nil, mistake(q.hint(text, unit), "%q is not %s", s, q.noun)
 		}
 		total.Add(total, num.Mul(num, big.NewRat(size, max(1, q.per))))
 		rest = rest[len(text)+len(unit):]
@@ -178,49 +171,33 @@ func (q *quantity) size(unit string) int64 {
 	return 0
 }
 
-// hint says what was probably meant by s, a number and an unknown unit.
-func (q *quantity) hint(s, num, unit string) string {
-	if joined := strings.Join(strings.Fields(s), ""); joined != s && num != "" {
-		if _, err := q.read(joined); err != nil {
-			return err.(*Error).Hint
-		}
-		return "write `" + joined + "`, without the space"
-	}
-	lower := strings.ToLower(unit)
-	hint, known := q.meant[lower]
+// hint names the units that a number with an unknown one was probably meant to have: those
+// that it abbreviates, or that a time begins with; else all.
+func (q *quantity) hint(num, unit string) string {
 	each := strings.TrimSuffix(unit, "/s")
-	switch {
-	case strings.HasPrefix(s, "-"):
-		return "it cannot be negative"
-	case num == "":
+	if num == "" {
 		return ""
-	case known:
-		return strings.ReplaceAll(hint, "%", num)
-	case q == rateQuantity && strings.HasSuffix(each, "B"):
+	} else if q == rateQuantity && strings.HasSuffix(each, "B") {
 		if b, err := ParseBytes(num + each); err == nil && b > 0 && b < 1e14 {
 			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
 		}
-	case q == bytesQuantity && (each != unit || strings.Contains(lower, "bit") || strings.HasSuffix(lower, "bps")):
-		return "that is a rate; a size is in bytes, such as 10MiB"
 	}
-	return q.unitHint(num, lower)
-}
-
-// unitHint names the unit that differs in capitals alone, or all.
-func (q *quantity) unitHint(num, lower string) string {
-	var names []string
+	lower := strings.ToLower(strings.TrimSpace(unit))
+	var near, all []string
 	for _, u := range q.units {
 		name := strings.ToLower(u.name)
 		if name == "" {
 			continue
 		}
-		if lower == name || lower+"b" == name || len(lower) == 1 && q == rateQuantity && name[:1] == lower &&
-			u.size > 1 {
-			return "did you mean `" + num + u.name + "`?"
+		all = append(all, u.name)
+		if lower != "" && (strings.HasPrefix(name, lower) || q.sums && strings.HasPrefix(lower, name)) {
+			near = append(near, "`"+num+u.name+"`")
 		}
-		names = append(names, u.name)
 	}
-	return "units are " + strings.Join(names, ", ")
+	if near != nil {
+		return "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return "units are " + strings.Join(all, ", ")
 }
 
 // Bytes is a size in bytes. It is written with a unit that says whether it is

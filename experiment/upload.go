@@ -54,3 +54,33 @@ type Collect struct {
 // LoadTest reports whether the experiment is one whose single trial goes on for
 // as long as it takes.
 func (e *Experiment) LoadTest() bool { return e.Scenario == "upload" || e.Scenario == "collect" }
+
+// leastWork is what storing an object takes at least beside link and round trip,
+// in seconds: less than any system needs that keeps it.
+const leastWork = 0.001
+
+// estimateUpload is the least that storing the data set can take: all its bytes
+// at the link's rate, or a round trip and leastWork for each object by as many at
+// a time. What a system takes beyond that is what the test is to find out.
+func estimateUpload(c *Cell, goodput float64) CellEstimate {
+	if !c.Data.Known() {
+		return CellEstimate{Bound: Unknown}
+	}
+	objects, bytes := c.Data.Total()
+	if objects == 0 {
+		return CellEstimate{Bound: Unknown}
+	}
+	workers := float64(c.Upload.Concurrency)
+	est := c.operation(workers, 1, leastWork, bytes/objects, goodput)
+	est.Seconds, est.Bytes, est.Bound = objects/workers*est.Operation, bytes, AtLeast
+	return est
+}
+
+// estimateCollect is how long the polls go on.
+func estimateCollect(c *Collect) CellEstimate {
+	if c.For == 0 {
+		return CellEstimate{Limit: "schedule", Bound: Open}
+	}
+	return CellEstimate{Seconds: c.For.Seconds(), Limit: "schedule"}
+}
+

@@ -27,7 +27,6 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 		{"whole", "retrieve.range == whole", true},
 		{"whole", "retrieve.range > 1MiB", true},
 		{"1MiB", "retrieve.range == 1024KiB", true},
-		{"1MiB", "1MiB == retrieve.range", true},
 		{"1MiB", "link.rate > 999Tbit", true}, // unlimited
 		{"1MiB", "link.rate == unlimited", true},
 		{"1MiB", "link.queue == auto", true},

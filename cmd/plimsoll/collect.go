@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,7 +96,7 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 		}
 		with[key] = value
 	}
-	section := map[string]string{"every": inHours(ask.every), "for": inHours(ask.length)}
+	section := map[string]string{"every": ask.every, "for": ask.length}
 	if ask.price != "" {
 		section["price"] = ask.price
 	}
@@ -114,14 +113,4 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 		return nil, err
 	}
 	return e.Plan()
-}
-
-// inHours is a duration as experiment files have it: 25d is 600h.
-func inHours(duration string) string {
-	if days, ok := strings.CutSuffix(duration, "d"); ok {
-		if n, err := strconv.ParseFloat(days, 64); err == nil {
-			return strconv.FormatFloat(24*n, 'f', -1, 64) + "h"
-		}
-	}
-	return duration
 }

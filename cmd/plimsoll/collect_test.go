@@ -215,9 +215,4 @@ func TestCollectUsage(t *testing.T) {
 			t.Errorf("%v: status %d, %s, want %q", c.args, code, errs.String(), c.want)
 		}
 	}
-	for text, want := range map[string]string{"25d": "600h", "0.5d": "12h", "1m": "1m", "none": "none", "d": "d"} {
-		if got := inHours(text); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
 }

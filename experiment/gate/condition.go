@@ -22,9 +22,8 @@ import (
 //	           | operand "in" "[" operand { "," operand } "]"
 //	operand    = [ number "*" ] factor | value
 //
-// A value is written as it would be in the file. A comparison has at least one factor,
-// which says what the value means. A factor is named by its path or, on the left, by the
-// end of its path.
+// What is on the left is a factor, named by its path or the end of its path; it says what
+// a value means, which is written as it would be in the file.
 
 // Factor is what a condition may name.
 type Factor struct {
@@ -154,6 +153,9 @@ func (p *parser) not() Condition {
 		return c
 	}
 	left := p.operand(true)
+	if left.factor == nil {
+		p.fail(left.token, p.near(left.text), "%s is no factor", quoted(left.text))
+	}
 	if !p.take("in") {
 		op := p.next()
 		if !slices.Contains([]string{"=", "==", "!=", "<", "<=", ">", ">="}, op.text) || op.quoted {
@@ -221,16 +223,15 @@ func (p *parser) factor(name string, short bool) *Factor {
 	return nil
 }
 
-// near is the hint for a name that is none of a factor: those that are, by their paths or,
-// for a name without a dot, by the ends of these.
+// near is the hint for a name that is none of a factor.
 func (p *parser) near(name string) string {
 	var names []string
 	for _, f := range p.factors {
-		if strings.Contains(name, ".") {
-			names = append(names, f.Path)
-		} else {
-			names = append(names, f.Path[strings.LastIndex(f.Path, ".")+1:])
+		full := f.Path
+		if !strings.Contains(name, ".") {
+			full = full[strings.LastIndex(full, ".")+1:]
 		}
+		names = append(names, full)
 	}
 	slices.Sort(names)
 	return suggest.DidYouMean(name, names)
@@ -246,20 +247,14 @@ var comparisons = map[string]func(order int) bool{
 
 func (p *parser) compare(a operand, op token, b operand) Condition {
 	order, ordered := comparisons[op.text]
-	typed := a.factor
-	switch {
-	case a.factor == nil && b.factor == nil:
-		p.fail(a.token, p.near(a.text), "neither side of %s is a factor", op.text)
-	case a.factor == nil:
-		typed = b.factor
-	case b.factor != nil && a.factor.Unit != b.factor.Unit:
-		p.fail(b.token, "", "%s is %s, %s is %s: they do not compare", quoted(a.factor.Path), a.factor.Noun,
+	switch typed := a.factor; {
+	case b.factor != nil && typed.Unit != b.factor.Unit:
+		p.fail(b.token, "", "%s is %s, %s is %s: they do not compare", quoted(typed.Path), typed.Noun,
 			quoted(b.factor.Path), b.factor.Noun)
-	}
-	if ordered && typed.Unit == "" {
+	case ordered && typed.Unit == "":
 		p.fail(op, "words only compare with == and !=", "%s has no order", quoted(typed.Path))
 	}
-	x, y := p.side(a, typed, ordered), p.side(b, typed, ordered)
+	x, y := p.side(a, a.factor, ordered), p.side(b, a.factor, ordered)
 	numbers := a.times != 0 || b.times != 0
 	return func(level func(string) Level) bool {
 		u, v := x(level), y(level)
@@ -287,11 +282,7 @@ func (p *parser) side(o operand, typed *Factor, ordered bool) func(level func(st
 	}
 	fixed, err := typed.Read(o.text)
 	if wrong, is := err.(*Error); is {
-		fix := wrong.Fix
-		if fix == "" && strings.Contains(o.text, ".") && !strings.ContainsAny(o.text[:1], "0123456789") {
-			fix = p.near(o.text) // meant as a path
-		}
-		p.fail(o.token, fix, "%s: %s", quoted(typed.Path), wrong.Msg)
+		p.fail(o.token, wrong.Fix, "%s: %s", quoted(typed.Path), wrong.Msg)
 	}
 	if ordered && math.IsNaN(fixed.Number) {
 		p.fail(o.token, "it compares with == and != only", "%s has no order", quoted(o.text))

@@ -61,7 +61,7 @@ func TestRulesMeanCells(t *testing.T) {
 	}
 	for where, want := range map[string]string{
 		"": "012", "storage == ram": "1", "sync.storage != ram": "02", "system == store.local": "2",
-		"system in [codex, store.local]": "02", "store.local == system": "2",
+		"system in [codex, store.local]": "02",
 		"storage == ram and system == codex": "", "storage == ram || system == codex": "01",
 		`faults == "crash seeders at 50% for 5s" and system == 'deluge'`: "1", "system in [codex, deluge] && " +
 			"!(faults == none)": "1",
@@ -97,7 +97,7 @@ func TestMistakesAreShown(t *testing.T) {
 		{"p95(ttfb < 200ms", 1, "the run has no metric `p95(ttfb`", ""},
 		{"ttfb_p50 < 2s where system == other.local", 31, "`system`: it has no level `other.local`",
 			"levels: deluge, codex"},
-		{"ttfb_p50 < 2s where store.local == other.local", 21, "neither side of == is a factor", ""},
+		{"ttfb_p50 < 2s where store.local == other.local", 21, "`store.local` is no factor", ""},
 		{"ttfb_p50 < 2s where", 20, "a factor or a value expected", "known: faults, storage, system"},
 		{"ttfb_p50 < 2s where storage ==", 31, "a factor or a value expected", ""},
 		{"ttfb_p50 < 2s where storage ram", 29, "a comparison expected after `storage`", ""},
@@ -106,9 +106,6 @@ func TestMistakesAreShown(t *testing.T) {
 		{"p99(ttfb) < 200ms", 1, "the run has no metric `ttfb_p99`", "did you mean"},
 		{"ttfb_p50 < 200", 12, "ttfb_p50 is in s, and `200` is not", "units: h, min, ms, ns, s, us, µs"},
 		{"success >= 99.9", 12, "success_rate is a share: `99.9` is 9990 %", "did you mean `99.9%`?"},
-		{"success >= 101%", 12, "success_rate is never above 100 %", ""},
-		{"success >= -1%", 12, "success_rate is never below 0", ""},
-		{"ttfb_p95 < 0ms", 12, "ttfb_p95 is never below 0", ""},
 		{"throughput within 5% of BASE", 25, "the run has no system `BASE`", "METRIC no worse than BASE by 5%"},
 		{"ttfb_p50 < 2s where faults == crash seeders", 31, "`disseminate.faults`: it has no level `crash`",
 			`levels: none, "crash seeders at 50% for 5s"`},
@@ -119,7 +116,7 @@ func TestMistakesAreShown(t *testing.T) {
 		{"ttfb_p50 < 2s where storage > ram", 29, "`sync.storage` has no order", "only compare with =="},
 		{"throughput within 20% of delug", 26, "the run has no system `delug`", "did you mean `deluge`?"},
 		{"commits no worse than BASE", 9, "`commits` is for information", ""},
-		{"ttfb_p50 < 2s where storag == ram", 21, "neither side of == is a factor", "did you mean `storage`?"},
+		{"ttfb_p50 < 2s where storag == ram", 21, "`storag` is no factor", "did you mean `storage`?"},
 		{"ttfb_p50 < 2s where storage == tape", 32, "`sync.storage`: it has no level `tape`", "levels: disk, ram"}} {
 		_, err := Parse(c.rule, names, 0.05)
 		var e *Error

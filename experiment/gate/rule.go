@@ -58,7 +58,7 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 	}
 	switch {
 	case r.Op != "":
-		r.Value, r.Share = p.limit(r.Op), 0
+		r.Value, r.Share = p.limit(), 0
 	case p.part("within") != "":
 		r.Kind, r.Share, r.System = Within, p.share("apart"), p.part("system")
 		if systems := names.Levels["system"]; !slices.Contains(systems, r.System) {
@@ -145,7 +145,7 @@ func (p *rule) key() string {
 	case len(near) > 1:
 		p.fail("metric", "one of: "+strings.Join(near, ", "), "%s can be several metrics", quoted(word))
 	}
-	p.fail("metric", suggest.OrAll(word, keys), "the run has no metric %s", quoted(word))
+	p.fail("metric", suggest.DidYouMean(word, keys), "the run has no metric %s", quoted(word))
 	return ""
 }
 
@@ -169,7 +169,7 @@ func (p *rule) share(part string) float64 {
 }
 
 // limit reads a number with a unit of the metric's, after an operator.
-func (p *rule) limit(op string) float64 {
+func (p *rule) limit() float64 {
 	m, number, unit := p.metric, p.part("number"), p.part("unit")
 	v, err := strconv.ParseFloat(number, 64)
 	scale, is := unitsOf(m.Unit)[unit]
@@ -185,27 +185,12 @@ func (p *rule) limit(op string) float64 {
 	if unit == "%" {
 		limit, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64) // 99.9/100 is not 0.999
 	}
-	most := math.Inf(1)
-	switch {
-	case m.Unit == "ratio" && slices.Contains(ofAll, m.Key):
-		most = 1
-	case m.Unit == "ratio":
-		most = 10 // an estimated share of a line can be above 1
-	}
-	switch {
-	case limit < 0 || limit == 0 && op == "<":
-		p.fail("number", "", "%s is never below 0", m.Key)
-	case limit > most && unit == "" && v <= 100*most:
+	if m.Unit == "ratio" && unit == "" && v > 10 && v <= 1000 { // an estimated share of a line can be above 1
 		p.fail("number", "did you mean "+quoted(number+"%")+"?", "%s is a share: %s is %g %%", m.Key, quoted(number),
 			100*limit)
-	case limit > most || limit == 1 && most == 1 && op == ">":
-		p.fail("number", "", "%s is never above %g %%", m.Key, 100*most)
 	}
 	return limit
 }
-
-// ofAll are the metrics that are a part of a whole.
-var ofAll = []string{"success_rate", "ok_rate", "recovered", "useful_share", "peer_share_max", "seeder_share"}
 
 // anyUnit is the unit of a metric that is not known.
 const anyUnit = "?"

@@ -16,20 +16,9 @@ func Nearest(s string, candidates []string) string {
 	return best
 }
 
-// most is how many candidates are listed where none is near: more are not read.
-const most = 16
-
-// DidYouMean is the hint for a misspelt word: the nearest candidate, or, when
-// none is near, all of them as long as they are few.
+// DidYouMean is the hint for a misspelt word: the nearest candidate or, when none is
+// near, all of them.
 func DidYouMean(s string, candidates []string) string {
-	if len(candidates) > most && Nearest(s, candidates) == "" {
-		return ""
-	}
-	return OrAll(s, candidates)
-}
-
-// OrAll is DidYouMean with all candidates, however many.
-func OrAll(s string, candidates []string) string {
 	if c := Nearest(s, candidates); c != "" {
 		return "did you mean `" + c + "`?"
 	}
