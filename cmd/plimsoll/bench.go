@@ -56,7 +56,7 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
 	f.StringVar(&ask.size, "range", "whole", "bytes of each request, such as 1MiB; whole: the whole object")
 	f.BoolVar(&print, "print", false, "print the experiment file, and run nothing")
 	setFlag(c, &set)
-	outFlag(c, &out)
+	outFlag(c, &out, "bench-HOST")
 	manner.flags(c)
 	manner.runFlags(c)
 	return c

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +51,7 @@ ends it; plimsoll resume continues.`,
 	f.StringVar(&ask.length, "for", "none", "how long, such as 12h or 25d; none: until it is interrupted")
 	f.StringVar(&ask.price, "price", "",
 		`what one unit of the system's currency costs, such as "0.014 USD (2018-06-01)"`)
-	f.StringVar(&out, "out", "", "run directory (default runs/collect-SYSTEM-DATE-TIME)")
+	outFlag(c, &out, "collect-SYSTEM")
 	f.StringVar(&address, "listen", "127.0.0.1:9117", "address of /metrics and the page; beyond this machine /metrics "+
 		"alone is served; none: neither")
 	noTokenFlag(c, &open)
@@ -65,9 +63,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	if out == "" {
-		out = filepath.Join("runs", "collect-"+ask.system+"-"+time.Now().Format("20060102-150405"))
-	}
+	out = outOr(out, "collect-"+ask.system)
 	if address != "none" {
 		handler := report.Metrics(out)
 		if loopbackOnly(address) == nil {

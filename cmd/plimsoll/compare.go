@@ -23,9 +23,7 @@ type comparison struct {
 	options analysis.CompareOptions
 	format  string
 	out     string
-	gates   []string
-	sets    []string // --set arguments by which all runs are judged again
-	alone   bool     // without the rules of the experiment files
+	judgement
 }
 
 func (p *program) compareCommand() *cobra.Command {
@@ -44,10 +42,7 @@ func (p *program) compareCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil,
 		"show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
-	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that each new run is held to: 'no worse than BASE by 5%', "+
-		"'p90(ttfb) < 200ms'")
-	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
-	c.Flags().StringArrayVar(&o.sets, "set", nil, setLimits+"; of all runs")
+	o.judgement.flags(c)
 	c.Flags().StringVar(&o.format, "format", comparisonFormats[0], "one of "+strings.Join(comparisonFormats, ", "))
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c

@@ -20,7 +20,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
@@ -113,7 +112,7 @@ func catalog() experiment.Catalog {
 			spec.Modes = append(spec.Modes, string(m))
 		}
 		for _, o := range info.Options {
-			spec.Options = append(spec.Options, optionSpec(o))
+			spec.Options = append(spec.Options, experiment.OptionSpec(o))
 		}
 		c = append(c, spec)
 	}
@@ -132,5 +131,3 @@ func known() experiment.Known {
 		},
 	}
 }
-
-func optionSpec(o system.Option) experiment.OptionSpec { return experiment.OptionSpec(o) }

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
@@ -69,7 +65,7 @@ func (p *program) sayMissingImages(ctx context.Context, plan *experiment.Plan) e
 	return err
 }
 
-// pullMissing brings the images that a plan names: when it is said so, or after asking.
+// pullMissing brings the images that a plan names, when it is said so.
 func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull bool) error {
 	store, missing, err := missingImages(plan)
 	if err != nil {
@@ -77,16 +73,8 @@ func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull b
 	}
 	for _, ref := range missing {
 		if !pull {
-			size := sizeOf(ctx, store, ref)
-			if !p.ui.Terminal() || !term.IsTerminal(int(os.Stdin.Fd())) {
-				err := fmt.Errorf("image %s is not on this machine (%s)", ref, size)
-				return ui.Exit(ui.CodePreconditions, ui.WithHint(err, "add --pull"))
-			}
-			fmt.Fprintf(p.stderr, "image %s is not on this machine (%s). Pull it? [y/N] ", ref, size)
-			answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-			if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
-				return ui.Exit(ui.CodePreconditions, fmt.Errorf("image %s was not pulled", ref))
-			}
+			err := fmt.Errorf("image %s is not on this machine (%s)", ref, sizeOf(ctx, store, ref))
+			return ui.Exit(ui.CodePreconditions, ui.WithHint(err, "add --pull"))
 		}
 		if _, err := p.pull(ctx, store, ref, "", false); err != nil {
 			return err

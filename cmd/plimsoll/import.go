@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,13 +31,10 @@ describes the format.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if out == "" {
-				out = filepath.Join("runs", "imported-"+time.Now().Format("20060102-150405"))
-			}
-			return p.importLogs(c.Context(), args, out)
+			return p.importLogs(c.Context(), args, outOr(out, "imported"))
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "run directory (default runs/imported-DATE-TIME)")
+	outFlag(c, &out, "imported")
 	return c
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -21,9 +20,8 @@ import (
 )
 
 const (
-	maxInvalidLines = 5               // keeps a busy machine from filling the terminal
-	rateOver        = 5 * time.Minute // a rate is that of the last minutes
-	lineEvery       = time.Minute     // plain lines and JSON objects of a long trial, at most
+	maxInvalidLines = 5           // keeps a busy machine from filling the terminal
+	lineEvery       = time.Minute // plain lines and JSON objects of a long trial, at most
 )
 
 // progress shows a run: one redrawn line on a terminal, a plain line per block
@@ -45,21 +43,19 @@ type progress struct {
 	explained map[string]bool // reasons why trials are invalid
 	invalid   int
 
-	measured, spoilt int             // trials, and those that a busy machine made invalid
-	busy             map[string]bool // by these reasons
+	measured, spoilt int // trials, and those that a busy machine made invalid
 
-	// Of a trial that lasts long: its latest state, some of the last rateOver, and
-	// when the last plain line was written.
-	state  scenario.State
-	points []scenario.State
-	said   time.Time
+	// Of a trial that lasts long: its first and its latest state, and when the last plain
+	// line was written.
+	since, state scenario.State
+	said         time.Time
 }
 
 var _ engine.Progress = (*progress)(nil)
 
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
 	return &progress{ui: u, plan: plan, dir: dir, resumed: resumed, block: math.MinInt, skipped: map[string]bool{},
-		explained: map[string]bool{}, busy: map[string]bool{}}
+		explained: map[string]bool{}}
 }
 
 // Start implements engine.Progress.
@@ -149,7 +145,7 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	} else {
 		p.sayEnd(t, cell)
 	}
-	p.state, p.points, p.said = scenario.State{}, nil, time.Time{}
+	p.since, p.state, p.said = scenario.State{}, scenario.State{}, time.Time{}
 }
 
 // sayEnd says of a trial what is worth a line.
@@ -206,10 +202,9 @@ func (p *progress) left(before, after string) string {
 	return ""
 }
 
-// busyReasons are those of a busy machine, with the argument of --set that lets such trials count.
-var busyReasons = map[string]string{record.ReasonBoxBusy: "limits.others=none",
-	record.ReasonMachineLimited: "limits.machine=none", record.ReasonGeneratorLate: "",
-	record.ReasonGeneratorSaturated: "", record.ReasonEmulatorLate: ""}
+// busyReasons are those of a busy machine.
+var busyReasons = []string{record.ReasonBoxBusy, record.ReasonMachineLimited, record.ReasonGeneratorLate,
+	record.ReasonGeneratorSaturated, record.ReasonEmulatorLate}
 
 // countBusy counts measured trials, and those that a quieter machine would have made valid.
 func (p *progress) countBusy(t record.Trial) {
@@ -217,13 +212,7 @@ func (p *progress) countBusy(t record.Trial) {
 		return
 	}
 	p.measured++
-	spoilt := false
-	for _, why := range t.Invalid {
-		if _, is := busyReasons[why]; is {
-			p.busy[why], spoilt = true, true
-		}
-	}
-	if spoilt {
+	if slices.ContainsFunc(t.Invalid, func(why string) bool { return slices.Contains(busyReasons, why) }) {
 		p.spoilt++
 	}
 }
@@ -234,34 +223,22 @@ func (p *progress) busyHint() string {
 	if p.measured == 0 || 3*p.spoilt < p.measured {
 		return ""
 	}
-	what := "run them again when nothing else uses the CPUs (plimsoll doctor checks): " +
-		suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
+	what := "run them again: " + suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
 	if p.plan.Experiment.LoadTest() { // resume runs none of them again
-		what = "start a new run when nothing else uses the CPUs (plimsoll doctor checks)"
+		what = "start a new run"
 	}
-	reasons := slices.Sorted(maps.Keys(p.busy))
-	judge := []string{"plimsoll", "report"}
-	for _, why := range reasons {
-		judge = append(judge, "--set", busyReasons[why])
-	}
-	if !slices.Contains(judge, "") { // all of them are limits that can be changed afterwards
-		what += "; or count them anyway: " + suggest.Command(append(judge, p.dir)...)
-	}
-	return fmt.Sprintf("the machine was too busy for %d of %s (%s): %s", p.spoilt,
-		words.Plural(int64(p.measured), "trial", "trials"), strings.Join(reasons, ", "), what)
+	return fmt.Sprintf("the machine was too busy for %d of %s; when nothing else uses the CPUs (plimsoll doctor "+
+		"checks), %s", p.spoilt, words.Plural(int64(p.measured), "trial", "trials"), what)
 }
 
 // State implements engine.Progress.
 func (p *progress) State(s scenario.State, cell experiment.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.since.At == 0 {
+		p.since = s
+	}
 	p.state = s
-	if n := len(p.points); n == 0 || s.At-p.points[n-1].At >= rateOver/60 {
-		p.points = append(p.points, s)
-	}
-	for len(p.points) > 2 && s.At-p.points[1].At >= rateOver {
-		p.points = p.points[1:]
-	}
 	if p.ui.Terminal() && !p.ui.JSON {
 		p.ui.Progress(p.current + "  " + p.longLine())
 		return
@@ -286,15 +263,14 @@ func (p *progress) State(s scenario.State, cell experiment.Cell) {
 	p.ui.Emit(line)
 }
 
-// rates are objects and bytes accepted per second over the last minutes; 0 when
-// there is nothing to compute them from.
+// rates are objects and bytes accepted per second in this session; 0 when there is nothing
+// to compute them from.
 func (p *progress) rates() (objects, bytes float64) {
-	first := p.points[0]
-	seconds := (p.state.At - first.At).Seconds()
+	seconds := (p.state.At - p.since.At).Seconds()
 	if seconds < 1 {
 		return 0, 0
 	}
-	return float64(p.state.Accepted-first.Accepted) / seconds, float64(p.state.Bytes-first.Bytes) / seconds
+	return float64(p.state.Accepted-p.since.Accepted) / seconds, float64(p.state.Bytes-p.since.Bytes) / seconds
 }
 
 // longLine is the state of a long trial on one line.

@@ -37,35 +37,44 @@ func (p *program) reportCommand() *cobra.Command {
 			return errors.Join(err, gateVerdict(rulings))
 		},
 	}
-	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
-		"within 20% of nginx'")
-	c.Flags().BoolVar(&o.alone, "no-file-gates", false, noFileGates)
+	o.judgement.flags(c)
 	c.Flags().BoolVar(&o.again, "recompute", false, "compute the metrics again from what was recorded, by this "+
 		"version's definitions")
 	c.Flags().BoolVar(&o.verbose, "verbose", false, "print all findings and all columns, however long")
-	c.Flags().StringArrayVar(&o.sets, "set", nil, setLimits)
 	return c
 }
 
 // reportOptions are the flags of report.
 type reportOptions struct {
-	gates, sets []string
-	alone       bool // gates alone, without those of the plan
-	again       bool // metrics are computed again
-	verbose     bool
+	judgement
+	again   bool // metrics are computed again
+	verbose bool
 }
 
-// setLimits is the help of a flag.
-const setLimits = "judge again which trials are valid: limits.others=none, limits.machine=95%"
+// judgement is how a finished run is judged.
+type judgement struct {
+	gates, sets []string
+	alone       bool // gates alone, without those of the plan
+}
+
+func (j *judgement) flags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&j.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
+		"within 20% of nginx'; in compare 'no worse than BASE by 5%'")
+	c.Flags().BoolVar(&j.alone, "no-file-gates", false,
+		"leave out the rules of the experiment file: only those of --gate are printed and decide the status")
+	setLimitsFlag(c, &j.sets)
+}
+
+func setLimitsFlag(c *cobra.Command, sets *[]string) {
+	c.Flags().StringArrayVar(sets, "set", nil,
+		"judge again which trials are valid: limits.others=none, limits.machine=95%")
+}
 
 // judgedBy checks --set arguments that judge a finished run again.
 func judgedBy(sets []string) error {
 	var l experiment.Limits
 	return ui.Exit(ui.CodeUsage, l.Set(sets))
 }
-
-// noFileGates is the help of a flag.
-const noFileGates = "leave out the rules of the experiment file: only those of --gate are printed and decide the status"
 
 // openRun opens a run directory, with an error that says what one is.
 func openRun(dir string) (*record.Reader, error) {
@@ -148,7 +157,7 @@ func (p *program) exportCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&format, "format", "csv", exportFormats)
 	c.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
-	c.Flags().StringArrayVar(&sets, "set", nil, setLimits)
+	setLimitsFlag(c, &sets)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,15 +58,20 @@ over the links that are there. HOSTS.yaml lists them, the client's first:
 		},
 	}
 	setFlag(c, &set)
-	outFlag(c, &out)
+	outFlag(c, &out, "NAME")
 	manner.flags(c)
 	manner.runFlags(c)
 	manner.on.flags(c)
 	return c
 }
 
-func outFlag(c *cobra.Command, out *string) {
-	c.Flags().StringVar(out, "out", "", "run directory (default runs/NAME-DATE-TIME)")
+// outFlag is --out, by default a directory of today's with a name.
+func outFlag(c *cobra.Command, out *string, name string) {
+	c.Flags().StringVar(out, "out", "", "run directory (default runs/"+name+"-DATE-TIME)")
+}
+
+func outOr(out, name string) string {
+	return cmp.Or(out, filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405")))
 }
 
 // manner is how a run is executed and looked at, which is not part of its plan.
@@ -84,13 +90,12 @@ func (m *manner) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
 		"limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "go on although no trial of the first block is valid")
-	c.Flags().BoolVar(&m.pull, "pull", false, "pull the container images that are named and not here, without asking")
+	c.Flags().BoolVar(&m.pull, "pull", false, "pull the container images that are named and not here")
 }
 
 func (m *manner) runFlags(c *cobra.Command) {
 	c.Flags().IntVar(&m.clients, "clients", 1, "divide the load generator of retrieve among so many processes")
-	c.Flags().BoolVar(&m.open, "open", false,
-		"open the page in the browser: the live one with --serve, else at the end")
+	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser at the end")
 	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
 
@@ -145,7 +150,7 @@ func (p *program) resumeCommand() *cobra.Command {
 // empty, and shows its page where that is asked for.
 func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engine.Config) error {
 	if out == "" {
-		out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
+		out = outOr("", name)
 		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
 	}
 	cfg.Dir = out
@@ -169,9 +174,6 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 			return err
 		}
 		defer live.stop()
-		if m.open {
-			go p.browse(live.url) // the run need not wait for the browser
-		}
 	}
 	code, done, err := 0, false, error(nil)
 	if m.on.place == "" {
@@ -180,7 +182,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 	if !done && err == nil {
 		err = p.execute(c.Context(), m.apply(c, p.ui, cfg), m.on)
 	}
-	if page := filepath.Join(out, "report.html"); m.open && !m.serve {
+	if page := filepath.Join(out, "report.html"); m.open {
 		if _, missing := os.Stat(page); missing == nil {
 			p.browse(page)
 		}

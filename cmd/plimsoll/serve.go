@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -82,7 +81,6 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 // listening serves until stop is called; failed has the error of a server
 // that ended before.
 type listening struct {
-	url    string
 	stop   func()
 	failed <-chan error
 }
@@ -103,24 +101,18 @@ func (p *program) listen(
 	over := make(chan error, 1)
 	go func() { over <- srv.Serve(l) }()
 	p.ui.Say("%s", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
-	return listening{"http://" + l.Addr().String() + "/" + query, func() { srv.Close() }, over}, nil
+	return listening{func() { srv.Close() }, over}, nil
 }
 
-// browse opens a page in the user's browser.
+// browse opens a file in the user's browser.
 func (p *program) browse(page string) {
 	for _, opener := range []string{"xdg-open", "open"} {
 		path, err := exec.LookPath(opener)
 		if err != nil {
 			continue
 		}
-		shown, remove, err := behindFile(page)
-		if err != nil {
-			p.ui.Say("note: could not open the page (%v); it is %s", err, page)
-			return
-		}
-		time.AfterFunc(time.Minute, remove)
 		ended := make(chan error, 1)
-		go func() { ended <- exec.Command(path, shown).Run() }()
+		go func() { ended <- exec.Command(path, page).Run() }()
 		select {
 		case err = <-ended:
 		case <-time.After(3 * time.Second): // it stays as long as the browser does
@@ -131,20 +123,6 @@ func (p *program) browse(page string) {
 		return
 	}
 	p.ui.Say("note: nothing here opens a browser (no xdg-open, no open); the page is %s", page)
-}
-
-// behindFile puts an address with a token behind a file that only the user can read: command
-// lines are seen by every user of the machine. remove takes it away.
-func behindFile(page string) (shown string, remove func(), err error) {
-	if !strings.Contains(page, "?token=") {
-		return page, func() {}, nil
-	}
-	f, err := os.CreateTemp("", "plimsoll-*.html")
-	if err != nil {
-		return "", nil, err
-	}
-	_, err = fmt.Fprintf(f, "<meta http-equiv=\"refresh\" content=\"0;url=%s\">\n", page)
-	return f.Name(), func() { os.Remove(f.Name()) }, errors.Join(err, f.Close())
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,

@@ -21,24 +21,21 @@ import (
 )
 
 func (p *program) systemsCommand() *cobra.Command {
-	var sizes bool
 	c := &cobra.Command{
 		Use:   "systems [NAME]",
 		Short: "list storage systems, what each can do and what is missing here",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return p.listSystems(c.Context(), sizes)
+				return p.listSystems(c.Context())
 			}
 			s, ok := all.ByName(args[0])
 			if !ok {
 				return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
 			}
-			return writeSystem(p.stdout, s, statusOf(c.Context(), s, sizes))
+			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
 		},
 	}
-	c.Flags().BoolVar(&sizes, "sizes", false,
-		"ask the registries how large the container images are that can be installed")
 	c.AddCommand(p.installCommand())
 	return c
 }
@@ -54,15 +51,15 @@ type status struct {
 	Install  string           `json:"install,omitempty"`
 	Image    string           `json:"image,omitempty"`         // that it is started from
 	Bytes    int64            `json:"image_bytes,omitempty"`   // that were transferred for it
-	Default  string           `json:"default_image,omitempty"` // that can be installed, and its size
+	Default  string           `json:"default_image,omitempty"` // that can be installed
 }
 
-func (p *program) listSystems(ctx context.Context, sizes bool) error {
+func (p *program) listSystems(ctx context.Context) error {
 	systems := all.All()
 	list := make([]status, len(systems))
 	var asked sync.WaitGroup
 	for i, s := range systems {
-		asked.Go(func() { list[i] = statusOf(ctx, s, sizes) })
+		asked.Go(func() { list[i] = statusOf(ctx, s) })
 	}
 	asked.Wait()
 	if p.ui.JSON {
@@ -75,16 +72,13 @@ func (p *program) listSystems(ctx context.Context, sizes bool) error {
 	return nil
 }
 
-func statusOf(ctx context.Context, s system.System, sizes bool) status {
+func statusOf(ctx context.Context, s system.System) status {
 	info := s.Info()
 	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
 		Install: info.Install, Default: withoutDigest(info.Image)}
 	if store, err := image.Default(); err == nil {
 		if i, err := store.Installed(info.Name); err == nil {
 			st.Image, st.Bytes = i.String(), i.Size
-		}
-		if info.Image != "" && sizes {
-			st.Default += ", " + sizeOf(ctx, store, info.Image)
 		}
 	}
 	if opt, err := info.Fill(nil); err == nil && info.Has(system.Start) {
@@ -127,8 +121,7 @@ func (p *program) writeSystems(list []status) {
 			p.prose("  image: ", "    ", st.Default)
 		}
 	}
-	fmt.Fprintln(p.stdout, "\nplimsoll systems NAME: what one is, how to get it and its options."+
-		"\nplimsoll systems --sizes: also how large the container images are.")
+	fmt.Fprintln(p.stdout, "\nplimsoll systems NAME: what one is, how to get it and its options.")
 }
 
 // prose prints a text, in lines of the terminal that results go to; elsewhere in one line.
