@@ -211,24 +211,6 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestKeepFails: what cannot be recorded ends the collection.
-func TestKeepFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		full := errors.New("disk full")
-		n := 0
-		c := &Collector{Node: on(0), Every: time.Minute, Now: since(time.Now()), Keep: func(record.Poll) error {
-			if n++; n == 3 {
-				return full
-			}
-			return nil
-		}}
-		runUntil(t, c, time.Hour, full)
-		if n != 3 {
-			t.Errorf("kept %d times", n)
-		}
-	})
-}
-
 // TestLaterSession: the schedule goes on from the same epoch; what nobody was
 // there for is missed.
 func TestLaterSession(t *testing.T) {
@@ -266,40 +248,6 @@ func TestLaterSession(t *testing.T) {
 	}
 }
 
-// TestClockSteps: the clock is not supposed to jump. When it does, polls go on.
-func TestClockSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		epoch := time.Now()
-		step := time.Duration(0)
-		var all []record.Poll
-		c := &Collector{Node: on(0), Every: time.Minute, Now: func() time.Duration { return time.Since(epoch) + step }}
-		c.Keep = func(p record.Poll) error {
-			all = append(all, p)
-			switch len(all) {
-			case 5:
-				step = time.Hour
-			case 10:
-				step = -time.Hour
-			}
-			return nil
-		}
-		run(t, c, 20*time.Minute)
-		if len(all) < 19 || len(all) > 23 {
-			t.Errorf("%d polls in 20 minutes", len(all))
-		}
-		missed := 0
-		for i, p := range all {
-			missed += p.Missed
-			if i > 0 && p.Seq <= all[i-1].Seq {
-				t.Errorf("number %d after %d", p.Seq, all[i-1].Seq)
-			}
-		}
-		if missed < 58 || missed > 61 {
-			t.Errorf("%d missed: the hour by which the clock went forward", missed)
-		}
-	})
-}
-
 // TestOnce: a poll beyond the schedule leaves the schedule as it is.
 func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -324,56 +272,6 @@ func TestOnce(t *testing.T) {
 		}
 		if len(all) != 7 || fmt.Sprint(scheduled) != "[0s 1m0s 2m0s]" {
 			t.Errorf("%d polls, %v", len(all), scheduled)
-		}
-	})
-}
-
-// TestFirstByHand: who polls once before the schedule begins takes the first
-// tick's place, and what nobody was there for counts as missed all the same.
-func TestFirstByHand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		epoch := time.Now()
-		var all []record.Poll
-		session := func(first int64, earlier time.Duration) {
-			c := &Collector{Node: on(0), Every: time.Minute, Now: since(epoch), First: first, Earlier: earlier,
-				Keep: keep(&all)}
-			if _, err := c.Once(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			run(t, c, 70*time.Second)
-		}
-		time.Sleep(2 * time.Second)
-		session(0, 0) // 0:02, 1:00, 1:12
-		time.Sleep(5 * time.Minute)
-		last := all[len(all)-1]
-		session(last.Seq+1, last.Start) // 6:12, 7:00, 7:22
-		wantOrder(t, all, 0)
-		missed := 0
-		for _, p := range all {
-			missed += p.Missed
-		}
-		if len(all) != 6 || missed != 4 || all[3].Missed != 4 || all[4].Start != 7*time.Minute {
-			t.Errorf("%d polls, %d missed: %+v", len(all), missed, all)
-		}
-	})
-}
-
-// TestInterrupted: a poll that was told to end is not kept as a gap.
-func TestInterrupted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var all []record.Poll
-		c := &Collector{Node: on(time.Minute), Now: since(time.Now()), Keep: keep(&all)}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := c.Once(ctx); err == nil || len(all) != 0 {
-			t.Errorf("%v, %+v", err, all)
-		}
-		// Nor is there a last poll when somebody waits.
-		going, stop := context.WithCancelCause(t.Context())
-		c.Every = time.Hour
-		time.AfterFunc(30*time.Second, func() { stop(ErrAtOnce) })
-		if err := c.Run(going); err != nil || len(all) != 0 {
-			t.Errorf("%v, %+v", err, all)
 		}
 	})
 }

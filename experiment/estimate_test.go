@@ -20,9 +20,9 @@ func TestEstimates(t *testing.T) {
 		retrieve = "scenario: retrieve\nsystems: [nginx]\ndata: {size: 100MB}\n"
 		overhead = "scenario: overhead\nsystems: [nginx]\nlink: {rate: 10Mbit}\ndata: {size: 1MB}\n" +
 			"overhead: {count: 5}\n"
-		upload   = "scenario: upload\nsystems: [nginx]\ndata: {size: 1MB}\nlink: {up: 10Mbit, down: 100Mbit}\n"
-		payload  = 1448.0 / 1538
-		chain    = 1000 * (175 + 10*550)
+		upload  = "scenario: upload\nsystems: [nginx]\ndata: {size: 1MB}\nlink: {up: 10Mbit, down: 100Mbit}\n"
+		payload = 1448.0 / 1538
+		chain   = 1000 * (175 + 10*550)
 	)
 	for _, c := range []struct {
 		file, sets            string

@@ -10,8 +10,8 @@ import (
 
 var (
 	replacement = regexp.MustCompile("^did you mean `[^`]+`(?: or `[^`]+`)*\\?$")
-	backticked = regexp.MustCompile("`([^`]+)`")
-	quotedWord = regexp.MustCompile("\"[^\"]+\"|unknown key `[^`]+`")
+	backticked  = regexp.MustCompile("`([^`]+)`")
+	quotedWord  = regexp.MustCompile("\"[^\"]+\"|unknown key `[^`]+`")
 )
 
 // What a message says to write in the place that it names is accepted there: of every

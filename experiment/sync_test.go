@@ -84,21 +84,6 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 	}
 }
 
-// Files that mean the same have the same plan.
-func TestASyncIsCanonical(t *testing.T) {
-	a := mustPlan(t, following, "sync.vary={cache: [64MiB, 1GiB], sync_interval: [5s, 500ms]}",
-		"sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]")
-	b := mustPlan(t, following, "sync.vary={sync_interval: [5000ms, 0.5s], cache: [67108864, 1024MiB]}",
-		"sync.trouble=[{silent: 1}, {slow: 25.0%, rate: 100000bit}]")
-	if a.Hash != b.Hash {
-		t.Errorf("two plans: %+v, %+v", a.Cells[0].Sync, b.Cells[0].Sync)
-	}
-	if c := mustPlan(t, following, "sync.vary={cache: [1GiB, 64MiB], sync_interval: [5s, 500ms]}",
-		"sync.trouble=[{silent: 1}, {slow: 25%, rate: 100kbit}]"); c.Hash == a.Hash {
-		t.Error("another default, the same plan")
-	}
-}
-
 func TestPollsOfASync(t *testing.T) {
 	for _, c := range []struct {
 		set  []string

@@ -83,4 +83,3 @@ func estimateCollect(c *Collect) CellEstimate {
 	}
 	return CellEstimate{Seconds: c.For.Seconds(), Limit: "schedule"}
 }
-

@@ -3,11 +3,10 @@ package presets
 import (
 	"bytes"
 	"fmt"
-	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 )
@@ -54,6 +53,7 @@ func plan(t *testing.T, name string, set ...string) *experiment.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
+	set = slices.DeleteFunc(set, func(arg string) bool { return arg == "" })
 	e, err := experiment.Parse(name+".yaml", p.Source, set, catalog())
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -89,24 +89,6 @@ func TestList(t *testing.T) {
 	}
 	if _, err := Get("slowstart"); err == nil || !strings.Contains(err.Error(), "quickstart") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// The quickstart promises a first result in about a minute.
-func TestQuickstart(t *testing.T) {
-	p := plan(t, "quickstart")
-	if p.Estimate.Trials != 63 || p.Estimate.Seconds > 80 {
-		t.Errorf("estimate %+v", p.Estimate)
-	}
-	if p.Experiment.Baseline != "static" {
-		t.Errorf("baseline %s", p.Experiment.Baseline)
-	}
-	load := 0.0
-	for _, c := range p.Cells {
-		load += c.Estimate.Seconds * float64(p.Warmup+p.Blocks)
-	}
-	if load > 50 {
-		t.Errorf("%.0f s of load leave too little for starting and checking", load)
 	}
 }
 
@@ -150,26 +132,6 @@ func TestBoostRetrieval(t *testing.T) {
 	}
 }
 
-// What its header says can be done with --set can be done.
-func TestBoostRetrievalScales(t *testing.T) {
-	p := plan(t, "boost-retrieval", "link.rate=1Gbit", "retrieve.range=1MiB,10MiB", "retrieve.concurrency=10,100",
-		"retrieve.bytes=1GiB", "repetitions=3")
-	if len(p.Cells) != 8 || p.Estimate.Seconds > 1800 {
-		t.Errorf("%d cells, %.0f s", len(p.Cells), p.Estimate.Seconds)
-	}
-	p = plan(t, "boost-retrieval", "systems=boost", "systems.boost.with.url=http://provider:7777",
-		"systems.boost.with.list=pieces.txt")
-	if p.Experiment.Baseline != "none" || p.Cells[0].System != "boost" {
-		t.Errorf("%+v", p.Experiment.Systems)
-	}
-	p = plan(t, "boost-retrieval", "systems=nginx,boost", "systems.boost.with.url=http://provider:7777",
-		"systems.boost.with.list=pieces.txt")
-	// An attached provider has its own link: half as many cells as nginx at two rates.
-	if p.Experiment.Baseline != "nginx" || len(p.Cells) != 28+14 {
-		t.Errorf("baseline %s, %d cells", p.Experiment.Baseline, len(p.Cells))
-	}
-}
-
 // The study's question on a ladder of sizes and round trips, without what a
 // system cannot do.
 func TestTahoeOverhead(t *testing.T) {
@@ -203,48 +165,6 @@ func TestTahoeOverhead(t *testing.T) {
 	}
 }
 
-// What its header says can be done with --set can be done.
-func TestTahoeOverheadScales(t *testing.T) {
-	p := plan(t, "tahoe-overhead", "systems=tahoe,nginx", "overhead.operation=put,get", "data.size=1B,56B,10kB,1MB",
-		"link.delay=2.5ms,20ms", "repetitions=3")
-	if p.Estimate.Seconds > 1200 || p.Experiment.Baseline != "nginx" {
-		t.Errorf("%.0f s, baseline %s", p.Estimate.Seconds, p.Experiment.Baseline)
-	}
-	p = plan(t, "tahoe-overhead", "systems.tahoe.with.needed=3", "systems.tahoe.with.total=10",
-		"systems.tahoe.with.nodes=10", "systems.tahoe.with.protocol=foolscap")
-	if p.Experiment.Systems[0].With["total"] != "10" {
-		t.Errorf("%+v", p.Experiment.Systems[0])
-	}
-	// Over the study's own uplink the largest files take too long, and the plan says so.
-	p = plan(t, "tahoe-overhead", "link.rate=624kbit")
-	if len(p.Skipped) == 0 {
-		t.Error("10 MB at 78 kB/s are not left out")
-	}
-	for _, s := range p.Skipped {
-		for _, f := range s.Factors {
-			if f.Path == "data.size" && f.Value != "10MB" {
-				t.Errorf("%s of %s is left out", s.ID, f.Value)
-			}
-		}
-	}
-}
-
-// Thirty thousand objects, in ten steps.
-func TestTahoeObjects(t *testing.T) {
-	p := plan(t, "tahoe-objects")
-	if len(p.Cells) != 2 || p.Blocks*p.Cells[0].Overhead.Objects != 30_000 || p.Warmup != 0 ||
-		p.Cells[0].Data.Size <= 55 {
-		t.Errorf("%d cells, %d blocks, %+v", len(p.Cells), p.Blocks, p.Cells[0])
-	}
-	small := plan(t, "tahoe-objects", "overhead.objects=200", "overhead.count=20")
-	if small.Blocks*small.Cells[0].Overhead.Objects != 2_000 || small.Estimate.Seconds > 600 {
-		t.Errorf("%+v", small.Estimate)
-	}
-	if alone := plan(t, "tahoe-objects", "systems=sftp"); len(alone.Cells) != 1 {
-		t.Errorf("%d cells", len(alone.Cells))
-	}
-}
-
 // The three load tests of the study: its numbers, its five at a time, its minute,
 // its floor.
 func TestSia(t *testing.T) {
@@ -275,40 +195,6 @@ func TestSia(t *testing.T) {
 			x.Floor.Window.Seconds() != 3600 || x.MaxRuntime.Seconds() != want.runtime {
 			t.Errorf("%s: %+v", name, x)
 		}
-	}
-}
-
-// What their headers say can be done with --set can be done.
-func TestSiaScales(t *testing.T) {
-	small := []string{"upload.need.contracts=0", "upload.poll=1s", "upload.price=", "exit="}
-	for _, c := range []struct {
-		name string
-		set  []string
-		most float64 // bytes
-	}{
-		{"sia-worst-case", []string{"systems=tahoe", "data.objects=500", "data.size=56B"}, 500 * 56},
-		{"sia-worst-case", []string{"systems=s3", "data.objects=500"}, 500},
-		{"sia-real-data", []string{"systems=tahoe", "data.objects=50",
-			"data.mix=[{share: 50%, from: 10kB, to: 100kB}, {share: 40%, from: 1MB, to: 5MB}, {share: 10%, size: " +
-				"20MB}]"}, 200e6},
-		{"sia-best-case", []string{"systems=s3", "data.objects=25"}, 1.1e9},
-	} {
-		p := plan(t, c.name, append(c.set, small...)...)
-		if s := p.Experiment.Systems; len(s) != 1 || s[0].Mode != "start" {
-			t.Errorf("%s: %+v", c.name, s)
-		}
-		if e := p.Cells[0].Estimate; e.Bytes > c.most || e.Bytes == 0 || p.Experiment.Exit.Floor != nil ||
-			p.Experiment.Exit.MaxSpend != "" || p.Cells[0].Upload.Need.Contracts != 0 {
-			t.Errorf("%s: %+v", c.name, e)
-		}
-	}
-	p := plan(t, "sia-real-data", "data={directory: /srv/films, copies: 3}")
-	if d := p.Cells[0].Data; d.Directory != "/srv/films" || d.Copies != 3 || d.Mix != nil ||
-		p.Estimate.Bound != experiment.Unknown {
-		t.Errorf("%+v", d)
-	}
-	if p := plan(t, "sia-worst-case", "data.objects=250000"); p.Cells[0].Data.Objects != 250_000 {
-		t.Errorf("%+v", p.Cells[0].Data)
 	}
 }
 
@@ -354,30 +240,6 @@ func TestCodexDissemination(t *testing.T) {
 	}
 }
 
-// What its header says can be done with --set can be done.
-func TestCodexDisseminationScales(t *testing.T) {
-	p := plan(t, "codex-dissemination", "data.size=100MiB")
-	if hours := p.Estimate.Seconds / 3600; hours > 8.5 || hours < 7.5 {
-		t.Errorf("the smallest size takes %.1f h", hours)
-	}
-	p = plan(t, "codex-dissemination", "systems=bittorrent,boxo,fanout", "data.size=20MiB", "disseminate.nodes=2,8",
-		"repetitions=6")
-	if len(p.Cells) != 12 || p.Estimate.Seconds > 900 || p.Experiment.Baseline != "fanout" || len(p.Warnings()) > 0 {
-		t.Errorf("%d cells, %.0f s, baseline %s, %s", len(p.Cells), p.Estimate.Seconds, p.Experiment.Baseline,
-			p.Warnings())
-	}
-	p = plan(t, "codex-dissemination", "systems=deluge,bittorrent,boxo,fanout", "systems.deluge.with.transport=both",
-		"link.rate=1Gbit")
-	if len(p.Cells) != 3*39+13 || p.Experiment.Systems[0].With["transport"] != "both" {
-		t.Errorf("%d cells, %+v", len(p.Cells), p.Experiment.Systems[0])
-	}
-	p = plan(t, "codex-dissemination", "disseminate.seeders=1",
-		"disseminate.faults=[none, [{crash: seeders, at: 50%, for: 1m}]]")
-	if len(p.Cells) != 2*4*(4*3+1) {
-		t.Errorf("%d cells", len(p.Cells))
-	}
-}
-
 // The study's three steps, all combinations of them, and what its header promises.
 func TestSiaSync(t *testing.T) {
 	p := plan(t, "sia-sync")
@@ -419,7 +281,6 @@ func TestSiaSync(t *testing.T) {
 	if minutes := (p.Estimate.Seconds + waits) / 60; minutes < 20 || minutes > 30 {
 		t.Errorf("its header says nearly half an hour, the plan and the timeouts %.0f minutes", minutes)
 	}
-	checkTimeoutsMatter(t, p)
 }
 
 // checkTimeoutsMatter looks for what makes timeouts of any use in this library: they
@@ -438,72 +299,77 @@ func checkTimeoutsMatter(t *testing.T, p *experiment.Plan) {
 	}
 }
 
+// What headers promise, as they are and with what they say can be done with --set: how
+// many cells there are, within which time, and what they are compared with.
+func TestPromises(t *testing.T) {
+	const small = "upload.need.contracts=0; upload.poll=1s; upload.price=; exit=; "
+	for _, c := range []struct {
+		name, sets string
+		cells      int
+		most       float64 // seconds; 0: any time
+		baseline   string
+	}{
+		{"quickstart", "", 9, 80, "static"},
+		{"boost-retrieval", "link.rate=1Gbit; retrieve.range=1MiB,10MiB; retrieve.concurrency=10,100; " +
+			"retrieve.bytes=1GiB; repetitions=3", 8, 1800, "nginx"},
+		{"boost-retrieval", "systems=boost; systems.boost.with.url=http://provider:7777; " +
+			"systems.boost.with.list=pieces.txt", 14, 0, "none"},
+		// An attached provider has its own link: half as many cells as nginx at two rates.
+		{"boost-retrieval", "systems=nginx,boost; systems.boost.with.url=http://provider:7777; " +
+			"systems.boost.with.list=pieces.txt", 28 + 14, 0, "nginx"},
+		{"tahoe-overhead", "systems=tahoe,nginx; overhead.operation=put,get; data.size=1B,56B,10kB,1MB; " +
+			"link.delay=2.5ms,20ms; repetitions=3", 48, 1200, "nginx"},
+		{"tahoe-objects", "", 2, 0, "sftp"},
+		{"tahoe-objects", "overhead.objects=200; overhead.count=20", 2, 600, "sftp"},
+		{"tahoe-objects", "systems=sftp", 1, 0, "sftp"},
+		{"sia-worst-case", small + "systems=tahoe; data.objects=500; data.size=56B", 1, 60, "none"},
+		{"sia-worst-case", small + "systems=s3; data.objects=500", 1, 60, "none"},
+		{"sia-best-case", small + "systems=s3; data.objects=25", 1, 60, "none"},
+		{"sia-real-data", "data={directory: /srv/films, copies: 3}", 1, 0, "none"},
+		{"codex-dissemination", "data.size=100MiB", 65, 8.5 * 3600, "deluge"},
+		{"codex-dissemination", "systems=bittorrent,boxo,fanout; data.size=20MiB; disseminate.nodes=2,8; " +
+			"repetitions=6", 12, 900, "fanout"},
+		{"codex-dissemination", "systems=deluge,bittorrent,boxo,fanout; systems.deluge.with.transport=both; " +
+			"link.rate=1Gbit", 3*39 + 13, 0, "deluge"},
+		{"codex-dissemination", "disseminate.seeders=1; " +
+			"disseminate.faults=[none, [{crash: seeders, at: 50%, for: 1m}]]", 2 * 4 * (4*3 + 1), 0, "deluge"},
+		{"sia-sync", "sync.blocks=1000; repetitions=3", 8, 300, "none"},
+		{"sia-sync", "sync.form=v1", 8, 0, "none"},
+		{"sia-sync", "sync.faults=[none, [{crash: node, at: 50%, for: 2s}]]", 16, 0, "none"},
+		{"sia-timeouts", "", 4, 1200, "none"},
+		{"sia-timeouts", "sync.speeds=[{lognormal: 500kbit, spread: 1.5}, {lognormal: 500kbit, spread: 3}, " +
+			"{lognormal: 500kbit, spread: 10}]", 12, 0, "none"},
+	} {
+		p := plan(t, c.name, strings.Split(c.sets, "; ")...)
+		if len(p.Cells) != c.cells || p.Experiment.Baseline != c.baseline ||
+			c.most > 0 && p.Estimate.Seconds > c.most {
+			t.Errorf("%s %s: %d cells, %.0f s, baseline %s", c.name, c.sets, len(p.Cells), p.Estimate.Seconds,
+				p.Experiment.Baseline)
+		}
+	}
+	// Over the study's own uplink the largest files take too long, and the plan says so.
+	p := plan(t, "tahoe-overhead", "link.rate=624kbit")
+	if len(p.Skipped) == 0 {
+		t.Error("10 MB at 78 kB/s are not left out")
+	}
+}
+
 // A factor that is called timeouts has no other options: what they buy must not be
 // what a timer buys that changes with them.
 func TestTimeoutsAreTimeouts(t *testing.T) {
-	for _, name := range []string{"sia-sync", "sia-timeouts"} {
-		found := false
-		for factor, v := range plan(t, name).Experiment.Sync.Vary {
-			if !strings.Contains(factor, "timeout") {
-				continue
-			}
-			found = true
-			for _, l := range v.Levels {
-				for option := range l.Options {
-					if !strings.HasSuffix(option, "_timeout") {
-						t.Errorf("%s: %s changes %s as well", name, factor, option)
-					}
+	for name, factor := range map[string]string{"sia-sync": "timeouts", "sia-timeouts": "timeout"} {
+		p := plan(t, name)
+		levels := p.Experiment.Sync.Vary[factor].Levels
+		for _, l := range levels {
+			for option := range l.Options {
+				if !strings.HasSuffix(option, "_timeout") {
+					t.Errorf("%s: %s changes %s as well", name, factor, option)
 				}
 			}
 		}
-		if !found {
-			t.Errorf("%s has no timeouts", name)
+		if len(levels) < 2 {
+			t.Errorf("%s has %d levels of %s", name, len(levels), factor)
 		}
-	}
-}
-
-// What its header says can be done with --set can be done.
-func TestSiaSyncScales(t *testing.T) {
-	if p := plan(t, "sia-sync", "sync.blocks=1000", "repetitions=3"); p.Estimate.Seconds > 5*60 || len(p.Cells) != 8 {
-		t.Errorf("%d cells, %.0f s", len(p.Cells), p.Estimate.Seconds)
-	}
-	if p := plan(t, "sia-sync", "sync.form=v1"); p.Cells[0].Sync.Form != "v1" {
-		t.Errorf("%+v", p.Cells[0].Sync)
-	}
-	if p := plan(t, "sia-sync", "sync.faults=[none, [{crash: node, at: 50%, for: 2s}]]"); len(p.Cells) != 16 ||
-		len(p.Warnings()) > 0 {
-		t.Errorf("%d cells, %s", len(p.Cells), p.Warnings())
-	}
-}
-
-// One curve over timeouts, on an axis, from the library's down.
-func TestSiaTimeouts(t *testing.T) {
-	p := plan(t, "sia-timeouts")
-	last := math.Inf(1)
-	for i, c := range p.Cells {
-		f, _ := c.Factor("sync.vary.timeout")
-		if f.Unit != "s" || f.Number >= last || i == 0 && f.Number != 60 {
-			t.Errorf("%s: %+v", c.ID, f)
-		}
-		last = f.Number
-		block, err := time.ParseDuration(c.Sync.Options["send_block_timeout"])
-		blocks, err2 := time.ParseDuration(c.Sync.Options["send_blocks_timeout"])
-		if err != nil || err2 != nil || block.Seconds() != f.Number || blocks != 2*block {
-			t.Errorf("%s is called %g s", c.Sync.Options, f.Number)
-		}
-	}
-	if minutes := p.Estimate.Seconds / 60; len(p.Cells) != 4 || p.Blocks != 6 || minutes > 20 {
-		t.Errorf("%d cells, %d blocks, %.0f minutes", len(p.Cells), p.Blocks, minutes)
-	}
-	checkTimeoutsMatter(t, p)
-	for _, set := range []string{"repetitions=3", "sync.form=v1", "sync.blocks=6000"} {
-		if p = plan(t, "sia-timeouts", set); len(p.Cells) != 4 {
-			t.Errorf("%s: %d cells", set, len(p.Cells))
-		}
-	}
-	if p = plan(t, "sia-timeouts",
-		"sync.speeds=[{lognormal: 500kbit, spread: 1.5}, {lognormal: 500kbit, spread: 3}, {lognormal: 500kbit, "+
-			"spread: 10}]"); len(p.Cells) != 12 {
-		t.Errorf("%d cells", len(p.Cells))
+		checkTimeoutsMatter(t, p)
 	}
 }

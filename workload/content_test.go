@@ -2,7 +2,6 @@ package workload
 
 import (
 	"bytes"
-	"compress/flate"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -89,16 +88,5 @@ func TestReaderFindsOneBit(t *testing.T) {
 	}
 	if at, ok := check(append(bytes.Clone(data), 0), 0); ok || at != c.Size {
 		t.Errorf("a byte beyond the end: %d, %v", at, ok)
-	}
-}
-
-func TestIncompressible(t *testing.T) {
-	data := all(t, Content{Seed: 5, Size: 1 << 20})
-	var out bytes.Buffer
-	w, _ := flate.NewWriter(&out, flate.BestCompression)
-	w.Write(data)
-	w.Close()
-	if out.Len() < len(data) {
-		t.Errorf("%d bytes compress to %d", len(data), out.Len())
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -106,37 +104,6 @@ func check(t *testing.T, s Set, i int, p []byte, piece int) error {
 		err = cerr
 	}
 	return err
-}
-
-func TestCheckOfNothing(t *testing.T) {
-	s := synthetic(Fixed{1, 0}, 0, 1)
-	if err := check(t, s, 0, nil, 1); err != nil {
-		t.Error(err)
-	}
-	if err := check(t, s, 0, []byte{0}, 1); err == nil {
-		t.Error("a byte of an empty object passes")
-	}
-}
-
-// A million objects take no memory, and each is computed in no time to speak of.
-func TestMillionObjects(t *testing.T) {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	s := synthetic(NewSpread(1_000_000, 1, Bucket{1, 1, GB}), 1, 2)
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 100_000 {
-		t.Errorf("the set takes %d bytes", grown)
-	}
-	sum := int64(0)
-	for i := range s.Len() {
-		sum += s.Object(i).Size
-	}
-	want := 2e6 * (GB - 1) / math.Log(GB)
-	if math.Abs(float64(sum)-want)/want > 0.02 {
-		t.Errorf("%d bytes in all, want about %.0f", sum, want)
-	}
 }
 
 // What differs shows in the fingerprint; where a process makes it does not.

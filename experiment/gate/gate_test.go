@@ -61,7 +61,7 @@ func TestRulesMeanCells(t *testing.T) {
 	}
 	for where, want := range map[string]string{
 		"": "012", "storage == ram": "1", "sync.storage != ram": "02", "system == store.local": "2",
-		"system in [codex, store.local]": "02",
+		"system in [codex, store.local]":     "02",
 		"storage == ram and system == codex": "", "storage == ram || system == codex": "01",
 		`faults == "crash seeders at 50% for 5s" and system == 'deluge'`: "1", "system in [codex, deluge] && " +
 			"!(faults == none)": "1",
