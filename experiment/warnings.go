@@ -33,8 +33,8 @@ func (p *Plan) Warnings() []string {
 			"trials: %d do (repetitions)", plural(r.Max, "repetition"), fewestInterval))
 	}
 	if p.Blocks < gate.FewestTrials && p.Experiment.Gates != nil {
-		warnings = append(warnings, fmt.Sprintf("with %s nothing can be decided of gates, but of success: they need %d "+
-			"valid trials of each cell (repetitions)", plural(p.Blocks, "repetition"), gate.FewestTrials))
+		warnings = append(warnings, fmt.Sprintf("with %s no gate can be decided: it needs %d valid trials of each "+
+			"cell (repetitions)", plural(p.Blocks, "repetition"), gate.FewestTrials))
 	}
 	return append(warnings, p.Unapplied()...)
 }

@@ -13,7 +13,7 @@ func TestWarnings(t *testing.T) {
 		held = "scenario: retrieve\nsystems: [nginx, boxo]\ndata: {size: 1MiB}\nretrieve: {concurrency: [1, 8], " +
 			"requests: 100}\ngates: [p95(ttfb) < 200ms, success >= 98% where concurrency == 8, no worse than BASE by " +
 			"5%]\n"
-		few = "with 4 repetitions nothing can be decided of gates"
+		few = "with 4 repetitions no gate can be decided"
 	)
 	for _, c := range []struct {
 		file string

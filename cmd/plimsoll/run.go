@@ -249,7 +249,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 	}
 	// The report of a partial run is worth as much as its trials.
 	rulings, e := p.writeReport(dir, reportOptions{})
-	if hint := progress.busyHint(); hint != "" {
+	if hint := progress.busyHint(); hint != "" && res.Invalid == nil { // else the error has one
 		p.ui.Say("hint: %s", hint)
 	}
 	// How the run ended is graver than its gates, which then have less to go by: the
